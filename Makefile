@@ -1,0 +1,64 @@
+# The two commands: `make serve` and `make test`. `make help` lists the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+DATA ?= data
+SERVE_ARGS ?=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Millrace needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+# The locks are complete, so --no-deps installs exactly what they say and nothing else.
+$(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --no-deps --require-hashes -r requirements/runtime.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --no-deps --require-hashes -r requirements/dev.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@ $(VENV)/.runtime
+
+.PHONY: serve
+serve: $(VENV)/.runtime ## Set up, make a first website and keys, and serve on 127.0.0.1:8080
+	@$(BIN)/millrace init --data $(DATA)
+	@exec $(BIN)/millrace serve --data $(DATA) $(SERVE_ARGS)
+
+.PHONY: test
+test: $(VENV)/.dev ## Run all tests
+	$(BIN)/python -m pytest
+
+.PHONY: test-fast
+test-fast: $(VENV)/.dev ## Run the tests that take less than a few seconds each
+	$(BIN)/python -m pytest -m 'not slow and not browser and not node'
+
+.PHONY: check
+check: $(VENV)/.dev ## Format, lint, types, imports, generated docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/mypy
+	$(BIN)/basedpyright
+	$(BIN)/python -m millrace.cli.main reference --check docs/reference
+
+.PHONY: format
+format: $(VENV)/.dev ## Format the code and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: docs
+docs: $(VENV)/.runtime ## Write the generated reference pages anew
+	$(BIN)/python -m millrace.cli.main reference docs/reference
+
+.PHONY: lock
+lock: $(VENV)/.dev ## Pin the newest versions of all dependencies (needs uv)
+	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --override requirements/overrides.txt pyproject.toml requirements/runtime.in -o requirements/runtime.lock
+	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --override requirements/overrides.txt -c requirements/runtime.lock pyproject.toml requirements/dev.in -o requirements/dev.lock

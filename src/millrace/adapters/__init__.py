@@ -1,0 +1,1 @@
+"""The ports over real things: files, SQLite, chDB, geo and User-Agent databases."""

@@ -1,0 +1,112 @@
+"""Every setting as one row of a table: environment variable, command-line help and docs page.
+
+A setting NAME is the environment variable MILLRACE_NAME and, on `millrace serve`, --name.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from millrace.base.errors import OperatorError
+
+ENVIRONMENT_PREFIX = "MILLRACE_"
+
+Port = Annotated[int, Meta(ge=0, le=65535)]
+Positive = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0)]
+
+
+def _help(text: str) -> Any:  # noqa: ANN401 - Meta cannot be the type of an Annotated by variable
+    return Meta(description=text)
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """All settings of a running service. The descriptions are the documentation."""
+
+    data: Annotated[str, _help("directory that holds everything the service keeps")] = "data"
+    host: Annotated[str, _help("address to listen on")] = "127.0.0.1"
+    port: Annotated[Port, _help("port to listen on; 0 picks a free one")] = 8080
+    workers: Annotated[
+        Annotated[int, Meta(ge=0, le=64)],
+        _help("server processes; 0 means one for each core but one, at least one"),
+    ] = 0
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        _help("least severe lines that are written; accepted ingestion requests are debug"),
+    ] = "info"
+    max_body_bytes: Annotated[Positive, _help("longest ingestion body on the wire")] = 10_485_760
+    max_decoded_bytes: Annotated[
+        Positive, _help("longest ingestion body after Content-Encoding")
+    ] = 20_971_520
+    max_items: Annotated[Positive, _help("most items in one ingestion request")] = 10_000
+    max_query_bytes: Annotated[Positive, _help("longest query body")] = 1_048_576
+    body_timeout_s: Annotated[
+        Seconds, _help("a body that brings nothing for this long is answered with 408")
+    ] = 15.0
+    trusted_proxies: Annotated[
+        tuple[str, ...],
+        _help("addresses or networks whose X-Forwarded-For is believed, separated by commas"),
+    ] = ()
+    query_origins: Annotated[
+        tuple[str, ...],
+        _help("origins whose pages may call the query endpoint, separated by commas"),
+    ] = ()
+    geo_database: Annotated[
+        str, _help("file in MaxMind's format; empty means the one that is included (countries)")
+    ] = ""
+    query_timeout_s: Annotated[Seconds, _help("a query is ended after this long")] = 15.0
+    query_max_memory_bytes: Annotated[Positive, _help("memory that one query may use")] = (
+        2_147_483_648
+    )
+    query_rate_limit: Annotated[Positive, _help("queries a minute for each caller")] = 30
+    query_threads: Annotated[Positive, _help("queries that run at once")] = 4
+    load_interval_s: Annotated[
+        Seconds, _help("how long the engine gathers rows before it stores them, at the most")
+    ] = 1.0
+    shutdown_timeout_s: Annotated[
+        Seconds, _help("how long requests under way may take after SIGTERM")
+    ] = 8.0
+
+
+def environment_name(setting: str) -> str:
+    """Return the environment variable of a setting."""
+    return ENVIRONMENT_PREFIX + setting.upper()
+
+
+def load_settings(
+    overrides: Mapping[str, object] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """Read the settings: command line over environment over defaults.
+
+    Raises `OperatorError` naming the setting and what it may be.
+    """
+    environment = os.environ if environment is None else environment
+    values: dict[str, object] = {}
+    for field in msgspec.structs.fields(Settings):
+        variable = environment_name(field.name)
+        raw = (overrides or {}).get(field.name)
+        source = f"--{field.name.replace('_', '-')}"
+        if raw is None and variable in environment:
+            raw, source = environment[variable], variable
+        if raw is not None:
+            values[field.name] = _convert(raw, field.type, source)
+    return Settings(**values)  # type: ignore[arg-type]  # each value was converted to its field
+
+
+def _convert(raw: object, to: object, source: str) -> object:
+    if isinstance(raw, str) and "tuple" in str(to):
+        raw = tuple(part.strip() for part in raw.split(",") if part.strip())
+    try:
+        return msgspec.convert(raw, type=to, strict=False)
+    except msgspec.ValidationError as error:
+        raise OperatorError(f"{source}={raw!r} is not a valid setting: {error}") from error
+
+
+def data_path(settings: Settings, *parts: str) -> Path:
+    """Return a path below the data directory."""
+    return Path(settings.data).joinpath(*parts)

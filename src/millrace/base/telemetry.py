@@ -1,0 +1,230 @@
+"""Log lines and metrics. Neither ever carries an address, a User-Agent, a key or a payload."""
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, cast
+
+import msgspec
+import structlog
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""Where the processes of a service share metrics; the supervisor sets it for its children."""
+
+Logger = structlog.typing.FilteringBoundLogger
+
+
+def configure_logging(level: str, *, process: str) -> None:
+    """Write log lines as JSON to standard error, each with the name of the process.
+
+    Lines of libraries that use the standard library's logging come out the same way.
+    """
+    severity = logging.getLevelNamesMapping()[level.upper()]
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _add_process(process),
+        structlog.processors.EventRenamer("event_name"),
+        structlog.processors.format_exc_info,
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.processors.JSONRenderer(serializer=_dump)],
+        wrapper_class=structlog.make_filtering_bound_logger(severity),
+        logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(serializer=_dump_text),
+            ],
+        )
+    )
+    logging.basicConfig(level=max(severity, logging.WARNING), handlers=[handler], force=True)
+
+
+def get_logger() -> Logger:
+    """Return a logger: `log.info("engine_started", pid=1)`."""
+    return cast("Logger", structlog.get_logger())  # structlog types its lazy proxy as Any
+
+
+def _add_process(process: str) -> structlog.typing.Processor:
+    def add(
+        _logger: object, _method: str, event: structlog.typing.EventDict
+    ) -> structlog.typing.EventDict:
+        event["process"] = process
+        return event
+
+    return add
+
+
+def _dump(event: Any, **_options: Any) -> bytes:  # noqa: ANN401 - structlog's serializer takes anything
+    return msgspec.json.encode(event, enc_hook=str)
+
+
+def _dump_text(event: Any, **options: Any) -> str:  # noqa: ANN401
+    return _dump(event, **options).decode()
+
+
+class MetricKind(Enum):
+    """How a metric behaves."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Metric(Struct, frozen=True):
+    """One metric. `when_it_rises` tells an operator what to do. Labels take closed sets only."""
+
+    name: str
+    kind: MetricKind
+    help: str
+    when_it_rises: str
+    labels: tuple[str, ...] = ()
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "millrace_http_requests_total",
+        MetricKind.COUNTER,
+        "requests answered",
+        "statuses of 500 and above are ours: look for request_failed in the log",
+        ("endpoint", "status"),
+    ),
+    Metric(
+        "millrace_items_total",
+        MetricKind.COUNTER,
+        "items received, by the one outcome each of them had",
+        "refused: a sender breaks the rules; quarantined: the store refused rows",
+        ("stream", "outcome"),
+    ),
+    Metric(
+        "millrace_log_appended_bytes_total",
+        MetricKind.COUNTER,
+        "bytes made durable in the log",
+        "follows the traffic",
+    ),
+    Metric(
+        "millrace_log_fsync_seconds",
+        MetricKind.HISTOGRAM,
+        "time of one fsync of the log",
+        "the disk is slow or busy; acknowledgements wait for it",
+    ),
+    Metric(
+        "millrace_log_backlog_bytes",
+        MetricKind.GAUGE,
+        "durable bytes that are not in the store yet",
+        "the engine is away or slower than what comes in",
+    ),
+    Metric(
+        "millrace_loaded_rows_total",
+        MetricKind.COUNTER,
+        "rows stored",
+        "follows the traffic",
+        ("table",),
+    ),
+    Metric(
+        "millrace_load_seconds",
+        MetricKind.HISTOGRAM,
+        "time of storing one batch",
+        "the disk is slow, or the engine is busy with queries or merges",
+    ),
+    Metric(
+        "millrace_load_failures_total",
+        MetricKind.COUNTER,
+        "batches that could not be stored at the first try",
+        "look for load_failed in the log",
+    ),
+    Metric(
+        "millrace_queries_total",
+        MetricKind.COUNTER,
+        "queries answered or refused",
+        "timed_out and too_large: queries need a shorter range or fewer groups",
+        ("table", "outcome"),
+    ),
+    Metric(
+        "millrace_query_seconds",
+        MetricKind.HISTOGRAM,
+        "time of one query in the store, waiting included",
+        "more queries than query_threads, or heavier ones",
+    ),
+    Metric(
+        "millrace_process_starts_total",
+        MetricKind.COUNTER,
+        "starts of processes by the supervisor",
+        "more than one for each process: look for process_died in the log",
+        ("process",),
+    ),
+)
+
+_BUCKETS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15)
+
+
+class Metrics:
+    """The metrics of this process, shared with its siblings where the supervisor set that up."""
+
+    def __init__(self) -> None:
+        registry = CollectorRegistry()
+        self._registry = registry
+        self._counters = {m.name: _counter(m, registry) for m in _of(MetricKind.COUNTER)}
+        self._gauges = {m.name: _gauge(m, registry) for m in _of(MetricKind.GAUGE)}
+        self._histograms = {m.name: _histogram(m, registry) for m in _of(MetricKind.HISTOGRAM)}
+        self._children: dict[tuple[str, ...], Counter] = {}
+
+    def count(self, name: str, amount: float = 1, *labels: str) -> None:
+        """Add to a counter; labels in the order of its row."""
+        child = self._children.get((name, *labels))
+        if child is None:
+            counter = self._counters[name]
+            child = counter.labels(*labels) if labels else counter
+            self._children[(name, *labels)] = child
+        child.inc(amount)
+
+    def observe(self, name: str, value: float) -> None:
+        """Add one observation to a histogram, in seconds."""
+        self._histograms[name].observe(value)
+
+    def set(self, name: str, value: float) -> None:
+        """Set a gauge."""
+        self._gauges[name].set(value)
+
+    def render(self) -> bytes:
+        """Return Prometheus' text format, over all processes of the service."""
+        if METRICS_DIRECTORY_VARIABLE not in os.environ:
+            return generate_latest(self._registry)
+        shared = CollectorRegistry()
+        MultiProcessCollector(shared)  # type: ignore[no-untyped-call]  # the library's own gap
+        return generate_latest(shared)
+
+
+def _of(kind: MetricKind) -> tuple[Metric, ...]:
+    return tuple(metric for metric in METRICS if metric.kind is kind)
+
+
+def _counter(metric: Metric, registry: CollectorRegistry) -> Counter:
+    return Counter(metric.name, metric.help, metric.labels, registry=registry)
+
+
+def _gauge(metric: Metric, registry: CollectorRegistry) -> Gauge:
+    return Gauge(
+        metric.name, metric.help, metric.labels, registry=registry, multiprocess_mode="mostrecent"
+    )
+
+
+def _histogram(metric: Metric, registry: CollectorRegistry) -> Histogram:
+    return Histogram(metric.name, metric.help, metric.labels, registry=registry, buckets=_BUCKETS_S)
+
+
+def metric_rows() -> Mapping[str, Metric]:
+    """All metrics by name, for the reference page."""
+    return {metric.name: metric for metric in METRICS}

@@ -1,0 +1,1 @@
+"""Frozen data: what was sent, what is meant, what can be asked. No I/O."""

@@ -1,0 +1,140 @@
+"""What is meant: the records of the durable log, as the workers write and the loader reads them.
+
+The wire's rules are done with: texts have their lengths, times are epoch milliseconds, addresses
+and User-Agents are gone. Records are MessagePack arrays; a field may be added at the end only.
+"""
+
+from enum import Enum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+
+class Visitor(Struct, frozen=True, array_like=True, omit_defaults=True):
+    """What was learnt from the visitor's address and User-Agent before they were forgotten."""
+
+    country: str = ""
+    region: str = ""
+    city: str = ""
+    browser_name: str = ""
+    browser_version: str = ""
+    os_name: str = ""
+    os_version: str = ""
+    device_type: str = ""
+    is_bot: bool = False
+
+
+UNKNOWN_VISITOR = Visitor()
+
+
+class Stream(Enum):
+    """What a log record holds, and the namespace of its event ids."""
+
+    EVENTS = "events"
+    VITALS = "vitals"
+    ERRORS = "errors"
+
+
+class Event(Struct, frozen=True, array_like=True):
+    """A custom event or page view.
+
+    `properties` is a JSON object as text, or empty for none. `lifted` holds what a page view
+    brought on its top level, by column name, right types only. `visitor` is set where it is
+    another than the record's.
+    """
+
+    website_id: str
+    time_ms: int
+    name: str
+    anonymous_id: str = ""
+    session_id: str = ""
+    namespace: str = ""
+    source: str = ""
+    event_id: str = ""
+    path: str = ""
+    url: str = ""
+    properties: bytes = b""
+    lifted: dict[str, Any] | None = None
+    visitor: Visitor | None = None
+
+
+class Vital(Struct, frozen=True, array_like=True):
+    """One measurement of a web vital."""
+
+    website_id: str
+    time_ms: int
+    metric_name: str
+    metric_value: float
+    path: str
+    url: str = ""
+    anonymous_id: str = ""
+    session_id: str = ""
+    event_id: str = ""
+    visitor: Visitor | None = None
+
+
+class ErrorEvent(Struct, frozen=True, array_like=True):
+    """One client-side error."""
+
+    website_id: str
+    time_ms: int
+    message: str
+    path: str
+    level: str = "error"
+    error_type: str = ""
+    filename: str = ""
+    url: str = ""
+    lineno: float | None = None
+    colno: float | None = None
+    stack: str = ""
+    anonymous_id: str = ""
+    session_id: str = ""
+    event_id: str = ""
+    visitor: Visitor | None = None
+
+
+class EventRecord(Struct, frozen=True, array_like=True, tag="events"):
+    """All accepted items of one request to /track, /batch or /.
+
+    `repeat_key` is the digest of credential, path and Idempotency-Key where one was sent.
+    """
+
+    received_ms: int
+    visitor: Visitor
+    items: list[Event]
+    repeat_key: bytes = b""
+
+
+class VitalRecord(Struct, frozen=True, array_like=True, tag="vitals"):
+    """All accepted items of one request to /vitals."""
+
+    received_ms: int
+    visitor: Visitor
+    items: list[Vital]
+    repeat_key: bytes = b""
+
+
+class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors"):
+    """All accepted items of one request to /errors."""
+
+    received_ms: int
+    visitor: Visitor
+    items: list[ErrorEvent]
+    repeat_key: bytes = b""
+
+
+LogRecord = EventRecord | VitalRecord | ErrorRecord
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER: msgspec.msgpack.Decoder[LogRecord] = msgspec.msgpack.Decoder(LogRecord)
+
+
+def encode_record(record: LogRecord) -> bytes:
+    """Write a record as the log keeps it."""
+    return _ENCODER.encode(record)
+
+
+def decode_record(payload: bytes | memoryview) -> LogRecord:
+    """Read a record back. Raises `msgspec.MsgspecError` on what was not written by us."""
+    return _DECODER.decode(payload)

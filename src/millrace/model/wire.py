@@ -1,0 +1,182 @@
+"""What callers send, exactly as it may look on the wire. Ranges and lengths stand in the types.
+
+The order of the fields is the order in which faults are listed.
+"""
+
+from enum import Enum
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+Text64 = Annotated[str, Meta(max_length=64)]
+Text128 = Annotated[str, Meta(max_length=128)]
+Text255 = Annotated[str, Meta(max_length=255)]
+Text256 = Annotated[str, Meta(max_length=256)]
+Text512 = Annotated[str, Meta(max_length=512)]
+Text2048 = Annotated[str, Meta(max_length=2048)]
+EventName = Annotated[str, Meta(min_length=1, max_length=256)]
+Timestamp = int | float | str
+"""Epoch milliseconds, ISO 8601 or RFC 2822; `ingest.timestamps` tells which moments are allowed."""
+
+
+class MetricName(Enum):
+    """The web vitals."""
+
+    FCP = "FCP"
+    LCP = "LCP"
+    CLS = "CLS"
+    INP = "INP"
+    TTFB = "TTFB"
+    FPS = "FPS"
+
+
+class Level(Enum):
+    """How bad an error is."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    FATAL = "fatal"
+
+
+class CustomEvent(Struct, frozen=True, rename="camel"):
+    """One item of /track."""
+
+    name: EventName
+    properties: dict[str, Any] | None = None
+    anonymous_id: Text256 | None = None
+    session_id: Text256 | None = None
+    timestamp: Timestamp | None = None
+    namespace: Text64 | None = None
+    source: Text64 | None = None
+    website_id: Text255 | None = None
+    event_id: Text512 | None = None
+    path: Text2048 | None = None
+    url: Text2048 | None = None
+    ip: Any = None  # believed, and checked, only on calls with an API key
+    user_agent: Any = None
+
+
+_Other = int | float | bool | list[Any] | dict[str, Any] | None
+LiftedText = Annotated[str, Meta(max_length=2048)] | _Other
+LiftedTitle = Annotated[str, Meta(max_length=512)] | _Other
+
+
+class PageView(CustomEvent, frozen=True, rename=None):
+    """What /batch and / take beyond the fields of a custom event: lifted columns by their own name.
+
+    A value of the wrong type is no fault: it is not lifted.
+    """
+
+    title: LiftedTitle = None
+    referrer: LiftedText = None
+    language: Any = None
+    timezone: Any = None
+    screen_resolution: Any = None
+    viewport_size: Any = None
+    utm_source: Any = None
+    utm_medium: Any = None
+    utm_campaign: Any = None
+    utm_term: Any = None
+    utm_content: Any = None
+    time_on_page: Any = None
+    scroll_depth: Any = None
+    interaction_count: Any = None
+    page_count: Any = None
+    load_time: Any = None
+    dom_ready_time: Any = None
+    dom_interactive: Any = None
+    ttfb: Any = None
+    render_time: Any = None
+    value: Any = None
+    currency: Any = None
+
+
+class WebVital(Struct, frozen=True, rename="camel"):
+    """One item of /vitals."""
+
+    timestamp: Timestamp
+    path: Text2048
+    metric_name: MetricName
+    metric_value: float
+    anonymous_id: Text256 | None = None
+    session_id: Text256 | None = None
+    website_id: Text255 | None = None
+    event_id: Text512 | None = None
+    url: Text2048 | None = None
+    ip: Any = None
+    user_agent: Any = None
+
+
+class ErrorReport(Struct, frozen=True, rename="camel"):
+    """One item of /errors. `message` and `stack` are cut, not refused, when they are long."""
+
+    timestamp: Timestamp
+    path: Text2048
+    message: str
+    filename: Text2048 | None = None
+    lineno: float | None = None
+    colno: float | None = None
+    stack: str | None = None
+    error_type: Text128 | None = None
+    anonymous_id: Text256 | None = None
+    session_id: Text256 | None = None
+    level: Level | None = None
+    website_id: Text255 | None = None
+    event_id: Text512 | None = None
+    url: Text2048 | None = None
+    ip: Any = None
+    user_agent: Any = None
+
+
+Scalar = str | int | float | bool | None
+
+
+class Select(Struct, frozen=True, forbid_unknown_fields=True):
+    """One output of a query."""
+
+    field: str
+    aggregate: str
+    alias: str | None = None
+
+
+class Filter(Struct, frozen=True, forbid_unknown_fields=True):
+    """One condition of a query. What `value` may be depends on the column and the operator."""
+
+    field: str
+    operator: str
+    value: Scalar | list[Scalar]
+
+
+class OrderBy(Struct, frozen=True, forbid_unknown_fields=True):
+    """One key of the order of rows."""
+
+    field: str
+    direction: str | None = None
+
+
+class Query(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What to compute."""
+
+    table: str
+    selects: list[Select]
+    filters: list[Filter] | None = None
+    group_by: list[str] | None = None
+
+
+class QueryRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The body of /v1/query/custom.
+
+    Scalars of the root are decoded loosely, because a wrong one has a cause of its own.
+    """
+
+    query: Query
+    start_date: Any = None
+    end_date: Any = None
+    timezone: Any = None
+    granularity: Any = None
+    limit: Any = None
+    order_by: list[OrderBy] | None = None
+    offset: Any = None
+    fill: Any = None

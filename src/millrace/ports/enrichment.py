@@ -1,0 +1,40 @@
+"""What addresses and User-Agents tell."""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Place(Struct, frozen=True):
+    """Where an address is; empty texts for what is not known."""
+
+    country: str = ""
+    region: str = ""
+    city: str = ""
+
+
+class Software(Struct, frozen=True):
+    """What a User-Agent is; empty texts for what is not known."""
+
+    browser_name: str = ""
+    browser_version: str = ""
+    os_name: str = ""
+    os_version: str = ""
+    device_type: str = ""
+    is_bot: bool = False
+
+
+class Geo(Protocol):
+    """Looks addresses up in memory; no network."""
+
+    def locate(self, address: str) -> Place:
+        """Return the place of an IPv4 or IPv6 address; an unknown or private one has none."""
+        ...
+
+
+class UserAgents(Protocol):
+    """Parses User-Agents in memory, remembering the common ones."""
+
+    def parse(self, user_agent: str) -> Software:
+        """Return what a User-Agent is. Never raises, whatever the text."""
+        ...

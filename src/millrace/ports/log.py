@@ -1,0 +1,76 @@
+"""The durable log: the border between accepting and storing."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class LogPosition(Struct, frozen=True, order=True):
+    """A place between two records of one log: the next record begins here."""
+
+    segment: int
+    offset: int
+
+
+LOG_START = LogPosition(segment=0, offset=0)
+
+
+class LoggedRecord(Struct, frozen=True):
+    """One record as it was appended, and the place right behind it."""
+
+    payload: bytes
+    start: LogPosition
+    end: LogPosition
+
+
+class LogChunk(Struct, frozen=True):
+    """What one read found: whole records, and the place to read on from.
+
+    `end` may lie behind the last record's end, where damage was set aside or a segment ended.
+    `damaged_bytes` counts what was set aside.
+    """
+
+    records: Sequence[LoggedRecord]
+    end: LogPosition
+    damaged_bytes: int = 0
+
+
+class EventLog(Protocol):
+    """The writing side. One log has one writer; used from one event loop."""
+
+    async def append(self, record: bytes) -> None:
+        """Make a record durable.
+
+        Returns when it is on disk (fsync; many calls share one). Raises `LogUnavailable`, and
+        then nothing of the record will ever be read, now or after a restart. Cancelling the
+        caller does not take the record back. Safe to call from many tasks.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Make everything that was appended durable and release the log. May be called twice."""
+        ...
+
+
+class LogReader(Protocol):
+    """The reading side of all logs of a data directory; blocking, used from one thread.
+
+    Sees only what is durable: a record whose append has not returned is not read while its
+    writer lives.
+    """
+
+    def durable_ends(self) -> Mapping[str, LogPosition]:
+        """Return, by the log's name, the place behind its last durable record."""
+        ...
+
+    def read(self, log: str, *, after: LogPosition, until: LogPosition, max_bytes: int) -> LogChunk:
+        """Read whole records between two places, in order; at least one where there is one.
+
+        The same arguments give the same records for as long as they are not removed.
+        """
+        ...
+
+    def remove_before(self, log: str, position: LogPosition) -> None:
+        """Delete what lies wholly before a position. Safe to call twice."""
+        ...

@@ -1,0 +1,58 @@
+"""The column store: where rows end up and where answers come from."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from millrace.model.catalog import Table
+from millrace.model.plan import CompiledQuery
+
+
+class RejectedBatch(Exception):
+    """The store refused a batch for what is in it; it would refuse it again."""
+
+
+class QueryGuards(Struct, frozen=True):
+    """What one query may use. `max_rows` ends a query that would return more."""
+
+    timeout_s: float
+    max_memory_bytes: int
+
+
+Rows = Sequence[Sequence[Any]]
+"""Rows of plain JSON values (text, int, float, bool, None), columns in the query's order."""
+
+
+class StoreWriter(Protocol):
+    """The loader's side; blocking, used from one thread."""
+
+    def prepare(self) -> None:
+        """Create or migrate the tables. Safe to call at every start."""
+        ...
+
+    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+        """Store a batch of rows, an Arrow IPC stream in the catalog's column order.
+
+        Returns when the rows are on disk and seen by later selects. A batch whose token was
+        stored before is not stored again, so repeating after any failure is safe. Raises
+        `RejectedBatch` when the rows themselves are refused, `StoreUnavailable` when a repeat
+        may help.
+        """
+        ...
+
+
+class Store(Protocol):
+    """The asking side; used from one event loop by many tasks."""
+
+    async def select(self, query: CompiledQuery, guards: QueryGuards) -> Rows:
+        """Run a query over everything acknowledged before the call.
+
+        Raises `QueryTimedOut`, `QueryTooLarge`, or `StoreUnavailable` when the engine is away.
+        Cancelling the caller ends the query in the engine.
+        """
+        ...
+
+    async def is_ready(self) -> bool:
+        """Tell whether a select would be answered now. Never raises."""
+        ...
