@@ -26,7 +26,7 @@ MillraceError
   Unavailable                 it works again later; the caller should retry
     LogUnavailable            events cannot be made durable now
     StoreUnavailable          the engine is away
-    WebsiteMissingOrganization the website's organization was deleted
+  OperatorError               a setting, a port or a directory is wrong; one sentence for people
 """
 
 from dataclasses import dataclass
