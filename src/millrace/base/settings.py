@@ -72,6 +72,40 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = 8.0
 
 
+class SettingRow(Struct, frozen=True):
+    """One setting as people read of it."""
+
+    name: str
+    variable: str
+    option: str
+    default: object
+    help: str
+
+
+def setting_rows() -> tuple[SettingRow, ...]:
+    """All settings, in the order of the table; for the command line and the reference page."""
+    return tuple(
+        SettingRow(
+            name=field.name,
+            variable=environment_name(field.name),
+            option=option_name(field.name),
+            default=field.default,
+            help=_description(field.type),
+        )
+        for field in msgspec.structs.fields(Settings)
+    )
+
+
+def _description(annotated: Any) -> str:  # noqa: ANN401 - an Annotated has no type of its own
+    metas = [meta for meta in annotated.__metadata__ if isinstance(meta, Meta)]
+    return next(meta.description for meta in reversed(metas) if meta.description is not None)
+
+
+def option_name(setting: str) -> str:
+    """Return the command-line option of a setting."""
+    return f"--{setting.replace('_', '-')}"
+
+
 def environment_name(setting: str) -> str:
     """Return the environment variable of a setting."""
     return ENVIRONMENT_PREFIX + setting.upper()
@@ -90,7 +124,7 @@ def load_settings(
     for field in msgspec.structs.fields(Settings):
         variable = environment_name(field.name)
         raw = (overrides or {}).get(field.name)
-        source = f"--{field.name.replace('_', '-')}"
+        source = option_name(field.name)
         if raw is None and variable in environment:
             raw, source = environment[variable], variable
         if raw is not None:
@@ -105,6 +139,18 @@ def _convert(raw: object, to: object, source: str) -> object:
         return msgspec.convert(raw, type=to, strict=False)
     except msgspec.ValidationError as error:
         raise OperatorError(f"{source}={raw!r} is not a valid setting: {error}") from error
+
+
+def settings_environment(settings: Settings) -> dict[str, str]:
+    """Write settings as the environment variables that `load_settings` reads back."""
+    return {
+        environment_name(name): _as_text(value)
+        for name, value in msgspec.structs.asdict(settings).items()
+    }
+
+
+def _as_text(value: str | float | tuple[str, ...]) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def data_path(settings: Settings, *parts: str) -> Path:

@@ -1,0 +1,234 @@
+"""`millrace serve` and the two commands it starts: the server worker and the engine."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Coroutine, Generator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from millrace.base.clock import SystemClock
+from millrace.base.errors import OperatorError
+from millrace.base.settings import (
+    Settings,
+    data_path,
+    load_settings,
+    setting_rows,
+    settings_environment,
+)
+from millrace.base.telemetry import (
+    METRICS_DIRECTORY_VARIABLE,
+    Metrics,
+    configure_logging,
+    get_logger,
+)
+from millrace.cli.lifeline import hold_lifeline, stop_on_signals
+from millrace.cli.supervisor import (
+    EXIT_OPERATOR_ERROR,
+    ProcessSpec,
+    Supervisor,
+    make_private_directory,
+)
+
+_BACKLOG = 2048
+_ENGINE_GRACE_S = 6.0
+
+
+def _setting_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for every setting, with the help text of the table."""
+    for row in reversed(setting_rows()):
+        command = click.option(row.option, row.name, default=None, help=row.help)(command)
+    return command
+
+
+@click.command("serve")
+@_setting_options
+def serve_command(**overrides: str | None) -> None:
+    """Take in events and answer queries until it is stopped."""
+    settings = load_settings(overrides)
+    configure_logging(settings.log_level, process="supervisor")
+    make_private_directory(data_path(settings))
+    with (
+        _locked(data_path(settings)),
+        _listening(settings) as listening_socket,
+        _runtime_directory() as runtime,
+    ):
+        asyncio.run(_supervise(settings, listening_socket, runtime))
+
+
+@click.command("worker", hidden=True)
+@click.option("--index", type=int, required=True)
+@click.option("--socket", "descriptor", type=int, required=True)
+@click.option("--runtime", type=click.Path(path_type=Path), required=True)
+@click.option("--lifeline", type=int, required=True)
+def worker_command(index: int, descriptor: int, runtime: Path, lifeline: int) -> None:
+    """Serve HTTP on an inherited socket; started by the supervisor."""
+    from millrace.wiring import run_worker  # noqa: PLC0415 - the supervisor must not import it
+
+    settings = load_settings()
+    configure_logging(settings.log_level, process=f"worker-{index}")
+    listening_socket = socket.socket(fileno=descriptor)
+    _run_child(
+        lambda stop: run_worker(
+            settings, index=index, listening_socket=listening_socket, runtime=runtime, stop=stop
+        ),
+        lifeline,
+    )
+
+
+@click.command("engine", hidden=True)
+@click.option("--runtime", type=click.Path(path_type=Path), required=True)
+@click.option("--lifeline", type=int, required=True)
+def engine_command(runtime: Path, lifeline: int) -> None:
+    """Load the logs into the store and answer selects; started by the supervisor."""
+    from millrace.wiring import run_engine  # noqa: PLC0415 - the supervisor must not import it
+
+    settings = load_settings()
+    configure_logging(settings.log_level, process="engine")
+    _run_child(lambda stop: run_engine(settings, runtime=runtime, stop=stop), lifeline)
+
+
+def _run_child(run: Callable[[asyncio.Event], Coroutine[Any, Any, None]], lifeline: int) -> None:
+    import uvloop  # noqa: PLC0415 - the supervisor must not import it
+
+    hold_lifeline(lifeline)
+
+    async def main() -> None:
+        await run(stop_on_signals())
+
+    try:
+        uvloop.run(main())
+    except OperatorError as error:
+        click.echo(f"millrace: {error}", err=True)
+        sys.exit(EXIT_OPERATOR_ERROR)
+
+
+async def _supervise(settings: Settings, listening_socket: socket.socket, runtime: Path) -> None:
+    metrics_directory = runtime / "metrics"
+    metrics_directory.mkdir()
+    supervisor = Supervisor(
+        _process_specs(settings, listening_socket.fileno(), runtime),
+        environment={
+            **os.environ,
+            **settings_environment(settings),
+            METRICS_DIRECTORY_VARIABLE: str(metrics_directory),
+        },
+        clock=SystemClock(),
+        log=get_logger(),
+        metrics=Metrics(),
+    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, supervisor.stop)
+    announcement = asyncio.create_task(_announce(settings, listening_socket, supervisor))
+    try:
+        await supervisor.run()
+    finally:
+        announcement.cancel()
+
+
+def _process_specs(settings: Settings, descriptor: int, runtime: Path) -> list[ProcessSpec]:
+    """Workers stop first, so that the engine still answers what they have accepted."""
+    place = ("--runtime", str(runtime))
+    engine = ProcessSpec("engine", ("engine", *place), stop_order=1, grace_s=_ENGINE_GRACE_S)
+    workers = [
+        ProcessSpec(
+            f"worker-{index}",
+            ("worker", *("--index", str(index), "--socket", str(descriptor)), *place),
+            descriptors=(descriptor,),
+            grace_s=settings.shutdown_timeout_s + 1,
+        )
+        for index in range(_worker_count(settings))
+    ]
+    return [engine, *workers]
+
+
+def _worker_count(settings: Settings) -> int:
+    return settings.workers or max(1, (os.cpu_count() or 1) - 1)
+
+
+async def _announce(
+    settings: Settings, listening_socket: socket.socket, supervisor: Supervisor
+) -> None:
+    """Tell people where the service answers, once it does."""
+    host, port = listening_socket.getsockname()[:2]
+    while not await _is_ready(host, port):  # noqa: ASYNC110 - readiness is another process's
+        await asyncio.sleep(0.05)
+    supervisor.note_served()
+    shown = f"[{host}]" if ":" in host else host
+    get_logger().info("service_ready", host=host, port=port)
+    click.echo(f"Millrace answers on http://{shown}:{port} and keeps its data in {settings.data}")
+
+
+async def _is_ready(host: str, port: int) -> bool:
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - a lookup
+    try:
+        async with asyncio.timeout(2):
+            reader, writer = await asyncio.open_connection(reachable, port)
+            writer.write(b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            status = await reader.readline()
+            writer.close()
+    except (OSError, TimeoutError):
+        return False
+    return b" 200 " in status
+
+
+@contextlib.contextmanager
+def _locked(data: Path) -> Generator[None]:
+    """Hold the data directory for this service alone."""
+    try:
+        descriptor = os.open(data / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise OperatorError(
+            f"cannot write to the data directory {data}: {error.strerror}"
+        ) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise OperatorError(
+            f"the data directory {data} is in use by another Millrace service"
+        ) from error
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _listening(settings: Settings) -> Generator[socket.socket]:
+    """Listen before any child starts; the workers share the socket."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listening_socket:
+        listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening_socket.bind((settings.host, settings.port))
+            listening_socket.listen(_BACKLOG)
+        except OSError as error:
+            raise OperatorError(
+                f"cannot listen on {settings.host} port {settings.port}: {_reason(error)}"
+            ) from error
+        listening_socket.setblocking(False)
+        yield listening_socket
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+@contextlib.contextmanager
+def _runtime_directory() -> Generator[Path]:
+    """A private directory with a short path, for the engine's socket and the shared metrics."""
+    runtime = Path(tempfile.mkdtemp(prefix="millrace-"))
+    try:
+        yield runtime
+    finally:
+        shutil.rmtree(runtime, ignore_errors=True)

@@ -1,0 +1,164 @@
+"""Keeps the processes of one service running: starts them, starts dead ones again, stops them all.
+
+Knows nothing of what they do. It stays small in memory: no web framework, no engine, no database.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from millrace.base.clock import Clock
+from millrace.base.errors import OperatorError
+from millrace.base.telemetry import Logger, Metrics
+
+EXIT_OPERATOR_ERROR = 78
+"""A child's exit code for what only the operator can mend (EX_CONFIG); starting again is no use."""
+
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 10.0
+_STEADY_AFTER_S = 30.0
+
+
+class ProcessSpec(Struct, frozen=True):
+    """One child: its name, its arguments to the millrace command, the descriptors it inherits.
+
+    Children of a lower `stop_order` are stopped first; `grace_s` is how long they get.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    descriptors: tuple[int, ...] = ()
+    stop_order: int = 0
+    grace_s: float = 10.0
+
+
+class Supervisor:
+    """Runs the children of one service until it is told to stop.
+
+    Every child inherits the reading end of a pipe whose writing end only the supervisor has: when
+    the supervisor is gone, however it went, the pipe ends and the child leaves at once.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[ProcessSpec],
+        *,
+        environment: Mapping[str, str],
+        clock: Clock,
+        log: Logger,
+        metrics: Metrics,
+    ) -> None:
+        self._specs = specs
+        self._environment = dict(environment)
+        self._clock = clock
+        self._log = log
+        self._metrics = metrics
+        self._children: dict[str, asyncio.subprocess.Process] = {}
+        self._stopping = asyncio.Event()
+        self._failure: OperatorError | None = None
+        self._has_served = False
+
+    def stop(self) -> None:
+        """Ask for the end; `run` returns when all children are gone."""
+        self._stopping.set()
+
+    def note_served(self) -> None:
+        """Note that the service answered: from now on no child's failure ends it."""
+        self._has_served = True
+
+    async def run(self) -> None:
+        """Run until `stop`. Raises `OperatorError` when a child could not even begin."""
+        lifeline, held = os.pipe()
+        keepers = [
+            asyncio.create_task(self._keep_running(spec, lifeline), name=spec.name)
+            for spec in self._specs
+        ]
+        try:
+            await self._stopping.wait()
+            await self._stop_children()
+            await asyncio.gather(*keepers)
+        finally:
+            os.close(held)
+            os.close(lifeline)
+        if self._failure is not None:
+            raise self._failure
+
+    async def _keep_running(self, spec: ProcessSpec, lifeline: int) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while not self._stopping.is_set():
+            started_s = self._clock.monotonic_s()
+            code = await self._run_once(spec, lifeline)
+            if self._stopping.is_set():
+                return
+            if code == EXIT_OPERATOR_ERROR and not self._has_served:
+                self._failure = OperatorError(f"the {spec.name} process could not start")
+                self.stop()
+                return
+            steady = self._clock.monotonic_s() - started_s > _STEADY_AFTER_S
+            pause_s = _FIRST_PAUSE_S if steady else pause_s
+            self._log.error("process_died", child=spec.name, exit_code=code, restart_in_s=pause_s)
+            await self._pause(pause_s)
+            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+    async def _run_once(self, spec: ProcessSpec, lifeline: int) -> int:
+        child = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "millrace",
+            *spec.arguments,
+            "--lifeline",
+            str(lifeline),
+            env=self._environment,
+            pass_fds=(*spec.descriptors, lifeline),
+            stdin=asyncio.subprocess.DEVNULL,
+        )
+        self._children[spec.name] = child
+        self._metrics.count("millrace_process_starts_total", 1, spec.name.partition("-")[0])
+        self._log.info("process_started", child=spec.name, child_pid=child.pid)
+        code = await child.wait()
+        del self._children[spec.name]
+        return code
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except TimeoutError:
+            return
+
+    async def _stop_children(self) -> None:
+        for order in sorted({spec.stop_order for spec in self._specs}):
+            await asyncio.gather(
+                *(self._stop_child(spec) for spec in self._specs if spec.stop_order == order)
+            )
+
+    async def _stop_child(self, spec: ProcessSpec) -> None:
+        child = self._children.get(spec.name)
+        if child is None:
+            return
+        _signal(child, signal.SIGTERM)
+        try:
+            await asyncio.wait_for(child.wait(), spec.grace_s)
+        except TimeoutError:
+            self._log.warning("process_killed", child=spec.name, after_s=spec.grace_s)
+            _signal(child, signal.SIGKILL)
+            await child.wait()
+
+
+def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    try:
+        child.send_signal(number)
+    except ProcessLookupError:
+        return  # it is gone already, which is what was wanted
+
+
+def make_private_directory(path: Path) -> None:
+    """Make a directory that only its owner may enter, with its parents."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OperatorError(f"cannot make the directory {path}: {error.strerror}") from error
