@@ -1,0 +1,220 @@
+"""The rows that a valid query gives."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from tests.oracle.check import Filter, Query, Refused, Select, moment
+from tests.oracle.columns import find_column, is_list, is_object
+from tests.oracle.rows import Row, Stored, moment_of, rows_of, value_of
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows in their order, keys in any order, and whether more rows existed."""
+
+    rows: list[Row]
+    limit: int
+    truncated: bool
+
+
+def evaluated(query: Query, stored: Stored) -> Answer:
+    """Answer a query; raises `Refused` where filling would give too many rows."""
+    rows = [row for row in _rows(query, stored) if _matches_all(query, row)]
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    if not query.group_by and not query.granularity:
+        groups[()] = []
+    for row in rows:
+        groups.setdefault(_group(query, row), []).append(row)
+    if query.fill:
+        _fill(query, groups)
+    outputs = [_output(query, key, rows) for key, rows in groups.items()]
+    ordered = _ordered(query, outputs)
+    page = ordered[query.offset : query.offset + query.limit]
+    return Answer(page, query.limit, truncated=len(ordered) > query.offset + query.limit)
+
+
+# Range and filters.
+
+
+def _rows(query: Query, stored: Stored) -> list[Row]:
+    def in_range(epoch_ms: int) -> bool:
+        return query.start <= _local(query, epoch_ms).date() <= query.end
+
+    rows = rows_of(query.table, stored, in_range)
+    if any(condition.field == "is_bot" for condition in query.filters):
+        return rows
+    return [row for row in rows if not row.get("is_bot", False)]
+
+
+def _local(query: Query, epoch_ms: int) -> datetime:
+    return (_EPOCH + timedelta(milliseconds=epoch_ms)).astimezone(query.zone)
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": lambda value, wanted: value == wanted,
+    "gt": lambda value, wanted: value > wanted,
+    "lt": lambda value, wanted: value < wanted,
+    "gte": lambda value, wanted: value >= wanted,
+    "lte": lambda value, wanted: value <= wanted,
+    "contains": lambda value, wanted: wanted in value,
+    "starts_with": lambda value, wanted: value.startswith(wanted),
+    "in": lambda value, wanted: value == wanted,
+}
+_NEGATIONS = {"ne": "eq", "not_contains": "contains", "not_in": "in"}
+
+
+def _matches_all(query: Query, row: Row) -> bool:
+    return all(_matches(query, condition, row) for condition in query.filters)
+
+
+def _matches(query: Query, condition: Filter, row: Row) -> bool:
+    """Compare; a negation is the exact opposite, so missing values and other types match it."""
+    operator = _NEGATIONS.get(condition.operator, condition.operator)
+    value = value_of(row, condition.field)
+    wanted = [_wanted(query, condition, one) for one in condition.values]
+    found = any(_type(value) == _type(one) and _COMPARISONS[operator](value, one) for one in wanted)
+    return found != (condition.operator in _NEGATIONS)
+
+
+def _wanted(query: Query, condition: Filter, value: Any) -> Any:
+    if condition.kind != "datetime" or isinstance(value, int | float):
+        return value
+    read = moment(value, query.zone)
+    assert read is not None
+    return (read.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _type(value: Any) -> str:
+    """JSON's types: true is not 1."""
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+# Buckets, groups and aggregates.
+
+
+def _bucket(query: Query, local: datetime) -> str:
+    return local.strftime("%Y-%m-%d" if query.granularity == "daily" else "%Y-%m-%d %H:00:00")
+
+
+def _group(query: Query, row: Row) -> tuple[Any, ...]:
+    bucket = (
+        [_bucket(query, _local(query, row[moment_of(query.table)]))] if query.granularity else []
+    )
+    return (*bucket, *(_grouped(query, row, column) for column in query.group_by))
+
+
+def _grouped(query: Query, row: Row, column: str) -> tuple[str, Any]:
+    value = _shown(query.table, column, value_of(row, column))
+    return _type(value), value
+
+
+def _shown(table: str, name: str, value: Any) -> Any:
+    column = find_column(table, name)
+    if column is not None and column.kind == "datetime":
+        at = _EPOCH + timedelta(milliseconds=value)
+        return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if is_object(value) or is_list(value):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value
+
+
+def _output(query: Query, key: tuple[Any, ...], rows: list[Row]) -> Row:
+    bucket, values = (key[:1], key[1:]) if query.granularity else ((), key)
+    groups = dict(zip(query.group_by, (value for _, value in values), strict=True))
+    selects = {select.name: _aggregate(query.table, select, rows) for select in query.selects}
+    return {**({"date": bucket[0]} if bucket else {}), **groups, **selects}
+
+
+def _aggregate(table: str, select: Select, rows: list[Row]) -> float | None:
+    if select.aggregate == "count":
+        return len(rows)
+    values = [value_of(row, select.field) for row in rows]
+    if select.aggregate == "uniq":
+        present = [_shown(table, select.field, value) for value in values if not _missing(value)]
+        return len({(_type(value), value) for value in present})
+    numbers: list[float] = sorted(value for value in values if _type(value) == "number")
+    if select.aggregate == "sum":
+        return sum(numbers)
+    return _NUMERIC[select.aggregate](numbers) if numbers else None
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value == ""
+
+
+def _percentile(share: float) -> Callable[[Sequence[float]], float]:
+    """Interpolate linearly between the closest ranks."""
+
+    def interpolated(numbers: Sequence[float]) -> float:
+        rank = (len(numbers) - 1) * share
+        below, above = numbers[int(rank)], numbers[min(int(rank) + 1, len(numbers) - 1)]
+        return below + (above - below) * (rank - int(rank))
+
+    return interpolated
+
+
+_NUMERIC: dict[str, Callable[[Sequence[float]], float]] = {
+    "avg": lambda numbers: sum(numbers) / len(numbers),
+    "max": max,
+    "min": min,
+    "p50": _percentile(0.5),
+    "p75": _percentile(0.75),
+    "p90": _percentile(0.9),
+    "p95": _percentile(0.95),
+    "p99": _percentile(0.99),
+}
+
+
+# Filling and order.
+
+
+def _fill(query: Query, groups: dict[tuple[Any, ...], list[Row]]) -> None:
+    """Add every group of the answer to every bucket of the range."""
+    without_date = {key[1:] for key in groups} if query.group_by else {()}
+    buckets = _buckets(query)
+    if len(buckets) * len(without_date) > 10_000:
+        raise Refused("INVALID_FILL")
+    for bucket in buckets:
+        for key in without_date:
+            groups.setdefault((bucket, *key), [])
+
+
+def _buckets(query: Query) -> set[str]:
+    """Walk the range by quarters of an hour: every offset in use is a multiple of one."""
+    at = datetime.combine(query.start, time(), UTC) - timedelta(days=1)
+    buckets: set[str] = set()
+    while at.date() <= query.end + timedelta(days=1):
+        local = at.astimezone(query.zone)
+        if query.start <= local.date() <= query.end:
+            buckets.add(_bucket(query, local))
+        at += timedelta(minutes=15)
+    return buckets
+
+
+def _ordered(query: Query, rows: list[Row]) -> list[Row]:
+    keys = list(query.order_by)
+    keys += [("date", False)] if query.granularity else []
+    keys += [(query.selects[0].name, True)]
+    keys += [(column, False) for column in query.group_by]
+    for name, descending in reversed(keys):
+        rows = _sorted(rows, name, descending=descending)
+    return rows
+
+
+def _sorted(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
+    """Sort stably; null comes last in both directions."""
+    present = [row for row in rows if row[name] is not None]
+    absent = [row for row in rows if row[name] is None]
+    return sorted(present, key=lambda row: _rank(row[name]), reverse=descending) + absent
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    """Order values of one column; of mixed properties booleans, then numbers, then texts."""
+    return ("boolean", "number", "str").index(_type(value)), value
