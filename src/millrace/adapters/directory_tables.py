@@ -1,0 +1,99 @@
+"""The tables of the directory as they are now; the migrations lead there.
+
+Every row keeps the `revision` that made it. Rows are ordered by it, because a clock can go back.
+"""
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+SCHEMA_VERSION = "0001"
+"""The newest migration. A directory that has it is opened without Alembic, which loads slowly."""
+
+METADATA = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+ORGANIZATIONS = Table(
+    "organizations",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+)
+
+WEBSITES = Table(
+    "websites",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("domain", Text, nullable=False),
+    Column(
+        "organization_id",
+        String(64),
+        ForeignKey("organizations.id", ondelete="SET NULL"),
+        nullable=True,
+    ),
+    Column("public", Boolean, nullable=False),
+    Column("origins", JSON, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+)
+
+API_KEYS = Table(
+    "api_keys",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("prefix", String(32), nullable=False),
+    Column("secret_hash", LargeBinary(32), nullable=False),
+    Column(
+        "organization_id",
+        String(64),
+        ForeignKey("organizations.id", ondelete="CASCADE"),
+        nullable=False,
+    ),
+    Column("scopes", JSON, nullable=False),
+    # No foreign keys to websites: a key that is limited to a website stays limited to it when the
+    # website is deleted, or the key would come to be good for all of them.
+    Column("website_ids", JSON, nullable=False),
+    Column("home_website_id", String(64), nullable=True),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("expires_ms", BigInteger, nullable=True),
+    Column("revoked_ms", BigInteger, nullable=True),
+    Column("revision", BigInteger, nullable=False),
+)
+
+Index("ix_websites_organization_id", WEBSITES.c.organization_id)
+Index("ix_api_keys_organization_id", API_KEYS.c.organization_id)
+Index("ix_api_keys_secret_hash", API_KEYS.c.secret_hash, unique=True)
+
+DIRECTORY_REVISION = Table(
+    "directory_revision",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("revision", BigInteger, nullable=False),
+)
+"""One row. Every change counts it up first, which also makes changes wait for each other."""
+
+VISITOR_SALTS = Table(
+    "visitor_salts",
+    METADATA,
+    Column("day", String(10), primary_key=True),
+    Column("salt", LargeBinary(32), nullable=False),
+)
