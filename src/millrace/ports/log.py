@@ -71,6 +71,10 @@ class LogReader(Protocol):
         """
         ...
 
+    def bytes_between(self, log: str, *, after: LogPosition, until: LogPosition) -> int:
+        """Return how many bytes lie between two places, for the backlog's gauge."""
+        ...
+
     def remove_before(self, log: str, position: LogPosition) -> None:
         """Delete what lies wholly before a position. Safe to call twice."""
         ...
