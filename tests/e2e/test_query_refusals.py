@@ -1,0 +1,569 @@
+"""Every refusal of a query's body: status, code, and an error that names cause and culprit."""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import pytest
+import requests
+
+from tests.e2e.queries import body, query, select, where
+from tests.e2e.service import Service, bearer
+from tests.oracle.check import CAUSES
+
+Body = dict[str, Any]
+
+
+@pytest.fixture
+def refused(service: Service, quiet_website: str) -> Callable[..., requests.Response]:
+    """Send a body (or raw bytes) with a valid key for a website that has no rows."""
+
+    def post(sent: Any) -> requests.Response:
+        path = f"/v1/query/custom?website_id={quiet_website}"
+        if isinstance(sent, bytes):
+            return service.post(path, data=sent, headers=bearer(service.master))
+        return service.post(path, sent, headers=bearer(service.master))
+
+    return post
+
+
+def hold_refused(reply: requests.Response, code: str, *culprits: str) -> str:
+    """Hold that a reply is the whole refusal with a code; its error begins with the cause."""
+    whole = reply.json()
+    error, request_id = whole.pop("error", ""), whole.pop("requestId", None)
+    assert (reply.status_code, whole) == (400, {"success": False, "code": code}), reply.text
+    assert isinstance(request_id, str)
+    assert request_id
+    assert error.startswith(CAUSES[code]), error
+    assert [culprit for culprit in culprits if culprit not in error] == [], error
+    return str(error)
+
+
+def asked(**parts: Any) -> Body:
+    """Return a body whose query object has these keys instead of the valid ones."""
+    return body({**query(), **parts})
+
+
+def selecting(field: Any, aggregate: Any, **parts: Any) -> Body:
+    return asked(selects=[{"field": field, "aggregate": aggregate, **parts}])
+
+
+def filtering(field: Any, operator: Any, value: Any, table: str = "events") -> Body:
+    return asked(table=table, filters=[where(field, operator, value)])
+
+
+def times(count: int, item: Any) -> list[Any]:
+    return [item] * count
+
+
+EXACT = [
+    pytest.param(
+        asked(groupBy=["pth"]),
+        "INVALID_COLUMN",
+        'Invalid column "pth" for table "events" (did you mean "path"?)',
+        id="column",
+    ),
+    pytest.param(
+        asked(groupby=["path"]),
+        "INVALID_BODY",
+        'Invalid request body: unknown key "groupby" (did you mean "groupBy"?)',
+        id="unknown key",
+    ),
+    pytest.param(
+        body(query(table="profiles"), granularity="daily"),
+        "INVALID_GRANULARITY",
+        'Invalid granularity: not available for table "profiles"',
+        id="granularity of profiles",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sent", "code", "error"), EXACT)
+def test_refusal_reads_exactly(
+    refused: Callable[..., requests.Response], sent: Body, code: str, error: str
+) -> None:
+    assert hold_refused(refused(sent), code) == error
+
+
+SHAPE = [
+    pytest.param(b"", id="nothing"),
+    pytest.param(b"{", id="malformed JSON"),
+    pytest.param(b"\xef\xbb\xbf{}", id="byte order mark"),
+    pytest.param(b'{"query": "\xff"}', id="not UTF-8"),
+    pytest.param(b"[" * 70 + b"]" * 70, id="nested too deeply"),
+    pytest.param([], id="array"),
+    pytest.param("query", id="text"),
+    pytest.param(None, id="null"),
+    pytest.param({}, id="no query"),
+    pytest.param(body([]), id="query is an array"),
+    pytest.param({**body(), "query": None}, id="query is null"),
+    pytest.param({**body(), "query": {}}, id="query is empty"),
+    pytest.param(asked(table=None), id="table is null"),
+    pytest.param(asked(table=5), id="table is a number"),
+    pytest.param(asked(selects=None), id="selects is null"),
+    pytest.param(asked(selects={"field": "*"}), id="selects is an object"),
+    pytest.param(asked(selects=["*"]), id="select is a text"),
+    pytest.param(asked(selects=[{"field": "*"}]), id="select without aggregate"),
+    pytest.param(asked(selects=[{"aggregate": "count"}]), id="select without field"),
+    pytest.param(selecting(None, "count"), id="field of a select is null"),
+    pytest.param(selecting("*", 5), id="aggregate is a number"),
+    pytest.param(selecting("*", "count", alias=5), id="alias is a number"),
+    pytest.param(asked(filters={}), id="filters is an object"),
+    pytest.param(asked(filters=[[]]), id="filter is an array"),
+    pytest.param(asked(filters=[{"field": "path", "operator": "eq"}]), id="filter without value"),
+    pytest.param(asked(filters=[{"field": "path", "value": "/"}]), id="filter without operator"),
+    pytest.param(asked(filters=[{"operator": "eq", "value": "/"}]), id="filter without field"),
+    pytest.param(filtering(5, "eq", "/"), id="field of a filter is a number"),
+    pytest.param(filtering("path", None, "/"), id="operator is null"),
+    pytest.param(filtering("path", "eq", {"a": 1}), id="value is an object"),
+    pytest.param(filtering("path", "in", [["/"]]), id="value has an array inside"),
+    pytest.param(asked(groupBy="path"), id="groupBy is a text"),
+    pytest.param(asked(groupBy=[5]), id="groupBy has a number"),
+    pytest.param(asked(groupBy=[None]), id="groupBy has a null"),
+    pytest.param(body(orderBy="path"), id="orderBy is a text"),
+    pytest.param(body(orderBy=["n"]), id="orderBy has a text"),
+    pytest.param(body(orderBy=[{"direction": "asc"}]), id="orderBy without field"),
+    pytest.param(body(orderBy=[{"field": 5}]), id="field of orderBy is a number"),
+    pytest.param(body(orderBy=[{"field": "n", "direction": 1}]), id="direction is a number"),
+]
+
+
+@pytest.mark.parametrize("sent", SHAPE)
+def test_body_of_another_shape_is_refused(
+    refused: Callable[..., requests.Response], sent: Any
+) -> None:
+    hold_refused(refused(sent), "INVALID_BODY")
+
+
+UNKNOWN_KEYS = [
+    pytest.param(body(startdate="2025-03-01"), "startdate", "startDate", id="root"),
+    pytest.param(asked(select=[]), "select", "selects", id="query"),
+    pytest.param(selecting("*", "count", Alias="y"), "Alias", "alias", id="select"),
+    pytest.param(
+        asked(filters=[{**where("path", "eq", "/"), "values": "/"}]), "values", "value", id="filter"
+    ),
+    pytest.param(
+        body(orderBy=[{"field": "n", "directon": "asc"}]), "directon", "direction", id="orderBy"
+    ),
+]
+
+
+@pytest.mark.parametrize(("sent", "key", "meant"), UNKNOWN_KEYS)
+def test_unknown_key_is_refused_anywhere(
+    refused: Callable[..., requests.Response], sent: Body, key: str, meant: str
+) -> None:
+    hold_refused(refused(sent), "INVALID_BODY", key, f'(did you mean "{meant}"?)')
+
+
+def test_key_that_is_close_to_none_gets_no_suggestion(
+    refused: Callable[..., requests.Response],
+) -> None:
+    error = hold_refused(refused(body(zzzzzz=1)), "INVALID_BODY", '"zzzzzz"')
+    assert "did you mean" not in error
+
+
+QUERY_OBJECT = [
+    pytest.param(asked(table="event"), "INVALID_TABLE", ['"event"', '"events"'], id="table"),
+    pytest.param(asked(table="Events"), "INVALID_TABLE", ['"Events"'], id="table in another case"),
+    pytest.param(asked(table=""), "INVALID_TABLE", [], id="table of no name"),
+    pytest.param(
+        selecting("duration", "avg"), "INVALID_COLUMN", ['"duration"', '"events"'], id="select"
+    ),
+    pytest.param(selecting("Path", "uniq"), "INVALID_COLUMN", ['"Path"'], id="case of a column"),
+    pytest.param(selecting("", "count"), "INVALID_COLUMN", ['""'], id="column of no name"),
+    pytest.param(
+        selecting("properties", "uniq"), "INVALID_COLUMN", ["properties"], id="properties"
+    ),
+    pytest.param(selecting("properties.", "uniq"), "INVALID_COLUMN", ["properties."], id="no KEY"),
+    pytest.param(
+        selecting(f"properties.{'k' * 257}", "uniq"), "INVALID_COLUMN", [], id="KEY of 257"
+    ),
+    pytest.param(
+        asked(table="errors", selects=[select("properties.k", "uniq")]),
+        "INVALID_COLUMN",
+        ['"properties.k"', '"errors"'],
+        id="properties of errors",
+    ),
+    pytest.param(
+        asked(table="error_spans", selects=[select("pth", "uniq")]),
+        "INVALID_COLUMN",
+        ['"pth"', '"path"'],
+        id="column of another table's name",
+    ),
+    pytest.param(
+        filtering("user", "eq", "x"), "INVALID_COLUMN", ['"user"', '"events"'], id="filter"
+    ),
+    pytest.param(filtering("*", "eq", "x"), "INVALID_COLUMN", ['"*"'], id="star in a filter"),
+    pytest.param(asked(groupBy=["*"]), "INVALID_COLUMN", ['"*"'], id="star in groupBy"),
+    pytest.param(asked(groupBy=["date"]), "INVALID_COLUMN", ['"date"'], id="groupBy date"),
+    pytest.param(asked(groupBy=["n"]), "INVALID_COLUMN", ['"n"'], id="groupBy an alias"),
+    pytest.param(filtering("id", "eq", "x"), "NOT_FILTERABLE", ['"id"'], id="id"),
+    pytest.param(filtering("website_id", "eq", "x"), "NOT_FILTERABLE", ['"website_id"'], id="site"),
+    pytest.param(
+        filtering("stack", "eq", "x", "errors"), "NOT_FILTERABLE", ['"stack"'], id="stack"
+    ),
+    pytest.param(selecting("path", "sum"), "NOT_AGGREGATABLE", ['"path"'], id="sum of texts"),
+    pytest.param(selecting("time", "max"), "NOT_AGGREGATABLE", ['"time"'], id="max of datetimes"),
+    pytest.param(
+        selecting("is_bot", "avg"), "NOT_AGGREGATABLE", ['"is_bot"'], id="avg of booleans"
+    ),
+    pytest.param(selecting("id", "min"), "NOT_AGGREGATABLE", ['"id"'], id="min of ids"),
+    pytest.param(selecting("*", "sum"), "NOT_AGGREGATABLE", ['aggregatable "*"'], id="sum of star"),
+    pytest.param(
+        selecting("*", "uniq"), "NOT_AGGREGATABLE", ['aggregatable "*"'], id="uniq of star"
+    ),
+    pytest.param(
+        asked(table="errors", selects=[select("lineno", "sum")]),
+        "NOT_AGGREGATABLE",
+        ['"lineno"'],
+        id="sum of line numbers",
+    ),
+    pytest.param(
+        asked(table="errors", selects=[select("colno", "p95")]),
+        "NOT_AGGREGATABLE",
+        ['"colno"'],
+        id="percentile of column numbers",
+    ),
+    pytest.param(selecting("path", "cout"), "INVALID_AGGREGATE", ['"cout"', '"count"'], id="cout"),
+    pytest.param(selecting("value", "median"), "INVALID_AGGREGATE", ['"median"'], id="median"),
+    pytest.param(selecting("value", "SUM"), "INVALID_AGGREGATE", ['"SUM"'], id="case of aggregate"),
+    pytest.param(asked(selects=[]), "INVALID_SELECT", [], id="no selects"),
+    pytest.param(selecting("*", "count", alias=""), "INVALID_SELECT", [], id="empty alias"),
+    pytest.param(selecting("*", "count", alias="a" * 65), "INVALID_SELECT", [], id="alias of 65"),
+    pytest.param(
+        asked(selects=[select("*", "count", f"a{n}") for n in range(11)]),
+        "TOO_MANY_SELECTS",
+        ["10"],
+        id="11 selects",
+    ),
+    pytest.param(
+        asked(filters=times(21, where("path", "eq", "/"))),
+        "TOO_MANY_FILTERS",
+        ["20"],
+        id="21 filters",
+    ),
+    pytest.param(
+        asked(groupBy=["path", "url", "title", "city", "region", "country"]),
+        "TOO_MANY_GROUP_BY",
+        ["5"],
+        id="6 groupBy",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sent", "code", "culprits"), QUERY_OBJECT)
+def test_query_object_is_refused(
+    refused: Callable[..., requests.Response], sent: Body, code: str, culprits: list[str]
+) -> None:
+    hold_refused(refused(sent), code, *culprits)
+
+
+OPERATORS = [
+    pytest.param("path", "equals", "/", id="unknown"),
+    pytest.param("path", "EQ", "/", id="another case"),
+    pytest.param("path", "", "/", id="empty"),
+    pytest.param("value", "contains", "1", id="contains on a number"),
+    pytest.param("value", "starts_with", "1", id="starts_with on a number"),
+    pytest.param("time", "contains", "2025", id="contains on a datetime"),
+    pytest.param("time", "not_contains", "2025", id="not_contains on a datetime"),
+    pytest.param("is_bot", "contains", "true", id="contains on a boolean"),
+    pytest.param("is_bot", "gt", False, id="gt on a boolean"),
+    pytest.param("is_bot", "lte", True, id="lte on a boolean"),
+]
+
+
+@pytest.mark.parametrize(("field", "operator", "value"), OPERATORS)
+def test_operator_is_refused(
+    refused: Callable[..., requests.Response], field: str, operator: str, value: Any
+) -> None:
+    hold_refused(refused(filtering(field, operator, value)), "INVALID_OPERATOR", f'"{operator}"')
+
+
+def test_operator_that_is_close_is_suggested(refused: Callable[..., requests.Response]) -> None:
+    sent = filtering("path", "contain", "/")
+    hold_refused(refused(sent), "INVALID_OPERATOR", '(did you mean "contains"?)')
+
+
+VALUES = [
+    pytest.param("path", "eq", None, id="null"),
+    pytest.param("path", "eq", 5, id="number for a text"),
+    pytest.param("path", "eq", True, id="boolean for a text"),
+    pytest.param("path", "eq", ["/"], id="array for eq"),
+    pytest.param("path", "contains", ["/"], id="array for contains"),
+    pytest.param("path", "contains", 5, id="number for contains"),
+    pytest.param("path", "in", "/", id="scalar for in"),
+    pytest.param("path", "not_in", "/", id="scalar for not_in"),
+    pytest.param("path", "in", [], id="empty array"),
+    pytest.param("path", "in", ["/", None], id="null in an array"),
+    pytest.param("path", "in", ["/", 5], id="number in an array of texts"),
+    pytest.param("path", "in", times(1001, "/"), id="1001 values"),
+    pytest.param("value", "eq", "five", id="text for a number"),
+    pytest.param("value", "eq", "", id="empty text for a number"),
+    pytest.param("value", "eq", True, id="boolean for a number"),
+    pytest.param("value", "eq", None, id="null for a number"),
+    pytest.param("value", "in", [1, "x"], id="text in an array of numbers"),
+    pytest.param("is_bot", "eq", "true", id="text for a boolean"),
+    pytest.param("is_bot", "eq", 1, id="number for a boolean"),
+    pytest.param("is_bot", "in", [True, None], id="null in an array of booleans"),
+    pytest.param("time", "gt", "yesterday", id="text for a datetime"),
+    pytest.param("time", "gt", "2025-02-30", id="impossible date for a datetime"),
+    pytest.param("time", "gt", "2025-03-10T25:00:00Z", id="impossible hour for a datetime"),
+    pytest.param("time", "gt", "", id="empty text for a datetime"),
+    pytest.param("time", "gt", True, id="boolean for a datetime"),
+    pytest.param("properties.k", "eq", None, id="null for a property"),
+    pytest.param("properties.k", "eq", ["x"], id="array for a property"),
+    pytest.param("properties.k", "in", "x", id="scalar for in on a property"),
+    pytest.param("properties.k", "in", [], id="empty array for a property"),
+]
+
+
+@pytest.mark.parametrize(("field", "operator", "value"), VALUES)
+def test_value_is_refused(
+    refused: Callable[..., requests.Response], field: str, operator: str, value: Any
+) -> None:
+    hold_refused(refused(filtering(field, operator, value)), "INVALID_VALUE", f'"{field}"')
+
+
+ROOT = [
+    pytest.param({"startDate": None}, "INVALID_START_DATE", id="no startDate"),
+    pytest.param({"startDate": 20250301}, "INVALID_START_DATE", id="startDate is a number"),
+    pytest.param({"startDate": ["2025-03-01"]}, "INVALID_START_DATE", id="startDate is an array"),
+    pytest.param({"startDate": "2025-02-29"}, "INVALID_START_DATE", id="no leap year"),
+    pytest.param({"startDate": "2025-13-01"}, "INVALID_START_DATE", id="13th month"),
+    pytest.param({"startDate": "2025-3-1"}, "INVALID_START_DATE", id="short startDate"),
+    pytest.param({"startDate": "20250301"}, "INVALID_START_DATE", id="basic ISO date"),
+    pytest.param({"startDate": "2025-W10-1"}, "INVALID_START_DATE", id="ISO week"),
+    pytest.param({"startDate": "2025-03-01T00:00:00Z"}, "INVALID_START_DATE", id="date-time"),
+    pytest.param({"startDate": " 2025-03-01"}, "INVALID_START_DATE", id="blank before"),
+    pytest.param({"startDate": "2025-03-01\n"}, "INVALID_START_DATE", id="newline behind"),
+    pytest.param({"startDate": "２０２５-03-01"}, "INVALID_START_DATE", id="full-width digits"),  # noqa: RUF001 - the point
+    pytest.param({"startDate": "0000-01-01"}, "INVALID_START_DATE", id="year 0"),
+    pytest.param({"startDate": ""}, "INVALID_START_DATE", id="empty startDate"),
+    pytest.param({"endDate": None}, "INVALID_END_DATE", id="no endDate"),
+    pytest.param({"endDate": "2025-04-31"}, "INVALID_END_DATE", id="31st of April"),
+    pytest.param({"endDate": True}, "INVALID_END_DATE", id="endDate is a boolean"),
+    pytest.param({"endDate": "2025-02-28"}, "INVALID_END_DATE", id="endDate before startDate"),
+    pytest.param({"endDate": "2035-03-01"}, "INVALID_END_DATE", id="ten years later"),
+    pytest.param({"timezone": "Mars/Olympus"}, "INVALID_TIMEZONE", id="unknown timezone"),
+    pytest.param({"timezone": ""}, "INVALID_TIMEZONE", id="empty timezone"),
+    pytest.param({"timezone": 2}, "INVALID_TIMEZONE", id="timezone is a number"),
+    pytest.param({"timezone": "+02:00"}, "INVALID_TIMEZONE", id="offset"),
+    pytest.param({"timezone": "../UTC"}, "INVALID_TIMEZONE", id="path"),
+    pytest.param({"timezone": "/etc/localtime"}, "INVALID_TIMEZONE", id="absolute path"),
+    pytest.param({"timezone": "Europe"}, "INVALID_TIMEZONE", id="directory"),
+    pytest.param({"timezone": "Europe/Berlin "}, "INVALID_TIMEZONE", id="blank behind"),
+    pytest.param({"timezone": "tzdata.zi"}, "INVALID_TIMEZONE", id="file of the database"),
+    pytest.param({"granularity": "weekly"}, "INVALID_GRANULARITY", id="weekly"),
+    pytest.param({"granularity": "Daily"}, "INVALID_GRANULARITY", id="case of granularity"),
+    pytest.param({"granularity": ""}, "INVALID_GRANULARITY", id="empty granularity"),
+    pytest.param({"granularity": ["daily"]}, "INVALID_GRANULARITY", id="granularity is an array"),
+    pytest.param({"limit": 0}, "INVALID_LIMIT", id="limit 0"),
+    pytest.param({"limit": -1}, "INVALID_LIMIT", id="negative limit"),
+    pytest.param({"limit": 1.5}, "INVALID_LIMIT", id="fractional limit"),
+    pytest.param({"limit": "10"}, "INVALID_LIMIT", id="limit is a text"),
+    pytest.param({"limit": True}, "INVALID_LIMIT", id="limit is a boolean"),
+    pytest.param({"limit": []}, "INVALID_LIMIT", id="limit is an array"),
+    pytest.param({"offset": -1}, "INVALID_OFFSET", id="negative offset"),
+    pytest.param({"offset": 1_000_001}, "INVALID_OFFSET", id="offset over a million"),
+    pytest.param({"offset": 0.5}, "INVALID_OFFSET", id="fractional offset"),
+    pytest.param({"offset": "0"}, "INVALID_OFFSET", id="offset is a text"),
+    pytest.param({"offset": False}, "INVALID_OFFSET", id="offset is a boolean"),
+    pytest.param({"orderBy": [{"field": "path"}]}, "INVALID_ORDER_BY", id="not an output"),
+    pytest.param({"orderBy": [{"field": "date"}]}, "INVALID_ORDER_BY", id="date not an output"),
+    pytest.param(
+        {"orderBy": [{"field": "n", "direction": "up"}]}, "INVALID_ORDER_BY", id="direction"
+    ),
+    pytest.param({"orderBy": times(6, {"field": "n"})}, "INVALID_ORDER_BY", id="6 orderBy"),
+    pytest.param({"fill": True}, "INVALID_FILL", id="fill without granularity"),
+    pytest.param({"fill": "yes", "granularity": "daily"}, "INVALID_FILL", id="fill is a text"),
+    pytest.param({"fill": 1, "granularity": "daily"}, "INVALID_FILL", id="fill is a number"),
+    pytest.param(
+        {"fill": True, "granularity": "hourly", "endDate": "2026-05-01"},
+        "INVALID_FILL",
+        id="fill of more than 10,000 hours",
+    ),
+]
+
+
+@pytest.mark.parametrize(("root", "code"), ROOT)
+def test_root_is_refused(refused: Callable[..., requests.Response], root: Body, code: str) -> None:
+    sent = {key: value for key, value in {**body(), **root}.items() if value is not None}
+    hold_refused(refused(sent), code)
+
+
+@pytest.mark.parametrize("key", ["startDate", "endDate"])
+def test_null_is_as_good_as_no_date(refused: Callable[..., requests.Response], key: str) -> None:
+    code = "INVALID_START_DATE" if key == "startDate" else "INVALID_END_DATE"
+    hold_refused(refused({**body(), key: None}), code)
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        pytest.param(
+            asked(selects=[select("*", "count", "x"), select("path", "uniq", "x")]),
+            "x",
+            id="two aliases",
+        ),
+        pytest.param(
+            asked(selects=[select("path", "uniq"), select("path", "uniq")]),
+            "uniq_path",
+            id="two default aliases",
+        ),
+        pytest.param(
+            asked(selects=[select("path", "uniq", "count_all"), select("*", "count")]),
+            "count_all",
+            id="alias and default alias",
+        ),
+        pytest.param(
+            asked(selects=[select("*", "count", "path")], groupBy=["path"]),
+            "path",
+            id="alias and group column",
+        ),
+        pytest.param(asked(groupBy=["path", "path"]), "path", id="two group columns"),
+        pytest.param(
+            body(query(select("*", "count", "date")), granularity="daily"), "date", id="date"
+        ),
+    ],
+)
+def test_two_equal_output_names_are_refused(
+    refused: Callable[..., requests.Response], sent: Body, name: str
+) -> None:
+    hold_refused(refused(sent), "DUPLICATE_OUTPUT_NAME", f'"{name}"')
+
+
+# What is just within the limits is answered.
+
+
+WITHIN = [
+    pytest.param(
+        asked(selects=[select("*", "count", f"a{n}") for n in range(10)]), id="10 selects"
+    ),
+    pytest.param(asked(filters=times(20, where("path", "eq", "/"))), id="20 filters"),
+    pytest.param(asked(groupBy=["path", "url", "title", "city", "region"]), id="5 groupBy"),
+    pytest.param(filtering("path", "in", [f"/{n}" for n in range(1000)]), id="1000 values"),
+    pytest.param(selecting("*", "count", alias="a" * 64), id="alias of 64"),
+    pytest.param(selecting("*", "count", alias='`"\\ \n\t🦆'), id="alias of awkward characters"),
+    pytest.param(selecting("*", "count", alias="date"), id="alias date without granularity"),
+    pytest.param(selecting(f"properties.{'k' * 256}", "uniq"), id="KEY of 256"),
+    pytest.param(selecting("properties.'`\"\\", "p99"), id="KEY of awkward characters"),
+    pytest.param(asked(filters=None, groupBy=None), id="null in optional keys of the query"),
+    pytest.param(selecting("*", "count", alias=None), id="null alias"),
+    pytest.param(body(orderBy=[{"field": "n", "direction": None}]), id="null direction"),
+    pytest.param(body(orderBy=times(5, {"field": "n"})), id="5 orderBy"),
+    pytest.param(body(limit=1_000_000_000), id="limit over the maximum"),
+    pytest.param(body(offset=1_000_000), id="greatest offset"),
+    pytest.param(body(fill=False), id="fill false without granularity"),
+    pytest.param(body(endDate="2035-02-28"), id="ten years but a day"),
+    pytest.param(
+        body(startDate="2024-02-29", endDate="2034-02-28"), id="ten years from a leap day"
+    ),
+    pytest.param(body(startDate="0001-01-01", endDate="0001-01-02"), id="first days of all"),
+    pytest.param(body(startDate="9999-12-30", endDate="9999-12-31"), id="last days of all"),
+    pytest.param(
+        body(startDate="0001-01-01", endDate="0001-01-01", timezone="Asia/Tokyo"),
+        id="first day east of Greenwich",
+    ),
+    pytest.param(
+        body(startDate="9999-12-31", endDate="9999-12-31", timezone="America/New_York"),
+        id="last day west of Greenwich",
+    ),
+    pytest.param(body(timezone="Etc/GMT+12"), id="timezone behind"),
+    pytest.param(body(timezone="US/Pacific"), id="old name of a timezone"),
+    pytest.param(
+        body(granularity="hourly", fill=True, startDate="2025-01-01", endDate="2026-02-20"),
+        id="fill of 9,984 hours",
+    ),
+    pytest.param(
+        {**body(), "timezone": None, "granularity": None, "limit": None, "offset": None},
+        id="null in scalars of the root",
+    ),
+    pytest.param({**body(), "fill": None, "orderBy": None}, id="null in extensions of the root"),
+]
+
+
+@pytest.mark.parametrize("sent", WITHIN)
+def test_what_is_just_within_the_rules_is_answered(
+    refused: Callable[..., requests.Response], sent: Body
+) -> None:
+    reply = refused(sent)
+    assert (reply.status_code, reply.json()["success"]) == (200, True), reply.text
+
+
+# The order of checks.
+
+
+def _change(*path: str, to: Any) -> Callable[[Body], None]:
+    def change(sent: Body) -> None:
+        *parents, last = path
+        for parent in parents:
+            sent = sent[parent]
+        sent[last] = to
+
+    return change
+
+
+FAULTS: list[tuple[str, Callable[[Body], None]]] = [
+    ("INVALID_BODY", _change("unknown", to=1)),
+    ("INVALID_TABLE", _change("query", "table", to="nope")),
+    ("INVALID_AGGREGATE", _change("query", "selects", to=[select("path", "nope")])),
+    ("INVALID_OPERATOR", _change("query", "filters", to=[where("path", "nope", "x")])),
+    ("INVALID_COLUMN", _change("query", "groupBy", to=["nope"])),
+    ("INVALID_START_DATE", _change("startDate", to="nope")),
+    ("INVALID_END_DATE", _change("endDate", to="nope")),
+    ("INVALID_TIMEZONE", _change("timezone", to="nope")),
+    ("INVALID_GRANULARITY", _change("granularity", to="nope")),
+    ("INVALID_LIMIT", _change("limit", to="nope")),
+    ("INVALID_OFFSET", _change("offset", to="nope")),
+    ("INVALID_ORDER_BY", _change("orderBy", to=[{"field": "nope"}])),
+]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(first, second, id=f"{first[0]} before {second[0]}")
+        for first, second in combinations(FAULTS, 2)
+    ],
+)
+def test_the_first_of_two_faults_is_told(
+    refused: Callable[..., requests.Response],
+    first: tuple[str, Callable[[Body], None]],
+    second: tuple[str, Callable[[Body], None]],
+) -> None:
+    sent = body()
+    second[1](sent)
+    first[1](sent)
+    hold_refused(refused(sent), first[0])
+
+
+BAD_SELECT = select("nope", "count")
+BAD_FILTER = where("nope", "eq", "x")
+IN_LISTS = [
+    pytest.param(asked(selects=times(11, BAD_SELECT)), "TOO_MANY_SELECTS", id="count of selects"),
+    pytest.param(asked(filters=times(21, BAD_FILTER)), "TOO_MANY_FILTERS", id="count of filters"),
+    pytest.param(asked(groupBy=times(6, "nope")), "TOO_MANY_GROUP_BY", id="count of groupBy"),
+    pytest.param(
+        asked(selects=[select("path", "nope"), BAD_SELECT]), "INVALID_AGGREGATE", id="first select"
+    ),
+    pytest.param(
+        asked(filters=[where("path", "nope", "x"), BAD_FILTER]),
+        "INVALID_OPERATOR",
+        id="first filter",
+    ),
+    pytest.param(
+        asked(selects=[*times(10, BAD_SELECT), "text"]), "INVALID_BODY", id="shape before count"
+    ),
+    pytest.param(
+        asked(selects=[select("path", "sum")], filters=times(21, BAD_FILTER)),
+        "NOT_AGGREGATABLE",
+        id="selects before the count of filters",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sent", "code"), IN_LISTS)
+def test_in_a_list_the_length_comes_first_and_then_item_by_item(
+    refused: Callable[..., requests.Response], sent: Body, code: str
+) -> None:
+    hold_refused(refused(sent), code)
