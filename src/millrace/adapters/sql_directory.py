@@ -10,7 +10,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Table, delete, insert, select, update
 
@@ -53,6 +53,7 @@ Randomness = Callable[[int], bytes]
 DIRECTORY_FILE = "directory.sqlite"
 """The directory's file within the data directory."""
 
+_NOUNS = {ORGANIZATIONS.name: "organization", WEBSITES.name: "website", API_KEYS.name: "key"}
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ID_BYTES = 12
 _SECRET_BYTES = 32
@@ -69,9 +70,14 @@ def open_directory(
     used or a newer version of Millrace has written it.
     """
     connections = connect(url_or_path)
-    with clear_errors(connections.place):
-        migrate(connections)
-    return SqlDirectory(connections, clock=clock, randomness=randomness)
+    directory = SqlDirectory(connections, clock=clock, randomness=randomness)
+    try:
+        with clear_errors(connections.place):
+            migrate(connections)
+    except BaseException:
+        directory.close()
+        raise
+    return directory
 
 
 class _Change(NamedTuple):
@@ -116,7 +122,7 @@ class SqlDirectory:
     def delete_organization(self, organization_id: OrganizationId) -> None:
         """Delete an organization and its keys. Its websites stay, without an organization."""
         with self._changing() as change:
-            _delete_row(change, ORGANIZATIONS, "organization", organization_id)
+            _delete_row(change, ORGANIZATIONS, organization_id)
 
     def create_website(
         self,
@@ -152,7 +158,7 @@ class SqlDirectory:
     def delete_website(self, website_id: WebsiteId) -> None:
         """Delete a website. Its stored rows are not touched."""
         with self._changing() as change:
-            _delete_row(change, WEBSITES, "website", website_id)
+            _delete_row(change, WEBSITES, website_id)
 
     def create_key(
         self,
@@ -170,11 +176,8 @@ class SqlDirectory:
         secret = f"mr_{_encode(self._randomness(_SECRET_BYTES))}"
         with self._changing() as change:
             organization = self._need_organization(change, organization_id)
-            websites = [
-                _need_website(change.connection, website_id)
-                for website_id in dict.fromkeys(website_ids)
-            ]
-            home = _need_website(change.connection, home_website_id) if home_website_id else None
+            websites = [_need_website(change, each) for each in dict.fromkeys(website_ids)]
+            home = _need_website(change, home_website_id) if home_website_id is not None else None
             check_key(scopes=scopes, organization_id=organization.id, websites=websites, home=home)
             key = ApiKey(
                 id=KeyId(self._new_id("key")),
@@ -198,8 +201,7 @@ class SqlDirectory:
     def revoke_key(self, key_id: KeyId) -> None:
         """Revoke a key. Safe to call twice: the first time counts."""
         with self._changing() as change:
-            if _find_row(change.connection, API_KEYS, key_id) is None:
-                _refuse_unknown("key", key_id)
+            _need_row(change.connection, API_KEYS, key_id)
             change.connection.execute(
                 update(API_KEYS)
                 .where(API_KEYS.c.id == key_id, API_KEYS.c.revoked_ms.is_(None))
@@ -261,8 +263,7 @@ class SqlDirectory:
         if organization_id is None:
             found = _find_default_organization(change.connection)
             return found or self._add_organization(change, DEFAULT_ORGANIZATION_NAME)
-        row = _find_row(change.connection, ORGANIZATIONS, organization_id)
-        return read_organization(row) if row else _refuse_unknown("organization", organization_id)
+        return read_organization(_need_row(change.connection, ORGANIZATIONS, organization_id))
 
     def _new_id(self, kind: str) -> str:
         return f"{kind}_{_encode(self._randomness(_ID_BYTES))}"
@@ -315,8 +316,14 @@ def _all_rows(connection: Connection, table: Table) -> Sequence[Row[Any]]:
     return connection.execute(select(table).order_by(table.c.revision)).all()
 
 
-def _find_row(connection: Connection, table: Table, row_id: str) -> Row[Any] | None:
-    return connection.execute(select(table).where(table.c.id == row_id)).first()
+def _need_row(connection: Connection, table: Table, row_id: str) -> Row[Any]:
+    # Ids are ASCII. Other text is not even asked for: half a character would be a driver's error.
+    found = (
+        row_id.isascii() and connection.execute(select(table).where(table.c.id == row_id)).first()
+    )
+    if not found:
+        raise OperatorError(f"no {_NOUNS[table.name]} has the id {row_id!r}")
+    return found
 
 
 def _find_default_organization(connection: Connection) -> Organization | None:
@@ -328,19 +335,14 @@ def _find_default_organization(connection: Connection) -> Organization | None:
     return read_organization(row) if row else None
 
 
-def _need_website(connection: Connection, website_id: WebsiteId) -> Website:
-    row = _find_row(connection, WEBSITES, website_id)
-    return read_website(row) if row else _refuse_unknown("website", website_id)
+def _need_website(change: _Change, website_id: WebsiteId) -> Website:
+    return read_website(_need_row(change.connection, WEBSITES, website_id))
 
 
 def _insert(change: _Change, table: Table, values: Mapping[str, object]) -> None:
     change.connection.execute(insert(table).values(**values, revision=change.revision))
 
 
-def _delete_row(change: _Change, table: Table, what: str, row_id: str) -> None:
-    if change.connection.execute(delete(table).where(table.c.id == row_id)).rowcount == 0:
-        _refuse_unknown(what, row_id)
-
-
-def _refuse_unknown(what: str, unknown_id: str) -> NoReturn:
-    raise OperatorError(f"no {what} has the id {unknown_id!r}")
+def _delete_row(change: _Change, table: Table, row_id: str) -> None:
+    _need_row(change.connection, table, row_id)
+    change.connection.execute(delete(table).where(table.c.id == row_id))

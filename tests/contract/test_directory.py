@@ -1,0 +1,557 @@
+"""What every directory must do. SQLite always; PostgreSQL too where the environment names one."""
+
+import os
+import re
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine, text
+
+from millrace.adapters.directory_connection import connect
+from millrace.adapters.directory_tables import METADATA, SCHEMA_VERSION
+from millrace.adapters.sql_directory import SqlDirectory, open_directory
+from millrace.base.clock import FixedClock, SystemClock
+from millrace.base.errors import OperatorError
+from millrace.model.tenancy import (
+    ApiKey,
+    KeyId,
+    Organization,
+    OrganizationId,
+    Scope,
+    Tenancy,
+    Website,
+    WebsiteId,
+    hash_secret,
+)
+
+POSTGRESQL_VARIABLE = "MILLRACE_TEST_POSTGRESQL_URL"
+"""A database URL whose tables may be dropped; its driver must be installed."""
+
+NOON = 1_700_000_000_000
+BOTH = frozenset(Scope)
+TRACK = frozenset({Scope.TRACK_EVENTS})
+NOBODY = OrganizationId("org_nobody")
+
+Place = str | Path
+
+
+def _places() -> list[str]:
+    return ["sqlite", *(["postgresql"] if POSTGRESQL_VARIABLE in os.environ else [])]
+
+
+@pytest.fixture(params=_places())
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Where an empty directory can be opened."""
+    if request.param == "sqlite":
+        return tmp_path / "data" / "directory.sqlite"
+    url = os.environ[POSTGRESQL_VARIABLE]
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        METADATA.drop_all(connection)
+        connection.execute(text("DROP TABLE IF EXISTS alembic_version"))
+    engine.dispose()
+    return url
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(NOON)
+
+
+@pytest.fixture
+def directory(place: Place, clock: FixedClock) -> Iterator[SqlDirectory]:
+    opened = open_directory(place, clock)
+    yield opened
+    opened.close()
+
+
+def opened_again(place: Place) -> SqlDirectory:
+    """Another connection to the same directory, as another process would have."""
+    return open_directory(place, SystemClock())
+
+
+class Counting:
+    """Randomness that counts, so that every id is known."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, length: int) -> bytes:
+        self._count += 1
+        return self._count.to_bytes(length)
+
+
+def refusal(act: Callable[[], object]) -> str:
+    """Return the sentence with which something is refused."""
+    with pytest.raises(OperatorError) as caught:
+        act()
+    return str(caught.value)
+
+
+def test_organizations_are_listed_oldest_first_even_when_the_clock_goes_back(
+    directory: SqlDirectory, clock: FixedClock
+) -> None:
+    first = directory.create_organization(" acme ")
+    clock.advance(-1000)
+    second = directory.create_organization("acme")
+    assert first == Organization(id=first.id, name="acme", created_ms=NOON)
+    assert second == Organization(id=second.id, name="acme", created_ms=NOON - 1000)
+    assert directory.organizations() == (first, second)
+
+
+def test_default_organization_is_made_once_and_again_after_it_was_deleted(
+    directory: SqlDirectory,
+) -> None:
+    assert directory.organizations() == ()
+    first = directory.default_organization()
+    assert directory.default_organization() == first
+    assert directory.organizations() == (first,)
+    directory.delete_organization(first.id)
+    second = directory.default_organization()
+    assert (second.name, second.id == first.id) == ("default", False)
+
+
+def test_organization_that_people_named_default_is_the_default_one(
+    directory: SqlDirectory,
+) -> None:
+    made = directory.create_organization("default")
+    assert directory.create_website(name="Blog").organization_id == made.id
+
+
+def test_website_comes_back_as_it_was_made(directory: SqlDirectory) -> None:
+    acme = directory.create_organization("acme")
+    website = directory.create_website(
+        name=" Blog ",
+        domain="blog.example",
+        organization_id=acme.id,
+        public=True,
+        origins=("https://Blog.example", "*.blog.example", "https://blog.example:443"),
+    )
+    assert website == Website(
+        id=website.id,
+        name="Blog",
+        domain="blog.example",
+        organization_id=acme.id,
+        created_ms=NOON,
+        public=True,
+        origins=("https://blog.example", "*.blog.example"),
+    )
+    assert directory.websites() == (website,)
+
+
+def test_website_without_organization_belongs_to_the_default_one(directory: SqlDirectory) -> None:
+    website = directory.create_website(name="Blog")
+    assert website == Website(
+        id=website.id,
+        name="Blog",
+        domain="",
+        organization_id=directory.default_organization().id,
+        created_ms=NOON,
+    )
+
+
+def test_websites_may_have_equal_names(directory: SqlDirectory) -> None:
+    websites = tuple(directory.create_website(name="Blog") for _ in range(3))
+    assert directory.websites() == websites
+    assert len({website.id for website in websites}) == 3
+
+
+def test_ids_are_url_safe_and_tell_what_they_are_of(directory: SqlDirectory) -> None:
+    website = directory.create_website(name="Blog")
+    key, secret = directory.create_key(scopes=BOTH)
+    assert re.fullmatch(r"web_[0-9A-Za-z]{17}", website.id)
+    assert re.fullmatch(r"org_[0-9A-Za-z]{17}", key.organization_id)
+    assert re.fullmatch(r"key_[0-9A-Za-z]{17}", key.id)
+    assert re.fullmatch(r"mr_[0-9A-Za-z]{43}", secret)
+
+
+def test_randomness_that_is_passed_in_makes_all_ids_and_secrets(place: Place) -> None:
+    directory = open_directory(place, FixedClock(NOON), randomness=Counting())
+    key, secret = directory.create_key(scopes=TRACK)
+    directory.close()
+    assert (key.organization_id, key.id) == (
+        "org_20000000000000000",
+        "key_30000000000000000",
+    )
+    assert secret == "mr_1" + "0" * 42
+
+
+def test_key_comes_back_as_it_was_made(directory: SqlDirectory) -> None:
+    blog, shop = directory.create_website(name="Blog"), directory.create_website(name="Shop")
+    key, secret = directory.create_key(
+        scopes=TRACK,
+        organization_id=blog.organization_id,
+        website_ids=(shop.id, blog.id, shop.id),
+        home_website_id=blog.id,
+        expires_ms=NOON + 1,
+    )
+    assert blog.organization_id is not None
+    assert key == ApiKey(
+        id=key.id,
+        prefix=secret[:9],
+        secret_hash=hash_secret(secret),
+        organization_id=blog.organization_id,
+        scopes=TRACK,
+        created_ms=NOON,
+        website_ids=(shop.id, blog.id),
+        home_website_id=blog.id,
+        expires_ms=NOON + 1,
+    )
+    assert directory.keys() == (key,)
+
+
+def test_secret_of_a_key_is_nowhere_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "directory.sqlite"
+    directory = open_directory(path, FixedClock(NOON))
+    key, secret = directory.create_key(scopes=BOTH)
+    directory.close()
+    assert secret.encode() not in path.read_bytes()
+    assert bytes(key.secret_hash) in path.read_bytes()
+
+
+def test_key_that_has_expired_already_can_be_made(directory: SqlDirectory) -> None:
+    key, _ = directory.create_key(scopes=BOTH, expires_ms=NOON - 1)
+    assert key.is_valid_at(NOON) is False
+
+
+def test_refused_key_leaves_nothing_behind(directory: SqlDirectory) -> None:
+    before = directory.tenancy()
+    sentence = refusal(lambda: directory.create_key(scopes=frozenset()))
+    assert sentence == "a key needs at least one scope: track:events or read:data"
+    assert (directory.keys(), directory.organizations()) == ((), ())
+    assert directory.tenancy() == before
+
+
+def test_key_for_websites_beyond_its_organization_is_refused(directory: SqlDirectory) -> None:
+    acme = directory.create_organization("acme")
+    website = directory.create_website(name="Blog", organization_id=acme.id)
+    default = directory.default_organization()
+    expected = (
+        f"the website {website.id} belongs to the organization {acme.id}, "
+        f"and the key would belong to {default.id}"
+    )
+    in_list = refusal(lambda: directory.create_key(scopes=BOTH, website_ids=(website.id,)))
+    at_home = refusal(lambda: directory.create_key(scopes=BOTH, home_website_id=website.id))
+    assert (in_list, at_home) == (expected, expected)
+    assert directory.keys() == ()
+
+
+def test_key_whose_home_is_not_in_its_list_is_refused(directory: SqlDirectory) -> None:
+    blog, shop = directory.create_website(name="Blog"), directory.create_website(name="Shop")
+    sentence = refusal(
+        lambda: directory.create_key(scopes=BOTH, website_ids=(blog.id,), home_website_id=shop.id)
+    )
+    assert sentence == f"the home website {shop.id} is not one of those that the key is limited to"
+
+
+UNKNOWN: dict[str, tuple[Callable[[SqlDirectory], object], str]] = {
+    "delete an organization": (
+        lambda directory: directory.delete_organization(NOBODY),
+        "no organization has the id 'org_nobody'",
+    ),
+    "delete a website": (
+        lambda directory: directory.delete_website(WebsiteId("web_x")),
+        "no website has the id 'web_x'",
+    ),
+    "revoke a key": (
+        lambda directory: directory.revoke_key(KeyId("")),
+        "no key has the id ''",
+    ),
+    "half a character": (
+        lambda directory: directory.delete_website(WebsiteId("web_\udcff")),
+        "no website has the id 'web_\\udcff'",
+    ),
+    "a website's organization": (
+        lambda directory: directory.create_website(name="Blog", organization_id=NOBODY),
+        "no organization has the id 'org_nobody'",
+    ),
+    "a key's organization": (
+        lambda directory: directory.create_key(scopes=BOTH, organization_id=NOBODY),
+        "no organization has the id 'org_nobody'",
+    ),
+    "a key's website": (
+        lambda directory: directory.create_key(scopes=BOTH, website_ids=(WebsiteId("web_x"),)),
+        "no website has the id 'web_x'",
+    ),
+    "a key's home": (
+        lambda directory: directory.create_key(scopes=BOTH, home_website_id=WebsiteId("web_x")),
+        "no website has the id 'web_x'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("act", "sentence"), UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_unknown_ids_are_named_and_change_nothing(
+    directory: SqlDirectory, act: Callable[[SqlDirectory], object], sentence: str
+) -> None:
+    before = directory.revision()
+    assert refusal(lambda: act(directory)) == sentence
+    assert (directory.revision(), directory.organizations()) == (before, ())
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_names_must_not_be_empty(directory: SqlDirectory, name: str) -> None:
+    assert [
+        refusal(lambda: directory.create_organization(name)),
+        refusal(lambda: directory.create_website(name=name)),
+    ] == [
+        "the name of an organization must not be empty",
+        "the name of a website must not be empty",
+    ]
+
+
+def test_deleting_an_organization_takes_its_keys_along_and_leaves_its_websites(
+    directory: SqlDirectory,
+) -> None:
+    acme = directory.create_organization("acme")
+    orphan = directory.create_website(name="Blog", organization_id=acme.id)
+    kept = directory.create_website(name="Shop")
+    directory.create_key(scopes=BOTH, organization_id=acme.id)
+    kept_key, _ = directory.create_key(scopes=BOTH)
+    directory.delete_organization(acme.id)
+    assert kept.organization_id is not None
+    orphan = Website(id=orphan.id, name="Blog", domain="", organization_id=None, created_ms=NOON)
+    assert directory.keys() == (kept_key,)
+    assert directory.tenancy() == Tenancy(
+        revision=directory.revision(),
+        websites={orphan.id: orphan, kept.id: kept},
+        keys={kept_key.secret_hash: kept_key},
+        websites_by_organization={kept.organization_id: (kept.id,)},
+    )
+
+
+def test_key_limited_to_a_deleted_website_stays_limited_to_it(directory: SqlDirectory) -> None:
+    blog, shop = directory.create_website(name="Blog"), directory.create_website(name="Shop")
+    key, _ = directory.create_key(scopes=BOTH, website_ids=(blog.id,))
+    directory.delete_website(blog.id)
+    assert directory.websites() == (shop,)
+    assert directory.keys() == (key,)
+    assert directory.tenancy().keys[key.secret_hash].may_touch(shop) is False
+
+
+def test_revoked_key_is_listed_and_no_longer_works(
+    directory: SqlDirectory, clock: FixedClock
+) -> None:
+    key, _ = directory.create_key(scopes=BOTH)
+    clock.advance(5)
+    directory.revoke_key(key.id)
+    clock.advance(5)
+    directory.revoke_key(key.id)
+    (listed,) = directory.keys()
+    assert (listed.id, listed.revoked_ms) == (key.id, NOON + 5)
+    assert directory.tenancy().keys == {}
+
+
+def test_tenancy_keeps_websites_in_the_order_of_creation(
+    directory: SqlDirectory, clock: FixedClock
+) -> None:
+    made: list[WebsiteId] = []
+    for _ in range(5):
+        clock.advance(-1)
+        made.append(directory.create_website(name="Blog").id)
+    default = directory.default_organization()
+    assert directory.tenancy().websites_by_organization == {default.id: tuple(made)}
+
+
+def test_every_change_is_another_revision(directory: SqlDirectory) -> None:
+    acme = directory.create_organization("acme")
+    changes: list[Callable[[], object]] = [
+        directory.default_organization,
+        lambda: directory.create_website(name="Blog"),
+        lambda: directory.create_key(scopes=BOTH),
+        lambda: directory.revoke_key(directory.keys()[0].id),
+        lambda: directory.delete_website(directory.websites()[0].id),
+        lambda: directory.delete_organization(acme.id),
+    ]
+    revisions = [directory.revision()]
+    for change in changes:
+        change()
+        revisions.append(directory.revision())
+    assert len(set(revisions)) == len(changes) + 1
+    assert directory.tenancy().revision == revisions[-1]
+
+
+def test_change_of_another_process_is_seen_at_once(directory: SqlDirectory, place: Place) -> None:
+    other = opened_again(place)
+    before = directory.revision()
+    website = other.create_website(name="Blog")
+    other.close()
+    assert directory.revision() != before
+    assert directory.tenancy().websites == {website.id: website}
+
+
+def test_salt_of_a_day_is_the_same_for_all_processes(directory: SqlDirectory, place: Place) -> None:
+    other = opened_again(place)
+    salts = {directory.visitor_salt("2026-03-01"), other.visitor_salt("2026-03-01")}
+    other.close()
+    assert [len(salt) for salt in salts] == [32]
+
+
+def test_salt_of_a_new_day_destroys_the_earlier_ones(directory: SqlDirectory) -> None:
+    revision = directory.revision()
+    first = directory.visitor_salt("2026-03-01")
+    second = directory.visitor_salt("2026-03-02")
+    assert directory.visitor_salt("2026-03-02") == second
+    assert first not in {second, directory.visitor_salt("2026-03-01")}
+    assert directory.revision() == revision
+
+
+def test_destroyed_salt_is_gone_from_the_disk(tmp_path: Path) -> None:
+    path = tmp_path / "directory.sqlite"
+    directory = open_directory(path, FixedClock(NOON))
+    first = directory.visitor_salt("2026-03-01")
+    assert first in path.read_bytes()
+    second = directory.visitor_salt("2026-03-02")
+    directory.close()
+    left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert (first in left, second in left) == (False, True)
+
+
+_RACE = """
+import sys
+from millrace.adapters.sql_directory import open_directory
+from millrace.base.clock import SystemClock
+
+print("ready", flush=True)
+sys.stdin.read()
+directory = open_directory(sys.argv[1], SystemClock())
+print(directory.default_organization().id, directory.visitor_salt("2026-03-01").hex())
+directory.close()
+"""
+
+
+def test_processes_that_start_at_once_agree_on_schema_default_organization_and_salt(
+    place: Place,
+) -> None:
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _RACE, str(place)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]
+    for racer in racers:
+        assert racer.stdout is not None
+        assert racer.stdout.readline() == b"ready\n"
+    results = [racer.communicate() for racer in racers]
+    assert [
+        (racer.returncode, errors) for racer, (_, errors) in zip(racers, results, strict=True)
+    ] == [(0, b"")] * 4
+    assert len({output for output, _ in results}) == 1
+
+
+def test_migrations_lead_to_the_tables_of_the_code(directory: SqlDirectory, place: Place) -> None:
+    assert directory.revision() == 0
+    connections = connect(place)
+    with connections.reading.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert context.get_current_revision() == SCHEMA_VERSION
+        assert compare_metadata(context, METADATA) == []
+    connections.reading.dispose()
+
+
+def test_directory_is_opened_again_as_it_was(place: Place, clock: FixedClock) -> None:
+    first = open_directory(place, clock)
+    first.create_website(name="Blog")
+    before = first.tenancy()
+    first.close()
+    first.close()
+    again = opened_again(place)
+    assert again.tenancy() == before
+    again.close()
+
+
+def test_directory_of_a_newer_version_is_refused(place: Place, clock: FixedClock) -> None:
+    open_directory(place, clock).close()
+    connections = connect(place)
+    with connections.changing.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    connections.reading.dispose()
+    assert refusal(lambda: open_directory(place, clock)) == (
+        f"the directory {connections.place} was written by a newer version of Millrace "
+        f"(its schema is 9999, this version knows {SCHEMA_VERSION}): use that version"
+    )
+
+
+def test_file_and_directory_are_made_for_their_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "data" / "directory.sqlite"
+    open_directory(path, FixedClock(NOON)).close()
+    modes = [stat.S_IMODE(p.stat().st_mode) for p in (path.parent, path)]
+    assert modes == [0o700, 0o600]
+    assert [p.name for p in path.parent.iterdir()] == ["directory.sqlite"]
+
+
+def test_change_waits_for_the_change_of_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "directory.sqlite"
+    directory = open_directory(path, FixedClock(NOON))
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    end = threading.Timer(0.1, other.execute, ("COMMIT",))
+    end.start()
+    assert directory.revision() == 0
+    assert directory.create_organization("acme").name == "acme"
+    end.join()
+    other.close()
+    directory.close()
+
+
+def _not_a_database(folder: Path) -> Place:
+    (folder / "directory.sqlite").write_bytes(b"something else altogether\n" * 100)
+    return folder / "directory.sqlite"
+
+
+def _below_a_file(folder: Path) -> Place:
+    (folder / "data").touch()
+    return folder / "data" / "directory.sqlite"
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], Place], str]] = {
+    "not a database": (
+        _not_a_database,
+        "cannot use the directory {0}/directory.sqlite: file is not a database",
+    ),
+    "a file in the way": (
+        _below_a_file,
+        "cannot write {0}/data/directory.sqlite: File exists",
+    ),
+    "a directory": (lambda folder: folder, "cannot write {0}: Is a directory"),
+    "memory": (
+        lambda _: "sqlite://",
+        "the directory needs a file: several processes share it",
+    ),
+    "another database": (
+        lambda _: "mysql://me:hush@localhost/millrace",
+        "the directory can be kept in SQLite or PostgreSQL, not in mysql",
+    ),
+    "a URL of nothing": (
+        lambda _: "http//://me:hush@",
+        "the directory's URL is not one of a database",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "sentence"), UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_place_that_cannot_be_used_is_named(
+    tmp_path: Path, make: Callable[[Path], Place], sentence: str
+) -> None:
+    place = make(tmp_path)
+    said = refusal(lambda: open_directory(place, FixedClock(NOON)))
+    assert said == sentence.format(tmp_path)
+
+
+def test_missing_driver_is_named_without_the_password() -> None:
+    said = refusal(
+        lambda: open_directory("postgresql+nodriver://me:hush@localhost/db", FixedClock(NOON))
+    )
+    assert said.startswith("the driver that the directory's URL asks for is not installed: ")
+    assert "hush" not in said
