@@ -1,0 +1,107 @@
+"""The hot path's view of the directory: a snapshot in memory that a background task keeps new."""
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from millrace.base.errors import OperatorError
+from millrace.base.telemetry import Logger
+from millrace.model.tenancy import Tenancy
+from millrace.ports.directory import Directory
+
+
+class FollowingTenancySource:
+    """The `TenancySource` port over a directory; used from one event loop.
+
+    Looks every `poll_interval_s` whether the directory has another revision and reads it anew if
+    so. All reads happen in one thread, one at a time.
+    """
+
+    def __init__(
+        self,
+        directory: Directory,
+        *,
+        log: Logger,
+        poll_interval_s: float = 1.0,
+        patience_s: float = 2.0,
+    ) -> None:
+        self._directory = directory
+        self._log = log
+        self._poll_interval_s = poll_interval_s
+        self._patience_s = patience_s
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="directory")
+        self._one_at_a_time = asyncio.Lock()
+        self._tenancy: Tenancy | None = None
+        self._next_read: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_readable = True
+
+    async def start(self) -> None:
+        """Read the first snapshot and begin to follow. Raises `OperatorError` if that fails."""
+        loop = asyncio.get_running_loop()
+        self._tenancy = await loop.run_in_executor(self._thread, self._directory.tenancy)
+        self._begin(self._follow())
+
+    async def close(self) -> None:
+        """Stop following; a read under way is waited for. May be called twice."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.to_thread(self._thread.shutdown)
+
+    def current(self) -> Tenancy:
+        """Return the snapshot without I/O. Only after `start`."""
+        if self._tenancy is None:
+            raise RuntimeError("the tenancy source was not started")
+        return self._tenancy
+
+    async def refreshed(self) -> Tenancy:
+        """Return a snapshot that knows every change made on this machine before the call.
+
+        A read that is under way may have begun before the change; so callers that come meanwhile
+        wait for the next one, together. Returns the old snapshot when the directory cannot be
+        read, or not within `patience_s`.
+        """
+        read = self._next_read
+        if read is None:
+            read = self._next_read = self._begin(self._read())
+        # Unlike wait_for, neither the end of patience nor a caller that leaves cancels the read.
+        await asyncio.wait((read,), timeout=self._patience_s)
+        return self.current()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(self._poll_interval_s)
+            await self.refreshed()
+
+    async def _read(self) -> None:
+        async with self._one_at_a_time:
+            self._next_read = None
+            loop = asyncio.get_running_loop()
+            try:
+                self._tenancy = await loop.run_in_executor(self._thread, self._read_if_changed)
+            except OperatorError as error:
+                self._note(readable=False, reason=str(error))
+            else:
+                self._note(readable=True)
+
+    def _read_if_changed(self) -> Tenancy:
+        known = self.current()
+        if self._directory.revision() == known.revision:
+            return known
+        return self._directory.tenancy()
+
+    def _note(self, *, readable: bool, reason: str = "") -> None:
+        """Log when it begins and when it ends that the directory cannot be read, not each time."""
+        if readable and not self._is_readable:
+            self._log.info("directory_readable_again")
+        elif not readable and self._is_readable:
+            self._log.error("directory_unreadable", reason=reason)
+        self._is_readable = readable

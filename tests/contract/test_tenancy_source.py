@@ -1,0 +1,241 @@
+"""What every tenancy source must do: a snapshot without I/O that follows the directory."""
+
+import asyncio
+import secrets
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import pytest
+from structlog.testing import CapturedCall, CapturingLogger
+
+from millrace.adapters.directory_connection import connect
+from millrace.adapters.directory_schema import migrate
+from millrace.adapters.sql_directory import SqlDirectory
+from millrace.adapters.tenancy_source import FollowingTenancySource
+from millrace.base.clock import SystemClock
+from millrace.base.errors import OperatorError
+from millrace.base.telemetry import Logger
+from millrace.model.tenancy import Scope, Tenancy
+from millrace.ports.directory import TenancySource
+
+pytestmark = pytest.mark.asyncio
+
+NEVER_S = 3600.0
+TIMEOUT_S = 20.0
+
+
+class WatchedDirectory(SqlDirectory):
+    """A real directory that counts how it is read, can be held up and can fail."""
+
+    def __init__(self, path: Path) -> None:
+        connections = connect(path)
+        migrate(connections)
+        super().__init__(connections, clock=SystemClock(), randomness=secrets.token_bytes)
+        self.reads: list[str] = []
+        self.entered = threading.Semaphore(0)
+        self.open = threading.Event()
+        self.open.set()
+        self.fails = False
+
+    def revision(self) -> int:
+        self.reads.append("revision")
+        self.entered.release()
+        self.open.wait(TIMEOUT_S)
+        if self.fails:
+            raise OperatorError("the disk is gone")
+        return super().revision()
+
+    def tenancy(self) -> Tenancy:
+        self.reads.append("tenancy")
+        if self.fails:
+            raise OperatorError("the disk is gone")
+        return super().tenancy()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "directory.sqlite"
+
+
+@pytest.fixture
+def directory(path: Path) -> Iterator[WatchedDirectory]:
+    watched = WatchedDirectory(path)
+    yield watched
+    watched.close()
+
+
+@asynccontextmanager
+async def following(
+    directory: SqlDirectory,
+    *,
+    poll_interval_s: float = NEVER_S,
+    patience_s: float = TIMEOUT_S,
+    log: CapturingLogger | None = None,
+) -> AsyncGenerator[TenancySource]:
+    source = FollowingTenancySource(
+        directory,
+        log=cast("Logger", log or CapturingLogger()),  # it takes any method, as loggers do
+        poll_interval_s=poll_interval_s,
+        patience_s=patience_s,
+    )
+    await source.start()
+    try:
+        yield source
+    finally:
+        await source.close()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(TIMEOUT_S):
+        while not condition():  # noqa: ASYNC110 - what is waited for happens in another thread
+            await asyncio.sleep(0.005)
+
+
+async def entered(directory: WatchedDirectory) -> None:
+    """Wait until a read has begun."""
+    await asyncio.to_thread(directory.entered.acquire, timeout=TIMEOUT_S)
+
+
+async def test_first_snapshot_is_there_when_started(directory: WatchedDirectory) -> None:
+    directory.create_key(scopes=frozenset(Scope))
+    directory.create_website(name="Blog")
+    async with following(directory) as source:
+        assert source.current() == SqlDirectory.tenancy(directory)
+        assert directory.reads == ["tenancy"]
+
+
+async def test_start_fails_with_the_reason_when_the_directory_cannot_be_read(
+    directory: WatchedDirectory,
+) -> None:
+    directory.fails = True
+    with pytest.raises(OperatorError, match="the disk is gone"):
+        async with following(directory):
+            pass
+
+
+async def test_source_that_was_not_started_has_no_snapshot(directory: WatchedDirectory) -> None:
+    source = FollowingTenancySource(directory, log=cast("Logger", CapturingLogger()))
+    with pytest.raises(RuntimeError, match="was not started"):
+        source.current()
+    await source.close()
+
+
+async def test_changes_of_another_process_are_followed(
+    directory: WatchedDirectory, path: Path
+) -> None:
+    other = WatchedDirectory(path)
+    async with following(directory, poll_interval_s=0.01) as source:
+        key, _ = other.create_key(scopes=frozenset(Scope))
+        await until(lambda: key.secret_hash in source.current().keys)
+        other.revoke_key(key.id)
+        await until(lambda: key.secret_hash not in source.current().keys)
+        other.delete_organization(key.organization_id)
+        await until(lambda: source.current().revision == other.revision())
+    other.close()
+
+
+async def test_nothing_is_read_but_the_revision_while_nothing_changes(
+    directory: WatchedDirectory,
+) -> None:
+    async with following(directory, poll_interval_s=0.001) as source:
+        first = source.current()
+        await until(lambda: directory.reads.count("revision") > 5)
+        assert source.current() is first
+        assert directory.reads.count("tenancy") == 1
+
+
+async def test_refreshed_snapshot_knows_every_change_before_the_call(
+    directory: WatchedDirectory, path: Path
+) -> None:
+    other = WatchedDirectory(path)
+    async with following(directory) as source:
+        for count in range(1, 4):
+            other.create_website(name="Blog")
+            assert len(source.current().websites) == count - 1
+            assert len((await source.refreshed()).websites) == count
+            assert len(source.current().websites) == count
+    other.close()
+
+
+async def test_callers_at_once_share_one_read(directory: WatchedDirectory) -> None:
+    async with following(directory) as source:
+        website = directory.create_website(name="Blog")
+        snapshots = await asyncio.gather(*(source.refreshed() for _ in range(50)))
+        assert {website.id in snapshot.websites for snapshot in snapshots} == {True}
+        assert directory.reads == ["tenancy", "revision", "tenancy"]
+
+
+async def test_callers_during_a_read_share_the_next_one(directory: WatchedDirectory) -> None:
+    async with following(directory) as source:
+        directory.open.clear()
+        first = asyncio.create_task(source.refreshed())
+        await entered(directory)
+        later = [asyncio.create_task(source.refreshed()) for _ in range(50)]
+        await asyncio.sleep(0)
+        directory.open.set()
+        await asyncio.gather(first, *later)
+        assert directory.reads == ["tenancy", "revision", "revision"]
+
+
+async def test_caller_that_leaves_does_not_end_the_read_of_others(
+    directory: WatchedDirectory,
+) -> None:
+    async with following(directory) as source:
+        website = directory.create_website(name="Blog")
+        directory.open.clear()
+        leaving = asyncio.create_task(source.refreshed())
+        staying = asyncio.create_task(source.refreshed())
+        await entered(directory)
+        leaving.cancel()
+        directory.open.set()
+        assert website.id in (await staying).websites
+        assert directory.reads == ["tenancy", "revision", "tenancy"]
+
+
+async def test_old_snapshot_stays_while_the_directory_cannot_be_read(
+    directory: WatchedDirectory,
+) -> None:
+    log = CapturingLogger()
+    async with following(directory, log=log) as source:
+        before = source.current()
+        website = directory.create_website(name="Blog")
+        directory.fails = True
+        assert [await source.refreshed() for _ in range(3)] == [before] * 3
+        directory.fails = False
+        assert website.id in (await source.refreshed()).websites
+    assert log.calls == [
+        CapturedCall("error", ("directory_unreadable",), {"reason": "the disk is gone"}),
+        CapturedCall("info", ("directory_readable_again",), {}),
+    ]
+
+
+async def test_old_snapshot_is_given_when_patience_ends_and_the_read_goes_on(
+    directory: WatchedDirectory,
+) -> None:
+    async with following(directory, patience_s=0.01) as source:
+        before = source.current()
+        website = directory.create_website(name="Blog")
+        directory.open.clear()
+        assert await source.refreshed() is before
+        directory.open.set()
+        await until(lambda: website.id in source.current().websites)
+
+
+async def test_closing_waits_for_the_read_under_way_and_may_be_repeated(
+    directory: WatchedDirectory,
+) -> None:
+    source = FollowingTenancySource(directory, log=cast("Logger", CapturingLogger()))
+    await source.start()
+    directory.open.clear()
+    caller = asyncio.create_task(source.refreshed())
+    await entered(directory)
+    closing = asyncio.create_task(source.close())
+    await asyncio.sleep(0.01)
+    assert not closing.done()
+    directory.open.set()
+    await closing
+    await source.close()
+    assert (await caller) == source.current()
