@@ -1,0 +1,46 @@
+"""Services for the end-to-end tests: one that is shared, and ones to kill or configure."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.service import Service
+
+ServiceMaker = Callable[..., Service]
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The service that tests share; each takes its own websites and keys."""
+    shared = Service(tmp_path_factory.mktemp("shared") / "data", workers=2)
+    try:
+        yield shared.start()
+    finally:
+        shared.kill()
+
+
+@pytest.fixture
+def own_service(tmp_path: Path) -> Iterator[ServiceMaker]:
+    """Makes services (not yet started) for tests that kill or configure them."""
+    made: list[Service] = []
+
+    def make(*, workers: int = 1, settings: Mapping[str, str] | None = None) -> Service:
+        made.append(Service(tmp_path / f"data{len(made)}", workers=workers, settings=settings))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.kill()
+
+
+@pytest.fixture
+def website(service: Service) -> str:
+    """A fresh private website of the default organization, without allowed origins."""
+    return service.website()
+
+
+@pytest.fixture(scope="module")
+def quiet_website(service: Service) -> str:
+    """A website for refused requests: nothing may ever be stored for it."""
+    return service.website()

@@ -1,0 +1,359 @@
+"""A real service for tests: started as people start it, asked over HTTP, killed without mercy."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import requests
+
+MILLRACE = str(Path(sys.executable).with_name("millrace"))
+START_TIMEOUT_S = 60
+STOP_TIMEOUT_S = 20
+REQUEST_TIMEOUT_S = 30
+BASE_SETTINGS: Mapping[str, str] = {"MILLRACE_QUERY_RATE_LIMIT": "100000"}
+MAX_ROWS = 10_000
+COLUMNS_A_QUERY = 4  # five groupBy columns at most, one of them the row's id
+BOTS_TOO = {"field": "is_bot", "operator": "in", "value": [True, False]}
+DERIVED_TABLES = frozenset({"sessions", "profiles"})
+
+Row = dict[str, Any]
+Json = Any
+
+
+class Key(NamedTuple):
+    """An API key as `key create` prints it."""
+
+    secret: str
+    id: str
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def clean_environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return this environment without settings of a Millrace, and with the given ones."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("MILLRACE_")}
+    return {**inherited, **BASE_SETTINGS, **(settings or {})}
+
+
+def wait_until(
+    condition: Callable[[], bool], what: str, *, timeout_s: float = START_TIMEOUT_S
+) -> None:
+    """Poll until a condition holds; fail with `what` after the timeout."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout_s} s in vain until {what}")
+        time.sleep(0.05)
+
+
+def bearer(key: Key) -> dict[str, str]:
+    """Return the headers of a call with an API key."""
+    return {"Authorization": f"Bearer {key.secret}"}
+
+
+class Service:
+    """One `millrace serve` on a data directory of its own, with the CLI beside it.
+
+    It can be started again on the same directory after it was stopped or killed.
+    """
+
+    def __init__(
+        self, data: Path, *, workers: int = 1, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.data = data
+        self.log = data.with_name(data.name + ".log")
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._workers = workers
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._keys: dict[str, Key] = {}
+        self.http = self.session()
+
+    @staticmethod
+    def session() -> requests.Session:
+        """Return an HTTP session that ignores the machine's proxies; one for each thread."""
+        session = requests.Session()
+        session.trust_env = False
+        return session
+
+    def launch(self) -> None:
+        """Start the service and return at once."""
+        command = [MILLRACE, "serve", "--data", str(self.data), "--host", "127.0.0.1"]
+        command += ["--port", str(self.port), "--workers", str(self._workers)]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env=clean_environment(self._settings),
+                start_new_session=True,  # so that everything can be killed as one group
+            )
+
+    def start(self) -> "Service":
+        """Start the service and wait until it is ready."""
+        self.launch()
+        self.wait_ready()
+        return self
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's process id."""
+        assert self._process is not None, "the service was not started"
+        return self._process.pid
+
+    def exit_code(self) -> int | None:
+        """Return the exit code, or None while it runs."""
+        assert self._process is not None, "the service was not started"
+        return self._process.poll()
+
+    def is_ready(self) -> bool:
+        """Tell whether /ready answers 200."""
+        try:
+            return self.get("/ready").status_code == 200
+        except requests.RequestException:
+            return False
+
+    def wait_ready(self) -> None:
+        """Wait for /ready; fail with the log when the service ends instead."""
+
+        def ready() -> bool:
+            assert self.exit_code() is None, f"the service ended:\n{self.log_text()}"
+            return self.is_ready()
+
+        wait_until(ready, "the service is ready")
+
+    def stop(self) -> int:
+        """End the service with SIGTERM and return its exit code."""
+        assert self._process is not None, "the service was not started"
+        self._process.send_signal(signal.SIGTERM)
+        code = self._process.wait(STOP_TIMEOUT_S)
+        self.http.close()
+        return code
+
+    def kill(self) -> None:
+        """Kill -9 every process of the service at once."""
+        if self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(STOP_TIMEOUT_S)
+        self.http.close()
+
+    def restart(self) -> None:
+        """Start again on the same directory and port, after `stop` or `kill`."""
+        self.start()
+
+    def child_pids(self, kind: str) -> list[int]:
+        """Return the process ids of the service's `engine` or `worker` processes."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return [int(pid) for pid in children if kind.encode() in _arguments(int(pid))]
+
+    def log_text(self) -> str:
+        """Return everything the service has written to stdout and stderr."""
+        return self.log.read_text(errors="replace")
+
+    def command(self, *arguments: str) -> Json:
+        """Run a millrace command on the data directory and return what it prints as JSON."""
+        done = subprocess.run(
+            [MILLRACE, *arguments, "--data", str(self.data), "--json"],
+            capture_output=True,
+            text=True,
+            env=clean_environment(self._settings),
+            timeout=REQUEST_TIMEOUT_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"millrace {' '.join(arguments)}: {done.stderr}"
+        return json.loads(done.stdout) if done.stdout.strip() else None
+
+    def organization(self, name: str = "acme") -> str:
+        """Create an organization and return its id."""
+        organization_id: str = self.command("organization", "create", "--name", name)["id"]
+        return organization_id
+
+    def website(
+        self,
+        *,
+        organization: str | None = None,
+        origins: Sequence[str] = (),
+        public: bool = False,
+    ) -> str:
+        """Create a website and return its id."""
+        arguments = ["website", "create", "--name", "shop", "--domain", "shop.example"]
+        arguments += [part for origin in origins for part in ("--origin", origin)]
+        arguments += ["--organization", organization] if organization else []
+        arguments += ["--public"] if public else []
+        website_id: str = self.command(*arguments)["id"]
+        return website_id
+
+    def key(
+        self,
+        *scopes: str,
+        organization: str | None = None,
+        websites: Sequence[str] = (),
+        home: str | None = None,
+        expires: str | None = None,
+    ) -> Key:
+        """Create a key, with both scopes where none is named."""
+        arguments = ["key", "create"]
+        for scope in scopes or ("track:events", "read:data"):
+            arguments += ["--scope", scope]
+        arguments += [part for website in websites for part in ("--website", website)]
+        arguments += ["--organization", organization] if organization else []
+        arguments += ["--home", home] if home else []
+        arguments += ["--expires", expires] if expires else []
+        made = self.command(*arguments)
+        return Key(made["key"], made["id"])
+
+    @property
+    def master(self) -> Key:
+        """A key with both scopes for all websites of the default organization."""
+        if "master" not in self._keys:
+            self._keys["master"] = self.key()
+        return self._keys["master"]
+
+    def get(self, path: str, **options: Any) -> requests.Response:
+        """GET a path."""
+        return self.http.get(self.url + path, timeout=REQUEST_TIMEOUT_S, **options)
+
+    def post(self, path: str, body: Json = None, **options: Any) -> requests.Response:
+        """POST a JSON value, or with `data=` raw bytes; path may carry a query string."""
+        if "data" not in options:
+            options["data"] = json.dumps(body)
+            options["headers"] = {"Content-Type": "application/json", **options.get("headers", {})}
+        return self.http.post(self.url + path, timeout=REQUEST_TIMEOUT_S, **options)
+
+    def ask(
+        self,
+        website: str,
+        query: Mapping[str, Json],
+        *,
+        key: Key | None = None,
+        start: str = "2020-01-01",
+        end: str = "2029-12-31",
+        **rest: Json,
+    ) -> requests.Response:
+        """Send a custom query, with the master key where none is given."""
+        body = {"query": query, "startDate": start, "endDate": end, **rest}
+        return self.post(
+            f"/v1/query/custom?website_id={website}", body, headers=bearer(key or self.master)
+        )
+
+    def answer(self, website: str, query: Mapping[str, Json], **options: Any) -> list[Row]:
+        """Send a custom query that must succeed, and return its rows."""
+        reply = self.ask(website, query, **options)
+        assert reply.status_code == 200, reply.text
+        data: list[Row] = reply.json()["data"]
+        return data
+
+    def rows(
+        self,
+        website: str,
+        table: str,
+        columns: Sequence[str],
+        *,
+        filters: Sequence[Mapping[str, Json]] = (),
+        **options: Any,
+    ) -> list[Row]:
+        """Return the named columns of all stored rows of a website, bots too, in no order."""
+        found: dict[str, Row] = {}
+        for part in _chunks(columns, COLUMNS_A_QUERY):
+            for row in self._grouped(website, table, ["id", *part], filters, **options):
+                found.setdefault(row.pop("id"), {}).update(row)
+        return list(found.values())
+
+    def row(self, website: str, table: str, columns: Sequence[str], **options: Any) -> Row:
+        """Return the named columns of the one row that a website has."""
+        rows = self.rows(website, table, columns, **options)
+        assert len(rows) == 1, f"expected one row of {table}, found {len(rows)}"
+        return rows[0]
+
+    def count(self, website: str, table: str, **options: Any) -> int:
+        """Return how many rows a website has, bots too."""
+        query = _query(table, (), [] if table in DERIVED_TABLES else [BOTS_TOO])
+        count: int = self.answer(website, query, **options)[0]["n"]
+        return count
+
+    def counts(self, website: str, table: str, column: str, **options: Any) -> dict[Any, int]:
+        """Return how many rows have each value of a column, however many values there are."""
+        rows = self._grouped(website, table, [column], (), keep_count=True, **options)
+        return {row[column]: row["n"] for row in rows}
+
+    def _grouped(
+        self,
+        website: str,
+        table: str,
+        columns: Sequence[str],
+        filters: Sequence[Mapping[str, Json]],
+        *,
+        keep_count: bool = False,
+        **options: Any,
+    ) -> Iterator[Row]:
+        query = _query(table, columns, [BOTS_TOO, *filters])
+        order = [{"field": columns[0]}]
+        offset = 0
+        while True:
+            page = self.answer(
+                website, query, limit=MAX_ROWS, offset=offset, orderBy=order, **options
+            )
+            for row in page:
+                if not keep_count:
+                    del row["n"]
+                yield row
+            if len(page) < MAX_ROWS:
+                return
+            offset += MAX_ROWS
+
+
+@contextmanager
+def nothing_stored(service: Service, *websites: str) -> Generator[None]:
+    """Hold that what happens inside adds no row to any table of the websites."""
+    before = _stored(service, websites)
+    yield
+    assert _stored(service, websites) == before
+
+
+def _stored(service: Service, websites: Sequence[str]) -> dict[tuple[str, str], int]:
+    return {
+        (website, table): service.count(website, table)
+        for website in websites
+        for table in ("events", "errors", "performance")
+    }
+
+
+def _query(
+    table: str, columns: Sequence[str], filters: Sequence[Mapping[str, Json]]
+) -> dict[str, Json]:
+    return {
+        "table": table,
+        "selects": [{"field": "*", "aggregate": "count", "alias": "n"}],
+        "groupBy": list(columns),
+        "filters": list(filters),
+    }
+
+
+def _chunks(columns: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(columns), size):
+        yield columns[start : start + size]
+
+
+def _arguments(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except FileNotFoundError:  # it ended meanwhile
+        return []
