@@ -1,0 +1,407 @@
+"""What every durable log must do, and what its files do when the disk or the process fails."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from millrace.adapters.segment_directory import Disk
+from millrace.adapters.segment_log import SegmentLog
+from millrace.adapters.segment_reader import SegmentReader
+from millrace.base.clock import FixedClock
+from millrace.base.errors import LogUnavailable, OperatorError
+from millrace.base.telemetry import Metrics
+from millrace.ports.log import LOG_START, LogPosition, LogReader
+
+pytestmark = pytest.mark.asyncio
+
+OpenLog = Callable[..., SegmentLog]
+
+
+class FailingDisk(Disk):
+    """A disk on which chosen calls fail until it is mended, or wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.broken: set[str] = set()
+        self.syncing = threading.Event()
+        self.may_sync = threading.Event()
+        self.may_sync.set()
+
+    def create(self, path: Path) -> int:
+        self._check("create")
+        return super().create(path)
+
+    def write(self, file: int, content: bytes, offset: int) -> None:
+        if "write" in self.broken:  # a full disk takes a part
+            super().write(file, content[: len(content) // 2], offset)
+        self._check("write")
+        super().write(file, content, offset)
+
+    def truncate(self, file: int, size: int) -> None:
+        self._check("truncate")
+        super().truncate(file, size)
+
+    def sync(self, file: int) -> None:
+        self.syncing.set()
+        assert self.may_sync.wait(30)
+        self._check("sync")
+        super().sync(file)
+
+    def sync_directory(self, path: Path) -> None:
+        self._check("sync_directory")
+        super().sync_directory(path)
+
+    def _check(self, call: str) -> None:
+        if call in self.broken:
+            raise OSError(28, "No space left on device")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "log"
+
+
+@pytest.fixture
+def open_log(root: Path) -> OpenLog:
+    def open_named(name: str = "worker-0", **options: object) -> SegmentLog:
+        return SegmentLog.open(
+            root,
+            name,
+            metrics=Metrics(),
+            clock=FixedClock(0),
+            lock_patience_s=0,
+            **options,  # type: ignore[arg-type]  # each test knows what it passes
+        )
+
+    return open_named
+
+
+def reader_of(root: Path) -> SegmentReader:
+    return SegmentReader(root, damaged=root.parent / "damaged")
+
+
+def read_all(
+    reader: LogReader, log: str = "worker-0", after: LogPosition = LOG_START, max_bytes: int = 4096
+) -> list[bytes]:
+    """Read from a place to the durable end, chunk by chunk."""
+    until, payloads = reader.durable_ends()[log], list[bytes]()
+    while after < until:
+        chunk = reader.read(log, after=after, until=until, max_bytes=max_bytes)
+        payloads += [record.payload for record in chunk.records]
+        after = chunk.end
+    return payloads
+
+
+def recorded(root: Path) -> list[bytes]:
+    with closing(reader_of(root)) as reader:
+        return read_all(reader)
+
+
+async def append_all(log: SegmentLog, *payloads: bytes) -> None:
+    await asyncio.gather(*(log.append(payload) for payload in payloads))
+
+
+async def test_appended_records_are_read_in_order_of_appending(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log()
+    await append_all(log, b"one", b"", b"two" * 5000)
+    await log.append(b"three")
+    assert recorded(root) == [b"one", b"", b"two" * 5000, b"three"]
+    await log.close()
+
+
+async def test_records_join_end_to_start(open_log: OpenLog, root: Path) -> None:
+    log = open_log()
+    await append_all(log, b"one", b"two")
+    with closing(reader_of(root)) as reader:
+        end = reader.durable_ends()["worker-0"]
+        first, second = reader.read("worker-0", after=LOG_START, until=end, max_bytes=9).records
+        assert (first.end, second.end) == (second.start, end)
+        again = reader.read("worker-0", after=first.end, until=end, max_bytes=9)
+        assert again.records == [second]
+    await log.close()
+
+
+async def test_a_second_writer_of_a_log_is_refused_with_a_sentence(open_log: OpenLog) -> None:
+    log = open_log()
+    with pytest.raises(OperatorError, match=r"^The log .*worker-0 is in use by another process\.$"):
+        open_log()
+    await log.close()
+    await open_log().close()
+
+
+async def test_logs_are_read_apart(open_log: OpenLog, root: Path) -> None:
+    logs = [open_log(f"worker-{number}") for number in range(2)]
+    for number, log in enumerate(logs):
+        await log.append(b"of %d" % number)
+    with closing(reader_of(root)) as reader:
+        assert [read_all(reader, name) for name in reader.durable_ends()] == [[b"of 0"], [b"of 1"]]
+    for log in logs:
+        await log.close()
+
+
+async def test_no_log_has_no_end(root: Path) -> None:
+    with closing(reader_of(root)) as reader:
+        assert reader.durable_ends() == {}
+
+
+async def test_opened_log_without_records_ends_at_the_start(open_log: OpenLog, root: Path) -> None:
+    log = open_log()
+    with closing(reader_of(root)) as reader:
+        assert reader.durable_ends() == {"worker-0": LOG_START}
+    await log.close()
+
+
+async def test_what_is_not_synced_yet_is_not_read(open_log: OpenLog, root: Path) -> None:
+    disk = FailingDisk()
+    log = open_log(disk=disk)
+    await log.append(b"synced")
+    disk.may_sync.clear()
+    disk.syncing.clear()
+    waiting = asyncio.create_task(log.append(b"being synced"))
+    await asyncio.to_thread(disk.syncing.wait, 30)
+    assert recorded(root) == [b"synced"]
+    assert not waiting.done()
+    disk.may_sync.set()
+    await waiting
+    assert recorded(root) == [b"synced", b"being synced"]
+    await log.close()
+
+
+async def test_cancelled_caller_does_not_take_its_record_back(
+    open_log: OpenLog, root: Path
+) -> None:
+    disk = FailingDisk()
+    log = open_log(disk=disk)
+    disk.may_sync.clear()
+    cancelled = asyncio.create_task(log.append(b"cancelled"))
+    await asyncio.to_thread(disk.syncing.wait, 30)
+    cancelled.cancel()
+    later = asyncio.create_task(log.append(b"later"))
+    await asyncio.sleep(0)
+    disk.may_sync.set()
+    await later
+    assert cancelled.cancelled()
+    assert recorded(root) == [b"cancelled", b"later"]
+    await log.close()
+
+
+async def test_close_makes_durable_what_was_appended_and_may_be_called_twice(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log()
+    waiting = asyncio.create_task(log.append(b"last"))
+    await asyncio.sleep(0)
+    await log.close()
+    await log.close()
+    assert waiting.done()
+    assert recorded(root) == [b"last"]
+
+
+async def test_closed_log_takes_nothing(open_log: OpenLog) -> None:
+    log = open_log()
+    await log.close()
+    with pytest.raises(LogUnavailable, match=r"^The log is closed\.$"):
+        await log.append(b"too late")
+
+
+async def test_full_segments_are_followed_by_new_ones(open_log: OpenLog, root: Path) -> None:
+    log = open_log(segment_bytes=200)
+    payloads = [bytes([number]) * 90 for number in range(7)]
+    for payload in payloads:
+        await log.append(payload)
+    assert recorded(root) == payloads
+    assert len(list((root / "worker-0").glob("*.segment"))) == 7
+    await log.close()
+
+
+async def test_record_longer_than_a_segment_is_kept_whole(open_log: OpenLog, root: Path) -> None:
+    log = open_log(segment_bytes=200)
+    await append_all(log, b"a" * 150, b"b" * 100_000, b"c")
+    assert recorded(root) == [b"a" * 150, b"b" * 100_000, b"c"]
+    await log.close()
+
+
+async def test_reopened_log_goes_on_in_a_new_segment(open_log: OpenLog, root: Path) -> None:
+    for payload in (b"one", b"two", b"three"):
+        log = open_log()
+        await log.append(payload)
+        await log.close()
+    assert recorded(root) == [b"one", b"two", b"three"]
+    with closing(reader_of(root)) as reader:
+        assert reader.durable_ends()["worker-0"].segment == 3
+
+
+async def test_removed_segments_are_gone_and_the_rest_is_read(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log(segment_bytes=200)
+    for number in range(4):
+        await log.append(bytes([number]) * 150)
+    with closing(reader_of(root)) as reader:
+        reader.remove_before("worker-0", LogPosition(3, 50))
+        reader.remove_before("worker-0", LogPosition(3, 50))
+        assert read_all(reader) == [b"\x02" * 150, b"\x03" * 150]
+    await log.close()
+
+
+async def test_a_log_whose_segments_were_removed_never_counts_from_the_start_again(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log(segment_bytes=200)
+    for number in range(4):
+        await log.append(bytes([number]) * 150)
+    await log.close()
+    with closing(reader_of(root)) as reader:
+        loaded = reader.durable_ends()["worker-0"]
+        reader.remove_before("worker-0", loaded)
+        log = open_log()
+        await log.append(b"new")
+        assert read_all(reader, after=loaded) == [b"new"]
+    await log.close()
+
+
+async def test_bytes_between_counts_what_is_to_be_read(open_log: OpenLog, root: Path) -> None:
+    log = open_log(segment_bytes=200)
+    await log.append(b"a" * 150)
+    with closing(reader_of(root)) as reader:
+        first = reader.durable_ends()["worker-0"]
+        await log.append(b"b" * 100)
+        await log.append(b"c" * 60)
+        until = reader.durable_ends()["worker-0"]
+        header, frame = 30, 12
+        assert reader.bytes_between("worker-0", after=first, until=until) == (
+            header + frame + 100 + header + frame + 60
+        )
+        assert reader.bytes_between("worker-0", after=until, until=until) == 0
+    await log.close()
+
+
+BROKEN_CALLS = [
+    pytest.param({"create"}, id="no-new-file"),
+    pytest.param({"write"}, id="disk-full"),
+    pytest.param({"sync"}, id="fsync-fails"),
+    pytest.param({"sync_directory"}, id="directory-fsync-fails"),
+    pytest.param({"write", "truncate"}, id="disk-full-and-cut-fails"),
+    pytest.param({"sync", "truncate"}, id="fsync-and-cut-fail"),
+]
+
+
+@pytest.mark.parametrize("segment_bytes", [100, 10_000], ids=["new-segment", "same-segment"])
+@pytest.mark.parametrize("broken", BROKEN_CALLS)
+async def test_failed_group_is_refused_whole_never_read_and_the_log_recovers(
+    open_log: OpenLog, root: Path, broken: set[str], segment_bytes: int
+) -> None:
+    disk = FailingDisk()
+    log = open_log(disk=disk, segment_bytes=segment_bytes)
+    await log.append(b"before" * 10)
+    disk.broken = broken
+    await asyncio.gather(log.append(b"refused" * 10), return_exceptions=True)
+    replies = await asyncio.gather(
+        log.append(b"refused" * 10), log.append(b"refused too" * 10), return_exceptions=True
+    )
+    if segment_bytes == 100 or broken & {"write", "sync"}:
+        assert [type(reply) for reply in replies] == [LogUnavailable, LogUnavailable]
+        expected = [b"before" * 10, b"after" * 10]
+    else:  # nothing was asked of the broken call
+        expected = [
+            b"before" * 10,
+            b"refused" * 10,
+            b"refused" * 10,
+            b"refused too" * 10,
+            b"after" * 10,
+        ]
+    assert recorded(root) == expected[:-1]
+    disk.broken = set()
+    await log.append(b"after" * 10)
+    assert recorded(root) == expected
+    await log.close()
+    assert recorded(root) == expected
+
+
+async def test_failed_record_is_not_read_after_a_restart_without_another_append(
+    open_log: OpenLog, root: Path
+) -> None:
+    disk = FailingDisk()
+    log = open_log(disk=disk)
+    await log.append(b"kept")
+    disk.broken = {"sync"}
+    with pytest.raises(LogUnavailable, match="No space left on device"):
+        await log.append(b"refused")
+    await log.close()
+    assert recorded(root) == [b"kept"]
+    log = open_log()
+    assert recorded(root) == [b"kept"]
+    await log.close()
+
+
+async def test_torn_tail_is_cut_off_when_there_is_no_writer(open_log: OpenLog, root: Path) -> None:
+    log = open_log()
+    await append_all(log, b"one", b"two")
+    await log.close()
+    segment = root / "worker-0" / f"{1:020}.segment"
+    whole = segment.read_bytes()
+    segment.write_bytes(whole + whole[30:40])
+    assert recorded(root) == [b"one", b"two"]
+    assert segment.read_bytes() == whole
+    assert not (root.parent / "damaged").exists()
+
+
+async def test_whole_records_behind_the_mark_are_found_after_a_power_cut(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log()
+    await append_all(log, b"one", b"two")
+    await log.close()
+    (root / "worker-0" / "durable").unlink()
+    assert recorded(root) == [b"one", b"two"]
+
+
+async def test_damage_is_set_aside_and_the_rest_is_read(open_log: OpenLog, root: Path) -> None:
+    log = open_log()
+    await append_all(log, b"one", b"two", b"three")
+    await log.close()
+    segment = root / "worker-0" / f"{1:020}.segment"
+    content = segment.read_bytes()
+    segment.write_bytes(content.replace(b"two", b"tvo"))
+    with closing(reader_of(root)) as reader:
+        end = reader.durable_ends()["worker-0"]
+        first = reader.read("worker-0", after=LOG_START, until=end, max_bytes=4096)
+        second = reader.read("worker-0", after=first.end, until=end, max_bytes=4096)
+    assert [record.payload for record in first.records] == [b"one"]
+    assert [record.payload for record in second.records] == [b"three"]
+    assert (first.damaged_bytes, second.damaged_bytes, second.end) == (0, 15, end)
+    (kept,) = (root.parent / "damaged").iterdir()
+    assert kept.name == f"worker-0-{1:020}-{45:010}.bin"
+    assert kept.read_bytes().endswith(b"tvo")
+
+
+async def test_damaged_last_record_is_set_aside_and_new_ones_are_read(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log()
+    await append_all(log, b"one", b"two")
+    await log.close()
+    segment = root / "worker-0" / f"{1:020}.segment"
+    segment.write_bytes(segment.read_bytes().replace(b"two", b"tvo"))
+    log = open_log()
+    await log.append(b"three")
+    assert recorded(root) == [b"one", b"three"]
+    assert [path.stat().st_size for path in (root.parent / "damaged").iterdir()] == [15]
+    await log.close()
+
+
+async def test_a_text_that_looks_like_a_frame_is_not_read_behind_damage(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log()
+    forged = "\u00c1\u00ffMR\x00\x00\x00\x00\x00\x00\x00\x00".encode()
+    await append_all(log, b"x" + forged, b"two")
+    await log.close()
+    segment = root / "worker-0" / f"{1:020}.segment"
+    segment.write_bytes(segment.read_bytes().replace(b"x", b"y", 1))
+    assert recorded(root) == [b"two"]
