@@ -167,10 +167,10 @@ def test_websites_may_have_equal_names(directory: SqlDirectory) -> None:
 def test_ids_are_url_safe_and_tell_what_they_are_of(directory: SqlDirectory) -> None:
     website = directory.create_website(name="Blog")
     key, secret = directory.create_key(scopes=BOTH)
-    assert re.fullmatch(r"web_[0-9A-Za-z]{17}", website.id)
-    assert re.fullmatch(r"org_[0-9A-Za-z]{17}", key.organization_id)
-    assert re.fullmatch(r"key_[0-9A-Za-z]{17}", key.id)
-    assert re.fullmatch(r"mr_[0-9A-Za-z]{43}", secret)
+    assert re.fullmatch(r"web_[0-9A-Za-z]{16}", website.id)
+    assert re.fullmatch(r"org_[0-9A-Za-z]{16}", key.organization_id)
+    assert re.fullmatch(r"key_[0-9A-Za-z]{16}", key.id)
+    assert re.fullmatch(r"mr_[0-9A-Za-z]{42}", secret)
 
 
 def test_randomness_that_is_passed_in_makes_all_ids_and_secrets(place: Place) -> None:
@@ -178,10 +178,10 @@ def test_randomness_that_is_passed_in_makes_all_ids_and_secrets(place: Place) ->
     key, secret = directory.create_key(scopes=TRACK)
     directory.close()
     assert (key.organization_id, key.id) == (
-        "org_20000000000000000",
-        "key_30000000000000000",
+        "org_2000000000000000",
+        "key_3000000000000000",
     )
-    assert secret == "mr_1" + "0" * 42
+    assert secret == "mr_1" + "0" * 41
 
 
 def test_key_comes_back_as_it_was_made(directory: SqlDirectory) -> None:
