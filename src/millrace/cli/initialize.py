@@ -1,0 +1,131 @@
+"""`millrace init`: a first website and keys where there are none, and calls to paste."""
+
+import shlex
+from collections.abc import Sequence
+
+import click
+from msgspec import Struct
+
+from millrace.base.clock import SystemClock, utc_day
+from millrace.base.settings import Settings, load_settings
+from millrace.cli.administration import opened_directory, output_options
+from millrace.cli.output import JsonObject, key_object, print_json, website_object
+from millrace.model.tenancy import ApiKey, Scope, Website
+from millrace.ports.directory import Directory
+
+FIRST_WEBSITE_NAME = "My website"
+
+_EVENT = '{"name": "signup_completed", "anonymousId": "anon_1", "properties": {"plan": "pro"}}'
+_QUERY = """\
+{"query": {"table": "events",
+                   "selects": [{"field": "*", "aggregate": "count", "alias": "events"}],
+                   "groupBy": ["event_name"]},
+         "startDate": "TODAY", "endDate": "TODAY"}"""
+
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a lookup, nothing is bound
+
+
+class FirstSteps(Struct, frozen=True):
+    """What `init` made, with the secrets that are shown this once."""
+
+    website: Website
+    tracking: ApiKey
+    tracking_secret: str
+    reading: ApiKey
+    reading_secret: str
+
+
+@click.command("init")
+@click.option("--host", help="Address that the service listens on.")
+@click.option("--port", help="Port that the service listens on.")
+@output_options
+def initialize_command(host: str | None, port: str | None, data: str | None, as_json: bool) -> None:
+    """Make a first website and keys, and print calls to paste.
+
+    Does nothing where there is a website already.
+    """
+    settings = load_settings({"data": data, "host": host, "port": port})
+    clock = SystemClock()
+    with opened_directory(settings, clock) as directory:
+        found = directory.websites()
+        made = None if found else make_first_steps(directory)
+    if made is None:
+        _print_found(found, settings, as_json=as_json)
+    elif as_json:
+        print_json(_as_object(made, base_url(settings)))
+    else:
+        click.echo(render(made, base_url(settings), today=utc_day(clock.now_ms())))
+
+
+def make_first_steps(directory: Directory) -> FirstSteps:
+    """Make a website, a key that sends to it and a key that reads.
+
+    Two keys, because the one that sends is handed out to applications, and what is in them should
+    not be able to read. It has the website as its home, so that it still knows where to send when
+    there is a second website.
+    """
+    website = directory.create_website(name=FIRST_WEBSITE_NAME)
+    tracking, tracking_secret = directory.create_key(
+        scopes=frozenset({Scope.TRACK_EVENTS}),
+        organization_id=website.organization_id,
+        home_website_id=website.id,
+    )
+    reading, reading_secret = directory.create_key(
+        scopes=frozenset({Scope.READ_DATA}), organization_id=website.organization_id
+    )
+    return FirstSteps(website, tracking, tracking_secret, reading, reading_secret)
+
+
+def base_url(settings: Settings) -> str:
+    """Return the address under which a service with these settings answers on this machine."""
+    host = _WILDCARDS.get(settings.host, settings.host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port or 'PORT'}"
+
+
+def render(made: FirstSteps, url: str, *, today: str) -> str:
+    """Return what people read: the values to keep, and two calls to paste."""
+    query_url = f"{url}/v1/query/custom?website_id={made.website.id}"
+    return f"""\
+Made the website "{made.website.name}" and two keys. Keep them now: keys are not shown again.
+
+  export MILLRACE_URL={url}
+  export WEBSITE_ID={made.website.id}
+  export TRACKING_KEY={made.tracking_secret}
+  export READING_KEY={made.reading_secret}
+
+Send an event:
+
+{_curl(f"{url}/track", made.tracking_secret, _EVENT)}
+
+Count the events of today by name:
+
+{_curl(query_url, made.reading_secret, _QUERY.replace("TODAY", today))}
+"""
+
+
+def _curl(url: str, secret: str, body: str) -> str:
+    lines = (
+        f"curl -sS {shlex.quote(url)}",
+        f"  -H 'Authorization: Bearer {secret}'",
+        "  -H 'Content-Type: application/json'",
+        f"  -d '{body}'",
+    )
+    return "  " + " \\\n  ".join(lines)
+
+
+def _as_object(made: FirstSteps, url: str) -> JsonObject:
+    return {
+        "created": True,
+        "url": url,
+        "website": website_object(made.website),
+        "tracking_key": {"key": made.tracking_secret, **key_object(made.tracking)},
+        "reading_key": {"key": made.reading_secret, **key_object(made.reading)},
+    }
+
+
+def _print_found(found: Sequence[Website], settings: Settings, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"created": False, "websites": [website_object(each) for each in found]})
+        return
+    count = "a website" if len(found) == 1 else f"{len(found)} websites"
+    click.echo(f"There is {count} in {settings.data} already; nothing was made.")

@@ -1,0 +1,89 @@
+"""The `millrace` command: its sub-commands by name, each loaded only when it is called.
+
+So `millrace serve` does not carry a database library, and `millrace website list` no engine.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+from millrace import __version__
+from millrace.base.errors import OperatorError
+
+
+class LazyCommand(NamedTuple):
+    """Where a sub-command is, as module:attribute, and its line in the help; None hides it."""
+
+    target: str
+    help: str | None
+
+
+COMMANDS: Mapping[str, LazyCommand] = {
+    "serve": LazyCommand("millrace.cli.serve:serve_command", "Take in events and answer queries."),
+    "init": LazyCommand(
+        "millrace.cli.initialize:initialize_command",
+        "Make a first website and keys, and print calls to paste.",
+    ),
+    "website": LazyCommand(
+        "millrace.cli.administration:website", "Create, list and delete websites."
+    ),
+    "key": LazyCommand("millrace.cli.administration:key", "Create, list and revoke API keys."),
+    "organization": LazyCommand(
+        "millrace.cli.administration:organization", "Create, list and delete organizations."
+    ),
+    "reference": LazyCommand(
+        "millrace.cli.reference:reference_command", "Write the reference pages of the docs."
+    ),
+    "worker": LazyCommand("millrace.cli.serve:worker_command", None),
+    "engine": LazyCommand("millrace.cli.serve:engine_command", None),
+}
+
+
+class Refusal(click.ClickException):
+    """What an operator asked for cannot be done: one sentence on standard error, exit code 1."""
+
+    def show(self, file: Any = None) -> None:  # noqa: ANN401 - as click declares it
+        """Write the sentence."""
+        click.echo(f"millrace: {self.message}", file=file, err=True)
+
+
+class LazyGroup(click.Group):
+    """A group that imports a sub-command when it is called, and not for the help of the group."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names of the sub-commands that are not hidden."""
+        return [name for name, command in COMMANDS.items() if command.help is not None]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a sub-command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].target.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of sub-commands from the table."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, COMMANDS[name].help or "") for name in self.list_commands(ctx)]
+            )
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a sub-command; an `OperatorError` ends it with one sentence and no traceback."""
+        try:
+            return super().invoke(ctx)
+        except OperatorError as error:
+            raise Refusal(str(error)) from error
+
+
+@click.group("millrace", cls=LazyGroup)
+@click.version_option(__version__, prog_name="millrace")
+def main() -> None:
+    """Take in analytics events and never lose one, and answer queries exactly."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""What the administration commands print: tables and sentences for people, JSON for programs."""
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from millrace.base.clock import utc_datetime
+from millrace.model.tenancy import ApiKey, Organization, Website
+
+JsonObject = dict[str, Any]
+
+
+def print_json(value: JsonObject | list[JsonObject]) -> None:
+    """Print one value on one line."""
+    click.echo(msgspec.json.encode(value))
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows below their headers, the columns aligned."""
+    table = [tuple(header.upper() for header in headers), *rows]
+    widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        cells = (
+            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
+        )
+        click.echo("  ".join(cells).rstrip())
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    marks = sum(unicodedata.combining(character) > 0 for character in text)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) - marks + wide
+
+
+def iso_moment(epoch_ms: int) -> str:
+    """Return a moment as ISO 8601 in UTC with milliseconds, for programs."""
+    return utc_datetime(epoch_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def short_moment(epoch_ms: int) -> str:
+    """Return a moment in UTC to the minute, for people."""
+    return f"{utc_datetime(epoch_ms):%Y-%m-%d %H:%M}Z"
+
+
+def organization_object(organization: Organization) -> JsonObject:
+    """Return an organization for programs."""
+    return {
+        "id": organization.id,
+        "name": organization.name,
+        "created": iso_moment(organization.created_ms),
+    }
+
+
+def website_object(website: Website) -> JsonObject:
+    """Return a website for programs."""
+    return {
+        "id": website.id,
+        "name": website.name,
+        "domain": website.domain,
+        "organization": website.organization_id,
+        "public": website.public,
+        "origins": website.origins,
+        "created": iso_moment(website.created_ms),
+    }
+
+
+def key_object(key: ApiKey) -> JsonObject:
+    """Return a key for programs, without its secret."""
+    return {
+        "id": key.id,
+        "prefix": key.prefix,
+        "scopes": scope_names(key),
+        "organization": key.organization_id,
+        "websites": key.website_ids,
+        "home": key.home_website_id,
+        "created": iso_moment(key.created_ms),
+        "expires": None if key.expires_ms is None else iso_moment(key.expires_ms),
+        "revoked": None if key.revoked_ms is None else iso_moment(key.revoked_ms),
+    }
+
+
+def scope_names(key: ApiKey) -> list[str]:
+    """Return a key's scopes in a fixed order."""
+    return sorted(scope.value for scope in key.scopes)
