@@ -1,0 +1,367 @@
+"""The administration commands as people and programs run them: each as a process of its own."""
+
+import json
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from millrace import __version__
+from tests.e2e.service import MILLRACE, clean_environment
+
+Run = Callable[..., "Done"]
+Json = Any
+
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+WEBSITE_ID = re.compile(r"web_[0-9A-Za-z]{16}")
+ORGANIZATION_ID = re.compile(r"org_[0-9A-Za-z]{16}")
+KEY_ID = re.compile(r"key_[0-9A-Za-z]{16}")
+SECRET = re.compile(r"mr_[0-9A-Za-z]{42}")
+SHAPES = {
+    "MOMENT": MOMENT,
+    "WEB": WEBSITE_ID,
+    "ORG": ORGANIZATION_ID,
+    "KEY": KEY_ID,
+    "SECRET": SECRET,
+}
+
+
+class Done(NamedTuple):
+    """What became of a command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def value(self) -> Json:
+        """The one line of JSON that is all of stdout."""
+        assert (self.code, self.err, self.out.count("\n")) == (0, "", 1), self
+        return json.loads(self.out)
+
+
+def start(*arguments: str, settings: Mapping[str, str] | None = None) -> Done:
+    done = subprocess.run(
+        arguments,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=clean_environment(settings),
+        timeout=60,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def run(data: Path) -> Run:
+    """Runs a command on a fresh data directory."""
+
+    def run_command(*arguments: str, **settings: str) -> Done:
+        return start(MILLRACE, *arguments, "--data", str(data), settings=settings)
+
+    return run_command
+
+
+def shape(value: Json) -> Json:
+    """Replace what is different each time by what it is."""
+    text = json.dumps(value)
+    for name, pattern in SHAPES.items():
+        text = pattern.sub(name, text)
+    return json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "command", [(MILLRACE,), (sys.executable, "-m", "millrace")], ids=["script", "module"]
+)
+def test_version_is_told(command: tuple[str, ...]) -> None:
+    assert start(*command, "--version") == Done(0, f"millrace, version {__version__}\n", "")
+
+
+def test_help_names_the_commands_for_people_and_not_the_inner_ones() -> None:
+    done = start(MILLRACE, "--help")
+    listed = re.findall(r"^  ([a-z]+)  +[A-Z]", done.out, re.MULTILINE)
+    assert (done.code, listed) == (
+        0,
+        ["serve", "init", "website", "key", "organization", "reference"],
+    )
+
+
+_LOADED = """
+import sys
+from millrace.cli.main import main
+
+main(sys.argv[1:], standalone_mode=False)
+heavy = {"alembic", "chdb", "sqlalchemy", "starlette", "uvicorn", "limits"}
+print(*sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def test_commands_load_only_what_they_need(data: Path) -> None:
+    start(MILLRACE, "website", "list", "--data", str(data))  # makes the tables, with Alembic
+    listing = start(sys.executable, "-c", _LOADED, "website", "list", "--data", str(data))
+    serving = start(sys.executable, "-c", _LOADED, "serve", "--help")
+    helping = start(sys.executable, "-c", _LOADED, "--help")
+    assert (listing.err, serving.err, helping.err) == ("sqlalchemy\n", "\n", "\n")
+
+
+def test_organization_is_made_listed_and_deleted(run: Run) -> None:
+    made = run("organization", "create", "--name", " acme ", "--json").value
+    assert shape(made) == {"id": "ORG", "name": "acme", "created": "MOMENT"}
+    assert run("organization", "list", "--json").value == [made]
+    assert run("organization", "delete", made["id"], "--json").value == {
+        "id": made["id"],
+        "deleted": True,
+    }
+    assert run("organization", "list", "--json").value == []
+
+
+def test_website_is_made_listed_and_deleted(run: Run) -> None:
+    acme = run("organization", "create", "--name", "acme", "--json").value
+    made = run(
+        *("website", "create", "--name", "Blog", "--domain", "blog.example", "--public"),
+        *("--organization", acme["id"], "--origin", "https://Blog.example:443"),
+        *("--origin", "*.blog.example", "--json"),
+    ).value
+    assert shape(made) == {
+        "id": "WEB",
+        "name": "Blog",
+        "domain": "blog.example",
+        "organization": "ORG",
+        "public": True,
+        "origins": ["https://blog.example", "*.blog.example"],
+        "created": "MOMENT",
+    }
+    assert made["organization"] == acme["id"]
+    assert run("website", "list", "--json").value == [made]
+    assert run("website", "delete", made["id"], "--json").value == {
+        "id": made["id"],
+        "deleted": True,
+    }
+    assert run("website", "list", "--json").value == []
+
+
+def test_website_without_options_is_private_and_of_the_default_organization(run: Run) -> None:
+    made = run("website", "create", "--name", "Blog", "--json").value
+    (default,) = run("organization", "list", "--json").value
+    assert default["name"] == "default"
+    assert shape({**made, "organization": made["organization"] == default["id"]}) == {
+        "id": "WEB",
+        "name": "Blog",
+        "domain": "",
+        "organization": True,
+        "public": False,
+        "origins": [],
+        "created": "MOMENT",
+    }
+
+
+def test_key_is_made_listed_without_its_secret_and_revoked(run: Run) -> None:
+    blog = run("website", "create", "--name", "Blog", "--json").value["id"]
+    shop = run("website", "create", "--name", "Shop", "--json").value["id"]
+    made = run(
+        *("key", "create", "--scope", "track:events", "--scope", "read:data"),
+        *("--website", shop, "--website", blog, "--home", blog),
+        *("--expires", "2027-01-31T12:00:00+02:00", "--json"),
+    ).value
+    secret = made.pop("key")
+    assert shape({"key": secret, **made, "websites": len(made["websites"])}) == {
+        "key": "SECRET",
+        "id": "KEY",
+        "prefix": secret[:9],
+        "scopes": ["read:data", "track:events"],
+        "organization": "ORG",
+        "websites": 2,
+        "home": "WEB",
+        "created": "MOMENT",
+        "expires": "MOMENT",
+        "revoked": None,
+    }
+    assert (made["websites"], made["home"]) == ([shop, blog], blog)
+    assert made["expires"] == "2027-01-31T10:00:00.000Z"
+    assert run("key", "list", "--json").value == [made]
+    revoked = run("key", "revoke", made["id"], "--json").value
+    assert shape(revoked) == shape({**made, "revoked": revoked["revoked"]})
+    assert MOMENT.fullmatch(revoked["revoked"])
+    assert run("key", "list", "--json").value == [revoked]
+
+
+def test_deleting_an_organization_deletes_its_keys_and_leaves_its_websites(run: Run) -> None:
+    website = run("website", "create", "--name", "Blog", "--json").value
+    run("key", "create", "--scope", "read:data", "--json")
+    run("organization", "delete", website["organization"], "--json")
+    assert run("key", "list", "--json").value == []
+    assert run("website", "list", "--json").value == [{**website, "organization": None}]
+
+
+_NO_PATH = (
+    "'https://blog.example/' is not an origin: it ends after the host and the port, without '/'"
+)
+REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
+    "organization without a name": (
+        ("organization", "create", "--name", " "),
+        "the name of an organization must not be empty",
+    ),
+    "unknown organization": (
+        ("organization", "delete", "org_x"),
+        "no organization has the id 'org_x'",
+    ),
+    "unknown website": (("website", "delete", "web_x"), "no website has the id 'web_x'"),
+    "unknown key": (("key", "revoke", "key_x"), "no key has the id 'key_x'"),
+    "bad origin": (
+        ("website", "create", "--name", "Blog", "--origin", "https://blog.example/"),
+        _NO_PATH,
+    ),
+    "key without scope": (
+        ("key", "create"),
+        "a key needs at least one scope: track:events or read:data",
+    ),
+    "key for an unknown website": (
+        ("key", "create", "--scope", "read:data", "--website", "web_x"),
+        "no website has the id 'web_x'",
+    ),
+    "key that expires some day": (
+        ("key", "create", "--scope", "read:data", "--expires", "some day"),
+        "'some day' is not a moment in ISO 8601, such as 2027-01-31 or 2027-01-31T12:00:00Z",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_done_is_one_sentence_and_exit_code_1(
+    run: Run, arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert run(*arguments, "--json") == Done(1, "", f"millrace: {sentence}\n")
+
+
+def test_home_that_the_key_may_not_write_is_refused(run: Run) -> None:
+    blog = run("website", "create", "--name", "Blog", "--json").value["id"]
+    shop = run("website", "create", "--name", "Shop", "--json").value["id"]
+    done = run("key", "create", "--scope", "track:events", "--website", blog, "--home", shop)
+    assert done == Done(
+        1,
+        "",
+        f"millrace: the home website {shop} is not one of those that the key is limited to\n",
+    )
+
+
+def test_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = start(MILLRACE, "website", "list", "--data", str(tmp_path / "file"))
+    assert done == Done(
+        1, "", f"millrace: cannot write {tmp_path}/file/directory.sqlite: File exists\n"
+    )
+
+
+def test_unknown_command_and_option_are_usage_errors(run: Run) -> None:
+    codes = [start(MILLRACE, "websites").code, run("website", "list", "--all").code]
+    assert codes == [2, 2]
+
+
+def test_data_directory_comes_from_the_environment_and_is_private(tmp_path: Path) -> None:
+    settings = {"MILLRACE_DATA": str(tmp_path / "there")}
+    made = start(MILLRACE, "website", "create", "--name", "Blog", "--json", settings=settings)
+    listed = start(MILLRACE, "website", "list", "--json", settings=settings)
+    assert listed.value == [made.value]
+    assert stat.S_IMODE((tmp_path / "there").stat().st_mode) == 0o700
+
+
+def test_people_see_sentences_and_aligned_tables(run: Run) -> None:
+    empty = [run(group, "list").out for group in ("organization", "website", "key")]
+    assert empty == [
+        "There are no organizations yet; the first website or key makes one.\n",
+        "There are no websites yet. Make one: millrace website create --name NAME\n",
+        "There are no keys yet. Make one: millrace key create --scope track:events\n",
+    ]
+    said = run("website", "create", "--name", "Blog", "--origin", "*.blog.example").out
+    website = WEBSITE_ID.findall(said)[0]
+    assert said == f"Made the website Blog: {website}\n"
+    said = run("key", "create", "--scope", "track:events", "--expires", "2020-01-01").out
+    key, secret = KEY_ID.findall(said)[0], SECRET.findall(said)[0]
+    assert said == f"Made the key {key} (track:events). It is not shown again:\n\n  {secret}\n\n"
+    listed = run("key", "list").out
+    owner = ORGANIZATION_ID.findall(listed)[0]
+    header, row = listed.splitlines()
+    assert header == (
+        "ID                    BEGINS     SCOPES        ORGANIZATION          WEBSITES  HOME  STATE"
+    )
+    assert row == (
+        f"{key}  {secret[:9]}  track:events  {owner}  all       -     expired 2020-01-01 00:00Z"
+    )
+    header, row = run("website", "list").out.splitlines()
+    assert header == (
+        "ID                    NAME  DOMAIN  ORGANIZATION          PUBLIC  ORIGINS         CREATED"
+    )
+    assert row.startswith(f"{website}  Blog  -       {owner}  no      *.blog.example  20")
+    assert run("key", "revoke", key).out == f"Revoked the key {key}.\n"
+    assert run("website", "delete", website).out == f"Deleted the website {website}.\n"
+    assert run("organization", "delete", owner).out == (
+        f"Deleted the organization {owner} and its keys.\n"
+    )
+
+
+def test_init_makes_a_website_and_two_keys_once(run: Run) -> None:
+    made = run("init", "--port", "9000", "--json").value
+    assert shape(made) == {
+        "created": True,
+        "url": "http://127.0.0.1:9000",
+        "website": {
+            "id": "WEB",
+            "name": "My website",
+            "domain": "",
+            "organization": "ORG",
+            "public": False,
+            "origins": [],
+            "created": "MOMENT",
+        },
+        "tracking_key": {
+            "key": "SECRET",
+            "id": "KEY",
+            "prefix": made["tracking_key"]["key"][:9],
+            "scopes": ["track:events"],
+            "organization": "ORG",
+            "websites": [],
+            "home": "WEB",
+            "created": "MOMENT",
+            "expires": None,
+            "revoked": None,
+        },
+        "reading_key": {
+            "key": "SECRET",
+            "id": "KEY",
+            "prefix": made["reading_key"]["key"][:9],
+            "scopes": ["read:data"],
+            "organization": "ORG",
+            "websites": [],
+            "home": None,
+            "created": "MOMENT",
+            "expires": None,
+            "revoked": None,
+        },
+    }
+    assert run("init", "--json").value == {"created": False, "websites": [made["website"]]}
+    assert [key["id"] for key in run("key", "list", "--json").value] == [
+        made["tracking_key"]["id"],
+        made["reading_key"]["id"],
+    ]
+
+
+def test_init_prints_the_calls_with_the_address_of_the_settings(run: Run, data: Path) -> None:
+    said = run("init", MILLRACE_HOST="::1", MILLRACE_PORT="9001")
+    (website,) = run("website", "list", "--json").value
+    assert (said.code, said.err) == (0, "")
+    assert said.out.count("http://[::1]:9001") == 3
+    assert set(WEBSITE_ID.findall(said.out)) == {website["id"]}
+    assert [len(set(SECRET.findall(said.out))), len(SECRET.findall(said.out))] == [2, 4]
+    again = run("init")
+    assert again == Done(0, f"There is a website in {data} already; nothing was made.\n", "")

@@ -1,0 +1,162 @@
+"""What the administration commands read and print, without starting any."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from millrace.base.errors import OperatorError
+from millrace.base.settings import load_settings
+from millrace.cli.administration import parse_expiry
+from millrace.cli.initialize import FirstSteps, base_url, render
+from millrace.cli.output import print_table
+from millrace.model.tenancy import (
+    ApiKey,
+    KeyId,
+    OrganizationId,
+    Scope,
+    Website,
+    WebsiteId,
+    hash_secret,
+)
+
+ACME = OrganizationId("org_acme")
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("text", "epoch_ms"),
+    [
+        ("1970-01-02", DAY_MS),
+        ("1970-01-02T00:00:00Z", DAY_MS),
+        ("1970-01-02t00:00:00z", DAY_MS),
+        ("1970-01-02 00:00", DAY_MS),
+        (" 1970-01-02 ", DAY_MS),
+        ("1970-01-02T00:00:00.125Z", DAY_MS + 125),
+        ("1970-01-02T02:00:00+02:00", DAY_MS),
+        ("1970-01-02T00:00:00-0130", DAY_MS + 5_400_000),
+        ("9999-12-31T23:59:59.999Z", 253_402_300_799_999),
+    ],
+)
+def test_expiry_is_iso_8601_and_utc_without_an_offset(text: str, epoch_ms: int) -> None:
+    assert parse_expiry(text) == epoch_ms
+
+
+@pytest.mark.parametrize("text", ["", "tomorrow", "1767607200", "2027-02-30", "31.01.2027"])
+def test_expiry_that_is_no_moment_is_refused(text: str) -> None:
+    with pytest.raises(OperatorError) as caught:
+        parse_expiry(text)
+    assert str(caught.value) == (
+        f"{text!r} is not a moment in ISO 8601, such as 2027-01-31 or 2027-01-31T12:00:00Z"
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "url"),
+    [
+        ("127.0.0.1", "8080", "http://127.0.0.1:8080"),
+        ("0.0.0.0", "80", "http://127.0.0.1:80"),  # noqa: S104 - nothing is bound
+        ("::", "8080", "http://[::1]:8080"),
+        ("fd00::1", "8080", "http://[fd00::1]:8080"),
+        ("analytics.internal", "8080", "http://analytics.internal:8080"),
+        ("127.0.0.1", "0", "http://127.0.0.1:PORT"),
+    ],
+)
+def test_address_to_paste_is_one_that_answers(host: str, port: str, url: str) -> None:
+    settings = load_settings({"host": host, "port": port}, environment={})
+    assert base_url(settings) == url
+
+
+@pytest.mark.parametrize(
+    ("headers", "rows", "lines"),
+    [
+        pytest.param(("id", "name"), [], ["ID  NAME"], id="only headers"),
+        pytest.param(
+            ("id", "name", "state"),
+            [("1", "Shop", "works"), ("22", "日本", "ok"), ("3", "Cafe\u0301", "-")],
+            [
+                "ID  NAME  STATE",
+                "1   Shop  works",
+                "22  日本  ok",
+                "3   Cafe\u0301  -",
+            ],
+            id="wide and combining characters",
+        ),
+    ],
+)
+def test_columns_of_a_table_are_aligned(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    lines: Sequence[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table(headers, rows)
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def a_key(scope: Scope, secret: str) -> ApiKey:
+    return ApiKey(
+        id=KeyId("key_1"),
+        prefix=secret[:5],
+        secret_hash=hash_secret(secret),
+        organization_id=ACME,
+        scopes=frozenset({scope}),
+        created_ms=0,
+    )
+
+
+def pasted_calls(text: str) -> list[tuple[str, Mapping[str, str], object]]:
+    """Read curl calls as a shell would: the URL, the headers and the decoded body."""
+    calls: list[tuple[str, Mapping[str, str], object]] = []
+    for block in text.split("curl ")[1:]:
+        words = shlex.split(block.partition("\n\n")[0])
+        assert words[0] == "-sS"
+        headers = [words[i + 1] for i, word in enumerate(words) if word == "-H"]
+        body: object = json.loads(words[words.index("-d") + 1])
+        calls.append((words[1], dict(header.split(": ", 1) for header in headers), body))
+    return calls
+
+
+def test_calls_to_paste_are_what_a_shell_sends() -> None:
+    website = Website(
+        id=WebsiteId("web_1"), name="My website", domain="", organization_id=ACME, created_ms=0
+    )
+    made = FirstSteps(
+        website=website,
+        tracking=a_key(Scope.TRACK_EVENTS, "mr_send"),
+        tracking_secret="mr_send",
+        reading=a_key(Scope.READ_DATA, "mr_read"),
+        reading_secret="mr_read",
+    )
+    text = render(made, "http://127.0.0.1:8080", today="2026-03-01")
+    assert [line for line in text.splitlines() if line.startswith("  export ")] == [
+        "  export MILLRACE_URL=http://127.0.0.1:8080",
+        "  export WEBSITE_ID=web_1",
+        "  export TRACKING_KEY=mr_send",
+        "  export READING_KEY=mr_read",
+    ]
+    assert pasted_calls(text) == [
+        (
+            "http://127.0.0.1:8080/track",
+            {"Authorization": "Bearer mr_send", "Content-Type": "application/json"},
+            {
+                "name": "signup_completed",
+                "anonymousId": "anon_1",
+                "properties": {"plan": "pro"},
+            },
+        ),
+        (
+            "http://127.0.0.1:8080/v1/query/custom?website_id=web_1",
+            {"Authorization": "Bearer mr_read", "Content-Type": "application/json"},
+            {
+                "query": {
+                    "table": "events",
+                    "selects": [{"field": "*", "aggregate": "count", "alias": "events"}],
+                    "groupBy": ["event_name"],
+                },
+                "startDate": "2026-03-01",
+                "endDate": "2026-03-01",
+            },
+        ),
+    ]
