@@ -94,13 +94,13 @@ def checked(body: object) -> Query:
     root = _shaped(body)
     query = root["query"]
     table = _table(query["table"])
-    selects = _selects(table, query["selects"])
+    names: list[str] = []
+    selects = _selects(table, query["selects"], names)
     filters = _filters(table, query.get("filters") or [])
-    group_by = _group_by(table, query.get("groupBy") or [])
+    group_by = _group_by(table, query.get("groupBy") or [], names)
     start, end = _dates(root.get("startDate"), root.get("endDate"))
     zone = _zone(root.get("timezone"))
-    granularity = _granularity(root.get("granularity"), table)
-    names = _output_names(selects, group_by, granularity)
+    granularity = _granularity(root.get("granularity"), table, names)
     limit = _whole_number(root.get("limit"), 1000, 1, None, "INVALID_LIMIT")
     offset = _whole_number(root.get("offset"), 0, 0, 1_000_000, "INVALID_OFFSET")
     order_by = _order_by(root.get("orderBy") or [], names)
@@ -197,13 +197,20 @@ def _column(table: str, field: str) -> Column:
     return column
 
 
-def _selects(table: str, sent: list[dict[str, Any]]) -> list[Select]:
+def _selects(table: str, sent: list[dict[str, Any]], names: list[str]) -> list[Select]:
     _require(len(sent) >= 1, "INVALID_SELECT")
     _require(len(sent) <= 10, "TOO_MANY_SELECTS")
-    return [_select(table, **select) for select in sent]
+    return [_select(table, names, **select) for select in sent]
 
 
-def _select(table: str, field: str, aggregate: str, alias: str | None = None) -> Select:
+def _claim(name: str, names: list[str]) -> None:
+    _require(name not in names, "DUPLICATE_OUTPUT_NAME")
+    names.append(name)
+
+
+def _select(
+    table: str, names: list[str], field: str, aggregate: str, alias: str | None = None
+) -> Select:
     column = None if field == "*" else _column(table, field)
     _require(aggregate in AGGREGATES, "INVALID_AGGREGATE")
     if column is None:
@@ -214,6 +221,7 @@ def _select(table: str, field: str, aggregate: str, alias: str | None = None) ->
         alias = f"{aggregate}_{'all' if field == '*' else field.replace('.', '_')}"
     else:
         _require(1 <= len(alias) <= 64, "INVALID_SELECT")
+    _claim(alias, names)
     return Select(field, aggregate, alias)
 
 
@@ -255,7 +263,7 @@ def _filter_value(column: Column, operator: str, value: Any) -> Any:
             if operator in TEXT_OPERATORS:
                 _require(isinstance(value, str), "INVALID_VALUE")
             if operator in ORDER_OPERATORS:
-                _require(not isinstance(value, bool), "INVALID_VALUE")
+                _require(not isinstance(value, bool), "INVALID_OPERATOR")
     return value
 
 
@@ -288,18 +296,12 @@ def moment(value: object, zone: tzinfo) -> datetime | None:
     )
 
 
-def _group_by(table: str, sent: list[str]) -> list[str]:
+def _group_by(table: str, sent: list[str], names: list[str]) -> list[str]:
     _require(len(sent) <= 5, "TOO_MANY_GROUP_BY")
     for field in sent:
         _column(table, field)
+        _claim(field, names)
     return sent
-
-
-def _output_names(selects: list[Select], group_by: list[str], granularity: str | None) -> list[str]:
-    names = ["date"] if granularity else []
-    names += group_by + [select.name for select in selects]
-    _require(len(names) == len(set(names)), "DUPLICATE_OUTPUT_NAME")
-    return names
 
 
 # The scalars of the root.
@@ -330,11 +332,12 @@ def _zone(value: object) -> ZoneInfo:
     return ZoneInfo(value)
 
 
-def _granularity(value: object, table: str) -> str | None:
+def _granularity(value: object, table: str, names: list[str]) -> str | None:
     if value is None:
         return None
     if value not in ("hourly", "daily") or table == "profiles":
         raise Refused("INVALID_GRANULARITY")
+    _claim("date", names)
     return str(value)
 
 

@@ -1,0 +1,111 @@
+"""The service and the oracle give the same rows in the same order, or refuse with the same code."""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+
+from tests.e2e.queries import alike, send
+from tests.e2e.service import Service, bearer
+from tests.oracle import Refused, Stored, answer
+from tests.oracle.rows import Row
+from tests.oracle.stored import error_row, event_row, vital_row
+from tests.property.query_cases import Body, Item, any_bodies, data_sets
+
+PAIRS = int(os.environ.get("MILLRACE_TEST_ORACLE_PAIRS", "400"))
+"""How many queries are compared; 100,000 take hours."""
+
+QUERIES_A_DATA_SET = 40
+ENDPOINTS = {"events": "/track", "performance": "/vitals", "errors": "/errors"}
+ROWS = {"events": event_row, "performance": vital_row, "errors": error_row}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service for these data sets alone."""
+    one = Service(tmp_path_factory.mktemp("oracle") / "data", workers=1)
+    try:
+        yield one.start()
+    finally:
+        one.kill()
+
+
+def store(service: Service, website: str, data: dict[str, list[Item]]) -> Stored:
+    """Send a data set and return what is then stored. Events come in two requests."""
+    stored: dict[str, list[Row]] = {}
+    for table, items in data.items():
+        sent = [_sent(item) for item in items]
+        half = len(sent) // 2
+        for part in (sent[:half], sent[half:]):
+            if part:
+                send(service, website, *part, path=ENDPOINTS[table])
+        stored[table] = [
+            ROWS[table](item, arrival=arrival, visitor=item["visitor"][1])
+            for arrival, item in enumerate(items)
+        ]
+    return Stored(**stored)
+
+
+def _sent(item: Item) -> Item:
+    told: Item = item["visitor"][0]
+    return {key: value for key, value in item.items() if key != "visitor"} | told
+
+
+def expected_of(body: Body, stored: Stored) -> tuple[int, Any]:
+    try:
+        expected = answer(body, stored)
+    except Refused as refusal:
+        return 400, refusal.code
+    meta = {
+        "rowCount": len(expected.rows),
+        "limit": expected.limit,
+        "truncated": expected.truncated,
+    }
+    return 200, {"data": expected.rows, "meta": meta}
+
+
+def got_of(service: Service, website: str, body: Body) -> tuple[int, Any]:
+    path = f"/v1/query/custom?website_id={website}"
+    reply = service.post(path, body, headers=bearer(service.master))
+    whole = reply.json()
+    if reply.status_code != 200:
+        return reply.status_code, whole.get("code")
+    del whole["meta"]["executionTime"]
+    return 200, {"data": whole["data"], "meta": whole["meta"]}
+
+
+def hold_alike(service: Service, website: str, stored: Stored, body: Body) -> None:
+    got, expected = got_of(service, website, body), expected_of(body, stored)
+    if not alike(list(got), list(expected)):
+        note(json.dumps(body, ensure_ascii=False))
+        note(f"got      {got}")
+        note(f"expected {expected}")
+        raise AssertionError("service and oracle disagree")
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=max(1, PAIRS // QUERIES_A_DATA_SET),
+    deadline=None,
+    phases=(Phase.generate,),  # a smaller query tells more than less data, and costs no website
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.nested_given),
+)
+@given(data=data_sets)
+def test_service_answers_as_the_oracle_does(service: Service, data: dict[str, list[Item]]) -> None:
+    website = service.website()
+    stored = store(service, website, data)
+
+    @settings(
+        max_examples=QUERIES_A_DATA_SET,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=(HealthCheck.too_slow,),
+    )
+    @given(body=any_bodies)
+    def each_query(body: Body) -> None:
+        hold_alike(service, website, stored, body)
+
+    each_query()
