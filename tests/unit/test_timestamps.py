@@ -1,0 +1,123 @@
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from millrace.base.clock import MILLISECONDS_PER_DAY
+from millrace.ingest.timestamps import (
+    EARLIEST_MS,
+    FORMATS,
+    SECONDS_HINT,
+    TOO_EARLY,
+    parse_timestamp,
+    parse_timestamps,
+)
+
+RECEIVED_MS = 1_714_564_800_000  # 2024-05-01T12:00:00Z
+DAY_MS = 1_709_164_800_000  # 2024-02-29T00:00:00Z
+
+ACCEPTED: dict[str, tuple[float | str, int]] = {
+    "integer": (DAY_MS, DAY_MS),
+    "fraction is dropped": (DAY_MS + 0.9, DAY_MS),
+    "float": (float(DAY_MS), DAY_MS),
+    "exponent": (1.709164801e12, DAY_MS + 1000),
+    "earliest": (EARLIEST_MS, EARLIEST_MS),
+    "exactly 24 h ahead": (RECEIVED_MS + MILLISECONDS_PER_DAY, RECEIVED_MS + MILLISECONDS_PER_DAY),
+    "a millisecond over 24 h ahead": (RECEIVED_MS + MILLISECONDS_PER_DAY + 1, RECEIVED_MS),
+    "far ahead": (10**400, RECEIVED_MS),
+    "far ahead as a float": (1e300, RECEIVED_MS),
+    "far ahead as text": ("9999-12-31T23:59:59-23:59", RECEIVED_MS),
+    "date": ("2024-02-29", DAY_MS),
+    "T": ("2024-02-29T00:00:01", DAY_MS + 1000),
+    "t": ("2024-02-29t00:00:01", DAY_MS + 1000),
+    "blank": ("2024-02-29 00:00:01", DAY_MS + 1000),
+    "no seconds": ("2024-02-29T00:01", DAY_MS + 60_000),
+    "Z": ("2024-02-29T00:00:00Z", DAY_MS),
+    "z": ("2024-02-29t00:00:00z", DAY_MS),
+    "offset with a colon": ("2024-02-29T02:00:00+02:00", DAY_MS),
+    "offset without a colon": ("2024-02-29T02:00:00+0200", DAY_MS),
+    "offset to the west": ("2024-02-28T18:30:00-05:30", DAY_MS),
+    "offset zero": ("2024-02-29T00:00:00-00:00", DAY_MS),
+    "one digit of fraction": ("2024-02-29T00:00:00.5Z", DAY_MS + 500),
+    "three digits of fraction": ("2024-02-29T00:00:00.123Z", DAY_MS + 123),
+    "fraction is cut and not rounded": ("2024-02-29T00:00:00.1239999999999+00:00", DAY_MS + 123),
+    "fraction with a comma": ("2024-02-29T00:00:00,25", DAY_MS + 250),
+    "last second of a day": ("2024-02-29T23:59:59.999", DAY_MS + MILLISECONDS_PER_DAY - 1),
+    "RFC 2822": ("Thu, 29 Feb 2024 01:00:00 +0100", DAY_MS),
+    "RFC 2822 in GMT": ("Thu, 29 Feb 2024 00:00:00 GMT", DAY_MS),
+    "RFC 2822 in an old zone": ("Wed, 28 Feb 2024 19:00:00 EST", DAY_MS),
+    "RFC 2822 without a weekday": ("29 feb 2024 00:00:00 -0000", DAY_MS),
+    "RFC 2822 without seconds": ("29 Feb 2024 00:00 UT", DAY_MS),
+    "RFC 2822 with one digit of day": ("1 Mar 2024 00:00:00 +0000", DAY_MS + MILLISECONDS_PER_DAY),
+    "RFC 2822 with a comment": ("Thu, 29 Feb 2024 01:00:00 +0100 (CET)", DAY_MS),
+}
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "seconds": (1_714_564_800, SECONDS_HINT),
+    "seconds as a float": (1_714_564_800.5, SECONDS_HINT),
+    "a millisecond too early": (EARLIEST_MS - 1, TOO_EARLY),
+    "too early after dropping the fraction": (EARLIEST_MS - 0.5, TOO_EARLY),
+    "zero": (0, TOO_EARLY),
+    "negative": (-1, TOO_EARLY),
+    "very negative": (-(10**400), TOO_EARLY),
+    "text too early": ("1999-12-31", TOO_EARLY),
+    "text too early by its offset": ("2000-01-01T00:00:00+00:01", TOO_EARLY),
+    "boolean": (True, FORMATS),
+    "not a number": (float("nan"), FORMATS),
+    "infinite": (float("inf"), FORMATS),
+    "empty": ("", FORMATS),
+    "words": ("yesterday", FORMATS),
+    "number as text": ("1714564800000", FORMATS),
+    "leading blank": (" 2024-02-29", FORMATS),
+    "trailing line feed": ("2024-02-29\n", FORMATS),
+    "year and month": ("2024-02", FORMATS),
+    "hour only": ("2024-02-29T10", FORMATS),
+    "no such day": ("2023-02-29", FORMATS),
+    "no such month": ("2024-13-01", FORMATS),
+    "year zero": ("0000-01-01", FORMATS),
+    "24 o'clock": ("2024-02-29T24:00:00Z", FORMATS),
+    "minute 60": ("2024-02-29T10:60:00Z", FORMATS),
+    "second 60": ("2024-02-29T10:00:60Z", FORMATS),
+    "offset out of range": ("2024-02-29T10:00:00+24:00", FORMATS),
+    "offset minutes out of range": ("2024-02-29T10:00:00+02:60", FORMATS),
+    "offset of hours": ("2024-02-29T10:00:00+02", FORMATS),
+    "blank before the offset": ("2024-02-29T10:00:00 +02:00", FORMATS),
+    "fraction without digits": ("2024-02-29T10:00:00.Z", FORMATS),
+    "week date": ("2024-W09-4", FORMATS),
+    "without dashes": ("20240229", FORMATS),
+    "other digits": ("\u0662\u0660\u0662\u0664-02-29", FORMATS),
+    "slashes": ("02/29/2024", FORMATS),
+    "JavaScript's toString": ("Thu Feb 29 2024 01:00:00 GMT+0100 (CET)", FORMATS),
+    "RFC 2822 without a zone": ("Thu, 29 Feb 2024 01:00:00", FORMATS),
+    "RFC 2822 in an unknown zone": ("Thu, 29 Feb 2024 01:00:00 XYZ", FORMATS),
+    "RFC 2822 in an unknown month": ("Thu, 29 Foo 2024 01:00:00 GMT", FORMATS),
+}
+
+
+@pytest.mark.parametrize(("value", "expected"), ACCEPTED.values(), ids=ACCEPTED)
+def test_timestamp_is_read(value: float | str, expected: int) -> None:
+    assert parse_timestamp(value, received_ms=RECEIVED_MS) == expected
+
+
+@pytest.mark.parametrize(("value", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_timestamp_is_refused_with_a_sentence(value: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=r"^must") as refusal:
+        parse_timestamp(value, received_ms=RECEIVED_MS)
+
+    assert str(refusal.value) == sentence
+
+
+def test_text_means_what_the_standard_library_reads() -> None:
+    text = "2024-02-29T13:37:42.042+05:45"
+
+    moment = datetime.fromisoformat(text).astimezone(UTC)
+
+    assert parse_timestamp(text, received_ms=RECEIVED_MS) == round(moment.timestamp() * 1000)
+
+
+def test_batch_takes_the_time_of_receipt_where_none_was_sent() -> None:
+    sent = [None, DAY_MS, DAY_MS + 0.5, "2024-02-29", RECEIVED_MS + 2 * MILLISECONDS_PER_DAY]
+
+    moments = parse_timestamps(sent, received_ms=RECEIVED_MS)
+
+    assert moments == [RECEIVED_MS, DAY_MS, DAY_MS, DAY_MS, RECEIVED_MS]
