@@ -1,0 +1,447 @@
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from millrace.base.errors import Fault, InvalidBody, PayloadTooLarge
+from millrace.ingest.decode import (
+    ARRAY_REFUSED,
+    BODY_RULES,
+    Endpoint,
+    WireItem,
+    decode_items,
+    explain_faults,
+)
+from millrace.ingest.faults import (
+    MAX_FAULTS,
+    NOT_AN_OBJECT,
+    NUMBER_OUT_OF_RANGE,
+    REQUIRED,
+    TOO_DEEP,
+    UNREADABLE_CHARACTER,
+    Check,
+)
+from millrace.ingest.timestamps import FORMATS
+from millrace.model.wire import CustomEvent, ErrorReport, MetricName, PageView, WebVital
+
+TRACK, VITALS, ERRORS, BATCH, PAGE = Endpoint
+MAX_ITEMS = 20
+TEXT_256 = "must be text of at most 256 characters"
+TEXT_2048 = "must be text of at most 2048 characters"
+
+
+def decode(endpoint: Endpoint, body: bytes) -> list[WireItem]:
+    return list(decode_items(endpoint, body, max_items=MAX_ITEMS))
+
+
+def faults(
+    endpoint: Endpoint, body: bytes, checks: Mapping[str, Check] | None = None
+) -> tuple[Fault, ...]:
+    with pytest.raises(InvalidBody) as refusal:
+        decode_items(endpoint, body, max_items=MAX_ITEMS, checks=checks or {})
+    return refusal.value.faults
+
+
+def nested(levels: int) -> bytes:
+    return b"[" * levels + b"]" * levels
+
+
+GOOD: dict[str, tuple[Endpoint, bytes, list[WireItem]]] = {
+    "bare object": (TRACK, b'{"name":"a"}', [CustomEvent(name="a")]),
+    "array": (
+        TRACK,
+        b' [ {"name":"a"} , {"name":"b"} ]\n',
+        [CustomEvent(name="a"), CustomEvent(name="b")],
+    ),
+    "empty array": (TRACK, b"[]", []),
+    "unknown keys": (TRACK, b'{"name":"a","profileId":"p","x":{"y":[1]}}', [CustomEvent(name="a")]),
+    "null in every optional field": (
+        TRACK,
+        b'{"name":"a","properties":null,"anonymousId":null,"timestamp":null,"path":null,"ip":null}',
+        [CustomEvent(name="a")],
+    ),
+    "repeated key, the last wins": (TRACK, b'{"name":"b","name":"a"}', [CustomEvent(name="a")]),
+    "repeated key, the last is right": (TRACK, b'{"name":1,"name":"a"}', [CustomEvent(name="a")]),
+    "escaped key": (TRACK, b'{"n\\u0061me":"a"}', [CustomEvent(name="a")]),
+    "code points and not bytes are counted": (
+        TRACK,
+        json.dumps({"name": "\U0001f600" * 256}, ensure_ascii=False).encode(),
+        [CustomEvent(name="\U0001f600" * 256)],
+    ),
+    "surrogate pair": (TRACK, b'{"name":"\\ud83d\\ude00"}', [CustomEvent(name="\U0001f600")]),
+    "escaped backslash before u0000": (
+        TRACK,
+        b'{"name":"\\\\u0000"}',
+        [CustomEvent(name="\\u0000")],
+    ),
+    "escaped backslash before ud800": (
+        TRACK,
+        b'{"name":"\\\\ud800"}',
+        [CustomEvent(name="\\ud800")],
+    ),
+    "64 levels": (TRACK, b'[{"name":"a","x":%b}]' % nested(62), [CustomEvent(name="a")]),
+    "brackets in texts are no nesting": (
+        TRACK,
+        b'{"name":"a","x":"\\"%b","y":"%b"}' % (b"[" * 99, b"{" * 99),
+        [CustomEvent(name="a")],
+    ),
+    "many brackets side by side are no nesting": (
+        TRACK,
+        b'[{"name":"a","x":[%b]}]' % b",".join([b'["]","\\\\"]'] * 99),
+        [CustomEvent(name="a")],
+    ),
+    "number out of range where nobody looks": (
+        TRACK,
+        b'{"name":"a","x":1e999,"ip":1e999,"userAgent":1e999}',
+        [CustomEvent(name="a")],
+    ),
+    "vital": (
+        VITALS,
+        b'{"timestamp":1714564800000.5,"path":"","metricName":"CLS","metricValue":0.25}',
+        [
+            WebVital(
+                timestamp=1714564800000.5,
+                path="",
+                metric_name=MetricName.CLS,
+                metric_value=0.25,
+            )
+        ],
+    ),
+    "error": (
+        ERRORS,
+        b'{"timestamp":"2024-05-01","path":"/","message":"","lineno":7}',
+        [ErrorReport(timestamp="2024-05-01", path="/", message="", lineno=7.0)],
+    ),
+    "page view": (
+        PAGE,
+        b'{"name":"screen_view","title":"Home","time_on_page":1.5,"anonymousId":"anon_1"}',
+        [PageView(name="screen_view", title="Home", time_on_page=1.5, anonymous_id="anon_1")],
+    ),
+    "page view with wrong types to lift": (
+        BATCH,
+        b'[{"name":"screen_view","title":5,"referrer":[],"language":{},"load_time":"1"}]',
+        [PageView(name="screen_view", title=5, referrer=[], language={}, load_time="1")],
+    ),
+    "page view with numbers out of range to lift": (
+        BATCH,
+        b'{"name":"a","title":1e999,"load_time":1e999,"value":%b}' % (b"9" * 5000),
+        [PageView(name="a")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("endpoint", "body", "items"), GOOD.values(), ids=GOOD)
+def test_good_body_is_decoded(endpoint: Endpoint, body: bytes, items: list[WireItem]) -> None:
+    assert decode(endpoint, body) == items
+
+
+NOT_JSON = {
+    "empty": b"",
+    "blank": b" \n",
+    "words": b"hello",
+    "cut off": b'{"name":"a"',
+    "trailing comma": b'[{"name":"a"},]',
+    "trailing characters": b'{"name":"a"} x',
+    "two values": b'{"name":"a"},{"name":"b"}',
+    "not a number": b'{"name":"a","x":NaN}',
+    "single quotes": b"{'name':'a'}",
+    "comment": b'{"name":"a"} // x',
+    "byte order mark": b'\xef\xbb\xbf{"name":"a"}',
+    "UTF-16": '{"name":"a"}'.encode("utf-16"),
+    "not UTF-8": b'{"name":"\xff"}',
+    "not UTF-8 in an unknown key": b'{"name":"a","\xff":1}',
+    "not UTF-8 in an unknown value": b'{"name":"a","x":{"y":"\xff"}}',
+    "surrogate in UTF-8": b'{"name":"a","x":"\xed\xa0\x80"}',
+    "raw NUL": b'{"name":"\x00"}',
+    "line feed in a text": b'{"name":"a\nb"}',
+    "far too deep": nested(100_000),
+    "far too deep and open": b"[" * 100_000,
+    "far too deep in an object": b'{"name":"a","x":%b}' % nested(100_000),
+}
+
+
+@pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON)
+@pytest.mark.parametrize("endpoint", Endpoint, ids=lambda endpoint: endpoint.value)
+def test_body_that_cannot_be_read_is_refused_without_faults(
+    endpoint: Endpoint, body: bytes
+) -> None:
+    assert faults(endpoint, body) == ()
+
+
+FAULTY: dict[str, tuple[Endpoint, bytes, list[tuple[str, str]]]] = {
+    "name missing": (TRACK, b"{}", [("name", REQUIRED)]),
+    "name null": (TRACK, b'{"name":null}', [("name", REQUIRED)]),
+    "name empty": (TRACK, b'{"name":""}', [("name", "must be text of 1 to 256 characters")]),
+    "name of 257 characters": (
+        TRACK,
+        b'{"name":"%b"}' % (b"x" * 257),
+        [("name", "must be text of 1 to 256 characters")],
+    ),
+    "wrong types": (
+        TRACK,
+        json.dumps(
+            {
+                "properties": [],
+                "anonymousId": 5,
+                "timestamp": True,
+                "namespace": {},
+                "source": False,
+                "name": 5,
+                "websiteId": 1,
+                "eventId": 2,
+                "path": 3,
+                "url": 4,
+                "sessionId": [],
+            }
+        ).encode(),
+        [
+            ("name", "must be text of 1 to 256 characters"),
+            ("properties", "must be an object"),
+            ("anonymousId", TEXT_256),
+            ("sessionId", TEXT_256),
+            ("timestamp", FORMATS),
+            ("namespace", "must be text of at most 64 characters"),
+            ("source", "must be text of at most 64 characters"),
+            ("websiteId", "must be text of at most 255 characters"),
+            ("eventId", "must be text of at most 512 characters"),
+            ("path", TEXT_2048),
+            ("url", TEXT_2048),
+        ],
+    ),
+    "too long": (
+        TRACK,
+        json.dumps(
+            {
+                "name": "a",
+                "anonymousId": "x" * 257,
+                "namespace": "x" * 65,
+                "websiteId": "x" * 256,
+                "eventId": "x" * 513,
+                "path": "x" * 2049,
+            }
+        ).encode(),
+        [
+            ("anonymousId", TEXT_256),
+            ("namespace", "must be text of at most 64 characters"),
+            ("websiteId", "must be text of at most 255 characters"),
+            ("eventId", "must be text of at most 512 characters"),
+            ("path", TEXT_2048),
+        ],
+    ),
+    "vital of nothing": (
+        VITALS,
+        b"{}",
+        [
+            ("timestamp", REQUIRED),
+            ("path", REQUIRED),
+            ("metricName", REQUIRED),
+            ("metricValue", REQUIRED),
+        ],
+    ),
+    "vital of wrong types": (
+        VITALS,
+        b'{"timestamp":[],"path":null,"metricName":"lcp","metricValue":"1"}',
+        [
+            ("timestamp", FORMATS),
+            ("path", REQUIRED),
+            ("metricName", "must be one of FCP, LCP, CLS, INP, TTFB, FPS"),
+            ("metricValue", "must be a finite number"),
+        ],
+    ),
+    "vital that is a boolean": (
+        VITALS,
+        b'{"timestamp":1714564800000,"path":"/","metricName":"LCP","metricValue":true}',
+        [("metricValue", "must be a finite number")],
+    ),
+    "vital out of range": (
+        VITALS,
+        b'{"timestamp":1714564800000,"path":"/","metricName":"LCP","metricValue":-1e999}',
+        [("metricValue", "must be a finite number")],
+    ),
+    "error of wrong types": (
+        ERRORS,
+        json.dumps(
+            {
+                "timestamp": None,
+                "path": 1,
+                "filename": "x" * 2049,
+                "lineno": "1",
+                "colno": True,
+                "stack": 5,
+                "errorType": "x" * 129,
+                "level": "warn",
+            }
+        ).encode(),
+        [
+            ("timestamp", REQUIRED),
+            ("path", TEXT_2048),
+            ("message", REQUIRED),
+            ("filename", TEXT_2048),
+            ("lineno", "must be a finite number"),
+            ("colno", "must be a finite number"),
+            ("stack", "must be text"),
+            ("errorType", "must be text of at most 128 characters"),
+            ("level", "must be one of debug, info, warning, error, fatal"),
+        ],
+    ),
+    "page view with long texts": (
+        PAGE,
+        b'{"name":"a","title":"%b","referrer":"%b"}' % (b"x" * 513, b"x" * 2049),
+        [("title", "must be text of at most 512 characters"), ("referrer", TEXT_2048)],
+    ),
+    "array to /": (PAGE, b'[{"name":"a"}]', [("", ARRAY_REFUSED)]),
+    "text": (TRACK, b'"name"', [("", NOT_AN_OBJECT)]),
+    "null": (TRACK, b"null", [("", NOT_AN_OBJECT)]),
+    "number": (TRACK, b"1", [("", NOT_AN_OBJECT)]),
+    "array in an array": (TRACK, b'[[{"name":"a"}]]', [("", NOT_AN_OBJECT)]),
+    "float out of range in properties": (
+        TRACK,
+        b'{"name":"a","properties":{"x":{"y":1e999}}}',
+        [("properties", NUMBER_OUT_OF_RANGE)],
+    ),
+    "integer out of range in properties": (
+        TRACK,
+        b'{"name":"a","properties":{"x":%b}}' % (b"9" * 5000),
+        [("properties", NUMBER_OUT_OF_RANGE)],
+    ),
+    "integer out of range as a time": (
+        TRACK,
+        b'{"name":"a","timestamp":%b}' % (b"9" * 5000),
+        [("timestamp", FORMATS)],
+    ),
+    "NUL": (TRACK, b'{"name":"a\\u0000"}', [("name", UNREADABLE_CHARACTER)]),
+    "NUL behind an escaped backslash": (
+        TRACK,
+        b'{"name":"\\\\\\u0000"}',
+        [("name", UNREADABLE_CHARACTER)],
+    ),
+    "NUL in properties": (
+        TRACK,
+        b'{"name":"a","properties":{"x":[{"\\u0000":1}]}}',
+        [("properties", UNREADABLE_CHARACTER)],
+    ),
+    "NUL in an unknown value": (
+        TRACK,
+        b'{"name":"a","x":["\\u0000"]}',
+        [("x", UNREADABLE_CHARACTER)],
+    ),
+    "NUL in an unknown key": (
+        TRACK,
+        b'{"name":"a","\\u0000":1}',
+        [("", UNREADABLE_CHARACTER)],
+    ),
+    "NUL below a very long unknown key": (
+        TRACK,
+        b'{"name":"a","%b":"\\u0000"}' % (b"x" * 257),
+        [("", UNREADABLE_CHARACTER)],
+    ),
+    "high surrogate alone": (TRACK, b'{"name":"\\ud800"}', [("name", UNREADABLE_CHARACTER)]),
+    "low surrogate alone": (TRACK, b'{"name":"x\\uDFFFx"}', [("name", UNREADABLE_CHARACTER)]),
+    "surrogates the wrong way round": (
+        TRACK,
+        b'{"name":"\\udc00\\ud800"}',
+        [("name", UNREADABLE_CHARACTER)],
+    ),
+    "surrogates everywhere": (
+        TRACK,
+        b'{"name":"a","properties":{"\\ud800":"\\ud83d\\ude00"},"x":"\\udbff","\\udc00":1}',
+        [
+            ("properties", UNREADABLE_CHARACTER),
+            ("x", UNREADABLE_CHARACTER),
+            ("", UNREADABLE_CHARACTER),
+        ],
+    ),
+    "65 levels": (TRACK, b'{"name":"a","x":%b}' % nested(64), [("x", TOO_DEEP)]),
+    "65 levels in an array": (
+        TRACK,
+        b'[{"name":"a","properties":{"x":%b}}]' % nested(62),
+        [("properties", TOO_DEEP)],
+    ),
+    "65 levels and brackets in texts": (
+        TRACK,
+        b'{"name":"]]\\"]]}","x":%b}' % nested(64).replace(b"[]", b'["]]]","}","\\\\"]'),
+        [("x", TOO_DEEP)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("endpoint", "body", "expected"), FAULTY.values(), ids=FAULTY)
+def test_every_fault_is_listed_in_the_order_of_the_fields(
+    endpoint: Endpoint, body: bytes, expected: list[tuple[str, str]]
+) -> None:
+    assert faults(endpoint, body) == tuple(Fault(0, field, text) for field, text in expected)
+
+
+def test_faults_of_a_batch_are_listed_by_index() -> None:
+    body = b'[{"name":"a"},{"name":""},5,{"name":"b"},{"name":1,"source":1}]'
+
+    assert [(fault.index, fault.field) for fault in faults(TRACK, body)] == [
+        (1, "name"),
+        (2, ""),
+        (4, "name"),
+        (4, "source"),
+    ]
+
+
+def test_at_most_fifty_faults_are_listed() -> None:
+    body = json.dumps([{"timestamp": 1, "path": 5}] * MAX_ITEMS).encode()
+
+    found = faults(VITALS, body)
+
+    assert len(found) == MAX_FAULTS
+    assert (found[-1].index, found[-1].field) == (16, "metricName")
+
+
+TOO_MANY = {
+    "good items": b",".join([b'{"name":"a"}'] * (MAX_ITEMS + 1)),
+    "bad items": b",".join([b"{}"] * (MAX_ITEMS + 1)),
+    "no items at all": b",".join([b"0"] * (MAX_ITEMS + 1)),
+    "bad items with many keys": b",".join([b'{"name":1,"a":1,"b":[1,2,3]}'] * (MAX_ITEMS + 1)),
+    "far more": b",".join([b'{"name":"a"}'] * (MAX_ITEMS * 20)),
+    "far more bad ones": b" , ".join([b'["\\ud800"]'] * (MAX_ITEMS * 20)),
+}
+
+
+@pytest.mark.parametrize("items", TOO_MANY.values(), ids=TOO_MANY)
+def test_too_many_items_are_refused_whatever_they_are(items: bytes) -> None:
+    with pytest.raises(PayloadTooLarge):
+        decode(TRACK, b"[" + items + b"]")
+
+
+def test_as_many_items_as_allowed_are_taken_however_large_they_are() -> None:
+    item = {"name": "a", "properties": {str(key): {"x": [1, 2]} for key in range(20)}}
+
+    assert len(decode(TRACK, json.dumps([item] * MAX_ITEMS).encode())) == MAX_ITEMS
+
+
+def refuse_b(value: str) -> None:
+    if value == "b":
+        raise ValueError("must not be b")
+
+
+def test_checks_are_listed_among_the_other_faults() -> None:
+    body = b'[{"name":"b","source":5},{"name":"a"},{"name":"b","properties":5}]'
+
+    assert faults(TRACK, body, {"name": refuse_b}) == (
+        Fault(0, "name", "must not be b"),
+        Fault(0, "source", "must be text of at most 64 characters"),
+        Fault(2, "name", "must not be b"),
+        Fault(2, "properties", "must be an object"),
+    )
+
+
+def test_checks_see_what_is_there_even_where_its_type_is_free() -> None:
+    def refuse(value: Any) -> None:
+        raise ValueError(f"must not be {value}")
+
+    body = b'[{"name":"a","ip":5},{"name":"a","ip":null},{"name":"a","ip":1e999}]'
+
+    assert explain_faults(TRACK, body, checks={"ip": refuse}) == (
+        Fault(0, "ip", "must not be 5"),
+        Fault(2, "ip", "must not be inf"),
+    )
+
+
+def test_every_endpoint_has_its_rules() -> None:
+    assert set(BODY_RULES) == set(Endpoint)
