@@ -127,6 +127,10 @@ ON_TEXTS: list[tuple[str, Json, list[str]]] = [
     ("in", ["/it's", "/a\\b", "/100%"], ["percent", "backslash", "quote"]),
     ("eq", "/a' OR '1'='1", []),
     ("eq", "/a\t\n\r\b\f", []),
+    ("eq", "/a\0", []),
+    ("contains", "\0", []),
+    ("not_contains", "\0", list(TEXTS)),
+    ("in", ["\0", "/a"], ["plain"]),
 ]
 
 

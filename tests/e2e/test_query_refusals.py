@@ -90,6 +90,9 @@ SHAPE = [
     pytest.param(b"{", id="malformed JSON"),
     pytest.param(b"\xef\xbb\xbf{}", id="byte order mark"),
     pytest.param(b'{"query": "\xff"}', id="not UTF-8"),
+    pytest.param(
+        b'{"query": {"table": "events\\ud800", "selects": []}}', id="half of a surrogate pair"
+    ),
     pytest.param(b"[" * 70 + b"]" * 70, id="nested too deeply"),
     pytest.param([], id="array"),
     pytest.param("query", id="text"),
@@ -444,6 +447,8 @@ WITHIN = [
     pytest.param(filtering("path", "in", [f"/{n}" for n in range(1000)]), id="1000 values"),
     pytest.param(selecting("*", "count", alias="a" * 64), id="alias of 64"),
     pytest.param(selecting("*", "count", alias='`"\\ \n\t🦆'), id="alias of awkward characters"),
+    pytest.param(selecting("*", "count", alias="\0"), id="alias NUL"),
+    pytest.param(selecting("properties.\0", "uniq"), id="KEY NUL"),
     pytest.param(selecting("*", "count", alias="date"), id="alias date without granularity"),
     pytest.param(selecting(f"properties.{'k' * 256}", "uniq"), id="KEY of 256"),
     pytest.param(selecting("properties.'`\"\\", "p99"), id="KEY of awkward characters"),
