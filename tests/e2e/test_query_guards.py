@@ -1,0 +1,85 @@
+"""What protects the service from a query, and which web pages may ask one."""
+
+from collections.abc import Callable
+
+import pytest
+import requests
+
+from tests.e2e.queries import body, event, query, select, send
+from tests.e2e.service import Service, bearer
+
+CUSTOM = "/v1/query/custom"
+PAGE = "https://dashboard.example"
+ServiceMaker = Callable[..., Service]
+
+
+def ask(service: Service, website: str, origin: str | None = None) -> requests.Response:
+    everything = query(select("path", "uniq"), group_by=["path", "title", "properties.k"])
+    headers = bearer(service.master) | ({"Origin": origin} if origin else {})
+    return service.post(f"{CUSTOM}?website_id={website}", body(everything), headers=headers)
+
+
+def refusal(reply: requests.Response) -> tuple[int, dict[str, object]]:
+    whole = reply.json()
+    assert whole.pop("requestId")
+    return reply.status_code, whole
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "status", "code", "error"),
+    [
+        pytest.param(
+            "MILLRACE_QUERY_TIMEOUT_S",
+            "0.000001",
+            504,
+            "QUERY_TIMEOUT",
+            "Query timed out",
+            id="time",
+        ),
+        pytest.param(
+            "MILLRACE_QUERY_MAX_MEMORY_BYTES",
+            "1000",
+            422,
+            "QUERY_TOO_LARGE",
+            "Query too large",
+            id="memory",
+        ),
+    ],
+)
+@pytest.mark.slow
+def test_query_that_uses_more_than_it_may_is_ended(
+    own_service: ServiceMaker, setting: str, value: str, status: int, code: str, error: str
+) -> None:
+    service = own_service(settings={setting: value}).start()
+    website = service.website()
+    send(service, website, *(event(path=f"/{n}" * 200) for n in range(1000)))
+    told = refusal(ask(service, website))
+    assert told == (status, {"success": False, "error": error, "code": code})
+    send(service, website, event())
+
+
+@pytest.mark.slow
+def test_only_configured_origins_may_ask_from_pages(own_service: ServiceMaker) -> None:
+    service = own_service(settings={"MILLRACE_QUERY_ORIGINS": PAGE}).start()
+    website = service.website()
+    assert ask(service, website, PAGE).headers["Access-Control-Allow-Origin"] == PAGE
+    assert "Access-Control-Allow-Origin" not in ask(service, website, "https://a.example").headers
+    assert "Access-Control-Allow-Origin" not in ask(service, website).headers
+    preflight = service.http.options(
+        service.url + CUSTOM,
+        headers={
+            "Origin": PAGE,
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization,content-type",
+        },
+        timeout=30,
+    )
+    assert preflight.status_code in (200, 204)
+    assert preflight.headers["Access-Control-Allow-Origin"] == PAGE
+    allowed = preflight.headers["Access-Control-Allow-Headers"].lower()
+    assert "authorization" in allowed
+    assert "content-type" in allowed
+
+
+def test_no_origin_is_configured_by_default(service: Service, quiet_website: str) -> None:
+    assert "Access-Control-Allow-Origin" not in ask(service, quiet_website, PAGE).headers
