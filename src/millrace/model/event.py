@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 
-class Visitor(Struct, frozen=True, array_like=True, omit_defaults=True):
+class Visitor(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
     """What was learnt from the visitor's address and User-Agent before they were forgotten."""
 
     country: str = ""
@@ -36,7 +36,7 @@ class Stream(Enum):
     ERRORS = "errors"
 
 
-class Event(Struct, frozen=True, array_like=True):
+class Event(Struct, frozen=True, array_like=True, gc=False):
     """A custom event or page view.
 
     `properties` is a JSON object as text, or empty for none. `lifted` holds what a page view
@@ -59,7 +59,7 @@ class Event(Struct, frozen=True, array_like=True):
     visitor: Visitor | None = None
 
 
-class Vital(Struct, frozen=True, array_like=True):
+class Vital(Struct, frozen=True, array_like=True, gc=False):
     """One measurement of a web vital."""
 
     website_id: str
@@ -74,7 +74,7 @@ class Vital(Struct, frozen=True, array_like=True):
     visitor: Visitor | None = None
 
 
-class ErrorEvent(Struct, frozen=True, array_like=True):
+class ErrorEvent(Struct, frozen=True, array_like=True, gc=False):
     """One client-side error."""
 
     website_id: str
@@ -94,7 +94,7 @@ class ErrorEvent(Struct, frozen=True, array_like=True):
     visitor: Visitor | None = None
 
 
-class EventRecord(Struct, frozen=True, array_like=True, tag="events"):
+class EventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
     """All accepted items of one request to /track, /batch or /.
 
     `repeat_key` is the digest of credential, path and Idempotency-Key where one was sent.
@@ -106,7 +106,7 @@ class EventRecord(Struct, frozen=True, array_like=True, tag="events"):
     repeat_key: bytes = b""
 
 
-class VitalRecord(Struct, frozen=True, array_like=True, tag="vitals"):
+class VitalRecord(Struct, frozen=True, array_like=True, tag="vitals", gc=False):
     """All accepted items of one request to /vitals."""
 
     received_ms: int
@@ -115,7 +115,7 @@ class VitalRecord(Struct, frozen=True, array_like=True, tag="vitals"):
     repeat_key: bytes = b""
 
 
-class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors"):
+class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors", gc=False):
     """All accepted items of one request to /errors."""
 
     received_ms: int

@@ -6,7 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 
-class LogPosition(Struct, frozen=True, order=True):
+class LogPosition(Struct, frozen=True, order=True, gc=False):
     """A place between two records of one log: the next record begins here."""
 
     segment: int
@@ -16,7 +16,7 @@ class LogPosition(Struct, frozen=True, order=True):
 LOG_START = LogPosition(segment=0, offset=0)
 
 
-class LoggedRecord(Struct, frozen=True):
+class LoggedRecord(Struct, frozen=True, gc=False):
     """One record as it was appended, and the place right behind it."""
 
     payload: bytes
