@@ -1,0 +1,212 @@
+"""A 200 is a promise: whatever dies and when, acknowledged events are there exactly once."""
+
+import os
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import ServiceMaker
+from tests.e2e.envelopes import outcome, success
+from tests.e2e.service import Json, Service, bearer, wait_until
+from tests.e2e.traffic import Ledger, acknowledge_more, load
+
+pytestmark = pytest.mark.slow
+
+COUNT: Json = {
+    "table": "events",
+    "selects": [{"field": "*", "aggregate": "count", "alias": "n"}],
+}
+
+
+def stored(service: Service, website: str) -> dict[str, int]:
+    return service.counts(website, "events", "anonymous_id")
+
+
+def test_acknowledged_events_outlive_a_clean_stop(own_service: ServiceMaker) -> None:
+    service, ledger = own_service(workers=2).start(), Ledger()
+    website = service.website()
+
+    with load(service, website, ledger, name="before"):
+        acknowledge_more(ledger, 2000)
+        code = service.stop()
+    service.restart()
+
+    assert code == 0
+    ledger.compare(stored(service, website))
+
+
+def test_sigterm_answers_what_was_accepted_and_loses_nothing_at_once(
+    own_service: ServiceMaker,
+) -> None:
+    service, ledger = own_service().start(), Ledger()
+    website = service.website()
+
+    for number in range(3):  # stopped again before the engine has had time to store much
+        with load(service, website, ledger, name=f"round{number}-"):
+            assert service.stop() == 0
+        service.restart()
+
+    ledger.compare(stored(service, website))
+
+
+def test_acknowledged_events_outlive_kill_9_of_everything(own_service: ServiceMaker) -> None:
+    service, ledger = own_service(workers=2).start(), Ledger()
+    website = service.website()
+
+    for number in range(3):
+        with load(service, website, ledger, name=f"round{number}-"):
+            acknowledge_more(ledger, 1000)
+            service.kill()
+        service.restart()
+        ledger.compare(stored(service, website))
+
+
+def test_event_ids_and_idempotency_keys_outlive_kill_9(own_service: ServiceMaker) -> None:
+    service = own_service().start()
+    website = service.website()
+    path, headers = f"/track?website_id={website}", {"Idempotency-Key": "once"}
+    service.post(path, {"name": "first", "eventId": "one"})
+    service.post(path, [{"name": "second"}] * 2, headers=headers)
+
+    service.kill()
+    service.restart()
+    again = service.post(path, {"name": "third", "eventId": "one"})
+    repeated = service.post(path, {"name": "fourth"}, headers=headers)
+
+    assert outcome(again) == (200, success("/track"))
+    assert outcome(repeated) == (200, success("/track", 2))
+    assert service.counts(website, "events", "event_name") == {"first": 1, "second": 2}
+
+
+def test_ingestion_goes_on_while_the_engine_is_dead(own_service: ServiceMaker) -> None:
+    service, ledger = own_service(workers=2).start(), Ledger()
+    website = service.website()
+
+    with load(service, website, ledger, name="load"):
+        with stopped_engine(service):
+            acknowledge_more(ledger, 1000)
+        os.kill(engine(service), signal.SIGKILL)
+        acknowledge_more(ledger, 1000)
+        wait_until(lambda: service.ask(website, COUNT).status_code == 200, "queries are answered")
+
+    ledger.compare(stored(service, website))
+    assert set(ledger.statuses) == {200, 400}
+
+
+def engine(service: Service) -> int:
+    wait_until(lambda: len(service.child_pids("engine")) == 1, "there is an engine")
+    return service.child_pids("engine")[0]
+
+
+@contextmanager
+def stopped_engine(service: Service) -> Generator[None]:
+    """Hold the engine still, as a busy or swapping machine may, and let it go again."""
+    pid = engine(service)
+    os.kill(pid, signal.SIGSTOP)
+    yield
+    with suppress(ProcessLookupError):  # the test may have killed it
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_queries_are_503_until_the_engine_is_back(own_service: ServiceMaker) -> None:
+    service = own_service().start()
+    website = service.website()
+    service.post(f"/track?website_id={website}", {"name": "before"})
+    assert service.count(website, "events") == 1
+    refusals: list[tuple[int, str, str]] = []
+
+    os.kill(engine(service), signal.SIGKILL)
+    accepted = service.post(f"/track?website_id={website}", {"name": "meanwhile"})
+
+    def answered() -> bool:
+        reply = service.ask(website, COUNT)
+        if reply.status_code != 200:
+            body = reply.json()
+            assert int(reply.headers["Retry-After"]) >= 1
+            assert body["success"] is False
+            refusals.append((reply.status_code, body["error"], body["code"]))
+        return reply.status_code == 200
+
+    wait_until(answered, "queries are answered")
+    assert outcome(accepted) == (200, success("/track"))
+    assert refusals, "the engine came back before the first query: the test saw nothing"
+    assert set(refusals) == {(503, "Service unavailable", "UNAVAILABLE")}
+    assert service.counts(website, "events", "event_name") == {"before": 1, "meanwhile": 1}
+
+
+def test_ready_tells_that_the_engine_is_away(own_service: ServiceMaker) -> None:
+    service = own_service().start()
+
+    os.kill(engine(service), signal.SIGKILL)
+
+    wait_until(lambda: service.get("/ready").status_code == 503, "/ready is 503", timeout_s=10)
+    assert service.get("/health").status_code == 200
+    service.wait_ready()
+
+
+def test_dead_worker_is_replaced_and_loses_nothing(own_service: ServiceMaker) -> None:
+    service, ledger = own_service(workers=2).start(), Ledger()
+    website = service.website()
+
+    with load(service, website, ledger, name="load"):
+        for _ in range(2):
+            wait_until(lambda: len(service.child_pids("worker")) == 2, "there are two workers")
+            os.kill(service.child_pids("worker")[0], signal.SIGKILL)
+            acknowledge_more(ledger, 500)
+    wait_until(lambda: len(service.child_pids("worker")) == 2, "there are two workers")
+    service.wait_ready()
+
+    ledger.compare(stored(service, website))
+
+
+def test_children_leave_when_their_supervisor_is_killed(own_service: ServiceMaker) -> None:
+    service = own_service(workers=2).start()
+    website = service.website()
+    children = [*service.child_pids("worker"), *service.child_pids("engine")]
+    assert len(children) == 3
+    service.post(f"/track?website_id={website}", {"name": "a"})
+
+    os.kill(service.pid, signal.SIGKILL)
+
+    wait_until(lambda: not any(is_running(pid) for pid in children), "the children are gone")
+    service.kill()
+    service.restart()
+    assert service.count(website, "events") == 1
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_torn_tail_of_the_log_does_not_keep_the_service_from_starting(
+    own_service: ServiceMaker,
+) -> None:
+    service, ledger = own_service().start(), Ledger()
+    website = service.website()
+    with load(service, website, ledger, name="load"), stopped_engine(service):
+        acknowledge_more(ledger, 200)
+        service.kill()
+
+    for segment in newest_segments(service.data):
+        with segment.open("ab") as file:
+            file.write(b"\x00\x01half a record")
+    service.restart()
+
+    ledger.compare(stored(service, website))
+    reply = service.post(
+        f"/track?website_id={website}", {"name": "after"}, headers=bearer(service.master)
+    )
+    assert outcome(reply) == (200, success("/track"))
+    assert service.counts(website, "events", "event_name")["after"] == 1
+
+
+def newest_segments(data: Path) -> list[Path]:
+    """Return the file that each writer of the log appended to last."""
+    found = sorted(path for path in data.rglob("*") if path.is_file() and "log" in path.parts[-3:])
+    return found[-1:]
