@@ -1,0 +1,256 @@
+"""Whoever asks whatever: rows of another's website are never in an answer.
+
+Websites, keys and queries are drawn at random; a small model of the rights says what each call
+must get. Every event carries the name of the website it was meant for.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.e2e.service import Json, Key, Row, Service, bearer, wait_until
+
+pytestmark = pytest.mark.slow
+
+TIMES = settings(
+    max_examples=80,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+ORGANIZATIONS = 3
+WEBSITES_EACH = 3
+EVENTS_EACH = 4
+MOMENTS = ["2024-05-01T00:00:00Z", "2024-05-01T23:59:59Z", "2024-05-02T12:00:00Z"]
+
+
+class Holder(NamedTuple):
+    """A key and the websites it may touch."""
+
+    key: Key
+    websites: frozenset[str]
+    scopes: frozenset[str]
+    revoked: bool = False
+
+    def may(self, scope: str, website: str) -> bool:
+        """Tell what the model says of a call."""
+        return not self.revoked and scope in self.scopes and website in self.websites
+
+
+class World(NamedTuple):
+    """Everything there is, and how many events each website has."""
+
+    service: Service
+    websites: list[str]
+    public: str
+    holders: list[Holder]
+    stored: dict[str, int]
+
+
+BOTH = frozenset({"track:events", "read:data"})
+READ = frozenset({"read:data"})
+WRITE = frozenset({"track:events"})
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A service of its own, with three organizations that hold three websites each."""
+    service = Service(tmp_path_factory.mktemp("tenants") / "data", workers=2)
+    try:
+        yield populated(service.start())
+    finally:
+        service.kill()
+
+
+def populated(service: Service) -> World:
+    websites: list[str] = []
+    holders: list[Holder] = []
+    for number in range(ORGANIZATIONS):
+        organization = service.organization(f"organization {number}")
+        own = [service.website(organization=organization) for _ in range(WEBSITES_EACH)]
+        websites += own
+        for scopes in (BOTH, READ, WRITE):
+            holders.append(held(service, scopes, organization, own, limited=False))
+            holders.append(held(service, scopes, organization, own[:2], limited=True))
+        holders.append(revoked(service, held(service, BOTH, organization, own, limited=False)))
+    public = service.website(public=True)
+    world = World(service, [*websites, public], public, holders, {})
+    for website in world.websites:
+        fill(service, website, holders)
+        world.stored[website] = EVENTS_EACH
+    return world
+
+
+def held(
+    service: Service, scopes: frozenset[str], organization: str, own: list[str], *, limited: bool
+) -> Holder:
+    listed = own if limited else []
+    key = service.key(*sorted(scopes), organization=organization, websites=listed)
+    return Holder(key, frozenset(own), scopes)
+
+
+def revoked(service: Service, holder: Holder) -> Holder:
+    service.command("key", "revoke", holder.key.id)
+    wait_until(
+        lambda: (
+            service.post("/track", {"name": "a"}, headers=bearer(holder.key)).status_code == 401
+        ),
+        "the key is revoked",
+    )
+    return holder._replace(revoked=True)
+
+
+def fill(service: Service, website: str, holders: list[Holder]) -> None:
+    """Store four items of each kind, through a key where there is one, all named by website."""
+    writer = next((one for one in holders if one.may("track:events", website)), None)
+    headers = bearer(writer.key) if writer else {}
+    for path, batch in items(website).items():
+        reply = service.post(f"{path}?client_id={website}", batch, headers=headers)
+        assert reply.status_code == 200, reply.text
+
+
+def items(website: str) -> dict[str, list[Json]]:
+    common = [
+        {
+            "anonymousId": f"visitor of {website}",
+            "sessionId": f"{website} {number}",
+            "timestamp": MOMENTS[number % len(MOMENTS)],
+            "path": f"/{website}/{number}",
+        }
+        for number in range(EVENTS_EACH)
+    ]
+    vital: Json = {"metricName": "LCP", "metricValue": 1}
+    return {
+        "/track": [{**one, "name": website, "properties": {"of": website}} for one in common],
+        "/vitals": [{**one, **vital} for one in common],
+        "/errors": [{**one, "message": website, "stack": website} for one in common],
+    }
+
+
+TEXTS = {
+    "events": ["event_name", "anonymous_id", "session_id", "path", "properties.of", "website_id"],
+    "sessions": ["session_id", "anonymous_id", "entry_path", "exit_path"],
+    "profiles": ["anonymous_id"],
+    "errors": ["message", "stack", "anonymous_id", "session_id", "path", "website_id"],
+    "performance": ["anonymous_id", "session_id", "path", "website_id"],
+}
+FILTERABLE = {
+    table: [name for name in names if name not in {"website_id", "stack"}]
+    for table, names in TEXTS.items()
+}
+
+
+@st.composite
+def queries(draw: st.DrawFn, websites: list[str]) -> Json:
+    """A valid query whose every output would give a foreign row away."""
+    table = draw(st.sampled_from(sorted(TEXTS)))
+    grouped = draw(st.lists(st.sampled_from(TEXTS[table]), min_size=1, max_size=4, unique=True))
+    filters = draw(st.lists(conditions(table, websites), max_size=3))
+    select = {"field": draw(st.sampled_from(TEXTS[table])), "aggregate": "uniq", "alias": "n"}
+    query = {"table": table, "selects": [select], "groupBy": grouped, "filters": filters}
+    body = {"query": query, "startDate": "2024-05-01", "endDate": "2024-05-02"}
+    if table != "profiles" and draw(st.booleans()):
+        body["granularity"] = draw(st.sampled_from(["hourly", "daily"]))
+    return body
+
+
+@st.composite
+def conditions(draw: st.DrawFn, table: str, websites: list[str]) -> Json:
+    """A filter that reaches for the rows of some website, or for all."""
+    field = draw(st.sampled_from(FILTERABLE[table]))
+    operator = draw(st.sampled_from(["eq", "ne", "in", "not_in", "contains", "gte", "lte"]))
+    texts = st.sampled_from([*websites, "", "web_", "' OR 1=1 --", "%", "\\"])
+    if operator in {"in", "not_in"}:
+        return {"field": field, "operator": operator, "value": draw(st.lists(texts, min_size=1))}
+    return {"field": field, "operator": operator, "value": draw(texts)}
+
+
+def expected_status(world: World, holder: Holder | None, website: str) -> int:
+    """What the contract says of a valid query."""
+    if holder is None:
+        return 200 if website == world.public else 401
+    if holder.revoked:
+        return 401
+    if "read:data" not in holder.scopes:
+        return 403
+    return 200 if website == world.public or holder.may("read:data", website) else 404
+
+
+def foreign_values(rows: list[Row], website: str, websites: list[str]) -> list[str]:
+    """Return texts of the rows that name another website."""
+    others = [one for one in websites if one != website]
+    texts = [str(value) for row in rows for value in row.values()]
+    return [text for text in texts if any(other in text for other in others)]
+
+
+@TIMES
+@given(data=st.data())
+def test_answer_never_holds_a_row_of_another_website(world: World, data: st.DataObject) -> None:
+    website = data.draw(st.sampled_from([*world.websites, "web_nowhere"]))
+    holder = data.draw(st.sampled_from([None, *world.holders]))
+    body = data.draw(queries(world.websites))
+
+    reply = world.service.post(
+        f"/v1/query/custom?website_id={website}",
+        body,
+        headers=bearer(holder.key) if holder else {},
+    )
+
+    assert reply.status_code == expected_status(world, holder, website), reply.text
+    if reply.status_code == 200:
+        assert foreign_values(reply.json()["data"], website, world.websites) == []
+
+
+@TIMES
+@given(data=st.data())
+def test_refusal_does_not_tell_a_foreign_website_from_an_unknown_one(
+    world: World, data: st.DataObject
+) -> None:
+    readers = [one for one in world.holders if one.scopes >= READ and not one.revoked]
+    holder = data.draw(st.sampled_from(readers))
+    others = sorted(set(world.websites) - holder.websites - {world.public})
+    foreign = data.draw(st.sampled_from(others))
+    body = data.draw(queries(world.websites))
+
+    replies = [
+        world.service.post(
+            f"/v1/query/custom?website_id={website}", body, headers=bearer(holder.key)
+        )
+        for website in (foreign, "web_nowhere")
+    ]
+
+    told = [(reply.status_code, without_id(reply.json())) for reply in replies]
+    assert told[0] == told[1]
+    assert told[0][0] == 404
+
+
+def without_id(body: Json) -> Json:
+    return {name: value for name, value in body.items() if name != "requestId"}
+
+
+@TIMES
+@given(data=st.data())
+def test_event_lands_where_the_key_may_write_or_nowhere(world: World, data: st.DataObject) -> None:
+    holder = data.draw(st.sampled_from(world.holders))
+    named = data.draw(st.lists(st.sampled_from(world.websites), min_size=1, max_size=4))
+    batch = [{"name": website, "websiteId": website} for website in named]
+
+    reply = world.service.post("/track", batch, headers=bearer(holder.key))
+
+    accepted = all(holder.may("track:events", website) for website in named)
+    assert (reply.status_code == 200) is accepted, reply.text
+    for website in named if accepted else []:
+        world.stored[website] += 1
+    for website in set(named):
+        assert stored(world, website) == {website: world.stored[website]}
+
+
+def stored(world: World, website: str) -> dict[str, int]:
+    """Return what a website has, through a key that may read it."""
+    readers = [one for one in world.holders if one.may("read:data", website)]
+    key = readers[0].key if readers else world.service.master
+    return world.service.counts(website, "events", "event_name", key=key)
