@@ -25,37 +25,27 @@ def refusal(reply: requests.Response) -> tuple[int, dict[str, object]]:
     return reply.status_code, whole
 
 
-@pytest.mark.parametrize(
-    ("setting", "value", "status", "code", "error"),
-    [
-        pytest.param(
-            "MILLRACE_QUERY_TIMEOUT_S",
-            "0.000001",
-            504,
-            "QUERY_TIMEOUT",
-            "Query timed out",
-            id="time",
-        ),
-        pytest.param(
-            "MILLRACE_QUERY_MAX_MEMORY_BYTES",
-            "1000",
-            422,
-            "QUERY_TOO_LARGE",
-            "Query too large",
-            id="memory",
-        ),
-    ],
-)
+GUARDS = [
+    pytest.param(
+        "QUERY_TIMEOUT_S", "0.000001", (504, "QUERY_TIMEOUT", "Query timed out"), id="time"
+    ),
+    pytest.param(
+        "QUERY_MAX_MEMORY_BYTES", "1000", (422, "QUERY_TOO_LARGE", "Query too large"), id="memory"
+    ),
+]
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize(("setting", "value", "expected"), GUARDS)
 def test_query_that_uses_more_than_it_may_is_ended(
-    own_service: ServiceMaker, setting: str, value: str, status: int, code: str, error: str
+    own_service: ServiceMaker, setting: str, value: str, expected: tuple[int, str, str]
 ) -> None:
-    service = own_service(settings={setting: value}).start()
+    service = own_service(settings={f"MILLRACE_{setting}": value}).start()
     website = service.website()
     send(service, website, *(event(path=f"/{n}" * 200) for n in range(1000)))
+    status, code, error = expected
     told = refusal(ask(service, website))
     assert told == (status, {"success": False, "error": error, "code": code})
-    send(service, website, event())
 
 
 @pytest.mark.slow
