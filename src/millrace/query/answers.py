@@ -1,0 +1,96 @@
+"""From the store's rows to an answer: every value as JSON shows it."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from millrace.base.clock import utc_datetime
+from millrace.model.plan import OutputKind
+from millrace.ports.store import Rows
+
+_EPOCH_DAY = date(1970, 1, 1)
+_LARGEST_EXACT_INTEGER = 2.0**53
+
+
+class QueryAnswer(Struct, frozen=True):
+    """Finished rows under their output names. `truncated` tells that there were more rows."""
+
+    names: tuple[str, ...]
+    kinds: tuple[OutputKind, ...]
+    rows: list[list[Any]]
+    limit: int
+    truncated: bool
+    execution_ms: float
+
+
+def finish_rows(rows: Rows, kinds: Sequence[OutputKind]) -> list[list[Any]]:
+    """Turn rows of the store into rows of the answer; null stays null."""
+    finishers = [FINISHERS[kind] for kind in kinds]
+    return [
+        [
+            None if value is None else finish(value)
+            for finish, value in zip(finishers, row, strict=True)
+        ]
+        for row in rows
+    ]
+
+
+def _finish_text(value: Any) -> str:  # noqa: ANN401 - a value of the store, as in all of these
+    return str(value)
+
+
+def _finish_number(value: Any) -> int | float | None:  # noqa: ANN401
+    """Write whole numbers without a point; -0 is 0, and what JSON does not have is null."""
+    number = float(value)
+    if not math.isfinite(number):
+        return None
+    if number.is_integer() and abs(number) <= _LARGEST_EXACT_INTEGER:
+        return int(number)
+    return number
+
+
+def _finish_boolean(value: Any) -> bool:  # noqa: ANN401
+    return bool(value)
+
+
+def _finish_datetime(value: Any) -> str:  # noqa: ANN401
+    moment = utc_datetime(int(value))
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+
+def _finish_json(value: Any) -> str | int | float | bool:  # noqa: ANN401
+    """Read a property's value from the text that `query.properties` describes."""
+    match value[0]:
+        case '"':
+            return str(value[1:])
+        case "t" | "f":
+            return bool(value == "true")
+        case "{" | "[":
+            return msgspec.json.encode(msgspec.json.decode(value)).decode()
+        case _:
+            number: int | float = msgspec.json.decode(value, type=int | float)
+            return number
+
+
+def _finish_hour(value: Any) -> str:  # noqa: ANN401
+    day, hour = divmod(int(value), 24)
+    return f"{_finish_day(day)} {hour:02d}:00:00"
+
+
+def _finish_day(value: Any) -> str:  # noqa: ANN401
+    return (_EPOCH_DAY + timedelta(days=int(value))).isoformat()
+
+
+FINISHERS: Mapping[OutputKind, Callable[[Any], Any]] = {
+    OutputKind.TEXT: _finish_text,
+    OutputKind.NUMBER: _finish_number,
+    OutputKind.BOOLEAN: _finish_boolean,
+    OutputKind.DATETIME: _finish_datetime,
+    OutputKind.JSON: _finish_json,
+    OutputKind.HOUR: _finish_hour,
+    OutputKind.DAY: _finish_day,
+}

@@ -1,0 +1,72 @@
+"""From a plan to one statement with bound parameters. The text is made here, once, last.
+
+It depends on the plan's shape alone: which table, columns, functions, operators and keys of the
+order there are, whether an operator's values are texts or numbers, and how many dots a property's
+key has. Every value is bound, the website exactly once.
+"""
+
+from millrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS
+from millrace.model.plan import CompiledQuery, Output, OutputKind, QueryPlan
+from millrace.query.buckets import BUCKET_KINDS, bind_range, bucket
+from millrace.query.clauses import clause, statement
+from millrace.query.conditions import write_condition
+from millrace.query.expressions import OUTPUT_KINDS, Expressions
+from millrace.query.ordering import order_keys, write_order
+from millrace.query.parameters import Parameters
+from millrace.query.sources import source_of
+
+
+def compile_query(plan: QueryPlan) -> CompiledQuery:
+    """Write the statement of a plan.
+
+    Columns are `date`, the groups and the selects, in this order. One row more than the limit is
+    asked for, so that the answer can tell whether there were more. A plan with `fill` asks for all
+    rows from the first, and one more than a filled answer may have.
+    """
+    parameters = Parameters()
+    website = parameters.bind(plan.website_id, "String")
+    source = source_of(plan, website, bind_range(plan.range, parameters))
+    expressions = Expressions(parameters)
+    outputs, columns = _write_columns(plan, expressions)
+    filters = [write_condition(planned, expressions) for planned in plan.filters]
+    aliases = [f"c{index}" for index in range(len(columns))]
+    groups = aliases[: -len(plan.selects)]
+    order = write_order(order_keys(plan, outputs), aliases) if groups else []
+    sql = statement(
+        clause("WITH", ",", [*source.definitions, *expressions.properties.definitions]),
+        clause(
+            "SELECT",
+            ",",
+            [f"{sql} AS {alias}" for sql, alias in zip(columns, aliases, strict=True)],
+        ),
+        f"FROM {source.table}",
+        clause("WHERE", " AND", [*source.conditions, *filters]),
+        clause("GROUP BY", ",", groups),
+        clause("ORDER BY", ",", order),
+        _page(plan, parameters),
+    )
+    return CompiledQuery(sql, parameters.values, outputs)
+
+
+def _write_columns(
+    plan: QueryPlan, expressions: Expressions
+) -> tuple[tuple[Output, ...], list[str]]:
+    outputs: list[Output] = []
+    columns: list[str] = []
+    if plan.granularity is not None:
+        outputs.append(Output(DATE_OUTPUT_NAME, BUCKET_KINDS[plan.granularity]))
+        columns.append(bucket(plan.granularity))
+    for column in plan.group_by:
+        outputs.append(Output(column.name, OUTPUT_KINDS[column.kind]))
+        columns.append(expressions.value(column))
+    for select in plan.selects:
+        outputs.append(Output(select.alias, OutputKind.NUMBER))
+        columns.append(expressions.aggregate(select))
+    return tuple(outputs), columns
+
+
+def _page(plan: QueryPlan, parameters: Parameters) -> str:
+    rows = QUERY_LIMITS["maxLimit"] if plan.fill else plan.limit
+    limit = parameters.bind(rows + 1, "UInt64")
+    offset = parameters.bind(0 if plan.fill else plan.offset, "UInt64")
+    return f"LIMIT {limit} OFFSET {offset}"

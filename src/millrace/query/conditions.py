@@ -1,0 +1,90 @@
+"""Filters as SQL, one table row for each operator. No condition is ever NULL."""
+
+from collections.abc import Mapping
+
+from millrace.model.catalog import LIST_OPERATORS, Kind, Operator
+from millrace.model.plan import FilterScalar, PlannedFilter
+from millrace.query.expressions import Expressions
+from millrace.query.properties import number_of, text_of, value_text
+
+OPERATORS: Mapping[Operator, str] = {
+    Operator.EQ: "{column} = {value}",
+    Operator.NE: "{column} != {value}",
+    Operator.GT: "{column} > {value}",
+    Operator.LT: "{column} < {value}",
+    Operator.GTE: "{column} >= {value}",
+    Operator.LTE: "{column} <= {value}",
+    Operator.CONTAINS: "position({column}, {value}) > 0",  # not LIKE: % is a plain character
+    Operator.NOT_CONTAINS: "position({column}, {value}) = 0",
+    Operator.STARTS_WITH: "startsWith({column}, {value})",
+    Operator.IN: "{column} IN {value}",
+    Operator.NOT_IN: "{column} NOT IN {value}",
+}
+
+MEMBERSHIPS: Mapping[Operator, str] = {
+    Operator.EQ: "{match}",
+    Operator.NE: "NOT {match}",
+    Operator.IN: "{match}",
+    Operator.NOT_IN: "NOT {match}",
+}
+"""What a property of any type is asked: is it one of these values? `eq` has one of them."""
+
+MATCHING_MISSING = frozenset({Operator.NE, Operator.NOT_IN, Operator.NOT_CONTAINS})
+"""The operators that a missing value satisfies, and a property of another type."""
+
+_PARAMETER_TYPES: Mapping[Kind, str] = {
+    Kind.TEXT: "String",
+    Kind.NUMBER: "Float64",
+    Kind.DATETIME: "Int64",
+    Kind.BOOLEAN: "Bool",
+    Kind.IDENTIFIER: "String",
+}
+
+
+def write_condition(planned: PlannedFilter, expressions: Expressions) -> str:
+    """Return the SQL of one filter, with its values bound."""
+    if planned.column.kind is Kind.JSON:
+        return _write_property_condition(planned, expressions)
+    type_name = _PARAMETER_TYPES[planned.column.kind]
+    if planned.column.kind is Kind.NUMBER:
+        number = expressions.name(planned.column)
+        return _settled(_compare(number, planned, expressions, type_name), planned)
+    return _compare(expressions.value(planned.column), planned, expressions, type_name)
+
+
+def _write_property_condition(planned: PlannedFilter, expressions: Expressions) -> str:
+    value = expressions.value(planned.column)
+    if planned.operator in MEMBERSHIPS:
+        match = _match(value, planned.values, expressions)
+        return MEMBERSHIPS[planned.operator].format(match=match)
+    is_text = isinstance(planned.values[0], str)
+    condition = _compare(
+        text_of(value) if is_text else number_of(value),
+        planned,
+        expressions,
+        "String" if is_text else "Float64",
+    )
+    return _settled(condition, planned)
+
+
+def _match(value: str, wanted: tuple[FilterScalar, ...], expressions: Expressions) -> str:
+    texts = [value_text(item) for item in wanted]
+    known = [text for text in texts if text is not None]
+    others = [item for item, text in zip(wanted, texts, strict=True) if text is None]
+    known_place = expressions.parameters.bind(known, "Array(String)")
+    others_place = expressions.parameters.bind(others, "Array(Float64)")
+    return f"ifNull({value} IN {known_place} OR {number_of(value)} IN {others_place}, false)"
+
+
+def _compare(column: str, planned: PlannedFilter, expressions: Expressions, type_name: str) -> str:
+    if planned.operator in LIST_OPERATORS:
+        value = expressions.parameters.bind(list(planned.values), f"Array({type_name})")
+    else:
+        value = expressions.parameters.bind(planned.values[0], type_name)
+    return OPERATORS[planned.operator].format(column=column, value=value)
+
+
+def _settled(condition: str, planned: PlannedFilter) -> str:
+    """Decide for a missing value, which makes the condition NULL."""
+    missing = "true" if planned.operator in MATCHING_MISSING else "false"
+    return f"ifNull({condition}, {missing})"

@@ -1,0 +1,78 @@
+"""Columns and aggregates as SQL, one table row for each kind of column and each function."""
+
+from collections.abc import Mapping
+
+from millrace.model.catalog import Aggregate, Column, Kind
+from millrace.model.plan import OutputKind, PlannedSelect
+from millrace.query.parameters import Parameters
+from millrace.query.properties import PropertyColumns, number_of
+
+VALUES: Mapping[Kind, str] = {
+    Kind.TEXT: "{column}",
+    Kind.NUMBER: "{column} + 0",  # -0 and 0 are one value
+    Kind.DATETIME: "toUnixTimestamp64Milli({column})",
+    Kind.BOOLEAN: "{column}",
+    Kind.IDENTIFIER: "lower(hex({column}))",
+    Kind.JSON: "{column}",
+}
+
+OUTPUT_KINDS: Mapping[Kind, OutputKind] = {
+    Kind.TEXT: OutputKind.TEXT,
+    Kind.NUMBER: OutputKind.NUMBER,
+    Kind.DATETIME: OutputKind.DATETIME,
+    Kind.BOOLEAN: OutputKind.BOOLEAN,
+    Kind.IDENTIFIER: OutputKind.TEXT,
+    Kind.JSON: OutputKind.JSON,
+}
+
+DISTINCT_VALUES: Mapping[Kind, str] = {
+    Kind.TEXT: "uniqExactIf({column}, {column} != '')",
+    Kind.NUMBER: "uniqExact({column} + 0)",
+    Kind.DATETIME: "uniqExact({column})",
+    Kind.BOOLEAN: "uniqExact({column})",
+    Kind.IDENTIFIER: "uniqExact({column})",
+    Kind.JSON: "uniqExactIf({column}, {column} != '\"')",  # a mark with nothing behind it: ""
+}
+
+# Sums are compensated: plain ones differ in the last digits with the order in which threads meet.
+# What overflows a double is null, because JSON has no infinity.
+NUMBER_AGGREGATES: Mapping[Aggregate, str] = {
+    Aggregate.SUM: "ifNotFinite(ifNull(sumKahan({number}), 0), NULL)",
+    Aggregate.AVG: "ifNotFinite(sumKahan({number}) / count({number}), NULL)",
+    Aggregate.MAX: "max({number})",
+    Aggregate.MIN: "min({number})",
+    Aggregate.P50: "ifNotFinite(quantileExactInclusive(0.5)({number}), NULL)",
+    Aggregate.P75: "ifNotFinite(quantileExactInclusive(0.75)({number}), NULL)",
+    Aggregate.P90: "ifNotFinite(quantileExactInclusive(0.9)({number}), NULL)",
+    Aggregate.P95: "ifNotFinite(quantileExactInclusive(0.95)({number}), NULL)",
+    Aggregate.P99: "ifNotFinite(quantileExactInclusive(0.99)({number}), NULL)",
+}
+
+
+class Expressions:
+    """Writes the columns of one statement, whose values are bound to the given parameters."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self.properties = PropertyColumns(parameters)
+
+    def name(self, column: Column) -> str:
+        """Return what a column is called in the statement."""
+        if column.kind is Kind.JSON:
+            return self.properties.expression(column)
+        return column.name
+
+    def value(self, column: Column) -> str:
+        """Return a column's value as the store hands it out, equal for equal values."""
+        return VALUES[column.kind].format(column=self.name(column))
+
+    def aggregate(self, select: PlannedSelect) -> str:
+        """Return the SQL of one select."""
+        column = select.column
+        if column is None or select.aggregate is Aggregate.COUNT:
+            return "count()"
+        name = self.name(column)
+        if select.aggregate is Aggregate.UNIQ:
+            return DISTINCT_VALUES[column.kind].format(column=name)
+        number = number_of(name) if column.kind is Kind.JSON else name
+        return NUMBER_AGGREGATES[select.aggregate].format(number=number)
