@@ -1,15 +1,17 @@
 """A 200 is a promise: whatever dies and when, acknowledged events are there exactly once."""
 
 import os
+import resource
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from itertools import filterfalse
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.conftest import ServiceMaker
-from tests.e2e.envelopes import outcome, success
+from tests.e2e.envelopes import UNAVAILABLE, outcome, refusal, success
 from tests.e2e.service import Json, Service, bearer, wait_until
 from tests.e2e.traffic import Ledger, acknowledge_more, load
 
@@ -208,5 +210,79 @@ def test_torn_tail_of_the_log_does_not_keep_the_service_from_starting(
 
 def newest_segments(data: Path) -> list[Path]:
     """Return the file that each writer of the log appended to last."""
-    found = sorted(path for path in data.rglob("*") if path.is_file() and "log" in path.parts[-3:])
-    return found[-1:]
+    found = [max(log.glob("*.segment")) for log in (data / "log").iterdir()]
+    assert found
+    return found
+
+
+def test_repeating_what_got_no_answer_stores_it_exactly_once(own_service: ServiceMaker) -> None:
+    service, ledger = own_service(workers=2).start(), Ledger()
+    website = service.website()
+    with load(service, website, ledger, name="load"):
+        acknowledge_more(ledger, 500)
+        service.kill()
+    service.restart()
+
+    for one in ledger.unanswered:
+        if not ledger.is_bad(one):
+            again = {"name": "load", "anonymousId": one, "eventId": one}
+            reply = service.post(f"/track?website_id={website}", again)
+            assert outcome(reply) == (200, success("/track"))
+
+    assert ledger.unanswered, "every request was answered before the kill: the test saw nothing"
+    expected = [*ledger.acknowledged, *filterfalse(ledger.is_bad, ledger.unanswered)]
+    assert stored(service, website) == dict.fromkeys(expected, 1)
+
+
+FILE_LIMIT_BYTES = 1_048_576
+
+
+@contextmanager
+def full_disk(service: Service) -> Generator[None]:
+    """Let the workers write no file beyond a mebibyte: to them, the disk is full there."""
+    for pid in service.child_pids("worker"):
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (FILE_LIMIT_BYTES, resource.RLIM_INFINITY))
+    yield
+    for pid in service.child_pids("worker"):
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, unlimited)
+
+
+def test_what_does_not_fit_on_the_disk_is_503_and_never_stored(own_service: ServiceMaker) -> None:
+    service = own_service().start()
+    website = service.website()
+    path = f"/track?website_id={website}"
+    big = [{"name": "big", "properties": {"text": "x" * 500}}] * 5000
+
+    with full_disk(service):
+        before = service.post(path, {"name": "small"})
+        refused = [service.post(path, big) for _ in range(3)]
+        meanwhile = service.post(path, {"name": "small"})
+    after = service.post(path, big)
+
+    assert outcome(before) == outcome(meanwhile) == (200, success("/track"))
+    assert [refusal(reply) for reply in refused] == [UNAVAILABLE] * 3
+    assert all(int(reply.headers["Retry-After"]) >= 1 for reply in refused)
+    assert outcome(after) == (200, success("/track", 5000))
+    expected = {"small": 2, "big": 5000}
+    assert service.counts(website, "events", "event_name") == expected
+    service.kill()
+    service.restart()
+    assert service.counts(website, "events", "event_name") == expected
+
+
+def test_request_that_did_not_fit_may_be_repeated_with_its_keys(own_service: ServiceMaker) -> None:
+    service = own_service().start()
+    website = service.website()
+    path, headers = f"/track?website_id={website}", {"Idempotency-Key": "once"}
+    text = {"text": "x" * 500}
+    big = [{"name": "big", "eventId": str(n), "properties": text} for n in range(5000)]
+
+    with full_disk(service):
+        refused = service.post(path, big, headers=headers)
+    replies = [service.post(path, big, headers=headers) for _ in range(2)]
+    replies.append(service.post(path, big))
+
+    assert refusal(refused) == UNAVAILABLE
+    assert [outcome(reply) for reply in replies] == [(200, success("/track", 5000))] * 3
+    assert service.count(website, "events") == 5000

@@ -20,6 +20,7 @@ class Ledger:
         self.acknowledged: list[str] = []
         self.refused: list[str] = []
         self.unanswered: list[str] = []
+        self.bad: set[str] = set()
         self.statuses: set[int | None] = set()
         self._lock = threading.Lock()
 
@@ -35,12 +36,17 @@ class Ledger:
             self.statuses.add(status)
             page.extend(ids)
 
+    def is_bad(self, one: str) -> bool:
+        """Tell whether an event was sent in a batch that must be refused."""
+        return one in self.bad
+
     def compare(self, stored: dict[str, int]) -> None:
         """Hold the service to its word, with what it has stored as a count for each event."""
         acknowledged, refused = set(self.acknowledged), set(self.refused)
+        assert not acknowledged & self.bad, "bad events were acknowledged"
         missing = acknowledged - stored.keys()
         assert not missing, f"{len(missing)} acknowledged events are missing"
-        assert not refused & stored.keys(), "refused events are stored"
+        assert not (refused | self.bad) & stored.keys(), "refused events are stored"
         assert set(stored.values()) <= {1}, "events are stored twice"
         assert stored.keys() <= acknowledged | set(self.unanswered), "events nobody sent"
 
@@ -70,8 +76,9 @@ class Sender(threading.Thread):
         self.join()
 
     def _send(self, session: requests.Session, ids: list[str], *, is_bad: bool) -> int | None:
-        batch = [{"name": "load", "anonymousId": one} for one in ids]
+        batch = [{"name": "load", "anonymousId": one, "eventId": one} for one in ids]
         if is_bad:
+            self._ledger.bad.update(ids)
             batch[-1]["name"] = ""
         try:
             reply = session.post(self._url, data=json.dumps(batch), timeout=10)
