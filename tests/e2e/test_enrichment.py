@@ -40,6 +40,19 @@ SOFTWARE = {
     "Safari on an iPhone": (IPHONE, "Safari", "iOS", "mobile"),
     "Safari on an iPad": (IPAD, "Safari", "iOS", "tablet"),
     "Chrome on Android": (PIXEL, "Chrome", "Android", "mobile"),
+    "Chrome on an iPhone": (
+        IPHONE.replace("Version/17.4", "CriOS/124.0.6367.88"),
+        "Chrome",
+        "iOS",
+        "mobile",
+    ),
+    "Firefox on an iPhone": (
+        IPHONE.replace("Version/17.4", "FxiOS/125.0"),
+        "Firefox",
+        "iOS",
+        "mobile",
+    ),
+    "Edge on Android": (PIXEL + " EdgA/124.0.0.0", "Edge", "Android", "mobile"),
     "Firefox on Android": (
         "Mozilla/5.0 (Android 14; Mobile; rv:125.0) Gecko/125.0 Firefox/125.0",
         "Firefox",
@@ -47,8 +60,23 @@ SOFTWARE = {
         "mobile",
     ),
 }
+TELEVISION = (
+    "Mozilla/5.0 (Web0S; Linux/SmartTV) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/94.0.4606.128 Safari/537.36 WebAppManager"
+)
+PLAYSTATION = (
+    "Mozilla/5.0 (PlayStation; PlayStation 5/8.60) AppleWebKit/605.1.15 "
+    "(KHTML, like Gecko) Version/13.0 Safari/605.1.15"
+)
+GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+DEVICES = {
+    "television": (TELEVISION, "tv"),
+    "console": (PLAYSTATION, "console"),
+    "crawler": (GOOGLEBOT, "bot"),
+    "library": ("python-requests/2.32.3", ""),
+}
 BOTS = {
-    "Googlebot": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+    "Googlebot": GOOGLEBOT,
     "Googlebot with Chrome": (
         "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Googlebot/2.1; "
         "+http://www.google.com/bot.html) Chrome/124.0.0.0 Safari/537.36"
@@ -84,6 +112,13 @@ def test_software_comes_from_the_user_agent_of_calls_without_a_key(
 
     row = service.row(website, "events", COLUMNS)
     assert row == software(browser, system, device)
+
+
+@pytest.mark.parametrize(("user_agent", "device"), DEVICES.values(), ids=DEVICES)
+def test_device_type_is_told(service: Service, website: str, user_agent: str, device: str) -> None:
+    service.post(f"/track?website_id={website}", {"name": "a"}, headers={"User-Agent": user_agent})
+
+    assert service.row(website, "events", ["device_type"]) == {"device_type": device}
 
 
 def software(browser: str, system: str, device: str, *, is_bot: bool = False) -> Row:
@@ -268,7 +303,7 @@ def test_bots_are_left_out_unless_a_filter_names_is_bot(
     service: Service, website: str, endpoint: str, table: str
 ) -> None:
     path = f"{endpoint}?client_id={website}"
-    service.post(path, ITEMS[endpoint], headers={"User-Agent": BOTS["Googlebot"]})
+    service.post(path, ITEMS[endpoint], headers={"User-Agent": GOOGLEBOT})
     service.post(path, [ITEMS[endpoint]] * 2, headers={"User-Agent": CHROME})
 
     def count(*filters: Json) -> int:
@@ -291,8 +326,8 @@ def test_sessions_and_profiles_are_made_of_people_alone(
     event = {"name": "a", "timestamp": MOMENT_MS}
     bot = {**event, "sessionId": "bot", "anonymousId": "bot"}
     person = {**event, "sessionId": "person", "anonymousId": "person"}
-    service.post(path, bot, headers={"User-Agent": BOTS["Googlebot"]})
-    service.post(path, person, headers={"User-Agent": BOTS["Googlebot"]})
+    service.post(path, bot, headers={"User-Agent": GOOGLEBOT})
+    service.post(path, person, headers={"User-Agent": GOOGLEBOT})
     service.post(path, person, headers={"User-Agent": CHROME})
 
     selects = [*COUNT, {"field": "event_count", "aggregate": "sum", "alias": "events"}]
