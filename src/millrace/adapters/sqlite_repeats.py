@@ -1,0 +1,134 @@
+"""Idempotency keys of the last day in one SQLite file that all workers of a machine share."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from millrace.base.clock import MILLISECONDS_PER_DAY, Clock
+from millrace.base.errors import LogUnavailable, OperatorError
+from millrace.ports.repeats import Claimed, Remembered
+
+REPEATS_FILE = "repeats.sqlite"
+"""The file's name within the data directory."""
+
+_ABANDONED_AFTER_MS = 60_000
+"""No request holds a claim this long: its worker died and was not started again."""
+
+_POLL_S = 0.02
+_FORGET_EVERY_MS = 60_000
+
+_Result = TypeVar("_Result")
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS claims (
+    digest BLOB PRIMARY KEY,
+    owner TEXT NOT NULL,
+    claimed_ms INTEGER NOT NULL,
+    reply BLOB
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS claims_by_age ON claims (claimed_ms);
+"""
+
+
+class SqliteRepeats:
+    """The `Repeats` of one worker. Its statements run one after the other on a thread of its own.
+
+    The file may lose its last moments in a power failure: the log's records carry the digests too,
+    and the loader drops the second copy.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, *, owner: str, clock: Clock) -> None:
+        self._connection = connection
+        self._owner = owner
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="repeats")
+        self._forget_at_ms = 0
+
+    @classmethod
+    def open(cls, path: Path, *, owner: str, clock: Clock) -> "SqliteRepeats":
+        """Open the file, made where it is not there, and give back what this owner left behind.
+
+        `owner` names the worker; no two live workers share a name. Raises `OperatorError`.
+        """
+        try:
+            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            connection.execute("PRAGMA busy_timeout = 5000")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.executescript(_SCHEMA)
+            connection.execute("DELETE FROM claims WHERE owner = ? AND reply IS NULL", (owner,))
+        except sqlite3.Error as error:
+            raise OperatorError(f"cannot open the idempotency keys in {path}: {error}") from error
+        return cls(connection, owner=owner, clock=clock)
+
+    async def claim(self, digest: bytes) -> Claimed | Remembered:
+        """Claim a digest; waits while another request holds it."""
+        # Who holds the claim may be another process, so there is nothing to wait for but time.
+        while (outcome := await self._run(self._claim_now, digest)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S)
+        return outcome
+
+    async def keep(self, digest: bytes, reply: bytes) -> None:
+        """Remember the reply of an accepted request."""
+        await self._run(
+            self._execute, "UPDATE claims SET reply = ? WHERE digest = ?", (reply, digest)
+        )
+
+    async def release(self, digest: bytes) -> None:
+        """Give the claim back; a reply that was kept stays."""
+        await self._run(
+            self._execute,
+            "DELETE FROM claims WHERE digest = ? AND owner = ? AND reply IS NULL",
+            (digest, self._owner),
+        )
+
+    async def close(self) -> None:
+        """Close the file. May be called twice."""
+        self._thread.shutdown()
+        self._connection.close()
+
+    async def _run(self, work: Callable[..., _Result], *arguments: object) -> _Result:
+        """Run one statement on the thread. Raises `LogUnavailable`: nothing was promised yet."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, work, *arguments)
+        except sqlite3.Error as error:
+            raise LogUnavailable(f"idempotency keys cannot be written: {error}") from error
+
+    def _claim_now(self, digest: bytes) -> Claimed | Remembered | None:
+        """Claim in one transaction, so that of two workers one is first; None means: wait."""
+        now_ms = self._clock.now_ms()
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._forget_old(now_ms)
+            row = self._connection.execute(
+                "SELECT reply, claimed_ms FROM claims WHERE digest = ?", (digest,)
+            ).fetchone()
+            if row is None or _is_over(row, now_ms):
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, NULL)",
+                    (digest, self._owner, now_ms),
+                )
+                return Claimed()
+            return None if row[0] is None else Remembered(row[0])
+        finally:
+            self._connection.execute("COMMIT")
+
+    def _forget_old(self, now_ms: int) -> None:
+        if now_ms >= self._forget_at_ms:
+            self._forget_at_ms = now_ms + _FORGET_EVERY_MS
+            self._execute(
+                "DELETE FROM claims WHERE claimed_ms <= ?", (now_ms - MILLISECONDS_PER_DAY,)
+            )
+
+    def _execute(self, statement: str, values: tuple[object, ...]) -> None:
+        self._connection.execute(statement, values)
+
+
+def _is_over(row: tuple[bytes | None, int], now_ms: int) -> bool:
+    reply, claimed_ms = row
+    kept_ms = _ABANDONED_AFTER_MS if reply is None else MILLISECONDS_PER_DAY
+    return now_ms - claimed_ms >= kept_ms
