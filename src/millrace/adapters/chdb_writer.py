@@ -1,0 +1,149 @@
+"""Stores the loader's batches in the embedded engine and keeps the layout of its tables."""
+
+import contextlib
+import os
+from pathlib import Path
+
+from millrace.adapters.chdb_store import ChdbEngine, ChdbSession, EngineFailure
+from millrace.adapters.ddl import (
+    CREATE_VERSION_TABLE,
+    DATABASE,
+    MIGRATIONS,
+    SELECT_VERSION,
+    Migration,
+    column_list,
+    pending_migrations,
+    record_version,
+)
+from millrace.adapters.parameters import quoted
+from millrace.base.errors import StoreUnavailable
+from millrace.model.catalog import Table
+from millrace.model.storage import STORED, StoredTable
+from millrace.ports.store import RejectedBatch
+
+_REJECTED = frozenset(
+    {
+        6,  # CANNOT_PARSE_TEXT
+        8,  # THERE_IS_NO_COLUMN, in the stream
+        27,  # CANNOT_PARSE_INPUT_ASSERTION_FAILED
+        32,  # ATTEMPT_TO_READ_AFTER_EOF
+        33,  # CANNOT_READ_ALL_DATA
+        41,  # CANNOT_PARSE_DATETIME
+        50,  # UNKNOWN_TYPE
+        53,  # TYPE_MISMATCH
+        69,  # ARGUMENT_OUT_OF_BOUND
+        70,  # CANNOT_CONVERT_TYPE
+        72,  # CANNOT_PARSE_NUMBER
+        117,  # INCORRECT_DATA
+        131,  # TOO_LARGE_STRING_SIZE
+        321,  # VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
+        349,  # CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
+    }
+)
+"""Codes that blame the rows. All others, a full disk or a missing table, may be mended."""
+
+
+class ChdbWriter:
+    """The `StoreWriter` over the embedded engine: one thread, a connection of its own."""
+
+    def __init__(
+        self,
+        engine: ChdbEngine,
+        *,
+        database: str = DATABASE,
+        migrations: tuple[Migration, ...] = MIGRATIONS,
+    ) -> None:
+        self._engine = engine
+        self._database = database
+        self._migrations = migrations
+        self._session: ChdbSession | None = None
+        self._refusing = False
+        self._deduplication_logs: dict[str, Path] = {}
+
+    def prepare(self) -> None:
+        """Create or migrate the tables. Safe to call at every start.
+
+        Raises `OperatorError` when a newer Millrace wrote them, else `StoreUnavailable`.
+        """
+        try:
+            self._engine.execute(f"CREATE DATABASE IF NOT EXISTS `{self._database}`")
+            session = self._open_session()
+            session.execute(CREATE_VERSION_TABLE)
+            ((version,),) = session.execute(SELECT_VERSION)
+            for migration in pending_migrations(version, self._migrations):
+                for statement in (*migration.statements, record_version(migration)):
+                    session.execute(statement)
+        except EngineFailure as failure:
+            raise StoreUnavailable(str(failure)) from failure
+
+    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+        """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
+        stored = STORED[table.name]
+        try:
+            self._open_session().insert(_insert_statement(stored, token), arrow_stream)
+            self._sync_deduplication_log(stored)
+        except EngineFailure as failure:
+            if failure.code in _REJECTED:
+                raise RejectedBatch(str(failure)) from failure
+            self._close_session()
+            raise StoreUnavailable(str(failure)) from failure
+        except OSError as error:
+            raise StoreUnavailable(f"the store cannot be synced: {error.strerror}") from error
+
+    def refuse(self) -> None:
+        """Refuse every batch after the running one; from any thread, when the engine must stop."""
+        self._refusing = True
+
+    def close(self) -> None:
+        """Close the connection for good. No insert may be running. May be called twice."""
+        self.refuse()
+        self._close_session()
+
+    def _open_session(self) -> ChdbSession:
+        if self._refusing:
+            raise StoreUnavailable("the store is closing")
+        if self._session is None:
+            self._session = self._engine.session(self._database, writable=True)
+        return self._session
+
+    def _close_session(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _sync_deduplication_log(self, table: StoredTable) -> None:
+        """Put the token of the stored batch on disk too: ClickHouse leaves that to the system.
+
+        Otherwise a power cut within some seconds could store a repeated batch twice.
+        """
+        directory = self._deduplication_log(table.name)
+        for file in (*directory.iterdir(), directory):
+            with contextlib.suppress(FileNotFoundError):  # the engine removes old ones
+                _sync(file)
+
+    def _deduplication_log(self, table: str) -> Path:
+        if table not in self._deduplication_logs:
+            ((paths,),) = self._engine.execute(
+                f"SELECT data_paths FROM system.tables WHERE name = {quoted(table)} "  # noqa: S608 - ours
+                f"AND database = {quoted(self._database)}"
+            )
+            self._deduplication_logs[table] = Path(paths[0], "deduplication_logs")
+        return self._deduplication_logs[table]
+
+
+def _insert_statement(table: StoredTable, token: str) -> str:
+    return (
+        f"INSERT INTO `{table.name}` ({column_list(table)}) SETTINGS "
+        "async_insert = 0, "  # on by default
+        "input_format_null_as_default = 0, "
+        "input_format_arrow_allow_missing_columns = 0, "
+        f"insert_deduplication_token = {quoted(token)}"
+    )
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,70 @@
+"""How a value of a query is written as the text of a bound parameter of ClickHouse.
+
+ClickHouse reads the text of `{name:Type}` like a field of a tab-separated file, so control
+characters and backslashes of a text are escaped; texts within an array are quoted literals.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NewType, cast
+
+ParameterTexts = NewType("ParameterTexts", dict[str, str])
+"""Parameters by name, ready to be bound."""
+
+_FIELD_ESCAPES = str.maketrans(
+    {
+        "\\": "\\\\",
+        "\t": "\\t",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\0": "\\0",
+        "\b": "\\b",
+        "\f": "\\f",
+    }
+)
+_LITERAL_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'"})
+_INTEGERS = range(-(2**63), 2**63)
+
+
+def encode_parameters(values: Mapping[str, object]) -> ParameterTexts:
+    """Write values by their Python types: str, int, float, bool, or a list or tuple of one of them.
+
+    `{name:String}`, `{name:Int64}`, `{name:Float64}`, `{name:Bool}` and arrays of these then give
+    the same values back. Raises `TypeError` for other types.
+    """
+    return ParameterTexts({name: _encode(value) for name, value in values.items()})
+
+
+def quoted(text: str) -> str:
+    """Write a text of our own as a string literal of SQL."""
+    return f"'{text.translate(_LITERAL_ESCAPES)}'"
+
+
+def _encode(value: object) -> str:
+    match value:
+        case str():
+            return value.translate(_FIELD_ESCAPES)
+        case bool() | int() | float():
+            return _number(value)
+        case list() | tuple():
+            elements = cast("Sequence[object]", value)  # which is checked one by one
+            return f"[{','.join(map(_element, elements))}]"
+        case _:
+            raise TypeError(f"a {type(value).__name__} cannot be bound as a parameter")
+
+
+def _element(value: object) -> str:
+    match value:
+        case str():
+            return quoted(value)
+        case bool() | int() | float():
+            return _number(value)
+        case _:
+            raise TypeError(f"a {type(value).__name__} cannot be an element of an array parameter")
+
+
+def _number(value: float) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and value not in _INTEGERS:
+        return repr(float(value))  # ClickHouse would wrap it round where an integer is expected
+    return repr(value)

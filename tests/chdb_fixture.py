@@ -1,0 +1,122 @@
+"""The embedded engine for tests: one directory for the whole run, a fresh database for each test.
+
+chDB holds one directory in a process, so no test may open another one in the test process.
+"""
+
+import asyncio
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from millrace.adapters.chdb_store import ChdbEngine, ChdbSession, decode_rows
+from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.parameters import encode_parameters
+from millrace.base.telemetry import get_logger
+from millrace.ingest.arrow import write_stream
+from millrace.model.catalog import Kind, Table
+from millrace.model.plan import CompiledQuery
+from millrace.model.storage import STORED, StoredColumn
+from millrace.ports.store import QueryGuards
+
+GUARDS = QueryGuards(timeout_s=15, max_memory_bytes=1_000_000_000)
+
+ENDLESS = "SELECT count() FROM numbers(1000000000000) WHERE number % 7 = 3"
+"""A SELECT that ends only when it is ended."""
+
+Row = Mapping[str, Any]
+
+_NUMBERS = itertools.count(1)
+_MISSING: Mapping[Kind, Any] = {
+    Kind.TEXT: "",
+    Kind.NUMBER: None,
+    Kind.DATETIME: 1_700_000_000_000,
+    Kind.BOOLEAN: False,
+    Kind.JSON: b"",
+}
+
+
+class FreshStore:
+    """The three tables, empty, in a database of their own."""
+
+    def __init__(self, engine: ChdbEngine) -> None:
+        self.engine = engine
+        self.database = f"test_{next(_NUMBERS)}"
+        self.writer = ChdbWriter(engine, database=self.database)
+        self.writer.prepare()
+        self._session: ChdbSession = engine.session(self.database)
+
+    def insert(self, table: Table, rows: Sequence[Row], *, token: str | None = None) -> None:
+        """Store rows by column name; what a row leaves out is missing. Datetimes are epoch ms."""
+        self.writer.insert(
+            table, arrow_stream(table, rows), token=token or f"test {next(_NUMBERS)}"
+        )
+
+    def select(self, query: CompiledQuery, guards: QueryGuards = GUARDS) -> list[list[Any]]:
+        """Run a compiled query as the engine process does."""
+        return self.rows(query.sql, query.parameters, guards)
+
+    def rows(
+        self,
+        sql: str,
+        parameters: Mapping[str, object] | None = None,
+        guards: QueryGuards = GUARDS,
+    ) -> list[list[Any]]:
+        """Run a SELECT with values by parameter name and return its rows."""
+        texts = encode_parameters(parameters or {})
+        return decode_rows(self._session.select(sql, texts, guards, f"test-{next(_NUMBERS)}"))
+
+    def close(self) -> None:
+        """Drop the database."""
+        self._session.close()
+        self.writer.close()
+        self.engine.execute(f"DROP DATABASE `{self.database}` SYNC")
+
+
+async def until_running(store: FreshStore, sql: str, count: int) -> None:
+    """Wait until so many queries with this text run in the engine."""
+    running = "SELECT count() FROM system.processes WHERE query = {sql:String}"
+    async with asyncio.timeout(30):
+        while store.rows(running, {"sql": sql}) != [[count]]:  # noqa: ASYNC110 - it cannot tell
+            await asyncio.sleep(0.01)
+
+
+def arrow_stream(table: Table, rows: Sequence[Row]) -> bytes:
+    """Write rows by column name as the loader does."""
+    stored = STORED[table.name]
+    return write_stream(
+        stored, {column.name: [_value(column, row) for row in rows] for column in stored.columns}
+    )
+
+
+def _value(column: StoredColumn, row: Row) -> Any:
+    if column.name in row:
+        return row[column.name]
+    return os.urandom(16) if column.kind is Kind.IDENTIFIER else _MISSING[column.kind]
+
+
+@pytest.fixture(scope="session")
+def chdb_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChdbEngine]:
+    """The one engine of the test process, open."""
+    engine = ChdbEngine(tmp_path_factory.mktemp("chdb") / "store", log=get_logger())
+    engine.open()
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def chdb_store(chdb_engine: ChdbEngine) -> Iterator[FreshStore]:
+    """Empty tables for one test."""
+    store = FreshStore(chdb_engine)
+    yield store
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def chdb_store_of_module(chdb_engine: ChdbEngine) -> Iterator[FreshStore]:
+    """Empty tables that the tests of one module share, for property tests over the same rows."""
+    store = FreshStore(chdb_engine)
+    yield store
+    store.close()

@@ -1,0 +1,5 @@
+"""Fixtures for all tests."""
+
+from tests.chdb_fixture import chdb_engine, chdb_store, chdb_store_of_module
+
+__all__ = ["chdb_engine", "chdb_store", "chdb_store_of_module"]

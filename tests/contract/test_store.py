@@ -1,0 +1,237 @@
+"""What the loader and the queries may rely on, over a real store directory."""
+
+import traceback
+from typing import Any
+
+import pytest
+
+from millrace.adapters.chdb_store import EngineFailure
+from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.ddl import MIGRATIONS, Migration
+from millrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
+from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table
+from millrace.model.storage import STORED
+from millrace.ports.store import QueryGuards, RejectedBatch
+from tests.chdb_fixture import ENDLESS, FreshStore, arrow_stream
+
+LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
+RUNNING = (
+    "SELECT count() FROM system.processes WHERE startsWith(Settings['log_comment'], {id:String})"
+)
+
+_BINARY = {"properties"}
+
+EVENT: dict[str, Any] = {
+    "id": b"0123456789abcdef",
+    "website_id": "web_1",
+    "event_name": "purchase\x00 é😀",
+    "path": "/a'b\\c\n",
+    "time": 1_700_000_000_123,
+    "received_at": -1,
+    "is_bot": True,
+    "value": 0.1,
+    "properties": b'{"a":{"b":[1,"x",null]}}',
+}
+
+
+@pytest.mark.parametrize("table", STORED_TABLES, ids=lambda table: table.name)
+def test_a_row_comes_back_with_every_column_as_it_was_stored(
+    table: Table, chdb_store: FreshStore
+) -> None:
+    row = {name: EVENT[name] for name in _columns(table) if name in EVENT}
+    chdb_store.insert(table, [row])
+    columns = ", ".join(_as_written(c.name, c.kind) for c in STORED[table.name].columns)
+    (found,) = chdb_store.rows(f"SELECT {columns} FROM {table.name}")
+    assert dict(zip(_columns(table), found, strict=True)) == {
+        **{column.name: _missing(column.kind) for column in STORED[table.name].columns},
+        **{name: _plain(name, value) for name, value in row.items()},
+    }
+
+
+def _columns(table: Table) -> list[str]:
+    return [column.name for column in STORED[table.name].columns]
+
+
+def _as_written(name: str, kind: Kind) -> str:
+    match kind:
+        case Kind.DATETIME:
+            return f"toUnixTimestamp64Milli(`{name}`)"
+        case Kind.IDENTIFIER:
+            return f"hex(`{name}`)"
+        case _:
+            return f"`{name}`"
+
+
+def _plain(name: str, value: Any) -> Any:
+    return value.hex().upper() if name == "id" else value.decode() if name in _BINARY else value
+
+
+def _missing(kind: Kind) -> Any:
+    missing = {Kind.NUMBER: None, Kind.BOOLEAN: False, Kind.DATETIME: 1_700_000_000_000}
+    return missing.get(kind, "")
+
+
+def test_a_batch_is_seen_as_soon_as_its_insert_has_returned(chdb_store: FreshStore) -> None:
+    for number in range(1, 21):
+        chdb_store.insert(EVENTS, [EVENT])
+        assert chdb_store.rows("SELECT count() FROM events") == [[number]]
+
+
+def test_a_repeated_token_is_not_stored_again(chdb_store: FreshStore) -> None:
+    for token in ("log-1:0:100", "log-1:0:100", "it's \\ another", "it's \\ another"):
+        chdb_store.insert(EVENTS, [EVENT, EVENT], token=token)
+    assert chdb_store.rows("SELECT count() FROM events") == [[4]]
+
+
+def test_the_same_token_in_two_tables_is_two_batches(chdb_store: FreshStore) -> None:
+    chdb_store.insert(ERRORS, [{"message": "m"}], token="same")
+    chdb_store.insert(PERFORMANCE, [{"metric_value": 1.0}], token="same")
+    sql = "SELECT (SELECT count() FROM errors), (SELECT count() FROM performance)"
+    assert chdb_store.rows(sql) == [[1, 1]]
+
+
+def test_a_batch_over_twenty_years_is_one_part(chdb_store: FreshStore) -> None:
+    year_ms = 31_556_952_000
+    chdb_store.insert(EVENTS, [{**EVENT, "time": year * year_ms} for year in range(31, 51)])
+    sql = (
+        "SELECT count(), sum(rows) FROM system.parts "
+        "WHERE active AND table = 'events' AND database = {d:String}"
+    )
+    assert chdb_store.rows(sql, {"d": chdb_store.database}) == [[1, 20]]
+
+
+def test_a_stored_batch_is_on_disk_and_so_is_its_token(chdb_store: FreshStore) -> None:
+    settings = chdb_store.rows(
+        "SELECT extractAll(create_table_query, '(\\\\w+) = 1,'), position(create_table_query, "
+        "'non_replicated_deduplication_window = 1000') > 0 "
+        "FROM system.tables WHERE name = 'events' AND database = {d:String}",
+        {"d": chdb_store.database},
+    )
+    assert settings == [
+        [
+            [
+                "fsync_after_insert",
+                "fsync_part_directory",
+                "min_rows_to_fsync_after_merge",
+                "min_compressed_bytes_to_fsync_after_merge",
+            ],
+            1,
+        ]
+    ]
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        arrow_stream(EVENTS, [EVENT] * 100)[:5000],
+        arrow_stream(PERFORMANCE, [{"metric_value": 1.0}]),
+        b"",
+        b"no Arrow stream",
+    ],
+    ids=["cut off", "columns missing", "empty", "something else"],
+)
+def test_a_batch_that_cannot_be_stored_is_rejected_and_nothing_of_it_is_kept(
+    stream: bytes, chdb_store: FreshStore
+) -> None:
+    with pytest.raises(RejectedBatch):
+        chdb_store.writer.insert(EVENTS, stream, token="t")
+    chdb_store.insert(EVENTS, [EVENT], token="t")
+    assert chdb_store.rows("SELECT count() FROM events") == [[1]]
+
+
+def test_a_missing_table_is_not_the_fault_of_the_batch(chdb_store: FreshStore) -> None:
+    chdb_store.engine.execute(
+        f"RENAME TABLE {chdb_store.database}.events TO {chdb_store.database}.x"
+    )
+    with pytest.raises(StoreUnavailable):
+        chdb_store.insert(EVENTS, [EVENT], token="t")
+    chdb_store.engine.execute(
+        f"RENAME TABLE {chdb_store.database}.x TO {chdb_store.database}.events"
+    )
+    chdb_store.insert(EVENTS, [EVENT], token="t")
+    assert chdb_store.rows("SELECT count() FROM events") == [[1]]
+
+
+def test_an_error_of_the_engine_tells_no_value(chdb_store: FreshStore) -> None:
+    with pytest.raises(EngineFailure) as refused:
+        chdb_store.rows("SELECT toInt32({p0:String})", {"p0": "secret"})
+    assert str(refused.value) == "the engine refused a statement: CANNOT_PARSE_TEXT (6)"
+    logged = "".join(traceback.format_exception(refused.value, chain=True))
+    assert "Cannot parse" not in logged
+
+
+def test_a_writer_that_refuses_stores_nothing(chdb_store: FreshStore) -> None:
+    writer = ChdbWriter(chdb_store.engine, database=chdb_store.database)
+    writer.refuse()
+    with pytest.raises(StoreUnavailable):
+        writer.insert(EVENTS, arrow_stream(EVENTS, [EVENT]), token="t")
+    assert chdb_store.rows("SELECT count() FROM events") == [[0]]
+
+
+def test_preparing_again_changes_nothing(chdb_store: FreshStore) -> None:
+    chdb_store.insert(EVENTS, [EVENT])
+    ChdbWriter(chdb_store.engine, database=chdb_store.database).prepare()
+    assert chdb_store.rows("SELECT count() FROM events") == [[1]]
+    assert chdb_store.rows("SELECT version FROM schema_version") == [[MIGRATIONS[-1].version]]
+
+
+def test_a_migration_runs_once(chdb_store: FreshStore) -> None:
+    later = Migration(MIGRATIONS[-1].version + 1, ("ALTER TABLE events ADD COLUMN extra UInt8",))
+    for _ in range(2):
+        ChdbWriter(
+            chdb_store.engine, database=chdb_store.database, migrations=(*MIGRATIONS, later)
+        ).prepare()
+    assert chdb_store.rows("SELECT max(version) FROM schema_version") == [[later.version]]
+    assert chdb_store.rows("SELECT extra FROM events") == []
+
+
+def test_a_store_of_a_newer_version_is_refused(chdb_store: FreshStore) -> None:
+    newer = Migration(MIGRATIONS[-1].version + 1, ())
+    ChdbWriter(
+        chdb_store.engine, database=chdb_store.database, migrations=(*MIGRATIONS, newer)
+    ).prepare()
+    with pytest.raises(OperatorError, match=r"newer Millrace \(layout 2, this version knows 1\)"):
+        ChdbWriter(chdb_store.engine, database=chdb_store.database).prepare()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO events (id) VALUES ('')",
+        "CREATE TABLE other (a UInt8) ENGINE = Memory",
+        "DROP TABLE events",
+        "ALTER TABLE events DELETE WHERE 1",
+        "SET readonly = 0",
+    ],
+)
+def test_a_reading_session_changes_nothing(statement: str, chdb_store: FreshStore) -> None:
+    session = chdb_store.engine.session(chdb_store.database)
+    with pytest.raises(EngineFailure, match="READONLY"):
+        session.execute(statement)
+    session.close()
+
+
+def test_numbers_come_as_json_numbers_and_what_is_none_as_null(chdb_store: FreshStore) -> None:
+    sql = "SELECT toUInt64(18446744073709551615), 1 / 3, nan, -inf, toDecimal64(1.5, 3), true, NULL"
+    assert chdb_store.rows(sql) == [[2**64 - 1, 1 / 3, None, None, 1.5, True, None]]
+
+
+def test_bytes_that_are_no_text_do_not_break_an_answer(chdb_store: FreshStore) -> None:
+    assert chdb_store.rows("SELECT unhex('61FF62')") == [["a\ufffdb"]]
+
+
+def test_a_select_past_its_deadline_is_ended(chdb_store: FreshStore) -> None:
+    with pytest.raises(QueryTimedOut):
+        chdb_store.rows(ENDLESS, guards=QueryGuards(timeout_s=0.2, max_memory_bytes=10**9))
+    assert chdb_store.rows("SELECT 1") == [[1]]
+
+
+def test_a_select_over_its_memory_is_ended(chdb_store: FreshStore) -> None:
+    with pytest.raises(QueryTooLarge):
+        chdb_store.rows(LARGE, guards=QueryGuards(timeout_s=15, max_memory_bytes=50_000_000))
+    assert chdb_store.rows("SELECT 1") == [[1]]
+
+
+def test_an_answer_of_too_many_bytes_is_too_large(chdb_store: FreshStore) -> None:
+    with pytest.raises(QueryTooLarge):
+        chdb_store.rows("SELECT randomPrintableASCII(20000) FROM numbers(10000)")

@@ -1,0 +1,105 @@
+"""The store's directory: crashes, damage, other processes; each opened by a process of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from millrace.adapters.chdb_store import ChdbEngine
+
+OPEN = """
+import sys
+from pathlib import Path
+from millrace.adapters.chdb_store import ChdbEngine
+from millrace.base.errors import OperatorError
+from millrace.base.telemetry import configure_logging, get_logger
+configure_logging("info", process="test")
+engine = ChdbEngine(Path(sys.argv[1]), log=get_logger())
+try:
+    engine.open()
+except OperatorError as error:
+    sys.exit(f"refused: {error}")
+"""
+
+
+def _python(program: str, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stderr
+
+
+def _filled_store(directory: Path) -> None:
+    program = f"""{OPEN}
+import os
+from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.model.catalog import EVENTS
+from tests.chdb_fixture import arrow_stream
+writer = ChdbWriter(engine)
+writer.prepare()
+for number in range(3):
+    writer.insert(EVENTS, arrow_stream(EVENTS, [{{"value": 1.0}}]), token=str(number))
+os._exit(0)
+"""
+    assert _python(program, str(directory)) == (0, "")
+
+
+COUNT = f"{OPEN}\nsys.exit(f'{{engine.execute(\"SELECT count() FROM millrace.events\")}}')"
+
+
+def test_what_was_stored_is_there_after_a_process_that_just_vanished(tmp_path: Path) -> None:
+    _filled_store(tmp_path / "store")
+    assert _python(COUNT, str(tmp_path / "store")) == (1, "[[3]]\n")
+
+
+def test_a_repeat_after_a_crash_is_not_stored_again(tmp_path: Path) -> None:
+    _filled_store(tmp_path / "store")
+    _filled_store(tmp_path / "store")
+    assert _python(COUNT, str(tmp_path / "store")) == (1, "[[3]]\n")
+
+
+def test_a_damaged_part_is_set_aside_and_reported_and_the_rest_is_served(tmp_path: Path) -> None:
+    _filled_store(tmp_path / "store")
+    part = next((tmp_path / "store").glob("store/*/*/all_2_2_0/data.bin"))
+    part.write_bytes(b"")
+    code, lines = _python(COUNT, str(tmp_path / "store"))
+    assert code == 1
+    assert '"part":"broken-on-start_all_2_2_0"' in lines
+    assert '"event_name":"broken_part_set_aside"' in lines
+    assert lines.endswith("[[2]]\n")
+
+
+def test_a_directory_of_another_process_is_refused_in_one_sentence(chdb_engine: ChdbEngine) -> None:
+    directory = str(chdb_engine.directory)
+    code, lines = _python(OPEN, directory)
+    assert code == 1
+    assert lines.endswith(f"refused: the store {directory} is in use by another process\n")
+
+
+def test_a_directory_that_cannot_be_made_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, lines = _python(OPEN, str(tmp_path / "file" / "store"))
+    assert (code, lines) == (
+        1,
+        f"refused: cannot make the store directory {tmp_path}/file/store: Not a directory\n",
+    )
+
+
+def test_a_damaged_directory_is_refused_and_the_reason_is_written(tmp_path: Path) -> None:
+    _filled_store(tmp_path / "store")
+    next((tmp_path / "store").glob("store/*/*/format_version.txt")).write_text("nonsense")
+    code, lines = _python(OPEN, str(tmp_path / "store"))
+    assert code == 1
+    assert "Bad version file" in lines
+    assert "cannot be opened; the engine has written the reason to standard error" in lines
+
+
+def test_importing_the_adapters_does_not_load_the_engine() -> None:
+    program = (
+        "import sys, millrace.adapters.engine_process, millrace.adapters.engine_client\n"
+        "sys.exit(str([name for name in sys.modules if name.split('.')[0] == 'chdb']))"
+    )
+    assert _python(program) == (1, "[]\n")
