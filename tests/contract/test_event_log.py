@@ -405,3 +405,27 @@ async def test_a_text_that_looks_like_a_frame_is_not_read_behind_damage(
     segment = root / "worker-0" / f"{1:020}.segment"
     segment.write_bytes(segment.read_bytes().replace(b"x", b"y", 1))
     assert recorded(root) == [b"two"]
+
+
+async def test_log_is_ready_until_it_is_closed(open_log: OpenLog) -> None:
+    log = open_log()
+    assert await log.is_ready()
+    await log.close()
+    assert not await log.is_ready()
+
+
+async def test_log_is_not_ready_while_the_disk_fails_and_ready_when_it_is_mended(
+    open_log: OpenLog, root: Path
+) -> None:
+    disk = FailingDisk()
+    log = open_log(disk=disk)
+    await log.append(b"before")
+    disk.broken = {"sync", "create"}
+    with pytest.raises(LogUnavailable):
+        await log.append(b"refused")
+    assert not await log.is_ready()
+    disk.broken = set()
+    assert await log.is_ready()
+    await log.append(b"after")
+    await log.close()
+    assert recorded(root) == [b"before", b"after"]

@@ -12,7 +12,6 @@ from queue import SimpleQueue
 
 from millrace.adapters.segment_directory import Disk, LogDirectory, create_directory
 from millrace.adapters.segment_format import (
-    FRAME_SIZE,
     SegmentHeader,
     frame_head,
     pack_header,
@@ -53,6 +52,7 @@ class SegmentLog:
         self._waiting_bytes = 0
         self._is_writing = False
         self._is_closed = False
+        self._is_failing = False
         self._idle = asyncio.Event()
         self._idle.set()
         self._handed: SimpleQueue[tuple[asyncio.AbstractEventLoop, _Group] | None] = SimpleQueue()
@@ -96,9 +96,19 @@ class SegmentLog:
 
     async def append(self, record: bytes) -> None:
         """Make a record durable; see `ports.log.EventLog`."""
+        await self._commit(frame_head(record), record)
+
+    async def is_ready(self) -> bool:
+        """Tell whether the disk takes records; tries it where the last group failed."""
+        if self._is_failing:
+            with suppress(LogUnavailable):
+                await self._commit()  # a segment's header, and no record
+        return not (self._is_failing or self._is_closed)
+
+    async def _commit(self, *pieces: bytes) -> None:
         if self._is_closed:
             raise LogUnavailable("The log is closed.")
-        size = FRAME_SIZE + len(record)
+        size = sum(map(len, pieces))
         if self._waiting_bytes + size > _WAITING_BYTES and self._waiting_bytes:
             raise LogUnavailable("The disk is slower than what comes in.")
         loop = asyncio.get_running_loop()
@@ -106,7 +116,7 @@ class SegmentLog:
             self._groups.append(_Group())
         group = self._groups[-1]
         waiter = loop.create_future()
-        group.pieces += (frame_head(record), record)
+        group.pieces += pieces
         group.waiters.append(waiter)
         group.size += size
         self._waiting_bytes += size
@@ -140,6 +150,7 @@ class SegmentLog:
 
     def _finish(self, loop: asyncio.AbstractEventLoop, group: _Group, failure: str | None) -> None:
         self._waiting_bytes -= group.size
+        self._is_failing = failure is not None
         for waiter in group.waiters:
             if waiter.done():  # its caller was cancelled
                 continue

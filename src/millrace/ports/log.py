@@ -48,6 +48,10 @@ class EventLog(Protocol):
         """
         ...
 
+    async def is_ready(self) -> bool:
+        """Tell whether an append would succeed now, as far as can be known. Never raises."""
+        ...
+
     async def close(self) -> None:
         """Make everything that was appended durable and release the log. May be called twice."""
         ...

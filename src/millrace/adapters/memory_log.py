@@ -1,0 +1,26 @@
+"""A log that keeps its records in memory: for tests and for trying things out."""
+
+from millrace.base.errors import LogUnavailable
+
+
+class MemoryLog:
+    """An `EventLog` whose records are a list. Refuses while `is_broken`."""
+
+    def __init__(self) -> None:
+        self.records: list[bytes] = []
+        self.is_broken = False
+        self.is_closed = False
+
+    async def append(self, record: bytes) -> None:
+        """Keep a record. Raises `LogUnavailable`, and keeps nothing, while broken or closed."""
+        if self.is_broken or self.is_closed:
+            raise LogUnavailable("the log in memory was told to refuse")
+        self.records.append(record)
+
+    async def is_ready(self) -> bool:
+        """Tell whether it takes records."""
+        return not (self.is_broken or self.is_closed)
+
+    async def close(self) -> None:
+        """Take no more records. May be called twice."""
+        self.is_closed = True
