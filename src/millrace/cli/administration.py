@@ -9,11 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-# Not by way of wiring.py, which brings the web server and the engine along.
-from millrace.adapters.sql_directory import DIRECTORY_FILE, open_directory
 from millrace.base.clock import Clock, SystemClock
 from millrace.base.errors import OperatorError
-from millrace.base.settings import Settings, data_path, load_settings
+from millrace.base.settings import Settings, load_settings
 from millrace.cli.output import (
     key_object,
     organization_object,
@@ -33,6 +31,7 @@ from millrace.model.tenancy import (
     WebsiteId,
 )
 from millrace.ports.directory import Directory
+from millrace.wiring.directory import open_directory_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NONE = "-"
@@ -41,7 +40,7 @@ _NONE = "-"
 @contextlib.contextmanager
 def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
     """Open the directory of a data directory; both are made where they are missing."""
-    directory = open_directory(data_path(settings, DIRECTORY_FILE), clock)
+    directory = open_directory_of(settings, clock)
     try:
         yield directory
     finally:
