@@ -1,0 +1,82 @@
+"""The way of every call, the same for all endpoints: id, handler, refusal, reply, record."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from starlette.types import Receive, Scope, Send
+
+from millrace.base.errors import MethodNotAllowed
+from millrace.http.calls import Call, Disconnected, Handler
+from millrace.http.cors import Cors
+from millrace.http.endpoints import EndpointRow
+from millrace.http.records import CLIENT_CLOSED_REQUEST, CallRecorder
+from millrace.http.replies import Header, Reply, refuse
+
+RequestIds = Callable[[], str]
+"""Makes the ids of calls: short, random, URL-safe."""
+
+
+class Endpoint:
+    """An ASGI application that answers the calls of one row of the endpoint table."""
+
+    def __init__(
+        self,
+        row: EndpointRow,
+        handler: Handler,
+        *,
+        cors: Cors | None,
+        recorder: CallRecorder,
+        request_ids: RequestIds,
+    ) -> None:
+        self._row = row
+        self._methods = frozenset(row.methods)
+        self._handler = handler
+        self._cors = cors
+        self._recorder = recorder
+        self._new_request_id = request_ids
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one call with exactly one reply, or none where the caller went away."""
+        recorder = self._recorder
+        started_s = recorder.monotonic_s()
+        call = Call(scope, receive, self._new_request_id())
+        try:
+            reply = await self._answer(call)
+        except Disconnected:
+            recorder.record(
+                self._row, scope["method"], CLIENT_CLOSED_REQUEST, started_s, call.request_id
+            )
+            return
+        # A cancelled call is one that the server's shutdown ran out of time for: it is told so.
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the outermost place
+            recorder.record_failure(self._row, error, call.request_id)
+            reply = refuse(error, self._row.envelope, call.request_id)
+        await send(
+            {
+                "type": "http.response.start",
+                "status": reply.status,
+                "headers": self._headers(call, reply),
+            }
+        )
+        await send({"type": "http.response.body", "body": reply.body})
+        recorder.record(self._row, scope["method"], reply.status, started_s, call.request_id)
+
+    async def _answer(self, call: Call) -> Reply:
+        method = call.scope["method"]
+        if method not in self._methods and self._methods:
+            raise MethodNotAllowed(self._row.methods)
+        if method == "OPTIONS" and self._cors is not None:
+            return self._cors.answer_preflight(call.headers.get(b"origin"))
+        return await self._handler(call)
+
+    def _headers(self, call: Call, reply: Reply) -> Sequence[Header]:
+        headers = [
+            *reply.headers,
+            (b"x-request-id", call.request_id.encode()),
+            *call.reply_headers,
+        ]
+        if reply.status != 204:  # it has no body, and may not even tell its length
+            headers.append((b"content-length", b"%d" % len(reply.body)))
+        if self._cors is not None and (origin := call.headers.get(b"origin")) is not None:
+            headers.extend(self._cors.reply_headers(origin))
+        return headers

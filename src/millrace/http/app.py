@@ -1,0 +1,138 @@
+"""The application: the endpoint table with its handlers, and what finds them by path."""
+
+from collections.abc import Mapping
+from random import Random
+
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from millrace.base.clock import Clock
+from millrace.base.errors import NotFound
+from millrace.base.settings import Settings
+from millrace.base.telemetry import Logger, Metrics, get_logger
+from millrace.http import endpoints
+from millrace.http.answering import Endpoint, RequestIds
+from millrace.http.body import BodyReader
+from millrace.http.calls import Call, Handler
+from millrace.http.client_address import ClientAddresses
+from millrace.http.cors import cors_of
+from millrace.http.documents import docs_handler, openapi_handler
+from millrace.http.endpoints import EndpointRow
+from millrace.http.ingest_routes import AcceptsEvents, ingestion_handlers
+from millrace.http.query_routes import AnswersQueries, QueryGate, QueryRoute, schema_handler
+from millrace.http.records import CallRecorder
+from millrace.http.replies import Reply
+from millrace.http.service_routes import (
+    Readiness,
+    answer_health,
+    metrics_handler,
+    readiness_handler,
+)
+from millrace.http.stalls import StallWatch
+from millrace.ports.directory import TenancySource
+from millrace.ports.limiter import Limiter
+from millrace.ports.store import Store
+
+
+def random_request_ids(random: Random | None = None) -> RequestIds:
+    """Return a source of sixteen hexadecimal digits; they tell calls apart and keep no secret."""
+    bits = (random or Random()).getrandbits  # noqa: S311 - not for secrets
+    return lambda: f"{bits(64):016x}"
+
+
+def create_app(
+    *,
+    acceptor: AcceptsEvents,
+    query_service: AnswersQueries,
+    tenancy: TenancySource,
+    limiter: Limiter,
+    store: Store,
+    readiness: Readiness,
+    settings: Settings,
+    clock: Clock,
+    metrics: Metrics,
+    log: Logger | None = None,
+    request_ids: RequestIds | None = None,
+) -> ASGIApp:
+    """Put HTTP in front of the use cases.
+
+    `readiness` names the parts that must work beside the engine, which the store speaks for.
+    Raises `OperatorError` for a setting that cannot be used.
+    """
+    addresses = ClientAddresses(settings.trusted_proxies)
+    stalls = StallWatch(settings.body_timeout_s)
+    ingestion_bodies = BodyReader(
+        max_wire_bytes=settings.max_body_bytes,
+        max_decoded_bytes=settings.max_decoded_bytes,
+        stalls=stalls,
+    )
+    query_bodies = BodyReader(
+        max_wire_bytes=settings.max_query_bytes,
+        max_decoded_bytes=settings.max_query_bytes,
+        stalls=stalls,
+    )
+    gate = QueryGate(tenancy=tenancy, limiter=limiter, addresses=addresses, clock=clock)
+    recorder = CallRecorder(clock=clock, metrics=metrics, log=(log or get_logger()).bind())
+    new_request_id = request_ids or random_request_ids()
+
+    def endpoint(row: EndpointRow, handler: Handler) -> Endpoint:
+        return Endpoint(
+            row,
+            handler,
+            cors=cors_of(row, settings.query_origins),
+            recorder=recorder,
+            request_ids=new_request_id,
+        )
+
+    rest: Mapping[EndpointRow, Handler] = {
+        endpoints.QUERY: QueryRoute(gate=gate, bodies=query_bodies, queries=query_service),
+        endpoints.SCHEMA: schema_handler(),
+        endpoints.HEALTH: answer_health,
+        endpoints.READY: readiness_handler({**readiness, "engine": store.is_ready}),
+        endpoints.METRICS: metrics_handler(metrics),
+        endpoints.OPENAPI: openapi_handler(settings),
+        endpoints.DOCS: docs_handler(settings),
+    }
+    return _Application(
+        {
+            row.path: endpoint(row, handler)
+            for row, handler in ingestion_handlers(acceptor, ingestion_bodies, addresses).items()
+        },
+        Router(
+            [Route(row.path, endpoint(row, handler)) for row, handler in rest.items()],
+            redirect_slashes=False,
+            default=_UnknownPaths(
+                endpoint(endpoints.UNKNOWN, _refuse_path),
+                endpoint(endpoints.UNKNOWN_BELOW_V1, _refuse_path),
+            ),
+        ),
+    )
+
+
+class _Application:
+    """Looks ingestion paths up in a dictionary, and leaves everything else to the router."""
+
+    def __init__(self, ingestion: Mapping[str, ASGIApp], rest: ASGIApp) -> None:
+        self._ingestion = ingestion
+        self._rest = rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_http = scope["type"] == "http"
+        endpoint = self._ingestion.get(scope["path"], self._rest) if is_http else self._rest
+        await endpoint(scope, receive, send)
+
+
+class _UnknownPaths:
+    """Refuses paths that do not exist, in the envelope of where they would be."""
+
+    def __init__(self, anywhere: ASGIApp, below_v1: ASGIApp) -> None:
+        self._anywhere = anywhere
+        self._below_v1 = below_v1
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_below_v1 = f"{scope['path']}/".startswith("/v1/")
+        await (self._below_v1 if is_below_v1 else self._anywhere)(scope, receive, send)
+
+
+async def _refuse_path(_call: Call) -> Reply:
+    raise NotFound

@@ -1,0 +1,110 @@
+"""Reading the body of a call, bounded while it comes and while it is decoded."""
+
+import asyncio
+from functools import lru_cache
+
+from starlette.types import Receive
+
+from millrace.base.errors import PayloadTooLarge, UnsupportedMediaType
+from millrace.http.calls import Call, Disconnected
+from millrace.http.encodings import Decoder, find_decoder
+from millrace.http.stalls import StallWatch
+
+_INLINE_BYTES = 131_072
+"""What is decoded on the event loop, before or after decoding: a fraction of a millisecond."""
+
+
+class BodyReader:
+    """Reads the bodies of one kind of endpoint, within its limits."""
+
+    def __init__(self, *, max_wire_bytes: int, max_decoded_bytes: int, stalls: StallWatch) -> None:
+        self._max_wire_bytes = max_wire_bytes
+        self._max_decoded_bytes = max_decoded_bytes
+        self._stalls = stalls
+
+    async def read(self, call: Call) -> bytes:
+        """Return the decoded body; size, type and encoding are checked before a byte is read.
+
+        Raises `PayloadTooLarge`, `UnsupportedMediaType`, `UnsupportedEncoding`, `InvalidBody`
+        for damaged data, `RequestTimeout` for a body that stalls, and `Disconnected`.
+        """
+        self._check_declared_size(call)
+        decoder = _check_form(call)
+        return await self._decode(await self._receive_all(call.receive), decoder)
+
+    async def receive(self, call: Call) -> bytes:
+        """Return the body as it is on the wire, refused by its size alone."""
+        self._check_declared_size(call)
+        return await self._receive_all(call.receive)
+
+    async def decode(self, call: Call, wire: bytes) -> bytes:
+        """Do what `read` does, with a body that `receive` has returned."""
+        return await self._decode(wire, _check_form(call))
+
+    def _check_declared_size(self, call: Call) -> None:
+        declared = call.headers.get(b"content-length")
+        if declared is not None and int(declared) > self._max_wire_bytes:
+            raise PayloadTooLarge
+
+    async def _receive_all(self, receive: Receive) -> bytes:
+        body, is_whole = await self._receive_piece(receive)
+        if not is_whole:
+            body = await self._receive_rest(body, receive)
+        if len(body) > self._max_wire_bytes:
+            raise PayloadTooLarge
+        return body
+
+    async def _receive_rest(self, first: bytes, receive: Receive) -> bytes:
+        pieces, size, is_whole = [first], len(first), False
+        while not is_whole:
+            if size > self._max_wire_bytes:
+                raise PayloadTooLarge
+            piece, is_whole = await self._receive_piece(receive)
+            pieces.append(piece)
+            size += len(piece)
+        return b"".join(pieces)
+
+    async def _receive_piece(self, receive: Receive) -> tuple[bytes, bool]:
+        message = await self._stalls.next_message(receive)
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        return message.get("body", b""), not message.get("more_body", False)
+
+    async def _decode(self, wire: bytes, decoder: Decoder | None) -> bytes:
+        if decoder is None:
+            if len(wire) > self._max_decoded_bytes:
+                raise PayloadTooLarge
+            return wire
+        if len(wire) <= _INLINE_BYTES:
+            try:
+                return decoder(wire, min(_INLINE_BYTES, self._max_decoded_bytes))
+            except PayloadTooLarge:
+                pass  # for the event loop; a thread takes it
+        return await asyncio.to_thread(decoder, wire, self._max_decoded_bytes)
+
+
+def _check_form(call: Call) -> Decoder | None:
+    content_type = call.headers.get(b"content-type")
+    if content_type is not None and not is_json_type(content_type):
+        raise UnsupportedMediaType
+    if b"content-encoding" not in call.headers:
+        return None
+    return find_decoder(call.header_values(b"content-encoding"))
+
+
+@lru_cache(maxsize=64)
+def is_json_type(content_type: bytes) -> bool:
+    """Tell whether a Content-Type means JSON in UTF-8: JSON's own types, plain text, or empty."""
+    media_type, *parameters = content_type.decode("latin-1").lower().split(";")
+    return _is_json_media_type(media_type.strip()) and all(map(_is_utf8_or_other, parameters))
+
+
+def _is_json_media_type(media_type: str) -> bool:
+    if media_type in ("application/json", "text/json", "text/plain", ""):
+        return True
+    return media_type.startswith("application/") and media_type.endswith("+json")
+
+
+def _is_utf8_or_other(parameter: str) -> bool:
+    name, _, value = parameter.partition("=")
+    return name.strip() != "charset" or value.strip().strip('"') in ("utf-8", "utf8")

@@ -1,0 +1,59 @@
+"""Choosing the format of an answer by the Accept header."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+
+class MediaRange(Struct, frozen=True):
+    """One part of an Accept header, such as `text/*;q=0.5`."""
+
+    name: str
+    quality: float
+
+
+class _Score(Struct, frozen=True, order=True):
+    """How much a type is wanted: by quality, then by how exactly and how early it was named."""
+
+    quality: float
+    exactness: int
+    earliness: int
+
+
+_UNWANTED = _Score(0.0, 0, 0)
+
+
+def choose_media_type(accept: str, offered: Sequence[str]) -> str:
+    """Return the offered type that is wanted most; the first of them where none is wanted."""
+    ranges = [_parse_range(part) for part in accept.lower().split(",") if part.strip()]
+    scores = {media_type: _score(media_type, ranges) for media_type in offered}
+    best = max(offered, key=lambda media_type: scores[media_type])
+    return best if scores[best].quality > 0 else offered[0]
+
+
+def _parse_range(part: str) -> MediaRange:
+    name, *parameters = (piece.strip() for piece in part.split(";"))
+    qualities = [_parse_quality(text) for text in parameters if text.startswith("q=")]
+    return MediaRange(name, qualities[0] if qualities else 1.0)
+
+
+def _parse_quality(parameter: str) -> float:
+    try:
+        quality = float(parameter.removeprefix("q="))
+    except ValueError:
+        return 1.0
+    return quality if 0 <= quality <= 1 else 1.0
+
+
+def _score(media_type: str, ranges: Sequence[MediaRange]) -> _Score:
+    family = media_type.partition("/")[0]
+    exactness = {"*/*": 1, f"{family}/*": 2, media_type: 3}
+    matching = [
+        (exactness[one.name], -place, one.quality)
+        for place, one in enumerate(ranges)
+        if one.name in exactness
+    ]
+    if not matching:
+        return _UNWANTED
+    exact, earliness, quality = max(matching)  # the most exact range decides, whatever its quality
+    return _Score(quality, exact, earliness)

@@ -1,0 +1,170 @@
+"""From the OpenAPI document to what people read: one text for the page and the docs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from millrace.http.fields import SCHEMA_PREFIX
+from millrace.http.markdown import heading_id, write_block, write_code, write_table
+from millrace.http.operations import TAGS
+
+Document = Mapping[str, Any]
+Schema = Mapping[str, Any]
+
+_NULL: Schema = {"type": "null"}
+_LINE_LENGTH = 88
+
+
+def write_reference(document: Document) -> str:
+    """Write everything: the overview, the endpoints, the chapters, the schemas."""
+    return "\n\n".join(
+        (
+            *write_endpoints(document),
+            *(part for tag in chapters_of(document) for part in write_chapter(tag)),
+            *write_schemas(document),
+        )
+    )
+
+
+def chapters_of(document: Document) -> Sequence[Document]:
+    """Return the tags that are chapters and have no operations."""
+    return [tag for tag in document["tags"] if tag["name"] not in TAGS]
+
+
+def write_chapter(tag: Document) -> Iterator[str]:
+    """Write one chapter under a heading of the second level."""
+    yield f"## {tag['name']}"
+    yield tag["description"]
+
+
+def write_endpoints(document: Document) -> Iterator[str]:
+    """Write the overview and every endpoint, by its tag."""
+    yield "## Overview"
+    yield document["info"]["description"]
+    for name, text in TAGS.items():
+        yield f"## {name}"
+        yield text
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                if operation["tags"] == [name]:
+                    yield from _write_operation(method.upper(), path, operation)
+
+
+def write_schemas(document: Document) -> Iterator[str]:
+    """Write the fields of every body."""
+    yield "## Schemas"
+    yield "A field that is not required may be left out or be null."
+    for name, schema in document["components"]["schemas"].items():
+        yield f"### {name}"
+        yield schema["description"]
+        if "enum" in schema:
+            yield f"One of {_listed(schema['enum'])}."
+        else:
+            yield write_table(("Field", "Type", "Required", "Meaning"), _field_rows(schema))
+
+
+def _write_operation(method: str, path: str, operation: Document) -> Iterator[str]:
+    yield f"### {method} {path}"
+    yield f"**{operation['summary']}.** {operation['description']}"
+    if parameters := operation.get("parameters"):
+        yield write_table(("Parameter", "In", "Meaning"), map(_parameter_row, parameters))
+    if body := operation.get("requestBody"):
+        yield from _write_example("Body", body["content"]["application/json"])
+    yield from _write_example(
+        "Answer", operation["responses"]["200"]["content"].get("application/json", {})
+    )
+    yield write_table(("Status", "Code", "Message"), _response_rows(operation["responses"]))
+
+
+def _write_example(title: str, content: Document) -> Iterator[str]:
+    if "example" in content:
+        yield f"{title}: {_type_of(content['schema'])}"
+        yield write_block("json", _fold(content["example"]))
+
+
+def _parameter_row(parameter: Document) -> Sequence[str]:
+    rules = "".join(f"; {rule}" for rule in _rules_of(parameter["schema"]))
+    needed = "; required" if parameter.get("required") else ""
+    meaning = f"{parameter['description']}{needed}{rules}"
+    return write_code(parameter["name"]), parameter["in"], meaning
+
+
+def _response_rows(responses: Document) -> Iterator[Sequence[str]]:
+    for status, response in responses.items():
+        examples = response["content"].get("application/json", {}).get("examples")
+        if examples is None:
+            yield status, "", response["description"]
+            continue
+        for example in examples.values():
+            yield status, write_code(example["value"]["code"]), example["summary"]
+
+
+def _field_rows(schema: Schema) -> Iterator[Sequence[str]]:
+    for name, rules in schema["properties"].items():
+        needed = "yes" if name in schema["required"] else ""
+        meaning = "; ".join((rules["description"], *_rules_of(rules)))
+        yield write_code(name), _type_of(rules), needed, meaning
+
+
+def _type_of(schema: Schema) -> str:
+    """Name a schema's type in words: `text`, `array of Select`."""
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix(SCHEMA_PREFIX)
+        return f"[{name}](#{heading_id(name)})"
+    if "anyOf" in schema:
+        kinds = dict.fromkeys(_type_of(one) for one in schema["anyOf"] if one != _NULL)
+        return " or ".join(kinds)
+    if "enum" in schema or "const" in schema:
+        return " or ".join(write_code(_compact(value)) for value in _values_of(schema))
+    kind = schema.get("type", "anything")
+    items = schema.get("items")
+    return f"array of {_type_of(items)}" if kind == "array" and items else kind
+
+
+def _rules_of(schema: Schema) -> Iterator[str]:
+    """Say in words what a schema asks beyond the type."""
+    for one in schema.get("anyOf", (schema,)):
+        for keyword, words in _RULES.items():
+            if keyword in one:
+                yield words.format(one[keyword])
+    if schema.get("default") not in (None, [], False):
+        yield f"default {write_code(schema['default'])}"
+
+
+_RULES: Mapping[str, str] = {
+    "minLength": "at least {:,} characters",
+    "maxLength": "at most {:,} characters",
+    "minItems": "at least {:,}",
+    "maxItems": "at most {:,}",
+    "minimum": "from {:,}",
+    "maximum": "to {:,}",
+}
+
+
+def _values_of(schema: Schema) -> Sequence[Any]:
+    values: Sequence[Any] = schema["enum"] if "enum" in schema else [schema["const"]]
+    return values
+
+
+def _listed(values: Sequence[Any]) -> str:
+    return ", ".join(map(write_code, values))
+
+
+def _fold(value: Any, indent: str = "") -> str:  # noqa: ANN401 - plain JSON
+    """Write JSON with each object and array on one line where it is short enough."""
+    compact, deeper = _compact(value), f"{indent}  "
+    if len(indent) + len(compact) <= _LINE_LENGTH:
+        return compact
+    if compact.startswith("{"):
+        parts = [f"{_compact(key)}: {_fold(part, deeper)}" for key, part in value.items()]
+    elif compact.startswith("["):
+        parts = [_fold(part, deeper) for part in value]
+    else:
+        return compact
+    inner = ",\n".join(deeper + part for part in parts)
+    return f"{compact[0]}\n{inner}\n{indent}{compact[-1]}"
+
+
+def _compact(value: Any) -> str:  # noqa: ANN401 - plain JSON
+    return msgspec.json.format(msgspec.json.encode(value), indent=0).decode()

@@ -1,0 +1,66 @@
+"""Running the application on a socket that is already there, until it is told to stop."""
+
+import asyncio
+import contextlib
+import math
+import socket
+from collections.abc import Generator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from millrace.base.settings import Settings
+
+_KEEP_ALIVE_S = 75
+"""Longer than load balancers keep an idle connection, so that it is never ours that is closed."""
+
+_LAST_WORDS_S = 1.0
+"""How long calls that were cancelled at the end of the time may take to say so."""
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave signals to the process, which tells by `stop`."""
+        yield
+
+
+async def serve(
+    app: ASGIApp, *, listening_socket: socket.socket, settings: Settings, stop: asyncio.Event
+) -> None:
+    """Serve until `stop` is set, then answer what was accepted and return.
+
+    Closes the socket. Calls that take longer than `shutdown_timeout_s` are cancelled.
+    """
+    server = _Server(_config(app, settings))
+    stopping = asyncio.ensure_future(_stop_when_told(server, stop))
+    try:
+        await server.serve(sockets=[listening_socket])
+    finally:
+        stopping.cancel()
+    if server.server_state.tasks:
+        await asyncio.wait(server.server_state.tasks, timeout=_LAST_WORDS_S)
+
+
+async def _stop_when_told(server: uvicorn.Server, stop: asyncio.Event) -> None:
+    await stop.wait()
+    server.should_exit = True
+
+
+def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        interface="asgi3",
+        http="httptools",
+        ws="none",
+        loop="none",
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=math.ceil(settings.shutdown_timeout_s),
+    )
