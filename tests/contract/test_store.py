@@ -121,19 +121,19 @@ def test_a_stored_batch_is_on_disk_and_so_is_its_token(chdb_store: FreshStore) -
 
 
 @pytest.mark.parametrize(
-    "stream",
+    ("stream", "words"),
     [
-        arrow_stream(EVENTS, [EVENT] * 100)[:5000],
-        arrow_stream(PERFORMANCE, [{"metric_value": 1.0}]),
-        b"",
-        b"no Arrow stream",
+        (arrow_stream(EVENTS, [EVENT] * 100)[:5000], "Cannot read all data"),
+        (arrow_stream(PERFORMANCE, [{"metric_value": 1.0}]), "is not present in the Arrow"),
+        (b"", "Arrow stream is empty"),
+        (b"no Arrow stream", "Not an Arrow IPC stream"),
     ],
     ids=["cut off", "columns missing", "empty", "something else"],
 )
 def test_a_batch_that_cannot_be_stored_is_rejected_and_nothing_of_it_is_kept(
-    stream: bytes, chdb_store: FreshStore
+    stream: bytes, words: str, chdb_store: FreshStore
 ) -> None:
-    with pytest.raises(RejectedBatch):
+    with pytest.raises(RejectedBatch, match=words):
         chdb_store.writer.insert(EVENTS, stream, token="t")
     chdb_store.insert(EVENTS, [EVENT], token="t")
     assert chdb_store.rows("SELECT count() FROM events") == [[1]]

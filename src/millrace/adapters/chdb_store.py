@@ -55,13 +55,14 @@ _MEMORY_OF_ALL = "(total) memory limit exceeded"
 class EngineFailure(Exception):
     """The engine refused a statement. Carries its code and the code's name.
 
-    Not its message: that may hold values of a caller.
+    `words` are the engine's own. They may hold values of a caller, so they are not for the log.
     """
 
-    def __init__(self, code: int, name: str) -> None:
+    def __init__(self, code: int, name: str, words: str = "") -> None:
         super().__init__(f"the engine refused a statement: {name} ({code})")
         self.code = code
         self.name = name
+        self.words = words
 
 
 class _Answer(Protocol):
@@ -247,7 +248,7 @@ def _failure(message: str) -> EngineFailure:
     found = _CODE.search(message)
     if found is None or _MEMORY_OF_ALL in message:
         return EngineFailure(_NOT_TOLD, "NO_MEMORY" if found else "UNKNOWN")
-    return EngineFailure(int(found[1]), found[2])
+    return EngineFailure(int(found[1]), found[2], message[found.start() :])
 
 
 def _query_error(failure: EngineFailure) -> MillraceError | None:

@@ -84,7 +84,7 @@ class ChdbWriter:
             self._sync_deduplication_log(stored)
         except EngineFailure as failure:
             if failure.code in _REJECTED:
-                raise RejectedBatch(str(failure)) from failure
+                raise RejectedBatch(failure.words) from failure  # for the quarantine
             self._close_session()
             raise StoreUnavailable(str(failure)) from failure
         except OSError as error:
