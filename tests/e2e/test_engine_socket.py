@@ -1,0 +1,303 @@
+"""Workers and the engine over a real socket and a real store, in one process."""
+
+import asyncio
+import shutil
+import socket as sockets
+import stat
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from structlog.testing import capture_logs
+
+from millrace.adapters.chdb_reader import ChdbReader
+from millrace.adapters.engine_client import (
+    EngineConnections,
+    EngineLimiter,
+    EngineStore,
+    SelectFailed,
+)
+from millrace.adapters.engine_server import EngineServer
+from millrace.adapters.memory_limiter import WindowLimiter
+from millrace.base.clock import SystemClock
+from millrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
+from millrace.base.telemetry import get_logger
+from millrace.model.catalog import EVENTS
+from millrace.model.plan import CompiledQuery
+from millrace.ports.limiter import RateVerdict
+from millrace.ports.store import QueryGuards, Rows
+from tests.chdb_fixture import ENDLESS, GUARDS, FreshStore, until_running
+
+pytestmark = pytest.mark.asyncio
+
+LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
+
+
+class Engine:
+    """A server that can be stopped and started, and what it asks of its process."""
+
+    def __init__(self, store: FreshStore, socket: Path) -> None:
+        self.store = store
+        self.socket = socket
+        self.is_ready = True
+        self.load: Callable[[], None] = lambda: None
+        self.loads_at_once = asyncio.Event()
+        self.loads_at_once.set()
+
+    async def start(self) -> None:
+        self._reader = ChdbReader(
+            self.store.engine,
+            threads=2,
+            wait_timeout_s=5,
+            log=get_logger(),
+            database=self.store.database,
+        )
+        self._reader.open()
+        self._server = EngineServer(
+            socket=self.socket,
+            selects=self._reader,
+            limiter=WindowLimiter(3, clock=SystemClock()),
+            load_barrier=self._barrier,
+            is_ready=lambda: self.is_ready,
+            wait_timeout_s=0.5,
+            log=get_logger(),
+        )
+        await self._server.open()
+
+    async def stop(self) -> None:
+        await self._server.close()
+        await self._reader.close()
+
+    async def _barrier(self) -> None:
+        await self.loads_at_once.wait()
+        self.load()
+
+
+@pytest.fixture
+def socket() -> Iterator[Path]:
+    """A path that is short enough, in a directory that is not there yet."""
+    directory = Path(tempfile.mkdtemp(prefix="millrace-test-"))
+    yield directory / "runtime" / "engine.sock"
+    shutil.rmtree(directory)
+
+
+@pytest_asyncio.fixture
+async def engine(chdb_store: FreshStore, socket: Path) -> AsyncIterator[Engine]:
+    one = Engine(chdb_store, socket)
+    await one.start()
+    yield one
+    await one.stop()
+
+
+@pytest_asyncio.fixture
+async def connections(engine: Engine) -> AsyncIterator[EngineConnections]:
+    one = EngineConnections(engine.socket)
+    yield one
+    await one.close()
+
+
+async def select(
+    connections: EngineConnections,
+    sql: str,
+    parameters: Mapping[str, object] | None = None,
+    guards: QueryGuards = GUARDS,
+) -> Rows:
+    query = CompiledQuery(sql=sql, parameters=dict(parameters or {}), outputs=())
+    return await EngineStore(connections).select(query, guards)
+
+
+async def test_rows_come_back_in_the_order_of_the_columns(connections: EngineConnections) -> None:
+    rows = await select(
+        connections,
+        "SELECT {text:String}, number, number / 0, number > 0 FROM numbers({count:Int64})",
+        {"text": "a'\\\t\0é😀", "count": 2},
+    )
+    assert rows == [["a'\\\t\0é😀", 0, None, 0], ["a'\\\t\0é😀", 1, None, 1]]
+
+
+async def test_a_select_sees_what_was_durable_when_it_came(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    engine.load = lambda: engine.store.insert(EVENTS, [{"value": 1.0}])
+    counts = [await select(connections, "SELECT count() FROM events") for _ in range(3)]
+    assert counts == [[[1]], [[2]], [[3]]]
+
+
+async def test_a_select_is_turned_away_when_loading_fails(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    def fail() -> None:
+        raise StoreUnavailable("the disk is full")
+
+    engine.load = fail
+    with pytest.raises(StoreUnavailable, match="the disk is full"):
+        await select(connections, "SELECT 1")
+
+
+async def test_a_select_is_turned_away_when_loading_takes_too_long(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    engine.loads_at_once.clear()
+    with pytest.raises(StoreUnavailable, match="still storing what came before"):
+        await select(connections, "SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("sql", "guards", "error"),
+    [
+        (ENDLESS, QueryGuards(timeout_s=0.2, max_memory_bytes=10**9), QueryTimedOut),
+        (LARGE, QueryGuards(timeout_s=15, max_memory_bytes=50_000_000), QueryTooLarge),
+    ],
+    ids=["deadline", "memory"],
+)
+async def test_a_select_past_its_guards_is_ended(
+    sql: str, guards: QueryGuards, error: type[Exception], connections: EngineConnections
+) -> None:
+    with pytest.raises(error):
+        await select(connections, sql, guards=guards)
+    assert await select(connections, "SELECT 1") == [[1]]
+
+
+async def test_a_select_that_makes_no_sense_is_told_to_the_log_without_its_values(
+    connections: EngineConnections,
+) -> None:
+    sql = "SELECT toInt32({text:String})"
+    with capture_logs() as lines, pytest.raises(SelectFailed):
+        await select(connections, sql, {"text": "secret"})
+    assert [line for line in lines if line["log_level"] == "error"] == [
+        {
+            "event": "select_refused",
+            "log_level": "error",
+            "code": 6,
+            "name": "CANNOT_PARSE_TEXT",
+            "sql": sql,
+        }
+    ]
+
+
+async def test_cancelling_the_asker_ends_its_query_in_the_engine(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    asker = asyncio.create_task(select(connections, ENDLESS))
+    await until_running(engine.store, ENDLESS, 1)
+    asker.cancel()
+    await until_running(engine.store, ENDLESS, 0)
+    assert await select(connections, "SELECT 1") == [[1]]
+
+
+async def test_a_worker_that_is_killed_takes_its_query_along(engine: Engine) -> None:
+    program = f"""
+import asyncio
+from pathlib import Path
+from millrace.adapters.engine_client import EngineConnections, EngineStore
+from millrace.model.plan import CompiledQuery
+from millrace.ports.store import QueryGuards
+store = EngineStore(EngineConnections(Path({str(engine.socket)!r})))
+query = CompiledQuery(sql={ENDLESS!r}, parameters={{}}, outputs=())
+asyncio.run(store.select(query, QueryGuards(timeout_s=60, max_memory_bytes=10**9)))
+"""
+    worker = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
+    await until_running(engine.store, ENDLESS, 1)
+    worker.kill()
+    await worker.wait()
+    await until_running(engine.store, ENDLESS, 0)
+
+
+async def test_many_selects_at_once_get_their_own_rows(connections: EngineConnections) -> None:
+    selects = [select(connections, "SELECT {n:Int64}", {"n": number}) for number in range(50)]
+    assert await asyncio.gather(*selects) == [[[number]] for number in range(50)]
+
+
+async def test_an_answer_of_many_megabytes_comes_whole(connections: EngineConnections) -> None:
+    sql = "SELECT number, repeat(toString(number % 10), 2000) FROM numbers(10000)"
+    rows = await select(connections, sql)
+    assert rows == [[number, str(number % 10) * 2000] for number in range(10_000)]
+
+
+async def test_all_workers_share_the_windows_of_callers(engine: Engine) -> None:
+    connections = [EngineConnections(engine.socket) for _ in range(2)]
+    workers = [EngineLimiter(one) for one in connections]
+    verdicts = [await workers[number % 2].hit("caller") for number in range(3)]
+    assert verdicts == [
+        RateVerdict(allowed=True, limit=3, remaining=remaining, reset_s=60)
+        for remaining in (2, 1, 0)
+    ]
+    refused = await workers[1].hit("caller")
+    assert refused is not None
+    assert not refused.allowed
+    await asyncio.gather(*(one.close() for one in connections))
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+async def test_the_engine_tells_whether_it_is_ready(
+    is_ready: bool, engine: Engine, connections: EngineConnections
+) -> None:
+    engine.is_ready = is_ready
+    assert await EngineStore(connections).is_ready() is is_ready
+
+
+async def test_an_engine_that_is_away_is_found_again_when_it_is_back(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    assert await select(connections, "SELECT 1") == [[1]]
+    await engine.stop()
+    with pytest.raises(StoreUnavailable, match="the engine is away"):
+        await select(connections, "SELECT 1")
+    assert await EngineLimiter(connections).hit("caller") is None
+    assert await EngineStore(connections).is_ready() is False
+    await engine.start()
+    assert await select(connections, "SELECT 1") == [[1]]
+
+
+async def test_a_select_under_way_is_turned_away_when_the_engine_ends(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    asker = asyncio.create_task(select(connections, ENDLESS))
+    await until_running(engine.store, ENDLESS, 1)
+    await engine.stop()
+    with pytest.raises(StoreUnavailable):
+        await asker
+    await until_running(engine.store, ENDLESS, 0)
+    await engine.start()
+
+
+@pytest.mark.parametrize(
+    "sent", [b"\0\0", b"\xff\xff\xff\xff", b"\0\0\0\x04junk", b"\0\0\0\x09{}"], ids=repr
+)
+async def test_nonsense_on_the_socket_ends_that_conversation_alone(
+    sent: bytes, engine: Engine, connections: EngineConnections
+) -> None:
+    reader, writer = await asyncio.open_unix_connection(engine.socket)
+    writer.write(sent)
+    writer.write_eof()
+    assert await reader.read() == b""
+    writer.close()
+    assert await select(connections, "SELECT 1") == [[1]]
+
+
+async def test_only_the_owner_may_reach_the_socket(engine: Engine) -> None:
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (engine.socket, engine.socket.parent)]
+    assert modes == [0o600, 0o700]
+
+
+async def test_what_a_killed_engine_left_behind_is_no_obstacle(
+    chdb_store: FreshStore, socket: Path
+) -> None:
+    socket.parent.mkdir()
+    with sockets.socket(sockets.AF_UNIX) as left_behind:
+        left_behind.bind(str(socket))
+    engine = Engine(chdb_store, socket)
+    await engine.start()
+    await engine.stop()
+    assert not await asyncio.to_thread(socket.exists)
+
+
+async def test_a_path_too_long_for_a_socket_is_refused_in_one_sentence(
+    chdb_store: FreshStore, tmp_path: Path
+) -> None:
+    path = tmp_path / ("x" * 100) / "engine.sock"
+    with pytest.raises(OperatorError, match="is longer than 107 bytes"):
+        await Engine(chdb_store, path).start()
