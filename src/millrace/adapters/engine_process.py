@@ -1,0 +1,98 @@
+"""The engine process: opens the store, keeps it up with the log, answers the workers."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Final
+
+from millrace.adapters.chdb_reader import ChdbReader
+from millrace.adapters.chdb_store import ChdbEngine
+from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.engine_server import EngineServer
+from millrace.adapters.load_loop import LoadLoop, Loads
+from millrace.base.telemetry import Logger
+from millrace.ports.limiter import Limiter
+from millrace.ports.log import LogReader
+
+WAIT_TIMEOUT_S: Final = 5.0
+"""A select waits so long for loading, and again for a free thread, before it is turned away."""
+
+LAST_LOAD_TIMEOUT_S: Final = 3.0
+"""What is not stored by then stays in the log, and the next engine stores it."""
+
+
+class EngineProcess:
+    """Everything that happens in the engine process, on one event loop.
+
+    Constructing it opens nothing. `writer` must write to `engine`, `loader` to `writer`.
+    """
+
+    def __init__(
+        self,
+        *,
+        engine: ChdbEngine,
+        writer: ChdbWriter,
+        loader: Loads,
+        log_reader: LogReader,
+        limiter: Limiter,
+        socket: Path,
+        query_threads: int,
+        load_interval_s: float,
+        log: Logger,
+    ) -> None:
+        self._engine = engine
+        self._writer = writer
+        self._log = log
+        self._loading = LoadLoop(
+            loader=loader, log_reader=log_reader, interval_s=load_interval_s, log=log
+        )
+        self._reader = ChdbReader(
+            engine, threads=query_threads, wait_timeout_s=WAIT_TIMEOUT_S, log=log
+        )
+        self._server = EngineServer(
+            socket=socket,
+            selects=self._reader,
+            limiter=limiter,
+            load_barrier=self._loading.barrier,
+            is_ready=lambda: self._loading.is_current,
+            wait_timeout_s=WAIT_TIMEOUT_S,
+            log=log,
+        )
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set, then store what is durable and leave nothing running.
+
+        Raises `OperatorError` when the store or the socket cannot be opened, `StoreUnavailable`
+        when the tables cannot be made.
+        """
+        self._engine.open()
+        try:
+            self._writer.prepare()
+            self._reader.open()
+            await self._server.open()
+            self._log.info("engine_ready")
+            await self._load_until(stop)
+        finally:
+            await self._close()
+
+    async def _load_until(self, stop: asyncio.Event) -> None:
+        loading = asyncio.create_task(self._loading.run())
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({loading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        await self._server.close()
+        loading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await loading  # raises where it ended by itself, which it never should
+        if not await self._loading.finish(timeout_s=LAST_LOAD_TIMEOUT_S):
+            self._log.warning("left_in_the_log")
+
+    async def _close(self) -> None:
+        """Nothing may run in the engine when the process leaves: chDB would crash."""
+        await self._server.close()
+        self._writer.refuse()
+        await asyncio.to_thread(self._loading.close)
+        await self._reader.close()
+        self._writer.close()
+        self._engine.close()
+        self._log.info("engine_closed")

@@ -1,0 +1,123 @@
+"""Keeps the store up with the log: loads at intervals, at once when asked, again after failures."""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from millrace.base.errors import StoreUnavailable
+from millrace.base.telemetry import Logger
+from millrace.ports.log import LogPosition, LogReader
+
+_SPACING_S = 0.05
+"""Between two loads, however many selects ask: each makes parts, which are kept for minutes."""
+
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 10.0
+
+
+class Loads(Protocol):
+    """What stores the log's records: `ingest.load.Loader`. Blocking, used from one thread."""
+
+    def load_until(self, ends: Mapping[str, LogPosition]) -> object:
+        """Store everything before these places; safe to repeat after any failure."""
+        ...
+
+
+class LoadLoop:
+    """Drives a loader on one thread; used from one event loop."""
+
+    def __init__(
+        self, *, loader: Loads, log_reader: LogReader, interval_s: float, log: Logger
+    ) -> None:
+        self._loader = loader
+        self._log_reader = log_reader
+        self._interval_s = interval_s
+        self._log = log
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="load")
+        self._waiters: list[asyncio.Future[None]] = []
+        self._wanted = asyncio.Event()
+        self._loaded: Mapping[str, LogPosition] | None = None
+        self._is_failing = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the last load succeeded; False until the first one has."""
+        return self._loaded is not None and not self._is_failing
+
+    async def barrier(self) -> None:
+        """Return when everything that was durable at the call is in the store.
+
+        Callers that come while a load runs share the next one. Cancelling a caller stops nothing.
+        """
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        self._wanted.set()
+        await waiter
+
+    async def run(self) -> None:
+        """Load until cancelled; a running load then goes on, and `finish` waits for it."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            await self._load()
+            if self._is_failing:
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+            else:
+                pause_s = _FIRST_PAUSE_S
+                await asyncio.sleep(_SPACING_S)
+                await self._wait()
+
+    async def finish(self, *, timeout_s: float) -> bool:
+        """Load what is durable, once `run` has ended. Tells whether it was done in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._load()
+        except TimeoutError:
+            return False
+        return not self._is_failing
+
+    def close(self) -> None:
+        """Wait for the thread to end. What it runs must be ending: see `ChdbWriter.refuse`."""
+        self._thread.shutdown()
+
+    async def _wait(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0, self._interval_s - _SPACING_S)):
+                await self._wanted.wait()
+
+    async def _load(self) -> None:
+        self._wanted.clear()
+        waiters, self._waiters = self._waiters, []
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._load_durable)
+        except asyncio.CancelledError:
+            self._waiters = [*waiters, *self._waiters]  # the next load is theirs too
+            raise
+        except Exception as error:  # noqa: BLE001 - nothing that happens here may end the loading
+            self._note_failure(error, waiters)
+        else:
+            self._is_failing = False
+            _wake(waiters, None)
+
+    def _note_failure(self, error: Exception, waiters: list[asyncio.Future[None]]) -> None:
+        self._is_failing = True
+        self._log.error("load_failed", exc_info=error)
+        _wake(waiters, StoreUnavailable("what came before cannot be stored now"))
+
+    def _load_durable(self) -> None:
+        ends = dict(self._log_reader.durable_ends())
+        if ends != self._loaded:
+            self._loader.load_until(ends)
+            self._loaded = ends
+
+
+def _wake(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
+    for waiter in waiters:
+        if waiter.done():
+            continue  # its caller went away
+        if error is None:
+            waiter.set_result(None)
+        else:
+            waiter.set_exception(error)

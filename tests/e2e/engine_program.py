@@ -1,0 +1,59 @@
+"""The engine process as the service runs it: `engine_program.py DATA SOCKET`."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import uvloop
+
+from millrace.adapters.chdb_store import ChdbEngine
+from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.engine_process import EngineProcess
+from millrace.adapters.file_quarantine import FileQuarantine
+from millrace.adapters.memory_limiter import WindowLimiter
+from millrace.adapters.segment_reader import SegmentReader
+from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.base.clock import SystemClock
+from millrace.base.errors import OperatorError
+from millrace.base.telemetry import Metrics, configure_logging, get_logger
+from millrace.ingest.load import Loader
+
+
+def engine_process(data: Path, socket: Path) -> EngineProcess:
+    engine = ChdbEngine(data / "store", log=get_logger())
+    writer = ChdbWriter(engine)
+    log_reader = SegmentReader(data / "log", damaged=data / "damaged")
+    loader = Loader(
+        log=log_reader,
+        ledger=SqliteLedger.open(data / "ledger.sqlite"),
+        store=writer,
+        quarantine=FileQuarantine(data / "quarantine"),
+        metrics=Metrics(),
+        clock=SystemClock(),
+    )
+    return EngineProcess(
+        engine=engine,
+        writer=writer,
+        loader=loader,
+        log_reader=log_reader,
+        limiter=WindowLimiter(30, clock=SystemClock()),
+        socket=socket,
+        query_threads=2,
+        load_interval_s=0.1,
+        log=get_logger(),
+    )
+
+
+async def main(data: Path, socket: Path) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    await engine_process(data, socket).run(stop)
+
+
+if __name__ == "__main__":
+    configure_logging("info", process="engine")
+    try:
+        uvloop.run(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    except OperatorError as error:
+        sys.exit(str(error))
