@@ -1,23 +1,18 @@
-"""From records of the log to the columns of the stored tables. Pure.
+"""From the items of a batch to the columns of the stored tables. Pure.
 
 One comprehension a column; what differs between items stands in parallel lists.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
-from zlib import crc32
+from typing import Any, Generic
 
 from msgspec import Struct
 
+from millrace.ingest.batch import Batch, ItemT
 from millrace.ingest.lift import NOTHING_LIFTED, Lifted, lift, lift_campaign, settle_page
 from millrace.model.catalog import ERRORS, EVENTS, LIFTED_COLUMNS, PERFORMANCE, Table
 from millrace.model.event import ErrorEvent, Event, Stream, Visitor, Vital
-from millrace.ports.log import LoggedRecord
-
-Item = Event | Vital | ErrorEvent
-ItemT = TypeVar("ItemT", bound=Item)
 
 Columns = Mapping[str, Sequence[Any]]
 """Values by the stored column's name, all equally long: texts, floats or None, epoch milliseconds,
@@ -27,54 +22,6 @@ _VISITOR_COLUMNS = tuple(Visitor.__struct_fields__)
 _PAGE_LIMIT = 2048
 _MESSAGE_LIMIT = 4096
 _STACK_LIMIT = 65_536
-
-
-@dataclass(slots=True)
-class Batch(Generic[ItemT]):
-    """Items that are to be stored in one table, in parallel lists.
-
-    `origins` are the numbers of the records that the items came in, `indexes` their places there.
-    """
-
-    items: list[ItemT] = field(default_factory=list)
-    ids: list[bytes] = field(default_factory=list)
-    visitors: list[Visitor] = field(default_factory=list)
-    received_ms: list[int] = field(default_factory=list)
-    origins: list[int] = field(default_factory=list)
-    indexes: list[int] = field(default_factory=list)
-
-    def part(self, first: int, last: int) -> "Batch[ItemT]":
-        """Return the items from the first up to but not including the last."""
-        here = slice(first, last)
-        return Batch(
-            self.items[here],
-            self.ids[here],
-            self.visitors[here],
-            self.received_ms[here],
-            self.origins[here],
-            self.indexes[here],
-        )
-
-
-def log_number(identity: str, log: str) -> int:
-    """Return two bytes for a log's name that differ between logs and between machines."""
-    digits = log.rpartition("-")[2]
-    number = int(digits) if digits.isdecimal() else crc32(log.encode())
-    return (number ^ crc32(identity.encode())) & 0xFFFF
-
-
-def row_ids(
-    number: int, record: LoggedRecord, received_ms: int, indexes: Iterable[int]
-) -> list[bytes]:
-    """Return the ids of a record's items: they sort by arrival and depend on the place alone.
-
-    Six bytes of receipt, two of the log, three of the segment, five of place and index. A record
-    has more bytes than items, so place plus index is another number for every item.
-    """
-    segment = record.start.segment & 0xFFFFFF
-    head = (received_ms << 40 | number << 24 | segment).to_bytes(11, "big")
-    place = record.start.offset
-    return [head + (place + index).to_bytes(5, "big") for index in indexes]
 
 
 def event_columns(batch: Batch[Event]) -> Columns:

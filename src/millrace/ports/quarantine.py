@@ -1,6 +1,7 @@
-"""Where records and items go that the store will never take, for people to look at."""
+"""Where records and items go that can never be stored, for people to look at."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -10,17 +11,17 @@ from millrace.ports.log import LogPosition
 class Quarantined(Struct, frozen=True):
     """What was set aside, where it came from, and why.
 
-    `item` is the item as plain values, None where the whole record could not be decoded; `index`
-    is its place in the record. `payload` is the whole record as it was logged.
+    One item of a record: `stream`, its `index` there, and `item` by field name. A record that
+    cannot be decoded: its bytes as `payload`.
     """
 
     log: str
     position: LogPosition
     reason: str
-    payload: bytes
-    stream: str = ""
+    stream: str | None = None
     index: int | None = None
-    item: object = None
+    item: Mapping[str, Any] | None = None
+    payload: bytes | None = None
 
 
 class Quarantine(Protocol):
@@ -29,6 +30,7 @@ class Quarantine(Protocol):
     def put(self, entry: Quarantined) -> None:
         """Set an entry aside; it is on disk on return.
 
-        The same place in the log is kept once, however often it is put.
+        Of several entries for one place in the log the first stays. Raises `StoreUnavailable`
+        where it cannot be kept now.
         """
         ...

@@ -1,0 +1,102 @@
+"""The items of one batch that go into one table, and the ids of their rows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from zlib import crc32
+
+from millrace.ingest.gather import GatheredRecord
+from millrace.model.event import (
+    ErrorEvent,
+    ErrorRecord,
+    Event,
+    EventRecord,
+    LogRecord,
+    Stream,
+    Visitor,
+    Vital,
+    VitalRecord,
+)
+from millrace.ports.log import LoggedRecord
+
+ItemT = TypeVar("ItemT", bound=Event | Vital | ErrorEvent)
+
+STREAM_OF: Mapping[type[LogRecord], Stream] = {
+    EventRecord: Stream.EVENTS,
+    VitalRecord: Stream.VITALS,
+    ErrorRecord: Stream.ERRORS,
+}
+
+
+@dataclass(slots=True)
+class Batch(Generic[ItemT]):
+    """Items that are to be stored in one table, in parallel lists.
+
+    `origins` are the numbers of the records that the items came in, `indexes` their places there.
+    """
+
+    items: list[ItemT] = field(default_factory=list)
+    ids: list[bytes] = field(default_factory=list)
+    visitors: list[Visitor] = field(default_factory=list)
+    received_ms: list[int] = field(default_factory=list)
+    origins: list[int] = field(default_factory=list)
+    indexes: list[int] = field(default_factory=list)
+
+    def part(self, first: int, last: int) -> "Batch[ItemT]":
+        """Return the items from the first up to but not including the last."""
+        here = slice(first, last)
+        return Batch(
+            self.items[here],
+            self.ids[here],
+            self.visitors[here],
+            self.received_ms[here],
+            self.origins[here],
+            self.indexes[here],
+        )
+
+
+def collect(
+    records: Sequence[GatheredRecord], kept: Sequence[Sequence[int]], *, identity: str
+) -> Mapping[Stream, Batch[Any]]:
+    """Lay the kept items of all records side by side, by stream.
+
+    `kept` has the indexes of the items for each record; `identity` is the ledger's.
+    """
+    batches: dict[Stream, Batch[Any]] = {stream: Batch() for stream in Stream}
+    numbers = {log: log_number(identity, log) for log in {record.log for record in records}}
+    for origin, (record, indexes) in enumerate(zip(records, kept, strict=True)):
+        content, count = record.content, len(indexes)
+        if content is None or not count:
+            continue
+        items: Sequence[Any] = content.items
+        if count < len(items):
+            items = [items[index] for index in indexes]
+        batch = batches[STREAM_OF[type(content)]]
+        batch.items += items
+        batch.ids += row_ids(numbers[record.log], record.logged, content.received_ms, indexes)
+        batch.visitors += [item.visitor or content.visitor for item in items]
+        batch.received_ms += [content.received_ms] * count
+        batch.origins += [origin] * count
+        batch.indexes += indexes
+    return batches
+
+
+def log_number(identity: str, log: str) -> int:
+    """Return two bytes for a log's name that differ between logs and between machines."""
+    digits = log.rpartition("-")[2]
+    number = int(digits) if digits.isdecimal() else crc32(log.encode())
+    return (number ^ crc32(identity.encode())) & 0xFFFF
+
+
+def row_ids(
+    number: int, record: LoggedRecord, received_ms: int, indexes: Iterable[int]
+) -> list[bytes]:
+    """Return the ids of a record's items: they sort by arrival and depend on the place alone.
+
+    Six bytes of receipt, two of the log, three of the segment, five of place and index. A record
+    has more bytes than items, so place plus index is another number for every item.
+    """
+    segment = record.start.segment & 0xFFFFFF
+    head = (received_ms << 40 | number << 24 | segment).to_bytes(11, "big")
+    place = record.start.offset
+    return [head + (place + index).to_bytes(5, "big") for index in indexes]

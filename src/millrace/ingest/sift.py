@@ -1,0 +1,92 @@
+"""Finds the items that repeat others: same website and event id, or same Idempotency-Key."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from millrace.base.clock import MILLISECONDS_PER_DAY
+from millrace.ingest.batch import STREAM_OF
+from millrace.ingest.gather import GatheredRecord
+from millrace.model.event import LogRecord, Stream
+
+EVENT_ID_LIFE_MS = 7 * MILLISECONDS_PER_DAY
+REPEAT_KEY_LIFE_MS = MILLISECONDS_PER_DAY
+_DIGEST_BYTES = 16
+
+
+class Sifting(Struct, frozen=True):
+    """Which items of each record are stored, and what must be remembered of them.
+
+    `kept` has the indexes of the items for each record; `seen` has digests with the moment they
+    expire, in epoch milliseconds; `repeated` counts what was left out.
+    """
+
+    kept: list[Sequence[int]]
+    seen: dict[bytes, int]
+    repeated: Counter[Stream]
+
+
+def event_id_digest(stream: Stream, website_id: str, event_id: str) -> bytes:
+    """Return what is remembered of an event id; no text of a caller holds the separator."""
+    named = f"{stream.value}\0{website_id}\0{event_id}"
+    return blake2b(named.encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+def sift(
+    records: Sequence[GatheredRecord],
+    find_seen: Callable[[Sequence[bytes]], Mapping[bytes, int]],
+) -> Sifting:
+    """Leave out what was seen before or stands earlier among the records; the first stays."""
+    digests = [_digests(record.content) for record in records]
+    asked = [digest for of_items in digests for digest in of_items if digest]
+    asked += [r.content.repeat_key for r in records if r.content and r.content.repeat_key]
+    expiries = dict(find_seen(asked)) if asked else {}
+    sifting = Sifting(kept=[], seen={}, repeated=Counter())
+    for record, of_items in zip(records, digests, strict=True):
+        kept = _sift_record(record, of_items, expiries, sifting.seen)
+        sifting.kept.append(kept)
+        if record.content is not None and len(kept) < len(record.content.items):
+            stream = STREAM_OF[type(record.content)]
+            sifting.repeated[stream] += len(record.content.items) - len(kept)
+    return sifting
+
+
+def _digests(content: LogRecord | None) -> Sequence[bytes]:
+    """Return a digest for each item, empty for those without an event id; nothing if all are."""
+    if content is None or not any(item.event_id for item in content.items):
+        return ()
+    stream = STREAM_OF[type(content)]
+    return [
+        event_id_digest(stream, item.website_id, item.event_id) if item.event_id else b""
+        for item in content.items
+    ]
+
+
+def _sift_record(
+    record: GatheredRecord,
+    digests: Sequence[bytes],
+    expiries: dict[bytes, int],
+    seen: dict[bytes, int],
+) -> Sequence[int]:
+    content = record.content
+    if content is None:
+        return ()
+    received_ms = content.received_ms
+
+    def is_first(digest: bytes, life_ms: int) -> bool:
+        if expiries.get(digest, 0) > received_ms:
+            return False
+        expiries[digest] = seen[digest] = received_ms + life_ms
+        return True
+
+    if content.repeat_key and not is_first(content.repeat_key, REPEAT_KEY_LIFE_MS):
+        return ()
+    if not digests:
+        return range(len(content.items))
+    return [
+        index
+        for index, digest in enumerate(digests)
+        if not digest or is_first(digest, EVENT_ID_LIFE_MS)
+    ]

@@ -1,0 +1,475 @@
+"""The loader: every accepted item is stored once, set aside once, or told to be a repeat."""
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from millrace.adapters.file_quarantine import FileQuarantine
+from millrace.adapters.memory_store import MemoryStore, Row
+from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
+from millrace.base.errors import StoreUnavailable
+from millrace.base.telemetry import Metrics
+from millrace.ingest.gather import BatchBounds
+from millrace.ingest.load import Loader
+from millrace.model.catalog import Table
+from millrace.model.event import (
+    UNKNOWN_VISITOR,
+    ErrorEvent,
+    ErrorRecord,
+    Event,
+    EventRecord,
+    Vital,
+    VitalRecord,
+    encode_record,
+)
+from millrace.ports.ledger import LogRange
+from millrace.ports.log import LOG_START, LogChunk, LoggedRecord, LogPosition
+from millrace.ports.store import RejectedBatch
+
+NOON = 1_700_000_000_000
+DAY = MILLISECONDS_PER_DAY
+
+
+class ListedLogs:
+    """A `LogReader` over lists of records: one segment each, in which offset N is record N's."""
+
+    segment = 1
+
+    def __init__(self, **logs: Sequence[bytes]) -> None:
+        self.logs = {name.replace("_", "-"): list(records) for name, records in logs.items()}
+        self.removed: list[tuple[str, LogPosition]] = []
+
+    def durable_ends(self) -> Mapping[str, LogPosition]:
+        return {name: self.place(len(records)) for name, records in self.logs.items()}
+
+    def place(self, offset: int) -> LogPosition:
+        return LogPosition(self.segment, offset)
+
+    def read(self, log: str, *, after: LogPosition, until: LogPosition, max_bytes: int) -> LogChunk:
+        assert max_bytes > 0
+        last = min(until.offset, after.offset + 2)
+        places = [self.place(offset) for offset in range(after.offset, last + 1)]
+        records = [
+            LoggedRecord(self.logs[log][start.offset], start, end)
+            for start, end in itertools.pairwise(places)
+        ]
+        return LogChunk(records, places[-1])
+
+    def bytes_between(self, log: str, *, after: LogPosition, until: LogPosition) -> int:
+        return sum(map(len, self.logs[log][after.offset : until.offset]))
+
+    def remove_before(self, log: str, position: LogPosition) -> None:
+        self.removed.append((log, position))
+
+
+class RecordingStore(MemoryStore):
+    """Notes the tokens that it was given, and is away for the inserts of chosen numbers."""
+
+    def __init__(self, *, away: Sequence[int] = (), **options: Any) -> None:
+        super().__init__(**options)
+        self.away = away
+        self.tokens: list[str] = []
+
+    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+        self.tokens.append(token)
+        if len(self.tokens) in self.away:
+            raise StoreUnavailable("The engine is away.")
+        super().insert(table, arrow_stream, token=token)
+
+
+@dataclass
+class Bench:
+    """A loader with everything around it."""
+
+    logs: ListedLogs
+    store: MemoryStore
+    ledger: SqliteLedger
+    metrics: Metrics
+    loader: Loader
+    quarantine: Path
+
+    def names(self) -> list[str]:
+        return [row["event_name"] for row in self.store.rows["events"]]
+
+    def quarantined(self) -> list[dict[str, Any]]:
+        return [json.loads(file.read_text()) for file in sorted(self.quarantine.glob("*"))]
+
+    def metric(self, line: str) -> float:
+        lines = self.metrics.render().decode().splitlines()
+        return float(next((text.split()[-1] for text in lines if text.startswith(line)), 0))
+
+
+MakeBench = Callable[..., Bench]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[MakeBench]:
+    opened = ExitStack()
+
+    def make(logs: ListedLogs, store: MemoryStore | None = None, **options: Any) -> Bench:
+        store = store or MemoryStore()
+        ledger = SqliteLedger.open(tmp_path / "ledger.sqlite")
+        opened.callback(ledger.close)
+        metrics, quarantine = Metrics(), tmp_path / "quarantine"
+        loader = Loader(
+            log=logs,
+            ledger=ledger,
+            store=store,
+            quarantine=FileQuarantine(quarantine),
+            metrics=metrics,
+            clock=FixedClock(NOON + 30 * DAY),
+            **options,
+        )
+        return Bench(logs, store, ledger, metrics, loader, quarantine)
+
+    with opened:
+        yield make
+
+
+def events(
+    *names: str, at_ms: int = NOON, event_id: str = "", website: str = "web_a", key: bytes = b""
+) -> bytes:
+    items = [Event(website, at_ms, name, event_id=event_id) for name in names]
+    return encode_record(EventRecord(at_ms, UNKNOWN_VISITOR, items, key))
+
+
+def vital(event_id: str = "") -> bytes:
+    item = Vital("web_a", NOON, "LCP", 1.5, "/", event_id=event_id)
+    return encode_record(VitalRecord(NOON, UNKNOWN_VISITOR, [item]))
+
+
+def error(event_id: str = "") -> bytes:
+    item = ErrorEvent("web_a", NOON, "oops", "/", event_id=event_id)
+    return encode_record(ErrorRecord(NOON, UNKNOWN_VISITOR, [item]))
+
+
+def named(*names: str) -> Callable[[Row], bool]:
+    return lambda row: row.get("event_name") in names
+
+
+def test_everything_durable_is_stored_in_its_table(bench: MakeBench) -> None:
+    made = bench(ListedLogs(worker_0=[events("a", "b"), vital()], worker_1=[error()]))
+    assert made.loader.load_available() == 4
+    counts = {table: len(rows) for table, rows in made.store.rows.items()}
+    assert counts == {"events": 2, "performance": 1, "errors": 1}
+    assert made.ledger.positions() == made.logs.durable_ends()
+    assert made.ledger.intent() is None
+
+
+def test_loading_again_stores_nothing_more(bench: MakeBench) -> None:
+    made = bench(ListedLogs(worker_0=[events("a")]))
+    assert [made.loader.load_available() for _ in range(2)] == [1, 0]
+    assert made.names() == ["a"]
+
+
+def test_load_until_stops_at_the_places(bench: MakeBench) -> None:
+    made = bench(ListedLogs(worker_0=[events("a"), events("b")]))
+    made.loader.load_until({"worker-0": LogPosition(1, 1)})
+    assert made.names() == ["a"]
+    made.loader.load_until(made.logs.durable_ends())
+    assert made.names() == ["a", "b"]
+
+
+def test_logs_are_merged_by_receipt(bench: MakeBench) -> None:
+    made = bench(
+        ListedLogs(
+            worker_0=[events("second", at_ms=NOON + 2), events("fourth", at_ms=NOON + 4)],
+            worker_1=[events("first", at_ms=NOON + 1), events("third", at_ms=NOON + 3)],
+        )
+    )
+    made.loader.load_available()
+    assert made.names() == ["first", "second", "third", "fourth"]
+
+
+@pytest.mark.parametrize(
+    "bounds", [BatchBounds(max_rows=2), BatchBounds(max_bytes=100)], ids=["rows", "bytes"]
+)
+def test_batches_are_bounded_and_all_is_stored(bench: MakeBench, bounds: BatchBounds) -> None:
+    store = RecordingStore()
+    logs = ListedLogs(worker_0=[events(f"event {n}") for n in range(7)], worker_1=[events("x")])
+    made = bench(logs, store, bounds=bounds)
+    assert made.loader.load_available() == 8
+    assert len(store.tokens) == 4
+    assert len(set(store.tokens)) == 4
+    assert sorted(made.names()) == [*(f"event {n}" for n in range(7)), "x"]
+
+
+def test_record_larger_than_the_bounds_is_a_batch_of_its_own(bench: MakeBench) -> None:
+    store = RecordingStore()
+    logs = ListedLogs(worker_0=[events(*"abcde"), events("f")])
+    made = bench(logs, store, bounds=BatchBounds(max_rows=2))
+    made.loader.load_available()
+    assert made.names() == list("abcdef")
+    assert len(store.tokens) == 2
+
+
+def test_loaded_segments_may_be_removed(bench: MakeBench) -> None:
+    made = bench(ListedLogs(worker_0=[events("a")]))
+    made.loader.load_available()
+    assert made.logs.removed == [("worker-0", LogPosition(1, 1))]
+
+
+REPEATS = [
+    pytest.param([events("first", event_id="x"), events("second", event_id="x")], id="same-batch"),
+    pytest.param([events("first", "second", event_id="x")], id="same-record"),
+    pytest.param(
+        [events("first", event_id="x"), events("second", at_ms=NOON + 7 * DAY - 1, event_id="x")],
+        id="just-within-seven-days",
+    ),
+]
+
+
+@pytest.mark.parametrize("max_rows", [1, 100], ids=["batch-by-batch", "one-batch"])
+@pytest.mark.parametrize("records", REPEATS)
+def test_repeated_event_id_is_not_stored_and_the_first_stays(
+    bench: MakeBench, records: list[bytes], max_rows: int
+) -> None:
+    made = bench(ListedLogs(worker_0=records), bounds=BatchBounds(max_rows=max_rows))
+    made.loader.load_available()
+    assert made.names() == ["first"]
+    repeated = made.metric('millrace_items_total{outcome="repeated",stream="events"}')
+    assert repeated == 1
+
+
+def test_of_two_logs_the_item_received_first_stays(bench: MakeBench) -> None:
+    made = bench(
+        ListedLogs(
+            worker_0=[events("second", at_ms=NOON + 1, event_id="x")],
+            worker_1=[events("first", at_ms=NOON, event_id="x")],
+        )
+    )
+    made.loader.load_available()
+    assert made.names() == ["first"]
+
+
+OTHERS = [
+    pytest.param(events("second", at_ms=NOON + 7 * DAY, event_id="x"), id="after-seven-days"),
+    pytest.param(events("second", event_id="y"), id="another-id"),
+    pytest.param(events("second", event_id="x", website="web_b"), id="another-website"),
+    pytest.param(events("second"), id="no-id"),
+]
+
+
+@pytest.mark.parametrize("max_rows", [1, 100], ids=["batch-by-batch", "one-batch"])
+@pytest.mark.parametrize("other", OTHERS)
+def test_item_that_repeats_none_is_stored(bench: MakeBench, other: bytes, max_rows: int) -> None:
+    logs = ListedLogs(worker_0=[events("first", event_id="x"), other])
+    made = bench(logs, bounds=BatchBounds(max_rows=max_rows))
+    made.loader.load_available()
+    assert made.names() == ["first", "second"]
+
+
+def test_event_ids_of_the_streams_are_apart(bench: MakeBench) -> None:
+    logs = ListedLogs(worker_0=[events("a", event_id="x"), vital("x"), error("x"), vital("x")])
+    made = bench(logs)
+    assert made.loader.load_available() == 3
+
+
+@pytest.mark.parametrize(
+    ("later_ms", "expected"),
+    [(DAY - 1, ["first"]), (DAY, ["first", "second", "third"])],
+    ids=["within-a-day", "after-a-day"],
+)
+def test_record_with_a_repeated_idempotency_key_is_dropped_whole(
+    bench: MakeBench, later_ms: int, expected: list[str]
+) -> None:
+    later = events("second", "third", at_ms=NOON + later_ms, key=b"k" * 32)
+    made = bench(ListedLogs(worker_0=[events("first", key=b"k" * 32), later]))
+    made.loader.load_available()
+    assert made.names() == expected
+
+
+def test_dropped_record_does_not_claim_its_event_ids(bench: MakeBench) -> None:
+    logs = ListedLogs(
+        worker_0=[
+            events("first", key=b"k"),
+            events("dropped", event_id="x", key=b"k"),
+            events("third", event_id="x"),
+        ]
+    )
+    made = bench(logs)
+    made.loader.load_available()
+    assert made.names() == ["first", "third"]
+
+
+def test_bots_are_stored_as_bots(bench: MakeBench) -> None:
+    visitor = type(UNKNOWN_VISITOR)(browser_name="Chrome", is_bot=True)
+    record = EventRecord(NOON, visitor, [Event("web_a", NOON, "a")])
+    made = bench(ListedLogs(worker_0=[encode_record(record)]))
+    made.loader.load_available()
+    assert [row["is_bot"] for row in made.store.rows["events"]] == [True]
+
+
+@pytest.mark.parametrize("away", [[1], [2], [3], [1, 2, 4]], ids=str)
+def test_store_that_is_away_is_told_and_nothing_is_lost_or_doubled(
+    bench: MakeBench, away: list[int]
+) -> None:
+    store = RecordingStore(away=away)
+    made = bench(ListedLogs(worker_0=[events("a"), vital(), error(), events("b")]), store)
+    for _ in away:
+        with pytest.raises(StoreUnavailable, match="The engine is away"):
+            made.loader.load_available()
+    made.loader.load_available()
+    assert {table: len(rows) for table, rows in store.rows.items()} == {
+        "events": 2,
+        "performance": 1,
+        "errors": 1,
+    }
+    assert made.metric("millrace_load_failures_total") == len(away)
+
+
+def test_batch_under_way_is_done_again_over_the_same_ranges(bench: MakeBench) -> None:
+    store = RecordingStore(away=[1])
+    logs = ListedLogs(worker_0=[events("a")])
+    made = bench(logs, store)
+    with pytest.raises(StoreUnavailable):
+        made.loader.load_available()
+    logs.logs["worker-0"].append(events("b"))
+    made.loader.load_available()
+    first, again, second = store.tokens
+    assert first == again != second
+    assert made.names() == ["a", "b"]
+
+
+def test_tokens_of_another_ledger_differ(tmp_path: Path) -> None:
+    tokens: list[str] = []
+    for name in ("one", "two"):
+        store = RecordingStore()
+        with closing(SqliteLedger.open(tmp_path / name)) as ledger:
+            loader = Loader(
+                log=ListedLogs(worker_0=[events("a")]),
+                ledger=ledger,
+                store=store,
+                quarantine=FileQuarantine(tmp_path / "quarantine"),
+                metrics=Metrics(),
+                clock=FixedClock(NOON),
+            )
+            loader.load_available()
+        tokens += store.tokens
+    assert tokens[0] != tokens[1]
+
+
+@pytest.mark.parametrize("bad", [["0"], ["9"], ["4"], ["3", "7"], list("0123456789")], ids=str)
+def test_refused_rows_are_quarantined_and_the_rest_is_stored(
+    bench: MakeBench, bad: list[str]
+) -> None:
+    records = [events(*"012"), events(*"3456"), events(*"789")]
+    made = bench(ListedLogs(worker_0=records), MemoryStore(refuses=named(*bad)))
+    assert made.loader.load_available() == 10 - len(bad)
+    assert made.names() == [name for name in "0123456789" if name not in bad]
+    assert [entry["item"]["name"] for entry in made.quarantined()] == bad
+    counted = made.metric('millrace_items_total{outcome="quarantined",stream="events"}')
+    assert counted == len(bad)
+
+
+def test_quarantine_tells_the_place_the_reason_and_the_item(bench: MakeBench) -> None:
+    item = Event("web_a", NOON, "bad", session_id="sess_1", properties=b'{"plan":"pro"}')
+    record = EventRecord(NOON + 5, UNKNOWN_VISITOR, [Event("web_a", NOON, "good"), item])
+    logs = ListedLogs(worker_0=[events("a"), encode_record(record)])
+    made = bench(logs, MemoryStore(refuses=named("bad")))
+    made.loader.load_available()
+    (entry,) = made.quarantined()
+    assert entry == {
+        "log": "worker-0",
+        "position": {"segment": 1, "offset": 1},
+        "reason": "RejectedBatch: A row is refused.",
+        "stream": "events",
+        "index": 1,
+        "item": {
+            "website_id": "web_a",
+            "time_ms": NOON,
+            "name": "bad",
+            "anonymous_id": "",
+            "session_id": "sess_1",
+            "namespace": "",
+            "source": "",
+            "event_id": "",
+            "path": "",
+            "url": "",
+            "properties": {"plan": "pro"},
+            "lifted": None,
+            "visitor": {
+                "country": "",
+                "region": "",
+                "city": "",
+                "browser_name": "",
+                "browser_version": "",
+                "os_name": "",
+                "os_version": "",
+                "device_type": "",
+                "is_bot": False,
+            },
+            "received_ms": NOON + 5,
+        },
+    }
+
+
+def test_record_that_cannot_be_decoded_is_quarantined(bench: MakeBench) -> None:
+    made = bench(ListedLogs(worker_0=[events("a"), b"no record", events("b")]))
+    made.loader.load_available()
+    (entry,) = made.quarantined()
+    assert (entry["position"], entry["payload"]) == ({"segment": 1, "offset": 1}, "bm8gcmVjb3Jk")
+    assert made.names() == ["a", "b"]
+
+
+def test_row_that_no_column_can_hold_is_quarantined(bench: MakeBench) -> None:
+    record = EventRecord(NOON, UNKNOWN_VISITOR, [Event("web_a", 2**63, "too late")])
+    made = bench(ListedLogs(worker_0=[encode_record(record), events("b")]))
+    made.loader.load_available()
+    assert [entry["item"]["name"] for entry in made.quarantined()] == ["too late"]
+    assert made.names() == ["b"]
+
+
+class FickleStore(RecordingStore):
+    """Refuses the first batch and is away later; after that it would take anything."""
+
+    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+        if not self.tokens:
+            self.tokens.append(token)
+            raise RejectedBatch("A row is refused.")
+        super().insert(table, arrow_stream, token=token)
+
+
+def test_refused_batch_is_never_tried_whole_again(bench: MakeBench) -> None:
+    store = FickleStore(away=[3])
+    made = bench(ListedLogs(worker_0=[events(*"abcd")]), store)
+    with pytest.raises(StoreUnavailable):
+        made.loader.load_available()
+    made.loader.load_available()
+    assert made.names() == list("abcd")
+    whole, first_half, second_half, second_half_again = store.tokens
+    assert second_half == second_half_again
+    assert len({whole, first_half, second_half}) == 3
+
+
+def test_stored_rows_are_counted_by_table(bench: MakeBench) -> None:
+    made = bench(ListedLogs(worker_0=[events("a", "b"), vital()]))
+    made.loader.load_available()
+    assert made.metric('millrace_loaded_rows_total{table="events"}') == 2
+    assert made.metric('millrace_loaded_rows_total{table="performance"}') == 1
+    assert made.metric("millrace_load_seconds_count") == 1
+
+
+def test_backlog_is_shown_while_the_store_is_away_and_gone_after(bench: MakeBench) -> None:
+    record = events("a")
+    made = bench(ListedLogs(worker_0=[record]), RecordingStore(away=[1]))
+    with pytest.raises(StoreUnavailable):
+        made.loader.load_available()
+    assert made.metric("millrace_log_backlog_bytes") == len(record)
+    made.loader.load_available()
+    assert made.metric("millrace_log_backlog_bytes") == 0
+
+
+def test_log_whose_files_were_replaced_is_read_from_its_start(bench: MakeBench) -> None:
+    made = bench(ListedLogs(worker_0=[events("a")]))
+    loaded = LogRange(LOG_START, LogPosition(made.logs.segment + 1, 1))
+    made.ledger.commit(made.ledger.begin({"worker-0": loaded}).batch, seen={}, forget_before_ms=0)
+    assert made.loader.load_available() == 1
+    assert made.ledger.positions() == made.logs.durable_ends()
