@@ -1,0 +1,453 @@
+"""From an event to a row: every rule of how records become columns."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from arro3.io import read_ipc_stream
+
+from millrace.base.clock import utc_datetime
+from millrace.ingest.arrow import write_stream
+from millrace.ingest.batch import collect, log_number, row_ids
+from millrace.ingest.gather import GatheredRecord
+from millrace.ingest.lift import NOTHING_LIFTED
+from millrace.ingest.rows import SHAPES
+from millrace.model.catalog import LIFTED_COLUMNS, Kind
+from millrace.model.event import (
+    UNKNOWN_VISITOR,
+    ErrorEvent,
+    ErrorRecord,
+    Event,
+    EventRecord,
+    LogRecord,
+    Stream,
+    Visitor,
+    Vital,
+    VitalRecord,
+)
+from millrace.model.storage import STORED
+from millrace.ports.log import LoggedRecord, LogPosition
+
+NOON = 1_700_000_000_123
+LATER = NOON + 456
+VISITOR = Visitor("DE", "Berlin", "Berlin", "Chrome", "120.0", "macOS", "14.1", "desktop")
+BOT = Visitor("US", "", "", "Googlebot", "2.1", "", "", "bot", is_bot=True)
+
+Row = Mapping[str, Any]
+
+
+def gathered(content: LogRecord, *, offset: int = 30) -> GatheredRecord:
+    start, end = LogPosition(1, offset), LogPosition(1, offset + 500)
+    return GatheredRecord("worker-0", LoggedRecord(b"", start, end), content.received_ms, content)
+
+
+def rows_of(*records: LogRecord) -> Mapping[str, list[Row]]:
+    """Take records through columns and Arrow, and read the rows back by table."""
+    gathering = [gathered(record, offset=30 + 500 * n) for n, record in enumerate(records)]
+    kept = [range(len(record.items)) for record in records]
+    rows: dict[str, list[Row]] = {}
+    for stream, batch in collect(gathering, kept, identity="ledger").items():
+        table = SHAPES[stream].table.name
+        arrow = write_stream(STORED[table], SHAPES[stream].columns(batch))
+        columns = read_ipc_stream(arrow).read_all()
+        names = [column.name for column in STORED[table].columns]
+        assert columns.column_names == names
+        values: list[list[Any]] = [columns.column(name).to_pylist() for name in names]  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+        rows[table] = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+    return rows
+
+
+def event_row(**fields: Any) -> Row:
+    """Return the row of one event; `properties` may be given as an object."""
+    if not isinstance(fields.get("properties", b""), bytes):
+        fields["properties"] = msgspec.json.encode(fields["properties"])
+    given: dict[str, Any] = {"name": "signup", **fields}
+    (row,) = rows_of(EventRecord(LATER, VISITOR, [Event("web_a", NOON, **given)]))["events"]
+    return row
+
+
+def columns_of(row: Row, *names: str) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)
+
+
+def test_event_without_anything_optional_has_empty_texts_and_null_numbers() -> None:
+    event = Event("web_a", NOON, "signup")
+    (row,) = rows_of(EventRecord(LATER, UNKNOWN_VISITOR, [event]))["events"]
+    given = {
+        "website_id": "web_a",
+        "event_name": "signup",
+        "time": utc_datetime(NOON),
+        "received_at": utc_datetime(LATER),
+        "is_bot": False,
+        "properties": b"",
+    }
+    assert {name: row[name] for name in given} == given
+    missing = {Kind.TEXT: "", Kind.NUMBER: None}
+    for column in STORED["events"].columns:
+        if column.name not in given and column.name != "id":
+            assert row[column.name] == missing[column.kind], column.name
+
+
+def test_event_keeps_what_it_brought() -> None:
+    row = event_row(
+        name="purchase",
+        anonymous_id="anon_1",
+        session_id="sess_1",
+        namespace="shop",
+        source="server",
+        properties={"plan": "pro", "nested": {"a": [1]}},
+    )
+    assert columns_of(
+        row, "event_name", "anonymous_id", "session_id", "namespace", "source", "properties"
+    ) == (
+        "purchase",
+        "anon_1",
+        "sess_1",
+        "shop",
+        "server",
+        b'{"plan":"pro","nested":{"a":[1]}}',
+    )
+
+
+def test_visitor_of_the_record_is_in_every_row_unless_the_item_has_its_own() -> None:
+    items = [Event("web_a", NOON, "a"), Event("web_a", NOON, "b", visitor=BOT)]
+    rows = rows_of(EventRecord(LATER, VISITOR, items))["events"]
+    names = Visitor.__struct_fields__
+    assert [columns_of(row, *names) for row in rows] == [
+        msgspec.structs.astuple(VISITOR),
+        msgspec.structs.astuple(BOT),
+    ]
+
+
+def test_every_well_known_property_is_lifted_and_stays_in_properties() -> None:
+    properties: dict[str, Any] = {
+        column.name: f"a {column.name}" if column.kind is Kind.TEXT else number + 0.5
+        for number, column in enumerate(LIFTED_COLUMNS)
+    }
+    row = event_row(properties=properties)
+    assert {name: row[name] for name in properties} == properties
+    assert msgspec.json.decode(row["properties"]) == properties
+
+
+def test_top_level_of_a_page_view_is_lifted() -> None:
+    lifted = {"title": "Pricing", "language": "en-US", "time_on_page": 12, "value": 9.5}
+    row = event_row(lifted=lifted)
+    assert {name: row[name] for name in lifted} == lifted
+    assert row["properties"] == b""
+
+
+def test_top_level_wins_over_the_properties() -> None:
+    row = event_row(
+        path="/top",
+        url="https://example.com/top",
+        lifted={"title": "Top", "value": 1},
+        properties={
+            "path": "/property",
+            "url": "https://example.com/property",
+            "title": "Property",
+            "value": 2,
+            "language": "de",
+        },
+    )
+    assert columns_of(row, "path", "url", "title", "value", "language") == (
+        "/top",
+        "https://example.com/top",
+        "Top",
+        1.0,
+        "de",
+    )
+
+
+NOT_LIFTED = [
+    pytest.param("title", 5, id="number-for-text"),
+    pytest.param("title", True, id="boolean-for-text"),
+    pytest.param("title", None, id="null-for-text"),
+    pytest.param("title", ["a"], id="list-for-text"),
+    pytest.param("path", {"a": 1}, id="object-for-path"),
+    pytest.param("url", 7, id="number-for-url"),
+    pytest.param("value", "49.5", id="numeric-text-for-number"),
+    pytest.param("value", True, id="boolean-for-number"),
+    pytest.param("value", None, id="null-for-number"),
+    pytest.param("value", [1], id="list-for-number"),
+    pytest.param("value", 10**400, id="number-beyond-all-floats"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), NOT_LIFTED)
+def test_property_of_the_wrong_type_is_not_lifted_and_the_others_are(
+    name: str, value: object
+) -> None:
+    row = event_row(properties={name: value, "language": "de", "ttfb": 3})
+    assert columns_of(row, name, "language", "ttfb") == (
+        None if name == "value" else "",
+        "de",
+        3.0,
+    )
+
+
+@pytest.mark.parametrize("text", ["1e400", "-1e400"], ids=["infinite", "minus-infinite"])
+def test_property_that_is_no_finite_number_is_not_lifted(text: str) -> None:
+    row = event_row(properties=b'{"value":' + text.encode() + b',"ttfb":3,"title":"a"}')
+    assert columns_of(row, "value", "ttfb", "title") == (None, 3.0, "a")
+
+
+NUMBERS = [
+    pytest.param(b"0", 0.0, id="zero"),
+    pytest.param(b"-1", -1.0, id="negative"),
+    pytest.param(b"1e3", 1000.0, id="exponent"),
+    pytest.param(b"123456789012345678901234567890", 1.2345678901234568e29, id="long-integer"),
+]
+
+
+@pytest.mark.parametrize(("text", "number"), NUMBERS)
+@pytest.mark.parametrize("beside", [b"", b',"title":null'], ids=["fast-way", "careful-way"])
+def test_json_number_is_lifted(text: bytes, number: float, beside: bytes) -> None:
+    assert event_row(properties=b'{"value":' + text + beside + b"}")["value"] == number
+
+
+def test_of_a_repeated_key_the_last_is_lifted() -> None:
+    assert event_row(properties=b'{"title":"first","title":"last"}')["title"] == "last"
+
+
+def test_nested_keys_are_not_lifted() -> None:
+    assert event_row(properties={"page": {"title": "inner"}, "a.title": "dotted"})["title"] == ""
+
+
+CUT = [
+    pytest.param("language", 256, id="column-without-a-limit-of-its-own"),
+    pytest.param("utm_source", 256, id="utm"),
+    pytest.param("title", 512, id="title"),
+    pytest.param("referrer", 2048, id="referrer"),
+    pytest.param("path", 2048, id="path"),
+]
+
+
+@pytest.mark.parametrize(("name", "limit"), CUT)
+@pytest.mark.parametrize("where", ["properties", "lifted"])
+def test_lifted_text_is_cut_in_code_points_in_the_column_only(
+    name: str, limit: int, where: str
+) -> None:
+    text = "é😀" * limit
+    row = event_row(**{where: {name: text}})
+    assert row[name] == text[:limit]
+    if where == "properties":
+        assert msgspec.json.decode(row["properties"]) == {name: text}
+
+
+def test_text_of_exactly_its_limit_is_whole() -> None:
+    assert event_row(properties={"title": "é" * 512})["title"] == "é" * 512
+
+
+PAGES = [
+    pytest.param("/pricing", "", "/pricing", "", id="plain-path"),
+    pytest.param("/a?b=1#c", "", "/a?b=1#c", "", id="path-with-query-is-stored-as-sent"),
+    pytest.param("pricing", "", "pricing", "", id="any-other-text-is-stored-as-sent"),
+    pytest.param("", "", "", "", id="neither"),
+    pytest.param(
+        "https://example.com/a/b?x=1#y",
+        "",
+        "/a/b",
+        "https://example.com/a/b?x=1#y",
+        id="absolute-path-is-split",
+    ),
+    pytest.param("http://example.com/a", "", "/a", "http://example.com/a", id="http"),
+    pytest.param(
+        "https://example.com/a%20b/%C3%A9",
+        "",
+        "/a%20b/%C3%A9",
+        "https://example.com/a%20b/%C3%A9",
+        id="path-stays-percent-encoded",
+    ),
+    pytest.param(
+        "https://example.com", "", "/", "https://example.com", id="host-alone-is-its-root"
+    ),
+    pytest.param(
+        "https://example.com?a=/b", "", "/", "https://example.com?a=/b", id="query-behind-the-host"
+    ),
+    pytest.param(
+        "https://example.com#/route", "", "/", "https://example.com#/route", id="fragment-route"
+    ),
+    pytest.param(
+        "https://example.com/a",
+        "https://example.org/given",
+        "/a",
+        "https://example.org/given",
+        id="given-url-stays",
+    ),
+    pytest.param(
+        "/given", "https://example.com/a", "/given", "https://example.com/a", id="both-given"
+    ),
+    pytest.param("", "https://example.com/a?b#c", "/a", "https://example.com/a?b#c", id="only-url"),
+    pytest.param("", "/a?b=1", "/a", "/a?b=1", id="only-a-relative-url"),
+    pytest.param("", "//example.com/a", "/a", "//example.com/a", id="only-url-without-scheme"),
+    pytest.param("", "app://screen/home", "/home", "app://screen/home", id="url-of-an-app"),
+    pytest.param("HTTPS://example.com/a", "", "HTTPS://example.com/a", "", id="scheme-in-capitals"),
+    pytest.param("https:/a", "", "https:/a", "", id="no-absolute-url"),
+    pytest.param("/a/https://b", "", "/a/https://b", "", id="url-inside-a-path"),
+]
+
+
+@pytest.mark.parametrize(("path", "url", "stored_path", "stored_url"), PAGES)
+def test_path_and_url_of_an_event(path: str, url: str, stored_path: str, stored_url: str) -> None:
+    expected = (stored_path, stored_url)
+    assert columns_of(event_row(path=path, url=url), "path", "url") == expected
+    in_properties = event_row(properties={"path": path, "url": url})
+    assert columns_of(in_properties, "path", "url") == expected
+
+
+@pytest.mark.parametrize(("path", "url", "stored_path", "stored_url"), PAGES)
+def test_path_and_url_of_errors_and_vitals(
+    path: str, url: str, stored_path: str, stored_url: str
+) -> None:
+    rows = rows_of(
+        VitalRecord(LATER, VISITOR, [Vital("web_a", NOON, "LCP", 1, path, url)]),
+        ErrorRecord(LATER, VISITOR, [ErrorEvent("web_a", NOON, "oops", path, url=url)]),
+    )
+    for table in ("performance", "errors"):
+        (row,) = rows[table]
+        assert columns_of(row, "path", "url") == (stored_path, stored_url)
+
+
+def test_path_comes_from_the_whole_url_even_where_the_column_is_cut() -> None:
+    url = "https://example.com/" + "a" * 3000 + "?utm_source=news"
+    row = event_row(properties={"url": url})
+    assert columns_of(row, "path", "url", "utm_source") == (
+        "/" + "a" * 2047,
+        url[:2048],
+        "news",
+    )
+
+
+CAMPAIGNS = [
+    pytest.param("utm_source=a+b%20c%26", "a b c&", id="form-decoded"),
+    pytest.param("utm_source=%C3%A9", "é", id="utf-8"),
+    pytest.param("utm_source=%FF", "\ufffd", id="not-utf-8"),
+    pytest.param("utm%5Fsource=a", "a", id="encoded-name"),
+    pytest.param("x=1&utm_source=a&y=2", "a", id="among-others"),
+    pytest.param("utm_source=a&utm_source=b", "a", id="first-of-two"),
+    pytest.param("utm_source=a=b", "a=b", id="with-equals"),
+    pytest.param("utm_source=", "", id="empty"),
+    pytest.param("utm_source", "", id="without-value"),
+    pytest.param("UTM_SOURCE=a", "", id="in-capitals"),
+    pytest.param("my_utm_source=a", "", id="another-name"),
+    pytest.param("utm_source=" + "a" * 300, "a" * 256, id="cut"),
+]
+
+
+@pytest.mark.parametrize(("query", "source"), CAMPAIGNS)
+def test_missing_utm_values_come_from_the_query_of_the_url(query: str, source: str) -> None:
+    assert event_row(url=f"https://example.com/?{query}#end")["utm_source"] == source
+
+
+def test_all_utm_values_come_from_the_query() -> None:
+    parts = ("source", "medium", "campaign", "term", "content")
+    query = "&".join(f"utm_{part}={part}" for part in parts)
+    row = event_row(path=f"https://example.com/?{query}")
+    assert columns_of(row, *(f"utm_{part}" for part in parts)) == parts
+
+
+@pytest.mark.parametrize("where", ["properties", "lifted"])
+def test_utm_values_that_were_sent_win_over_the_url(where: str) -> None:
+    url = "https://example.com/?utm_source=url&utm_medium=url"
+    row = event_row(url=url, **{where: {"utm_source": "sent"}})
+    assert columns_of(row, "utm_source", "utm_medium") == ("sent", "url")
+
+
+def test_utm_value_behind_the_fragment_is_no_part_of_the_query() -> None:
+    assert event_row(url="https://example.com/#?utm_source=a")["utm_source"] == ""
+
+
+def test_vital_keeps_what_it_brought() -> None:
+    vital = Vital("web_a", NOON, "CLS", 0.25, "/a", "https://example.com/a", "anon_1", "sess_1")
+    (row,) = rows_of(VitalRecord(LATER, VISITOR, [vital]))["performance"]
+    assert {name: value for name, value in row.items() if name != "id"} == {
+        "website_id": "web_a",
+        "metric_name": "CLS",
+        "path": "/a",
+        "url": "https://example.com/a",
+        "anonymous_id": "anon_1",
+        "session_id": "sess_1",
+        **msgspec.structs.asdict(VISITOR),
+        "time": utc_datetime(NOON),
+        "metric_value": 0.25,
+    }
+
+
+def test_error_keeps_what_it_brought() -> None:
+    error = ErrorEvent(
+        "web_a",
+        NOON,
+        "oops",
+        "/a",
+        level="fatal",
+        error_type="TypeError",
+        filename="app.js",
+        lineno=10,
+        colno=2.5,
+        stack="at a",
+        anonymous_id="anon_1",
+        session_id="sess_1",
+    )
+    (row,) = rows_of(ErrorRecord(LATER, VISITOR, [error]))["errors"]
+    assert {name: value for name, value in row.items() if name != "id"} == {
+        "website_id": "web_a",
+        "stack": "at a",
+        "message": "oops",
+        "level": "fatal",
+        "error_type": "TypeError",
+        "filename": "app.js",
+        "path": "/a",
+        "url": "",
+        "anonymous_id": "anon_1",
+        "session_id": "sess_1",
+        **msgspec.structs.asdict(VISITOR),
+        "time": utc_datetime(NOON),
+        "lineno": 10.0,
+        "colno": 2.5,
+    }
+
+
+def test_long_message_and_stack_are_cut() -> None:
+    error = ErrorEvent("web_a", NOON, "é" * 5000, "/", stack="é" * 70_000)
+    (row,) = rows_of(ErrorRecord(LATER, VISITOR, [error]))["errors"]
+    assert columns_of(row, "message", "stack") == ("é" * 4096, "é" * 65_536)
+
+
+def test_text_is_stored_exactly_as_sent() -> None:
+    name = ' <b>"quoted"</b>\t\n\\ 😀 '
+    row = event_row(name=name, session_id=name, properties={"title": name})
+    assert columns_of(row, "event_name", "session_id", "title") == (name, name, name)
+
+
+def test_ids_are_sixteen_bytes_sort_by_arrival_and_are_the_same_again() -> None:
+    record = LoggedRecord(b"", LogPosition(3, 100), LogPosition(3, 400))
+    ids = row_ids(7, record, NOON, range(300))
+    assert ids == sorted(set(ids))
+    assert ids == row_ids(7, record, NOON, range(300))
+    assert {len(row_id) for row_id in ids} == {16}
+    following = LoggedRecord(b"", LogPosition(3, 400), LogPosition(3, 500))
+    assert ids[-1] < row_ids(7, following, NOON, [0])[0]
+    assert ids[-1] < row_ids(0, record, NOON + 1, [0])[0]
+
+
+def test_kept_items_have_the_ids_of_their_places() -> None:
+    record = EventRecord(LATER, VISITOR, [Event("web_a", NOON, name) for name in "abc"])
+    whole, part = (
+        collect([gathered(record)], [kept], identity="ledger")[Stream.EVENTS]
+        for kept in ([0, 1, 2], [0, 2])
+    )
+    assert [item.name for item in part.items] == ["a", "c"]
+    assert part.ids == [whole.ids[0], whole.ids[2]]
+
+
+def test_numbers_of_logs_differ() -> None:
+    logs = [f"worker-{number}" for number in range(64)]
+    assert len({log_number("ledger", log) for log in logs}) == 64
+    assert log_number("one", "worker-0") != log_number("two", "worker-0")
+
+
+def test_nothing_lifted_is_what_missing_values_are() -> None:
+    for column in LIFTED_COLUMNS:
+        missing = None if column.kind is Kind.NUMBER else ""
+        assert getattr(NOTHING_LIFTED, column.name) == missing
