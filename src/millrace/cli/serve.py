@@ -71,7 +71,7 @@ def serve_command(**overrides: str | None) -> None:
 @click.option("--lifeline", type=int, required=True)
 def worker_command(index: int, descriptor: int, runtime: Path, lifeline: int) -> None:
     """Serve HTTP on an inherited socket; started by the supervisor."""
-    from millrace.wiring import run_worker  # noqa: PLC0415 - the supervisor must not import it
+    from millrace.wiring.worker import run_worker  # noqa: PLC0415 - the supervisor must not import it
 
     settings = load_settings()
     configure_logging(settings.log_level, process=f"worker-{index}")
@@ -89,7 +89,7 @@ def worker_command(index: int, descriptor: int, runtime: Path, lifeline: int) ->
 @click.option("--lifeline", type=int, required=True)
 def engine_command(runtime: Path, lifeline: int) -> None:
     """Load the logs into the store and answer selects; started by the supervisor."""
-    from millrace.wiring import run_engine  # noqa: PLC0415 - the supervisor must not import it
+    from millrace.wiring.engine import run_engine  # noqa: PLC0415 - the supervisor must not import it
 
     settings = load_settings()
     configure_logging(settings.log_level, process="engine")

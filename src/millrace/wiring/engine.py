@@ -1,0 +1,52 @@
+"""What the engine process is made of."""
+
+import asyncio
+from contextlib import ExitStack
+from pathlib import Path
+
+from millrace.adapters.chdb_store import ChdbEngine
+from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.engine_process import EngineProcess
+from millrace.adapters.file_quarantine import FileQuarantine
+from millrace.adapters.memory_limiter import WindowLimiter
+from millrace.adapters.segment_reader import SegmentReader
+from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.base.clock import SystemClock
+from millrace.base.settings import Settings, data_path
+from millrace.base.telemetry import Metrics, get_logger
+from millrace.ingest.load import Loader
+from millrace.wiring.places import ENGINE_SOCKET, LEDGER_FILE, LOG_DIRECTORY, STORE_DIRECTORY
+
+
+async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) -> None:
+    """Run the engine until `stop`. Raises `OperatorError` when it cannot begin."""
+    clock, log, metrics = SystemClock(), get_logger(), Metrics()
+    with ExitStack() as opened:
+        ledger = SqliteLedger.open(data_path(settings, LEDGER_FILE))
+        opened.callback(ledger.close)
+        reader = SegmentReader(
+            data_path(settings, LOG_DIRECTORY), damaged=data_path(settings, "damaged")
+        )
+        opened.callback(reader.close)
+        engine = ChdbEngine(data_path(settings, STORE_DIRECTORY), log=log)
+        writer = ChdbWriter(engine)
+        loader = Loader(
+            log=reader,
+            store=writer,
+            ledger=ledger,
+            quarantine=FileQuarantine(data_path(settings, "quarantine")),
+            metrics=metrics,
+            clock=clock,
+        )
+        process = EngineProcess(
+            engine=engine,
+            writer=writer,
+            loader=loader,
+            log_reader=reader,
+            limiter=WindowLimiter(settings.query_rate_limit, clock=clock),
+            socket=runtime / ENGINE_SOCKET,
+            query_threads=settings.query_threads,
+            load_interval_s=settings.load_interval_s,
+            log=log,
+        )
+        await process.run(stop)

@@ -1,0 +1,92 @@
+"""What a server worker is made of."""
+
+import asyncio
+import gc
+import socket
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from millrace.adapters.engine_client import EngineConnections, EngineLimiter, EngineStore
+from millrace.adapters.geo import open_geo
+from millrace.adapters.segment_log import SegmentLog
+from millrace.adapters.sqlite_repeats import REPEATS_FILE, SqliteRepeats
+from millrace.adapters.tenancy_source import FollowingTenancySource
+from millrace.adapters.user_agents import UaParserUserAgents
+from millrace.base.clock import SystemClock
+from millrace.base.settings import Settings, data_path
+from millrace.base.telemetry import Metrics, get_logger
+from millrace.http.app import create_app
+from millrace.http.server import serve
+from millrace.ingest.accept import Acceptor
+from millrace.ingest.enrich import Enricher
+from millrace.ingest.visitor_salts import VisitorSalts
+from millrace.ports.store import QueryGuards
+from millrace.query.run import QueryService
+from millrace.wiring.directory import open_directory_of
+from millrace.wiring.places import ENGINE_SOCKET, LOG_DIRECTORY
+
+
+async def run_worker(
+    settings: Settings,
+    *,
+    index: int,
+    listening_socket: socket.socket,
+    runtime: Path,
+    stop: asyncio.Event,
+) -> None:
+    """Serve until `stop`, then answer what was accepted. Raises `OperatorError` at the start."""
+    clock, log, metrics = SystemClock(), get_logger(), Metrics()
+    name = f"worker-{index}"
+    async with AsyncExitStack() as opened:
+        directory = await asyncio.to_thread(open_directory_of, settings, clock)
+        opened.callback(directory.close)
+        tenancy = FollowingTenancySource(directory, log=log)
+        await tenancy.start()
+        opened.push_async_callback(tenancy.close)
+        repeats = SqliteRepeats.open(data_path(settings, REPEATS_FILE), owner=name, clock=clock)
+        opened.push_async_callback(repeats.close)
+        event_log = await asyncio.to_thread(
+            SegmentLog.open, data_path(settings, LOG_DIRECTORY), name, metrics=metrics, clock=clock
+        )
+        opened.push_async_callback(event_log.close)
+        engine = EngineConnections(runtime / ENGINE_SOCKET)
+        opened.push_async_callback(engine.close)
+        geo = open_geo(settings.geo_database)
+        opened.callback(geo.close)
+
+        store = EngineStore(engine)
+        app = create_app(
+            acceptor=Acceptor(
+                clock=clock,
+                tenancy=tenancy,
+                log=event_log,
+                repeats=repeats,
+                enricher=Enricher(
+                    geo=geo,
+                    user_agents=UaParserUserAgents(),
+                    salts=VisitorSalts(directory.visitor_salt),
+                ),
+                metrics=metrics,
+                max_items=settings.max_items,
+            ),
+            query_service=QueryService(
+                store=store,
+                guards=QueryGuards(
+                    timeout_s=settings.query_timeout_s,
+                    max_memory_bytes=settings.query_max_memory_bytes,
+                ),
+                metrics=metrics,
+                clock=clock,
+            ),
+            tenancy=tenancy,
+            limiter=EngineLimiter(engine),
+            store=store,
+            readiness={"log": event_log.is_ready},
+            settings=settings,
+            clock=clock,
+            metrics=metrics,
+            log=log,
+        )
+        gc.freeze()  # what was made until here lives as long as the process
+        log.info("worker_ready")
+        await serve(app, listening_socket=listening_socket, settings=settings, stop=stop)
