@@ -1,0 +1,88 @@
+"""Every block of code in the guides runs as it stands there, and does what the page says."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.service import Service
+
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+TIMEOUT_S = 60
+
+
+def blocks(guide: str, language: str) -> list[str]:
+    """Return the code blocks of a guide that are written in a language."""
+    text = (GUIDES / guide).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def variables(service: Service, website: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "NO_PROXY": "*",
+        "MILLRACE_URL": service.url,
+        "WEBSITE_ID": website,
+        "TRACKING_KEY": service.key("track:events").secret,
+        "READING_KEY": service.key("read:data").secret,
+    }
+
+
+def run(command: list[str], code: str, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        command,
+        input=code,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def event_names(service: Service, website: str) -> dict[Any, int]:
+    return service.counts(website, "events", "event_name")
+
+
+def test_curl_guide_sends_and_asks(service: Service) -> None:
+    website = service.website()
+    one, batch, wrong, question = blocks("curl.md", "sh")[1:]
+    environment = variables(service, website)
+    assert run(["sh", "-e"], one, environment) == (
+        '{"status":"success","type":"custom_event","count":1}'
+    )
+    twice = '{"status":"success","type":"custom_event","count":2}'
+    assert [run(["sh", "-e"], batch, environment) for _ in range(2)] == [twice, twice]
+    assert '"index":1,"field":"name"' in run(["sh", "-e"], wrong, environment)
+    assert '"event_name":"purchase","events":1,"visitors":1' in run(
+        ["sh", "-e"], question, environment
+    )
+    assert event_names(service, website) == {"signup_completed": 1, "page_view": 1, "purchase": 1}
+
+
+def test_python_guide_sends_and_asks(service: Service) -> None:
+    website = service.website()
+    environment = variables(service, website)
+    single, batch, question = blocks("python.md", "python")
+    run([sys.executable, "-"], single, environment)
+    run([sys.executable, "-"], batch, environment)
+    assert run([sys.executable, "-"], question, environment) == (
+        "[{'properties.format': 'pdf', 'exports': 1}]\n"
+    )
+    assert event_names(service, website) == {"report_exported": 1, "row_imported": 100}
+
+
+@pytest.mark.node
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not on this machine")
+def test_node_guide_sends(service: Service) -> None:
+    website = service.website()
+    (single,) = blocks("node.md", "js")
+    run(["node", "--input-type=module", "-"], single, variables(service, website))
+    assert event_names(service, website) == {"invoice_paid": 1}
