@@ -1,0 +1,54 @@
+"""The secret of the day that visitor ids are made with."""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+
+from millrace.base.clock import MILLISECONDS_PER_DAY, utc_day
+from millrace.base.errors import MillraceError
+from millrace.base.telemetry import get_logger
+
+_SALT_BYTES = 32
+_RETRY_AFTER_MS = 5_000
+
+
+class VisitorSalts:
+    """Keeps today's salt in memory, and no other; used from one event loop.
+
+    `fetch` is the directory's `visitor_salt`: it blocks and is called in a thread, once a day.
+    While the directory is away a salt of this process stands in: visitors may be counted twice
+    then, which is better than to refuse their events.
+    """
+
+    def __init__(self, fetch: Callable[[str], bytes]) -> None:
+        self._fetch = fetch
+        self._day_number = -1
+        self._salt = b""
+        self._retry_at_ms: int | None = None
+        self._turn = asyncio.Lock()
+
+    async def salt_at(self, now_ms: int) -> bytes:
+        """Return the salt of the UTC day of a moment. Does not wait but at a change of day."""
+        if self._is_current(now_ms):
+            return self._salt
+        async with self._turn:
+            if not self._is_current(now_ms):
+                await self._change_day(now_ms)
+            return self._salt
+
+    def _is_current(self, now_ms: int) -> bool:
+        if now_ms // MILLISECONDS_PER_DAY != self._day_number:
+            return False
+        return self._retry_at_ms is None or now_ms < self._retry_at_ms
+
+    async def _change_day(self, now_ms: int) -> None:
+        day_number = now_ms // MILLISECONDS_PER_DAY
+        try:
+            self._salt = await asyncio.to_thread(self._fetch, utc_day(now_ms))
+            self._retry_at_ms = None
+        except MillraceError as error:
+            get_logger().warning("visitor_salt_unavailable", reason=str(error))
+            if day_number != self._day_number:
+                self._salt = secrets.token_bytes(_SALT_BYTES)
+            self._retry_at_ms = now_ms + _RETRY_AFTER_MS
+        self._day_number = day_number
