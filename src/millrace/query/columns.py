@@ -34,14 +34,15 @@ def find_filterable(table: Table, name: str) -> Column:
 
 def check_aggregatable(table: Table, column: Column, aggregate: Aggregate) -> None:
     """Raise `InvalidQuery` (`Column not aggregatable`) where the function needs other columns."""
-    if aggregate not in ANY_COLUMN_AGGREGATES and not column.aggregatable:
-        raise InvalidQuery(
-            QueryFault.NOT_AGGREGATABLE,
-            f" {quoted(column.name)} for table {quoted(table.name)}:"
-            f" {aggregate.value} is for measures, such as {_a_measure(table)}",
-        )
-
-
-def _a_measure(table: Table) -> str:
-    measures = [column.name for column in table.columns if column.aggregatable]
-    return quoted(measures[-1])
+    if aggregate in ANY_COLUMN_AGGREGATES or column.aggregatable:
+        return
+    measures = [known.name for known in table.columns if known.aggregatable]
+    why = (
+        f"{aggregate.value} is for measures, such as {quoted(measures[-1])}"
+        if measures
+        else f"{aggregate.value} is for measures, and it has none"
+    )
+    raise InvalidQuery(
+        QueryFault.NOT_AGGREGATABLE,
+        f" {quoted(column.name)} for table {quoted(table.name)}: {why}",
+    )

@@ -6,11 +6,12 @@ from zoneinfo import ZoneInfo
 
 from millrace.base.errors import InvalidQuery, QueryFault
 from millrace.model.catalog import QUERY_LIMITS
-from millrace.query.suggest import did_you_mean, quoted
+from millrace.query.suggest import likely_meant, quoted, suggestion
 from millrace.query.zones import find_zone, zone_names
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DEFAULT_ZONE = "UTC"
+_CLOSE_ZONE = 0.85  # zones of one continent are alike by half of their names
 
 
 def check_dates(start: object, end: object) -> tuple[date, date]:
@@ -33,9 +34,17 @@ def check_timezone(name: object) -> ZoneInfo:
         raise InvalidQuery(QueryFault.INVALID_TIMEZONE, ": an IANA name in a string is needed")
     zone = find_zone(name)
     if zone is None:
-        hint = did_you_mean(name, sorted(zone_names()))
-        raise InvalidQuery(QueryFault.INVALID_TIMEZONE, f" {quoted(name)}{hint}")
+        raise InvalidQuery(
+            QueryFault.INVALID_TIMEZONE, f" {quoted(name)}{suggestion(_likely_zone(name))}"
+        )
     return zone
+
+
+def _likely_zone(name: str) -> str | None:
+    """Find a zone by its city (`Berlin`), else by a name that differs in a letter or two."""
+    zones = sorted(zone_names())
+    cities = {zone.rpartition("/")[2].lower(): zone for zone in zones if "/" in zone}
+    return cities.get(name.lower()) or likely_meant(name, zones, close_enough=_CLOSE_ZONE)
 
 
 def _bad_end(last: date, why: str) -> InvalidQuery:

@@ -6,8 +6,9 @@ from difflib import SequenceMatcher
 import msgspec
 
 _LONGEST_QUOTE = 100
-_CLOSE_ENOUGH = 0.65
-"""Lets `pathname` find `path` and `browser` find `browser_name`, but not `user` find `value`."""
+_CLOSE_ENOUGH = 0.7
+_SAME_BEGINNING = 0.1
+"""So much closer are names of which one begins with the other: `pathname` finds `path`."""
 
 
 def quoted(text: str) -> str:
@@ -16,24 +17,30 @@ def quoted(text: str) -> str:
     return msgspec.json.encode(shown).decode()
 
 
-def likely_meant(name: str, candidates: Iterable[str]) -> str | None:
+def likely_meant(
+    name: str, candidates: Iterable[str], *, close_enough: float = _CLOSE_ENOUGH
+) -> str | None:
     """Return the candidate that is closest to a name, or None where none is close.
 
     Case, underscores, hyphens and blanks do not count: `sessionId` finds `session_id`.
     """
-    matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(_plain(name))
-    best, best_ratio = None, _CLOSE_ENOUGH
+    if not 0 < len(name) <= _LONGEST_QUOTE:
+        return None
+    best, best_closeness = None, close_enough
     for candidate in candidates:
-        matcher.set_seq1(_plain(candidate))
-        if matcher.real_quick_ratio() > best_ratio and matcher.ratio() > best_ratio:
-            best, best_ratio = candidate, matcher.ratio()
+        closeness = _closeness(_plain(name), _plain(candidate))
+        if closeness > best_closeness:
+            best, best_closeness = candidate, closeness
     return best
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return ` (did you mean "path"?)`, or nothing where no candidate is close."""
-    candidate = likely_meant(name, candidates) if len(name) <= _LONGEST_QUOTE else None
+    return suggestion(likely_meant(name, candidates))
+
+
+def suggestion(candidate: str | None) -> str:
+    """Put a likely meant name into words, or nothing where there is none."""
     return "" if candidate is None else f" (did you mean {quoted(candidate)}?)"
 
 
@@ -41,6 +48,12 @@ def did_you_mean_one_of(name: str, candidates: Iterable[str]) -> str:
     """Return the likely meant name, or all names of a small closed set where none is close."""
     names = tuple(candidates)
     return did_you_mean(name, names) or f" (one of {', '.join(names)})"
+
+
+def _closeness(name: str, candidate: str) -> float:
+    ratio = SequenceMatcher(None, name, candidate, autojunk=False).ratio()
+    same_beginning = name.startswith(candidate) or candidate.startswith(name)
+    return ratio + _SAME_BEGINNING * same_beginning
 
 
 def _plain(name: str) -> str:

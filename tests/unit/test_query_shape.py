@@ -1,0 +1,195 @@
+"""Bodies that are no query request at all, each with its whole message."""
+
+from typing import Any
+
+import pytest
+
+from millrace.model.wire import Filter, OrderBy, Query, QueryRequest, Select
+from millrace.query.shape import decode_query
+from tests.questions import as_bytes, question, refusal_of, select, where
+
+
+def asked(**parts: Any) -> dict[str, Any]:
+    """Return a body whose query object has these keys too."""
+    body = question()
+    return {**body, "query": {**body["query"], **parts}}
+
+
+MALFORMED = [
+    pytest.param(b"", "it is not valid JSON", id="nothing"),
+    pytest.param(b"{", "it is not valid JSON", id="cut off"),
+    pytest.param(
+        b'{"query":{"table":"events","selects":[]}}]',
+        "it is not valid JSON (trailing characters at byte 42)",
+        id="something behind",
+    ),
+    pytest.param(
+        b"{'a':1}",
+        "it is not valid JSON (object keys must be strings at byte 1)",
+        id="single quotes",
+    ),
+    pytest.param(
+        b'{"limit":NaN}', "it is not valid JSON (invalid character at byte 9)", id="not a number"
+    ),
+    pytest.param(b"\xef\xbb\xbf{}", "it is not valid JSON (invalid character at byte 0)", id="BOM"),
+    pytest.param(b'{"limit":"\xff"}', "it is not valid JSON", id="not UTF-8"),
+    pytest.param(b'{"limit":"\\ud800"}', "it is not valid JSON", id="lone surrogate"),
+    pytest.param(b'{"limit":' + b"[" * 5000, "it is nested too deeply", id="nested"),
+    pytest.param(b'{"limit":1e999}', "number out of range in limit", id="too large a number"),
+]
+
+
+@pytest.mark.parametrize(("body", "why"), MALFORMED)
+def test_body_that_is_not_json_is_refused(body: bytes, why: str) -> None:
+    assert refusal_of(body) == ("INVALID_BODY", f"Invalid request body: {why}")
+
+
+OF_ANOTHER_SHAPE = [
+    pytest.param([], "it must be an object, not an array", id="array"),
+    pytest.param("x", "it must be an object, not a string", id="text"),
+    pytest.param(5, "it must be an object, not a number", id="number"),
+    pytest.param(None, "it must be an object, not null", id="null"),
+    pytest.param(True, "it must be an object, not true or false", id="boolean"),
+    pytest.param({}, 'missing key "query"', id="empty"),
+    pytest.param({"query": []}, "query must be an object, not an array", id="query"),
+    pytest.param({"query": {}}, 'missing key "table" in query', id="no table"),
+    pytest.param({"query": {"table": "x"}}, 'missing key "selects" in query', id="no selects"),
+    pytest.param(asked(table=5), "query.table must be a string, not a number", id="table"),
+    pytest.param(asked(table=None), "query.table must be a string, not null", id="null table"),
+    pytest.param(asked(selects={}), "query.selects must be an array, not an object", id="selects"),
+    pytest.param(
+        asked(selects=[select("*", "count"), 5]),
+        "query.selects[1] must be an object, not a number",
+        id="select",
+    ),
+    pytest.param(
+        asked(selects=[{"field": "*"}]),
+        'missing key "aggregate" in query.selects[0]',
+        id="no aggregate",
+    ),
+    pytest.param(
+        asked(selects=[{"field": "*", "aggregate": 1}]),
+        "query.selects[0].aggregate must be a string, not a number",
+        id="aggregate",
+    ),
+    pytest.param(
+        asked(selects=[{"field": "*", "aggregate": "count", "alias": []}]),
+        "query.selects[0].alias must be a string, not an array",
+        id="alias",
+    ),
+    pytest.param(asked(filters="x"), "query.filters must be an array, not a string", id="filters"),
+    pytest.param(
+        asked(filters=[{"field": "path", "operator": "eq"}]),
+        'missing key "value" in query.filters[0]',
+        id="no value",
+    ),
+    pytest.param(
+        asked(filters=[where("path", "eq", {})]),
+        "query.filters[0].value must be true or false, a number, a string or an array,"
+        " not an object",
+        id="value",
+    ),
+    pytest.param(
+        asked(filters=[where("path", "in", ["/", ["/a"]])]),
+        "query.filters[0].value[1] must be true or false, a number or a string, not an array",
+        id="value in an array",
+    ),
+    pytest.param(
+        asked(groupBy="path"), "query.groupBy must be an array, not a string", id="groupBy"
+    ),
+    pytest.param(
+        asked(groupBy=["path", None]),
+        "query.groupBy[1] must be a string, not null",
+        id="group column",
+    ),
+    pytest.param(question(orderBy={}), "orderBy must be an array, not an object", id="orderBy"),
+    pytest.param(
+        question(orderBy=[{}]), 'missing key "field" in orderBy[0]', id="order without field"
+    ),
+    pytest.param(
+        question(orderBy=[{"field": "n", "direction": 1}]),
+        "orderBy[0].direction must be a string, not a number",
+        id="direction",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "why"), OF_ANOTHER_SHAPE)
+def test_body_of_another_shape_is_refused(body: Any, why: str) -> None:
+    assert refusal_of(body) == ("INVALID_BODY", f"Invalid request body: {why}")
+
+
+UNKNOWN_KEYS = [
+    pytest.param(asked(groupby=[]), 'unknown key "groupby" (did you mean "groupBy"?)', id="query"),
+    pytest.param(
+        question(startdate="x"), 'unknown key "startdate" (did you mean "startDate"?)', id="root"
+    ),
+    pytest.param(
+        asked(selects=[{**select("*", "count"), "as": "n"}]),
+        'unknown key "as"',
+        id="select, nothing close",
+    ),
+    pytest.param(
+        asked(filters=[{**where("path", "eq", "/"), "Value": 1}]),
+        'unknown key "Value" (did you mean "value"?)',
+        id="filter",
+    ),
+    pytest.param(
+        question(orderBy=[{"field": "n", "dir": "asc"}]),
+        'unknown key "dir"',
+        id="orderBy, nothing close",
+    ),
+    pytest.param(
+        asked(limit=5), 'unknown key "limit" (it belongs in the outermost object)', id="too deep"
+    ),
+    pytest.param(
+        question(groupBy=["path"]), 'unknown key "groupBy" (it belongs in query)', id="too high"
+    ),
+    pytest.param({**question(), "k" * 200: 1}, f'unknown key "{"k" * 100}…"', id="very long"),
+    pytest.param({**question(), 'a`"b': 1}, 'unknown key "a`\\"b"', id="awkward"),
+]
+
+
+@pytest.mark.parametrize(("body", "why"), UNKNOWN_KEYS)
+def test_unknown_key_is_refused_anywhere(body: Any, why: str) -> None:
+    assert refusal_of(body) == ("INVALID_BODY", f"Invalid request body: {why}")
+
+
+def test_every_key_is_read_into_its_place() -> None:
+    body = question(
+        {"field": "path", "aggregate": "uniq", "alias": "x"},
+        table="errors",
+        filters=[where("path", "in", ["/", 1, 2.5, True, None])],
+        group_by=["level"],
+        timezone="UTC",
+        granularity="daily",
+        limit=5,
+        offset=6,
+        fill=True,
+        orderBy=[{"field": "x", "direction": "desc"}],
+    )
+    assert decode_query(as_bytes(body)) == QueryRequest(
+        query=Query(
+            table="errors",
+            selects=[Select("path", "uniq", "x")],
+            filters=[Filter("path", "in", ["/", 1, 2.5, True, None])],
+            group_by=["level"],
+        ),
+        start_date="2026-01-01",
+        end_date="2026-01-31",
+        timezone="UTC",
+        granularity="daily",
+        limit=5,
+        order_by=[OrderBy("x", "desc")],
+        offset=6,
+        fill=True,
+    )
+
+
+def test_of_repeated_keys_the_last_wins() -> None:
+    body = as_bytes(question())[:-1] + b',"limit":5,"limit":6}'
+    assert decode_query(body).limit == 6
+
+
+def test_scalars_of_the_root_may_have_any_type_here() -> None:
+    assert decode_query(as_bytes(question(limit=[], timezone=5))).limit == []

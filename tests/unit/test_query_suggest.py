@@ -1,0 +1,50 @@
+"""Which name was likely meant, and how the caller's text is shown."""
+
+import pytest
+
+from millrace.model.catalog import EVENTS
+from millrace.query.suggest import did_you_mean, did_you_mean_one_of, likely_meant, quoted
+
+COLUMNS = [column.name for column in EVENTS.columns]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("pth", "path"),
+        ("pathname", "path"),
+        ("PATH", "path"),
+        ("sessionId", "session_id"),
+        ("anonymousid", "anonymous_id"),
+        ("browser", "browser_name"),
+        ("event-name", "event_name"),
+        ("utm_src", "utm_source"),
+        ("contry", "country"),
+        ("duration", None),
+        ("zzzzzz", None),
+        ("", None),
+    ],
+)
+def test_close_name_is_found(name: str, meant: str | None) -> None:
+    assert likely_meant(name, COLUMNS) == meant
+
+
+def test_name_that_is_close_to_none_gets_no_suggestion() -> None:
+    assert did_you_mean("zzzzzz", COLUMNS) == ""
+
+
+def test_small_closed_set_is_listed_where_nothing_is_close() -> None:
+    assert did_you_mean_one_of("zzz", ("hourly", "daily")) == " (one of hourly, daily)"
+
+
+def test_close_name_of_a_small_closed_set_is_suggested() -> None:
+    assert did_you_mean_one_of("Daily", ("hourly", "daily")) == ' (did you mean "daily"?)'
+
+
+def test_very_long_name_is_cut_and_compared_with_nothing() -> None:
+    assert quoted("path" * 50) == '"' + "path" * 25 + '…"'
+    assert did_you_mean("path" * 50, COLUMNS) == ""
+
+
+def test_quotes_and_control_characters_are_escaped() -> None:
+    assert quoted('a"b\n\\🦆') == r'"a\"b\n\\🦆"'
