@@ -1,0 +1,258 @@
+"""A crash at any step of loading leads neither to loss nor to a second copy."""
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from millrace.adapters.file_quarantine import FileQuarantine
+from millrace.adapters.memory_store import MemoryStore
+from millrace.adapters.segment_directory import Disk
+from millrace.adapters.segment_log import SegmentLog
+from millrace.adapters.segment_reader import SegmentReader
+from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.base.clock import FixedClock
+from millrace.base.telemetry import Metrics
+from millrace.ingest.gather import BatchBounds
+from millrace.ingest.load import Loader
+from millrace.model.event import (
+    UNKNOWN_VISITOR,
+    ErrorEvent,
+    ErrorRecord,
+    Event,
+    EventRecord,
+    Vital,
+    VitalRecord,
+    encode_record,
+)
+
+T = TypeVar("T")
+
+NOON = 1_700_000_000_000
+MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - only the process ends in these tests
+METRICS = Metrics()
+CLOCK = FixedClock(NOON)
+
+
+class CrashError(Exception):
+    """The process ends here."""
+
+
+class Steps:
+    """Counts what the loader asks of the world, and ends the process at one step."""
+
+    def __init__(self, crash_at: int) -> None:
+        self._left = crash_at
+
+    def take(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise CrashError
+
+
+class Interrupted:
+    """Passes every call on; the process may end right before it and right after it."""
+
+    def __init__(self, inner: object, steps: Steps) -> None:
+        self._inner = inner
+        self._steps = steps
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            self._steps.take()
+            result = getattr(self._inner, name)(*arguments, **named)
+            self._steps.take()
+            return result
+
+        return call
+
+
+class QuickDisk(Disk):
+    """Only the process ends here, not the machine: the page cache is enough."""
+
+    def sync(self, file: int) -> None:
+        os.fstat(file)
+
+    def sync_directory(self, path: Path) -> None:
+        assert path.is_dir()
+
+
+class World:
+    """What outlives a process: the logs, the ledger's file, the store, the quarantine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = MemoryStore(refuses=lambda row: "bad" in row.get("event_name", ""))
+
+    def append(self, **logs: Sequence[bytes]) -> None:
+        asyncio.run(self._append(logs))
+
+    async def _append(self, logs: dict[str, Sequence[bytes]]) -> None:
+        for name, payloads in logs.items():
+            log = SegmentLog.open(
+                self.folder / "log",
+                name,
+                metrics=METRICS,
+                clock=CLOCK,
+                segment_bytes=150,
+                disk=QuickDisk(),
+            )
+            for payload in payloads:
+                await log.append(payload)
+            await log.close()
+
+    def load(self, crash_at: int) -> None:
+        """Run a process that loads everything; it ends with `CrashError` at a step."""
+        steps = Steps(crash_at)
+        reader = SegmentReader(
+            self.folder / "log", damaged=self.folder / "damaged", disk=QuickDisk()
+        )
+        ledger = SqliteLedger.open(self.folder / "ledger.sqlite")
+        quarantine = FileQuarantine(self.folder / "quarantine")
+        with closing(reader), closing(ledger):
+            Loader(
+                log=interrupted(reader, steps),
+                ledger=interrupted(ledger, steps),
+                store=interrupted(self.store, steps),
+                quarantine=interrupted(quarantine, steps),
+                metrics=METRICS,
+                clock=CLOCK,
+                bounds=BatchBounds(max_rows=4),
+            ).load_available()
+
+    def load_with_crashes(self, *crashes_at: int) -> int:
+        """Load over and over until it ends well; return how many crashes there were."""
+        crashes = 0
+        for crash_at in (*crashes_at, 0):
+            try:
+                self.load(crash_at)
+            except CrashError:
+                crashes += 1
+        return crashes
+
+    def stored(self) -> list[str]:
+        rows = self.store.rows
+        names = [row["event_name"] for row in rows["events"]]
+        names += [row["metric_name"] for row in rows["performance"]]
+        return sorted(names + [row["message"] for row in rows["errors"]])
+
+    def quarantined(self) -> list[str]:
+        entries = [json.loads(f.read_text()) for f in (self.folder / "quarantine").glob("*.json")]
+        return sorted(
+            entry["item"]["name"] if "item" in entry else entry["payload"] for entry in entries
+        )
+
+    def ids_are_unique(self) -> bool:
+        ids = [row["id"] for rows in self.store.rows.values() for row in rows]
+        return len(ids) == len(set(ids))
+
+
+def interrupted(inner: T, steps: Steps) -> T:
+    return cast("T", Interrupted(inner, steps))  # it has every method that the inner one has
+
+
+@contextmanager
+def world() -> Generator[World]:
+    with tempfile.TemporaryDirectory(dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None) as folder:
+        yield World(Path(folder))
+
+
+def events(*names: str, after_ms: int = 0, key: bytes = b"") -> bytes:
+    """Write a record; `name#id` is an event with an event id."""
+    items = [
+        Event("web_a", NOON, name.partition("#")[0], event_id=name.partition("#")[2])
+        for name in names
+    ]
+    return encode_record(EventRecord(NOON + after_ms, UNKNOWN_VISITOR, items, key))
+
+
+def vital(name: str) -> bytes:
+    item = Vital("web_a", NOON, name, 1.5, "/")
+    return encode_record(VitalRecord(NOON, UNKNOWN_VISITOR, [item]))
+
+
+def error(message: str) -> bytes:
+    item = ErrorEvent("web_a", NOON, message, "/")
+    return encode_record(ErrorRecord(NOON, UNKNOWN_VISITOR, [item]))
+
+
+def append_everything_odd(made: World) -> None:
+    made.append(
+        worker_0=[
+            events("a#1", "b"),
+            vital("LCP"),
+            events("bad 1", "c", "d"),
+            b"no record",
+            events("repeats a#1", after_ms=3),
+        ],
+        worker_1=[
+            error("oops"),
+            events("e#2", key=b"k" * 32, after_ms=1),
+            events("repeats e", key=b"k" * 32, after_ms=2),
+            events("bad 2", after_ms=4),
+            events("f", after_ms=5),
+        ],
+    )
+
+
+EVERYTHING = sorted(["a", "b", "LCP", "c", "d", "oops", "e", "f"])
+SET_ASIDE = sorted(["bad 1", "bad 2", "bm8gcmVjb3Jk"])
+
+
+@pytest.mark.slow
+def test_crash_at_any_single_step_changes_nothing_in_the_end() -> None:
+    step, crashes = 1, 1
+    while crashes:
+        with world() as made:
+            append_everything_odd(made)
+            crashes = made.load_with_crashes(step)
+            assert (step, made.stored()) == (step, EVERYTHING)
+            assert (step, made.quarantined()) == (step, SET_ASIDE)
+            assert made.ids_are_unique()
+        step += 1
+    assert step > 100  # the steps were really taken
+
+
+def test_crash_at_any_step_while_more_is_appended_changes_nothing_in_the_end() -> None:
+    step, crashes = 1, 1
+    while crashes:
+        with world() as made:
+            made.append(worker_0=[events("a#1"), vital("LCP")], worker_1=[events("b#2")])
+            try:
+                made.load(step)
+                crashes = 0
+            except CrashError:
+                pass
+            made.append(worker_0=[events("again#1", "c")], worker_1=[events("d")])
+            made.load_with_crashes()
+            assert (step, made.stored()) == (step, ["LCP", "a", "b", "c", "d"])
+        step += 1
+    assert step > 20
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 60), max_size=8))
+def test_any_number_of_crashes_changes_nothing_in_the_end(crashes_at: list[int]) -> None:
+    with world() as made:
+        append_everything_odd(made)
+        made.load_with_crashes(*crashes_at)
+        assert made.stored() == EVERYTHING
+        assert made.quarantined() == SET_ASIDE
+        assert made.ids_are_unique()
+
+
+def test_without_a_crash_everything_is_stored_once() -> None:
+    with world() as made:
+        append_everything_odd(made)
+        assert made.load_with_crashes() == 0
+        assert made.stored() == EVERYTHING
+        with pytest.raises(CrashError):
+            made.load(1)
