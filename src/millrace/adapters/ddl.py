@@ -1,9 +1,8 @@
 """How rows are laid out in ClickHouse, embedded or not: the statements that make the tables.
 
 A table has no partitions: a batch is then one part, so it costs one set of fsyncs and is there
-wholly or not at all. Columns have no codecs of their own: the best mix found was 4 % smaller than
-the general one and cost 10 % more CPU on insert (1 million realistic events, 95.6 against 99.1
-bytes a row).
+wholly or not at all. Columns have no codecs of their own: over a million realistic events the best
+mix found took 95.6 bytes a row, ZSTD(1) for all columns 95.6, ZSTD(3) 99.1 and LZ4 170.
 """
 
 from collections.abc import Mapping
