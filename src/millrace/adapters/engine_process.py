@@ -17,7 +17,7 @@ from millrace.ports.log import LogReader
 WAIT_TIMEOUT_S: Final = 5.0
 """A select waits so long for loading, and again for a free thread, before it is turned away."""
 
-LAST_LOAD_TIMEOUT_S: Final = 3.0
+LAST_LOAD_TIMEOUT_S: Final = 2.0
 """What is not stored by then stays in the log, and the next engine stores it."""
 
 

@@ -10,7 +10,7 @@ from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import Logger
 from millrace.ports.log import LogPosition, LogReader
 
-_SPACING_S = 0.05
+_SPACING_S = 0.02
 """Between two loads, however many selects ask: each makes parts, which are kept for minutes."""
 
 _FIRST_PAUSE_S = 0.1
@@ -60,14 +60,15 @@ class LoadLoop:
         """Load until cancelled; a running load then goes on, and `finish` waits for it."""
         pause_s = _FIRST_PAUSE_S
         while True:
-            await self._load()
+            something_new = await self._load()
             if self._is_failing:
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
-            else:
-                pause_s = _FIRST_PAUSE_S
+                continue
+            pause_s = _FIRST_PAUSE_S
+            if something_new:
                 await asyncio.sleep(_SPACING_S)
-                await self._wait()
+            await self._wait()
 
     async def finish(self, *, timeout_s: float) -> bool:
         """Load what is durable, once `run` has ended. Tells whether it was done in time."""
@@ -84,33 +85,38 @@ class LoadLoop:
 
     async def _wait(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(0, self._interval_s - _SPACING_S)):
+            async with asyncio.timeout(self._interval_s):
                 await self._wanted.wait()
 
-    async def _load(self) -> None:
+    async def _load(self) -> bool:
+        """Load once and wake who waits for it; tell whether there was something to load."""
         self._wanted.clear()
         waiters, self._waiters = self._waiters, []
+        loop = asyncio.get_running_loop()
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._load_durable)
+            something_new = await loop.run_in_executor(self._thread, self._load_durable)
         except asyncio.CancelledError:
             self._waiters = [*waiters, *self._waiters]  # the next load is theirs too
             raise
         except Exception as error:  # noqa: BLE001 - nothing that happens here may end the loading
             self._note_failure(error, waiters)
-        else:
-            self._is_failing = False
-            _wake(waiters, None)
+            return False
+        self._is_failing = False
+        _wake(waiters, None)
+        return something_new
 
     def _note_failure(self, error: Exception, waiters: list[asyncio.Future[None]]) -> None:
         self._is_failing = True
         self._log.error("load_failed", exc_info=error)
         _wake(waiters, StoreUnavailable("what came before cannot be stored now"))
 
-    def _load_durable(self) -> None:
+    def _load_durable(self) -> bool:
         ends = dict(self._log_reader.durable_ends())
-        if ends != self._loaded:
-            self._loader.load_until(ends)
-            self._loaded = ends
+        if ends == self._loaded:
+            return False
+        self._loader.load_until(ends)
+        self._loaded = ends
+        return True
 
 
 def _wake(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
