@@ -110,7 +110,7 @@ class ChdbSession:
         try:
             return self._query(sql, parameters)
         except EngineFailure as failure:
-            error = _query_error(failure)
+            error = query_error(failure)
             if error is None:
                 raise
             raise error from failure
@@ -241,17 +241,19 @@ def _named_failures() -> Generator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise _failure(str(error)) from None  # the message may hold values of a caller
+        raise read_failure(str(error)) from None  # the message may hold values of a caller
 
 
-def _failure(message: str) -> EngineFailure:
+def read_failure(message: str) -> EngineFailure:
+    """Read the engine's message; one without a code, or about all memory, has the code 0."""
     found = _CODE.search(message)
     if found is None or _MEMORY_OF_ALL in message:
         return EngineFailure(_NOT_TOLD, "NO_MEMORY" if found else "UNKNOWN")
     return EngineFailure(int(found[1]), found[2], message[found.start() :])
 
 
-def _query_error(failure: EngineFailure) -> MillraceError | None:
+def query_error(failure: EngineFailure) -> MillraceError | None:
+    """Return the error that a failed select is to its caller; None where the SQL is wrong."""
     if failure.code in _TIMED_OUT:
         return QueryTimedOut("Query timed out")
     if failure.code in _TOO_LARGE:

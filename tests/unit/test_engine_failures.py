@@ -1,0 +1,69 @@
+"""What the engine's words mean: messages as chDB 26.9 wrote them, and the errors made of them."""
+
+import pytest
+
+from millrace.adapters.chdb_store import EngineFailure, query_error, read_failure
+from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
+
+DEADLINE = (
+    "Code: 159. DB::Exception: Timeout exceeded: elapsed 1000.031 ms, maximum: 1000.000 ms. "
+    "(TIMEOUT_EXCEEDED)"
+)
+MEMORY_OF_THE_QUERY = (
+    "Code: 241. DB::Exception: Code: 241. DB::Exception: Query memory limit exceeded: would use "
+    "62.94 MiB (attempt to allocate chunk of 62.89 MiB), maximum: 47.68 MiB. "
+    "(MEMORY_LIMIT_EXCEEDED) (version 26.9.2.1). (MEMORY_LIMIT_EXCEEDED)"
+)
+MEMORY_OF_ALL = (
+    "Code: 241. DB::Exception: (total) memory limit exceeded: would use 381.88 MiB (attempt to "
+    "allocate chunk of 5.00 MiB), current RSS: 68.88 MiB, maximum: 381.47 MiB: While executing "
+    "AggregatingTransform. (MEMORY_LIMIT_EXCEEDED)"
+)
+ROWS = (
+    "Code: 396. DB::Exception: Limit for result exceeded, max rows: 5.00 thousand, current rows: "
+    "10.00 thousand. (TOO_MANY_ROWS_OR_BYTES)"
+)
+KILLED = "Code: 394. DB::Exception: Query was cancelled. (QUERY_WAS_CANCELLED)"
+WRONG = (
+    "Code: 47. DB::Exception: Unknown expression identifier `nope`. In scope SELECT nope: Note: "
+    "the query does not have the FROM clause. Did you forget to add it?. (UNKNOWN_IDENTIFIER)"
+)
+INSERT = (
+    "Streaming insert finish failed: Code: 6. DB::Exception: Cannot parse string 'Code: 1. (X)' as "
+    "UInt64: While executing ArrowIPCBlockInputFormat. (CANNOT_PARSE_TEXT) (version 26.9.2.1)"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (DEADLINE, QueryTimedOut),
+        (MEMORY_OF_THE_QUERY, QueryTooLarge),
+        (MEMORY_OF_ALL, StoreUnavailable),
+        (ROWS, QueryTooLarge),
+        (KILLED, StoreUnavailable),
+        ("Connection is closed", StoreUnavailable),
+        (WRONG, type(None)),
+    ],
+    ids=["deadline", "memory", "memory of all", "rows", "killed", "no code", "wrong"],
+)
+def test_a_failed_select_is_the_error_that_its_words_mean(
+    words: str, expected: type[object]
+) -> None:
+    assert type(query_error(read_failure(words))) is expected
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "name"),
+    [(WRONG, 47, "UNKNOWN_IDENTIFIER"), (INSERT, 6, "CANNOT_PARSE_TEXT"), ("?", 0, "UNKNOWN")],
+    ids=["select", "insert", "nothing"],
+)
+def test_a_failure_has_the_code_and_its_name(words: str, code: int, name: str) -> None:
+    failure = read_failure(words)
+    assert (failure.code, failure.name) == (code, name)
+
+
+def test_a_failure_shows_none_of_the_engines_words() -> None:
+    assert str(EngineFailure(6, "CANNOT_PARSE_TEXT", INSERT)) == (
+        "the engine refused a statement: CANNOT_PARSE_TEXT (6)"
+    )
