@@ -1,0 +1,302 @@
+"""Statements by their parts: what is bound, what is asked of the store, what the columns mean."""
+
+import re
+from typing import Any
+
+import pytest
+
+from millrace.model.catalog import TABLES, Aggregate, Kind, Operator, Table
+from millrace.model.plan import Granularity, Output, OutputKind
+from millrace.query.buckets import BUCKET_KINDS
+from millrace.query.conditions import MEMBERSHIPS, OPERATORS
+from millrace.query.expressions import DISTINCT_VALUES, NUMBER_AGGREGATES, OUTPUT_KINDS, VALUES
+from tests.questions import COUNT, WEBSITE, question, select, statement_of, where
+
+
+def conditions_of(body: Any) -> list[str]:
+    """Return the conditions that the filters of a body add."""
+    body = {**body, "query": {**body["query"], "groupBy": ["country"]}}
+    filtered, plain = statement_of(body), statement_of(question(group_by=["country"]))
+    return [line for line in where_of(filtered.sql) if line not in where_of(plain.sql)]
+
+
+def where_of(sql: str) -> list[str]:
+    found = re.search(r"\nWHERE\n(.*)\nGROUP BY", sql, re.DOTALL)
+    assert found is not None
+    return [line.strip().removesuffix(" AND") for line in found[1].split("\n")]
+
+
+def test_least_statement_is_this() -> None:
+    compiled = statement_of(question())
+    assert compiled.sql == (
+        "WITH\n"
+        "    intDiv(toUnixTimestamp64Milli(time), 1000) AS epoch_second,\n"
+        "    roundDown(epoch_second, {p6:Array(Int64)}) AS offset_start,\n"
+        "    epoch_second + transform(offset_start, {p6:Array(Int64)}, {p7:Array(Int64)}, 0)"
+        " AS wall_second\n"
+        "SELECT\n"
+        "    count() AS c0\n"
+        "FROM events\n"
+        "WHERE\n"
+        "    website_id = {p0:String} AND\n"
+        "    time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND\n"
+        "    time < fromUnixTimestamp64Milli({p2:Int64}, 'UTC') AND\n"
+        "    ({p3:Bool} OR intDiv(wall_second, 86400) BETWEEN {p4:Int64} AND {p5:Int64}) AND\n"
+        "    NOT is_bot\n"
+        "LIMIT {p8:UInt64} OFFSET {p9:UInt64}"
+    )
+    assert compiled.parameters == {
+        "p0": WEBSITE,
+        "p1": 1_767_225_600_000,
+        "p2": 1_769_904_000_000,
+        "p3": True,
+        "p4": 20_454,
+        "p5": 20_484,
+        "p6": [1_767_225_600],
+        "p7": [0],
+        "p8": 1001,
+        "p9": 0,
+    }
+    assert compiled.outputs == (Output("n", OutputKind.NUMBER),)
+
+
+def test_outputs_are_date_then_groups_then_selects() -> None:
+    body = question(
+        COUNT,
+        select("value", "avg"),
+        group_by=["id", "time", "is_bot", "value", "properties.k", "path"][:5],
+        granularity="hourly",
+    )
+    assert statement_of(body).outputs == (
+        Output("date", OutputKind.HOUR),
+        Output("id", OutputKind.TEXT),
+        Output("time", OutputKind.DATETIME),
+        Output("is_bot", OutputKind.BOOLEAN),
+        Output("value", OutputKind.NUMBER),
+        Output("properties.k", OutputKind.JSON),
+        Output("n", OutputKind.NUMBER),
+        Output("avg_value", OutputKind.NUMBER),
+    )
+
+
+def test_days_are_told_from_hours() -> None:
+    assert statement_of(question(granularity="daily")).outputs[0].kind is OutputKind.DAY
+
+
+def test_aliases_of_the_caller_never_stand_in_the_statement() -> None:
+    body = question(select("*", "count", "robert'); DROP"), group_by=["path"])
+    assert "DROP" not in statement_of(body).sql
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_website_stands_exactly_once_and_first(table: Table) -> None:
+    compiled = statement_of(question(table=table.name))
+    assert (compiled.sql.count("{p0:"), compiled.sql.count("website_id")) == (1, 1)
+    assert "website_id = {p0:String}" in compiled.sql
+    assert [name for name, value in compiled.parameters.items() if value == WEBSITE] == ["p0"]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_every_parameter_has_its_place(table: Table) -> None:
+    body = question(
+        table=table.name, group_by=["country"], filters=[where("country", "in", ["US"])]
+    )
+    compiled = statement_of(body)
+    assert set(re.findall(r"\{(p\d+):", compiled.sql)) == set(compiled.parameters)
+
+
+@pytest.mark.parametrize(
+    ("table", "filters", "left_out"),
+    [
+        pytest.param("events", [], True, id="events"),
+        pytest.param("errors", [], True, id="errors"),
+        pytest.param("performance", [], True, id="performance"),
+        pytest.param("events", [where("is_bot", "eq", True)], False, id="bots"),
+        pytest.param("events", [where("is_bot", "in", [True, False])], False, id="both"),
+        pytest.param("sessions", [], True, id="sessions"),
+        pytest.param("profiles", [], True, id="profiles"),
+    ],
+)
+def test_bots_are_left_out_unless_a_filter_names_is_bot(
+    table: str, filters: list[Any], left_out: bool
+) -> None:
+    sql = statement_of(question(table=table, filters=filters)).sql
+    assert ("NOT is_bot" in sql) is left_out
+
+
+def test_one_row_more_than_the_limit_is_asked_for() -> None:
+    compiled = statement_of(question(group_by=["path"], limit=20, offset=40))
+    assert compiled.sql.endswith("LIMIT {p8:UInt64} OFFSET {p9:UInt64}")
+    assert (compiled.parameters["p8"], compiled.parameters["p9"]) == (21, 40)
+
+
+def test_filled_answer_asks_for_all_rows_from_the_first() -> None:
+    body = question(group_by=["path"], granularity="daily", fill=True, limit=20, offset=40)
+    compiled = statement_of(body)
+    assert (compiled.parameters["p8"], compiled.parameters["p9"]) == (10_001, 0)
+
+
+# Order.
+
+
+def order_of(body: Any) -> str:
+    found = re.search(r"\nORDER BY\n(.*)\nLIMIT", statement_of(body).sql, re.DOTALL)
+    return "" if found is None else " ".join(found[1].split())
+
+
+ASC, DESC = "ASC NULLS LAST", "DESC NULLS LAST"
+ORDERS = [
+    pytest.param(question(), "", id="one row"),
+    pytest.param(question(granularity="daily"), f"c0 {ASC}", id="buckets"),
+    pytest.param(question(group_by=["path", "url"]), f"c2 {DESC}, c0 {ASC}, c1 {ASC}", id="groups"),
+    pytest.param(
+        question(group_by=["path"], granularity="daily"),
+        f"c0 {ASC}, c2 {DESC}, c1 {ASC}",
+        id="buckets and groups",
+    ),
+    pytest.param(
+        question(group_by=["path"], granularity="daily", orderBy=[{"field": "path"}]),
+        f"c1 {ASC}, c0 {ASC}, c2 {DESC}",
+        id="orderBy first, ties as by default",
+    ),
+    pytest.param(
+        question(
+            COUNT,
+            select("url", "uniq", "u"),
+            group_by=["path"],
+            orderBy=[{"field": "u", "direction": "desc"}, {"field": "n"}, {"field": "u"}],
+        ),
+        f"c2 {DESC}, c1 {ASC}, c0 {ASC}",
+        id="a name that comes again decides nothing",
+    ),
+    pytest.param(
+        question(group_by=["properties.k"]),
+        f"c1 {DESC}, isNull(c0) ASC, transform(left(c0, 1), ['t', 'f', '\"', '{{', '['],"
+        f" [2, 2, 3, 4, 4], 1) ASC, toFloat64OrNull(c0) {ASC}, c0 {ASC}".replace("{{", "{"),
+        id="values of a property by their type",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "order"), ORDERS)
+def test_order_is(body: Any, order: str) -> None:
+    assert order_of(body) == order
+
+
+# Filters.
+
+
+CONDITIONS = [
+    pytest.param(where("path", "eq", "/"), "path = {p8:String}", id="text"),
+    pytest.param(
+        where("path", "contains", "%"), "position(path, {p8:String}) > 0", id="no pattern"
+    ),
+    pytest.param(where("path", "in", ["/"]), "path IN {p8:Array(String)}", id="texts"),
+    pytest.param(
+        where("value", "ne", 5), "ifNull(value != {p8:Float64}, true)", id="missing is not 5"
+    ),
+    pytest.param(
+        where("value", "not_in", [5]),
+        "ifNull(value NOT IN {p8:Array(Float64)}, true)",
+        id="missing is in no array",
+    ),
+    pytest.param(
+        where("value", "lt", 5), "ifNull(value < {p8:Float64}, false)", id="missing is not less"
+    ),
+    pytest.param(
+        where("time", "gte", "2026-01-05"),
+        "toUnixTimestamp64Milli(time) >= {p8:Int64}",
+        id="datetime",
+    ),
+    pytest.param(
+        where("properties.k", "not_in", ["x", 5, 5.0, 0.5, True]),
+        "NOT ifNull(property_0 IN {p9:Array(String)}"
+        " OR toFloat64OrNull(property_0) IN {p10:Array(Float64)}, false)",
+        id="values of a property",
+    ),
+    pytest.param(
+        where("properties.k", "gt", 5),
+        "ifNull(toFloat64OrNull(property_0) > {p9:Float64}, false)",
+        id="numbers of a property",
+    ),
+    pytest.param(
+        where("properties.k", "not_contains", "x"),
+        "ifNull(position(if(startsWith(property_0, '\"'), substring(property_0, 2), NULL),"
+        " {p9:String}) = 0, true)",
+        id="texts of a property",
+    ),
+]
+
+
+@pytest.mark.parametrize(("filtered", "expected"), CONDITIONS)
+def test_filter_is_a_condition_that_is_never_null(filtered: Any, expected: str) -> None:
+    assert conditions_of(question(filters=[filtered])) == [expected]
+
+
+def test_is_bot_is_a_condition_like_any_other() -> None:
+    sql = statement_of(question(filters=[where("is_bot", "eq", True)])).sql
+    assert "is_bot = {p8:Bool}" in sql
+
+
+def test_values_of_a_property_are_told_by_their_type() -> None:
+    values = ["x", "5", 5, -0.0, 5.0, 0.5, 1e30, 2**80, True, False]
+    compiled = statement_of(question(filters=[where("properties.k", "in", values)]))
+    assert compiled.parameters["p9"] == [
+        '"x',
+        '"5',
+        "5",
+        "0",
+        "5",
+        "1208925819614629174706176",
+        "true",
+        "false",
+    ]
+    assert compiled.parameters["p10"] == [0.5, 1e30]
+
+
+def test_property_is_looked_up_by_its_key_and_then_by_its_parts() -> None:
+    compiled = statement_of(question(group_by=["properties.a.b"]))
+    assert (
+        "if(JSONHas(properties, {p8:String}), JSONExtractRaw(properties, {p8:String}),"
+        " JSONExtractRaw(properties, {p9:String}, {p10:String})) AS property_0_raw"
+    ) in compiled.sql
+    assert [compiled.parameters[name] for name in ("p8", "p9", "p10")] == ["a.b", "a", "b"]
+
+
+def test_property_is_defined_once_however_often_it_is_named() -> None:
+    body = question(
+        select("properties.k", "sum"),
+        group_by=["properties.k"],
+        filters=[where("properties.k", "gt", 5)],
+    )
+    assert statement_of(body).sql.count("AS property_0,") == 0
+    assert statement_of(body).sql.count("AS property_0\n") == 1
+
+
+# Ranges past what the store can hold.
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "bound"),
+    [
+        ("0001-01-01", "0001-01-02", (0, 0)),
+        ("9999-12-30", "9999-12-31", (10_413_792_000_000, 10_413_792_000_000)),
+        ("1965-01-01", "1974-12-31", (0, 157_766_400_000)),
+    ],
+)
+def test_range_is_cut_to_what_the_store_can_hold(
+    start: str, end: str, bound: tuple[int, int]
+) -> None:
+    parameters = statement_of(question(startDate=start, endDate=end)).parameters
+    assert (parameters["p1"], parameters["p2"]) == bound
+
+
+# The tables are complete.
+
+
+def test_every_kind_operator_function_and_bucket_has_its_row() -> None:
+    assert set(VALUES) == set(OUTPUT_KINDS) == set(DISTINCT_VALUES) == set(Kind)
+    assert set(OPERATORS) == set(Operator)
+    assert set(MEMBERSHIPS) == {Operator.EQ, Operator.NE, Operator.IN, Operator.NOT_IN}
+    assert set(NUMBER_AGGREGATES) == set(Aggregate) - {Aggregate.COUNT, Aggregate.UNIQ}
+    assert set(BUCKET_KINDS) == set(Granularity)

@@ -1,0 +1,58 @@
+"""The document that tells what a query may be composed of."""
+
+from millrace.model.catalog import QUERY_LIMITS, TABLES
+from millrace.query.schema import query_schema
+
+
+def test_schema_has_its_four_parts() -> None:
+    schema = query_schema()
+    assert list(schema) == ["tables", "aggregates", "operators", "limits"]
+    assert [table["name"] for table in schema["tables"]] == [table.name for table in TABLES]
+    assert schema["aggregates"] == [
+        *("count", "uniq", "sum", "avg", "max", "min", "p50", "p75", "p90", "p95", "p99")
+    ]
+    assert schema["operators"] == [
+        *("eq", "ne", "gt", "lt", "gte", "lte", "contains", "not_contains", "starts_with"),
+        *("in", "not_in"),
+    ]
+    assert schema["limits"] == dict(QUERY_LIMITS)
+
+
+def test_column_is_told_with_its_type_and_what_it_may_be_used_for() -> None:
+    (performance,) = [t for t in query_schema()["tables"] if t["name"] == "performance"]
+    columns = {column["name"]: column for column in performance["columns"]}
+    assert columns["id"] == {
+        "name": "id",
+        "type": "text",
+        "filterable": False,
+        "aggregatable": False,
+        "description": "unique id of the row",
+    }
+    assert columns["metric_value"] == {
+        "name": "metric_value",
+        "type": "number",
+        "filterable": True,
+        "aggregatable": True,
+        "description": "value of the metric",
+    }
+
+
+def test_only_events_have_properties() -> None:
+    with_properties = [
+        (table["name"], column)
+        for table in query_schema()["tables"]
+        for column in table["columns"]
+        if column["type"] == "json"
+    ]
+    assert with_properties == [
+        (
+            "events",
+            {
+                "name": "properties.KEY",
+                "type": "json",
+                "filterable": True,
+                "aggregatable": True,
+                "description": "one key of the event's properties",
+            },
+        )
+    ]
