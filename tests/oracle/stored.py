@@ -17,6 +17,10 @@ LIFTED_NUMBERS = (
 )
 
 
+RECEIVED_MS = 4_102_444_800_000
+"""When everything was received, to the oracle: later than any moment that queries name."""
+
+
 def event_row(sent: Mapping[str, Any], *, arrival: int, visitor: Mapping[str, Any]) -> Row:
     """Return the row of an item of /track whose timestamp is a number; `visitor` was looked up."""
     properties: Row = sent.get("properties") or {}
@@ -53,6 +57,7 @@ def _common(sent: Mapping[str, Any], arrival: int, visitor: Mapping[str, Any]) -
         "id": f"row {arrival}",
         "website_id": "the website",
         "time": sent["timestamp"],
+        "received_at": RECEIVED_MS,
         "anonymous_id": sent.get("anonymousId"),
         "session_id": sent.get("sessionId"),
         "is_bot": False,
