@@ -1,0 +1,90 @@
+"""Queries from the question to the answer, in files that people can read.
+
+A directory of `queries/` has `query.json`, and what becomes of it over the rows of `rows.json`:
+`statement.sql` with the bound values, and `answer.json`. A change of a statement shows as a
+change of these files; MILLRACE_UPDATE_GOLDEN=1 writes them anew.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from millrace.adapters.chdb_store import ChdbEngine
+from millrace.base.clock import utc_datetime
+from millrace.model.catalog import STORED_TABLES
+from millrace.model.plan import CompiledQuery
+from millrace.query.answers import QueryAnswer
+from tests.chdb_fixture import FreshStore
+from tests.questions import WEBSITE, ask_whole, statement_of
+
+HERE = Path(__file__).parent
+CASES = sorted(path.parent for path in HERE.glob("queries/*/query.json"))
+IS_UPDATED = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def stored(chdb_engine: ChdbEngine) -> Iterator[FreshStore]:
+    """The rows of `rows.json`, stored in their order."""
+    store = FreshStore(chdb_engine)
+    rows: dict[str, list[Row]] = json.loads((HERE / "rows.json").read_text())
+    for table in STORED_TABLES:
+        store.insert(table, [_row(number, row) for number, row in enumerate(rows[table.name])])
+    yield store
+    store.close()
+
+
+def _row(number: int, row: Row) -> Row:
+    properties = json.dumps(row["properties"]).encode() if "properties" in row else b""
+    since = datetime.fromisoformat(row["time"]) - utc_datetime(0)
+    return {
+        **row,
+        "id": number.to_bytes(16, "big"),
+        "website_id": WEBSITE,
+        "time": since // timedelta(milliseconds=1),
+        "properties": properties,
+    }
+
+
+def statement_text(query: CompiledQuery) -> str:
+    """Write a statement with the values of its parameters below it."""
+    values = [
+        f"-- {name} = {json.dumps(value, ensure_ascii=False)}"
+        for name, value in query.parameters.items()
+    ]
+    return "\n".join([query.sql, "", *values, ""])
+
+
+def answer_text(answer: QueryAnswer) -> str:
+    """Write an answer with a row on each line."""
+    rows = [dict(zip(answer.names, row, strict=True)) for row in answer.rows]
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    return f'{{"truncated": {json.dumps(answer.truncated)}, "data": [\n{lines}\n]}}\n'
+
+
+def hold(file: Path, text: str) -> None:
+    if IS_UPDATED:
+        file.write_text(text)
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
+def test_query_has_the_statement_and_the_answer_in_the_files(
+    stored: FreshStore, case: Path
+) -> None:
+    body = json.loads((case / "query.json").read_text())
+    hold(case / "statement.sql", statement_text(statement_of(body)))
+    hold(case / "answer.json", answer_text(ask_whole(stored, body)))
+
+
+def test_every_directory_has_its_three_files() -> None:
+    names = ["answer.json", "query.json", "statement.sql"]
+    found = {path.name: sorted(file.name for file in path.iterdir()) for path in CASES}
+    assert found == {path.name: names for path in CASES}
+    assert len(found) > 10
