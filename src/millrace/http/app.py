@@ -1,6 +1,6 @@
 """The application: the endpoint table with its handlers, and what finds them by path."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from random import Random
 
 from starlette.routing import Route, Router
@@ -116,10 +116,10 @@ class _Application:
         self._ingestion = ingestion
         self._rest = rest
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         is_http = scope["type"] == "http"
         endpoint = self._ingestion.get(scope["path"], self._rest) if is_http else self._rest
-        await endpoint(scope, receive, send)
+        return endpoint(scope, receive, send)
 
 
 class _UnknownPaths:
@@ -129,9 +129,9 @@ class _UnknownPaths:
         self._anywhere = anywhere
         self._below_v1 = below_v1
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         is_below_v1 = f"{scope['path']}/".startswith("/v1/")
-        await (self._below_v1 if is_below_v1 else self._anywhere)(scope, receive, send)
+        return (self._below_v1 if is_below_v1 else self._anywhere)(scope, receive, send)
 
 
 async def _refuse_path(_call: Call) -> Reply:

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from millrace.base.settings import Settings
+from millrace.http.cors import INGESTION_REQUEST_HEADERS
 from millrace.http.encodings import MAX_MEMBERS
 from millrace.http.markdown import write_code, write_table
 from millrace.ingest.faults import MAX_FAULTS
@@ -84,6 +85,7 @@ def _figures(settings: Settings) -> Mapping[str, str]:
         "max_nesting": f"{MAX_NESTING:,}",
         "max_faults": f"{MAX_FAULTS:,}",
         "max_idempotency_key": f"{MAX_IDEMPOTENCY_KEY:,}",
+        "ingestion_headers": ", ".join(map(write_code, INGESTION_REQUEST_HEADERS)),
         "page_views": ", ".join(map(write_code, PAGE_VIEW_NAMES)),
         "lifted_columns": ", ".join(write_code(column.name) for column in LIFTED_COLUMNS),
         **{name: f"{limit:,}" for name, limit in QUERY_LIMITS.items()},
@@ -104,7 +106,7 @@ def _column_tables() -> Iterator[str]:
         also = "".join(f" Also called {write_code(name)}." for name in other_names[one["name"]])
         rows = [_column_row(column) for column in one["columns"]]
         header = ("Column", "Type", "Filter", "Figures", "Meaning")
-        yield f"### {one['name']}\n\n{one['description'].capitalize()}.{also}"
+        yield f"### {one['name']}\n\n{_sentence(one['description'])}{also}"
         yield write_table(header, rows)
 
 
@@ -116,6 +118,10 @@ def _column_row(column: Mapping[str, Any]) -> tuple[str, ...]:
         _tick(column["aggregatable"]),
         column["description"],
     )
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _tick(holds: bool) -> str:

@@ -15,15 +15,15 @@ _ITEM_FIELDS: Mapping[str, str] = {
     "properties": "custom properties; plain values (texts, numbers, booleans) are asked fastest",
     "anonymousId": "the visitor; made on the server where it is missing and no key is used",
     "sessionId": "the session; events that share it are one row of `sessions`",
-    "timestamp": "when it happened: Unix milliseconds, ISO 8601 or RFC 2822",
+    "timestamp": "when it happened, not before 2000: Unix milliseconds, ISO 8601 or RFC 2822",
     "namespace": "groups events",
     "source": "what sent it",
     "websiteId": "the website it goes to; without a key the request must name the same",
     "eventId": "makes the item safe to send again: the first of equal ones within 7 days is stored",
     "path": "path of the page, or its whole URL, which is then split",
     "url": "whole URL of the page",
-    "ip": "the visitor's address, with an API key only; used for enrichment and forgotten",
-    "userAgent": "the visitor's User-Agent, with an API key only; used and forgotten likewise",
+    "ip": "the visitor's address, with an API key only; used to enrich the item, then forgotten",
+    "userAgent": "the visitor's User-Agent, likewise; at most 2,048 characters",
     "metricName": "which web vital",
     "metricValue": "its value; finite",
     "message": "what the error says; cut at 4,096 characters",
@@ -36,7 +36,7 @@ _ITEM_FIELDS: Mapping[str, str] = {
 }
 
 _LIFTED_FIELDS: Mapping[str, str] = {
-    column.name: f"{column.description}; not lifted where it is of another type"
+    column.name: f"{column.description}; lifted where it is a {column.kind.value}"
     for column in LIFTED_COLUMNS
 }
 
@@ -148,7 +148,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
 
 _TIMESTAMP: list[Schema] = [
     {"type": "number", "minimum": EARLIEST_MS},
-    {"type": "string", "minLength": 8},
+    {"type": "string"},
 ]
 _NULL: Schema = {"type": "null"}
 

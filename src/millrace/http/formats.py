@@ -20,7 +20,7 @@ ARROW_TYPE = "application/vnd.apache.arrow.stream"
 
 
 class QueryMeta(Struct, frozen=True, rename="camel"):
-    """What is told beside the rows; `execution_time` is in milliseconds."""
+    """What is told beside the rows."""
 
     row_count: int
     execution_time: float

@@ -148,7 +148,7 @@ def render_inline(text: str) -> str:
 def _render_span(found: re.Match[str]) -> str:
     code, bold, label, target = found.groups()
     if code is not None:
-        return f"<code>{escape(code)}</code>"
+        return f"<code>{escape(code.replace(chr(10), ' '))}</code>"
     if bold is not None:
         return f"<strong>{render_inline(bold)}</strong>"
     return f'<a href="{escape(target)}">{render_inline(label)}</a>'

@@ -79,8 +79,16 @@ def _write_operation(method: str, path: str, operation: Document) -> Iterator[st
 
 def _write_example(title: str, content: Document) -> Iterator[str]:
     if "example" in content:
-        yield f"{title}: {_type_of(content['schema'])}"
+        yield f"{title}: {_body_type(content['schema'])}"
         yield write_block("json", _fold(content["example"]))
+
+
+def _body_type(schema: Schema) -> str:
+    """Name what a body is: one thing, or also many of them."""
+    if "anyOf" not in schema:
+        return _type_of(schema)
+    many, one = schema["anyOf"]
+    return f"{_type_of(many)}, at most {many['maxItems']:,}, or one {_type_of(one)}"
 
 
 def _parameter_row(parameter: Document) -> Sequence[str]:
@@ -102,44 +110,54 @@ def _response_rows(responses: Document) -> Iterator[Sequence[str]]:
 
 def _field_rows(schema: Schema) -> Iterator[Sequence[str]]:
     for name, rules in schema["properties"].items():
-        needed = "yes" if name in schema["required"] else ""
+        is_required = name in schema["required"]
+        or_null = " or null" if is_required and _NULL in rules.get("anyOf", ()) else ""
         meaning = "; ".join((rules["description"], *_rules_of(rules)))
-        yield write_code(name), _type_of(rules), needed, meaning
+        yield write_code(name), _type_of(rules) + or_null, "yes" if is_required else "", meaning
 
 
 def _type_of(schema: Schema) -> str:
-    """Name a schema's type in words: `text`, `array of Select`."""
+    """Name a schema's type in words; null is left to whether the field is required."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(SCHEMA_PREFIX)
         return f"[{name}](#{heading_id(name)})"
     if "anyOf" in schema:
-        kinds = dict.fromkeys(_type_of(one) for one in schema["anyOf"] if one != _NULL)
-        return " or ".join(kinds)
+        return _either([_type_of(one) for one in schema["anyOf"] if one != _NULL])
     if "enum" in schema or "const" in schema:
-        return " or ".join(write_code(_compact(value)) for value in _values_of(schema))
+        return _either([write_code(_compact(value)) for value in _values_of(schema)])
     kind = schema.get("type", "anything")
     items = schema.get("items")
     return f"array of {_type_of(items)}" if kind == "array" and items else kind
 
 
+def _either(kinds: Sequence[str]) -> str:
+    named = [kind for kind in dict.fromkeys(kinds) if kind != "integer" or "number" not in kinds]
+    return "anything" if {"object", "string"} <= set(named) else " or ".join(named)
+
+
 def _rules_of(schema: Schema) -> Iterator[str]:
     """Say in words what a schema asks beyond the type."""
     for one in schema.get("anyOf", (schema,)):
-        for keyword, words in _RULES.items():
-            if keyword in one:
-                yield words.format(one[keyword])
-    if schema.get("default") not in (None, [], False):
+        for (least, most), unit in _BOUNDS.items():
+            yield from _bounds(one.get(least), one.get(most), unit)
+    if schema.get("default"):
         yield f"default {write_code(schema['default'])}"
 
 
-_RULES: Mapping[str, str] = {
-    "minLength": "at least {:,} characters",
-    "maxLength": "at most {:,} characters",
-    "minItems": "at least {:,}",
-    "maxItems": "at most {:,}",
-    "minimum": "from {:,}",
-    "maximum": "to {:,}",
+_BOUNDS: Mapping[tuple[str, str], str] = {
+    ("minLength", "maxLength"): " characters",
+    ("minItems", "maxItems"): " of them",
+    ("minimum", "maximum"): "",
 }
+
+
+def _bounds(least: int | None, most: int | None, unit: str) -> Iterator[str]:
+    if least is not None and most is not None:
+        yield f"{least:,} to {most:,}{unit}"
+    elif most is not None:
+        yield f"at most {most:,}{unit}"
+    elif least is not None:
+        yield f"at least {least:,}{unit}"
 
 
 def _values_of(schema: Schema) -> Sequence[Any]:

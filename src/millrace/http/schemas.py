@@ -77,7 +77,7 @@ def reference(schema: type[Struct] | str) -> Schema:
 def _finished(name: str, schema: Schema) -> Schema:
     """Add what the struct does not say: descriptions of fields, and rules beyond their types."""
     finished = {key: value for key, value in schema.items() if key != "title"}
-    finished["description"] = " ".join(schema.get("description", "").split())
+    finished["description"] = " ".join(schema.get("description", "").split("\n\n")[0].split())
     if "properties" in schema:
         finished["properties"] = {
             field: _finished_field(name, field, rules)

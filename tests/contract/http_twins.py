@@ -1,0 +1,307 @@
+"""The application over twins of its use cases, called as a server calls it."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import structlog
+from starlette.types import ASGIApp, Message
+
+from millrace.base.clock import FixedClock
+from millrace.base.settings import Settings
+from millrace.base.telemetry import Logger, Metrics
+from millrace.http.app import create_app
+from millrace.http.service_routes import Readiness
+from millrace.ingest.accept import Accepted, IngestRequest
+from millrace.model.plan import CompiledQuery
+from millrace.model.tenancy import (
+    ApiKey,
+    KeyId,
+    OrganizationId,
+    Scope,
+    Tenancy,
+    Website,
+    WebsiteId,
+    hash_secret,
+)
+from millrace.ports.limiter import RateVerdict
+from millrace.ports.store import QueryGuards, Rows
+from millrace.query.answers import QueryAnswer
+
+NOW_MS = 1_767_607_200_000
+REQUEST_ID = "0123456789abcdef"
+CLIENT = ("203.0.113.9", 50_000)
+READER, WRITER, STRANGER = "mr_reader", "mr_writer", "mr_stranger"
+ACME, OTHERS = OrganizationId("org_acme"), OrganizationId("org_others")
+PRIVATE, PUBLIC = WebsiteId("web_private"), WebsiteId("web_public")
+
+Headers = Mapping[str, str]
+Json = Any
+
+
+class Reply(NamedTuple):
+    """What was sent back; header names in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Json:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+
+class TwinAcceptor:
+    """Accepts everything, or raises what it was told to, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.outcome: Accepted | BaseException = Accepted(1)
+        self.requests: list[IngestRequest] = []
+
+    async def accept(self, request: IngestRequest) -> Accepted:
+        self.requests.append(request)
+        if isinstance(self.outcome, Accepted):
+            return self.outcome
+        raise self.outcome
+
+
+class TwinQueries:
+    """Answers with what it was told to; `never` makes it wait until it is cancelled."""
+
+    never: Any = object()
+
+    def __init__(self, outcome: QueryAnswer | BaseException) -> None:
+        self.outcome: Any = outcome
+        self.asked: list[tuple[WebsiteId, bytes]] = []
+        self.began = asyncio.Event()
+        self.was_cancelled = asyncio.Event()
+
+    async def run(self, website_id: WebsiteId, body: bytes) -> QueryAnswer:
+        self.asked.append((website_id, body))
+        self.began.set()
+        if isinstance(self.outcome, QueryAnswer):
+            return self.outcome
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.was_cancelled.set()
+            raise
+        raise AssertionError("waited for ever")
+
+
+class TwinTenancy:
+    """A snapshot, and the one that a refresh brings."""
+
+    def __init__(self, tenancy: Tenancy) -> None:
+        self.snapshot = self.newest = tenancy
+
+    def current(self) -> Tenancy:
+        return self.snapshot
+
+    async def refreshed(self) -> Tenancy:
+        self.snapshot = self.newest
+        return self.snapshot
+
+
+class TwinLimiter:
+    """Says what it was told to, and keeps who was counted."""
+
+    def __init__(self) -> None:
+        self.verdict: RateVerdict | None = RateVerdict(
+            allowed=True, limit=30, remaining=29, reset_s=60
+        )
+        self.callers: list[str] = []
+
+    async def hit(self, caller: str) -> RateVerdict | None:
+        self.callers.append(caller)
+        return self.verdict
+
+
+class TwinStore:
+    """A store that is ready or not."""
+
+    def __init__(self) -> None:
+        self.ready = True
+
+    async def select(self, query: CompiledQuery, guards: QueryGuards) -> Rows:
+        raise NotImplementedError(query, guards)
+
+    async def is_ready(self) -> bool:
+        return self.ready
+
+
+class World:
+    """An application with everything around it, in the test's hand."""
+
+    def __init__(self, settings: Settings | None = None, answer: QueryAnswer | None = None) -> None:
+        self.settings = settings or Settings()
+        self.acceptor = TwinAcceptor()
+        self.queries = TwinQueries(answer or empty_answer())
+        self.tenancy = TwinTenancy(make_tenancy())
+        self.limiter = TwinLimiter()
+        self.store = TwinStore()
+        self.log_is_ready = True
+        self.lines: list[dict[str, Any]] = []
+        self.metrics = Metrics()
+
+    def app(self, *, debug: bool = False) -> ASGIApp:
+        """Build the application."""
+        return create_app(
+            acceptor=self.acceptor,
+            query_service=self.queries,
+            tenancy=self.tenancy,
+            limiter=self.limiter,
+            store=self.store,
+            readiness=self._readiness(),
+            settings=self.settings,
+            clock=FixedClock(NOW_MS),
+            metrics=self.metrics,
+            log=self._logger(debug=debug),
+            request_ids=lambda: REQUEST_ID,
+        )
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        query: str = "",
+        headers: Headers | Sequence[tuple[str, str]] = (),
+        client: tuple[str, int] | None = CLIENT,
+        debug: bool = False,
+    ) -> Reply:
+        """Send one request and return the reply."""
+        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        scope = make_scope(method, path, query, pairs, client)
+        return asyncio.run(exchange(self.app(debug=debug), scope, body))
+
+    def _readiness(self) -> Readiness:
+        async def log_is_ready() -> bool:
+            return self.log_is_ready
+
+        return {"log": log_is_ready}
+
+    def _logger(self, *, debug: bool) -> Logger:
+        def keep(_logger: object, method: str, event: Any) -> Any:
+            self.lines.append({"level": method, **event})
+            raise structlog.DropEvent
+
+        level = 10 if debug else 20
+        logger: Logger = structlog.wrap_logger(
+            None, processors=[keep], wrapper_class=structlog.make_filtering_bound_logger(level)
+        )
+        return logger
+
+
+def make_scope(
+    method: str,
+    path: str,
+    query: str = "",
+    headers: Any = (),
+    client: tuple[str, int] | None = CLIENT,
+) -> dict[str, Any]:
+    """Build the scope of a request as a server does."""
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "scheme": "http",
+        "query_string": query.encode(),
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers],
+        "client": client,
+        "server": ("127.0.0.1", 8080),
+        "state": {},
+    }
+
+
+async def exchange(app: ASGIApp, scope: dict[str, Any], *pieces: bytes) -> Reply:
+    """Call an application with a body in pieces, and gather its reply."""
+    waiting = list(pieces)
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        if not waiting:
+            await asyncio.Event().wait()
+        piece = waiting.pop(0)
+        return {"type": "http.request", "body": piece, "more_body": bool(waiting)}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    start, last = sent
+    headers = [(name.decode(), value.decode()) for name, value in start["headers"]]
+    assert len(headers) == len(dict(headers)), "a header was sent twice"
+    return Reply(start["status"], dict(headers), last["body"])
+
+
+def empty_answer() -> QueryAnswer:
+    """Build an answer without rows."""
+    return QueryAnswer((), (), [], limit=1000, truncated=False, execution_ms=1.5)
+
+
+def make_tenancy() -> Tenancy:
+    """Build a private and a public website, and keys that may read, write, and read elsewhere."""
+    keys = [
+        _make_key(READER, ACME, Scope.READ_DATA),
+        _make_key(WRITER, ACME, Scope.TRACK_EVENTS),
+        _make_key(STRANGER, OTHERS, Scope.READ_DATA),
+    ]
+    websites = [
+        Website(PRIVATE, "private", "", ACME, NOW_MS),
+        Website(PUBLIC, "public", "", ACME, NOW_MS, public=True),
+    ]
+    return Tenancy(
+        revision=1,
+        websites={website.id: website for website in websites},
+        keys={key.secret_hash: key for key in keys},
+        websites_by_organization={ACME: (PRIVATE, PUBLIC)},
+    )
+
+
+def _make_key(secret: str, organization: OrganizationId, scope: Scope) -> ApiKey:
+    return ApiKey(
+        id=KeyId(f"key_{secret}"),
+        prefix=secret[:6],
+        secret_hash=hash_secret(secret),
+        organization_id=organization,
+        scopes=frozenset({scope}),
+        created_ms=NOW_MS,
+    )
+
+
+def bearer(secret: str) -> dict[str, str]:
+    """Return the header of a call with a key."""
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def ingestion_error(message: str, code: str) -> dict[str, str]:
+    """Return the whole body of a refusal outside /v1."""
+    return {"status": "error", "message": message, "code": code, "requestId": REQUEST_ID}
+
+
+def query_error(message: str, code: str) -> dict[str, Any]:
+    """Return the whole body of a refusal below /v1."""
+    return {"success": False, "error": message, "code": code, "requestId": REQUEST_ID}
+
+
+JSON_REPLY = {"content-type": "application/json", "x-request-id": REQUEST_ID}
+
+
+def told(reply: Reply) -> tuple[int, Json]:
+    """Return status and body of a reply in JSON whose headers are as they must be."""
+    assert reply.headers["content-length"] == str(len(reply.body))
+    assert JSON_REPLY.items() <= reply.headers.items()
+    return reply.status, reply.json
+
+
+Build = Callable[[], World]

@@ -1,0 +1,236 @@
+"""The server on a real socket: stalled bodies, early refusals, callers that leave, the end."""
+
+import asyncio
+import json
+import signal
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import pytest
+
+from millrace.base.settings import Settings
+from millrace.http.server import serve
+from millrace.ingest.accept import Accepted, IngestRequest
+from tests.contract.http_twins import (
+    PRIVATE,
+    READER,
+    TwinQueries,
+    World,
+    ingestion_error,
+)
+
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+HEAD = b"POST /track HTTP/1.1\r\nHost: x\r\n"
+QUERY = (
+    b"POST /v1/query/custom?website_id=%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+    b"Content-Length: 2\r\n\r\n{}" % (PRIVATE.encode(), READER.encode())
+)
+HURRIED = Settings(body_timeout_s=0.1, shutdown_timeout_s=0.5, max_body_bytes=100)
+
+
+class Server(NamedTuple):
+    """A server that runs, and how to reach and stop it."""
+
+    port: int
+    stop: asyncio.Event
+    task: asyncio.Task[None]
+
+    async def connect(self) -> Connection:
+        return await asyncio.open_connection("127.0.0.1", self.port)
+
+
+@asynccontextmanager
+async def running(world: World) -> AsyncGenerator[Server]:
+    listening = socket.create_server(("127.0.0.1", 0))
+    port: int = listening.getsockname()[1]
+    stop = asyncio.Event()
+    task = asyncio.create_task(
+        serve(world.app(), listening_socket=listening, settings=world.settings, stop=stop)
+    )
+    try:
+        yield Server(port, stop, task)
+    finally:
+        stop.set()
+        await task
+
+
+def run(world: World, scenario: Callable[[Server], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(20), running(world) as server:
+            await scenario(server)
+
+    asyncio.run(main())
+
+
+async def read_reply(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], object]:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    status_line, *lines = head.strip().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    body = await reader.readexactly(int(headers["content-length"]))
+    return int(status_line.split()[1]), headers, json.loads(body)
+
+
+class SlowAcceptor:
+    """Accepts once it is allowed to."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.allowed = asyncio.Event()
+
+    async def accept(self, request: IngestRequest) -> Accepted:
+        del request
+        self.asked.set()
+        await self.allowed.wait()
+        return Accepted(1)
+
+
+def test_keep_alive_connection_answers_one_call_after_the_other() -> None:
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        for _ in range(3):
+            writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}")
+            status, headers, body = await read_reply(reader)
+            assert (status, body) == (
+                200,
+                {"status": "success", "type": "custom_event", "count": 1},
+            )
+            assert set(headers) == {"content-type", "content-length", "x-request-id"}
+        writer.close()
+
+    run(World(), scenario)
+
+
+@pytest.mark.parametrize("sent", [b"", b'{"name":'], ids=["nothing", "a piece"])
+def test_body_that_stalls_is_408_and_the_connection_ends(sent: bytes) -> None:
+    world = World(HURRIED)
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(HEAD + b"Content-Length: 50\r\n\r\n" + sent)
+        status, headers, body = await read_reply(reader)
+        assert (status, body) == (408, ingestion_error("Request timeout", "REQUEST_TIMEOUT"))
+        assert headers["connection"] == "close"
+        assert await reader.read() == b""
+        writer.close()
+
+    run(world, scenario)
+    assert world.acceptor.requests == []
+
+
+def test_body_that_comes_slowly_and_steadily_is_no_stall() -> None:
+    world = World(Settings(body_timeout_s=0.5))
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(HEAD + b"Content-Length: 10\r\n\r\n")
+        for byte in b'{"a":true}':
+            await asyncio.sleep(0.08)
+            writer.write(bytes([byte]))
+        assert (await read_reply(reader))[0] == 200
+        writer.close()
+
+    run(world, scenario)
+
+
+def test_body_that_is_too_long_is_refused_while_it_is_sent() -> None:
+    world = World(HURRIED)
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\n65\r\n" + b"x" * 101 + b"\r\n")
+        status, _, body = await read_reply(reader)
+        assert (status, body) == (413, ingestion_error("Payload too large", "PAYLOAD_TOO_LARGE"))
+        writer.write(b"0\r\n\r\n" + HEAD + b"Content-Length: 2\r\n\r\n{}")
+        assert (await read_reply(reader))[0] == 200
+        writer.close()
+
+    run(world, scenario)
+
+
+def test_refusal_comes_before_a_body_that_waits_to_be_asked_for() -> None:
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(HEAD + b"Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n")
+        assert (await read_reply(reader))[0] == 413
+        writer.close()
+
+    run(World(HURRIED), scenario)
+
+
+def test_caller_that_closes_its_connection_ends_its_query() -> None:
+    world = World()
+    world.queries = TwinQueries(TwinQueries.never)
+
+    async def scenario(server: Server) -> None:
+        _, writer = await server.connect()
+        writer.write(QUERY)
+        await world.queries.began.wait()
+        writer.close()
+        await world.queries.was_cancelled.wait()
+
+    run(world, scenario)
+
+
+def test_what_was_accepted_is_answered_after_the_stop_and_nothing_new_is() -> None:
+    world = World()
+    slow = SlowAcceptor()
+    world.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        idle, idle_writer = await server.connect()
+        writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}")
+        await slow.asked.wait()
+        server.stop.set()
+        assert await idle.read() == b""  # the server has begun to stop
+        with pytest.raises(ConnectionError):
+            await server.connect()
+        slow.allowed.set()
+        status, headers, _ = await read_reply(reader)
+        assert (status, headers["connection"]) == (200, "close")
+        await server.task
+        for each in (writer, idle_writer):
+            each.close()
+
+    run(world, scenario)
+
+
+def test_call_that_outlasts_the_time_to_stop_is_told_in_our_envelope() -> None:
+    world = World(HURRIED)
+    slow = SlowAcceptor()
+    world.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}")
+        await slow.asked.wait()
+        server.stop.set()
+        status, _, body = await read_reply(reader)
+        assert (status, body) == (500, ingestion_error("Internal server error", "INTERNAL"))
+        await server.task
+        writer.close()
+
+    run(world, scenario)
+
+
+def test_signals_are_left_to_the_process() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+
+    async def scenario(server: Server) -> None:
+        _, writer = await server.connect()
+        assert signal.getsignal(signal.SIGTERM) == before
+        writer.close()
+
+    run(World(), scenario)
+
+
+def test_request_head_that_is_no_http_gets_400() -> None:
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(b"nonsense\r\n\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
+        writer.close()
+
+    run(World(), scenario)

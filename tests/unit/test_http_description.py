@@ -1,0 +1,190 @@
+"""The OpenAPI document, and the page that is made of it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+import msgspec
+import pytest
+from markdown_it import MarkdownIt
+
+from millrace.base.settings import Settings
+from millrace.http.chapters import readable_bytes
+from millrace.http.docs_page import content_security_policy, write_page
+from millrace.http.endpoints import ENDPOINTS, EndpointRow
+from millrace.http.fields import CORRECTIONS, FIELD_DESCRIPTIONS
+from millrace.http.markdown import heading_id, render_html
+from millrace.http.openapi import make_document
+from millrace.http.operations import OPERATIONS
+from millrace.http.reference_text import write_reference
+from millrace.http.replies import IngestionError, QueryError
+from millrace.http.schemas import make_schemas
+
+JSON_TEXT = msgspec.json.encode(make_document(Settings()))
+DOCUMENT: dict[str, Any] = msgspec.json.decode(JSON_TEXT)
+TEXT = write_reference(DOCUMENT)
+PAGE = write_page(DOCUMENT)
+
+
+def operations() -> Iterator[dict[str, Any]]:
+    for methods in DOCUMENT["paths"].values():
+        yield from methods.values()
+
+
+def test_every_endpoint_is_described() -> None:
+    assert set(OPERATIONS) == set(ENDPOINTS)
+    assert {path: list(methods) for path, methods in DOCUMENT["paths"].items()} == {
+        row.path: [row.methods[0].lower()] for row in ENDPOINTS
+    }
+
+
+def test_every_reference_leads_somewhere() -> None:
+    references = re.findall(r'"\$ref":"#/([^"]+)"', JSON_TEXT.decode())
+
+    assert references
+    for reference in references:
+        target = DOCUMENT
+        for key in reference.split("/"):
+            target = target[key]
+
+
+def test_every_field_is_described_and_nothing_else_is() -> None:
+    fields = {
+        (name, field)
+        for name, schema in make_schemas().items()
+        for field in schema.get("properties", ())
+    }
+    described = {
+        (name, field)
+        for name, descriptions in FIELD_DESCRIPTIONS.items()
+        for field in descriptions
+        if name not in ("CustomEvent", "WebVital", "ErrorReport", "PageView")
+    }
+    assert described <= fields
+    assert set(CORRECTIONS) <= fields
+
+
+def test_every_status_that_an_endpoint_can_give_is_described() -> None:
+    statuses = {row["operationId"]: " ".join(row["responses"]) for row in operations()}
+
+    ingestion = "200 400 401 403 404 405 408 413 415 500 503"
+    assert statuses == {
+        **dict.fromkeys(("track", "vitals", "errors", "batch", "page"), ingestion),
+        "query": "200 400 401 403 404 405 408 413 415 422 429 500 503 504",
+        "ready": "200 503 405 500",
+        **dict.fromkeys(("schema", "health", "metrics", "openapi", "docs"), "200 405 500"),
+    }
+
+
+def named(row: EndpointRow) -> str:
+    return row.name
+
+
+@pytest.mark.parametrize("row", [row for row in ENDPOINTS if OPERATIONS[row].item], ids=named)
+def test_example_of_a_body_is_a_valid_body(row: EndpointRow) -> None:
+    item, example = OPERATIONS[row].item, OPERATIONS[row].example
+
+    msgspec.convert(example, list[item] if isinstance(example, list) else item)  # type: ignore[valid-type]  # made at run time
+
+
+@pytest.mark.parametrize("row", [row for row in ENDPOINTS if OPERATIONS[row].reply], ids=named)
+def test_example_of_a_reply_has_the_form_of_the_reply(row: EndpointRow) -> None:
+    reply: Any = OPERATIONS[row].reply
+    example = OPERATIONS[row].example_reply
+
+    converted = msgspec.convert(example, reply)
+
+    assert msgspec.json.decode(msgspec.json.encode(converted)) == example
+
+
+def test_example_of_a_refusal_has_the_form_of_the_refusal() -> None:
+    for operation in operations():
+        envelope = QueryError if operation["tags"] == ["Queries"] else IngestionError
+        for response in operation["responses"].values():
+            for content in response["content"].values():
+                for example in content.get("examples", {}).values():
+                    msgspec.convert(example["value"], envelope)
+
+
+def test_text_has_no_figure_left_to_fill_in() -> None:
+    assert "$" not in re.sub(r"`[^`]*`|```.*?```", "", TEXT, flags=re.DOTALL)
+
+
+def test_anchors_of_the_page_are_unique_and_every_link_finds_one() -> None:
+    anchors = Counter(re.findall(r' id="([^"]+)"', PAGE))
+    links = set(re.findall(r'href="#([^"]+)"', PAGE))
+
+    assert [anchor for anchor, count in anchors.items() if count > 1] == []
+    assert links - set(anchors) == set()
+
+
+def test_policy_allows_the_style_of_the_page_and_no_script() -> None:
+    assert content_security_policy().startswith("default-src 'none'; style-src 'sha256-")
+    assert PAGE.count("<style>") == 1
+    assert "<script" not in PAGE
+    assert "style=" not in PAGE
+
+
+class Outline(HTMLParser):
+    """Text and tags of a page, without what only decorates."""
+
+    DECORATION = frozenset({"span", "div"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self._text = ""
+        self.feed(html)
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.strip() for line in self._text.splitlines() if line.strip()]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.DECORATION:
+            self._text += f"\n<{tag} {dict(attrs).get('href', '')}>\n"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.DECORATION:
+            self._text += f"\n</{tag}>\n"
+
+    def handle_data(self, data: str) -> None:
+        self._text += data
+
+
+def test_own_renderer_does_what_a_complete_one_does() -> None:
+    complete = MarkdownIt("commonmark").enable("table").render(TEXT)
+
+    assert Outline(render_html(TEXT)).lines == Outline(complete).lines
+
+
+def test_markup_in_a_text_comes_out_escaped() -> None:
+    html = render_html("a <b> & `<i>` **<u>** [<s>](x?a&b)\n\n| <a> |\n| --- |\n| `a\\|b` <b> |")
+
+    assert html == (
+        "<p>a &lt;b&gt; &amp; <code>&lt;i&gt;</code> <strong>&lt;u&gt;</strong>"
+        ' <a href="x?a&amp;b">&lt;s&gt;</a></p>\n'
+        '<div class="table"><table>\n<thead>\n<tr><th>&lt;a&gt;</th></tr>\n</thead>\n'
+        "<tbody>\n<tr><td><code>a|b</code> &lt;b&gt;</td></tr>\n</tbody>\n</table></div>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("title", "anchor"),
+    [
+        ("POST /track", "post-track"),
+        ("What `count` counts", "what-count-counts"),
+        ("From an event to a row", "from-an-event-to-a-row"),
+    ],
+)
+def test_anchor_is_made_as_code_hosts_make_it(title: str, anchor: str) -> None:
+    assert heading_id(title) == anchor
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(10_485_760, "10 MiB"), (1024, "1 KiB"), (1000, "1,000 bytes"), (2_147_483_648, "2 GiB")],
+)
+def test_sizes_are_written_in_the_largest_unit_that_divides_them(size: int, text: str) -> None:
+    assert readable_bytes(size) == text
