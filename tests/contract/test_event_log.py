@@ -4,17 +4,19 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from millrace.adapters.memory_log import MemoryLog
 from millrace.adapters.segment_directory import Disk
 from millrace.adapters.segment_log import SegmentLog
 from millrace.adapters.segment_reader import SegmentReader
 from millrace.base.clock import FixedClock
 from millrace.base.errors import LogUnavailable, OperatorError
 from millrace.base.telemetry import Metrics
-from millrace.ports.log import LOG_START, LogPosition, LogReader
+from millrace.ports.log import LOG_START, EventLog, LogPosition, LogReader
 
 pytestmark = pytest.mark.asyncio
 
@@ -100,18 +102,41 @@ def recorded(root: Path) -> list[bytes]:
         return read_all(reader)
 
 
-async def append_all(log: SegmentLog, *payloads: bytes) -> None:
+async def append_all(log: EventLog, *payloads: bytes) -> None:
     await asyncio.gather(*(log.append(payload) for payload in payloads))
 
 
-async def test_appended_records_are_read_in_order_of_appending(
-    open_log: OpenLog, root: Path
-) -> None:
-    log = open_log()
-    await append_all(log, b"one", b"", b"two" * 5000)
-    await log.append(b"three")
-    assert recorded(root) == [b"one", b"", b"two" * 5000, b"three"]
-    await log.close()
+@dataclass
+class AnyLog:
+    """A log of any kind, and how to look at what it keeps."""
+
+    log: EventLog
+    recorded: Callable[[], list[bytes]]
+
+
+@pytest.fixture(params=["segments", "memory"])
+def any_log(request: pytest.FixtureRequest, open_log: OpenLog, root: Path) -> AnyLog:
+    if request.param == "segments":
+        return AnyLog(open_log(), lambda: recorded(root))
+    memory = MemoryLog()
+    return AnyLog(memory, lambda: memory.records)
+
+
+async def test_appended_records_are_kept_in_order_of_appending(any_log: AnyLog) -> None:
+    await append_all(any_log.log, b"one", b"", b"two" * 5000)
+    await any_log.log.append(b"three")
+    assert any_log.recorded() == [b"one", b"", b"two" * 5000, b"three"]
+    await any_log.log.close()
+
+
+async def test_log_is_ready_until_it_is_closed_and_takes_nothing_then(any_log: AnyLog) -> None:
+    assert await any_log.log.is_ready()
+    await any_log.log.close()
+    await any_log.log.close()
+    assert not await any_log.log.is_ready()
+    with pytest.raises(LogUnavailable):
+        await any_log.log.append(b"too late")
+    assert any_log.recorded() == []
 
 
 async def test_records_join_end_to_start(open_log: OpenLog, root: Path) -> None:
@@ -200,13 +225,6 @@ async def test_close_makes_durable_what_was_appended_and_may_be_called_twice(
     await log.close()
     assert waiting.done()
     assert recorded(root) == [b"last"]
-
-
-async def test_closed_log_takes_nothing(open_log: OpenLog) -> None:
-    log = open_log()
-    await log.close()
-    with pytest.raises(LogUnavailable, match=r"^The log is closed\.$"):
-        await log.append(b"too late")
 
 
 async def test_full_segments_are_followed_by_new_ones(open_log: OpenLog, root: Path) -> None:
@@ -407,11 +425,20 @@ async def test_a_text_that_looks_like_a_frame_is_not_read_behind_damage(
     assert recorded(root) == [b"two"]
 
 
-async def test_log_is_ready_until_it_is_closed(open_log: OpenLog) -> None:
+async def test_torn_first_write_of_a_segment_is_cut_off_once(open_log: OpenLog, root: Path) -> None:
     log = open_log()
-    assert await log.is_ready()
+    await log.append(b"one")
     await log.close()
-    assert not await log.is_ready()
+    (root / "worker-0" / f"{2:020}.segment").write_bytes(b"\xffMILL")
+    disk = FailingDisk()
+    with closing(SegmentReader(root, damaged=root / "damaged", disk=disk)) as reader:
+        assert reader.durable_ends() == {"worker-0": LogPosition(2, 0)}
+        disk.broken = {"truncate", "sync"}
+        assert read_all(reader) == [b"one"]
+    log = open_log()
+    await log.append(b"two")
+    assert recorded(root) == [b"one", b"two"]
+    await log.close()
 
 
 async def test_log_is_not_ready_while_the_disk_fails_and_ready_when_it_is_mended(

@@ -121,10 +121,10 @@ class LogDirectory:
             return mark
         with self.segment_path(sequences[-1]).open("r+b") as file:
             size = os.fstat(file.fileno()).st_size
-            known = mark.offset if mark.segment == sequences[-1] else 0
-            if known == size > 0:
+            if mark == LogPosition(sequences[-1], size):
                 return mark
-            end = LogPosition(sequences[-1], _whole_size(file.fileno(), min(known, size), size))
+            known = min(mark.offset, size) if mark.segment == sequences[-1] else 0
+            end = LogPosition(sequences[-1], _whole_size(file.fileno(), known, size))
             self._disk.truncate(file.fileno(), end.offset)
             self._disk.sync(file.fileno())
         self._disk.sync_directory(self.path)

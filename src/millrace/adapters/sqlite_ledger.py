@@ -27,7 +27,7 @@ _SCHEMA = """
     COMMIT;
 """
 _ASKED_AT_ONCE = 500
-_FORGOTTEN_AT_ONCE = 20_000
+_LEAST_FORGOTTEN = 1000
 _CACHE_KIB = 65_536
 _SELECT_SEEN = "SELECT digest, expires_ms FROM seen WHERE digest IN ({})"
 _ENCODER = msgspec.msgpack.Encoder()
@@ -121,7 +121,7 @@ class SqliteLedger:
             connection.execute(
                 "DELETE FROM seen WHERE digest IN"
                 " (SELECT digest FROM seen WHERE expires_ms < ? LIMIT ?)",
-                (forget_before_ms, _FORGOTTEN_AT_ONCE),
+                (forget_before_ms, _LEAST_FORGOTTEN + 2 * len(seen)),  # so that it never grows
             )
             connection.execute("DELETE FROM parts")
             connection.execute("UPDATE ledger SET intent = NULL")

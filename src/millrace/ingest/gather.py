@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 
 import msgspec
 from msgspec import Struct
@@ -48,7 +49,7 @@ def gather(
     streams = [_read(reader, log, ranges[log]) for log in sorted(ranges)]
     records: list[GatheredRecord] = []
     rows = size = 0
-    for record in heapq.merge(*streams, key=_receipt):
+    for record in heapq.merge(*streams, key=attrgetter("received_ms")):
         records.append(record)
         rows += 1 if record.content is None else len(record.content.items)
         size += len(record.logged.payload)
@@ -60,10 +61,6 @@ def gather(
 def _covered(records: list[GatheredRecord], ranges: Mapping[str, LogRange]) -> dict[str, LogRange]:
     ends = {record.log: record.logged.end for record in records}  # the last of each log stays
     return {log: LogRange(ranges[log].start, end) for log, end in ends.items()}
-
-
-def _receipt(record: GatheredRecord) -> int:
-    return record.received_ms
 
 
 def _read(reader: LogReader, log: str, wanted: LogRange) -> Iterator[GatheredRecord]:

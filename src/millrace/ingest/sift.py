@@ -28,12 +28,6 @@ class Sifting(Struct, frozen=True):
     repeated: Counter[Stream]
 
 
-def event_id_digest(stream: Stream, website_id: str, event_id: str) -> bytes:
-    """Return what is remembered of an event id; no text of a caller holds the separator."""
-    named = f"{stream.value}\0{website_id}\0{event_id}"
-    return blake2b(named.encode(), digest_size=_DIGEST_BYTES).digest()
-
-
 def sift(
     records: Sequence[GatheredRecord],
     find_seen: Callable[[Sequence[bytes]], Mapping[bytes, int]],
@@ -54,12 +48,19 @@ def sift(
 
 
 def _digests(content: LogRecord | None) -> Sequence[bytes]:
-    """Return a digest for each item, empty for those without an event id; nothing if all are."""
+    """Return a digest for each item, empty for those without an event id; nothing if all are.
+
+    No text of a caller holds the separator.
+    """
     if content is None or not any(item.event_id for item in content.items):
         return ()
-    stream = STREAM_OF[type(content)]
+    stream = STREAM_OF[type(content)].value
     return [
-        event_id_digest(stream, item.website_id, item.event_id) if item.event_id else b""
+        blake2b(
+            f"{stream}\0{item.website_id}\0{item.event_id}".encode(), digest_size=_DIGEST_BYTES
+        ).digest()
+        if item.event_id
+        else b""
         for item in content.items
     ]
 
