@@ -1,0 +1,102 @@
+"""Plans, statements and fillings give the rows of the oracle, over tables filled directly.
+
+The same comparison is made through HTTP elsewhere; this one is fast and sees only queries.
+"""
+
+import json
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+
+from millrace.adapters.chdb_store import ChdbEngine
+from millrace.base.errors import InvalidQuery
+from millrace.model.catalog import STORED_TABLES
+from tests.chdb_fixture import FreshStore
+from tests.e2e.queries import alike
+from tests.oracle import Refused, Stored, answer
+from tests.oracle.columns import TABLES
+from tests.oracle.rows import Row
+from tests.oracle.stored import error_row, event_row, vital_row
+from tests.property.query_cases import Body, Item, any_bodies, data_sets
+from tests.questions import WEBSITE, ask_whole
+
+DATA_SETS, QUERIES_A_DATA_SET = 5, 40
+ROWS = {"events": event_row, "performance": vital_row, "errors": error_row}
+
+
+def stored_of(data: dict[str, list[Item]]) -> Stored:
+    """Return what is stored of a data set, as the oracle has it."""
+    rows = {
+        table: [
+            ROWS[table](item, arrival=arrival, visitor=item["visitor"][1])
+            for arrival, item in enumerate(items)
+        ]
+        for table, items in data.items()
+    }
+    return Stored(**rows)
+
+
+def insert(store: FreshStore, stored: Stored) -> None:
+    for table in STORED_TABLES:
+        rows: list[Row] = getattr(stored, table.name)
+        texts = {name for name, column in TABLES[table.name].items() if column.kind == "text"}
+        store.insert(table, [_as_stored(row, number, texts) for number, row in enumerate(rows)])
+
+
+def _as_stored(row: Row, number: int, texts: set[str]) -> Row:
+    properties: Row = row.get("properties") or {}
+    written = json.dumps(properties, ensure_ascii=False, separators=(",", ":"))
+    return {
+        **{name: value for name, value in row.items() if value is not None or name not in texts},
+        "id": number.to_bytes(16, "big"),
+        "website_id": WEBSITE,
+        "received_at": row["time"],
+        "properties": written.encode() if properties else b"",
+    }
+
+
+def expected_of(body: Body, stored: Stored) -> Any:
+    try:
+        expected = answer(body, stored)
+    except Refused as refusal:
+        return refusal.code
+    return [expected.rows, expected.limit, expected.truncated]
+
+
+def got_of(store: FreshStore, body: Body) -> Any:
+    try:
+        got = ask_whole(store, body)
+    except InvalidQuery as refusal:
+        return refusal.fault.name
+    rows = [dict(zip(got.names, row, strict=True)) for row in got.rows]
+    return [rows, got.limit, got.truncated]
+
+
+@settings(
+    max_examples=DATA_SETS,
+    deadline=None,
+    phases=(Phase.generate,),
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.nested_given),
+)
+@given(data=data_sets)
+def test_queries_answer_as_the_oracle_does(
+    chdb_engine: ChdbEngine, data: dict[str, list[Item]]
+) -> None:
+    stored, store = stored_of(data), FreshStore(chdb_engine)
+    insert(store, stored)
+
+    @settings(
+        max_examples=QUERIES_A_DATA_SET,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=(HealthCheck.too_slow,),
+    )
+    @given(body=any_bodies)
+    def each_query(body: Body) -> None:
+        got, expected = got_of(store, body), expected_of(body, stored)
+        assert alike(got, expected), f"{body}\n got      {got}\n expected {expected}"
+
+    try:
+        each_query()
+    finally:
+        store.close()

@@ -1,0 +1,172 @@
+"""What holds for the statement of every query, whatever its values are."""
+
+import re
+from copy import deepcopy
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from millrace.base.errors import InvalidQuery
+from millrace.model.catalog import EVENTS
+from millrace.model.tenancy import WebsiteId
+from millrace.query.answers import finish_rows
+from millrace.query.check import check_query
+from millrace.query.compile import compile_query
+from millrace.query.shape import decode_query
+from millrace.query.zones import zone_names
+from tests.chdb_fixture import FreshStore
+from tests.oracle.columns import OTHER_NAMES
+from tests.property.query_cases import bodies, column
+from tests.questions import WEBSITE, as_bytes, plan_of, statement_of
+
+Body = dict[str, Any]
+
+# NUL is refused in events, but a caller may look for it; lone surrogates are no JSON.
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="."), max_size=8)
+numbers = st.one_of(
+    st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False), st.just(-0.0)
+)
+moments = st.one_of(
+    st.datetimes().map(lambda moment: moment.isoformat(timespec="milliseconds")),
+    st.dates().map(str),
+    st.integers(-(10**13), 10**13),
+)
+
+
+@st.composite
+def twins(draw: st.DrawFn) -> tuple[Body, Body]:
+    """Draw two bodies that ask the same of other values: texts, numbers, dates, keys, pages."""
+    body = draw(bodies())
+    twin = deepcopy(body)
+    table: str = body["query"]["table"]
+    table = OTHER_NAMES.get(table, table)
+    _change_keys(draw, twin)
+    for sent in twin["query"].get("filters", []):
+        sent["value"] = _another(draw, column(table, sent["field"]).kind, sent["value"])
+    for number, select in enumerate(twin["query"]["selects"]):
+        _rename(draw, twin, select, number)
+    start, days = draw(st.dates(max_value=date(9990, 1, 1))), draw(st.integers(0, 3_000))
+    twin |= {"startDate": str(start), "endDate": str(start + timedelta(days=days))}
+    twin["timezone"] = draw(st.sampled_from(sorted(zone_names())))
+    twin |= {"limit": draw(st.integers(1, 20_000)), "offset": draw(st.integers(0, 1_000_000))}
+    return body, twin
+
+
+def _another(draw: st.DrawFn, kind: str, value: Any) -> Any:
+    """Draw another value of the same type, or another array of as good values."""
+    if isinstance(value, list):
+        return draw(st.lists(_alike(kind, value[0]), min_size=1, max_size=5))  # pyright: ignore[reportUnknownArgumentType] - JSON
+    return draw(_alike(kind, value))
+
+
+def _alike(kind: str, value: Any) -> st.SearchStrategy[Any]:
+    if kind == "datetime":
+        return moments
+    if isinstance(value, bool):
+        return st.booleans()
+    return texts if isinstance(value, str) and kind != "number" else numbers
+
+
+def _change_keys(draw: st.DrawFn, body: Body) -> None:
+    """Give every property another key with as many dots, the same one wherever it is named."""
+    query = body["query"]
+    keys: dict[str, str] = {}
+
+    def change(field: str) -> str:
+        if not field.startswith("properties."):
+            return field
+        parts = field.removeprefix("properties.").split(".")
+        if field not in keys:
+            keys[field] = "properties." + ".".join(draw(names) or "_" for _ in parts)
+        return keys[field]
+
+    for item in [*query["selects"], *query.get("filters", [])]:
+        item["field"] = change(item["field"])
+    groups = query.get("groupBy", [])
+    query["groupBy"] = [change(field) for field in groups]
+    for key in body.get("orderBy", []):
+        key["field"] = change(key["field"]) if key["field"] in groups else key["field"]
+    assume(len(set(keys.values())) == len(keys))
+
+
+def _rename(draw: st.DrawFn, body: Body, select: Body, number: int) -> None:
+    if "alias" not in select:
+        return
+    old, select["alias"] = select["alias"], f"{number} {draw(texts)}"
+    for key in body.get("orderBy", []):
+        key["field"] = select["alias"] if key["field"] == old else key["field"]
+
+
+def accepted(body: Body) -> bool:
+    try:
+        plan_of(body)
+    except InvalidQuery:
+        return False
+    return True
+
+
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], deadline=None)
+@given(pair=twins())
+def test_statement_is_the_same_for_any_values(pair: tuple[Body, Body]) -> None:
+    body, twin = pair
+    assume(accepted(body) and accepted(twin))
+    assert statement_of(twin).sql == statement_of(body).sql
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(body=bodies(), website=texts.map(WebsiteId))
+def test_statement_names_its_website_once(body: Body, website: WebsiteId) -> None:
+    assume(accepted(body))
+    compiled = compile_query(check_query(decode_query(as_bytes(body)), website))
+    assert compiled.sql.count("website_id = {p0:String}") == 1
+    assert compiled.sql.count("website_id") == 1 + sum(
+        name == "website_id" for name in body["query"].get("groupBy", [])
+    )
+    assert len(re.findall(r"\{p0:", compiled.sql)) == 1
+    assert compiled.parameters["p0"] == website
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(body=bodies())
+def test_every_parameter_has_a_place_and_every_place_a_parameter(body: Body) -> None:
+    assume(accepted(body))
+    compiled = statement_of(body)
+    assert set(re.findall(r"\{(\w+):", compiled.sql)) == set(compiled.parameters)
+
+
+@pytest.fixture(scope="module")
+def tables(chdb_store_of_module: FreshStore) -> FreshStore:
+    chdb_store_of_module.insert(
+        EVENTS,
+        [
+            {
+                "website_id": WEBSITE,
+                "time": 1_761_440_400_000 + number * 3_600_000,
+                "session_id": f"s{number % 2}",
+                "anonymous_id": "u",
+                "path": "/",
+                "value": float(number),
+                "properties": b'{"k":[1,{"a":2}],"n":5,"a":{"b":"x"},"a.b":true}',
+            }
+            for number in range(5)
+        ],
+    )
+    return chdb_store_of_module
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(pair=twins())
+def test_every_accepted_plan_compiles_and_runs(tables: FreshStore, pair: tuple[Body, Body]) -> None:
+    for body in pair:
+        if not accepted(body):
+            continue
+        plan, compiled = plan_of(body), statement_of(body)
+        kinds = [output.kind for output in compiled.outputs]
+        rows = finish_rows(tables.select(compiled), kinds)
+        assert all(len(row) == len(kinds) for row in rows)
+        if plan.granularity is None and not plan.group_by:
+            assert len(rows) == (1 if plan.offset == 0 else 0)
