@@ -1,6 +1,7 @@
 """The rows that a valid query gives."""
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -147,7 +148,7 @@ def _aggregate(table: str, select: Select, rows: list[Row]) -> float | None:
         return len({(_type(value), value) for value in present})
     numbers: list[float] = sorted(value for value in values if _type(value) == "number")
     if select.aggregate == "sum":
-        return sum(numbers)
+        return math.fsum(numbers)
     return _NUMERIC[select.aggregate](numbers) if numbers else None
 
 
@@ -167,7 +168,7 @@ def _percentile(share: float) -> Callable[[Sequence[float]], float]:
 
 
 _NUMERIC: dict[str, Callable[[Sequence[float]], float]] = {
-    "avg": lambda numbers: sum(numbers) / len(numbers),
+    "avg": lambda numbers: math.fsum(numbers) / len(numbers),
     "max": max,
     "min": min,
     "p50": _percentile(0.5),

@@ -1,7 +1,7 @@
 """What the comparison with the oracle draws from: data sets, queries over them, and faults.
 
-Values come from small pools, so that filters find rows and groups have several. All numbers are
-sums of few powers of two: sums and means are then exact, whatever the order of addition.
+Values come from small pools, so that filters find rows and groups have several. Nearly all numbers
+are sums of few powers of two: their sums are exact, whatever the order of addition.
 """
 
 from collections.abc import Callable
@@ -28,9 +28,12 @@ DATES = (
     *("2025-11-01", "2025-11-02", "2025-11-05"),
 )
 
-TEXTS = ("a", "b", "B", "ä", "a_b", "100%", "\\", "it's", "🦆", "ab\tc\n", '"', "5", "true", "null")
+TEXTS = (
+    *("a", "b", "B", "ä", "a_b", "100%", "\\", "it's", "ab\tc\n", '"'),
+    *("🦆", "\uff21", "5", "-0", "true", "null", "[]", '{"b":1}'),
+)
 PATHS = ("/", "/a", "/a_b", "/aXb", "/A", "/ü/🦆", "/a%20b", "/'", "/\\n")
-NUMBERS = (0, 1, -1, 2, 3, 5, 2.5, -0.25, 1e6, 1_048_576.5, -123_456.75, 2**40, 10)
+NUMBERS = (0, 1, -1, 2, 3, 5, 2.5, -0.25, 1e6, 1_048_576.5, -123_456.75, 2**40, 10, 5.0, -0.0)
 EVENT_NAMES = ("screen_view", "pageview", "page_view", "click", "page_exit", "Kauf 🛒")
 PEOPLE = ("u1", "u2", "u3", "ü🦆", "it's")
 SESSIONS = ("s1", "s2", "s3", "s4", "ß", "s\\")
@@ -79,7 +82,7 @@ json_values = st.one_of(
     st.sampled_from(TEXTS),
     st.sampled_from(NUMBERS),
     st.sampled_from(
-        (True, False, None, "", [], {}, [1, "x", None], {"b": 1}, {"b": "a", "c": [2]})
+        (True, False, None, "", [], {}, [1, "x", None], {"b": 1}, {"b": "ä", "c": [2]}, 1e21, 0.1)
     ),
 )
 
