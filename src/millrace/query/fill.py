@@ -23,7 +23,7 @@ def fill_buckets(plan: QueryPlan, outputs: tuple[Output, ...], rows: Rows) -> li
     groups_end = 1 + len(plan.group_by)
     groups = dict.fromkeys(tuple(row[1:groups_end]) for row in rows) if plan.group_by else [()]
     buckets = buckets_of(plan.range, plan.granularity)
-    check_filled_rows(max(len(groups) * len(buckets), len(rows)))
+    check_filled_rows(len(groups) * len(buckets))
     found = {tuple(row[:groups_end]): list(row) for row in rows}
     nothing = [0 if select.aggregate in _ZERO_OVER_NOTHING else None for select in plan.selects]
     filled = [
