@@ -4,7 +4,8 @@ A setting NAME is the environment variable MILLRACE_NAME and, on `millrace serve
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -129,7 +130,19 @@ def load_settings(
             raw, source = environment[variable], variable
         if raw is not None:
             values[field.name] = _convert(raw, field.type, source)
+            _check(field.name, values[field.name], source)
     return Settings(**values)  # type: ignore[arg-type]  # each value was converted to its field
+
+
+def _check(name: str, value: object, source: str) -> None:
+    try:
+        _CHECKS.get(name, _accept_all)(value)
+    except ValueError as error:
+        raise _wrong(source, value, str(error)) from error
+
+
+def _accept_all(_value: object) -> None:
+    return
 
 
 def _convert(raw: object, to: object, source: str) -> object:
@@ -138,7 +151,33 @@ def _convert(raw: object, to: object, source: str) -> object:
     try:
         return msgspec.convert(raw, type=to, strict=False)
     except msgspec.ValidationError as error:
-        raise OperatorError(f"{source}={raw!r} is not a valid setting: {error}") from error
+        raise _wrong(source, raw, _in_words(str(error))) from error
+
+
+def _wrong(source: str, raw: object, reason: str) -> OperatorError:
+    shown = ", ".join(map(str, raw)) if isinstance(raw, tuple) else raw  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return OperatorError(f"{source}={shown} is not a valid setting: {reason}")
+
+
+def _in_words(error: str) -> str:
+    """Say what the decoder expected as people would."""
+    for type_name, words in (("`int`", "a whole number"), ("`float`", "a number")):
+        error = error.replace(type_name, words)
+    return error.split(", got ")[0].replace("Expected", "expected")
+
+
+def _check_networks(texts: tuple[str, ...]) -> None:
+    for text in texts:
+        try:
+            ip_network(text, strict=False)
+        except ValueError as error:
+            raise ValueError(
+                f"{text!r} is neither an address nor a network such as 10.0.0.0/8"
+            ) from error
+
+
+_CHECKS: Mapping[str, Callable[[Any], None]] = {"trusted_proxies": _check_networks}
+"""What a type cannot tell; each raises `ValueError` with the reason."""
 
 
 def settings_environment(settings: Settings) -> dict[str, str]:

@@ -37,6 +37,7 @@ from millrace.cli.supervisor import (
     Supervisor,
     make_private_directory,
 )
+from millrace.wiring.preflight import check_files
 
 _BACKLOG = 2048
 _ENGINE_GRACE_S = 6.0
@@ -55,13 +56,16 @@ def serve_command(**overrides: str | None) -> None:
     """Take in events and answer queries until it is stopped."""
     settings = load_settings(overrides)
     configure_logging(settings.log_level, process="supervisor")
+    check_files(settings)
     make_private_directory(data_path(settings))
     with (
         _locked(data_path(settings)),
         _listening(settings) as listening_socket,
         _runtime_directory() as runtime,
     ):
-        asyncio.run(_supervise(settings, listening_socket, runtime))
+        began = asyncio.run(_supervise(settings, listening_socket, runtime))
+    if not began:
+        sys.exit(1)
 
 
 @click.command("worker", hidden=True)
@@ -111,7 +115,7 @@ def _run_child(run: Callable[[asyncio.Event], Coroutine[Any, Any, None]], lifeli
         sys.exit(EXIT_OPERATOR_ERROR)
 
 
-async def _supervise(settings: Settings, listening_socket: socket.socket, runtime: Path) -> None:
+async def _supervise(settings: Settings, listening_socket: socket.socket, runtime: Path) -> bool:
     metrics_directory = runtime / "metrics"
     metrics_directory.mkdir()
     supervisor = Supervisor(
@@ -130,7 +134,7 @@ async def _supervise(settings: Settings, listening_socket: socket.socket, runtim
         loop.add_signal_handler(number, supervisor.stop)
     announcement = asyncio.create_task(_announce(settings, listening_socket, supervisor))
     try:
-        await supervisor.run()
+        return await supervisor.run()
     finally:
         announcement.cancel()
 

@@ -60,7 +60,7 @@ class Supervisor:
         self._metrics = metrics
         self._children: dict[str, asyncio.subprocess.Process] = {}
         self._stopping = asyncio.Event()
-        self._failure: OperatorError | None = None
+        self._could_not_begin = False
         self._has_served = False
 
     def stop(self) -> None:
@@ -71,8 +71,8 @@ class Supervisor:
         """Note that the service answered: from now on no child's failure ends it."""
         self._has_served = True
 
-    async def run(self) -> None:
-        """Run until `stop`. Raises `OperatorError` when a child could not even begin."""
+    async def run(self) -> bool:
+        """Run until `stop`; return False when a child could not even begin, and said why."""
         lifeline, held = os.pipe()
         keepers = [
             asyncio.create_task(self._keep_running(spec, lifeline), name=spec.name)
@@ -85,8 +85,7 @@ class Supervisor:
         finally:
             os.close(held)
             os.close(lifeline)
-        if self._failure is not None:
-            raise self._failure
+        return not self._could_not_begin
 
     async def _keep_running(self, spec: ProcessSpec, lifeline: int) -> None:
         pause_s = _FIRST_PAUSE_S
@@ -96,7 +95,7 @@ class Supervisor:
             if self._stopping.is_set():
                 return
             if code == EXIT_OPERATOR_ERROR and not self._has_served:
-                self._failure = OperatorError(f"the {spec.name} process could not start")
+                self._could_not_begin = True
                 self.stop()
                 return
             steady = self._clock.monotonic_s() - started_s > _STEADY_AFTER_S
