@@ -135,6 +135,22 @@ def test_encoded_body_is_decoded(
     assert service.count(website, TABLES[endpoint]) == 1
 
 
+@pytest.mark.parametrize(
+    ("encoding", "encode"), [("gzip", gzip.compress), ("zstd", zstd)], ids=["gzip", "zstd"]
+)
+def test_body_in_several_members_or_frames_is_decoded(
+    service: Service, website: str, encoding: str, encode: Callable[[bytes], bytes]
+) -> None:
+    reply = service.post(
+        f"/track?website_id={website}",
+        data=encode(b'{"name":') + encode(b'"signup"}'),
+        headers={**JSON, "Content-Encoding": encoding},
+    )
+
+    assert outcome(reply) == (200, success("/track"))
+    assert service.row(website, "events", ["event_name"]) == {"event_name": "signup"}
+
+
 @pytest.mark.parametrize("encoding", ["compress", "lzma", "gzip, br", "gzip,gzip", "nonsense"])
 def test_unknown_or_several_encodings_are_415(
     service: Service, quiet_website: str, encoding: str
@@ -163,6 +179,8 @@ GOOD = b'{"name":"signup","properties":{"plan":"' + bytes(range(97, 123)) * 40 +
         ("deflate", b"\xff\xff not deflate"),
         ("deflate", zlib.compress(GOOD)[:-10]),
         ("deflate", raw_deflate(GOOD)[:-10]),
+        ("gzip", gzip.compress(GOOD) + b"more"),
+        ("zstd", zstd(GOOD) + b"more"),
         ("br", b"\xff not brotli"),
         ("br", br(GOOD)[:-10]),
         ("zstd", b"not zstd"),
@@ -176,6 +194,8 @@ GOOD = b'{"name":"signup","properties":{"plan":"' + bytes(range(97, 123)) * 40 +
         "deflate garbage",
         "deflate cut",
         "raw deflate cut",
+        "gzip with something behind",
+        "zstd with something behind",
         "br garbage",
         "br cut",
         "zstd garbage",
@@ -497,6 +517,30 @@ def read_to_end(connection: socket.socket) -> bytes:
     while part := connection.recv(65_536):
         answer += part
     return answer
+
+
+NO_HTTP = {
+    "words": b"HELLO\r\n\r\n",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "negative length": b"POST /track HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+    "two lengths": (
+        b"POST /track HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    ),
+    "broken chunk": (
+        b"POST /track HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("sent", NO_HTTP.values(), ids=NO_HTTP)
+def test_what_is_no_http_is_400_and_harms_nobody(service: Service, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
+        connection.sendall(sent)
+        answer = read_to_end(connection)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert service.is_ready()
 
 
 def test_client_that_leaves_in_the_middle_of_a_body_stores_nothing(

@@ -190,6 +190,39 @@ def test_path_and_url_are_worked_out(
     assert service.row(website, "events", ["path", "url"]) == {"path": path, "url": url}
 
 
+STRANGE_URLS = {
+    "nothing but a scheme": "https://",
+    "no host": "https:///path",
+    "host alone": "https://a.example",
+    "open bracket": "http://[bad/path",
+    "no IPv6 address": "http://[::zz]/path",
+    "port of letters": "http://a.example:port/path",
+    "host that does not normalise": "http://a\u2100b/path",
+    "blanks": "http://a example/pa th?utm_source=a b",
+    "backslashes": "http://a.example\\path",
+    "tabs and line ends": "http://a.example/\tpa\nth",
+    "broken escapes": "http://a.example/%zz%?utm_source=%zz&utm_medium=%",
+    "escaped NUL": "http://a.example/%00?utm_source=%00",
+    "escaped half of a surrogate pair": "http://a.example/?utm_source=%ed%a0%80",
+    "many fields": "http://a.example/?" + "&" * 1900,
+}
+
+
+@pytest.mark.parametrize("url", STRANGE_URLS.values(), ids=STRANGE_URLS)
+def test_strange_url_is_no_error_and_stored_as_sent(
+    service: Service, website: str, url: str
+) -> None:
+    track(service, website, path=url, properties={"n": 1})
+    track(service, website, url=url, properties={"n": 2})
+    track(service, website, properties={"n": 3, "url": url})
+    for endpoint in ("/vitals", "/errors"):
+        reply = service.post(f"{endpoint}?client_id={website}", [{**ITEMS[endpoint], "path": url}])
+        assert outcome(reply) == (200, success(endpoint))
+
+    for table, rows in (("events", 3), ("performance", 1), ("errors", 1)):
+        assert service.counts(website, table, "url") == {url: rows}
+
+
 @pytest.mark.parametrize(("endpoint", "table"), [("/vitals", "performance"), ("/errors", "errors")])
 @pytest.mark.parametrize(
     ("fields", "path", "url"),

@@ -145,6 +145,29 @@ def test_idempotency_keys_of_two_websites_do_not_meet(service: Service, website:
     assert (service.count(website, "events"), service.count(other, "events")) == (1, 1)
 
 
+def test_same_website_is_the_same_credential_wherever_it_is_named(
+    service: Service, website: str
+) -> None:
+    headers = {"Idempotency-Key": "once"}
+    named = {**headers, "databuddy-client-id": website}
+
+    service.post(f"/track?website_id={website}", {"name": "a"}, headers=headers)
+    service.post(f"/track?client_id={website}", {"name": "b"}, headers=headers)
+    service.post("/track", {"name": "c"}, headers=named)
+    service.post("/track", {"name": "d", "websiteId": website}, headers=headers)
+
+    assert service.counts(website, "events", "event_name") == {"a": 1}
+
+
+def test_api_key_and_website_are_two_credentials(service: Service, website: str) -> None:
+    path, headers = f"/track?website_id={website}", {"Idempotency-Key": f"once {website}"}
+
+    service.post(path, {"name": "a"}, headers=headers)
+    service.post(path, {"name": "b"}, headers={**headers, **bearer(service.master)})
+
+    assert service.counts(website, "events", "event_name") == {"a": 1, "b": 1}
+
+
 def test_idempotency_keys_of_two_api_keys_do_not_meet(service: Service, website: str) -> None:
     for key in (service.key(websites=[website]), service.key(websites=[website])):
         headers = {**bearer(key), "Idempotency-Key": "once"}

@@ -256,6 +256,7 @@ def test_escaped_backslash_before_u_is_no_escape(
     assert service.row(website, "events", ["event_name"]) == {"event_name": expected}
 
 
+MANY_KEYS = {f"key{number}": number for number in range(2000)}
 PROPERTY_VALUES: dict[str, tuple[Json, Json]] = {
     "text": ("a", "a"),
     "empty text": ("", ""),
@@ -264,6 +265,10 @@ PROPERTY_VALUES: dict[str, tuple[Json, Json]] = {
     "negative": (-7, -7),
     "fraction": (1.5, 1.5),
     "greatest 64-bit": (9_223_372_036_854_775_807, 9_223_372_036_854_775_807),
+    "2 to the 64th": (18_446_744_073_709_551_616, 18_446_744_073_709_551_616),
+    "least 64-bit": (-9_223_372_036_854_775_808, -9_223_372_036_854_775_808),
+    "great": (1.5e300, 1.5e300),
+    "small": (5e-324, 5e-324),
     "true": (True, True),
     "false": (False, False),
     "null": (None, None),
@@ -271,6 +276,10 @@ PROPERTY_VALUES: dict[str, tuple[Json, Json]] = {
     "array": ([1, "two", None, {"three": 3}], '[1,"two",null,{"three":3}]'),
     "empty object": ({}, "{}"),
     "empty array": ([], "[]"),
+    "arrays in arrays": ([[[[]]]], "[[[[]]]]"),
+    "object with an empty key": ({"": 1}, '{"":1}'),
+    "object with many keys": (MANY_KEYS, json.dumps(MANY_KEYS, separators=(",", ":"))),
+    "long text": ("x" * 1_000_000, "x" * 1_000_000),
 }
 
 
