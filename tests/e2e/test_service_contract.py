@@ -43,6 +43,7 @@ def test_metrics_count_what_came_in_over_all_workers(service: Service, website: 
 
     for _ in range(20):
         service.post(f"/track?website_id={website}", [{"name": "a"}] * 3)
+    assert service.count(website, "events") == 60
 
     assert accepted_events(service) == before + 60
 

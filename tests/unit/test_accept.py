@@ -174,7 +174,7 @@ async def test_event_of_a_browser_is_appended_with_its_visitor(desk: Desk) -> No
     assert desk.records() == [
         EventRecord(NOW_MS, BERLINER, [Event("shop", NOW_MS, "signup", "anon_1")])
     ]
-    assert (desk.counted("accepted"), desk.counted("refused")) == (1, 0)
+    assert desk.counted("refused") == 0
 
 
 async def test_events_with_a_key_are_appended_without_their_sender(desk: Desk) -> None:
@@ -219,7 +219,6 @@ async def test_vitals_go_to_their_own_stream(desk: Desk) -> None:
     assert desk.records() == [
         VitalRecord(NOW_MS, UNKNOWN_VISITOR, [Vital("shop", OLD_MS, "LCP", 1.0, "/")])
     ]
-    assert desk.counted("accepted", "vitals") == 1
 
 
 async def test_batch_tells_the_event_ids(desk: Desk) -> None:
@@ -326,7 +325,7 @@ async def test_refused_request_leaves_nothing_behind(
         await desk.take(**call, once=once)
 
     assert desk.records() == []
-    assert (desk.counted("accepted"), desk.counted("refused")) == (0, 1)
+    assert desk.counted("refused") == 1
 
 
 async def test_refused_items_are_counted_one_by_one(desk: Desk) -> None:
@@ -343,7 +342,7 @@ async def test_broken_log_refuses_and_leaves_nothing_behind(desk: Desk) -> None:
         await desk.take(website_id="shop")
 
     assert desk.records() == []
-    assert (desk.counted("accepted"), desk.counted("refused")) == (0, 1)
+    assert desk.counted("refused") == 1
 
 
 NEW_KEY, NEW_WEBSITE = "mr_new", "new"
@@ -404,8 +403,7 @@ async def test_repeat_gets_the_first_reply_whatever_its_body(desk: Desk) -> None
 
     assert replies == [Accepted(2, ("e1", None))] * 7
     assert len(desk.records()) == 1
-    assert (desk.counted("accepted"), desk.counted("repeated")) == (2, 12)
-    assert desk.counted("refused") == 0
+    assert (desk.counted("repeated"), desk.counted("refused")) == (12, 0)
 
 
 async def test_record_carries_what_may_repeat(desk: Desk) -> None:
@@ -554,5 +552,5 @@ async def test_items_in_are_outcomes_out(desk: Desk) -> None:
         except WebsiteNotFound:
             continue
 
-    outcomes = [desk.counted(outcome) for outcome in ("accepted", "repeated", "refused")]
-    assert outcomes == [4, 3, 2]
+    logged = sum(len(record.items) for record in desk.records())  # the loader counts these
+    assert [logged, desk.counted("repeated"), desk.counted("refused")] == [4, 3, 2]

@@ -449,11 +449,11 @@ def test_refused_batch_is_never_tried_whole_again(bench: MakeBench) -> None:
     assert len({whole, first_half, second_half}) == 3
 
 
-def test_stored_rows_are_counted_by_table(bench: MakeBench) -> None:
+def test_stored_items_are_counted_as_accepted(bench: MakeBench) -> None:
     made = bench(ListedLogs(worker_0=[events("a", "b"), vital()]))
     made.loader.load_available()
-    assert made.metric('millrace_loaded_rows_total{table="events"}') == 2
-    assert made.metric('millrace_loaded_rows_total{table="performance"}') == 1
+    assert made.metric('millrace_items_total{outcome="accepted",stream="events"}') == 2
+    assert made.metric('millrace_items_total{outcome="accepted",stream="vitals"}') == 1
     assert made.metric("millrace_load_seconds_count") == 1
 
 

@@ -104,7 +104,8 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "millrace_items_total",
         MetricKind.COUNTER,
-        "items received, by the one outcome each of them had",
+        "items by the one outcome each of them had: accepted and stored, repeated, refused, "
+        "quarantined",
         "refused: a sender breaks the rules; quarantined: the store refused rows",
         ("stream", "outcome"),
     ),
@@ -125,13 +126,6 @@ METRICS: tuple[Metric, ...] = (
         MetricKind.GAUGE,
         "durable bytes that are not in the store yet",
         "the engine is away or slower than what comes in",
-    ),
-    Metric(
-        "millrace_loaded_rows_total",
-        MetricKind.COUNTER,
-        "rows stored",
-        "follows the traffic",
-        ("table",),
     ),
     Metric(
         "millrace_load_seconds",

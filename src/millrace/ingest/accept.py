@@ -197,7 +197,6 @@ class Acceptor:
                 repeat_key=repeat_key,
             )
             await self._log.append(encode_record(convert_batch(request.endpoint, batch)))
-            self._count(request, "accepted", len(items))
         return Accepted(len(items), _event_ids(request.endpoint, items))
 
     async def _enrich(

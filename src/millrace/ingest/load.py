@@ -113,7 +113,7 @@ class Loader:
         self._metrics.observe("millrace_load_seconds", self._clock.monotonic_s() - started_s)
         self._count_outcomes(sifting, entries)
         return sum(
-            self._count_rows(stream, stored=len(batch.items) - len(refused[stream]))
+            self._count_stored(stream, len(batch.items) - len(refused[stream]))
             for stream, batch in batches.items()
         )
 
@@ -137,10 +137,10 @@ class Loader:
             self._metrics.count("millrace_load_failures_total")
             get_logger().error("items_quarantined", items=len(entries))
 
-    def _count_rows(self, stream: Stream, *, stored: int) -> int:
-        if stored:
-            self._metrics.count("millrace_loaded_rows_total", stored, SHAPES[stream].table.name)
-        return stored
+    def _count_stored(self, stream: Stream, rows: int) -> int:
+        if rows:
+            self._metrics.count("millrace_items_total", rows, stream.value, "accepted")
+        return rows
 
 
 def _start(log: str, positions: Mapping[str, LogPosition], end: LogPosition) -> LogPosition:
