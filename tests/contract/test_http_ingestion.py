@@ -21,6 +21,7 @@ from millrace.ingest.decode import Endpoint
 from millrace.model.tenancy import Credentials
 from tests.contract.http_twins import (
     JSON_REPLY,
+    REQUEST_ID,
     World,
     exchange,
     ingestion_error,
@@ -282,8 +283,16 @@ def test_preflight_names_the_very_origin(path: str, origin: str) -> None:
             " databuddy-sdk-name, databuddy-sdk-version"
         ),
         "access-control-max-age": "86400",
-        "x-request-id": "0123456789abcdef",
+        "allow": "POST, OPTIONS",
+        "x-request-id": REQUEST_ID,
     }
+
+
+def test_options_without_an_origin_tells_the_methods() -> None:
+    reply = World().call("OPTIONS", "/track")
+
+    headers = {"allow": "POST, OPTIONS", "x-request-id": REQUEST_ID}
+    assert reply == (204, headers, b"")
 
 
 def test_accepted_call_of_a_page_names_its_origin() -> None:

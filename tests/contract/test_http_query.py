@@ -416,6 +416,7 @@ EXPOSED = {
 }
 PREFLIGHTS: dict[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     "configured": ((PAGE,), {**PREFLIGHT, **EXPOSED}),
+    "configured with a slash": (("HTTPS://App.example/",), {**PREFLIGHT, **EXPOSED}),
     "not configured": ((), {"vary": "Origin"}),
     "another one configured": (("https://other.example",), {"vary": "Origin"}),
 }
@@ -428,7 +429,7 @@ def test_preflight_allows_configured_origins_alone(
     reply = World(Settings(query_origins=origins)).call("OPTIONS", PATH, headers={"Origin": PAGE})
 
     assert (reply.status, reply.body) == (204, b"")
-    assert reply.headers == {"x-request-id": REQUEST_ID, **expected}
+    assert reply.headers == {"x-request-id": REQUEST_ID, "allow": "POST, OPTIONS", **expected}
 
 
 def test_reply_to_a_page_of_a_configured_origin_can_be_read_by_it() -> None:

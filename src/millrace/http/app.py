@@ -61,78 +61,78 @@ def create_app(
     """
     addresses = ClientAddresses(settings.trusted_proxies)
     stalls = StallWatch(settings.body_timeout_s)
-    ingestion_bodies = BodyReader(
-        max_wire_bytes=settings.max_body_bytes,
-        max_decoded_bytes=settings.max_decoded_bytes,
-        stalls=stalls,
-    )
-    query_bodies = BodyReader(
-        max_wire_bytes=settings.max_query_bytes,
-        max_decoded_bytes=settings.max_query_bytes,
-        stalls=stalls,
-    )
     gate = QueryGate(tenancy=tenancy, limiter=limiter, addresses=addresses, clock=clock)
-    recorder = CallRecorder(clock=clock, metrics=metrics, log=(log or get_logger()).bind())
-    new_request_id = request_ids or random_request_ids()
-
-    def endpoint(row: EndpointRow, handler: Handler) -> Endpoint:
-        return Endpoint(
-            row,
-            handler,
-            cors=cors_of(row, settings.query_origins),
-            recorder=recorder,
-            request_ids=new_request_id,
-        )
-
-    rest: Mapping[EndpointRow, Handler] = {
-        endpoints.QUERY: QueryRoute(gate=gate, bodies=query_bodies, queries=query_service),
+    handlers: Mapping[EndpointRow, Handler] = {
+        **ingestion_handlers(acceptor, _ingestion_bodies(settings, stalls), addresses),
+        endpoints.QUERY: QueryRoute(
+            gate=gate, bodies=_query_bodies(settings, stalls), queries=query_service
+        ),
         endpoints.SCHEMA: schema_handler(),
         endpoints.HEALTH: answer_health,
         endpoints.READY: readiness_handler({**readiness, "engine": store.is_ready}),
         endpoints.METRICS: metrics_handler(metrics),
         endpoints.OPENAPI: openapi_handler(settings),
         endpoints.DOCS: docs_handler(settings),
+        endpoints.UNKNOWN: refuse_path,
+        endpoints.UNKNOWN_BELOW_V1: refuse_path,
     }
+    recorder = CallRecorder(clock=clock, metrics=metrics, log=(log or get_logger()).bind())
+    new_request_id = request_ids or random_request_ids()
     return _Application(
         {
-            row.path: endpoint(row, handler)
-            for row, handler in ingestion_handlers(acceptor, ingestion_bodies, addresses).items()
-        },
-        Router(
-            [Route(row.path, endpoint(row, handler)) for row, handler in rest.items()],
-            redirect_slashes=False,
-            default=_UnknownPaths(
-                endpoint(endpoints.UNKNOWN, _refuse_path),
-                endpoint(endpoints.UNKNOWN_BELOW_V1, _refuse_path),
-            ),
-        ),
+            row: Endpoint(
+                row,
+                handler,
+                cors=cors_of(row, settings.query_origins),
+                recorder=recorder,
+                request_ids=new_request_id,
+            )
+            for row, handler in handlers.items()
+        }
     )
+
+
+def _ingestion_bodies(settings: Settings, stalls: StallWatch) -> BodyReader:
+    return BodyReader(
+        max_wire_bytes=settings.max_body_bytes,
+        max_decoded_bytes=settings.max_decoded_bytes,
+        stalls=stalls,
+    )
+
+
+def _query_bodies(settings: Settings, stalls: StallWatch) -> BodyReader:
+    return BodyReader(
+        max_wire_bytes=settings.max_query_bytes,
+        max_decoded_bytes=settings.max_query_bytes,
+        stalls=stalls,
+    )
+
+
+async def refuse_path(_call: Call) -> Reply:
+    """Answer a path that does not exist."""
+    raise NotFound
 
 
 class _Application:
     """Looks ingestion paths up in a dictionary, and leaves everything else to the router."""
 
-    def __init__(self, ingestion: Mapping[str, ASGIApp], rest: ASGIApp) -> None:
-        self._ingestion = ingestion
-        self._rest = rest
+    def __init__(self, by_row: Mapping[EndpointRow, ASGIApp]) -> None:
+        self._ingestion = {row.path: by_row[row] for row in endpoints.INGESTION_ENDPOINTS}
+        self._unknown = by_row[endpoints.UNKNOWN]
+        self._unknown_below_v1 = by_row[endpoints.UNKNOWN_BELOW_V1]
+        rest = [row for row in endpoints.ENDPOINTS if row.path not in self._ingestion]
+        self._rest = Router(
+            [Route(row.path, by_row[row]) for row in rest],
+            redirect_slashes=False,
+            default=self._refuse,
+        )
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         is_http = scope["type"] == "http"
         endpoint = self._ingestion.get(scope["path"], self._rest) if is_http else self._rest
         return endpoint(scope, receive, send)
 
-
-class _UnknownPaths:
-    """Refuses paths that do not exist, in the envelope of where they would be."""
-
-    def __init__(self, anywhere: ASGIApp, below_v1: ASGIApp) -> None:
-        self._anywhere = anywhere
-        self._below_v1 = below_v1
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a path that does not exist in the envelope of where it would be."""
         is_below_v1 = f"{scope['path']}/".startswith("/v1/")
-        return (self._below_v1 if is_below_v1 else self._anywhere)(scope, receive, send)
-
-
-async def _refuse_path(_call: Call) -> Reply:
-    raise NotFound
+        await (self._unknown_below_v1 if is_below_v1 else self._unknown)(scope, receive, send)

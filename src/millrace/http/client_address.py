@@ -23,7 +23,7 @@ class ClientAddresses:
         The chain of addresses is walked from this machine outwards for as long as each one is a
         trusted proxy, since only what such a proxy has added can be believed.
         """
-        client = call.scope["client"]
+        client = call.scope.get("client")
         peer = normalize_address(client[0]) if client else ""
         if not self._trusted or not self._is_trusted(peer):
             return peer

@@ -50,6 +50,7 @@ class Cors(Struct, frozen=True):
     """The answers to the browser's questions. `origins` is None where every page may call."""
 
     origins: frozenset[bytes] | None
+    allow: Header
     preflight: tuple[Header, ...]
     reply: tuple[Header, ...]
 
@@ -62,7 +63,7 @@ class Cors(Struct, frozen=True):
     def answer_preflight(self, origin: bytes | None) -> Reply:
         """Answer OPTIONS. `reply_headers` are not in it; every reply gets them anyway."""
         is_allowed = origin is not None and (self.origins is None or origin in self.origins)
-        return Reply(204, b"", self.preflight if is_allowed else ())
+        return Reply(204, b"", (self.allow, *(self.preflight if is_allowed else ())))
 
 
 def cors_of(row: EndpointRow, query_origins: Collection[str]) -> Cors | None:
@@ -73,20 +74,30 @@ def cors_of(row: EndpointRow, query_origins: Collection[str]) -> Cors | None:
         case CorsPolicy.ANY_ORIGIN:
             return Cors(
                 None,
-                _preflight_headers(("POST", "OPTIONS"), INGESTION_REQUEST_HEADERS),
+                _allow(row),
+                _preflight_headers(row, INGESTION_REQUEST_HEADERS),
                 (_ALLOW_CREDENTIALS, _expose(INGESTION_REPLY_HEADERS), _VARY),
             )
         case CorsPolicy.CONFIGURED_ORIGINS:
             return Cors(
-                frozenset(origin.encode() for origin in query_origins),
-                _preflight_headers(row.methods, QUERY_REQUEST_HEADERS),
+                frozenset(_as_browsers_write(origin) for origin in query_origins),
+                _allow(row),
+                _preflight_headers(row, QUERY_REQUEST_HEADERS),
                 (_expose(QUERY_REPLY_HEADERS), _VARY),
             )
 
 
-def _preflight_headers(methods: Collection[str], headers: Collection[str]) -> tuple[Header, ...]:
+def _as_browsers_write(origin: str) -> bytes:
+    return origin.rstrip("/").lower().encode()
+
+
+def _allow(row: EndpointRow) -> Header:
+    return b"allow", ", ".join(row.methods).encode()
+
+
+def _preflight_headers(row: EndpointRow, headers: Collection[str]) -> tuple[Header, ...]:
     return (
-        (b"access-control-allow-methods", ", ".join(methods).encode()),
+        (b"access-control-allow-methods", ", ".join(row.methods).encode()),
         (b"access-control-allow-headers", ", ".join(headers).encode()),
         (b"access-control-max-age", b"%d" % PREFLIGHT_MAX_AGE_S),
     )

@@ -146,9 +146,22 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
 }
 """A sentence for every field of every schema."""
 
+_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]%s)?"
+_ISO_8601 = (
+    "^[2-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([Tt ]"
+    + _CLOCK % "([.,][0-9]+)?"
+    + "([Zz]|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])?)?$"
+)
+_RFC_2822 = (
+    "^((Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?(0?[1-9]|[12][0-9]|3[01])"
+    " (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [2-9][0-9]{3} "
+    + _CLOCK % ""
+    + " (UT|UTC|GMT|[ECMP][SD]T|[+-]([01][0-9]|2[0-3])[0-5][0-9])$"
+)
 _TIMESTAMP: list[Schema] = [
     {"type": "number", "minimum": EARLIEST_MS},
-    {"type": "string"},
+    {"type": "string", "pattern": _ISO_8601},
+    {"type": "string", "pattern": _RFC_2822},
 ]
 _NULL: Schema = {"type": "null"}
 
