@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -36,11 +37,17 @@ class Key(NamedTuple):
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port that nothing listens on now.
+
+    It lies below the range that the system gives to outgoing connections, or one of those could
+    take it before it is used; and it is drawn by `secrets`, because test processes side by side
+    share the seed of `random`.
+    """
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def clean_environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
