@@ -10,10 +10,15 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import requests
+
+from millrace.adapters.sql_directory import DIRECTORY_FILE, SqlDirectory, open_directory
+from millrace.base.clock import SystemClock
+from millrace.model.tenancy import OrganizationId, Scope, WebsiteId
 
 MILLRACE = str(Path(sys.executable).with_name("millrace"))
 START_TIMEOUT_S = 60
@@ -89,6 +94,7 @@ class Service:
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self._keys: dict[str, Key] = {}
+        self._directory: SqlDirectory | None = None
         self.http = self.session()
 
     @staticmethod
@@ -155,6 +161,9 @@ class Service:
 
     def kill(self) -> None:
         """Kill -9 every process of the service at once."""
+        if self._directory is not None:
+            self._directory.close()
+            self._directory = None
         if self._process is None:
             return
         with suppress(ProcessLookupError):
@@ -188,10 +197,19 @@ class Service:
         assert done.returncode == 0, f"millrace {' '.join(arguments)}: {done.stderr}"
         return json.loads(done.stdout) if done.stdout.strip() else None
 
+    @property
+    def directory(self) -> SqlDirectory:
+        """The service's directory, written beside it as the command line does, without its start.
+
+        The command line has tests of its own; here it would be most of the time.
+        """
+        if self._directory is None:
+            self._directory = open_directory(self.data / DIRECTORY_FILE, SystemClock())
+        return self._directory
+
     def organization(self, name: str = "acme") -> str:
         """Create an organization and return its id."""
-        organization_id: str = self.command("organization", "create", "--name", name)["id"]
-        return organization_id
+        return self.directory.create_organization(name).id
 
     def website(
         self,
@@ -201,12 +219,13 @@ class Service:
         public: bool = False,
     ) -> str:
         """Create a website and return its id."""
-        arguments = ["website", "create", "--name", "shop", "--domain", "shop.example"]
-        arguments += [part for origin in origins for part in ("--origin", origin)]
-        arguments += ["--organization", organization] if organization else []
-        arguments += ["--public"] if public else []
-        website_id: str = self.command(*arguments)["id"]
-        return website_id
+        return self.directory.create_website(
+            name="shop",
+            domain="shop.example",
+            organization_id=OrganizationId(organization) if organization else None,
+            public=public,
+            origins=tuple(origins),
+        ).id
 
     def key(
         self,
@@ -217,15 +236,14 @@ class Service:
         expires: str | None = None,
     ) -> Key:
         """Create a key, with both scopes where none is named."""
-        arguments = ["key", "create"]
-        for scope in scopes or ("track:events", "read:data"):
-            arguments += ["--scope", scope]
-        arguments += [part for website in websites for part in ("--website", website)]
-        arguments += ["--organization", organization] if organization else []
-        arguments += ["--home", home] if home else []
-        arguments += ["--expires", expires] if expires else []
-        made = self.command(*arguments)
-        return Key(made["key"], made["id"])
+        key, secret = self.directory.create_key(
+            scopes=frozenset(map(Scope, scopes or ("track:events", "read:data"))),
+            organization_id=OrganizationId(organization) if organization else None,
+            website_ids=tuple(map(WebsiteId, websites)),
+            home_website_id=WebsiteId(home) if home else None,
+            expires_ms=_epoch_ms(expires) if expires else None,
+        )
+        return Key(secret, key.id)
 
     @property
     def master(self) -> Key:
@@ -341,6 +359,10 @@ def _stored(service: Service, websites: Sequence[str]) -> dict[tuple[str, str], 
         for website in websites
         for table in ("events", "errors", "performance")
     }
+
+
+def _epoch_ms(moment: str) -> int:
+    return int(datetime.fromisoformat(moment).timestamp() * 1000)
 
 
 def _query(

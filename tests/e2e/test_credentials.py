@@ -3,6 +3,7 @@
 import pytest
 import requests
 
+from millrace.base.errors import OperatorError
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.envelopes import (
     ENDPOINTS,
@@ -271,7 +272,7 @@ def test_key_of_several_websites_without_home_faults_each_event_that_names_none(
 def test_home_that_the_key_may_not_write_is_refused_at_creation(
     service: Service, website: str
 ) -> None:
-    with pytest.raises(AssertionError, match="home"):
+    with pytest.raises(OperatorError, match="home"):
         service.key(websites=[website], home=service.website())
 
 
