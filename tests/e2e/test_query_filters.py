@@ -22,7 +22,7 @@ TEXTS = {
     "unicode": "/büro🦆",
     "none": None,
 }
-NUMBERS = {"minus": -2.5, "zero": 0, "one": 1, "big": 12345678901, "none": None}
+NUMBERS = {"minus": -2.5, "zero": 0, "minus zero": -0.0, "one": 1, "big": 12345678901, "none": None}
 MOMENTS = {
     "early": "2025-03-10T00:00:00.000Z",
     "before": "2025-03-10T11:59:59.999Z",
@@ -145,18 +145,22 @@ ON_NUMBERS: list[tuple[str, Json, list[str]]] = [
     ("eq", "1", ["one"]),
     ("eq", "-2.5", ["minus"]),
     ("eq", "1e0", ["one"]),
-    ("eq", 0, ["zero"]),
+    ("eq", 0, ["zero", "minus zero"]),
+    ("eq", -0.0, ["zero", "minus zero"]),
     ("eq", 12345678901, ["big"]),
     ("ne", 1, but(NUMBERS, "one")),
+    ("ne", 0, but(NUMBERS, "zero", "minus zero")),
     ("ne", 99, list(NUMBERS)),
     ("gt", 0, ["one", "big"]),
-    ("gte", 0, ["zero", "one", "big"]),
+    ("gte", 0, ["zero", "minus zero", "one", "big"]),
     ("lt", 0, ["minus"]),
-    ("lte", 0, ["minus", "zero"]),
+    ("lte", 0, ["minus", "zero", "minus zero"]),
     ("lt", 1e300, but(NUMBERS, "none")),
     ("gt", -1e300, but(NUMBERS, "none")),
-    ("in", [1, "0", -2.5], ["minus", "zero", "one"]),
+    ("in", [1, "0", -2.5], ["minus", "zero", "minus zero", "one"]),
+    ("in", [-0.0], ["zero", "minus zero"]),
     ("not_in", [1, 0], ["minus", "big", "none"]),
+    ("not_in", ["-0"], but(NUMBERS, "zero", "minus zero")),
 ]
 
 
