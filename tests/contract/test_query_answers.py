@@ -252,11 +252,17 @@ def test_values_of_different_types_are_groups_of_their_own(chdb_store: FreshStor
 
 
 def test_long_digits_are_a_text_or_a_number_even_side_by_side(chdb_store: FreshStore) -> None:
-    digits = 12345678901234567890123
-    chdb_store.insert(EVENTS, [event(properties={"number": digits, "text": str(digits)})])
-    body = question(group_by=["properties.number", "properties.text"])
+    digits = -12345678901234567890123
+    both = {"number": digits, "text": str(digits), "all": [digits, str(digits), 1, {"5": digits}]}
+    chdb_store.insert(EVENTS, [event(properties=both)])
+    body = question(group_by=["properties.number", "properties.text", "properties.all"])
     assert ask(chdb_store, body) == [
-        {"properties.number": digits, "properties.text": str(digits), "n": 1}
+        {
+            "properties.number": digits,
+            "properties.text": str(digits),
+            "properties.all": f'[{digits},"{digits}",1,{{"5":{digits}}}]',
+            "n": 1,
+        }
     ]
 
 

@@ -16,15 +16,30 @@ from millrace.query.parameters import Parameters
 _TEXT_MARK = '"'
 _DOT = "."
 
-# JSONExtractRaw puts integers past 64 bits in quotes, as if they were texts of these digits. They
-# are numbers if they are still found after all such texts of the document were emptied.
+# JSONExtractRaw puts integers past 64 bits in quotes, as if they were texts of these digits. So
+# where its answer has such digits, all texts of the document that are these digits get a mark, it
+# is asked again, and what comes without the mark is a number. (The other parser that ClickHouse
+# has knows such numbers, and is off in the last digit of others.)
+_LONG_DIGITS = "arrayDistinct(extractAll({raw}, '\"-?[1-9][0-9]{{18,}}\"'))"
+_MARKED = """arrayFold(
+    (document, digits) -> replaceAll(document, digits, concat('"(text)', substring(digits, 2))),
+    {long},
+    properties
+)"""
+_JSON = """if(length({raw}) <= 20 OR empty({long}), {raw}, arrayFold(
+    (json, digits) -> replaceAll(
+        replaceAll(json, digits, trim(BOTH '"' FROM digits)),
+        concat('"(text)', substring(digits, 2)),
+        digits
+    ),
+    {long},
+    {again}
+))"""
 _VALUE = """multiIf(
-    {raw} IN ('', 'null'), NULL,
-    {raw} = '-0', '0',
-    NOT startsWith({raw}, '"'), {raw},
-    length({raw}) > 20 AND match({raw}, '^"-?[1-9][0-9]+"$') AND {unmasked} = {raw},
-        trim(BOTH '"' FROM {raw}),
-    concat('"', JSONExtractString({raw}))
+    {json} IN ('', 'null'), NULL,
+    {json} = '-0', '0',
+    startsWith({json}, '"'), concat('"', JSONExtractString({json})),
+    {json}
 )"""
 
 
@@ -52,12 +67,14 @@ class PropertyColumns:
         places = [[self._parameters.bind(key, "String")]]
         if _DOT in key:
             places.append([self._parameters.bind(part, "String") for part in key.split(_DOT)])
-        raw, masked, unmasked = f"{alias}_raw", f"{alias}_masked", f"{alias}_unmasked"
+        raw, long, marked, json = (f"{alias}_{part}" for part in ("raw", "long", "marked", "json"))
+        again = _extract(marked, places)
         self.definitions += [
             f"{_extract('properties', places)} AS {raw}",
-            f"replaceAll(properties, {raw}, '\"\"') AS {masked}",
-            f"{_extract(masked, places)} AS {unmasked}",
-            f"{_VALUE.format(raw=raw, unmasked=unmasked)} AS {alias}",
+            f"{_LONG_DIGITS.format(raw=raw)} AS {long}",
+            f"{_MARKED.format(long=long)} AS {marked}",
+            f"{_JSON.format(raw=raw, long=long, again=again)} AS {json}",
+            f"{_VALUE.format(json=json)} AS {alias}",
         ]
 
 

@@ -3,26 +3,48 @@ WITH
     roundDown(epoch_second, {p6:Array(Int64)}) AS offset_start,
     epoch_second + transform(offset_start, {p6:Array(Int64)}, {p7:Array(Int64)}, 0) AS wall_second,
     JSONExtractRaw(properties, {p8:String}) AS property_0_raw,
-    replaceAll(properties, property_0_raw, '""') AS property_0_masked,
-    JSONExtractRaw(property_0_masked, {p8:String}) AS property_0_unmasked,
+    arrayDistinct(extractAll(property_0_raw, '"-?[1-9][0-9]{18,}"')) AS property_0_long,
+    arrayFold(
+        (document, digits) -> replaceAll(document, digits, concat('"(text)', substring(digits, 2))),
+        property_0_long,
+        properties
+    ) AS property_0_marked,
+    if(length(property_0_raw) <= 20 OR empty(property_0_long), property_0_raw, arrayFold(
+        (json, digits) -> replaceAll(
+            replaceAll(json, digits, trim(BOTH '"' FROM digits)),
+            concat('"(text)', substring(digits, 2)),
+            digits
+        ),
+        property_0_long,
+        JSONExtractRaw(property_0_marked, {p8:String})
+    )) AS property_0_json,
     multiIf(
-        property_0_raw IN ('', 'null'), NULL,
-        property_0_raw = '-0', '0',
-        NOT startsWith(property_0_raw, '"'), property_0_raw,
-        length(property_0_raw) > 20 AND match(property_0_raw, '^"-?[1-9][0-9]+"$') AND property_0_unmasked = property_0_raw,
-            trim(BOTH '"' FROM property_0_raw),
-        concat('"', JSONExtractString(property_0_raw))
+        property_0_json IN ('', 'null'), NULL,
+        property_0_json = '-0', '0',
+        startsWith(property_0_json, '"'), concat('"', JSONExtractString(property_0_json)),
+        property_0_json
     ) AS property_0,
     JSONExtractRaw(properties, {p9:String}) AS property_1_raw,
-    replaceAll(properties, property_1_raw, '""') AS property_1_masked,
-    JSONExtractRaw(property_1_masked, {p9:String}) AS property_1_unmasked,
+    arrayDistinct(extractAll(property_1_raw, '"-?[1-9][0-9]{18,}"')) AS property_1_long,
+    arrayFold(
+        (document, digits) -> replaceAll(document, digits, concat('"(text)', substring(digits, 2))),
+        property_1_long,
+        properties
+    ) AS property_1_marked,
+    if(length(property_1_raw) <= 20 OR empty(property_1_long), property_1_raw, arrayFold(
+        (json, digits) -> replaceAll(
+            replaceAll(json, digits, trim(BOTH '"' FROM digits)),
+            concat('"(text)', substring(digits, 2)),
+            digits
+        ),
+        property_1_long,
+        JSONExtractRaw(property_1_marked, {p9:String})
+    )) AS property_1_json,
     multiIf(
-        property_1_raw IN ('', 'null'), NULL,
-        property_1_raw = '-0', '0',
-        NOT startsWith(property_1_raw, '"'), property_1_raw,
-        length(property_1_raw) > 20 AND match(property_1_raw, '^"-?[1-9][0-9]+"$') AND property_1_unmasked = property_1_raw,
-            trim(BOTH '"' FROM property_1_raw),
-        concat('"', JSONExtractString(property_1_raw))
+        property_1_json IN ('', 'null'), NULL,
+        property_1_json = '-0', '0',
+        startsWith(property_1_json, '"'), concat('"', JSONExtractString(property_1_json)),
+        property_1_json
     ) AS property_1
 SELECT
     property_0 AS c0,
