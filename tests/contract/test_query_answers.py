@@ -163,6 +163,11 @@ def test_minus_zero_and_zero_are_one_group(chdb_store: FreshStore) -> None:
         {"value": 0, "n": 2},
         {"value": None, "n": 1},
     ]
+    for operator, value in (("eq", -0.0), ("eq", 0), ("in", [0]), ("in", [-0.0]), ("gte", 0)):
+        filters = [where("value", operator, value)]
+        assert ask(chdb_store, question(filters=filters)) == [{"n": 2}]
+        filters = [where("properties.k", operator, value)]
+        assert ask(chdb_store, question(filters=filters)) == [{"n": 1}]
 
 
 @pytest.mark.parametrize("table", ["events", "errors", "performance"])

@@ -193,15 +193,15 @@ CONDITIONS = [
     ),
     pytest.param(where("path", "in", ["/"]), "path IN {p8:Array(String)}", id="texts"),
     pytest.param(
-        where("value", "ne", 5), "ifNull(value != {p8:Float64}, true)", id="missing is not 5"
+        where("value", "ne", 5), "ifNull(value + 0 != {p8:Float64}, true)", id="missing is not 5"
     ),
     pytest.param(
         where("value", "not_in", [5]),
-        "ifNull(value NOT IN {p8:Array(Float64)}, true)",
+        "ifNull(value + 0 NOT IN {p8:Array(Float64)}, true)",
         id="missing is in no array",
     ),
     pytest.param(
-        where("value", "lt", 5), "ifNull(value < {p8:Float64}, false)", id="missing is not less"
+        where("value", "lt", 5), "ifNull(value + 0 < {p8:Float64}, false)", id="missing is not less"
     ),
     pytest.param(
         where("time", "gte", "2026-01-05"),

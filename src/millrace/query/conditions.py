@@ -45,11 +45,13 @@ def write_condition(planned: PlannedFilter, expressions: Expressions) -> str:
     """Return the SQL of one filter, with its values bound."""
     if planned.column.kind is Kind.JSON:
         return _write_property_condition(planned, expressions)
-    type_name = _PARAMETER_TYPES[planned.column.kind]
-    if planned.column.kind is Kind.NUMBER:
-        number = expressions.name(planned.column)
-        return _settled(_compare(number, planned, expressions, type_name), planned)
-    return _compare(expressions.value(planned.column), planned, expressions, type_name)
+    condition = _compare(
+        expressions.value(planned.column),
+        planned,
+        expressions,
+        _PARAMETER_TYPES[planned.column.kind],
+    )
+    return _settled(condition, planned) if planned.column.kind is Kind.NUMBER else condition
 
 
 def _write_property_condition(planned: PlannedFilter, expressions: Expressions) -> str:

@@ -57,7 +57,7 @@ def read_number(value: Scalar) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    return number + 0.0 if math.isfinite(number) else None  # -0 is 0
 
 
 def read_moment(value: Scalar) -> int | datetime | None:

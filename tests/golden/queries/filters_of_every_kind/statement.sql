@@ -12,7 +12,7 @@ WHERE
     ({p3:Bool} OR intDiv(wall_second, 86400) BETWEEN {p4:Int64} AND {p5:Int64}) AND
     startsWith(path, {p8:String}) AND
     position(title, {p9:String}) = 0 AND
-    ifNull(value != {p10:Float64}, true) AND
+    ifNull(value + 0 != {p10:Float64}, true) AND
     is_bot = {p11:Bool} AND
     toUnixTimestamp64Milli(time) >= {p12:Int64}
 LIMIT {p13:UInt64} OFFSET {p14:UInt64}
