@@ -2,13 +2,15 @@
 
 import csv
 import io
+import json
+from datetime import datetime
 from typing import Any
 
 import pytest
 import requests
 from arro3.io import read_ipc_stream
 
-from tests.e2e.queries import COUNT, alike, body, event, query, select, send
+from tests.e2e.queries import COUNT, NOON, alike, body, event, query, select, send
 from tests.e2e.service import Json, Service, bearer
 from tests.oracle.check import AGGREGATES, OPERATORS
 from tests.oracle.columns import TABLES
@@ -122,6 +124,17 @@ def test_arrow_has_the_rows_of_the_json_answer(service: Service, varied: str) ->
     reply = get(service, varied, ARROW, body(asked))
     assert (reply.status_code, content_type(reply)) == (200, ARROW)
     assert alike(arrow_rows(reply), expected)
+
+
+def test_arrow_keeps_moments_and_the_json_of_properties(service: Service, website: str) -> None:
+    kinds: list[Json] = [5, "5", True, [1, "y"], None]
+    send(service, website, *(event(properties={"k": kind}) for kind in kinds))
+    asked = query(group_by=["properties.k", "time"])
+    rows = arrow_rows(get(service, website, ARROW, body(asked)))
+    assert {row["time"] for row in rows} == {datetime.fromisoformat(NOON)}
+    told = [row["properties.k"] for row in rows]
+    assert told[:3] + told[4:] == ["5", "true", '"5"', None]
+    assert json.loads(json.loads(told[3])) == [1, "y"]
 
 
 def test_arrow_of_no_rows_still_has_its_columns(service: Service, website: str) -> None:
