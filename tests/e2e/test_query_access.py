@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from tests.e2e.queries import body
-from tests.e2e.service import Key, Service, bearer
+from tests.e2e.service import Key, Service, bearer, wait_until
 
 CUSTOM = "/v1/query/custom"
 TOO_LONG = b" " * (1_048_576 + 1)
@@ -128,6 +128,27 @@ def test_invalid_key_is_401_whatever_the_website(
 def test_expired_key_is_401(service: Service, private: str) -> None:
     key = service.key("read:data", expires="2020-01-01T00:00:00Z")
     assert told(ask(service, private, key=key)) == INVALID_KEY
+
+
+def test_revoked_key_is_soon_401(service: Service, private: str) -> None:
+    key = service.key("read:data")
+    assert ask(service, private, key=key).status_code == 200
+    service.command("key", "revoke", key.id)
+    wait_until(
+        lambda: told(ask(service, private, key=key)) == INVALID_KEY,
+        "the key is refused",
+        timeout_s=5,
+    )
+
+
+def test_deleted_website_is_soon_404(service: Service, website: str) -> None:
+    assert ask(service, website, key=service.master).status_code == 200
+    service.command("website", "delete", website)
+    wait_until(
+        lambda: told(ask(service, website, key=service.master)) == NOT_FOUND,
+        "the website is not found",
+        timeout_s=5,
+    )
 
 
 def test_private_and_unknown_websites_look_alike_without_credentials(

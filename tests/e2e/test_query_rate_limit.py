@@ -35,7 +35,8 @@ def open_site(limited: Service) -> str:
 
 
 def ask(service: Service, website: str, key: Key | None = None) -> requests.Response:
-    headers = bearer(key) if key else {}
+    """Ask on a connection of its own, so that any of the workers may answer."""
+    headers = {**(bearer(key) if key else {}), "Connection": "close"}
     return service.post(f"{CUSTOM}?website_id={website}", body(), headers=headers)
 
 
