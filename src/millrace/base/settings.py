@@ -37,7 +37,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = 0
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        _help("least severe lines that are written; accepted ingestion requests are debug"),
+        _help(
+            "least severe lines that are written; accepted ingestion requests and probes are debug"
+        ),
     ] = "info"
     max_body_bytes: Annotated[Positive, _help("longest ingestion body on the wire")] = 10_485_760
     max_decoded_bytes: Annotated[

@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, cast
 
@@ -20,9 +20,10 @@ Logger = structlog.typing.FilteringBoundLogger
 
 
 def configure_logging(level: str, *, process: str) -> None:
-    """Write log lines as JSON to standard error, each with the name of the process.
+    """Write log lines to standard error, each with the name of the process.
 
-    Lines of libraries that use the standard library's logging come out the same way.
+    They are JSON, but at a terminal text for people. Lines of libraries that use the standard
+    library's logging come out the same way.
     """
     severity = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
@@ -33,10 +34,13 @@ def configure_logging(level: str, *, process: str) -> None:
         structlog.processors.EventRenamer("event_name"),
         structlog.processors.format_exc_info,
     ]
+    at_terminal = sys.stderr.isatty()
     structlog.configure(
-        processors=[*shared, structlog.processors.JSONRenderer(serializer=_dump)],
+        processors=[*shared, _for_people() if at_terminal else _for_programs(_dump)],
         wrapper_class=structlog.make_filtering_bound_logger(severity),
-        logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr)
+        if at_terminal
+        else structlog.BytesLoggerFactory(sys.stderr.buffer),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler()
@@ -45,11 +49,19 @@ def configure_logging(level: str, *, process: str) -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(serializer=_dump_text),
+                _for_people() if at_terminal else _for_programs(_dump_text),
             ],
         )
     )
     logging.basicConfig(level=max(severity, logging.WARNING), handlers=[handler], force=True)
+
+
+def _for_people() -> structlog.typing.Processor:
+    return structlog.dev.ConsoleRenderer(event_key="event_name", pad_event_to=20)
+
+
+def _for_programs(serializer: Callable[..., str | bytes]) -> structlog.typing.Processor:
+    return structlog.processors.JSONRenderer(serializer=serializer)
 
 
 def get_logger() -> Logger:

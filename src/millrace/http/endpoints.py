@@ -53,8 +53,13 @@ class EndpointRow(Struct, frozen=True):
 
     @property
     def is_ingestion(self) -> bool:
-        """Tell whether it takes events in: accepted ones are not worth a line in the log."""
+        """Tell whether it takes events in."""
         return self.cors is CorsPolicy.ANY_ORIGIN
+
+    @property
+    def is_routine(self) -> bool:
+        """Tell whether calls that succeed are too many and too alike for a line in the log."""
+        return self.is_ingestion or self.name in {"health", "ready", "metrics"}
 
 
 _BODY_REFUSALS = (

@@ -29,7 +29,7 @@ class CallRecorder:
     ) -> None:
         """Count a call that was answered and write its line."""
         self._count(_REQUESTS_TOTAL, 1, row.name, str(status))
-        is_routine = status < 300 and row.is_ingestion
+        is_routine = status < 300 and row.is_routine
         if is_routine and not self._writes_debug:
             return
         write = self._log.debug if is_routine else self._log.info
