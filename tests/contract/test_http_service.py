@@ -141,28 +141,28 @@ def line(endpoint: str, status: int, method: str = "POST", level: str = "info") 
 def test_every_call_is_one_line() -> None:
     world = World()
 
-    world.call("GET", "/health")
+    world.call("GET", "/docs")
     world.call("POST", "/v1/query/custom", b"{}")
     world.call("GET", "/admin?token=secret")
 
     assert world.lines == [
-        line("health", 200, "GET"),
+        line("docs", 200, "GET"),
         line("query", 401),
         line("unknown", 404, "GET"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("debug", "lines"), [(False, []), (True, [line("track", 200, level="debug")])]
+    ("method", "path"), [("POST", "/track"), ("GET", "/health"), ("GET", "/metrics")]
 )
-def test_accepted_events_are_worth_a_line_only_to_who_debugs(
-    debug: bool, lines: list[dict[str, Any]]
-) -> None:
-    world = World()
+def test_routine_calls_are_worth_a_line_only_to_who_debugs(method: str, path: str) -> None:
+    quiet, debugged = World(), World()
 
-    world.call("POST", "/track", b"{}", debug=debug)
+    quiet.call(method, path, b"{}")
+    debugged.call(method, path, b"{}", debug=True)
 
-    assert world.lines == lines
+    assert quiet.lines == []
+    assert debugged.lines == [line(path[1:], 200, method, level="debug")]
 
 
 def test_cause_of_our_own_failure_is_in_the_log_alone() -> None:
