@@ -511,6 +511,28 @@ def test_stalled_body_is_408_and_not_stored(own_service: ServiceMaker) -> None:
     assert service.count(website, "events") == 0
 
 
+@pytest.mark.slow
+def test_limits_are_settings(own_service: ServiceMaker) -> None:
+    settings = {"MILLRACE_MAX_BODY_BYTES": "300", "MILLRACE_MAX_DECODED_BYTES": "400"}
+    service = own_service(settings={**settings, "MILLRACE_MAX_ITEMS": "3"}).start()
+    path = f"/track?website_id={service.website()}"
+    encoded = {**JSON, "Content-Encoding": "gzip"}
+
+    accepted = [
+        service.post(path, data=padded(300), headers=JSON),
+        service.post(path, data=gzip.compress(padded(400)), headers=encoded),
+        service.post(path, [{"name": "a"}] * 3),
+    ]
+    refused = [
+        service.post(path, data=padded(301), headers=JSON),
+        service.post(path, data=gzip.compress(padded(401)), headers=encoded),
+        service.post(path, [{"name": "a"}] * 4),
+    ]
+
+    assert [reply.status_code for reply in accepted] == [200] * 3
+    assert [refusal(reply) for reply in refused] == [PAYLOAD_TOO_LARGE] * 3
+
+
 def read_to_end(connection: socket.socket) -> bytes:
     """Read until the service closes: after a 408 the connection is of no more use."""
     answer = b""
