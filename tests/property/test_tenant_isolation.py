@@ -23,7 +23,7 @@ TIMES = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 ORGANIZATIONS = 3
-WEBSITES_EACH = 3
+WEBSITES_EACH = 2
 EVENTS_EACH = 4
 MOMENTS = ["2024-05-01T00:00:00Z", "2024-05-01T23:59:59Z", "2024-05-02T12:00:00Z"]
 
@@ -58,7 +58,7 @@ WRITE = frozenset({"track:events"})
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A service of its own, with three organizations that hold three websites each."""
+    """A service of its own, with three organizations that hold two websites each."""
     service = Service(tmp_path_factory.mktemp("tenants") / "data", workers=2)
     try:
         yield populated(service.start())
@@ -73,9 +73,8 @@ def populated(service: Service) -> World:
         organization = service.organization(f"organization {number}")
         own = [service.website(organization=organization) for _ in range(WEBSITES_EACH)]
         websites += own
-        for scopes in (BOTH, READ, WRITE):
-            holders.append(held(service, scopes, organization, own, limited=False))
-            holders.append(held(service, scopes, organization, own[:2], limited=True))
+        for scopes, reach in ((BOTH, own), (BOTH, own[:1]), (READ, own[1:]), (WRITE, own[:1])):
+            holders.append(held(service, scopes, organization, reach, limited=reach != own))
         holders.append(revoked(service, held(service, BOTH, organization, own, limited=False)))
     public = service.website(public=True)
     world = World(service, [*websites, public], public, holders, {})
