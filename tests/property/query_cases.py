@@ -42,6 +42,7 @@ CHROME = (
     " Chrome/126.0.0.0 Safari/537.36"
 )
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 _DESKTOP = {"device_type": "desktop"}
 VISITORS: tuple[tuple[Item, Item], ...] = (
     ({}, {}),
@@ -51,7 +52,13 @@ VISITORS: tuple[tuple[Item, Item], ...] = (
         {"ip": "1.1.1.1", "userAgent": CHROME},
         {"country": "AU", "browser_name": "Chrome", "os_name": "Windows", **_DESKTOP},
     ),
+    (
+        {"anonymousId": "bot"},
+        {"is_bot": True, "anonymous_id": "bot", "browser_name": "Googlebot", "device_type": "bot"},
+    ),
 )
+"""What an item says of its visitor, and what is then stored. Bots come without a key."""
+
 PROPERTY_KEYS = ("k", "n", "a.b", "a", "value", "ключ", "missing")
 
 # Ids and times of receipt cannot be known; versions are named as the User-Agent library likes.
