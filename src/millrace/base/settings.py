@@ -70,6 +70,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     load_interval_s: Annotated[
         Seconds, _help("how long the engine gathers rows before it stores them, at the most")
     ] = 1.0
+    segment_bytes: Annotated[
+        Annotated[int, Meta(ge=4096)],
+        _help("a file of the durable log is followed by the next one at this length"),
+    ] = 67_108_864
     shutdown_timeout_s: Annotated[
         Seconds, _help("how long requests under way may take after SIGTERM")
     ] = 8.0

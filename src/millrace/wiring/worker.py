@@ -46,7 +46,12 @@ async def run_worker(
         repeats = SqliteRepeats.open(data_path(settings, REPEATS_FILE), owner=name, clock=clock)
         opened.push_async_callback(repeats.close)
         event_log = await asyncio.to_thread(
-            SegmentLog.open, data_path(settings, LOG_DIRECTORY), name, metrics=metrics, clock=clock
+            SegmentLog.open,
+            data_path(settings, LOG_DIRECTORY),
+            name,
+            metrics=metrics,
+            clock=clock,
+            segment_bytes=settings.segment_bytes,
         )
         opened.push_async_callback(event_log.close)
         engine = EngineConnections(runtime / ENGINE_SOCKET)
