@@ -1,59 +1,23 @@
 """Every refusal of a query's body: status, code, and an error that names cause and culprit."""
 
 from collections.abc import Callable
-from itertools import combinations
+from functools import partial
 from typing import Any
 
 import pytest
 import requests
 
 from tests.e2e.queries import body, query, select, where
-from tests.e2e.service import Service, bearer
-from tests.oracle.check import CAUSES
+from tests.e2e.refusals import Body, asked, filtering, hold_refused, post_query, selecting, times
+from tests.e2e.service import Service
 
-Body = dict[str, Any]
+Ask = Callable[[Any], requests.Response]
 
 
 @pytest.fixture
-def refused(service: Service, quiet_website: str) -> Callable[..., requests.Response]:
+def refused(service: Service, quiet_website: str) -> Ask:
     """Send a body (or raw bytes) with a valid key for a website that has no rows."""
-
-    def post(sent: Any) -> requests.Response:
-        path = f"/v1/query/custom?website_id={quiet_website}"
-        if isinstance(sent, bytes):
-            return service.post(path, data=sent, headers=bearer(service.master))
-        return service.post(path, sent, headers=bearer(service.master))
-
-    return post
-
-
-def hold_refused(reply: requests.Response, code: str, *culprits: str) -> str:
-    """Hold that a reply is the whole refusal with a code; its error begins with the cause."""
-    whole = reply.json()
-    error, request_id = whole.pop("error", ""), whole.pop("requestId", None)
-    assert (reply.status_code, whole) == (400, {"success": False, "code": code}), reply.text
-    assert isinstance(request_id, str)
-    assert request_id
-    assert error.startswith(CAUSES[code]), error
-    assert [culprit for culprit in culprits if culprit not in error] == [], error
-    return str(error)
-
-
-def asked(**parts: Any) -> Body:
-    """Return a body whose query object has these keys instead of the valid ones."""
-    return body({**query(), **parts})
-
-
-def selecting(field: Any, aggregate: Any, **parts: Any) -> Body:
-    return asked(selects=[{"field": field, "aggregate": aggregate, **parts}])
-
-
-def filtering(field: Any, operator: Any, value: Any, table: str = "events") -> Body:
-    return asked(table=table, filters=[where(field, operator, value)])
-
-
-def times(count: int, item: Any) -> list[Any]:
-    return [item] * count
+    return partial(post_query, service, quiet_website)
 
 
 EXACT = [
@@ -79,9 +43,7 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("sent", "code", "error"), EXACT)
-def test_refusal_reads_exactly(
-    refused: Callable[..., requests.Response], sent: Body, code: str, error: str
-) -> None:
+def test_refusal_reads_exactly(refused: Ask, sent: Body, code: str, error: str) -> None:
     assert hold_refused(refused(sent), code) == error
 
 
@@ -132,9 +94,7 @@ SHAPE = [
 
 
 @pytest.mark.parametrize("sent", SHAPE)
-def test_body_of_another_shape_is_refused(
-    refused: Callable[..., requests.Response], sent: Any
-) -> None:
+def test_body_of_another_shape_is_refused(refused: Ask, sent: Any) -> None:
     hold_refused(refused(sent), "INVALID_BODY")
 
 
@@ -152,14 +112,12 @@ UNKNOWN_KEYS = [
 
 
 @pytest.mark.parametrize(("sent", "key", "meant"), UNKNOWN_KEYS)
-def test_unknown_key_is_refused_anywhere(
-    refused: Callable[..., requests.Response], sent: Body, key: str, meant: str
-) -> None:
+def test_unknown_key_is_refused_anywhere(refused: Ask, sent: Body, key: str, meant: str) -> None:
     hold_refused(refused(sent), "INVALID_BODY", key, f'(did you mean "{meant}"?)')
 
 
 def test_key_that_is_close_to_none_gets_no_suggestion(
-    refused: Callable[..., requests.Response],
+    refused: Ask,
 ) -> None:
     error = hold_refused(refused(body(zzzzzz=1)), "INVALID_BODY", '"zzzzzz"')
     assert "did you mean" not in error
@@ -255,9 +213,7 @@ QUERY_OBJECT = [
 
 
 @pytest.mark.parametrize(("sent", "code", "culprits"), QUERY_OBJECT)
-def test_query_object_is_refused(
-    refused: Callable[..., requests.Response], sent: Body, code: str, culprits: list[str]
-) -> None:
+def test_query_object_is_refused(refused: Ask, sent: Body, code: str, culprits: list[str]) -> None:
     hold_refused(refused(sent), code, *culprits)
 
 
@@ -276,13 +232,11 @@ OPERATORS = [
 
 
 @pytest.mark.parametrize(("field", "operator", "value"), OPERATORS)
-def test_operator_is_refused(
-    refused: Callable[..., requests.Response], field: str, operator: str, value: Any
-) -> None:
+def test_operator_is_refused(refused: Ask, field: str, operator: str, value: Any) -> None:
     hold_refused(refused(filtering(field, operator, value)), "INVALID_OPERATOR", f'"{operator}"')
 
 
-def test_operator_that_is_close_is_suggested(refused: Callable[..., requests.Response]) -> None:
+def test_operator_that_is_close_is_suggested(refused: Ask) -> None:
     sent = filtering("path", "contain", "/")
     hold_refused(refused(sent), "INVALID_OPERATOR", '(did you mean "contains"?)')
 
@@ -321,9 +275,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("field", "operator", "value"), VALUES)
-def test_value_is_refused(
-    refused: Callable[..., requests.Response], field: str, operator: str, value: Any
-) -> None:
+def test_value_is_refused(refused: Ask, field: str, operator: str, value: Any) -> None:
     hold_refused(refused(filtering(field, operator, value)), "INVALID_VALUE", f'"{field}"')
 
 
@@ -389,13 +341,13 @@ ROOT = [
 
 
 @pytest.mark.parametrize(("root", "code"), ROOT)
-def test_root_is_refused(refused: Callable[..., requests.Response], root: Body, code: str) -> None:
+def test_root_is_refused(refused: Ask, root: Body, code: str) -> None:
     sent = {key: value for key, value in {**body(), **root}.items() if value is not None}
     hold_refused(refused(sent), code)
 
 
 @pytest.mark.parametrize("key", ["startDate", "endDate"])
-def test_null_is_as_good_as_no_date(refused: Callable[..., requests.Response], key: str) -> None:
+def test_null_is_as_good_as_no_date(refused: Ask, key: str) -> None:
     code = "INVALID_START_DATE" if key == "startDate" else "INVALID_END_DATE"
     hold_refused(refused({**body(), key: None}), code)
 
@@ -429,146 +381,5 @@ def test_null_is_as_good_as_no_date(refused: Callable[..., requests.Response], k
         ),
     ],
 )
-def test_two_equal_output_names_are_refused(
-    refused: Callable[..., requests.Response], sent: Body, name: str
-) -> None:
+def test_two_equal_output_names_are_refused(refused: Ask, sent: Body, name: str) -> None:
     hold_refused(refused(sent), "DUPLICATE_OUTPUT_NAME", f'"{name}"')
-
-
-# What is just within the limits is answered.
-
-
-WITHIN = [
-    pytest.param(
-        asked(selects=[select("*", "count", f"a{n}") for n in range(10)]), id="10 selects"
-    ),
-    pytest.param(asked(filters=times(20, where("path", "eq", "/"))), id="20 filters"),
-    pytest.param(asked(groupBy=["path", "url", "title", "city", "region"]), id="5 groupBy"),
-    pytest.param(filtering("path", "in", [f"/{n}" for n in range(1000)]), id="1000 values"),
-    pytest.param(selecting("*", "count", alias="a" * 64), id="alias of 64"),
-    pytest.param(selecting("*", "count", alias='`"\\ \n\t🦆'), id="alias of awkward characters"),
-    pytest.param(selecting("*", "count", alias="\0"), id="alias NUL"),
-    pytest.param(selecting("properties.\0", "uniq"), id="KEY NUL"),
-    pytest.param(selecting("*", "count", alias="date"), id="alias date without granularity"),
-    pytest.param(selecting(f"properties.{'k' * 256}", "uniq"), id="KEY of 256"),
-    pytest.param(selecting("properties.'`\"\\", "p99"), id="KEY of awkward characters"),
-    pytest.param(asked(filters=None, groupBy=None), id="null in optional keys of the query"),
-    pytest.param(selecting("*", "count", alias=None), id="null alias"),
-    pytest.param(body(orderBy=[{"field": "n", "direction": None}]), id="null direction"),
-    pytest.param(body(orderBy=times(5, {"field": "n"})), id="5 orderBy"),
-    pytest.param(body(limit=1_000_000_000), id="limit over the maximum"),
-    pytest.param(body(offset=1_000_000), id="greatest offset"),
-    pytest.param(body(fill=False), id="fill false without granularity"),
-    pytest.param(body(endDate="2035-02-28"), id="ten years but a day"),
-    pytest.param(
-        body(startDate="2024-02-29", endDate="2034-02-28"), id="ten years from a leap day"
-    ),
-    pytest.param(body(startDate="0001-01-01", endDate="0001-01-02"), id="first days of all"),
-    pytest.param(body(startDate="9999-12-30", endDate="9999-12-31"), id="last days of all"),
-    pytest.param(
-        body(startDate="0001-01-01", endDate="0001-01-01", timezone="Asia/Tokyo"),
-        id="first day east of Greenwich",
-    ),
-    pytest.param(
-        body(startDate="9999-12-31", endDate="9999-12-31", timezone="America/New_York"),
-        id="last day west of Greenwich",
-    ),
-    pytest.param(body(timezone="Etc/GMT+12"), id="timezone behind"),
-    pytest.param(body(timezone="US/Pacific"), id="old name of a timezone"),
-    pytest.param(
-        body(granularity="hourly", fill=True, startDate="2025-01-01", endDate="2026-02-20"),
-        id="fill of 9,984 hours",
-    ),
-    pytest.param(
-        {**body(), "timezone": None, "granularity": None, "limit": None, "offset": None},
-        id="null in scalars of the root",
-    ),
-    pytest.param({**body(), "fill": None, "orderBy": None}, id="null in extensions of the root"),
-]
-
-
-@pytest.mark.parametrize("sent", WITHIN)
-def test_what_is_just_within_the_rules_is_answered(
-    refused: Callable[..., requests.Response], sent: Body
-) -> None:
-    reply = refused(sent)
-    assert (reply.status_code, reply.json()["success"]) == (200, True), reply.text
-
-
-# The order of checks.
-
-
-def _change(*path: str, to: Any) -> Callable[[Body], None]:
-    def change(sent: Body) -> None:
-        *parents, last = path
-        for parent in parents:
-            sent = sent[parent]
-        sent[last] = to
-
-    return change
-
-
-FAULTS: list[tuple[str, Callable[[Body], None]]] = [
-    ("INVALID_BODY", _change("unknown", to=1)),
-    ("INVALID_TABLE", _change("query", "table", to="nope")),
-    ("INVALID_AGGREGATE", _change("query", "selects", to=[select("path", "nope")])),
-    ("INVALID_OPERATOR", _change("query", "filters", to=[where("path", "nope", "x")])),
-    ("INVALID_COLUMN", _change("query", "groupBy", to=["nope"])),
-    ("INVALID_START_DATE", _change("startDate", to="nope")),
-    ("INVALID_END_DATE", _change("endDate", to="nope")),
-    ("INVALID_TIMEZONE", _change("timezone", to="nope")),
-    ("INVALID_GRANULARITY", _change("granularity", to="nope")),
-    ("INVALID_LIMIT", _change("limit", to="nope")),
-    ("INVALID_OFFSET", _change("offset", to="nope")),
-    ("INVALID_ORDER_BY", _change("orderBy", to=[{"field": "nope"}])),
-]
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        pytest.param(first, second, id=f"{first[0]} before {second[0]}")
-        for first, second in combinations(FAULTS, 2)
-    ],
-)
-def test_the_first_of_two_faults_is_told(
-    refused: Callable[..., requests.Response],
-    first: tuple[str, Callable[[Body], None]],
-    second: tuple[str, Callable[[Body], None]],
-) -> None:
-    sent = body()
-    second[1](sent)
-    first[1](sent)
-    hold_refused(refused(sent), first[0])
-
-
-BAD_SELECT = select("nope", "count")
-BAD_FILTER = where("nope", "eq", "x")
-IN_LISTS = [
-    pytest.param(asked(selects=times(11, BAD_SELECT)), "TOO_MANY_SELECTS", id="count of selects"),
-    pytest.param(asked(filters=times(21, BAD_FILTER)), "TOO_MANY_FILTERS", id="count of filters"),
-    pytest.param(asked(groupBy=times(6, "nope")), "TOO_MANY_GROUP_BY", id="count of groupBy"),
-    pytest.param(
-        asked(selects=[select("path", "nope"), BAD_SELECT]), "INVALID_AGGREGATE", id="first select"
-    ),
-    pytest.param(
-        asked(filters=[where("path", "nope", "x"), BAD_FILTER]),
-        "INVALID_OPERATOR",
-        id="first filter",
-    ),
-    pytest.param(
-        asked(selects=[*times(10, BAD_SELECT), "text"]), "INVALID_BODY", id="shape before count"
-    ),
-    pytest.param(
-        asked(selects=[select("path", "sum")], filters=times(21, BAD_FILTER)),
-        "NOT_AGGREGATABLE",
-        id="selects before the count of filters",
-    ),
-]
-
-
-@pytest.mark.parametrize(("sent", "code"), IN_LISTS)
-def test_in_a_list_the_length_comes_first_and_then_item_by_item(
-    refused: Callable[..., requests.Response], sent: Body, code: str
-) -> None:
-    hold_refused(refused(sent), code)

@@ -4,7 +4,6 @@ Values come from small pools, so that filters find rows and groups have several.
 are sums of few powers of two: their sums are exact, whatever the order of addition.
 """
 
-from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.oracle.check import AGGREGATES, LIST_OPERATORS, ORDER_OPERATORS, TEXT_OPERATORS
 from tests.oracle.columns import OTHER_NAMES, TABLES, Column, find_column
+from tests.property.query_faults import FAULTS
 
 Item = dict[str, Any]
 Body = dict[str, Any]
@@ -288,108 +288,6 @@ def order_keys(names: list[str]) -> st.SearchStrategy[Item]:
     return st.fixed_dictionaries(
         {"field": st.sampled_from(names)}, optional={"direction": st.sampled_from(("asc", "desc"))}
     )
-
-
-# Faults: each spoils a body in one way.
-
-
-def _at(*path: Any, to: Any) -> Callable[[Body], None]:
-    def spoil(body: Any) -> None:
-        *parents, last = path
-        for parent in parents:
-            body = body[parent]
-        body[last] = to
-
-    return spoil
-
-
-def _more(key: str, item: Any, count: int) -> Callable[[Body], None]:
-    def spoil(body: Body) -> None:
-        body["query"][key] = [*(body["query"].get(key) or []), *[item] * count]
-
-    return spoil
-
-
-_COUNT = {"field": "*", "aggregate": "count"}
-FAULTS: tuple[Callable[[Body], None], ...] = (
-    _at("unknown", to=1),
-    _at("query", to=[]),
-    _at("query", "groupby", to=[]),
-    _at("query", "table", to="nope"),
-    _at("query", "table", to=None),
-    _at("query", "selects", to=[]),
-    _at("query", "selects", to={}),
-    _at("query", "selects", 0, to={"field": "*"}),
-    _at("query", "selects", 0, to={"field": "*", "aggregate": "sum"}),
-    _at("query", "selects", 0, to={"field": "nope", "aggregate": "count"}),
-    _at("query", "selects", 0, to={"field": "country", "aggregate": "avg"}),
-    _at("query", "selects", 0, to={"field": "country", "aggregate": "mean"}),
-    _at("query", "selects", 0, to={**_COUNT, "alias": ""}),
-    _at("query", "selects", 0, to={**_COUNT, "alias": "x" * 65}),
-    _at("query", "selects", 0, to={**_COUNT, "alias": None}),
-    _at("query", "selects", 0, to={**_COUNT, "alias": 5}),
-    _more("selects", _COUNT, 2),
-    _more("selects", _COUNT, 11),
-    _more("filters", _filter("country", "eq", "US"), 18),
-    _more("filters", _filter("country", "eq", "US"), 21),
-    _more("filters", _filter("nope", "eq", "US"), 1),
-    _more("filters", _filter("*", "eq", "US"), 1),
-    _more("filters", _filter("id", "eq", "US"), 1),
-    _more("filters", _filter("website_id", "eq", "US"), 1),
-    _more("filters", _filter("country", "is", "US"), 1),
-    _more("filters", _filter("country", "eq", 5), 1),
-    _more("filters", _filter("country", "eq", None), 1),
-    _more("filters", _filter("country", "eq", ["US"]), 1),
-    _more("filters", _filter("country", "in", "US"), 1),
-    _more("filters", _filter("country", "in", []), 1),
-    _more("filters", _filter("country", "in", ["US", None]), 1),
-    _more("filters", _filter("country", "in", ["US"] * 1001), 1),
-    _more("filters", _filter("country", "eq", {"a": 1}), 1),
-    _more("filters", _filter("is_bot", "eq", True), 1),
-    _more("filters", _filter("is_bot", "in", [True, False]), 1),
-    _more("filters", _filter("is_bot", "gt", True), 1),
-    _more("filters", _filter("is_bot", "eq", "true"), 1),
-    _more("filters", _filter("time", "contains", "2025"), 1),
-    _more("filters", _filter("time", "gt", "soon"), 1),
-    _more("filters", _filter("lineno", "gt", "x"), 1),
-    _more("filters", _filter("duration", "gte", True), 1),
-    _more("filters", _filter("received_at", "gt", "2025-11-01"), 1),
-    _more("filters", _filter("properties.k", "gt", True), 1),
-    _more("filters", _filter("properties.k", "contains", 5), 1),
-    _more("filters", {"field": "country", "operator": "eq"}, 1),
-    _more("groupBy", "nope", 1),
-    _more("groupBy", "*", 1),
-    _more("groupBy", "properties.", 1),
-    _more("groupBy", "country", 2),
-    _more("groupBy", "country", 6),
-    _more("groupBy", 5, 1),
-    _at("startDate", to="2025-02-30"),
-    _at("startDate", to=None),
-    _at("startDate", to="2026-01-01"),
-    _at("startDate", to="2015-01-01"),
-    _at("endDate", to="today"),
-    _at("endDate", to="2040-01-01"),
-    _at("endDate", to=5),
-    _at("timezone", to="Mars/Olympus"),
-    _at("timezone", to=None),
-    _at("timezone", to=5),
-    _at("granularity", to="weekly"),
-    _at("granularity", to=None),
-    _at("granularity", to="daily"),
-    _at("limit", to=0),
-    _at("limit", to=2.5),
-    _at("limit", to="5"),
-    _at("limit", to=None),
-    _at("offset", to=-1),
-    _at("offset", to=1_000_001),
-    _at("offset", to=None),
-    _at("fill", to=True),
-    _at("fill", to="yes"),
-    _at("orderBy", to=[{"field": "nope"}]),
-    _at("orderBy", to=[{"field": "date", "direction": "up"}]),
-    _at("orderBy", to=[{"field": "date"}] * 6),
-    _at("orderBy", to={}),
-)
 
 
 @st.composite
