@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from millrace.adapters.memory_log import MemoryLog
 from millrace.adapters.segment_directory import Disk
@@ -367,6 +368,20 @@ async def test_torn_tail_is_cut_off_when_there_is_no_writer(open_log: OpenLog, r
     assert recorded(root) == [b"one", b"two"]
     assert segment.read_bytes() == whole
     assert not (root.parent / "damaged").exists()
+
+
+async def test_what_is_cut_off_is_reported(open_log: OpenLog, root: Path) -> None:
+    log = open_log()
+    await log.append(b"one")
+    await log.close()
+    segment = root / "worker-0" / f"{1:020}.segment"
+    segment.write_bytes(segment.read_bytes() + b"half a record")
+    with capture_logs() as lines:
+        assert recorded(root) == [b"one"]
+        assert recorded(root) == [b"one"]
+    assert lines == [
+        {"event": "log_tail_cut", "log_level": "warning", "log": "worker-0", "cut_bytes": 13}
+    ]
 
 
 async def test_whole_records_behind_the_mark_are_found_after_a_power_cut(

@@ -14,6 +14,7 @@ from millrace.adapters.segment_format import (
     parse_header,
     segment_name,
 )
+from millrace.base.telemetry import get_logger
 from millrace.ports.log import LOG_START, LogPosition
 
 _MARK_NAME = "durable"
@@ -129,6 +130,8 @@ class LogDirectory:
             self._disk.sync(file.fileno())
         self._disk.sync_directory(self.path)
         self.publish(end)
+        if size > end.offset:
+            get_logger().warning("log_tail_cut", log=self.path.name, cut_bytes=size - end.offset)
         return end
 
     def _read_mark(self) -> tuple[int, LogPosition | None]:
