@@ -93,7 +93,7 @@ def test_help_names_the_commands_for_people_and_not_the_inner_ones() -> None:
     listed = re.findall(r"^  ([a-z]+)  +[A-Z]", done.out, re.MULTILINE)
     assert (done.code, listed) == (
         0,
-        ["serve", "init", "website", "key", "organization", "reference"],
+        ["serve", "init", "website", "key", "organization", "quarantine", "reference"],
     )
 
 

@@ -20,6 +20,8 @@ from millrace.ports.log import LOG_START, LogPosition
 _MARK_NAME = "durable"
 _SLOT = struct.Struct(">QQQI")
 _SLOTS = 2
+_LOADED_NAME = "loaded"
+_LOADED = struct.Struct(">QQI")
 
 
 class Disk:
@@ -148,6 +150,31 @@ class LogDirectory:
             for generation, segment, offset, checksum in (_SLOT.unpack(slot),)
             if crc32(slot[:-4]) == checksum
         ]
+
+
+def note_loaded(path: Path, position: LogPosition) -> None:
+    """Leave word in a log's directory of the place up to which everything is in the store.
+
+    It lies in the page cache and may be old after a power cut. Raises `OSError`.
+    """
+    plain = _LOADED.pack(position.segment, position.offset, 0)[:-4]
+    file = os.open(path / _LOADED_NAME, os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        os.pwrite(file, plain + crc32(plain).to_bytes(4, "big"), 0)
+    finally:
+        os.close(file)
+
+
+def loaded_end(path: Path) -> LogPosition | None:
+    """Return what `note_loaded` left in a log's directory; None where it cannot be read."""
+    try:
+        data = (path / _LOADED_NAME).read_bytes()
+    except OSError:
+        return None
+    if len(data) != _LOADED.size or crc32(data[:-4]) != int.from_bytes(data[-4:], "big"):
+        return None
+    segment, offset, _ = _LOADED.unpack(data)
+    return LogPosition(segment, offset)
 
 
 def _whole_size(file: int, known: int, size: int) -> int:

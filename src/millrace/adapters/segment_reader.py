@@ -10,6 +10,7 @@ from millrace.adapters.segment_directory import (
     Disk,
     LogDirectory,
     create_directory,
+    note_loaded,
     read_exactly,
 )
 from millrace.adapters.segment_format import (
@@ -20,7 +21,7 @@ from millrace.adapters.segment_format import (
     promised_size,
 )
 from millrace.base.telemetry import get_logger
-from millrace.ports.log import LogChunk, LoggedRecord, LogPosition
+from millrace.ports.log import LOG_START, LogChunk, LoggedRecord, LogPosition
 
 _LEAST_BYTES = 4096
 
@@ -71,12 +72,20 @@ class SegmentReader:
     def remove_before(self, log: str, position: LogPosition) -> None:
         """Delete segments before the position's; see `ports.log.LogReader`.
 
-        The last segment always stays: its number is what the next one is counted from.
+        The last segment always stays: its number is what the next one is counted from. Word of
+        the position is left for those who measure the backlog.
         """
         directory = self._directory(log)
         for sequence in directory.sequences():
             if sequence < position.segment:
                 directory.segment_path(sequence).unlink(missing_ok=True)
+        note_loaded(directory.path, position)
+
+    def note_loaded(self, positions: Mapping[str, LogPosition]) -> None:
+        """Leave word again of what is loaded: what a crash kept from being told or removed."""
+        for log, end in self.durable_ends().items():
+            if positions.get(log, LOG_START) <= end:
+                self.remove_before(log, positions.get(log, LOG_START))
 
     def close(self) -> None:
         """Close the logs. May be called twice."""

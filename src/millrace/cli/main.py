@@ -33,6 +33,9 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "organization": LazyCommand(
         "millrace.cli.administration:organization", "Create, list and delete organizations."
     ),
+    "quarantine": LazyCommand(
+        "millrace.cli.quarantine:quarantine", "Read what could not be stored, and try it again."
+    ),
     "reference": LazyCommand(
         "millrace.cli.reference:reference_command", "Write the reference pages of the docs."
     ),

@@ -24,6 +24,15 @@ class Quarantined(Struct, frozen=True):
     payload: bytes | None = None
 
 
+class SetAside(Struct, frozen=True):
+    """An entry as it is kept: its id, when it was set aside, and its whole text for people."""
+
+    id: str
+    set_aside_ms: int
+    entry: Quarantined
+    text: bytes
+
+
 class Quarantine(Protocol):
     """Blocking, used from one thread."""
 

@@ -16,7 +16,13 @@ from millrace.base.clock import SystemClock
 from millrace.base.settings import Settings, data_path
 from millrace.base.telemetry import Metrics, get_logger
 from millrace.ingest.load import Loader
-from millrace.wiring.places import ENGINE_SOCKET, LEDGER_FILE, LOG_DIRECTORY, STORE_DIRECTORY
+from millrace.wiring.places import (
+    ENGINE_SOCKET,
+    LEDGER_FILE,
+    LOG_DIRECTORY,
+    QUARANTINE_DIRECTORY,
+    STORE_DIRECTORY,
+)
 
 _COLLECT_SELDOM = (50_000, 20, 100)
 """Loading makes many small objects and no cycles; looking for cycles was a third of its time."""
@@ -32,13 +38,14 @@ async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) 
             data_path(settings, LOG_DIRECTORY), damaged=data_path(settings, "damaged")
         )
         opened.callback(reader.close)
+        reader.note_loaded(ledger.positions())
         engine = ChdbEngine(data_path(settings, STORE_DIRECTORY), log=log)
         writer = ChdbWriter(engine)
         loader = Loader(
             log=reader,
             store=writer,
             ledger=ledger,
-            quarantine=FileQuarantine(data_path(settings, "quarantine")),
+            quarantine=FileQuarantine(data_path(settings, QUARANTINE_DIRECTORY)),
             metrics=metrics,
             clock=clock,
         )

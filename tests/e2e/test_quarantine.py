@@ -1,0 +1,207 @@
+"""What cannot be stored is read, mended and tried again, with the service running or not."""
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from millrace.adapters.segment_log import SegmentLog
+from millrace.base.clock import SystemClock
+from millrace.base.telemetry import Metrics
+from millrace.model.event import Event, EventRecord, Visitor, encode_record
+from tests.e2e.conftest import ServiceMaker
+from tests.e2e.service import MILLRACE, Json, Service, clean_environment, wait_until
+
+pytestmark = pytest.mark.slow
+
+UNDECODABLE = "elsewhere-00000000000000000001-0000000030.json"
+RECEIVED_MS = 1_750_000_000_000
+
+
+def write_log(service: Service, *records: bytes) -> None:
+    """Leave records in the service's logs, as a worker of another version might have."""
+
+    async def write() -> None:
+        log = SegmentLog.open(
+            service.data / "log", "elsewhere", metrics=Metrics(), clock=SystemClock()
+        )
+        for record in records:
+            await log.append(record)
+        await log.close()
+
+    asyncio.run(write())
+
+
+def unstorable(website: str) -> bytes:
+    """Return a record with one item that no column can hold, between two that are fine."""
+    good = [Event(website, RECEIVED_MS, name) for name in ("first", "third")]
+    bad = Event(
+        website,
+        2**63,
+        "second",
+        event_id="one",
+        properties=b'{"plan":"pro","n":12345678901234567890}',
+        lifted={"load_time": 1.5},
+    )
+    visitor = Visitor(country="CZ", browser_name="Firefox")
+    return encode_record(EventRecord(RECEIVED_MS, visitor, [good[0], bad, good[1]]))
+
+
+def listed(service: Service) -> list[Json]:
+    found: list[Json] = service.command("quarantine", "list")
+    return found
+
+
+def wait_listed(service: Service, count: int) -> list[Json]:
+    directory = service.data / "quarantine"
+    wait_until(lambda: len(list(directory.glob("*.json"))) == count, f"{count} are set aside")
+    return listed(service)
+
+
+def mend(service: Service, entry_id: str) -> None:
+    file = service.data / "quarantine" / entry_id
+    content = json.loads(file.read_text())
+    content["item"]["time_ms"] = RECEIVED_MS
+    file.write_text(json.dumps(content))
+
+
+def test_what_is_set_aside_is_listed_with_the_reason(own_service: ServiceMaker) -> None:
+    service = own_service().start()
+    website = service.website()
+    assert listed(service) == []
+
+    write_log(service, b"no record", unstorable(website))
+    found = wait_listed(service, 2)
+
+    assert [(each["stream"], each["website"]) for each in found] == [
+        (None, None),
+        ("events", website),
+    ]
+    assert found[0]["id"] == UNDECODABLE
+    assert found[0]["reason"].startswith("It cannot be decoded: ")
+    assert found[1]["reason"].startswith("OverflowError: ")
+    shown = service.command("quarantine", "show", found[1]["id"])
+    assert {name: shown[name] for name in found[1]} == found[1]
+    assert shown["content"]["item"]["properties"]["plan"] == "pro"
+
+
+def test_mended_entry_is_stored_once_while_the_service_runs(own_service: ServiceMaker) -> None:
+    service = own_service().start()
+    website = service.website()
+    write_log(service, unstorable(website))
+    (entry,) = wait_listed(service, 1)
+    mend(service, entry["id"])
+    assert service.counts(website, "events", "event_name") == {"first": 1, "third": 1}
+
+    done = service.command("quarantine", "retry", entry["id"])
+
+    assert done == {"retried": [entry["id"]]}
+    assert listed(service) == []
+    row = service.row(
+        website,
+        "events",
+        ["event_name", "country", "browser_name", "time", "received_at", "load_time"],
+        filters=[{"field": "event_name", "operator": "eq", "value": "second"}],
+    )
+    assert row == {
+        "event_name": "second",
+        "country": "CZ",
+        "browser_name": "Firefox",
+        "time": "2025-06-15T15:06:40.000Z",
+        "received_at": "2025-06-15T15:06:40.000Z",
+        "load_time": 1.5,
+    }
+    service.kill()
+    service.restart()
+    assert service.count(website, "events") == 3
+
+
+def test_entries_are_retried_while_the_service_is_stopped(own_service: ServiceMaker) -> None:
+    service = own_service().start()
+    website = service.website()
+    write_log(service, b"no record", unstorable(website))
+    found = wait_listed(service, 2)
+    service.stop()
+    mend(service, found[1]["id"])
+
+    assert service.command("quarantine", "retry", "--all") == {
+        "retried": [each["id"] for each in found]
+    }
+    assert listed(service) == []
+    service.restart()
+
+    assert service.count(website, "events") == 3
+    (again,) = wait_listed(service, 1)  # what cannot be decoded is set aside again
+    assert again["id"].startswith("retry-")
+    assert again["reason"] == found[0]["reason"]
+
+
+def test_retry_of_what_was_appended_before_a_crash_stores_nothing_twice(
+    own_service: ServiceMaker,
+) -> None:
+    service = own_service().start()
+    website = service.website()
+    write_log(service, unstorable(website))
+    (entry,) = wait_listed(service, 1)
+    mend(service, entry["id"])
+    file = service.data / "quarantine" / entry["id"]
+    content = file.read_bytes()
+    service.command("quarantine", "retry", "--all")
+
+    file.write_bytes(content)  # as if the process had died before it removed the file
+    begun = {"id": entry["id"], "end": {"segment": 0, "offset": 0}}
+    (service.data / "quarantine" / "retry.begun").write_text(json.dumps(begun))
+    again = service.command("quarantine", "retry", "--all")
+
+    assert again == {"retried": []}
+    assert listed(service) == []
+    assert service.count(website, "events") == 3
+
+
+def refused(data: Path, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [MILLRACE, "quarantine", *arguments, "--data", str(data)],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        timeout=30,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+REFUSED = {
+    "unknown id": (("show", "x.json"), "nothing in the quarantine has the id 'x.json'"),
+    "path outside": (
+        ("retry", "../lock"),
+        "nothing in the quarantine has the id '../lock'",
+    ),
+    "neither ids nor all": (("retry",), "name the ids to retry, or say --all; not both"),
+    "ids and all": (("retry", "a", "--all"), "name the ids to retry, or say --all; not both"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), REFUSED.values(), ids=list(REFUSED))
+def test_what_cannot_be_retried_is_one_sentence(
+    tmp_path: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert refused(tmp_path / "data", *arguments) == (1, f"millrace: {sentence}\n")
+
+
+def test_entry_that_was_mended_wrongly_stays(tmp_path: Path) -> None:
+    shelf = tmp_path / "data" / "quarantine"
+    shelf.mkdir(parents=True)
+    entry = {"log": "gone", "position": {"segment": 1, "offset": 2}, "reason": "It is odd."}
+    item = {"website_id": "web_a", "time_ms": "noon", "name": "a", "received_ms": RECEIVED_MS}
+    file = shelf / "gone.json"
+    file.write_text(json.dumps({**entry, "stream": "events", "index": 0, "item": item}))
+
+    code, said = refused(tmp_path / "data", "retry", "--all")
+
+    assert (code, said) == (
+        1,
+        "millrace: gone.json cannot be put back: Expected `int`, got `str` - at `$[1]`\n",
+    )
+    assert file.exists()
