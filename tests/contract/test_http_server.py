@@ -5,7 +5,7 @@ import json
 import signal
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
 import pytest
@@ -117,6 +117,58 @@ def test_body_that_stalls_is_408_and_the_connection_ends(sent: bytes) -> None:
 
     run(world, scenario)
     assert world.acceptor.requests == []
+
+
+@pytest.mark.parametrize("sent", [b"POST /tra", HEAD], ids=["request line", "headers"])
+def test_head_that_stalls_is_408_and_the_connection_ends(sent: bytes) -> None:
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(sent)
+        status, headers, body = await read_reply(reader)
+        assert (status, headers["connection"]) == (408, "close")
+        assert isinstance(body, dict)
+        assert {**body, "requestId": ""} == {
+            "status": "error",
+            "message": "Request timeout",
+            "code": "REQUEST_TIMEOUT",
+            "requestId": "",
+        }
+        assert await reader.read() == b""
+        writer.close()
+
+    run(World(HURRIED), scenario)
+
+
+def test_head_without_end_is_413_and_the_connection_ends() -> None:
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(HEAD + b"X-Endless: ")
+        sent = 0
+        with suppress(ConnectionError):
+            while sent < 8_000_000:
+                writer.write(b"x" * 10_000)
+                await writer.drain()
+                sent += 10_000
+        assert sent < 8_000_000
+        with suppress(ConnectionError):
+            assert (await read_reply(reader))[0] == 413
+        writer.close()
+
+    run(World(), scenario)
+
+
+def test_head_in_many_pieces_is_no_stall_and_not_too_long() -> None:
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        for piece in (b"POST /tr", b"ack HTTP/1.1\r\nHo", b"st: x\r\nX-Long: ", b"y" * 30_000):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.01)
+        writer.write(b"\r\nContent-Length: 2\r\n\r\n{}")
+        assert (await read_reply(reader))[0] == 200
+        writer.close()
+
+    run(World(), scenario)
 
 
 def test_body_that_comes_slowly_and_steadily_is_no_stall() -> None:

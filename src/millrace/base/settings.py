@@ -48,7 +48,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_items: Annotated[Positive, _help("most items in one ingestion request")] = 10_000
     max_query_bytes: Annotated[Positive, _help("longest query body")] = 1_048_576
     body_timeout_s: Annotated[
-        Seconds, _help("a body that brings nothing for this long is answered with 408")
+        Seconds,
+        _help("a body that brings nothing, or a head that is not whole, after this long is 408"),
     ] = 15.0
     trusted_proxies: Annotated[
         tuple[str, ...],

@@ -10,6 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from millrace.base.settings import Settings
+from millrace.http.heads import BoundedHeads, end_late_heads
 
 _KEEP_ALIVE_S = 75
 """Longer than load balancers keep an idle connection, so that it is never ours that is closed."""
@@ -33,11 +34,21 @@ async def serve(
     Closes the socket. Calls that take longer than `shutdown_timeout_s` are cancelled.
     """
     server = _Server(_config(app, settings))
-    stopping = asyncio.ensure_future(_stop_when_told(server, stop))
+    beside = (
+        asyncio.ensure_future(_stop_when_told(server, stop)),
+        asyncio.ensure_future(
+            end_late_heads(
+                server.server_state.connections,
+                head_timeout_s=settings.body_timeout_s,
+                idle_timeout_s=_KEEP_ALIVE_S,
+            )
+        ),
+    )
     try:
         await server.serve(sockets=[listening_socket])
     finally:
-        stopping.cancel()
+        for task in beside:
+            task.cancel()
     if server.server_state.tasks:
         await asyncio.wait(server.server_state.tasks, timeout=_LAST_WORDS_S)
 
@@ -51,7 +62,7 @@ def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         interface="asgi3",
-        http="httptools",
+        http=BoundedHeads,
         ws="none",
         loop="none",
         lifespan="off",

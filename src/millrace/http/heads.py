@@ -1,0 +1,88 @@
+"""Heads of requests that never end or are too long: refused before they cost memory or time."""
+
+import asyncio
+import secrets
+from collections.abc import Collection
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from millrace.base.errors import CallerError, PayloadTooLarge, RequestTimeout
+from millrace.http.replies import Envelope, Reply, refuse
+
+MAX_HEAD_BYTES = 65_536
+"""What a head may bring after its first piece; every piece is joined to those before it."""
+
+_REASONS = {408: b"Request Timeout", 413: b"Content Too Large"}
+
+
+class BoundedHeads(HttpToolsProtocol):
+    """uvicorn's protocol of one connection, with bounds on the request line and the headers."""
+
+    _head_bytes = 0
+    _head_since_s: float | None = None  # None while no head is under way
+    _opened_s = 0.0
+    _has_begun = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn narrows it
+        """Begin to count the time in which a first request should come."""
+        self._opened_s = self.loop.time()
+        super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Take a piece, and refuse a head that has become too long."""
+        goes_on = self._head_since_s is not None
+        super().data_received(data)
+        if goes_on and self._head_since_s is not None:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._refuse(PayloadTooLarge())
+
+    def on_message_begin(self) -> None:
+        """Note when a head began."""
+        self._has_begun = True
+        self._head_bytes = 0
+        self._head_since_s = self.loop.time()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Note that the head is whole."""
+        self._head_since_s = None
+        super().on_headers_complete()
+
+    def end_if_late(self, *, head_timeout_s: float, idle_timeout_s: float) -> None:
+        """Refuse a head that takes too long; close a connection that was never used."""
+        now_s = self.loop.time()
+        if self._head_since_s is not None and now_s - self._head_since_s > head_timeout_s:
+            self._refuse(RequestTimeout())
+        elif not self._has_begun and now_s - self._opened_s > idle_timeout_s:
+            self.transport.close()
+
+    def _refuse(self, error: CallerError) -> None:
+        """Answer and close, unless another call of the connection is still being answered."""
+        self._head_since_s = None
+        # Before the first call there is no cycle, whatever uvicorn's types say.
+        if self.cycle is None or self.cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison]
+            self.transport.write(_as_bytes(refuse(error, Envelope.INGESTION, secrets.token_hex(8))))
+        self.transport.close()
+
+
+async def end_late_heads(
+    connections: Collection[object], *, head_timeout_s: float, idle_timeout_s: float
+) -> None:
+    """Look at all connections again and again, until cancelled: one timer serves them all."""
+    while True:
+        await asyncio.sleep(head_timeout_s / 4)
+        for connection in tuple(connections):
+            if isinstance(connection, BoundedHeads):
+                connection.end_if_late(head_timeout_s=head_timeout_s, idle_timeout_s=idle_timeout_s)
+
+
+def _as_bytes(reply: Reply) -> bytes:
+    headers = (
+        *(header for header in reply.headers if header[0] != b"connection"),
+        (b"content-length", b"%d" % len(reply.body)),
+        (b"connection", b"close"),
+    )
+    lines = [b"HTTP/1.1 %d %s" % (reply.status, _REASONS[reply.status])]
+    lines += [name + b": " + value for name, value in headers]
+    return b"\r\n".join([*lines, b"", reply.body])
