@@ -259,7 +259,7 @@ def test_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = start(MILLRACE, "website", "list", "--data", str(tmp_path / "file"))
     assert done == Done(
-        1, "", f"millrace: cannot write {tmp_path}/file/directory.sqlite: File exists\n"
+        1, "", f"millrace: cannot make the directory {tmp_path}/file: File exists\n"
     )
 
 

@@ -11,7 +11,7 @@ import click
 
 from millrace.base.clock import Clock, SystemClock
 from millrace.base.errors import OperatorError
-from millrace.base.settings import Settings, load_settings
+from millrace.base.settings import Settings, data_path, load_settings
 from millrace.cli.output import (
     key_object,
     organization_object,
@@ -21,6 +21,7 @@ from millrace.cli.output import (
     short_moment,
     website_object,
 )
+from millrace.cli.supervisor import make_private_directory
 from millrace.model.tenancy import (
     ApiKey,
     KeyId,
@@ -31,6 +32,7 @@ from millrace.model.tenancy import (
     WebsiteId,
 )
 from millrace.ports.directory import Directory
+from millrace.wiring.data import check_data
 from millrace.wiring.directory import open_directory_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,6 +42,8 @@ _NONE = "-"
 @contextlib.contextmanager
 def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
     """Open the directory of a data directory; both are made where they are missing."""
+    make_private_directory(data_path(settings))
+    check_data(settings)
     directory = open_directory_of(settings, clock)
     try:
         yield directory

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import shutil
 import signal
@@ -37,6 +36,7 @@ from millrace.cli.supervisor import (
     Supervisor,
     make_private_directory,
 )
+from millrace.wiring.data import held_for_service
 from millrace.wiring.preflight import check_files
 
 _BACKLOG = 2048
@@ -59,9 +59,9 @@ def serve_command(**overrides: str | None) -> None:
     check_files(settings)
     make_private_directory(data_path(settings))
     with (
-        _locked(data_path(settings)),
-        _listening(settings) as listening_socket,
         _runtime_directory() as runtime,
+        held_for_service(settings, runtime=runtime),
+        _listening(settings) as listening_socket,
     ):
         began = asyncio.run(_supervise(settings, listening_socket, runtime))
     if not began:
@@ -183,28 +183,6 @@ async def _is_ready(host: str, port: int) -> bool:
     except (OSError, TimeoutError):
         return False
     return b" 200 " in status
-
-
-@contextlib.contextmanager
-def _locked(data: Path) -> Generator[None]:
-    """Hold the data directory for this service alone."""
-    try:
-        descriptor = os.open(data / "lock", os.O_CREAT | os.O_RDWR, 0o600)
-    except OSError as error:
-        raise OperatorError(
-            f"cannot write to the data directory {data}: {error.strerror}"
-        ) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise OperatorError(
-            f"the data directory {data} is in use by another Millrace service"
-        ) from error
-    try:
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,100 @@
+"""Data directories that older versions left behind, and those that newer ones wrote."""
+
+import json
+import sqlite3
+import subprocess
+import tarfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from millrace import __version__
+from millrace.adapters.sqlite_repeats import SqliteRepeats
+from millrace.base.clock import FixedClock
+from millrace.ingest.admit import Caller
+from millrace.ingest.once import digest_of
+from millrace.ports.repeats import Remembered
+from tests.e2e.service import MILLRACE, Service, clean_environment
+from tests.fixtures.make_data_directory import CONTENT, IDEMPOTENCY_KEY
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+ARCHIVES = sorted(FIXTURES.glob("data-directory-*.tar.zst"))
+COLUMNS = {"events": "event_name", "errors": "message", "performance": "metric_name"}
+COMMANDS = (
+    ("serve", "--port", "0"),
+    ("website", "list"),
+    ("key", "create", "--scope", "track:events"),
+    ("init",),
+)
+
+
+def unpack(archive: Path, into: Path) -> Path:
+    with archive.open("rb") as file:
+        content = zstandard.ZstdDecompressor().stream_reader(file)
+        with tarfile.open(fileobj=content, mode="r|") as members:
+            members.extractall(into, filter="data")
+    return into / "data"
+
+
+@pytest.fixture(params=ARCHIVES, ids=lambda archive: archive.name.partition(".")[0])
+def old_service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
+    """A service, not yet started, on the directory of an older version."""
+    service = Service(unpack(request.param, tmp_path))
+    yield service
+    service.kill()
+
+
+@pytest.mark.slow
+def test_directory_of_an_older_version_is_answered_in_full(old_service: Service) -> None:
+    old_service.start()
+    (website,) = old_service.command("website", "list")
+    found = {
+        table: old_service.counts(website["id"], table, column) for table, column in COLUMNS.items()
+    }
+    assert found == CONTENT
+    (key, *_) = old_service.command("key", "list")
+    assert (key["scopes"], key["home"]) == (["track:events"], website["id"])
+    old_service.kill()
+    old_service.restart()
+    assert old_service.counts(website["id"], "events", "event_name") == CONTENT["events"]
+
+
+async def test_idempotency_keys_of_an_older_version_are_remembered(old_service: Service) -> None:
+    path = old_service.data / "repeats.sqlite"
+    with sqlite3.connect(path) as connection:
+        ((claimed_ms,),) = connection.execute("SELECT min(claimed_ms) FROM claims")
+    connection.close()
+    (website,) = old_service.directory.websites()
+    repeats = SqliteRepeats.open(path, owner="worker-0", clock=FixedClock(claimed_ms + 60_000))
+    try:
+        digest = digest_of(Caller(key=None, website=website), "/track", IDEMPOTENCY_KEY)
+        assert await repeats.claim(digest) == Remembered(b'{"count":2,"event_ids":[]}')
+    finally:
+        await repeats.close()
+
+
+def run(data: Path, command: Sequence[str]) -> tuple[int, str]:
+    done = subprocess.run(
+        [MILLRACE, *command, "--data", str(data)],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_directory_of_a_newer_version_is_refused_untouched(
+    tmp_path: Path, command: Sequence[str]
+) -> None:
+    (tmp_path / "millrace.json").write_text(json.dumps({"format": 99, "written_by": "9.9.9"}))
+    refusal = (
+        f"millrace: the data directory {tmp_path} was written by Millrace 9.9.9 in format 99 and "
+        f"this is Millrace {__version__}, which knows formats up to 1: use the newer version\n"
+    )
+    assert run(tmp_path, command) == (1, refusal)
+    assert {path.name for path in tmp_path.iterdir()} <= {"millrace.json", "lock"}
