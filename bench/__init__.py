@@ -1,0 +1,1 @@
+"""Measurements; each prints its figures and what they were measured on."""
