@@ -50,7 +50,7 @@ def _as_stored(row: Row, number: int, texts: set[str]) -> Row:
         **{name: value for name, value in row.items() if value is not None or name not in texts},
         "id": number.to_bytes(16, "big"),
         "website_id": WEBSITE,
-        "received_at": row["time"],
+        "received_at": row.get("received_at", row["time"]),  # of errors and vitals it is not kept
         "properties": written.encode() if properties else b"",
     }
 

@@ -707,6 +707,7 @@ VALUES = [
     pytest.param("value", "in", ["5", "-.5e1", "+7.", 1e308], (5.0, -5.0, 7.0, 1e308), id="texts"),
     pytest.param("is_bot", "in", [True, False], (True, False), id="booleans"),
     pytest.param("time", "eq", 1_767_225_600_000.9, (1_767_225_600_000,), id="epoch"),
+    pytest.param("time", "lt", 253_402_300_799_999, (253_402_300_799_999,), id="last moment"),
     pytest.param("time", "eq", "2026-01-05", (1_767_567_600_000,), id="midnight in Berlin"),
     pytest.param("time", "eq", "2026-01-05T00:00", (1_767_567_600_000,), id="without seconds"),
     pytest.param("time", "eq", "2026-01-05 01:00:00Z", (1_767_574_800_000,), id="UTC"),
