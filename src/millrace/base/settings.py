@@ -17,6 +17,7 @@ from millrace.base.errors import OperatorError
 ENVIRONMENT_PREFIX = "MILLRACE_"
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
+NotNegative = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 
@@ -51,6 +52,17 @@ class Settings(Struct, frozen=True, kw_only=True):
         Seconds,
         _help("a body that brings nothing, or a head that is not whole, after this long is 408"),
     ] = 15.0
+    min_free_bytes: Annotated[
+        NotNegative,
+        _help(
+            "while the data directory's file system has less room, events are refused with 503; "
+            "0 turns it off"
+        ),
+    ] = 268_435_456
+    max_backlog_bytes: Annotated[
+        Positive,
+        _help("while more than this is durable and not in the store, events are refused with 503"),
+    ] = 17_179_869_184
     trusted_proxies: Annotated[
         tuple[str, ...],
         _help("addresses or networks whose X-Forwarded-For is believed, separated by commas"),

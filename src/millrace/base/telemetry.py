@@ -137,7 +137,14 @@ METRICS: tuple[Metric, ...] = (
         "millrace_log_backlog_bytes",
         MetricKind.GAUGE,
         "durable bytes that are not in the store yet",
-        "the engine is away or slower than what comes in",
+        "the engine is away or slower than what comes in; over max_backlog_bytes events are "
+        "refused with 503",
+    ),
+    Metric(
+        "millrace_disk_free_bytes",
+        MetricKind.GAUGE,
+        "room that the file system of the data directory has left",
+        "it should not fall: below min_free_bytes events are refused with 503",
     ),
     Metric(
         "millrace_load_seconds",

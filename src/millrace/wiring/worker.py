@@ -4,10 +4,12 @@ import asyncio
 import gc
 import socket
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from millrace.adapters.engine_client import EngineConnections, EngineLimiter, EngineStore
 from millrace.adapters.geo import open_geo
+from millrace.adapters.guarded_log import GuardedLog, LevelLimits, read_levels
 from millrace.adapters.segment_log import SegmentLog
 from millrace.adapters.sqlite_repeats import REPEATS_FILE, SqliteRepeats
 from millrace.adapters.tenancy_source import FollowingTenancySource
@@ -53,7 +55,14 @@ async def run_worker(
             clock=clock,
             segment_bytes=settings.segment_bytes,
         )
-        opened.push_async_callback(event_log.close)
+        guarded_log = GuardedLog(
+            event_log,
+            read=partial(read_levels, data_path(settings), data_path(settings, LOG_DIRECTORY)),
+            limits=LevelLimits(settings.min_free_bytes, settings.max_backlog_bytes),
+            metrics=metrics,
+        )
+        opened.push_async_callback(guarded_log.close)
+        await guarded_log.start()
         engine = EngineConnections(runtime / ENGINE_SOCKET)
         opened.push_async_callback(engine.close)
         geo = open_geo(settings.geo_database)
@@ -64,7 +73,7 @@ async def run_worker(
             acceptor=Acceptor(
                 clock=clock,
                 tenancy=tenancy,
-                log=event_log,
+                log=guarded_log,
                 repeats=repeats,
                 enricher=Enricher(
                     geo=geo,
@@ -86,7 +95,11 @@ async def run_worker(
             tenancy=tenancy,
             limiter=EngineLimiter(engine),
             store=store,
-            readiness={"log": event_log.is_ready},
+            readiness={
+                "log": guarded_log.log_works,
+                "disk": guarded_log.disk_has_room,
+                "backlog": guarded_log.store_keeps_up,
+            },
             settings=settings,
             clock=clock,
             metrics=metrics,
