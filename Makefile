@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DATA ?= data
+TEST_PROCESSES ?= 4
 SERVE_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -34,11 +35,11 @@ serve: $(VENV)/.runtime ## Set up, make a first website and keys, and serve on 1
 
 .PHONY: test
 test: $(VENV)/.dev ## Run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
 .PHONY: test-fast
 test-fast: $(VENV)/.dev ## Run the tests that take less than a few seconds each
-	$(BIN)/python -m pytest -m 'not slow and not browser and not node'
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m 'not slow and not browser and not node'
 
 .PHONY: check
 check: $(VENV)/.dev ## Format, lint, types, imports, generated docs
