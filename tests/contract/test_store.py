@@ -139,6 +139,18 @@ def test_a_batch_that_cannot_be_stored_is_rejected_and_nothing_of_it_is_kept(
     assert chdb_store.rows("SELECT count() FROM events") == [[1]]
 
 
+def test_a_batch_that_finds_no_room_is_not_told_to_be_stored(chdb_store: FreshStore) -> None:
+    alter = f"ALTER TABLE {chdb_store.database}.events MODIFY SETTING"
+    room = "min_free_disk_bytes_to_perform_insert"
+    chdb_store.engine.execute(f"{alter} {room} = {10**18}")
+    for token in ("one", "two"):
+        with pytest.raises(StoreUnavailable):
+            chdb_store.insert(EVENTS, [EVENT], token=token)
+    chdb_store.engine.execute(f"{alter} {room} = 0")
+    chdb_store.insert(EVENTS, [EVENT], token="one")
+    assert chdb_store.rows("SELECT count() FROM events") == [[1]]
+
+
 def test_a_missing_table_is_not_the_fault_of_the_batch(chdb_store: FreshStore) -> None:
     chdb_store.engine.execute(
         f"RENAME TABLE {chdb_store.database}.events TO {chdb_store.database}.x"

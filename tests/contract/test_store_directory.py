@@ -41,7 +41,8 @@ from tests.chdb_fixture import arrow_stream
 writer = ChdbWriter(engine)
 writer.prepare()
 for number in range(3):
-    writer.insert(EVENTS, arrow_stream(EVENTS, [{{"value": 1.0}}]), token=str(number))
+    row = {{"id": number.to_bytes(16), "value": 1.0}}
+    writer.insert(EVENTS, arrow_stream(EVENTS, [row]), token=str(number))
 os._exit(0)
 """
     assert _python(program, str(directory)) == (0, "")

@@ -8,14 +8,14 @@ import contextlib
 import fcntl
 import re
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
 import msgspec
 
 from millrace.adapters.ddl import DATABASE
-from millrace.adapters.parameters import ParameterTexts, quoted
+from millrace.adapters.parameters import ParameterTexts, encode_parameters, quoted
 from millrace.base.errors import (
     MillraceError,
     OperatorError,
@@ -90,9 +90,11 @@ class ChdbSession:
         self._connection = connection
         self._memory_ceiling = memory_ceiling
 
-    def execute(self, statement: str) -> list[list[Any]]:
+    def execute(
+        self, statement: str, parameters: Mapping[str, object] | None = None
+    ) -> list[list[Any]]:
         """Run a statement of our own and return its rows. Raises `EngineFailure`."""
-        return decode_rows(self._query(statement, ParameterTexts({})))
+        return decode_rows(self._query(statement, encode_parameters(parameters or {})))
 
     def select(
         self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
@@ -116,7 +118,11 @@ class ChdbSession:
             raise error from failure
 
     def insert(self, statement: str, arrow_stream: bytes) -> None:
-        """Run an INSERT with an Arrow IPC stream as its rows. Raises `EngineFailure`."""
+        """Run an INSERT with an Arrow IPC stream as its rows. Raises `EngineFailure`.
+
+        Returning promises nothing: chDB 4.4 reports rows as written whose part it could not commit,
+        on a full disk for one. Who must know has to look for them.
+        """
         with _named_failures():
             inserter = self._connection.send_insert(statement, "ArrowStream")
             try:

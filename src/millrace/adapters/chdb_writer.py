@@ -2,7 +2,12 @@
 
 import contextlib
 import os
+from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
+
+from arro3.core import DataType, RecordBatch
+from arro3.io import read_ipc_stream
 
 from millrace.adapters.chdb_store import ChdbEngine, ChdbSession, EngineFailure
 from millrace.adapters.ddl import (
@@ -80,7 +85,9 @@ class ChdbWriter:
         """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
         stored = STORED[table.name]
         try:
-            self._open_session().insert(_insert_statement(stored, token), arrow_stream)
+            session = self._open_session()
+            session.insert(_insert_statement(stored, token), arrow_stream)
+            _check_stored(session, stored, arrow_stream)
             self._sync_deduplication_log(stored)
         except EngineFailure as failure:
             if failure.code in _REJECTED:
@@ -139,6 +146,32 @@ def _insert_statement(table: StoredTable, token: str) -> str:
         "input_format_arrow_allow_missing_columns = 0, "
         f"insert_deduplication_token = {quoted(token)}"
     )
+
+
+def _check_stored(session: ChdbSession, table: StoredTable, arrow_stream: bytes) -> None:
+    """Look for a batch's first row; raises `StoreUnavailable` where it is not there.
+
+    A batch is one part, so all of it is there or nothing. The row of a batch that is a repeat was
+    stored the first time: its id depends on the place in the log alone.
+    """
+    sql = (
+        f"SELECT count() > 0 FROM `{table.name}` WHERE website_id = {{website:String}} "  # noqa: S608 - our own name
+        "AND time = fromUnixTimestamp64Milli({time:Int64}, 'UTC') AND hex(id) = {id:String}"
+    )
+    if session.execute(sql, _first_row(arrow_stream)) != [[1]]:
+        raise StoreUnavailable(
+            f"the engine did not keep a batch of {table.name}: is the disk full?"
+        )
+
+
+def _first_row(arrow_stream: bytes) -> Mapping[str, object]:
+    batch = read_ipc_stream(BytesIO(arrow_stream)).read_next_batch()
+    first: RecordBatch = batch.slice(0, 1)
+    return {
+        "website": first["website_id"][0].as_py(),
+        "time": first["time"].cast(DataType.int64())[0].as_py(),
+        "id": first["id"][0].as_py().hex().upper(),
+    }
 
 
 def _sync(path: Path) -> None:
