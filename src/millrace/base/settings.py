@@ -87,9 +87,16 @@ class Settings(Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=4096)],
         _help("a file of the durable log is followed by the next one at this length"),
     ] = 67_108_864
+    hang_timeout_s: Annotated[
+        Seconds,
+        _help("a process whose event loop stands still for this long is killed and started again"),
+    ] = 30.0
     shutdown_timeout_s: Annotated[
-        Seconds, _help("how long requests under way may take after SIGTERM")
-    ] = 8.0
+        Seconds,
+        _help(
+            "how long requests under way may take after SIGTERM; the end comes at most 5 s later"
+        ),
+    ] = 4.0
 
 
 class SettingRow(Struct, frozen=True):

@@ -25,10 +25,10 @@ from millrace.base.settings import (
 )
 from millrace.base.telemetry import (
     METRICS_DIRECTORY_VARIABLE,
-    Metrics,
     configure_logging,
     get_logger,
 )
+from millrace.cli.heartbeat import beat
 from millrace.cli.lifeline import hold_lifeline, stop_on_signals
 from millrace.cli.supervisor import (
     EXIT_OPERATOR_ERROR,
@@ -40,7 +40,12 @@ from millrace.wiring.data import held_for_service
 from millrace.wiring.preflight import check_files
 
 _BACKLOG = 2048
-_ENGINE_GRACE_S = 6.0
+_WORKER_LAST_WORDS_S = 2.0
+_ENGINE_GRACE_S = 3.0
+"""With `shutdown_timeout_s` the service is gone within ten seconds, whatever its processes do.
+
+An engine that is killed loses nothing: what it had not stored is in the log.
+"""
 
 
 def _setting_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -73,7 +78,10 @@ def serve_command(**overrides: str | None) -> None:
 @click.option("--socket", "descriptor", type=int, required=True)
 @click.option("--runtime", type=click.Path(path_type=Path), required=True)
 @click.option("--lifeline", type=int, required=True)
-def worker_command(index: int, descriptor: int, runtime: Path, lifeline: int) -> None:
+@click.option("--heartbeat", type=int, required=True)
+def worker_command(
+    *, index: int, descriptor: int, runtime: Path, lifeline: int, heartbeat: int
+) -> None:
     """Serve HTTP on an inherited socket; started by the supervisor."""
     from millrace.wiring.worker import run_worker  # noqa: PLC0415 - the supervisor must not import it
 
@@ -84,29 +92,45 @@ def worker_command(index: int, descriptor: int, runtime: Path, lifeline: int) ->
         lambda stop: run_worker(
             settings, index=index, listening_socket=listening_socket, runtime=runtime, stop=stop
         ),
-        lifeline,
+        settings,
+        lifeline=lifeline,
+        heartbeat=heartbeat,
     )
 
 
 @click.command("engine", hidden=True)
 @click.option("--runtime", type=click.Path(path_type=Path), required=True)
 @click.option("--lifeline", type=int, required=True)
-def engine_command(runtime: Path, lifeline: int) -> None:
+@click.option("--heartbeat", type=int, required=True)
+def engine_command(runtime: Path, lifeline: int, heartbeat: int) -> None:
     """Load the logs into the store and answer selects; started by the supervisor."""
     from millrace.wiring.engine import run_engine  # noqa: PLC0415 - the supervisor must not import it
 
     settings = load_settings()
     configure_logging(settings.log_level, process="engine")
-    _run_child(lambda stop: run_engine(settings, runtime=runtime, stop=stop), lifeline)
+    _run_child(
+        lambda stop: run_engine(settings, runtime=runtime, stop=stop),
+        settings,
+        lifeline=lifeline,
+        heartbeat=heartbeat,
+    )
 
 
-def _run_child(run: Callable[[asyncio.Event], Coroutine[Any, Any, None]], lifeline: int) -> None:
+def _run_child(
+    run: Callable[[asyncio.Event], Coroutine[Any, Any, None]],
+    settings: Settings,
+    *,
+    lifeline: int,
+    heartbeat: int,
+) -> None:
     import uvloop  # noqa: PLC0415 - the supervisor must not import it
 
     hold_lifeline(lifeline)
 
     async def main() -> None:
+        beating = asyncio.create_task(beat(heartbeat, settings.hang_timeout_s))
         await run(stop_on_signals())
+        beating.cancel()
 
     try:
         uvloop.run(main())
@@ -127,7 +151,6 @@ async def _supervise(settings: Settings, listening_socket: socket.socket, runtim
         },
         clock=SystemClock(),
         log=get_logger(),
-        metrics=Metrics(),
     )
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -142,13 +165,20 @@ async def _supervise(settings: Settings, listening_socket: socket.socket, runtim
 def _process_specs(settings: Settings, descriptor: int, runtime: Path) -> list[ProcessSpec]:
     """Workers stop first, so that the engine still answers what they have accepted."""
     place = ("--runtime", str(runtime))
-    engine = ProcessSpec("engine", ("engine", *place), stop_order=1, grace_s=_ENGINE_GRACE_S)
+    engine = ProcessSpec(
+        "engine",
+        ("engine", *place),
+        stop_order=1,
+        grace_s=_ENGINE_GRACE_S,
+        hang_timeout_s=settings.hang_timeout_s,
+    )
     workers = [
         ProcessSpec(
             f"worker-{index}",
             ("worker", *("--index", str(index), "--socket", str(descriptor)), *place),
             descriptors=(descriptor,),
-            grace_s=settings.shutdown_timeout_s + 1,
+            grace_s=settings.shutdown_timeout_s + _WORKER_LAST_WORDS_S,
+            hang_timeout_s=settings.hang_timeout_s,
         )
         for index in range(_worker_count(settings))
     ]

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from millrace.base.clock import Clock
 from millrace.base.errors import OperatorError
-from millrace.base.telemetry import Logger, Metrics
+from millrace.base.telemetry import Logger
+from millrace.cli.heartbeat import Heartbeat
 
 EXIT_OPERATOR_ERROR = 78
 """A child's exit code for what only the operator can mend (EX_CONFIG); starting again is no use."""
@@ -27,7 +28,8 @@ _STEADY_AFTER_S = 30.0
 class ProcessSpec(Struct, frozen=True):
     """One child: its name, its arguments to the millrace command, the descriptors it inherits.
 
-    Children of a lower `stop_order` are stopped first; `grace_s` is how long they get.
+    Children of a lower `stop_order` are stopped first; `grace_s` is how long they get. A child
+    whose event loop does not turn for `hang_timeout_s` is killed.
     """
 
     name: str
@@ -35,6 +37,14 @@ class ProcessSpec(Struct, frozen=True):
     descriptors: tuple[int, ...] = ()
     stop_order: int = 0
     grace_s: float = 10.0
+    hang_timeout_s: float = 30.0
+
+
+class _Ending(Struct, frozen=True):
+    """How a child ended, and how long it had worked: being stuck is not counted."""
+
+    exit_code: int
+    worked_s: float
 
 
 class Supervisor:
@@ -51,13 +61,11 @@ class Supervisor:
         environment: Mapping[str, str],
         clock: Clock,
         log: Logger,
-        metrics: Metrics,
     ) -> None:
         self._specs = specs
         self._environment = dict(environment)
         self._clock = clock
         self._log = log
-        self._metrics = metrics
         self._children: dict[str, asyncio.subprocess.Process] = {}
         self._stopping = asyncio.Event()
         self._could_not_begin = False
@@ -90,38 +98,59 @@ class Supervisor:
     async def _keep_running(self, spec: ProcessSpec, lifeline: int) -> None:
         pause_s = _FIRST_PAUSE_S
         while not self._stopping.is_set():
-            started_s = self._clock.monotonic_s()
-            code = await self._run_once(spec, lifeline)
+            ending = await self._run_once(spec, lifeline)
+            code = ending.exit_code
             if self._stopping.is_set():
                 return
             if code == EXIT_OPERATOR_ERROR and not self._has_served:
                 self._could_not_begin = True
                 self.stop()
                 return
-            steady = self._clock.monotonic_s() - started_s > _STEADY_AFTER_S
-            pause_s = _FIRST_PAUSE_S if steady else pause_s
+            pause_s = _FIRST_PAUSE_S if ending.worked_s > _STEADY_AFTER_S else pause_s
             self._log.error("process_died", child=spec.name, exit_code=code, restart_in_s=pause_s)
             await self._pause(pause_s)
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
-    async def _run_once(self, spec: ProcessSpec, lifeline: int) -> int:
+    async def _run_once(self, spec: ProcessSpec, lifeline: int) -> _Ending:
+        heartbeat = Heartbeat(spec.hang_timeout_s)
+        try:
+            child = await self._start(spec, lifeline, heartbeat)
+            heartbeat.close_child_end()
+            started_s = self._clock.monotonic_s()
+            if self._stopping.is_set():  # asked while it was being started
+                _signal(child, signal.SIGKILL)
+            watching = asyncio.create_task(self._kill_when_silent(spec, child, heartbeat))
+            code = await child.wait()
+            watching.cancel()
+            worked_s = self._clock.monotonic_s() - started_s - heartbeat.silence_s
+        finally:
+            heartbeat.close()
+        del self._children[spec.name]
+        return _Ending(code, worked_s)
+
+    async def _start(
+        self, spec: ProcessSpec, lifeline: int, heartbeat: Heartbeat
+    ) -> asyncio.subprocess.Process:
         child = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "millrace",
             *spec.arguments,
-            "--lifeline",
-            str(lifeline),
+            *("--lifeline", str(lifeline), "--heartbeat", str(heartbeat.descriptor)),
             env=self._environment,
-            pass_fds=(*spec.descriptors, lifeline),
+            pass_fds=(*spec.descriptors, lifeline, heartbeat.descriptor),
             stdin=asyncio.subprocess.DEVNULL,
         )
         self._children[spec.name] = child
-        self._metrics.count("millrace_process_starts_total", 1, spec.name.partition("-")[0])
         self._log.info("process_started", child=spec.name, child_pid=child.pid)
-        code = await child.wait()
-        del self._children[spec.name]
-        return code
+        return child
+
+    async def _kill_when_silent(
+        self, spec: ProcessSpec, child: asyncio.subprocess.Process, heartbeat: Heartbeat
+    ) -> None:
+        await heartbeat.wait_for_silence()
+        self._log.error("process_hung", child=spec.name, silent_for_s=round(heartbeat.silence_s))
+        _signal(child, signal.SIGKILL)
 
     async def _pause(self, seconds: float) -> None:
         try:

@@ -31,6 +31,7 @@ _COLLECT_SELDOM = (50_000, 20, 100)
 async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) -> None:
     """Run the engine until `stop`. Raises `OperatorError` when it cannot begin."""
     clock, log, metrics = SystemClock(), get_logger(), Metrics()
+    metrics.count("millrace_process_starts_total", 1, "engine")
     with ExitStack() as opened:
         ledger = SqliteLedger.open(data_path(settings, LEDGER_FILE))
         opened.callback(ledger.close)

@@ -38,6 +38,7 @@ async def run_worker(
 ) -> None:
     """Serve until `stop`, then answer what was accepted. Raises `OperatorError` at the start."""
     clock, log, metrics = SystemClock(), get_logger(), Metrics()
+    metrics.count("millrace_process_starts_total", 1, "worker")
     name = f"worker-{index}"
     async with AsyncExitStack() as opened:
         directory = await asyncio.to_thread(open_directory_of, settings, clock)

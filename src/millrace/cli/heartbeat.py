@@ -1,0 +1,70 @@
+"""How a child shows that its event loop turns, and how the supervisor listens."""
+
+import asyncio
+import contextlib
+import os
+from typing import Final
+
+LONGEST_INTERVAL_S: Final = 1.0
+_BEATS_A_TIMEOUT = 5
+_START_FACTOR = 10
+"""A child may take so many timeouts until its first beat: opening a large store takes a while."""
+
+
+def beat_interval_s(hang_timeout_s: float) -> float:
+    """Return the time between two beats, and between two looks for them."""
+    return min(LONGEST_INTERVAL_S, hang_timeout_s / _BEATS_A_TIMEOUT)
+
+
+async def beat(descriptor: int, hang_timeout_s: float) -> None:
+    """Write a byte again and again, for as long as this event loop turns.
+
+    Not in a thread: a thread would go on while the loop is blocked.
+    """
+    while True:
+        with contextlib.suppress(BlockingIOError):  # nobody listened for hours: it is enough
+            os.write(descriptor, b".")
+        await asyncio.sleep(beat_interval_s(hang_timeout_s))
+
+
+class Heartbeat:
+    """The supervisor's end of one child's pipe.
+
+    Silence is counted in looks and not by the clock, so that a supervisor that was itself held up
+    does not blame its children.
+    """
+
+    def __init__(self, hang_timeout_s: float) -> None:
+        self._interval_s = beat_interval_s(hang_timeout_s)
+        self._hang_timeout_s = hang_timeout_s
+        self._listening, self.descriptor = os.pipe()
+        os.set_blocking(self._listening, False)
+        os.set_blocking(self.descriptor, False)
+        self.silence_s = 0.0
+
+    def close_child_end(self) -> None:
+        """Close what only the child writes to, once it has started. May be called twice."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Close both ends."""
+        self.close_child_end()
+        os.close(self._listening)
+
+    async def wait_for_silence(self) -> None:
+        """Return when the child has been silent for too long; `silence_s` tells how long."""
+        allowed_s = self._hang_timeout_s * _START_FACTOR
+        while self.silence_s <= allowed_s:
+            await asyncio.sleep(self._interval_s)
+            if self._has_beaten():
+                self.silence_s, allowed_s = 0.0, self._hang_timeout_s
+            else:
+                self.silence_s += self._interval_s
+
+    def _has_beaten(self) -> bool:
+        try:
+            return bool(os.read(self._listening, 65_536))
+        except BlockingIOError:
+            return False
