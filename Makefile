@@ -41,6 +41,12 @@ test: $(VENV)/.dev ## Run all tests
 test-fast: $(VENV)/.dev ## Run the tests that take less than a few seconds each
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m 'not slow and not browser and not node'
 
+ROUNDS ?= 200
+
+.PHONY: chaos
+chaos: $(VENV)/.dev ## Kill and starve a real service under load, ROUNDS times, and count its events
+	$(BIN)/python -m chaos --rounds $(ROUNDS) $(CHAOS_ARGS)
+
 .PHONY: check
 check: $(VENV)/.dev ## Format, lint, types, imports, generated docs
 	$(BIN)/ruff format --check .

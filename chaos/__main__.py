@@ -1,0 +1,63 @@
+"""`python -m chaos`: run the crash test, print its table, exit 1 when a promise was broken."""
+
+import argparse
+import json
+import secrets
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from chaos.faults import FAULTS, Broken
+from chaos.place import keep_copy, prepared_place
+from chaos.report import Report
+from chaos.rounds import Rounds
+from chaos.service import NotBack, Service, free_port
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--seed", type=int, help="repeats the faults of another run")
+    parser.add_argument("--json", type=Path, help="write the table there too, as JSON")
+    parser.add_argument("--only", choices=sorted(FAULTS), default="", help="one kind of fault")
+    parser.add_argument(
+        "--ordinary-disk", action="store_true", help="mount nothing: no faults of a full disk"
+    )
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run and report; what broke is told last, with where the data is kept."""
+    arguments = _arguments()
+    seed = secrets.randbelow(1_000_000) if arguments.seed is None else arguments.seed
+    work = Path(tempfile.mkdtemp(prefix="millrace-chaos-"))
+    with prepared_place(work, ordinary=arguments.ordinary_disk) as place:
+        service = Service(place.data, log=work / "service.log", port=free_port())
+        rounds = Rounds(service=service, place=place, seed=seed, only=arguments.only)
+        print(f"seed {seed}, {arguments.rounds} rounds in {work}", flush=True)
+        broken = ""
+        try:
+            rounds.run(arguments.rounds)
+        except (Broken, NotBack) as error:
+            broken = f"seed {seed}, round {rounds.report.rounds}: {error}"
+        finally:
+            service.kill_everything()
+            if broken:
+                keep_copy(place.data, work / "kept")
+    _show(rounds.report, arguments.json)
+    if broken:
+        print(f"\nBROKEN: {broken}\nThe data is kept in {work / 'kept'}, the log beside it.")
+        return 1
+    shutil.rmtree(work)
+    return 0
+
+
+def _show(report: Report, json_file: Path | None) -> None:
+    print(report.as_table())
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.as_json(), indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,193 @@
+"""The senders: numbered events, in batches and one by one, some of them again and again."""
+
+import http.client
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from random import Random
+from typing import NamedTuple
+
+from chaos.bookkeeping import Books, Fate, Page
+from chaos.service import ANSWER_TIMEOUT_S, HOST, Account, Json
+
+TABLES: Mapping[str, str] = {"/track": "events", "/vitals": "performance", "/errors": "errors"}
+THREADS = 4
+_BATCH_SIZES = (1, 1, 1, 3, 20)
+_LONGEST_PAUSE_S = 0.012
+_REMEMBERED_REQUESTS = 1000
+
+
+class Request(NamedTuple):
+    """One request as it is sent, however often."""
+
+    target: str
+    page: Page
+    ids: tuple[str, ...]
+    body: bytes
+    headers: Mapping[str, str]
+    is_repeatable: bool
+
+
+class Traffic:
+    """What all senders share: the books, the requests to repeat, and what they saw."""
+
+    def __init__(self, *, port: int, account: Account, books: Books) -> None:
+        self.port = port
+        self.account = account
+        self.books = books
+        self.acknowledged_requests = 0
+        self.statuses: dict[int, int] = {}
+        self.repeated = 0
+        self.longest_wait_s = 0.0
+        self.problems: list[str] = []
+        self._again: deque[Request] = deque(maxlen=_REMEMBERED_REQUESTS)
+        self._lock = threading.Lock()
+
+    def keep(self, request: Request) -> None:
+        """Have a request sent again, now or rounds later."""
+        self._again.append(request)
+
+    def take(self, random: Random) -> Request | None:
+        """Return a request to repeat: one of the newest or one of the oldest."""
+        try:
+            return self._again.pop() if random.random() < 0.5 else self._again.popleft()
+        except IndexError:
+            return None
+
+    def note(self, request: Request, status: int | None, body: bytes, waited_s: float) -> Fate:
+        """Book what a request was answered; None where there was no answer."""
+        fate = _FATES.get(status or 0, Fate.REFUSED)
+        self.books.enter(request.page, request.ids, fate)
+        with self._lock:
+            self.statuses[status or 0] = self.statuses.get(status or 0, 0) + 1
+            self.longest_wait_s = max(self.longest_wait_s, waited_s)
+            if fate is Fate.ACKNOWLEDGED:
+                self.acknowledged_requests += 1
+                if json.loads(body)["count"] != len(request.ids):
+                    self.problems.append(f"{len(request.ids)} events were answered with {body!r}")
+        return fate
+
+
+_FATES: Mapping[int, Fate] = {200: Fate.ACKNOWLEDGED, 0: Fate.UNANSWERED, 500: Fate.UNANSWERED}
+"""Every other status is a refusal: nothing of it may be stored."""
+
+
+@contextmanager
+def load(traffic: Traffic, name: str, seed: str) -> Generator[None]:
+    """Send from several threads while the block runs."""
+    stop = threading.Event()
+    senders = [
+        threading.Thread(target=_Sender(traffic, f"{name}-{n}", Random(f"{seed}-{n}"), stop).run)
+        for n in range(THREADS)
+    ]
+    for sender in senders:
+        sender.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for sender in senders:
+            sender.join()
+
+
+class _Sender:
+    """One thread with one connection, which it keeps while that lives."""
+
+    def __init__(self, traffic: Traffic, name: str, random: Random, stop: threading.Event) -> None:
+        self._traffic = traffic
+        self._name = name
+        self._random = random
+        self._stop = stop
+        self._number = 0
+        self._connection = http.client.HTTPConnection(HOST, traffic.port, timeout=ANSWER_TIMEOUT_S)
+
+    def run(self) -> None:
+        """Send until the stop, whatever the answers are."""
+        while not self._stop.is_set():
+            if not self._is_connected():
+                self._stop.wait(0.02)  # nobody listens, so nothing was sent
+                continue
+            self._send_one()
+        self._connection.close()
+
+    def _is_connected(self) -> bool:
+        if self._connection.sock is None:
+            try:
+                self._connection.connect()
+            except OSError:
+                return False
+        return True
+
+    def _send_one(self) -> None:
+        repeat = self._traffic.take(self._random) if self._random.random() < 0.15 else None
+        request = repeat or self._new_request()
+        if request.is_repeatable and self._random.random() < 0.05:
+            self._traffic.keep(request)  # another thread may send it at the same time
+        started_s = time.monotonic()
+        status, body = self._exchange(request)
+        fate = self._traffic.note(request, status, body, time.monotonic() - started_s)
+        self._traffic.repeated += repeat is not None
+        wish = 0.05 if fate is Fate.ACKNOWLEDGED else 0.8
+        if request.is_repeatable and self._random.random() < wish:
+            self._traffic.keep(request)
+        self._stop.wait(0.02 if status == 503 else self._random.uniform(0, _LONGEST_PAUSE_S))
+
+    def _exchange(self, request: Request) -> tuple[int | None, bytes]:
+        try:
+            self._connection.request("POST", request.target, request.body, dict(request.headers))
+            reply = self._connection.getresponse()
+            return reply.status, reply.read()
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            return None, b""
+
+    def _new_request(self) -> Request:
+        random, self._number = self._random, self._number + 1
+        endpoint = random.choices(list(TABLES), (6, 2, 2))[0]
+        mark = f"{self._name}-{self._number}"
+        ids = tuple(f"{mark}-{index}" for index in range(random.choice(_BATCH_SIZES)))
+        path = "/" + self._name.partition("-")[0]
+        kind = random.choices(("plain", "event ids", "key", "bad"), (35, 35, 25, 5))[0]
+        items = [_ITEMS[endpoint](one, path) for one in ids]
+        if kind == "event ids":
+            items = [{**item, "eventId": item["anonymousId"]} for item in items]
+        if kind == "bad":
+            del items[-1]["path" if endpoint != "/track" else "name"]
+        headers = {"Content-Type": "application/json"}
+        if kind == "key":
+            headers["Idempotency-Key"] = mark
+        target = f"{endpoint}?client_id={self._traffic.account.website}"
+        if random.random() < 0.3 and kind != "key":
+            headers["Authorization"] = f"Bearer {self._traffic.account.key}"
+        return Request(
+            target=target,
+            page=Page(TABLES[endpoint], path),
+            ids=ids,
+            body=json.dumps(items).encode(),
+            headers=headers,
+            is_repeatable=kind in {"event ids", "key"},
+        )
+
+
+def _event(one: str, path: str) -> dict[str, Json]:
+    return {"name": "numbered", "path": path, "anonymousId": one, "properties": {"id": one}}
+
+
+def _vital(one: str, path: str) -> dict[str, Json]:
+    moment = {"timestamp": time.time_ns() // 1_000_000, "path": path, "anonymousId": one}
+    return {**moment, "metricName": "LCP", "metricValue": 1.5}
+
+
+def _error(one: str, path: str) -> dict[str, Json]:
+    moment = {"timestamp": time.time_ns() // 1_000_000, "path": path, "anonymousId": one}
+    return {**moment, "message": "numbered"}
+
+
+_ITEMS: Mapping[str, Callable[[str, str], dict[str, Json]]] = {
+    "/track": _event,
+    "/vitals": _vital,
+    "/errors": _error,
+}

@@ -1,0 +1,245 @@
+"""The service from outside: its processes and its HTTP."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Json = Any
+
+MILLRACE = str(Path(sys.executable).with_name("millrace"))
+HOST = "127.0.0.1"
+ANSWER_TIMEOUT_S = 30.0
+BACK_TIMEOUT_S = 90.0
+_LAUNCH_PAUSE_S = 0.2
+_RUNTIME_NAME = "runtime"
+
+SETTINGS: Mapping[str, str] = {
+    "MILLRACE_QUERY_RATE_LIMIT": "1000000",
+    "MILLRACE_SEGMENT_BYTES": "65536",  # so that segments are changed all the time
+    "MILLRACE_LOAD_INTERVAL_S": "0.2",
+}
+
+
+class NotBack(Exception):
+    """The service did not come back in time."""
+
+
+class Answer(NamedTuple):
+    """A reply: its status and its body, None where that is no JSON."""
+
+    status: int
+    body: Json
+
+
+class Service:
+    """`millrace serve` with two workers on one data directory."""
+
+    def __init__(self, data: Path, *, log: Path, port: int) -> None:
+        self.data = data
+        self.log = log
+        self.port = port
+        self.starts = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._runtime = log.with_name(f"{_RUNTIME_NAME}-{port}")
+
+    def launch(self) -> None:
+        """Start it and return at once."""
+        self._runtime.mkdir(exist_ok=True)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("MILLRACE_")}
+        command = [MILLRACE, "serve", "--data", str(self.data), "--host", HOST]
+        command += ["--port", str(self.port), "--workers", "2"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env={**environment, **SETTINGS, "TMPDIR": str(self._runtime)},
+                start_new_session=True,  # so that everything can be killed as one group
+            )
+        self.starts += 1
+
+    def command(self, *arguments: str) -> Json:
+        """Run another millrace command on the data directory; return what it prints."""
+        command = [MILLRACE, *arguments, "--data", str(self.data), "--json"]
+        return json.loads(subprocess.check_output(command, timeout=ANSWER_TIMEOUT_S))
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The supervisor."""
+        if self._process is None:
+            raise RuntimeError("the service was not started")
+        return self._process
+
+    def children(self, kind: str) -> list[int]:
+        """Return the process ids of the `worker` or `engine` processes that live now."""
+        pid = self.process.pid
+        with suppress(OSError):
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            return [int(child) for child in children if kind in _arguments(child)]
+        return []
+
+    def one_of(self, kind: str, choose: Callable[[list[int]], int]) -> int:
+        """Wait until there is a child of a kind and return one's process id."""
+        deadline = time.monotonic() + BACK_TIMEOUT_S
+        while not (found := self.children(kind)):
+            if time.monotonic() > deadline:
+                raise NotBack(f"there was no {kind} for {BACK_TIMEOUT_S:.0f} s")
+            time.sleep(0.02)
+        return choose(found)
+
+    def kill_everything(self) -> None:
+        """Kill -9 all processes at once."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        while _group_lives(self.process.pid):
+            time.sleep(0.005)
+
+    def return_to_service(self) -> None:
+        """Wait until it answers queries; start it again where it has ended, as systemd would."""
+        deadline = time.monotonic() + BACK_TIMEOUT_S
+        while not self._answers():
+            if time.monotonic() > deadline:
+                raise NotBack(f"the service was not back after {BACK_TIMEOUT_S:.0f} s")
+            if self.process.poll() is not None:
+                time.sleep(_LAUNCH_PAUSE_S)
+                self.launch()
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        try:
+            return call(self.port, "GET", "/ready", timeout_s=5).status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+
+class Account(NamedTuple):
+    """Under which website the events are sent, and with which key they are asked for."""
+
+    website: str
+    key: str
+
+
+class Questions:
+    """What the service says that it has stored."""
+
+    def __init__(self, service: Service, account: Account) -> None:
+        self._service = service
+        self._account = account
+
+    def stored(self, table: str, path: str) -> dict[str, int]:
+        """Return the number of rows of each event below a path."""
+        query = _query(
+            table, ["anonymous_id"], [{"aggregate": "count", "field": "*", "alias": "n"}]
+        )
+        query["filters"].append({"field": "path", "operator": "eq", "value": path})
+        return {row["anonymous_id"]: row["n"] for row in self._pages(query, "anonymous_id")}
+
+    def counts(self, table: str) -> dict[str, tuple[int, int]]:
+        """Return for each path how many rows it has and how many events they are of."""
+        selects = [
+            {"aggregate": "count", "field": "*", "alias": "n"},
+            {"aggregate": "uniq", "field": "anonymous_id", "alias": "events"},
+        ]
+        rows = self._pages(_query(table, ["path"], selects), "path")
+        return {row["path"]: (row["n"], row["events"]) for row in rows}
+
+    def _pages(self, query: Json, order: str, size: int = 10_000) -> Iterator[Json]:
+        offset = 0
+        while page := self._ask(query, order, size, offset):
+            yield from page
+            if len(page) < size:
+                return
+            offset += size
+
+    def _ask(self, query: Json, order: str, size: int, offset: int) -> list[Json]:
+        body = {
+            "query": query,
+            "startDate": "2020-01-01",
+            "endDate": "2029-12-31",
+            "limit": size,
+            "offset": offset,
+            "orderBy": [{"field": order}],
+        }
+        path = f"/v1/query/custom?website_id={self._account.website}"
+        headers = {"Authorization": f"Bearer {self._account.key}"}
+        deadline = time.monotonic() + BACK_TIMEOUT_S
+        problem = ""
+        while time.monotonic() < deadline:
+            try:
+                answer = call(self._service.port, "POST", path, body=body, headers=headers)
+            except (OSError, http.client.HTTPException) as error:
+                problem = repr(error)
+            else:
+                if answer.status == 200:
+                    rows: list[Json] = answer.body["data"]
+                    return rows
+                problem = repr(answer)
+            time.sleep(0.05)
+        raise NotBack(f"a query had no answer for {BACK_TIMEOUT_S:.0f} s: {problem}")
+
+
+def _query(table: str, group_by: list[str], selects: list[Json]) -> dict[str, Json]:
+    bots_too = {"field": "is_bot", "operator": "in", "value": [True, False]}
+    return {"table": table, "selects": selects, "groupBy": group_by, "filters": [bots_too]}
+
+
+def call(
+    port: int,
+    method: str,
+    path: str,
+    *,
+    body: Json = None,
+    headers: Mapping[str, str] | None = None,
+    timeout_s: float = ANSWER_TIMEOUT_S,
+) -> Answer:
+    """Make one call on a connection of its own."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=timeout_s)
+    try:
+        sent = None if body is None else json.dumps(body)
+        all_headers = {"Content-Type": "application/json", **(headers or {})}
+        connection.request(method, path, body=sent, headers=all_headers)
+        reply = connection.getresponse()
+        return Answer(reply.status, _decoded(reply.read()))
+    finally:
+        connection.close()
+
+
+def _decoded(body: bytes) -> Json:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on, below those that outgoing connections get."""
+    for port in range(21_000 + os.getpid() % 8_000, 32_000):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port
+    raise RuntimeError("no port is free")
+
+
+def _arguments(pid: str) -> list[str]:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    return []
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
