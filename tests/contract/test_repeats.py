@@ -2,15 +2,15 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from millrace.adapters.sqlite_repeats import REPEATS_FILE, SqliteRepeats
 from millrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
-from millrace.base.errors import OperatorError
+from millrace.base.errors import LogUnavailable, OperatorError
 from millrace.ports.repeats import Claimed, Remembered
 
 DIGEST = b"d" * 16
@@ -34,6 +34,15 @@ class Machine:
         with closing(sqlite3.connect(self.path)) as connection:
             count: int = connection.execute("SELECT count(*) FROM claims").fetchone()[0]
             return count
+
+    @contextmanager
+    def refusing(self, statement: str) -> Generator[None]:
+        """Let the file take no such statement, as a full disk may."""
+        with closing(sqlite3.connect(self.path)) as connection:
+            refusal = "BEGIN SELECT RAISE(ABORT, 'full'); END"
+            connection.execute(f"CREATE TRIGGER full BEFORE {statement} ON claims {refusal}")
+            yield
+            connection.execute("DROP TRIGGER full")
 
     def close(self) -> None:
         self._opened.close()
@@ -75,6 +84,36 @@ async def test_release_after_keep_forgets_nothing(machine: Machine) -> None:
     await claim_and_keep(repeats, DIGEST, b"first")
     await repeats.release(DIGEST)
     assert await repeats.claim(DIGEST) == Remembered(b"first")
+
+
+@pytest.mark.parametrize("name", ["worker-0", "worker-1"])
+async def test_claim_that_could_not_be_released_is_given_back_later(
+    machine: Machine, name: str
+) -> None:
+    repeats, second = machine.worker(), machine.worker("worker-1")
+    await repeats.claim(DIGEST)
+    with machine.refusing("DELETE"), pytest.raises(LogUnavailable):
+        await repeats.release(DIGEST)
+    async with asyncio.timeout(10):
+        assert await repeats.claim(OTHER) == Claimed()
+        again = repeats if name == "worker-0" else second
+        assert await again.claim(DIGEST) == Claimed()
+
+
+async def test_reply_that_could_not_be_kept_lets_nobody_wait(machine: Machine) -> None:
+    repeats = machine.worker()
+    await repeats.claim(DIGEST)
+    with machine.refusing("UPDATE"), pytest.raises(LogUnavailable):
+        await repeats.keep(DIGEST, b"first")
+    async with asyncio.timeout(10):
+        assert await repeats.claim(DIGEST) == Claimed()
+
+
+async def test_failed_claim_does_not_hinder_the_next(machine: Machine) -> None:
+    repeats = machine.worker()
+    with machine.refusing("INSERT"), pytest.raises(LogUnavailable):
+        await repeats.claim(DIGEST)
+    assert await repeats.claim(DIGEST) == Claimed()
 
 
 async def test_second_waits_for_the_first_of_another_worker(machine: Machine) -> None:

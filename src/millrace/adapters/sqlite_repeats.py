@@ -2,8 +2,9 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,6 +47,7 @@ class SqliteRepeats:
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="repeats")
         self._forget_at_ms = 0
+        self._to_release = set[bytes]()
 
     @classmethod
     def open(cls, path: Path, *, owner: str, clock: Clock) -> "SqliteRepeats":
@@ -72,18 +74,19 @@ class SqliteRepeats:
         return outcome
 
     async def keep(self, digest: bytes, reply: bytes) -> None:
-        """Remember the reply of an accepted request."""
-        await self._run(
-            self._execute, "UPDATE claims SET reply = ? WHERE digest = ?", (reply, digest)
-        )
+        """Remember the reply of an accepted request. Where that fails the claim is given back."""
+        try:
+            await self._run(
+                self._execute, "UPDATE claims SET reply = ? WHERE digest = ?", (reply, digest)
+            )
+        except LogUnavailable:
+            self._to_release.add(digest)
+            raise
 
     async def release(self, digest: bytes) -> None:
-        """Give the claim back; a reply that was kept stays."""
-        await self._run(
-            self._execute,
-            "DELETE FROM claims WHERE digest = ? AND owner = ? AND reply IS NULL",
-            (digest, self._owner),
-        )
+        """Give the claim back, later where the disk is full; a reply that was kept stays."""
+        self._to_release.add(digest)
+        await self._run(self._release_now)
 
     async def close(self) -> None:
         """Close the file. May be called twice."""
@@ -101,8 +104,8 @@ class SqliteRepeats:
     def _claim_now(self, digest: bytes) -> Claimed | Remembered | None:
         """Claim in one transaction, so that of two workers one is first; None means: wait."""
         now_ms = self._clock.now_ms()
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with self._writing():
+            self._give_back()
             self._forget_old(now_ms)
             row = self._connection.execute(
                 "SELECT reply, claimed_ms FROM claims WHERE digest = ?", (digest,)
@@ -114,8 +117,31 @@ class SqliteRepeats:
                 )
                 return Claimed()
             return None if row[0] is None else Remembered(row[0])
-        finally:
+
+    def _release_now(self) -> None:
+        with self._writing():
+            self._give_back()
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        """Run a transaction, which is over afterwards even where it failed."""
+        to_release = frozenset(self._to_release)
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
             self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        self._to_release -= to_release
+
+    def _give_back(self) -> None:
+        for digest in tuple(self._to_release):
+            self._execute(
+                "DELETE FROM claims WHERE digest = ? AND owner = ? AND reply IS NULL",
+                (digest, self._owner),
+            )
 
     def _forget_old(self, now_ms: int) -> None:
         if now_ms >= self._forget_at_ms:
