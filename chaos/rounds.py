@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 from random import Random
 
-from chaos.bookkeeping import Books, Page, Rows, Wrong
+from chaos.bookkeeping import Books, Fate, Page, Rows, Wrong
 from chaos.faults import FAULTS, Broken, Fault, Scene, choose_fault
 from chaos.load import TABLES, Traffic, load
 from chaos.place import Place
@@ -12,6 +12,7 @@ from chaos.report import Report
 from chaos.service import Account, Questions, Service
 
 _SHOWN_IDS = 20
+_TOLD_EVERY = 10
 
 
 class Rounds:
@@ -36,12 +37,19 @@ class Rounds:
         try:
             for number in range(1, rounds + 1):
                 self._run_round(number)
+                if number % _TOLD_EVERY == 0:
+                    self._tell(time.monotonic() - began_s)
             for table in TABLES.values():
                 self._check_pages(self._books.pages(table))
         finally:
             self.report.starts = self._service.starts
             self.report.duration_s = round(time.monotonic() - began_s, 1)
             self.report.note_traffic(traffic)
+
+    def _tell(self, passed_s: float) -> None:
+        acknowledged = self._books.totals().get(Fate.ACKNOWLEDGED, 0)
+        told = f"{self.report.rounds} rounds, {acknowledged} events acknowledged, {passed_s:.0f} s"
+        print(told, flush=True)
 
     def _begin(self) -> None:
         """Start for the first time, with kills while the tables are made."""
