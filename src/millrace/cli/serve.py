@@ -152,10 +152,16 @@ async def _supervise(settings: Settings, listening_socket: socket.socket, runtim
         clock=SystemClock(),
         log=get_logger(),
     )
+    host, port = listening_socket.getsockname()[:2]
+
+    def stop() -> None:
+        listening_socket.close()  # or what connects from now on would wait for nobody
+        supervisor.stop()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, supervisor.stop)
-    announcement = asyncio.create_task(_announce(settings, listening_socket, supervisor))
+        loop.add_signal_handler(number, stop)
+    announcement = asyncio.create_task(_announce(settings, host, port, supervisor))
     try:
         return await supervisor.run()
     finally:
@@ -189,11 +195,8 @@ def _worker_count(settings: Settings) -> int:
     return settings.workers or max(1, (os.cpu_count() or 1) - 1)
 
 
-async def _announce(
-    settings: Settings, listening_socket: socket.socket, supervisor: Supervisor
-) -> None:
+async def _announce(settings: Settings, host: str, port: int, supervisor: Supervisor) -> None:
     """Tell people where the service answers, once it does."""
-    host, port = listening_socket.getsockname()[:2]
     while not await _is_ready(host, port):  # noqa: ASYNC110 - readiness is another process's
         await asyncio.sleep(0.05)
     supervisor.note_served()
