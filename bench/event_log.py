@@ -268,8 +268,9 @@ def cell(row: Row, figures: list[Figures], base: list[Figures]) -> str:
 
 def print_table(found: Mapping[str, list[Figures]]) -> None:
     print(
-        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {os.cpu_count()} cores,"
-        f" flushes {os.environ.get('FLUSH_US', '0')} µs longer, {len(found['segments'])} rounds\n"
+        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version},"
+        f" {os.cpu_count()} cores, flushes {os.environ.get('FLUSH_US', '0')} µs longer,"
+        f" {len(found['segments'])} rounds\n"
     )
     print(f"| | {' | '.join(found)} |\n|---|{'---|' * len(found)}")
     for row in ROWS:
