@@ -9,10 +9,12 @@ import uvloop
 
 from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.data_places import DataPlaces
 from millrace.adapters.engine_process import EngineProcess
 from millrace.adapters.file_quarantine import FileQuarantine
 from millrace.adapters.memory_limiter import WindowLimiter
 from millrace.adapters.segment_reader import SegmentReader
+from millrace.adapters.snapshots import Snapshots
 from millrace.adapters.sqlite_ledger import SqliteLedger
 from millrace.base.clock import SystemClock
 from millrace.base.errors import OperatorError
@@ -24,9 +26,10 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
     engine = ChdbEngine(data / "store", log=get_logger())
     writer = ChdbWriter(engine)
     log_reader = SegmentReader(data / "log", damaged=data / "damaged")
+    ledger = SqliteLedger.open(data / "ledger.sqlite")
     loader = Loader(
         log=log_reader,
-        ledger=SqliteLedger.open(data / "ledger.sqlite"),
+        ledger=ledger,
         store=writer,
         quarantine=FileQuarantine(data / "quarantine"),
         metrics=Metrics(),
@@ -38,6 +41,7 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
         loader=loader,
         log_reader=log_reader,
         limiter=WindowLimiter(30, clock=SystemClock()),
+        snapshots=Snapshots(DataPlaces(data), engine=engine, ledger=ledger, log_reader=log_reader),
         socket=socket,
         query_threads=2,
         load_interval_s=0.1,

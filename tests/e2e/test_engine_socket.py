@@ -7,6 +7,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ from millrace.adapters.engine_client import (
 )
 from millrace.adapters.engine_server import EngineServer
 from millrace.adapters.memory_limiter import WindowLimiter
+from millrace.adapters.snapshot_lease import borrowed_snapshot
+from millrace.adapters.snapshot_tree import Snapshot
 from millrace.base.clock import SystemClock
 from millrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from millrace.base.telemetry import get_logger
@@ -62,6 +65,7 @@ class Engine:
             limiter=WindowLimiter(3, clock=SystemClock()),
             load_barrier=self._barrier,
             is_ready=lambda: self.is_ready,
+            snapshots=self,
             wait_timeout_s=0.5,
             log=get_logger(),
         )
@@ -70,6 +74,18 @@ class Engine:
     async def stop(self) -> None:
         await self._server.close()
         await self._reader.close()
+
+    async def take(self) -> Snapshot:
+        """Take a snapshot, which here is an empty directory."""
+        if not self.is_ready:
+            raise OperatorError("no snapshot can be taken: the disk is full")
+        snapshot = self.socket.parent / "snapshot"
+        await asyncio.to_thread(snapshot.mkdir)
+        return Snapshot(snapshot, 7)
+
+    async def remove(self, snapshot: Path) -> None:
+        """Remove a snapshot."""
+        await asyncio.to_thread(snapshot.rmdir)
 
     async def _barrier(self) -> None:
         await self.loads_at_once.wait()
@@ -301,3 +317,45 @@ async def test_a_path_too_long_for_a_socket_is_refused_in_one_sentence(
     path = tmp_path / ("x" * 100) / "engine.sock"
     with pytest.raises(OperatorError, match="is longer than 107 bytes"):
         await Engine(chdb_store, path).start()
+
+
+async def borrow(engine: Engine, borrowed: ExitStack) -> Snapshot:
+    return await asyncio.to_thread(borrowed.enter_context, borrowed_snapshot(engine.socket))
+
+
+async def is_gone(snapshot: Snapshot) -> bool:
+    """Wait for the other end of the socket to remove a snapshot."""
+    for _ in range(500):
+        if not await asyncio.to_thread(snapshot.path.exists):
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+async def test_snapshot_is_there_until_its_borrower_leaves(engine: Engine) -> None:
+    with ExitStack() as borrowed:
+        snapshot = await borrow(engine, borrowed)
+        assert snapshot == Snapshot(engine.socket.parent / "snapshot", 7)
+        assert await asyncio.to_thread(snapshot.path.is_dir)
+    assert await is_gone(snapshot)
+
+
+async def test_snapshot_is_removed_when_the_engine_stops(engine: Engine) -> None:
+    with ExitStack() as borrowed:
+        snapshot = await borrow(engine, borrowed)
+        await engine.stop()
+        assert await is_gone(snapshot)
+
+
+async def test_reason_why_there_is_no_snapshot_is_told(engine: Engine) -> None:
+    engine.is_ready = False
+    with ExitStack() as borrowed, pytest.raises(OperatorError) as refusal:
+        await borrow(engine, borrowed)
+    assert str(refusal.value) == "no snapshot can be taken: the disk is full"
+
+
+async def test_engine_that_is_away_takes_no_snapshot(engine: Engine) -> None:
+    await engine.stop()
+    with ExitStack() as borrowed, pytest.raises(OperatorError) as refusal:
+        await borrow(engine, borrowed)
+    assert str(refusal.value) == "the engine of the running service does not answer now; try again"

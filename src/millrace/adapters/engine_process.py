@@ -10,6 +10,7 @@ from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.chdb_writer import ChdbWriter
 from millrace.adapters.engine_server import EngineServer
 from millrace.adapters.load_loop import LoadLoop, Loads
+from millrace.adapters.snapshots import LiveSnapshots, Snapshots
 from millrace.base.telemetry import Logger
 from millrace.ports.limiter import Limiter
 from millrace.ports.log import LogReader
@@ -35,6 +36,7 @@ class EngineProcess:
         loader: Loads,
         log_reader: LogReader,
         limiter: Limiter,
+        snapshots: Snapshots,
         socket: Path,
         query_threads: int,
         load_interval_s: float,
@@ -43,6 +45,7 @@ class EngineProcess:
         self._engine = engine
         self._writer = writer
         self._log = log
+        self._snapshots = snapshots
         self._loading = LoadLoop(
             loader=loader, log_reader=log_reader, interval_s=load_interval_s, log=log
         )
@@ -55,6 +58,7 @@ class EngineProcess:
             limiter=limiter,
             load_barrier=self._loading.barrier,
             is_ready=lambda: self._loading.is_current,
+            snapshots=LiveSnapshots(snapshots, self._loading),
             wait_timeout_s=WAIT_TIMEOUT_S,
             log=log,
         )
@@ -65,6 +69,7 @@ class EngineProcess:
         Raises `OperatorError` when the store or the socket cannot be opened, `StoreUnavailable`
         when the tables cannot be made.
         """
+        self._snapshots.clear()
         self._engine.open()
         try:
             self._writer.prepare()

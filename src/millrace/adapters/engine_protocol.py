@@ -5,6 +5,7 @@ request at a time; to close it ends the request.
 """
 
 import asyncio
+import socket
 from enum import Enum
 from typing import TypeVar
 
@@ -41,7 +42,11 @@ class AskReady(Struct, frozen=True, tag="ask_ready"):
     """Tell whether a select would be answered now."""
 
 
-Request = Select | Hit | AskReady
+class TakeSnapshot(Struct, frozen=True, tag="take_snapshot"):
+    """Take a snapshot of the data directory; it stays until the connection is closed."""
+
+
+Request = Select | Hit | AskReady | TakeSnapshot
 
 
 class Answer(Struct, frozen=True, tag="answer"):
@@ -62,8 +67,15 @@ class Readiness(Struct, frozen=True, tag="readiness"):
     is_ready: bool
 
 
+class SnapshotTaken(Struct, frozen=True, tag="snapshot_taken"):
+    """The directory of the snapshot, and how many entries are below it."""
+
+    path: str
+    entries: int
+
+
 class FailureKind(Enum):
-    """Every way in which a select can fail."""
+    """Every way in which a select or a snapshot can fail."""
 
     TIMED_OUT = "timed_out"
     TOO_LARGE = "too_large"
@@ -72,13 +84,13 @@ class FailureKind(Enum):
 
 
 class Failure(Struct, frozen=True, tag="failure"):
-    """A select failed. `reason` never holds a value of a caller."""
+    """A select or a snapshot failed. `reason` never holds a value of a caller."""
 
     kind: FailureKind
     reason: str
 
 
-Reply = Answer | Verdict | Readiness | Failure
+Reply = Answer | Verdict | Readiness | SnapshotTaken | Failure
 
 _Message = TypeVar("_Message")
 
@@ -113,6 +125,21 @@ async def write_message(writer: asyncio.StreamWriter, message: Request | Reply) 
     writer.write(len(body).to_bytes(_LENGTH_BYTES, "big"))
     writer.write(body)
     await writer.drain()
+
+
+def ask_blocking(connection: socket.socket, request: Request) -> Reply:
+    """Send a request and wait for its reply, where there is no event loop.
+
+    Raises `BrokenConversation`, or `OSError` of the socket.
+    """
+    body = _ENCODER.encode(request)
+    connection.sendall(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
+    with connection.makefile("rb") as stream:
+        length = int.from_bytes(stream.read(_LENGTH_BYTES), "big")
+        try:
+            return _REPLIES.decode(stream.read(min(length, MAX_FRAME_BYTES)))
+        except msgspec.MsgspecError as error:
+            raise BrokenConversation("the engine ended before it answered") from error
 
 
 async def _read(

@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from millrace.adapters.chdb_store import EngineFailure
 from millrace.adapters.engine_protocol import (
@@ -18,17 +18,21 @@ from millrace.adapters.engine_protocol import (
     Hit,
     Readiness,
     Reply,
-    Request,
     Select,
+    SnapshotTaken,
+    TakeSnapshot,
     Verdict,
     read_request,
     write_message,
 )
 from millrace.adapters.parameters import ParameterTexts
+from millrace.adapters.snapshot_tree import Snapshot
 from millrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from millrace.base.telemetry import Logger
 from millrace.ports.limiter import Limiter
 from millrace.ports.store import QueryGuards
+
+_Answered: TypeAlias = Select | Hit | AskReady
 
 
 class SelectRunner(Protocol):
@@ -38,6 +42,18 @@ class SelectRunner(Protocol):
         self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
     ) -> bytes:
         """Run one SELECT; cancelling the caller ends it."""
+        ...
+
+
+class SnapshotTaker(Protocol):
+    """What takes snapshots: `LiveSnapshots`."""
+
+    async def take(self) -> Snapshot:
+        """Take one. Raises `OperatorError`."""
+        ...
+
+    async def remove(self, snapshot: Path) -> None:
+        """Remove one. Never raises."""
         ...
 
 
@@ -56,6 +72,7 @@ class EngineServer:
         limiter: Limiter,
         load_barrier: Callable[[], Awaitable[None]],
         is_ready: Callable[[], bool],
+        snapshots: SnapshotTaker,
         wait_timeout_s: float,
         log: Logger,
     ) -> None:
@@ -64,6 +81,7 @@ class EngineServer:
         self._limiter = limiter
         self._load_barrier = load_barrier
         self._is_ready = is_ready
+        self._snapshots = snapshots
         self._wait_timeout_s = wait_timeout_s
         self._log = log
         self._query_ids = (f"{os.getpid()}-{number}" for number in itertools.count(1))
@@ -106,6 +124,9 @@ class EngineServer:
             conversation.add_done_callback(self._conversations.discard)
         try:
             while (request := await read_request(reader)) is not None:
+                if isinstance(request, TakeSnapshot):
+                    await self._lend_snapshot(reader, writer)
+                    break
                 reply = await self._reply(request, reader)
                 if reply is None:
                     break
@@ -117,7 +138,23 @@ class EngineServer:
         finally:
             writer.close()
 
-    async def _reply(self, request: Request, reader: asyncio.StreamReader) -> Reply | None:
+    async def _lend_snapshot(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Take a snapshot and keep it until the other side goes away, however that happens."""
+        try:
+            snapshot = await self._snapshots.take()
+        except OperatorError as error:
+            await write_message(writer, Failure(FailureKind.UNAVAILABLE, str(error)))
+            return
+        self._log.info("snapshot_taken")
+        try:
+            await write_message(writer, SnapshotTaken(str(snapshot.path), snapshot.entries))
+            await reader.read(1)
+        finally:
+            await self._snapshots.remove(snapshot.path)
+
+    async def _reply(self, request: _Answered, reader: asyncio.StreamReader) -> Reply | None:
         match request:
             case Hit():
                 return Verdict(await self._limiter.hit(request.caller))

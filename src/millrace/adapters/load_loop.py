@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -55,6 +55,13 @@ class LoadLoop:
         self._waiters.append(waiter)
         self._wanted.set()
         await waiter
+
+    async def between_loads(self, work: Callable[[], None]) -> None:
+        """Run something on the loader's thread, so that nothing is loaded meanwhile.
+
+        Raises what it raises. Once it has begun it goes on, whatever becomes of the caller.
+        """
+        await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def run(self) -> None:
         """Load until cancelled; a running load then goes on, and `finish` waits for it."""

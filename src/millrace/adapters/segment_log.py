@@ -80,7 +80,7 @@ class SegmentLog:
             create_directory(root / name, disk=disk)
             directory = LogDirectory(root / name, disk=disk)
             with _closing_on_failure(directory):
-                _lock(directory, lock_patience_s)
+                lock_log(directory, lock_patience_s)
                 end = directory.recover()
         except OSError as error:
             raise OperatorError(f"The log {root / name} cannot be opened: {error}.") from error
@@ -170,7 +170,8 @@ def _closing_on_failure(directory: LogDirectory) -> Generator[None]:
         raise
 
 
-def _lock(directory: LogDirectory, patience_s: float) -> None:
+def lock_log(directory: LogDirectory, patience_s: float) -> None:
+    """Take a log's lock; blocking. Raises `OperatorError` when it does not come free in time."""
     pauses = int(patience_s / _LOCK_PAUSE_S)
     while not directory.try_lock():
         if pauses <= 0:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from millrace.adapters.sqlite_copy import copy_open_sqlite
 from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.ports.ledger import Intent, LogRange, PartOutcome
 from millrace.ports.log import LogPosition
@@ -126,6 +127,11 @@ class SqliteLedger:
             connection.execute("DELETE FROM parts")
             connection.execute("UPDATE ledger SET intent = NULL")
         return self.positions()
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the ledger into a new file, for a snapshot. Raises `StoreUnavailable`."""
+        with self._reading():
+            copy_open_sqlite(self._connection, path)
 
     def close(self) -> None:
         """Close the file; see `ports.ledger.Ledger`."""

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, LazyCommand] = {
         "millrace.cli.initialize:initialize_command",
         "Make a first website and keys, and print calls to paste.",
     ),
+    "query": LazyCommand("millrace.cli.query:query_command", "Ask a running service."),
     "website": LazyCommand(
         "millrace.cli.administration:website", "Create, list and delete websites."
     ),
@@ -35,6 +36,12 @@ COMMANDS: Mapping[str, LazyCommand] = {
     ),
     "quarantine": LazyCommand(
         "millrace.cli.quarantine:quarantine", "Read what could not be stored, and try it again."
+    ),
+    "backup": LazyCommand(
+        "millrace.cli.backup:backup_command", "Write everything that is kept into one file."
+    ),
+    "restore": LazyCommand(
+        "millrace.cli.backup:restore_command", "Unpack a backup into an empty data directory."
     ),
     "reference": LazyCommand(
         "millrace.cli.reference:reference_command", "Write the reference pages of the docs."

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.data_places import DataPlaces
 from millrace.adapters.engine_process import EngineProcess
 from millrace.adapters.file_quarantine import FileQuarantine
 from millrace.adapters.memory_limiter import WindowLimiter
 from millrace.adapters.segment_reader import SegmentReader
+from millrace.adapters.snapshots import Snapshots
 from millrace.adapters.sqlite_ledger import SqliteLedger
 from millrace.base.clock import SystemClock
 from millrace.base.settings import Settings, data_path
@@ -56,6 +58,9 @@ async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) 
             loader=loader,
             log_reader=reader,
             limiter=WindowLimiter(settings.query_rate_limit, clock=clock),
+            snapshots=Snapshots(
+                DataPlaces(data_path(settings)), engine=engine, ledger=ledger, log_reader=reader
+            ),
             socket=runtime / ENGINE_SOCKET,
             query_threads=settings.query_threads,
             load_interval_s=settings.load_interval_s,
