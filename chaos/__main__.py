@@ -4,6 +4,7 @@ import argparse
 import json
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -36,6 +37,7 @@ def main() -> int:
         service = Service(place.data, log=work / "service.log", port=free_port())
         rounds = Rounds(service=service, place=place, seed=seed, only=arguments.only)
         print(f"seed {seed}, {arguments.rounds} rounds in {work}", flush=True)
+        signal.signal(signal.SIGINT, lambda _number, _frame: rounds.end_soon())
         broken = ""
         try:
             rounds.run(arguments.rounds)

@@ -25,6 +25,7 @@ class Rounds:
         self._seed = seed
         self._random = Random(seed)
         self._books = Books()
+        self._is_ending = False
         self.report = Report(seed=seed)
         if not place.can_be_full:
             self.report.skipped = [name for name, each in FAULTS.items() if each.needs_own_disk]
@@ -33,9 +34,10 @@ class Rounds:
         """Run the rounds. Raises `Broken` with what was found, or `NotBack`."""
         began_s = time.monotonic()
         self._begin()
-        traffic = self._traffic
         try:
             for number in range(1, rounds + 1):
+                if self._is_ending:
+                    break
                 self._run_round(number)
                 if number % _TOLD_EVERY == 0:
                     self._tell(time.monotonic() - began_s)
@@ -44,7 +46,11 @@ class Rounds:
         finally:
             self.report.starts = self._service.starts
             self.report.duration_s = round(time.monotonic() - began_s, 1)
-            self.report.note_traffic(traffic)
+            self.report.note_traffic(self._traffic)
+
+    def end_soon(self) -> None:
+        """Let this round be the last one; everything is checked then as at the end of a run."""
+        self._is_ending = True
 
     def _tell(self, passed_s: float) -> None:
         acknowledged = self._books.totals().get(Fate.ACKNOWLEDGED, 0)
