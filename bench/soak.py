@@ -4,11 +4,13 @@ Run: .venv/bin/python -m bench.soak --minutes 20 --rate 500
 """
 
 import argparse
+import os
 import random
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -102,12 +104,14 @@ def memory_mib(pid: int) -> float:
 
 
 def sizes(directory: Path) -> Iterator[int]:
-    for path in directory.rglob("*"):
-        try:
-            if path.is_file() and not path.is_symlink():
-                yield path.stat().st_size
-        except FileNotFoundError:  # merged or loaded meanwhile
-            continue
+    for folder, _, names in os.walk(directory):  # passes over what is merged away meanwhile
+        for name in names:
+            with suppress(FileNotFoundError):
+                yield Path(folder, name).lstat().st_size
+
+
+def part_count(directory: Path) -> int:
+    return sum(Path(folder).name.startswith("all_") for folder, _, _ in os.walk(directory))
 
 
 def sample(service: Service, counts: Counts) -> Sample:
@@ -117,7 +121,7 @@ def sample(service: Service, counts: Counts) -> Sample:
         engine_memory=memory_mib(engine),
         worker_memory=memory_mib(worker),
         handles=handles,
-        parts=len(list((service.data / "store" / "store").rglob("all_*_*_*"))),
+        parts=part_count(service.data / "store" / "store"),
         log_bytes=sum(sizes(service.data / "log")),
         events=counts.acknowledged,
         store_bytes=sum(sizes(service.data / "store")),
