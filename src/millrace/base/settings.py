@@ -46,6 +46,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_decoded_bytes: Annotated[
         Positive, _help("longest ingestion body after Content-Encoding")
     ] = 20_971_520
+    max_inflight_bytes: Annotated[
+        Positive,
+        _help("bytes of bodies that one worker holds at a time; what comes beyond gets 503"),
+    ] = 268_435_456
     max_items: Annotated[Positive, _help("most items in one ingestion request")] = 10_000
     max_query_bytes: Annotated[Positive, _help("longest query body")] = 1_048_576
     body_timeout_s: Annotated[

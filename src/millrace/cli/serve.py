@@ -30,6 +30,7 @@ from millrace.base.telemetry import (
 )
 from millrace.cli.heartbeat import beat
 from millrace.cli.lifeline import hold_lifeline, stop_on_signals
+from millrace.cli.limits import raise_file_limit
 from millrace.cli.supervisor import (
     EXIT_OPERATOR_ERROR,
     ProcessSpec,
@@ -62,6 +63,7 @@ def serve_command(**overrides: str | None) -> None:
     settings = load_settings(overrides)
     configure_logging(settings.log_level, process="supervisor")
     check_files(settings)
+    raise_file_limit()
     make_private_directory(data_path(settings))
     with (
         _runtime_directory() as runtime,

@@ -9,6 +9,7 @@ from millrace.base.errors import MethodNotAllowed
 from millrace.http.calls import Call, Disconnected, Handler
 from millrace.http.cors import Cors
 from millrace.http.endpoints import EndpointRow
+from millrace.http.inflight import InflightBytes
 from millrace.http.records import CLIENT_CLOSED_REQUEST, CallRecorder
 from millrace.http.replies import Header, Reply, refuse
 
@@ -27,6 +28,7 @@ class Endpoint:
         cors: Cors | None,
         recorder: CallRecorder,
         request_ids: RequestIds,
+        inflight: InflightBytes,
     ) -> None:
         self._row = row
         self._methods = frozenset(row.methods)
@@ -34,6 +36,7 @@ class Endpoint:
         self._cors = cors
         self._recorder = recorder
         self._new_request_id = request_ids
+        self._inflight = inflight
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one call with exactly one reply, or none where the caller went away."""
@@ -51,6 +54,8 @@ class Endpoint:
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the outermost place
             recorder.record_failure(self._row, error, call.request_id)
             reply = refuse(error, self._row.envelope, call.request_id)
+        finally:
+            self._inflight.release(call)
         await send(
             {
                 "type": "http.response.start",

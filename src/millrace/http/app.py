@@ -18,6 +18,7 @@ from millrace.http.client_address import ClientAddresses
 from millrace.http.cors import cors_of
 from millrace.http.documents import docs_handler, openapi_handler
 from millrace.http.endpoints import EndpointRow
+from millrace.http.inflight import InflightBytes
 from millrace.http.ingest_routes import AcceptsEvents, ingestion_handlers
 from millrace.http.query_routes import AnswersQueries, QueryGate, QueryRoute, schema_handler
 from millrace.http.records import CallRecorder
@@ -61,11 +62,12 @@ def create_app(
     """
     addresses = ClientAddresses(settings.trusted_proxies)
     stalls = StallWatch(settings.body_timeout_s)
+    inflight = InflightBytes(settings.max_inflight_bytes)
     gate = QueryGate(tenancy=tenancy, limiter=limiter, addresses=addresses, clock=clock)
     handlers: Mapping[EndpointRow, Handler] = {
-        **ingestion_handlers(acceptor, _ingestion_bodies(settings, stalls), addresses),
+        **ingestion_handlers(acceptor, _ingestion_bodies(settings, stalls, inflight), addresses),
         endpoints.QUERY: QueryRoute(
-            gate=gate, bodies=_query_bodies(settings, stalls), queries=query_service
+            gate=gate, bodies=_query_bodies(settings, stalls, inflight), queries=query_service
         ),
         endpoints.SCHEMA: schema_handler(),
         endpoints.HEALTH: answer_health,
@@ -86,25 +88,30 @@ def create_app(
                 cors=cors_of(row, settings.query_origins),
                 recorder=recorder,
                 request_ids=new_request_id,
+                inflight=inflight,
             )
             for row, handler in handlers.items()
         }
     )
 
 
-def _ingestion_bodies(settings: Settings, stalls: StallWatch) -> BodyReader:
+def _ingestion_bodies(
+    settings: Settings, stalls: StallWatch, inflight: InflightBytes
+) -> BodyReader:
     return BodyReader(
         max_wire_bytes=settings.max_body_bytes,
         max_decoded_bytes=settings.max_decoded_bytes,
         stalls=stalls,
+        inflight=inflight,
     )
 
 
-def _query_bodies(settings: Settings, stalls: StallWatch) -> BodyReader:
+def _query_bodies(settings: Settings, stalls: StallWatch, inflight: InflightBytes) -> BodyReader:
     return BodyReader(
         max_wire_bytes=settings.max_query_bytes,
         max_decoded_bytes=settings.max_query_bytes,
         stalls=stalls,
+        inflight=inflight,
     )
 
 

@@ -3,74 +3,88 @@
 import asyncio
 from functools import lru_cache
 
-from starlette.types import Receive
-
 from millrace.base.errors import PayloadTooLarge, UnsupportedMediaType
 from millrace.http.calls import Call, Disconnected
 from millrace.http.encodings import Decoder, find_decoder
+from millrace.http.inflight import InflightBytes
 from millrace.http.stalls import StallWatch
 
 _INLINE_BYTES = 131_072
 """What is decoded on the event loop, before or after decoding: a fraction of a millisecond."""
 
+_MOST_DECODING = 4
+"""Bodies that are decoded in threads at once: what comes out of them is not counted until then."""
+
 
 class BodyReader:
     """Reads the bodies of one kind of endpoint, within its limits."""
 
-    def __init__(self, *, max_wire_bytes: int, max_decoded_bytes: int, stalls: StallWatch) -> None:
+    def __init__(
+        self,
+        *,
+        max_wire_bytes: int,
+        max_decoded_bytes: int,
+        stalls: StallWatch,
+        inflight: InflightBytes,
+    ) -> None:
         self._max_wire_bytes = max_wire_bytes
         self._max_decoded_bytes = max_decoded_bytes
         self._stalls = stalls
+        self._inflight = inflight
+        self._decoding = asyncio.Semaphore(_MOST_DECODING)
 
     async def read(self, call: Call) -> bytes:
         """Return the decoded body; size, type and encoding are checked before a byte is read.
 
         Raises `PayloadTooLarge`, `UnsupportedMediaType`, `UnsupportedEncoding`, `InvalidBody`
-        for damaged data, `RequestTimeout` for a body that stalls, and `Disconnected`.
+        for damaged data, `RequestTimeout` for a body that stalls, `Unavailable` where there are
+        too many bytes of other bodies, and `Disconnected`.
         """
         self._check_declared_size(call)
         decoder = _check_form(call)
-        return await self._decode(await self._receive_all(call.receive), decoder)
+        return await self._decode(call, await self._receive_all(call), decoder)
 
     async def receive(self, call: Call) -> bytes:
         """Return the body as it is on the wire, refused by its size alone."""
         self._check_declared_size(call)
-        return await self._receive_all(call.receive)
+        return await self._receive_all(call)
 
     async def decode(self, call: Call, wire: bytes) -> bytes:
         """Do what `read` does, with a body that `receive` has returned."""
-        return await self._decode(wire, _check_form(call))
+        return await self._decode(call, wire, _check_form(call))
 
     def _check_declared_size(self, call: Call) -> None:
         declared = call.headers.get(b"content-length")
         if declared is not None and int(declared) > self._max_wire_bytes:
             raise PayloadTooLarge
 
-    async def _receive_all(self, receive: Receive) -> bytes:
-        body, is_whole = await self._receive_piece(receive)
+    async def _receive_all(self, call: Call) -> bytes:
+        body, is_whole = await self._receive_piece(call)
         if not is_whole:
-            body = await self._receive_rest(body, receive)
+            body = await self._receive_rest(body, call)
         if len(body) > self._max_wire_bytes:
             raise PayloadTooLarge
         return body
 
-    async def _receive_rest(self, first: bytes, receive: Receive) -> bytes:
+    async def _receive_rest(self, first: bytes, call: Call) -> bytes:
         pieces, size, is_whole = [first], len(first), False
         while not is_whole:
             if size > self._max_wire_bytes:
                 raise PayloadTooLarge
-            piece, is_whole = await self._receive_piece(receive)
+            piece, is_whole = await self._receive_piece(call)
             pieces.append(piece)
             size += len(piece)
         return b"".join(pieces)
 
-    async def _receive_piece(self, receive: Receive) -> tuple[bytes, bool]:
-        message = await self._stalls.next_message(receive)
+    async def _receive_piece(self, call: Call) -> tuple[bytes, bool]:
+        message = await self._stalls.next_message(call.receive)
         if message["type"] == "http.disconnect":
             raise Disconnected
-        return message.get("body", b""), not message.get("more_body", False)
+        piece = message.get("body", b"")
+        self._inflight.hold(call, len(piece))
+        return piece, not message.get("more_body", False)
 
-    async def _decode(self, wire: bytes, decoder: Decoder | None) -> bytes:
+    async def _decode(self, call: Call, wire: bytes, decoder: Decoder | None) -> bytes:
         if decoder is None:
             if len(wire) > self._max_decoded_bytes:
                 raise PayloadTooLarge
@@ -80,7 +94,10 @@ class BodyReader:
                 return decoder(wire, min(_INLINE_BYTES, self._max_decoded_bytes))
             except PayloadTooLarge:
                 pass  # for the event loop; a thread takes it
-        return await asyncio.to_thread(decoder, wire, self._max_decoded_bytes)
+        async with self._decoding:
+            decoded = await asyncio.to_thread(decoder, wire, self._max_decoded_bytes)
+            self._inflight.hold(call, len(decoded))
+        return decoded
 
 
 def _check_form(call: Call) -> Decoder | None:

@@ -14,10 +14,11 @@ class Disconnected(Exception):
 class Call:
     """One request. Of a header that was sent several times, `headers` has the last.
 
-    `reply_headers` go with the reply, whatever it will be.
+    `reply_headers` go with the reply, whatever it will be. `held_bytes` counts its body, for
+    `InflightBytes`.
     """
 
-    __slots__ = ("headers", "receive", "reply_headers", "request_id", "scope")
+    __slots__ = ("headers", "held_bytes", "receive", "reply_headers", "request_id", "scope")
 
     def __init__(self, scope: Scope, receive: Receive, request_id: str) -> None:
         self.scope = scope
@@ -25,6 +26,7 @@ class Call:
         self.request_id = request_id
         self.headers: Mapping[bytes, bytes] = dict(scope["headers"])
         self.reply_headers: list[Header] = []
+        self.held_bytes = 0
 
     def header_values(self, name: bytes) -> list[bytes]:
         """Return every value of a header, in the order they were sent."""
