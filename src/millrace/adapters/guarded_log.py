@@ -42,7 +42,9 @@ def _backlog_of(log: Path) -> int:
     loaded = loaded_end(log) or LOG_START
     size = 0
     for segment in log.glob(f"*{SEGMENT_SUFFIX}"):
-        sequence = int(segment.name.removesuffix(SEGMENT_SUFFIX))
+        if not segment.stem.isdecimal():
+            continue  # not one of ours
+        sequence = int(segment.stem)
         skipped = loaded.offset if sequence == loaded.segment else 0
         if sequence >= loaded.segment:
             with suppress(FileNotFoundError):  # loaded and removed meanwhile

@@ -82,10 +82,16 @@ class SegmentReader:
         note_loaded(directory.path, position)
 
     def note_loaded(self, positions: Mapping[str, LogPosition]) -> None:
-        """Leave word again of what is loaded: what a crash kept from being told or removed."""
-        for log, end in self.durable_ends().items():
-            if positions.get(log, LOG_START) <= end:
-                self.remove_before(log, positions.get(log, LOG_START))
+        """Leave word again of what is loaded: what a crash kept from being told or removed.
+
+        Where the disk does not let it, the next batch does.
+        """
+        try:
+            for log, end in self.durable_ends().items():
+                if positions.get(log, LOG_START) <= end:
+                    self.remove_before(log, positions.get(log, LOG_START))
+        except OSError as error:
+            get_logger().warning("loaded_not_noted", reason=error.strerror)
 
     def close(self) -> None:
         """Close the logs. May be called twice."""
