@@ -119,7 +119,7 @@ class SegmentReader:
             _Stretch(
                 log=log,
                 start=after if n == after.segment else LogPosition(n, 0),
-                end=until.offset if n == until.segment else _end_of_segment(directory, n),
+                end=until.offset if n == until.segment else end_of_segment(directory, n),
             )
             for n in sequences
         ]
@@ -153,7 +153,7 @@ class SegmentReader:
         return LogPosition(start.segment, start.offset + size)
 
 
-def _end_of_segment(directory: LogDirectory, sequence: int) -> int:
+def end_of_segment(directory: LogDirectory, sequence: int) -> int:
     """Return where a segment that is not the last ends: as the next one says, else its size."""
     size = directory.segment_path(sequence).stat().st_size
     with suppress(FileNotFoundError):

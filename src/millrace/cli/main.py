@@ -43,6 +43,9 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "restore": LazyCommand(
         "millrace.cli.backup:restore_command", "Unpack a backup into an empty data directory."
     ),
+    "verify": LazyCommand(
+        "millrace.cli.verify:verify_command", "Read everything that is kept and tell what is wrong."
+    ),
     "reference": LazyCommand(
         "millrace.cli.reference:reference_command", "Write the reference pages of the docs."
     ),

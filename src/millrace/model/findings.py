@@ -1,0 +1,20 @@
+"""What a check of a data directory finds."""
+
+from msgspec import Struct
+
+
+class Problem(Struct, frozen=True):
+    """One thing that is wrong: in which part, and a sentence for people."""
+
+    part: str
+    problem: str
+
+
+class Findings(Struct, frozen=True):
+    """All that is wrong, and how much was looked at."""
+
+    problems: tuple[Problem, ...]
+    logs: int
+    records: int
+    parts: int
+    rows: int
