@@ -25,6 +25,7 @@ def blocks(guide: str, language: str) -> list[str]:
 def variables(service: Service, website: str) -> dict[str, str]:
     return {
         **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "NO_PROXY": "*",
         "MILLRACE_URL": service.url,
         "WEBSITE_ID": website,
@@ -33,13 +34,16 @@ def variables(service: Service, website: str) -> dict[str, str]:
     }
 
 
-def run(command: list[str], code: str, environment: dict[str, str]) -> str:
+def run(
+    command: list[str], code: str, environment: dict[str, str], place: Path | None = None
+) -> str:
     done = subprocess.run(
         command,
         input=code,
         capture_output=True,
         text=True,
         env=environment,
+        cwd=place,
         timeout=TIMEOUT_S,
         check=False,
     )
@@ -65,6 +69,19 @@ def test_curl_guide_sends_and_asks(service: Service) -> None:
         ["sh", "-e"], question, environment
     )
     assert event_names(service, website) == {"signup_completed": 1, "page_view": 1, "purchase": 1}
+
+
+def test_asking_guide_shows_what_is_printed(service: Service, tmp_path: Path) -> None:
+    environment = variables(service, service.website())
+    for code in blocks("curl.md", "sh")[1:3]:
+        run(["sh", "-e"], code, environment)
+    printed = [
+        run(["sh", "-e"], f"exec 2>&1\n{code}", environment, tmp_path)
+        for code in blocks("asking.md", "sh")
+    ]
+    assert [re.sub(r"\d+\.\d ms", "1.2 ms", text.replace("\r", "")) for text in printed] == blocks(
+        "asking.md", "text"
+    )
 
 
 def test_python_guide_sends_and_asks(service: Service) -> None:

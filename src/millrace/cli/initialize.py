@@ -10,6 +10,7 @@ from millrace.base.clock import SystemClock, utc_day
 from millrace.base.settings import Settings, load_settings
 from millrace.cli.administration import opened_directory, output_options
 from millrace.cli.output import JsonObject, key_object, print_json, website_object
+from millrace.cli.service_address import base_url
 from millrace.model.tenancy import ApiKey, Scope, Website
 from millrace.ports.directory import Directory
 
@@ -21,8 +22,6 @@ _QUERY = """\
                    "selects": [{"field": "*", "aggregate": "count", "alias": "events"}],
                    "groupBy": ["event_name"]},
          "startDate": "TODAY", "endDate": "TODAY"}"""
-
-_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a lookup, nothing is bound
 
 
 class FirstSteps(Struct, frozen=True):
@@ -74,12 +73,6 @@ def make_first_steps(directory: Directory) -> FirstSteps:
         scopes=frozenset({Scope.READ_DATA}), organization_id=website.organization_id
     )
     return FirstSteps(website, tracking, tracking_secret, reading, reading_secret)
-
-
-def base_url(settings: Settings) -> str:
-    """Return the address under which a service with these settings answers on this machine."""
-    host = _WILDCARDS.get(settings.host, settings.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port or 'PORT'}"
 
 
 def render(made: FirstSteps, url: str, *, today: str) -> str:

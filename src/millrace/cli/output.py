@@ -1,8 +1,8 @@
-"""What the administration commands print: tables and sentences for people, JSON for programs."""
+"""What the commands print: tables and sentences for people, JSON for programs."""
 
 import unicodedata
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -18,15 +18,29 @@ def print_json(value: JsonObject | list[JsonObject]) -> None:
     click.echo(msgspec.json.encode(value))
 
 
+class Cell(NamedTuple):
+    """One cell of a table; numbers stand at the right of their column."""
+
+    text: str
+    is_number: bool = False
+
+
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows below their headers, the columns aligned."""
     table = [tuple(header.upper() for header in headers), *rows]
-    widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
-    for row in table:
-        cells = (
-            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
-        )
-        click.echo("  ".join(cells).rstrip())
+    print_cells([[Cell(text) for text in row] for row in table])
+
+
+def print_cells(rows: Sequence[Sequence[Cell]]) -> None:
+    """Print rows of cells, the columns aligned."""
+    widths = [max(_width(cell.text) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        click.echo("  ".join(map(_padded, row, widths)).rstrip())
+
+
+def _padded(cell: Cell, width: int) -> str:
+    padding = " " * (width - _width(cell.text))
+    return f"{padding}{cell.text}" if cell.is_number else f"{cell.text}{padding}"
 
 
 def _width(text: str) -> int:

@@ -1,0 +1,270 @@
+"""From a file or from options to the body of a question, and from an answer to a table."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from millrace.base.clock import FixedClock
+from millrace.base.errors import OperatorError
+from millrace.cli.answers import print_answer_csv, print_answer_table
+from millrace.cli.asking import Reply
+from millrace.cli.question import QuestionOptions, compose_question
+
+LATE = FixedClock(1_767_222_000_000)  # 2025-12-31T23:00:00Z
+COUNT = {"field": "*", "aggregate": "count", "alias": None}
+COUNT_EVENTS = {"table": "events", "selects": [COUNT], "filters": [], "groupBy": []}
+
+
+def composed(source: Path | None = None, **options: Any) -> Any:
+    body = compose_question(
+        None if source is None else str(source), QuestionOptions(**options), LATE
+    )
+    return msgspec.json.decode(body)
+
+
+def refusal(source: Path | None = None, **options: Any) -> str:
+    with pytest.raises(OperatorError) as caught:
+        composed(source, **options)
+    return str(caught.value)
+
+
+def written(directory: Path, content: object) -> Path:
+    file = directory / "question.json"
+    file.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return file
+
+
+def test_table_alone_counts_the_rows_of_seven_days() -> None:
+    assert composed(table="events") == {
+        "query": COUNT_EVENTS,
+        "startDate": "2025-12-25",
+        "endDate": "2025-12-31",
+    }
+
+
+def test_every_option_has_its_place() -> None:
+    assert composed(
+        table="events",
+        selects=("uniq(anonymous_id) as visitors", "count"),
+        filters=("country = DE", "value > 3"),
+        groups=("path, country", "title"),
+        first="2026-01-01",
+        last="2026-01-31",
+        timezone="Europe/Berlin",
+        granularity="daily",
+        order=("visitors desc, path", "country asc"),
+        limit=20,
+        offset=40,
+        fill=True,
+    ) == {
+        "query": {
+            "table": "events",
+            "selects": [
+                {"field": "anonymous_id", "aggregate": "uniq", "alias": "visitors"},
+                COUNT,
+            ],
+            "filters": [
+                {"field": "country", "operator": "eq", "value": "DE"},
+                {"field": "value", "operator": "gt", "value": 3},
+            ],
+            "groupBy": ["path", "country", "title"],
+        },
+        "startDate": "2026-01-01",
+        "endDate": "2026-01-31",
+        "timezone": "Europe/Berlin",
+        "granularity": "daily",
+        "orderBy": [
+            {"field": "visitors", "direction": "desc"},
+            {"field": "path", "direction": None},
+            {"field": "country", "direction": "asc"},
+        ],
+        "limit": 20,
+        "offset": 40,
+        "fill": True,
+    }
+
+
+DAYS = {
+    "today of the timezone": ({"timezone": "Europe/Berlin"}, "2025-12-26", "2026-01-01"),
+    "today of another": ({"timezone": "America/New_York"}, "2025-12-25", "2025-12-31"),
+    "unknown timezone": ({"timezone": "Berlin"}, "2025-12-25", "2025-12-31"),
+    "first day alone": ({"first": "2025-11-01"}, "2025-11-01", "2025-12-31"),
+    "last day alone": ({"last": "2025-03-03"}, "2025-02-25", "2025-03-03"),
+    "last day that is none": ({"last": "yesterday"}, "2025-12-25", "yesterday"),
+    "last day with none before": ({"last": "0001-01-02"}, "2025-12-25", "0001-01-02"),
+}
+
+
+@pytest.mark.parametrize(("options", "first", "last"), DAYS.values(), ids=list(DAYS))
+def test_range_that_is_not_named_is_seven_days(
+    options: dict[str, Any], first: str, last: str
+) -> None:
+    body = composed(table="events", **options)
+    assert (body["startDate"], body["endDate"]) == (first, last)
+
+
+def test_file_is_sent_as_it_is(tmp_path: Path) -> None:
+    body = {
+        "query": {"table": "evnts", "oops": [1.5, None, "ä"]},
+        "startDate": "2025-01-01",
+        "endDate": 7,
+        "limt": 3,
+    }
+    assert composed(written(tmp_path, body)) == body
+
+
+def test_file_may_have_only_the_query(tmp_path: Path) -> None:
+    assert composed(written(tmp_path, {"table": "events"}), limit=5) == {
+        "query": {"table": "events"},
+        "startDate": "2025-12-25",
+        "endDate": "2025-12-31",
+        "limit": 5,
+    }
+
+
+def test_options_win_over_what_a_file_says_beside_its_query(tmp_path: Path) -> None:
+    body = {
+        "query": COUNT_EVENTS,
+        "startDate": "2025-01-01",
+        "endDate": None,
+        "timezone": "Europe/Berlin",
+        "limit": 3,
+        "orderBy": [{"field": "path"}],
+    }
+    assert composed(written(tmp_path, body), limit=4, order=("count_all",)) == {
+        "query": COUNT_EVENTS,
+        "startDate": "2025-01-01",
+        "endDate": "2026-01-01",
+        "timezone": "Europe/Berlin",
+        "limit": 4,
+        "orderBy": [{"field": "count_all", "direction": None}],
+    }
+
+
+FILES = {
+    "no JSON": (b"{", "is not valid JSON: Input data was truncated"),
+    "no UTF-8": (b'{"table": "\xff"}', "is not valid JSON: "),
+    "array": (b"[]", "has no question: it is not an object"),
+    "text": (b'"events"', "has no question: it is not an object"),
+    "nested without end": (b"[" * 100_000, "has no question: it is not an object"),
+    "nested in an object": (b'{"query":' + b"[" * 100_000, "is not valid JSON: "),
+    "empty": (b"", "is not valid JSON: Input data was truncated"),
+}
+
+
+@pytest.mark.parametrize(("content", "why"), FILES.values(), ids=list(FILES))
+def test_file_without_a_question_is_refused(tmp_path: Path, content: bytes, why: str) -> None:
+    file = written(tmp_path, content)
+    assert refusal(file).startswith(f"{file} {why}")
+
+
+def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "none.json"
+    assert refusal(file) == f"cannot read {file}: no such file or directory"
+    assert refusal(tmp_path) == f"cannot read {tmp_path}: is a directory"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"table": "events"},
+        {"selects": ("count",)},
+        {"filters": ("country = DE",)},
+        {"groups": ("path",)},
+    ],
+)
+def test_query_comes_from_a_file_or_from_options(tmp_path: Path, options: dict[str, Any]) -> None:
+    assert refusal(written(tmp_path, {"query": COUNT_EVENTS}), **options) == (
+        "the file has the query: --table, --select, --where and --group-by do not go with it"
+    )
+
+
+def test_question_needs_a_table_or_a_file() -> None:
+    assert refusal(limit=5) == (
+        "there is no question: name a table with --table, or a file with a question in JSON"
+    )
+
+
+def test_option_that_is_no_utf_8_is_refused() -> None:
+    assert refusal(table="events", filters=("path = \udcff",)) == "the question is not valid UTF-8"
+    assert refusal(table="events", filters=("properties.a = \udcff",)) == (
+        "the question is not valid UTF-8"
+    )
+
+
+def reply(rows: list[dict[str, Any]], *, truncated: bool = False) -> Reply:
+    meta = {"rowCount": len(rows), "executionTime": 3.456, "limit": 9, "truncated": truncated}
+    return Reply(json.dumps({"success": True, "data": rows, "meta": meta}).encode(), is_cut=False)
+
+
+TABLES = {
+    "numbers stand at the right, null is empty": (
+        reply(
+            [
+                {"path": "/pricing", "views": 1200, "mean": 2.5},
+                {"path": "", "views": 7, "mean": None},
+                {"path": "/日本", "views": 12345678901, "mean": -10},
+            ]
+        ),
+        [
+            "path            views  mean",
+            "/pricing         1200   2.5",
+            "                    7",
+            "/日本     12345678901   -10",
+            "",
+            "3 rows, 3.5 ms",
+        ],
+    ),
+    "values of a property keep their kind": (
+        reply([{"properties.n": value, "n": 1} for value in (5, "5", True, None)]),
+        [
+            "properties.n  n",
+            "           5  1",
+            "5             1",
+            "true          1",
+            "              1",
+            "",
+            "4 rows, 3.5 ms",
+        ],
+    ),
+    "what a terminal would obey is escaped": (
+        reply([{"title": "a\x1b[31m\nb\u202e\u2028c", "n": 1}, {"title": "👩\u200d💻 é", "n": 2}]),
+        [
+            "title" + " " * 22 + "n",
+            "a\\x1b[31m\\nb\\u202e\\u2028c  1",
+            "👩\u200d💻 é" + " " * 20 + "2",
+            "",
+            "2 rows, 3.5 ms",
+        ],
+    ),
+    "more rows are told": (
+        reply([{"n": 1}], truncated=True),
+        ["n", "1", "", "1 row, 3.5 ms, more rows exist"],
+    ),
+    "no rows": (reply([]), ["0 rows, 3.5 ms"]),
+}
+
+
+@pytest.mark.parametrize(("answer", "lines"), TABLES.values(), ids=list(TABLES))
+def test_answer_is_a_table_for_people(
+    answer: Reply, lines: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_answer_table(answer)
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b'{"data":{}}', b"\xff"])
+def test_answer_of_something_else_is_refused(body: bytes) -> None:
+    with pytest.raises(OperatorError) as caught:
+        print_answer_table(Reply(body, is_cut=False))
+    assert str(caught.value) == "what came back is not the answer of a Millrace service"
+
+
+def test_csv_that_is_cut_says_so_beside_the_rows(
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    print_answer_csv(Reply(b"n\r\n1\r\n", is_cut=True))
+    assert capsysbinary.readouterr() == (b"n\r\n1\r\n", b"millrace: more rows exist\n")
