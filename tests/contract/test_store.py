@@ -1,6 +1,7 @@
 """What the loader and the queries may rely on, over a real store directory."""
 
 import traceback
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,13 +74,15 @@ def _missing(kind: Kind) -> Any:
 
 def test_a_batch_is_seen_as_soon_as_its_insert_has_returned(chdb_store: FreshStore) -> None:
     for number in range(1, 21):
-        chdb_store.insert(EVENTS, [EVENT])
+        chdb_store.insert(EVENTS, [{**EVENT, "id": number.to_bytes(16)}])
         assert chdb_store.rows("SELECT count() FROM events") == [[number]]
 
 
 def test_a_repeated_token_is_not_stored_again(chdb_store: FreshStore) -> None:
-    for token in ("log-1:0:100", "log-1:0:100", "it's \\ another", "it's \\ another"):
-        chdb_store.insert(EVENTS, [EVENT, EVENT], token=token)
+    for number, token in enumerate(("log-1:0:100", "it's \\ another")):
+        row = {**EVENT, "id": number.to_bytes(16)}
+        for _ in range(2):
+            chdb_store.insert(EVENTS, [row, row], token=token)
     assert chdb_store.rows("SELECT count() FROM events") == [[4]]
 
 
@@ -123,10 +126,10 @@ def test_a_stored_batch_is_on_disk_and_so_is_its_token(chdb_store: FreshStore) -
 @pytest.mark.parametrize(
     ("stream", "words"),
     [
-        (arrow_stream(EVENTS, [EVENT] * 100)[:5000], "Cannot read all data"),
+        (arrow_stream(EVENTS, [EVENT] * 100)[:5000], "not an Arrow stream"),
         (arrow_stream(PERFORMANCE, [{"metric_value": 1.0}]), "is not present in the Arrow"),
-        (b"", "Arrow stream is empty"),
-        (b"no Arrow stream", "Not an Arrow IPC stream"),
+        (b"", "not an Arrow stream"),
+        (b"no Arrow stream", "not an Arrow stream"),
     ],
     ids=["cut off", "columns missing", "empty", "something else"],
 )
@@ -149,6 +152,37 @@ def test_a_batch_that_finds_no_room_is_not_told_to_be_stored(chdb_store: FreshSt
     chdb_store.engine.execute(f"{alter} {room} = 0")
     chdb_store.insert(EVENTS, [EVENT], token="one")
     assert chdb_store.rows("SELECT count() FROM events") == [[1]]
+
+
+def test_a_token_that_is_known_without_its_rows_keeps_no_batch_out(chdb_store: FreshStore) -> None:
+    chdb_store.insert(EVENTS, [EVENT], token="t")
+    other = {**EVENT, "id": b"fedcba9876543210"}
+    for _ in range(2):
+        chdb_store.insert(EVENTS, [other, other], token="t")
+    assert chdb_store.rows("SELECT count() FROM events") == [[3]]
+
+
+def test_rows_that_are_there_are_not_stored_again_under_another_token(
+    chdb_store: FreshStore,
+) -> None:
+    for token in ("one", "two"):
+        chdb_store.insert(EVENTS, [EVENT, EVENT], token=token)
+    assert chdb_store.rows("SELECT count() FROM events") == [[2]]
+
+
+@pytest.mark.parametrize("kept", [0, -1], ids=["all lost", "last byte lost"])
+def test_a_broken_part_is_set_aside_and_its_batch_stored_again(
+    kept: int, chdb_store: FreshStore
+) -> None:
+    chdb_store.insert(EVENTS, [EVENT] * 100, token="t")
+    path = (
+        "SELECT path FROM system.parts WHERE active AND table = 'events' AND database = {d:String}"
+    )
+    ((part,),) = chdb_store.rows(path, {"d": chdb_store.database})
+    data = Path(part, "data.bin")
+    data.write_bytes(data.read_bytes()[:kept])
+    chdb_store.insert(EVENTS, [EVENT] * 100, token="t")
+    assert chdb_store.rows("SELECT count() FROM events") == [[100]]
 
 
 def test_a_missing_table_is_not_the_fault_of_the_batch(chdb_store: FreshStore) -> None:

@@ -171,7 +171,7 @@ class ChdbEngine:
         except RuntimeError as error:
             raise self._not_opened() from error
         self._memory_ceiling = self._half_of_the_memory()
-        self._report_broken_parts()
+        self.report_broken_parts()
 
     def session(self, database: str = DATABASE, *, writable: bool = False) -> ChdbSession:
         """Open a connection to a database, read-only unless it is to write; takes 0.5 ms."""
@@ -223,7 +223,8 @@ class ChdbEngine:
         )
         return int(limit) // 2
 
-    def _report_broken_parts(self) -> None:
+    def report_broken_parts(self) -> None:
+        """Log which parts the engine has set aside because it could not read them."""
         rows = self.execute(
             "SELECT database, table, name, reason FROM system.detached_parts "
             "WHERE startsWith(reason, 'broken') ORDER BY ALL"

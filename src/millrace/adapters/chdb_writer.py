@@ -22,6 +22,7 @@ from millrace.adapters.ddl import (
 )
 from millrace.adapters.parameters import quoted
 from millrace.base.errors import StoreUnavailable
+from millrace.base.telemetry import get_logger
 from millrace.model.catalog import Table
 from millrace.model.storage import STORED, StoredTable
 from millrace.ports.store import RejectedBatch
@@ -46,6 +47,10 @@ _REJECTED = frozenset(
     }
 )
 """Codes that blame the rows. All others, a full disk or a missing table, may be mended."""
+
+
+_NO_SUCH_PART = 232
+_CORRUPTED = 246
 
 
 class ChdbWriter:
@@ -85,9 +90,7 @@ class ChdbWriter:
         """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
         stored = STORED[table.name]
         try:
-            session = self._open_session()
-            session.insert(_insert_statement(stored, token), arrow_stream)
-            _check_stored(session, stored, arrow_stream)
+            self._insert_once(stored, arrow_stream, token)
             self._sync_deduplication_log(stored)
         except EngineFailure as failure:
             if failure.code in _REJECTED:
@@ -117,6 +120,47 @@ class ChdbWriter:
         if self._session is not None:
             self._session.close()
             self._session = None
+
+    def _insert_once(self, table: StoredTable, arrow_stream: bytes, token: str) -> None:
+        """Insert a batch that is not there, and look whether it is there then.
+
+        chDB reports success where it could not commit a part, and it notes a token just before the
+        part: a crash or a full disk in between leaves a token without rows, which keeps every
+        repeat out. Then another token is tried. Raises `StoreUnavailable` where that fails too.
+        """
+        row = _first_row(arrow_stream)
+        for attempt in (token, f"{token}-again"):
+            if self._is_stored(table, row):
+                return
+            self._open_session().insert(_insert_statement(table, attempt), arrow_stream)
+        if not self._is_stored(table, row):
+            raise StoreUnavailable(f"the engine did not keep a batch of {table.name}")
+
+    def _is_stored(self, table: StoredTable, row: Mapping[str, object]) -> bool:
+        """Look for a batch's first row; where that fails open the table anew and look again."""
+        session = self._open_session()
+        with contextlib.suppress(EngineFailure):
+            return _has_batch(session, table, row)
+        self._reopen(session, table)
+        try:
+            return _has_batch(session, table, row)
+        except EngineFailure as failure:  # says nothing against the batch, whatever its code
+            raise StoreUnavailable(f"{table.name} cannot be read: {failure}") from failure
+
+    def _reopen(self, session: ChdbSession, table: StoredTable) -> None:
+        """Have the engine set broken parts aside, which it does when it opens a table.
+
+        On a full disk it keeps parts that it could not write to the end, and no select that meets
+        one succeeds any more. The log still has their rows: a batch is committed when it was read.
+        """
+        get_logger().error("table_reopened", table=table.name)
+        try:
+            with contextlib.suppress(EngineFailure):  # an earlier attempt may have got so far
+                session.execute(f"DETACH TABLE `{self._database}`.`{table.name}` SYNC")
+            session.execute(f"ATTACH TABLE IF NOT EXISTS `{self._database}`.`{table.name}`")
+        except EngineFailure as failure:
+            raise StoreUnavailable(f"{table.name} cannot be opened: {failure}") from failure
+        self._engine.report_broken_parts()
 
     def _sync_deduplication_log(self, table: StoredTable) -> None:
         """Put the token of the stored batch on disk too: ClickHouse leaves that to the system.
@@ -148,30 +192,46 @@ def _insert_statement(table: StoredTable, token: str) -> str:
     )
 
 
-def _check_stored(session: ChdbSession, table: StoredTable, arrow_stream: bytes) -> None:
-    """Look for a batch's first row; raises `StoreUnavailable` where it is not there.
+def _has_batch(session: ChdbSession, table: StoredTable, row: Mapping[str, object]) -> bool:
+    """Look for the first row of a batch. A batch is one part: all of it is there, or nothing.
 
-    A batch is one part, so all of it is there or nothing. The row of a batch that is a repeat was
-    stored the first time: its id depends on the place in the log alone.
+    Ids depend on the place in the log alone, so a batch has the same ones at every attempt. Raises
+    `EngineFailure` where the part is not as it was written.
     """
     sql = (
-        f"SELECT count() > 0 FROM `{table.name}` WHERE website_id = {{website:String}} "  # noqa: S608 - our own name
-        "AND time = fromUnixTimestamp64Milli({time:Int64}, 'UTC') AND hex(id) = {id:String}"
+        f"SELECT _part FROM `{table.name}` WHERE website_id = {{website:String}} "  # noqa: S608 - our own name
+        "AND time = fromUnixTimestamp64Milli({time:Int64}, 'UTC') AND hex(id) = {id:String} LIMIT 1"
     )
-    if session.execute(sql, _first_row(arrow_stream)) != [[1]]:
-        raise StoreUnavailable(
-            f"the engine did not keep a batch of {table.name}: is the disk full?"
-        )
+    for (part,) in session.execute(sql, row):
+        _check_part(session, table, part)
+        return True
+    return False
+
+
+def _check_part(session: ChdbSession, table: StoredTable, part: str) -> None:
+    """Compare a part with its checksums. One that was merged meanwhile was whole."""
+    check = f"CHECK TABLE `{table.name}` PART {quoted(part)}"
+    try:
+        ((is_whole,),) = session.execute(f"{check} SETTINGS check_query_single_value_result = 1")
+    except EngineFailure as failure:
+        if failure.code == _NO_SUCH_PART:
+            return
+        raise
+    if not is_whole:
+        raise EngineFailure(_CORRUPTED, "CORRUPTED_DATA")
 
 
 def _first_row(arrow_stream: bytes) -> Mapping[str, object]:
-    batch = read_ipc_stream(BytesIO(arrow_stream)).read_next_batch()
-    first: RecordBatch = batch.slice(0, 1)
-    return {
-        "website": first["website_id"][0].as_py(),
-        "time": first["time"].cast(DataType.int64())[0].as_py(),
-        "id": first["id"][0].as_py().hex().upper(),
-    }
+    """Return what names the first row of a stream. Raises `RejectedBatch`."""
+    try:
+        batch: RecordBatch = read_ipc_stream(BytesIO(arrow_stream)).read_next_batch()
+        return {
+            "website": batch["website_id"][0].as_py(),
+            "time": batch["time"].cast(DataType.int64())[0].as_py(),
+            "id": batch["id"][0].as_py().hex().upper(),
+        }
+    except Exception as error:  # what arro3 raises has no narrower class
+        raise RejectedBatch(f"not an Arrow stream of the table: {error}") from error
 
 
 def _sync(path: Path) -> None:
