@@ -51,7 +51,7 @@ class Report:
 
     def as_json(self) -> dict[str, object]:
         """Return everything as JSON takes it."""
-        return asdict(self)
+        return {**asdict(self), "faults": dict(self.faults)}
 
     def as_table(self) -> str:
         """Return the table as Markdown."""
