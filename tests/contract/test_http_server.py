@@ -267,6 +267,61 @@ def test_call_that_outlasts_the_time_to_stop_is_told_in_our_envelope() -> None:
     run(world, scenario)
 
 
+CROWDED = Settings(max_connections=3)
+
+
+def test_new_connection_takes_the_place_of_an_idle_one() -> None:
+    async def scenario(server: Server) -> None:
+        idle = [await server.connect() for _ in range(3)]
+        for _ in range(5):
+            reader, writer = await server.connect()
+            writer.write(HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}")
+            status, _, _ = await read_reply(reader)
+            assert status == 200
+            assert await reader.read() == b""  # it left by itself, and its place is free
+            writer.close()
+        kept = [each for each in idle if not await is_closed(each)]
+        assert len(kept) == 2
+        for _, writer in idle:
+            writer.close()
+
+    run(World(CROWDED), scenario)
+
+
+async def is_closed(connection: Connection) -> bool:
+    """Tell whether the server has closed a connection on which nothing was asked."""
+    try:
+        async with asyncio.timeout(0.2):
+            return await connection[0].read() == b""
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def test_calls_under_way_are_never_closed_for_new_connections() -> None:
+    world = World(CROWDED)
+    slow = SlowAcceptor()
+    world.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+
+    async def scenario(server: Server) -> None:
+        busy = [await server.connect() for _ in range(3)]
+        for _, writer in busy:
+            writer.write(HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}")
+        await slow.asked.wait()
+        await asyncio.sleep(0.1)  # until all three are being answered
+        late = await server.connect()
+        assert await is_closed(late)
+        slow.allowed.set()
+        for reader, writer in busy:
+            status, _, _ = await read_reply(reader)
+            assert status == 200
+            writer.close()
+        late[1].close()
+
+    run(world, scenario)
+
+
 def test_signals_are_left_to_the_process() -> None:
     before = signal.getsignal(signal.SIGTERM)
 

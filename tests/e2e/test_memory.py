@@ -208,6 +208,21 @@ def test_ten_thousand_idle_connections_leave_room_for_a_new_client(
     assert service.count(website, "events") == 1
 
 
+def test_more_idle_connections_than_a_worker_takes_keep_nobody_out(
+    own_service: ServiceMaker,
+) -> None:
+    service = own_service(settings={"MILLRACE_MAX_CONNECTIONS": "50"}).start()
+    website = service.website()
+
+    with ExitStack() as opened:
+        for _ in range(200):
+            opened.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=30))
+        replies = [service.post(f"/track?website_id={website}", {"name": "a"}) for _ in range(5)]
+
+    assert [outcome(reply) for reply in replies] == [(200, success("/track"))] * 5
+    assert service.count(website, "events") == 5
+
+
 def test_service_may_open_as_many_files_as_the_system_lets_it(own_service: ServiceMaker) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))

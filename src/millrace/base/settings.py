@@ -46,6 +46,13 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_decoded_bytes: Annotated[
         Positive, _help("longest ingestion body after Content-Encoding")
     ] = 20_971_520
+    max_connections: Annotated[
+        NotNegative,
+        _help(
+            "connections of one worker; beyond them an idle one is closed for each new one; "
+            "0 means as many as it may open files"
+        ),
+    ] = 0
     max_inflight_bytes: Annotated[
         Positive,
         _help("bytes of bodies that one worker holds at a time; what comes beyond gets 503"),

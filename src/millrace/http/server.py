@@ -10,7 +10,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from millrace.base.settings import Settings
-from millrace.http.heads import BoundedHeads, end_late_heads
+from millrace.http.crowds import CrowdedConnection, most_connections
+from millrace.http.heads import end_late_heads
 
 _KEEP_ALIVE_S = 75
 """Longer than load balancers keep an idle connection, so that it is never ours that is closed."""
@@ -62,7 +63,7 @@ def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         interface="asgi3",
-        http=BoundedHeads,
+        http=CrowdedConnection.at_most(most_connections(settings.max_connections)),
         ws="none",
         loop="none",
         lifespan="off",
