@@ -241,12 +241,14 @@ def test_refusal_is_one_sentence(ask: Ask, arguments: tuple[str, ...], sentence:
 
 
 def test_missing_key_and_website_are_named(service: Service, shop: str) -> None:
-    assert run("--table", "events", "--url", service.url, "--website", shop) == Done(
+    question = ("--table", "events", "--url", service.url, "--website", shop)
+    no_key = Done(
         1,
         "",
         "millrace: Authentication required: no key was given; use --key, MILLRACE_KEY or "
         "READING_KEY\n",
     )
+    assert [run(*question), run(*question, "--key", " ")] == [no_key, no_key]
     assert run("--table", "events", "--url", service.url) == Done(
         1, "", "millrace: no website is named: use --website or WEBSITE_ID\n"
     )

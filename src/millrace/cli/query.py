@@ -120,7 +120,7 @@ def query_command(
         return
     if not website:
         raise OperatorError("no website is named: use --website or WEBSITE_ID")
-    asker = Asker(url or base_url(load_settings()), website, key)
+    asker = Asker(url or base_url(load_settings()), website, (key or "").strip() or None)
     answer_format = FORMATS[format_name]
     answer_format.show(ask(asker, question, answer_format.media_type))
 
