@@ -185,6 +185,12 @@ def test_a_broken_part_is_set_aside_and_its_batch_stored_again(
     assert chdb_store.rows("SELECT count() FROM events") == [[100]]
 
 
+def test_a_batch_without_rows_stores_nothing(chdb_store: FreshStore) -> None:
+    chdb_store.insert(EVENTS, [], token="t")
+    chdb_store.insert(EVENTS, [EVENT], token="t")
+    assert chdb_store.rows("SELECT count() FROM events") == [[1]]
+
+
 def test_a_missing_table_is_not_the_fault_of_the_batch(chdb_store: FreshStore) -> None:
     chdb_store.engine.execute(
         f"RENAME TABLE {chdb_store.database}.events TO {chdb_store.database}.x"

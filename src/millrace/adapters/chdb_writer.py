@@ -129,6 +129,8 @@ class ChdbWriter:
         repeat out. Then another token is tried. Raises `StoreUnavailable` where that fails too.
         """
         row = _first_row(arrow_stream)
+        if row is None:
+            return
         for attempt in (token, f"{token}-again"):
             if self._is_stored(table, row):
                 return
@@ -221,10 +223,12 @@ def _check_part(session: ChdbSession, table: StoredTable, part: str) -> None:
         raise EngineFailure(_CORRUPTED, "CORRUPTED_DATA")
 
 
-def _first_row(arrow_stream: bytes) -> Mapping[str, object]:
-    """Return what names the first row of a stream. Raises `RejectedBatch`."""
+def _first_row(arrow_stream: bytes) -> Mapping[str, object] | None:
+    """Return what names the first row of a stream, None without rows. Raises `RejectedBatch`."""
     try:
         batch: RecordBatch = read_ipc_stream(BytesIO(arrow_stream)).read_next_batch()
+        if batch.num_rows == 0:
+            return None
         return {
             "website": batch["website_id"][0].as_py(),
             "time": batch["time"].cast(DataType.int64())[0].as_py(),
