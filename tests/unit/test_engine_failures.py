@@ -24,6 +24,8 @@ ROWS = (
     "10.00 thousand. (TOO_MANY_ROWS_OR_BYTES)"
 )
 KILLED = "Code: 394. DB::Exception: Query was cancelled. (QUERY_WAS_CANCELLED)"
+REOPENED = "Code: 60. DB::Exception: Table millrace.events does not exist. (UNKNOWN_TABLE)"
+BROKEN = "Code: 246. DB::Exception: Bad size of marks file: 0, must be: 96. (CORRUPTED_DATA)"
 WRONG = (
     "Code: 47. DB::Exception: Unknown expression identifier `nope`. In scope SELECT nope: Note: "
     "the query does not have the FROM clause. Did you forget to add it?. (UNKNOWN_IDENTIFIER)"
@@ -43,9 +45,21 @@ INSERT = (
         (ROWS, QueryTooLarge),
         (KILLED, StoreUnavailable),
         ("Connection is closed", StoreUnavailable),
+        (REOPENED, StoreUnavailable),
+        (BROKEN, StoreUnavailable),
         (WRONG, type(None)),
     ],
-    ids=["deadline", "memory", "memory of all", "rows", "killed", "no code", "wrong"],
+    ids=[
+        "deadline",
+        "memory",
+        "memory of all",
+        "rows",
+        "killed",
+        "no code",
+        "reopened",
+        "broken part",
+        "wrong",
+    ],
 )
 def test_a_failed_select_is_the_error_that_its_words_mean(
     words: str, expected: type[object]

@@ -47,7 +47,8 @@ _READER_SETTINGS = (
 _NOT_TOLD = 0
 _TIMED_OUT = frozenset({159, 160})  # TIMEOUT_EXCEEDED, TOO_SLOW
 _TOO_LARGE = frozenset({158, 191, 241, 307, 396})  # too many rows or bytes, memory
-_PASSING = frozenset({_NOT_TOLD, 394})  # QUERY_WAS_CANCELLED
+_PASSING = frozenset({_NOT_TOLD, 394, 60, 246})
+"""QUERY_WAS_CANCELLED; UNKNOWN_TABLE and CORRUPTED_DATA, until the writer has opened it anew."""
 _CODE = re.compile(r"Code: (\d+)\. .*\(([A-Z_0-9]+)\)", re.DOTALL)
 _MEMORY_OF_ALL = "(total) memory limit exceeded"
 
