@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -15,6 +16,8 @@ from chaos.load import Traffic
 from chaos.place import Place
 from chaos.service import NotBack, Questions, Service, free_port
 from chaos.tails import damage_tails, old_marks, put_back
+
+_PATIENCE_S = 30.0
 
 
 class Broken(Exception):
@@ -77,7 +80,10 @@ def _kill_during_shutdown(scene: Scene) -> None:
 
 def _stop_cleanly(scene: Scene) -> None:
     scene.service.process.terminate()
-    code = scene.service.process.wait(30)
+    try:
+        code = scene.service.process.wait(_PATIENCE_S)
+    except subprocess.TimeoutExpired as error:
+        raise Broken(f"SIGTERM did not end the service within {_PATIENCE_S:.0f} s") from error
     if code != 0:
         raise Broken(f"SIGTERM ended the service with exit code {code}")
 
@@ -195,8 +201,11 @@ def _room_taken(filled: Path) -> Generator[None]:
 def _ingestion_goes_on(scene: Scene) -> Generator[None]:
     before = scene.traffic.acknowledged_requests
     yield
-    if scene.traffic.acknowledged_requests == before:
-        raise Broken("nothing was acknowledged while the store was away")
+    deadline = time.monotonic() + _PATIENCE_S
+    while scene.traffic.acknowledged_requests == before:
+        if time.monotonic() > deadline:
+            raise Broken("nothing was acknowledged while the store was away")
+        time.sleep(0.05)
 
 
 FAULTS: Mapping[str, Fault] = {
