@@ -1,6 +1,8 @@
 """A backup loses nothing that was acknowledged before it began, and stores nothing twice."""
 
 import json
+import os
+import pty
 import shlex
 import shutil
 import sqlite3
@@ -30,6 +32,7 @@ def restored(tmp_path: Path) -> Iterator[RestoredMaker]:
         service = Service(tmp_path / f"restored{len(made)}")
         made.append(service)
         assert service.command("restore", str(file))["data"] == str(service.data)
+        assert service.command("verify")["problems"] == []
         return service
 
     yield make
@@ -145,6 +148,19 @@ def made_once(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def backup(made_once: Path, tmp_path: Path) -> Path:
     """A backup of the directory, to spoil."""
     return Path(shutil.copy(made_once, tmp_path))
+
+
+def test_terminal_shows_how_far_it_is(data: Path, tmp_path: Path) -> None:
+    terminal, theirs = pty.openpty()
+    command = [MILLRACE, "backup", str(tmp_path / "b"), "--data", str(data)]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=theirs, check=False)
+    shown = os.read(terminal, 100_000).decode()
+    os.close(terminal)
+    os.close(theirs)
+    assert done.returncode == 0
+    assert [line[:12] for line in shown.split("\r")[1:3]] == ["Backing up: "] * 2
+    assert "(100 %)" in shown
+    assert shown.endswith("\r")
 
 
 def rows(file: Path, sql: str) -> list[Any]:

@@ -27,6 +27,9 @@ COMMANDS = (
     ("website", "list"),
     ("key", "create", "--scope", "track:events"),
     ("init",),
+    ("quarantine", "list"),
+    ("backup", "/nowhere"),
+    ("verify",),
 )
 
 
@@ -92,9 +95,10 @@ def test_directory_of_a_newer_version_is_refused_untouched(
     tmp_path: Path, command: Sequence[str]
 ) -> None:
     (tmp_path / "millrace.json").write_text(json.dumps({"format": 99, "written_by": "9.9.9"}))
+    (tmp_path / "log").mkdir()
     refusal = (
         f"millrace: the data directory {tmp_path} was written by Millrace 9.9.9 in format 99 and "
         f"this is Millrace {__version__}, which knows formats up to 1: use the newer version\n"
     )
     assert run(tmp_path, command) == (1, refusal)
-    assert {path.name for path in tmp_path.iterdir()} <= {"millrace.json", "lock"}
+    assert {path.name for path in tmp_path.iterdir()} <= {"millrace.json", "lock", "log"}

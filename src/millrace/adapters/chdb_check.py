@@ -1,7 +1,7 @@
 """Checks the embedded store. It must be open, and nothing may write to it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -20,6 +20,12 @@ _LAST_PLACES = (
 """The places that rows come from, out of their ids: see `ingest.batch.row_ids`."""
 
 
+_IDS = (
+    "SELECT hex(id) FROM `{database}`.`{table}` WHERE hex(substring(id, 7, 2)) = '{number}' "
+    "AND hex(substring(id, 9, 8)) BETWEEN '{first}' AND '{last}'"
+)
+
+
 class StoreReport(Struct, frozen=True):
     """What is wrong with the store, and how much there is."""
 
@@ -35,8 +41,18 @@ class KnownPlaces(Struct, frozen=True):
     stored_until: Mapping[str, LogPosition]
 
 
-def check_store(engine: ChdbEngine, *, known: KnownPlaces | None) -> StoreReport:
-    """Check all parts, and that no row comes from a place that the ledger has not reached.
+class ExpectedRows(Struct, frozen=True):
+    """Rows of one log that must be in a table: their ids."""
+
+    log: str
+    table: str
+    ids: frozenset[bytes]
+
+
+def check_store(
+    engine: ChdbEngine, *, known: KnownPlaces | None, expected: Sequence[ExpectedRows]
+) -> StoreReport:
+    """Check all parts, that no row comes from a place that the ledger has not reached, and rows.
 
     Reads everything. Without a ledger the places are not checked.
     """
@@ -50,6 +66,9 @@ def check_store(engine: ChdbEngine, *, known: KnownPlaces | None) -> StoreReport
     for table in STORED:
         if table in there and known is not None:
             faults += _unknown_rows(engine, table, known)
+    for wanted in expected:
+        if wanted.table in there and known is not None:
+            faults += _missing_rows(engine, wanted, known)
     ((parts, rows),) = engine.execute(_select("count(), toFloat64(sum(rows))", "parts", "active"))
     return StoreReport(tuple(faults), int(parts), int(rows))
 
@@ -97,6 +116,29 @@ def _unknown_rows(engine: ChdbEngine, table: str, known: KnownPlaces) -> Iterato
                 f"{f'the log {log}' if log else 'a log that it does not know of either'}: store "
                 "and ledger are not of the same moment"
             )
+
+
+def _missing_rows(engine: ChdbEngine, wanted: ExpectedRows, known: KnownPlaces) -> Iterator[str]:
+    number = f"{log_number(known.identity, wanted.log):04X}"
+    places = sorted(one[8:].hex().upper() for one in wanted.ids)
+    try:
+        rows = engine.execute(
+            _IDS.format(
+                database=DATABASE,
+                table=wanted.table,
+                number=number,
+                first=places[0],
+                last=places[-1],
+            )
+        )
+    except EngineFailure:
+        return  # a damaged part, which was told of already
+    missing = wanted.ids - {bytes.fromhex(found) for (found,) in rows}
+    if missing:
+        yield (
+            f"the table {wanted.table} lacks {len(missing)} of {len(wanted.ids)} rows that the "
+            f"ledger has noted as stored and that are still in the log {wanted.log}"
+        )
 
 
 def _position(place: str) -> LogPosition:

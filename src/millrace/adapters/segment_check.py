@@ -14,7 +14,7 @@ from millrace.adapters.segment_format import (
     parse_records,
 )
 from millrace.adapters.segment_reader import end_of_segment
-from millrace.ports.log import LOG_START, LogPosition
+from millrace.ports.log import LOG_START, LoggedRecord, LogPosition
 
 
 class LogReport(Struct, frozen=True):
@@ -31,6 +31,14 @@ class _Segment(Struct, frozen=True):
     path: Path
     sequence: int
     end: int
+
+
+class _Stretch(Struct, frozen=True):
+    """Whole records up to a place, and damage from there to another."""
+
+    records: list[LoggedRecord]
+    end: int
+    damaged_until: int
 
 
 def check_log(path: Path, *, loaded: LogPosition | None) -> LogReport:
@@ -53,6 +61,17 @@ def check_log(path: Path, *, loaded: LogPosition | None) -> LogReport:
     last = segments[-1] if segments else None
     end = LOG_START if last is None else LogPosition(last.sequence, last.end)
     return LogReport(tuple(faults), max(end, mark), records)
+
+
+def loaded_records(path: Path, loaded: LogPosition) -> Iterator[LoggedRecord]:
+    """Return those records of a log that are in the store and still in the log, too."""
+    directory = LogDirectory(path, disk=Disk())
+    sequences = directory.sequences()
+    directory.close()
+    for sequence in sequences:
+        data = directory.segment_path(sequence).read_bytes()
+        for stretch in _stretches(data, sequence):
+            yield from (record for record in stretch.records if record.end <= loaded)
 
 
 def _segment(directory: LogDirectory, sequence: int, mark: LogPosition) -> _Segment:
@@ -85,15 +104,23 @@ def _read(segment: _Segment, loaded: LogPosition) -> tuple[list[str], int]:
     data = data[: segment.end]
     if data and parse_header(data) is None:
         faults.append(f"the header of its segment {segment.sequence} is damaged")
-    index, records = HEADER_SIZE, 0
-    while index < len(data):
-        found = parse_records(data[index:], LogPosition(segment.sequence, index))
-        records += len(found)
-        end = found[-1].end.offset if found else index
-        index = end if end == len(data) else find_record(data, end + 1)
-        if index > end:
-            faults.append(_damage(LogPosition(segment.sequence, end), index, loaded))
+    records = 0
+    for stretch in _stretches(data, segment.sequence):
+        records += len(stretch.records)
+        if stretch.damaged_until > stretch.end:
+            begin = LogPosition(segment.sequence, stretch.end)
+            faults.append(_damage(begin, stretch.damaged_until, loaded))
     return faults, records
+
+
+def _stretches(data: bytes, sequence: int) -> Iterator[_Stretch]:
+    """Read a segment: whole records, and the damage behind them if there is any."""
+    index = HEADER_SIZE
+    while index < len(data):
+        records = parse_records(data[index:], LogPosition(sequence, index))
+        end = records[-1].end.offset if records else index
+        index = end if end == len(data) else find_record(data, end + 1)
+        yield _Stretch(records, end, index)
 
 
 def _damage(begin: LogPosition, end: int, loaded: LogPosition) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Generator, Mapping
 
 from msgspec import Struct
 
-from millrace.adapters.chdb_check import KnownPlaces, StoreReport, check_store
+from millrace.adapters.chdb_check import ExpectedRows, KnownPlaces, StoreReport, check_store
 from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.data_lock import SERVE, DataHeld
 from millrace.adapters.data_places import DataPlaces
+from millrace.adapters.expected_rows import expected_rows
+from millrace.adapters.quarantine_desk import RETRY_LOG
 from millrace.adapters.segment_check import LogReport, check_log
 from millrace.adapters.sqlite_check import sqlite_faults
 from millrace.adapters.sqlite_ledger import SqliteLedger
@@ -124,6 +126,18 @@ def _check_logs(
     return list(reports.values())
 
 
+def _expected_rows(places: DataPlaces, ledger: _Ledger) -> list[ExpectedRows]:
+    """List what must be in the store; nothing where some of it was set aside, or put back."""
+    if any(places.quarantine.glob("*.json")) or any((places.log / RETRY_LOG).glob("*.segment")):
+        return []
+    return [
+        rows
+        for log, position in ledger.positions.items()
+        if (places.log / log).is_dir()
+        for rows in expected_rows(places.log / log, identity=ledger.identity, loaded=position)
+    ]
+
+
 def _ahead(log: str, position: LogPosition, end: LogPosition) -> Problem:
     return Problem(
         "ledger",
@@ -148,6 +162,7 @@ def _check_store(
         report = check_store(
             engine,
             known=None if ledger is None else ledger.known_places(),
+            expected=[] if ledger is None else _expected_rows(places, ledger),
         )
     except OperatorError as error:
         problems.append(Problem("store", str(error)))
