@@ -49,7 +49,7 @@ class Snapshots:
         ledger: SqliteLedger,
         log_reader: SegmentReader,
     ) -> None:
-        self._places = places
+        self._places = DataPlaces(places.root.absolute())  # who archives it may be elsewhere
         self._engine = engine
         self._ledger = ledger
         self._log_reader = log_reader

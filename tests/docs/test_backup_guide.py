@@ -1,0 +1,32 @@
+"""The blocks of the guide to backups run as they stand there, one after the other."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.docs.test_guides import blocks
+from tests.e2e.conftest import ServiceMaker
+from tests.e2e.service import clean_environment
+
+
+def test_backup_guide_backs_up_restores_and_checks(
+    own_service: ServiceMaker, tmp_path: Path
+) -> None:
+    service = own_service().start()
+    website = service.website()
+    service.post(f"/track?website_id={website}", {"name": "a"})
+    environment = {
+        **clean_environment(),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "DATA": str(service.data),
+        "BACKUP": str(tmp_path / "backup.tar.zst"),
+        "RESTORED": str(tmp_path / "restored"),
+    }
+    said = [
+        subprocess.run(
+            ["sh", "-e"], input=code, capture_output=True, text=True, env=environment, check=True
+        ).stdout
+        for code in blocks("backup.md", "sh")
+    ]
+    assert [text.split()[0] for text in said] == ["Backed", "Restored", "All"]
