@@ -185,6 +185,27 @@ def test_a_broken_part_is_set_aside_and_its_batch_stored_again(
     assert chdb_store.rows("SELECT count() FROM events") == [[100]]
 
 
+def test_a_broken_merge_is_set_aside_after_a_full_disk(chdb_store: FreshStore) -> None:
+    rows = [{**EVENT, "id": number.to_bytes(16)} for number in range(4)]
+    for row in rows[:2]:
+        chdb_store.insert(EVENTS, [row])
+    events = f"{chdb_store.database}.events"
+    chdb_store.engine.execute(f"OPTIMIZE TABLE {events} FINAL")
+    path = (
+        "SELECT path FROM system.parts WHERE active AND table = 'events' AND database = {d:String}"
+    )
+    ((merged,),) = chdb_store.rows(path, {"d": chdb_store.database})
+    data = Path(merged, "data.bin")
+    data.write_bytes(data.read_bytes()[:-1])
+    room = "min_free_disk_bytes_to_perform_insert"
+    chdb_store.engine.execute(f"ALTER TABLE {events} MODIFY SETTING {room} = {10**18}")
+    with pytest.raises(StoreUnavailable):
+        chdb_store.insert(EVENTS, rows[2:], token="t")
+    chdb_store.engine.execute(f"ALTER TABLE {events} MODIFY SETTING {room} = 0")
+    chdb_store.insert(EVENTS, rows[2:], token="t")
+    assert chdb_store.rows("SELECT count(), uniqExact(id) FROM events") == [[4, 4]]
+
+
 def test_a_batch_without_rows_stores_nothing(chdb_store: FreshStore) -> None:
     chdb_store.insert(EVENTS, [], token="t")
     chdb_store.insert(EVENTS, [EVENT], token="t")

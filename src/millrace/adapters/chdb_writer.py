@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -49,6 +49,9 @@ _REJECTED = frozenset(
 """Codes that blame the rows. All others, a full disk or a missing table, may be mended."""
 
 
+_REOPEN_EVERY = 16
+"""So many failures are less than three minutes, and old parts are kept for eight."""
+
 _NO_SUCH_PART = 232
 _CORRUPTED = 246
 
@@ -68,6 +71,7 @@ class ChdbWriter:
         self._migrations = migrations
         self._session: ChdbSession | None = None
         self._refusing = False
+        self._failures = 0
         self._deduplication_logs: dict[str, Path] = {}
 
     def prepare(self) -> None:
@@ -89,9 +93,14 @@ class ChdbWriter:
     def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
         """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
         stored = STORED[table.name]
+        with self._counting_failures():
+            self._insert(stored, arrow_stream, token)
+
+    def _insert(self, stored: StoredTable, arrow_stream: bytes, token: str) -> None:
         try:
             self._insert_once(stored, arrow_stream, token)
             self._sync_deduplication_log(stored)
+            self._look_after_failures()
         except EngineFailure as failure:
             if failure.code in _REJECTED:
                 raise RejectedBatch(failure.words) from failure  # for the quarantine
@@ -120,6 +129,31 @@ class ChdbWriter:
         if self._session is not None:
             self._session.close()
             self._session = None
+
+    @contextlib.contextmanager
+    def _counting_failures(self) -> Generator[None]:
+        try:
+            yield
+        except StoreUnavailable:
+            if not self._refusing and self._failures % _REOPEN_EVERY == 0:
+                with contextlib.suppress(StoreUnavailable, EngineFailure):
+                    self._reopen_all()
+            self._failures += 1
+            raise
+
+    def _look_after_failures(self) -> None:
+        if self._failures:
+            self._reopen_all()
+            self._failures = 0
+
+    def _reopen_all(self) -> None:
+        """Have broken parts of all tables set aside, merged ones too.
+
+        On a full disk a merge may leave one as well. What it was made of comes back as long as it
+        is there, for `old_parts_lifetime`: so this is done while the failures last, and after them.
+        """
+        for table in STORED.values():
+            self._reopen(self._open_session(), table)
 
     def _insert_once(self, table: StoredTable, arrow_stream: bytes, token: str) -> None:
         """Insert a batch that is not there, and look whether it is there then.
