@@ -12,7 +12,7 @@ from tests.e2e.traffic import Ledger, acknowledge_more, load
 
 pytestmark = pytest.mark.slow
 
-IMPATIENT = {"MILLRACE_HANG_TIMEOUT_S": "2"}
+IMPATIENT = {"MILLRACE_HANG_TIMEOUT_S": "4"}
 COUNT: Json = {
     "table": "events",
     "selects": [{"field": "*", "aggregate": "count", "alias": "n"}],
@@ -82,7 +82,7 @@ def test_busy_processes_are_left_alone(own_service: ServiceMaker) -> None:
 
 
 def test_pauses_grow_while_a_process_gets_stuck_again_and_again(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"MILLRACE_HANG_TIMEOUT_S": "0.5"}).start()
+    service = own_service(settings={"MILLRACE_HANG_TIMEOUT_S": "2"}).start()
 
     for _ in range(3):
         wait_until(service.is_ready, "the engine answers")
