@@ -1,13 +1,13 @@
 """The quarantine as a directory of readable JSON files, one for each item or record."""
 
 import base64
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from millrace.adapters.files import write_whole
 from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.ports.log import LogPosition
 from millrace.ports.quarantine import Quarantined, SetAside
@@ -45,7 +45,7 @@ class FileQuarantine:
         content = msgspec.json.format(msgspec.json.encode(_readable(entry)), indent=2)
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            write_durably(file, content)
+            write_whole(file, content)
         except OSError as error:
             raise StoreUnavailable(f"The quarantine cannot be written: {error}.") from error
 
@@ -119,23 +119,3 @@ def _as_json(value: object) -> object:
     except msgspec.MsgspecError:
         return value
     return msgspec.Raw(value)
-
-
-def write_durably(file: Path, content: bytes) -> None:
-    """Write a whole file, or none of it; it is on disk on return. Raises `OSError`."""
-    unfinished = file.with_suffix(".unfinished")
-    with unfinished.open("wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    unfinished.rename(file)
-    sync_directory(file.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Return when the names in a directory are on disk. Raises `OSError`."""
-    directory = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from millrace.adapters.file_quarantine import FileQuarantine, sync_directory, write_durably
+from millrace.adapters.file_quarantine import FileQuarantine
+from millrace.adapters.files import sync_directory, write_whole
 from millrace.adapters.segment_directory import Disk, LogDirectory, loaded_end
 from millrace.adapters.segment_log import SegmentLog
 from millrace.base.clock import Clock
@@ -95,7 +96,7 @@ class QuarantineDesk:
         return not log.exists() or (loaded is not None and kept.entry.position < loaded)
 
     def _begin(self, begun: _Begun) -> None:
-        write_durably(self._path / _BEGUN_NAME, msgspec.json.encode(begun))
+        write_whole(self._path / _BEGUN_NAME, msgspec.json.encode(begun))
 
     def _finish_begun(self, end: LogPosition) -> None:
         """Remove the entry that a crashed retry had appended and not removed."""

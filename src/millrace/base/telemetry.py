@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, cast
 
@@ -236,8 +236,3 @@ def _gauge(metric: Metric, registry: CollectorRegistry) -> Gauge:
 
 def _histogram(metric: Metric, registry: CollectorRegistry) -> Histogram:
     return Histogram(metric.name, metric.help, metric.labels, registry=registry, buckets=_BUCKETS_S)
-
-
-def metric_rows() -> Mapping[str, Metric]:
-    """All metrics by name, for the reference page."""
-    return {metric.name: metric for metric in METRICS}

@@ -17,7 +17,6 @@ Readiness = Mapping[str, Callable[[], Awaitable[bool]]]
 Condition = Literal["ready", "unavailable"]
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-HTML_TYPE = "text/html; charset=utf-8"
 
 _NOT_STORED: Header = (b"cache-control", b"no-store")
 _RETRY_AFTER: Header = (b"retry-after", b"1")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.data_places import DataPlaces
 from millrace.adapters.engine_process import EngineProcess
 from millrace.adapters.file_quarantine import FileQuarantine
 from millrace.adapters.memory_limiter import WindowLimiter
@@ -15,16 +14,10 @@ from millrace.adapters.segment_reader import SegmentReader
 from millrace.adapters.snapshots import Snapshots
 from millrace.adapters.sqlite_ledger import SqliteLedger
 from millrace.base.clock import SystemClock
-from millrace.base.settings import Settings, data_path
+from millrace.base.settings import Settings
 from millrace.base.telemetry import Metrics, get_logger
 from millrace.ingest.load import Loader
-from millrace.wiring.places import (
-    ENGINE_SOCKET,
-    LEDGER_FILE,
-    LOG_DIRECTORY,
-    QUARANTINE_DIRECTORY,
-    STORE_DIRECTORY,
-)
+from millrace.wiring.places import ENGINE_SOCKET, places_of
 
 _COLLECT_SELDOM = (50_000, 20, 100)
 """Loading makes many small objects and no cycles; looking for cycles was a third of its time."""
@@ -33,22 +26,21 @@ _COLLECT_SELDOM = (50_000, 20, 100)
 async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) -> None:
     """Run the engine until `stop`. Raises `OperatorError` when it cannot begin."""
     clock, log, metrics = SystemClock(), get_logger(), Metrics()
+    places = places_of(settings)
     metrics.count("millrace_process_starts_total", 1, "engine")
     with ExitStack() as opened:
-        ledger = SqliteLedger.open(data_path(settings, LEDGER_FILE))
+        ledger = SqliteLedger.open(places.ledger)
         opened.callback(ledger.close)
-        reader = SegmentReader(
-            data_path(settings, LOG_DIRECTORY), damaged=data_path(settings, "damaged")
-        )
+        reader = SegmentReader(places.log, damaged=places.damaged)
         opened.callback(reader.close)
         reader.note_loaded(ledger.positions())
-        engine = ChdbEngine(data_path(settings, STORE_DIRECTORY), log=log)
+        engine = ChdbEngine(places.store, log=log)
         writer = ChdbWriter(engine)
         loader = Loader(
             log=reader,
             store=writer,
             ledger=ledger,
-            quarantine=FileQuarantine(data_path(settings, QUARANTINE_DIRECTORY)),
+            quarantine=FileQuarantine(places.quarantine),
             metrics=metrics,
             clock=clock,
         )
@@ -58,9 +50,7 @@ async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) 
             loader=loader,
             log_reader=reader,
             limiter=WindowLimiter(settings.query_rate_limit, clock=clock),
-            snapshots=Snapshots(
-                DataPlaces(data_path(settings)), engine=engine, ledger=ledger, log_reader=reader
-            ),
+            snapshots=Snapshots(places, engine=engine, ledger=ledger, log_reader=reader),
             socket=runtime / ENGINE_SOCKET,
             query_threads=settings.query_threads,
             load_interval_s=settings.load_interval_s,

@@ -1,7 +1,11 @@
-"""Where things stand in the data directory and in the directory of a running service."""
+"""Where things stand: in the data directory, and in the directory of a running service."""
 
-STORE_DIRECTORY = "store"
-LOG_DIRECTORY = "log"
-LEDGER_FILE = "ledger.sqlite"
+from millrace.adapters.data_places import DataPlaces
+from millrace.base.settings import Settings, data_path
+
 ENGINE_SOCKET = "engine.socket"
-QUARANTINE_DIRECTORY = "quarantine"
+
+
+def places_of(settings: Settings) -> DataPlaces:
+    """Return the paths of the data directory that the settings name."""
+    return DataPlaces(data_path(settings))

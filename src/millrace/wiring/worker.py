@@ -11,11 +11,11 @@ from millrace.adapters.engine_client import EngineConnections, EngineLimiter, En
 from millrace.adapters.geo import open_geo
 from millrace.adapters.guarded_log import GuardedLog, LevelLimits, read_levels
 from millrace.adapters.segment_log import SegmentLog
-from millrace.adapters.sqlite_repeats import REPEATS_FILE, SqliteRepeats
+from millrace.adapters.sqlite_repeats import SqliteRepeats
 from millrace.adapters.tenancy_source import FollowingTenancySource
 from millrace.adapters.user_agents import UaParserUserAgents
 from millrace.base.clock import SystemClock
-from millrace.base.settings import Settings, data_path
+from millrace.base.settings import Settings
 from millrace.base.telemetry import Metrics, get_logger
 from millrace.http.app import create_app
 from millrace.http.server import serve
@@ -25,7 +25,7 @@ from millrace.ingest.visitor_salts import VisitorSalts
 from millrace.ports.store import QueryGuards
 from millrace.query.run import QueryService
 from millrace.wiring.directory import open_directory_of
-from millrace.wiring.places import ENGINE_SOCKET, LOG_DIRECTORY
+from millrace.wiring.places import ENGINE_SOCKET, places_of
 
 
 async def run_worker(
@@ -39,18 +39,18 @@ async def run_worker(
     """Serve until `stop`, then answer what was accepted. Raises `OperatorError` at the start."""
     clock, log, metrics = SystemClock(), get_logger(), Metrics()
     metrics.count("millrace_process_starts_total", 1, "worker")
-    name = f"worker-{index}"
+    name, places = f"worker-{index}", places_of(settings)
     async with AsyncExitStack() as opened:
         directory = await asyncio.to_thread(open_directory_of, settings, clock)
         opened.callback(directory.close)
         tenancy = FollowingTenancySource(directory, log=log)
         await tenancy.start()
         opened.push_async_callback(tenancy.close)
-        repeats = SqliteRepeats.open(data_path(settings, REPEATS_FILE), owner=name, clock=clock)
+        repeats = SqliteRepeats.open(places.repeats, owner=name, clock=clock)
         opened.push_async_callback(repeats.close)
         event_log = await asyncio.to_thread(
             SegmentLog.open,
-            data_path(settings, LOG_DIRECTORY),
+            places.log,
             name,
             metrics=metrics,
             clock=clock,
@@ -58,7 +58,7 @@ async def run_worker(
         )
         guarded_log = GuardedLog(
             event_log,
-            read=partial(read_levels, data_path(settings), data_path(settings, LOG_DIRECTORY)),
+            read=partial(read_levels, places.root, places.log),
             limits=LevelLimits(settings.min_free_bytes, settings.max_backlog_bytes),
             metrics=metrics,
         )
