@@ -186,6 +186,35 @@ def test_body_that_comes_slowly_and_steadily_is_no_stall() -> None:
     run(world, scenario)
 
 
+@pytest.mark.parametrize(
+    ("least_bytes_per_s", "statuses"),
+    [
+        pytest.param(1_000, [408], id="slower than the least pace"),
+        pytest.param(1, [200], id="faster than the least pace"),
+        pytest.param(0, [200], id="no least pace"),
+    ],
+)
+def test_body_that_trickles_is_408_once_it_is_late_and_slow(
+    least_bytes_per_s: int, statuses: list[int]
+) -> None:
+    world = World(Settings(slow_body_after_s=0.2, slow_body_bytes_per_s=least_bytes_per_s))
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(HEAD + b"Content-Length: 10\r\n\r\n")
+        reply = asyncio.create_task(read_reply(reader))
+        for byte in b'{"a":true}':
+            await asyncio.wait({reply}, timeout=0.05)
+            if reply.done():
+                break
+            writer.write(bytes([byte]))
+        assert [(await reply)[0]] == statuses
+        writer.close()
+
+    run(world, scenario)
+    assert len(world.acceptor.requests) == statuses.count(200)
+
+
 def test_body_that_is_too_long_is_refused_while_it_is_sent() -> None:
     world = World(HURRIED)
 

@@ -17,7 +17,7 @@ MillraceError
     UnsupportedEncoding
     MethodNotAllowed
     NotFound                  no such path
-    RequestTimeout            the body stalled
+    RequestTimeout            the body stalled or trickled
     RateLimited
     MissingWebsiteId          a query that names no website
     InvalidQuery              a query that breaks a rule; carries the cause and the culprit

@@ -63,6 +63,14 @@ class Settings(Struct, frozen=True, kw_only=True):
         Seconds,
         _help("a body that brings nothing, or a head that is not whole, after this long is 408"),
     ] = 15.0
+    slow_body_after_s: Annotated[
+        Seconds,
+        _help("a body that takes longer than this must have kept up slow_body_bytes_per_s, or 408"),
+    ] = 60.0
+    slow_body_bytes_per_s: Annotated[
+        NotNegative,
+        _help("bytes a second that a long body must have brought; 0 lets it trickle for ever"),
+    ] = 1024
     min_free_bytes: Annotated[
         NotNegative,
         _help(

@@ -61,7 +61,11 @@ def create_app(
     Raises `OperatorError` for a setting that cannot be used.
     """
     addresses = ClientAddresses(settings.trusted_proxies)
-    stalls = StallWatch(settings.body_timeout_s)
+    stalls = StallWatch(
+        settings.body_timeout_s,
+        slow_after_s=settings.slow_body_after_s,
+        least_bytes_per_s=settings.slow_body_bytes_per_s,
+    )
     inflight = InflightBytes(settings.max_inflight_bytes)
     gate = QueryGate(tenancy=tenancy, limiter=limiter, addresses=addresses, clock=clock)
     handlers: Mapping[EndpointRow, Handler] = {

@@ -37,8 +37,8 @@ class BodyReader:
         """Return the decoded body; size, type and encoding are checked before a byte is read.
 
         Raises `PayloadTooLarge`, `UnsupportedMediaType`, `UnsupportedEncoding`, `InvalidBody`
-        for damaged data, `RequestTimeout` for a body that stalls, `Unavailable` where there are
-        too many bytes of other bodies, and `Disconnected`.
+        for damaged data, `RequestTimeout` for a body that stalls or trickles, `Unavailable` where
+        there are too many bytes of other bodies, and `Disconnected`.
         """
         self._check_declared_size(call)
         decoder = _check_form(call)
@@ -67,14 +67,16 @@ class BodyReader:
         return body
 
     async def _receive_rest(self, first: bytes, call: Call) -> bytes:
-        pieces, size, is_whole = [first], len(first), False
+        body, is_whole = bytearray(first), False  # a list of tiny pieces would be many times as big
+        since_s = asyncio.get_running_loop().time()
         while not is_whole:
-            if size > self._max_wire_bytes:
+            if len(body) > self._max_wire_bytes:
                 raise PayloadTooLarge
             piece, is_whole = await self._receive_piece(call)
-            pieces.append(piece)
-            size += len(piece)
-        return b"".join(pieces)
+            body += piece
+            if not is_whole:
+                self._stalls.check_pace(since_s, len(body))
+        return bytes(body)
 
     async def _receive_piece(self, call: Call) -> tuple[bytes, bool]:
         message = await self._stalls.next_message(call.receive)

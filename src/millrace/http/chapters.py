@@ -78,6 +78,8 @@ def _figures(settings: Settings) -> Mapping[str, str]:
         "max_items": f"{settings.max_items:,}",
         "max_query_body": readable_bytes(settings.max_query_bytes),
         "body_timeout": _seconds(settings.body_timeout_s),
+        "slow_body_after": _seconds(settings.slow_body_after_s),
+        "slow_body_pace": readable_bytes(settings.slow_body_bytes_per_s),
         "query_timeout": _seconds(settings.query_timeout_s),
         "query_max_memory": readable_bytes(settings.query_max_memory_bytes),
         "query_rate_limit": f"{settings.query_rate_limit:,}",

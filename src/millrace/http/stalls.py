@@ -1,6 +1,7 @@
-"""Ending the wait for bodies that bring nothing."""
+"""Ending the wait for bodies that bring nothing, or next to nothing for a long time."""
 
 import asyncio
+import math
 
 from starlette.types import Message, Receive
 
@@ -16,8 +17,12 @@ class StallWatch:
     dearest part of reading it.
     """
 
-    def __init__(self, timeout_s: float) -> None:
+    def __init__(
+        self, timeout_s: float, *, slow_after_s: float = math.inf, least_bytes_per_s: int = 0
+    ) -> None:
         self._timeout_s = timeout_s
+        self._slow_after_s = slow_after_s
+        self._least_bytes_per_s = least_bytes_per_s
         self._waiting: dict[asyncio.Task[object], float] = {}
         self._stalled: set[asyncio.Task[object]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -43,6 +48,16 @@ class StallWatch:
         finally:
             del self._waiting[task]
             self._stalled.discard(task)
+
+    def check_pace(self, since_s: float, size: int) -> None:
+        """Raise `RequestTimeout` where a body comes since then, for long, and brought too little.
+
+        A phone with hardly any signal sends several times the least; who sends less keeps a
+        connection and what it has brought for nothing. `since_s` is of the event loop's clock.
+        """
+        taken_s = asyncio.get_running_loop().time() - since_s
+        if taken_s > self._slow_after_s and size < taken_s * self._least_bytes_per_s:
+            raise RequestTimeout
 
     def _next_sweep(self, loop: asyncio.AbstractEventLoop) -> asyncio.TimerHandle:
         return loop.call_later(self._timeout_s / _SWEEPS_PER_TIMEOUT, self._sweep, loop)
