@@ -2,9 +2,10 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Coroutine, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,14 @@ class Machine:
             yield
             connection.execute("DROP TRIGGER full")
 
+    @contextmanager
+    def held_up(self) -> Generator[None]:
+        """Let every write wait until the end of the block."""
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield
+            connection.execute("ROLLBACK")
+
     def close(self) -> None:
         self._opened.close()
 
@@ -58,6 +67,15 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 async def claim_and_keep(repeats: SqliteRepeats, digest: bytes, reply: bytes) -> None:
     assert await repeats.claim(digest) == Claimed()
     await repeats.keep(digest, reply)
+
+
+async def cancel_soon(work: Coroutine[Any, Any, object]) -> None:
+    """Begin some work and cancel it while its thread is in the middle of it."""
+    task = asyncio.create_task(work)
+    await asyncio.wait({task}, timeout=0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_first_claims_and_later_ones_get_its_reply(machine: Machine) -> None:
@@ -114,6 +132,41 @@ async def test_failed_claim_does_not_hinder_the_next(machine: Machine) -> None:
     with machine.refusing("INSERT"), pytest.raises(LogUnavailable):
         await repeats.claim(DIGEST)
     assert await repeats.claim(DIGEST) == Claimed()
+
+
+@pytest.mark.parametrize("name", ["worker-0", "worker-1"])
+async def test_claim_of_a_cancelled_caller_is_given_back(machine: Machine, name: str) -> None:
+    repeats, second = machine.worker(), machine.worker("worker-1")
+    with machine.held_up():
+        await cancel_soon(repeats.claim(DIGEST))
+    async with asyncio.timeout(10):
+        assert await repeats.claim(OTHER) == Claimed()  # comes after the cancelled one
+        again = repeats if name == "worker-0" else second
+        assert await again.claim(DIGEST) == Claimed()
+
+
+async def test_cancelled_caller_that_waited_gives_back_nothing(machine: Machine) -> None:
+    repeats = machine.worker()
+    assert await repeats.claim(DIGEST) == Claimed()
+    await cancel_soon(repeats.claim(DIGEST))
+    with machine.held_up():
+        await cancel_soon(repeats.claim(DIGEST))
+    waiting = asyncio.create_task(repeats.claim(DIGEST))
+    done, _ = await asyncio.wait({waiting}, timeout=0.1)
+    assert not done
+    await repeats.keep(DIGEST, b"first")
+    assert await waiting == Remembered(b"first")
+
+
+async def test_reply_of_a_cancelled_caller_is_kept(machine: Machine) -> None:
+    repeats = machine.worker()
+    await repeats.claim(DIGEST)
+    with machine.held_up():
+        blocking = asyncio.create_task(repeats.claim(OTHER))
+        await cancel_soon(repeats.keep(DIGEST, b"first"))
+    async with asyncio.timeout(10):
+        assert await repeats.claim(DIGEST) == Remembered(b"first")
+    assert await blocking == Claimed()
 
 
 async def test_second_waits_for_the_first_of_another_worker(machine: Machine) -> None:

@@ -4,9 +4,10 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from millrace.base.clock import MILLISECONDS_PER_DAY, Clock
 from millrace.base.errors import LogUnavailable, OperatorError
@@ -69,19 +70,13 @@ class SqliteRepeats:
     async def claim(self, digest: bytes) -> Claimed | Remembered:
         """Claim a digest; waits while another request holds it."""
         # Who holds the claim may be another process, so there is nothing to wait for but time.
-        while (outcome := await self._run(self._claim_now, digest)) is None:  # noqa: ASYNC110
+        while (outcome := await self._claim_once(digest)) is None:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
         return outcome
 
     async def keep(self, digest: bytes, reply: bytes) -> None:
         """Remember the reply of an accepted request. Where that fails the claim is given back."""
-        try:
-            await self._run(
-                self._execute, "UPDATE claims SET reply = ? WHERE digest = ?", (reply, digest)
-            )
-        except LogUnavailable:
-            self._to_release.add(digest)
-            raise
+        await self._run(self._keep_now, digest, reply)
 
     async def release(self, digest: bytes) -> None:
         """Give the claim back, later where the disk is full; a reply that was kept stays."""
@@ -93,19 +88,37 @@ class SqliteRepeats:
         self._thread.shutdown()
         self._connection.close()
 
+    async def _claim_once(self, digest: bytes) -> Claimed | Remembered | None:
+        claiming = self._begin(self._claim_now, digest)
+        try:
+            return await _outcome(claiming)
+        except asyncio.CancelledError:
+            claiming.add_done_callback(partial(self._give_back_unasked, digest))
+            raise
+
+    def _give_back_unasked(
+        self, digest: bytes, claiming: asyncio.Future[Claimed | Remembered | None]
+    ) -> None:
+        """Release what was claimed for a caller that is gone; not what another one holds."""
+        if claiming.exception() is None and claiming.result() == Claimed():
+            self._to_release.add(digest)
+            with suppress(RuntimeError):  # closed; the next worker of this name gives it back
+                self._begin(self._release_now)
+
     async def _run(self, work: Callable[..., _Result], *arguments: object) -> _Result:
         """Run one statement on the thread. Raises `LogUnavailable`: nothing was promised yet."""
-        loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(self._thread, work, *arguments)
-        except sqlite3.Error as error:
-            raise LogUnavailable(f"idempotency keys cannot be written: {error}") from error
+        return await _outcome(self._begin(work, *arguments))
+
+    def _begin(self, work: Callable[..., _Result], *arguments: object) -> asyncio.Future[_Result]:
+        """Begin some work on the thread, which goes on whatever becomes of the caller."""
+        begun = asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+        begun.add_done_callback(_look_at_failure)
+        return begun
 
     def _claim_now(self, digest: bytes) -> Claimed | Remembered | None:
         """Claim in one transaction, so that of two workers one is first; None means: wait."""
         now_ms = self._clock.now_ms()
-        with self._writing():
-            self._give_back()
+        with self._giving_back():
             self._forget_old(now_ms)
             row = self._connection.execute(
                 "SELECT reply, claimed_ms FROM claims WHERE digest = ?", (digest,)
@@ -118,16 +131,28 @@ class SqliteRepeats:
                 return Claimed()
             return None if row[0] is None else Remembered(row[0])
 
+    def _keep_now(self, digest: bytes, reply: bytes) -> None:
+        try:
+            self._execute("UPDATE claims SET reply = ? WHERE digest = ?", (reply, digest))
+        except sqlite3.Error:
+            self._to_release.add(digest)
+            raise
+
     def _release_now(self) -> None:
-        with self._writing():
-            self._give_back()
+        with self._giving_back():
+            pass
 
     @contextmanager
-    def _writing(self) -> Generator[None]:
-        """Run a transaction, which is over afterwards even where it failed."""
-        to_release = frozenset(self._to_release)
+    def _giving_back(self) -> Generator[None]:
+        """Run a transaction that first gives back what is to be released.
+
+        It is over afterwards even where it failed.
+        """
+        to_release = frozenset(self._to_release)  # more may come meanwhile
         self._connection.execute("BEGIN IMMEDIATE")
         try:
+            for digest in to_release:
+                self._give_back(digest)
             yield
             self._connection.execute("COMMIT")
         except BaseException:
@@ -136,12 +161,11 @@ class SqliteRepeats:
             raise
         self._to_release -= to_release
 
-    def _give_back(self) -> None:
-        for digest in tuple(self._to_release):
-            self._execute(
-                "DELETE FROM claims WHERE digest = ? AND owner = ? AND reply IS NULL",
-                (digest, self._owner),
-            )
+    def _give_back(self, digest: bytes) -> None:
+        self._execute(
+            "DELETE FROM claims WHERE digest = ? AND owner = ? AND reply IS NULL",
+            (digest, self._owner),
+        )
 
     def _forget_old(self, now_ms: int) -> None:
         if now_ms >= self._forget_at_ms:
@@ -152,6 +176,17 @@ class SqliteRepeats:
 
     def _execute(self, statement: str, values: tuple[object, ...]) -> None:
         self._connection.execute(statement, values)
+
+
+async def _outcome(begun: asyncio.Future[_Result]) -> _Result:
+    try:
+        return await asyncio.shield(begun)
+    except sqlite3.Error as error:
+        raise LogUnavailable(f"idempotency keys cannot be written: {error}") from error
+
+
+def _look_at_failure(done: asyncio.Future[Any]) -> None:
+    done.exception()  # whoever began it may be gone, and nobody else looks
 
 
 def _is_over(row: tuple[bytes | None, int], now_ms: int) -> bool:
