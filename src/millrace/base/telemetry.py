@@ -13,6 +13,9 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from millrace.base.clock import SystemClock
+from millrace.base.line_budget import LineBudget, SparingFilter
+
 METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Where the processes of a service share metrics; the supervisor sets it for its children."""
 
@@ -44,6 +47,9 @@ def configure_logging(level: str, *, process: str) -> None:
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler()
+    handler.addFilter(
+        SparingFilter(LineBudget(lines=10, window_s=10.0, monotonic_s=SystemClock().monotonic_s))
+    )
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,

@@ -1,0 +1,135 @@
+"""What is written of a flood of log lines: the first, and how many were left out."""
+
+import logging
+
+import pytest
+import structlog
+
+from millrace.base.clock import FixedClock
+from millrace.base.errors import InvalidApiKey, LogUnavailable, Unavailable
+from millrace.base.line_budget import LineBudget, SparingFilter
+from millrace.base.telemetry import Logger, Metrics
+from millrace.http import endpoints
+from millrace.http.records import CallRecorder
+
+TRACK = endpoints.INGESTION_ENDPOINTS[0]
+FULL = LogUnavailable("the disk is full")
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(1_800_000_000_000)
+
+
+def budget_of(clock: FixedClock, *, lines: int) -> LineBudget:
+    return LineBudget(lines=lines, window_s=10, monotonic_s=clock.monotonic_s)
+
+
+def test_lines_beyond_the_budget_are_left_out_and_counted(clock: FixedClock) -> None:
+    budget = budget_of(clock, lines=2)
+    first = [budget.take("kind") for _ in range(5)]
+    clock.advance(10_000)
+    later = [budget.take("kind") for _ in range(3)]
+    clock.advance(10_000)
+    assert (first, later, budget.take("kind")) == ([0, 0, None, None, None], [3, 0, None], 1)
+
+
+def test_kinds_have_budgets_of_their_own(clock: FixedClock) -> None:
+    budget = budget_of(clock, lines=1)
+    assert [budget.take(kind) for kind in ("one", "two", "one", "two")] == [0, 0, None, None]
+
+
+def test_kinds_without_end_take_no_memory_without_end(clock: FixedClock) -> None:
+    budget = budget_of(clock, lines=1)
+    assert {budget.take(kind) for kind in range(10_000)} == {0}
+    assert budget.take(0) == 0  # its kind was forgotten
+
+
+def record(words: str, name: str = "uvicorn.error") -> logging.LogRecord:
+    return logging.LogRecord(name, logging.WARNING, "server.py", 1, words, ("a",), None)
+
+
+def test_lines_of_libraries_are_bounded_and_tell_how_many_were_left_out(clock: FixedClock) -> None:
+    sparing = SparingFilter(budget_of(clock, lines=1))
+    flood = [sparing.filter(record("call of %s is no HTTP")) for _ in range(4)]
+    other = sparing.filter(record("call of %s is no HTTP", "asyncio"))
+    clock.advance(10_000)
+    last = record("call of %s is no HTTP")
+    assert (flood, other, sparing.filter(last)) == ([True, False, False, False], True, True)
+    assert last.getMessage() == "call of a is no HTTP (3 more like this were left out)"
+
+
+class Recorded:
+    """A recorder, and the lines that it wrote without what they share."""
+
+    def __init__(self, clock: FixedClock) -> None:
+        self.lines: list[dict[str, object]] = []
+        self.metrics = Metrics()
+        self.recorder = CallRecorder(clock=clock, metrics=self.metrics, log=self._logger())
+
+    def take_lines(self) -> list[dict[str, object]]:
+        taken, self.lines = self.lines, []
+        return taken
+
+    def _logger(self) -> Logger:
+        def keep(_logger: object, _method: str, event: structlog.typing.EventDict) -> str:
+            self.lines.append(dict(event))
+            raise structlog.DropEvent
+
+        logger: Logger = structlog.wrap_logger(
+            None, processors=[keep], wrapper_class=structlog.make_filtering_bound_logger(20)
+        )
+        return logger
+
+
+def test_what_is_unavailable_is_logged_when_it_begins_and_not_for_each_request(
+    clock: FixedClock,
+) -> None:
+    recorded = Recorded(clock)
+    line = {
+        "event": "request_failed",
+        "endpoint": "track",
+        "error": "LogUnavailable",
+        "reason": "the disk is full",
+    }
+
+    for number in range(500):
+        recorded.recorder.record_failure(TRACK, FULL, f"id-{number}")
+    recorded.recorder.record_failure(TRACK, Unavailable("too many bytes"), "other")
+    begun = recorded.take_lines()
+    clock.advance(10_000)
+    recorded.recorder.record_failure(TRACK, FULL, "id-500")
+
+    assert begun == [
+        {**line, "request_id": "id-0"},
+        {**line, "error": "Unavailable", "reason": "too many bytes", "request_id": "other"},
+    ]
+    assert recorded.take_lines() == [{**line, "request_id": "id-500", "left_out": 499}]
+
+
+def test_failures_of_our_own_are_logged_ten_times_in_ten_seconds(clock: FixedClock) -> None:
+    recorded = Recorded(clock)
+    for number in range(30):
+        recorded.recorder.record_failure(TRACK, ValueError("quoted"), f"id-{number}")
+    assert [line["request_id"] for line in recorded.lines] == [f"id-{n}" for n in range(10)]
+
+
+def test_callers_fault_is_no_failure(clock: FixedClock) -> None:
+    recorded = Recorded(clock)
+    recorded.recorder.record_failure(TRACK, InvalidApiKey(), "id")
+    assert recorded.lines == []
+
+
+def test_flood_of_refusals_is_a_hundred_lines_and_every_one_is_counted(clock: FixedClock) -> None:
+    recorded = Recorded(clock)
+    for _ in range(1_000):
+        recorded.recorder.record(TRACK, "POST", 401, 0.0, "id")
+    recorded.recorder.record(TRACK, "POST", 400, 0.0, "id")
+    flood = recorded.take_lines()
+    clock.advance(10_000)
+    recorded.recorder.record(TRACK, "POST", 401, 0.0, "id")
+
+    assert [line["status"] for line in flood] == [401] * 100 + [400]
+    assert [line["left_out"] for line in recorded.lines] == [900]
+    counted = 'millrace_http_requests_total{endpoint="track",status="401"} 1001.0'
+    assert counted in recorded.metrics.render().decode()
