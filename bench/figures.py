@@ -1,0 +1,104 @@
+"""Figures as values: what was measured, beside which yardstick, and what it has to reach."""
+
+from statistics import median
+
+from msgspec import Struct
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+class Target(Struct, frozen=True):
+    """What a figure has to reach: at most `factor` times its yardstick plus `fixed`.
+
+    `at_least` turns it round. With the factor 0 there is no yardstick in it.
+    """
+
+    factor: float = 0.0
+    fixed: float = 0.0
+    at_least: bool = False
+
+    def is_met(self, figure: "Figure") -> bool:
+        """Tell by the median of what the runs have over it, each next to its own yardstick."""
+        yardsticks = figure.yardstick_runs if self.factor else (0.0,) * len(figure.runs)
+        over = median(
+            run - self.factor * yardstick - self.fixed
+            for run, yardstick in zip(figure.runs, yardsticks, strict=True)
+        )
+        return over >= 0 if self.at_least else over <= 0
+
+    def words(self, figure: "Figure") -> str:
+        """Write it as people do."""
+        sign = "≥" if self.at_least else "≤"
+        terms = [f"{self.factor:g} {TIMES} {figure.yardstick}"] if self.factor else []
+        terms += [f"{shown(self.fixed)} {figure.unit}"] if self.fixed else []
+        return f"{sign} {' + '.join(terms)}"
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """One row of the table. A run stands beside the yardstick's run of the same moment.
+
+    `absent` tells why there is nothing. `remark` is what else a reader should know.
+    """
+
+    group: str
+    what: str
+    unit: str
+    runs: tuple[float, ...] = ()
+    yardstick: str = ""
+    yardstick_runs: tuple[float, ...] = ()
+    target: Target | None = None
+    remark: str = ""
+    absent: str = ""
+
+    @property
+    def value(self) -> float:
+        """The median of all runs."""
+        return median(self.runs)
+
+    @property
+    def ratio(self) -> float | None:
+        """The median of the runs over their yardsticks, each next to its own."""
+        if not self.yardstick_runs:
+            return None
+        return median(
+            run / yardstick for run, yardstick in zip(self.runs, self.yardstick_runs, strict=True)
+        )
+
+    @property
+    def verdict(self) -> str:
+        """Return yes, no, or nothing where there is no target."""
+        if self.target is None or self.absent:
+            return ""
+        return "yes" if self.target.is_met(self) else "**no**"
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row as texts, in the order of `HEADINGS`."""
+        target = self.target.words(self) if self.target else ""
+        if self.absent:
+            return (self.what, "not measured", self.yardstick, "", target, "", "0", self.absent)
+        beside = f"{self.yardstick} {with_unit(median(self.yardstick_runs), self.unit)}"
+        return (
+            self.what,
+            with_unit(self.value, self.unit),
+            beside if self.yardstick_runs else "",
+            "" if self.ratio is None else f"{self.ratio:.2f}",
+            target,
+            self.verdict,
+            str(len(self.runs)),
+            self.remark,
+        )
+
+
+HEADINGS = ("What", "Millrace", "Yardstick", "Ratio", "Target", "Met", "Runs", "Remark")
+
+
+def with_unit(number: float, unit: str) -> str:
+    """Write a measured number with as many digits as mean something."""
+    return f"{shown(number)} {unit}"
+
+
+def shown(number: float) -> str:
+    """Write about three digits, thousands with commas."""
+    if abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
