@@ -103,12 +103,10 @@ def test_rest_of_a_restore_is_refused(tmp_path: Path) -> None:
 
 
 def test_held_directory_tells_by_whom(tmp_path: Path) -> None:
-    with (
-        hold_data(tmp_path, SERVE, runtime=Path("/run/x")),
-        pytest.raises(DataHeld) as refusal,
-        hold_data(tmp_path, "millrace verify"),
-    ):
-        pass
+    with hold_data(tmp_path, SERVE) as tell_runtime:
+        tell_runtime(Path("/run/x"))
+        with pytest.raises(DataHeld) as refusal, hold_data(tmp_path, "millrace verify"):
+            pass
     assert str(refusal.value) == (
         f"the data directory {tmp_path} is in use by another Millrace service"
     )

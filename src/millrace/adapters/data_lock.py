@@ -3,7 +3,7 @@
 import contextlib
 import fcntl
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,9 @@ class Holder(Struct, frozen=True):
     runtime: str = ""
 
 
+TellRuntime = Callable[[Path], None]
+
+
 class DataHeld(OperatorError):
     """Somebody else holds the data directory."""
 
@@ -32,10 +35,10 @@ class DataHeld(OperatorError):
 
 
 @contextlib.contextmanager
-def hold_data(root: Path, command: str, *, runtime: Path | None = None) -> Generator[None]:
+def hold_data(root: Path, command: str) -> Generator[TellRuntime]:
     """Hold a data directory. Raises `DataHeld` at once when somebody else does.
 
-    `runtime` is the directory in which a service has its sockets.
+    Gives what a service tells the others with where it has its socket.
     """
     try:
         descriptor = os.open(DataPlaces(root).lock, os.O_CREAT | os.O_RDWR, 0o600)
@@ -45,8 +48,8 @@ def hold_data(root: Path, command: str, *, runtime: Path | None = None) -> Gener
         ) from error
     try:
         _lock(descriptor, root)
-        _tell(descriptor, Holder(command, str(runtime or "")))
-        yield
+        _tell(descriptor, Holder(command))
+        yield lambda runtime: _tell(descriptor, Holder(command, str(runtime)))
     finally:
         os.close(descriptor)
 

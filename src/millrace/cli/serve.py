@@ -3,11 +3,9 @@
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Callable, Coroutine, Generator
 from pathlib import Path
 from typing import Any
@@ -66,8 +64,7 @@ def serve_command(**overrides: str | None) -> None:
     raise_file_limit()
     make_private_directory(data_path(settings))
     with (
-        _runtime_directory() as runtime,
-        held_for_service(settings, runtime=runtime),
+        held_for_service(settings) as runtime,
         _listening(settings) as listening_socket,
     ):
         began = asyncio.run(_supervise(settings, listening_socket, runtime))
@@ -239,13 +236,3 @@ def _listening(settings: Settings) -> Generator[socket.socket]:
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
-
-
-@contextlib.contextmanager
-def _runtime_directory() -> Generator[Path]:
-    """A private directory with a short path, for the engine's socket and the shared metrics."""
-    runtime = Path(tempfile.mkdtemp(prefix="millrace-"))
-    try:
-        yield runtime
-    finally:
-        shutil.rmtree(runtime, ignore_errors=True)
