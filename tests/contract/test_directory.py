@@ -1,6 +1,5 @@
-"""What every directory must do. SQLite always; PostgreSQL too where the environment names one."""
+"""What every directory must do, over SQLite and PostgreSQL."""
 
-import os
 import re
 import sqlite3
 import stat
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 
 from millrace.adapters.directory_connection import connect
 from millrace.adapters.directory_tables import METADATA, SCHEMA_VERSION
@@ -31,9 +30,7 @@ from millrace.model.tenancy import (
     WebsiteId,
     hash_secret,
 )
-
-POSTGRESQL_VARIABLE = "MILLRACE_TEST_POSTGRESQL_URL"
-"""A database URL whose tables may be dropped; its driver must be installed."""
+from tests.servers import PostgreSQL
 
 NOON = 1_700_000_000_000
 BOTH = frozenset(Scope)
@@ -43,22 +40,13 @@ NOBODY = OrganizationId("org_nobody")
 Place = str | Path
 
 
-def _places() -> list[str]:
-    return ["sqlite", *(["postgresql"] if POSTGRESQL_VARIABLE in os.environ else [])]
-
-
-@pytest.fixture(params=_places())
+@pytest.fixture(params=["sqlite", "postgresql"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Where an empty directory can be opened."""
     if request.param == "sqlite":
         return tmp_path / "data" / "directory.sqlite"
-    url = os.environ[POSTGRESQL_VARIABLE]
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        METADATA.drop_all(connection)
-        connection.execute(text("DROP TABLE IF EXISTS alembic_version"))
-    engine.dispose()
-    return url
+    server: PostgreSQL = request.getfixturevalue("postgresql")
+    return server.new_database()
 
 
 @pytest.fixture

@@ -15,13 +15,16 @@ from millrace.adapters.directory_connection import connect
 from millrace.adapters.directory_schema import migrate
 from millrace.adapters.sql_directory import SqlDirectory
 from millrace.adapters.tenancy_source import FollowingTenancySource
-from millrace.base.clock import SystemClock
-from millrace.base.errors import OperatorError
+from millrace.base.clock import FixedClock, SystemClock
+from millrace.base.errors import DirectoryUnavailable, OperatorError
 from millrace.base.telemetry import Logger
 from millrace.model.tenancy import Scope, Tenancy
 from millrace.ports.directory import TenancySource
+from tests.servers import PostgreSQL
 
 pytestmark = pytest.mark.asyncio
+
+Place = str | Path
 
 NEVER_S = 3600.0
 TIMEOUT_S = 20.0
@@ -30,8 +33,8 @@ TIMEOUT_S = 20.0
 class WatchedDirectory(SqlDirectory):
     """A real directory that counts how it is read, can be held up and can fail."""
 
-    def __init__(self, path: Path) -> None:
-        connections = connect(path)
+    def __init__(self, place: Place) -> None:
+        connections = connect(place)
         migrate(connections)
         super().__init__(connections, clock=SystemClock(), randomness=secrets.token_bytes)
         self.reads: list[str] = []
@@ -55,14 +58,17 @@ class WatchedDirectory(SqlDirectory):
         return super().tenancy()
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "directory.sqlite"
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "sqlite":
+        return tmp_path / "directory.sqlite"
+    server: PostgreSQL = request.getfixturevalue("postgresql")
+    return server.new_database()
 
 
 @pytest.fixture
-def directory(path: Path) -> Iterator[WatchedDirectory]:
-    watched = WatchedDirectory(path)
+def directory(place: Place) -> Iterator[WatchedDirectory]:
+    watched = WatchedDirectory(place)
     yield watched
     watched.close()
 
@@ -73,11 +79,15 @@ async def following(
     *,
     poll_interval_s: float = NEVER_S,
     patience_s: float = TIMEOUT_S,
+    stale_s: float = NEVER_S,
+    clock: FixedClock | None = None,
     log: CapturingLogger | None = None,
 ) -> AsyncGenerator[TenancySource]:
     source = FollowingTenancySource(
         directory,
+        clock=clock or FixedClock(0),
         log=cast("Logger", log or CapturingLogger()),  # it takes any method, as loggers do
+        stale_s=stale_s,
         poll_interval_s=poll_interval_s,
         patience_s=patience_s,
     )
@@ -86,6 +96,11 @@ async def following(
         yield source
     finally:
         await source.close()
+
+
+def unstarted(directory: SqlDirectory) -> FollowingTenancySource:
+    log = cast("Logger", CapturingLogger())
+    return FollowingTenancySource(directory, clock=FixedClock(0), log=log, stale_s=NEVER_S)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -117,16 +132,16 @@ async def test_start_fails_with_the_reason_when_the_directory_cannot_be_read(
 
 
 async def test_source_that_was_not_started_has_no_snapshot(directory: WatchedDirectory) -> None:
-    source = FollowingTenancySource(directory, log=cast("Logger", CapturingLogger()))
+    source = unstarted(directory)
     with pytest.raises(RuntimeError, match="was not started"):
         source.current()
     await source.close()
 
 
 async def test_changes_of_another_process_are_followed(
-    directory: WatchedDirectory, path: Path
+    directory: WatchedDirectory, place: Place
 ) -> None:
-    other = WatchedDirectory(path)
+    other = WatchedDirectory(place)
     async with following(directory, poll_interval_s=0.01) as source:
         key, _ = other.create_key(scopes=frozenset(Scope))
         await until(lambda: key.secret_hash in source.current().keys)
@@ -148,9 +163,9 @@ async def test_nothing_is_read_but_the_revision_while_nothing_changes(
 
 
 async def test_refreshed_snapshot_knows_every_change_before_the_call(
-    directory: WatchedDirectory, path: Path
+    directory: WatchedDirectory, place: Place
 ) -> None:
-    other = WatchedDirectory(path)
+    other = WatchedDirectory(place)
     async with following(directory) as source:
         for count in range(1, 4):
             other.create_website(name="Blog")
@@ -195,7 +210,7 @@ async def test_caller_that_leaves_does_not_end_the_read_of_others(
         assert directory.reads == ["tenancy", "revision", "tenancy"]
 
 
-async def test_old_snapshot_stays_while_the_directory_cannot_be_read(
+async def test_old_snapshot_stays_and_nothing_new_is_known_while_the_directory_is_away(
     directory: WatchedDirectory,
 ) -> None:
     log = CapturingLogger()
@@ -203,7 +218,10 @@ async def test_old_snapshot_stays_while_the_directory_cannot_be_read(
         before = source.current()
         website = directory.create_website(name="Blog")
         directory.fails = True
-        assert [await source.refreshed() for _ in range(3)] == [before] * 3
+        for _ in range(3):
+            with pytest.raises(DirectoryUnavailable, match="cannot be looked up now"):
+                await source.refreshed()
+            assert source.current() is before
         directory.fails = False
         assert website.id in (await source.refreshed()).websites
     assert log.calls == [
@@ -212,14 +230,50 @@ async def test_old_snapshot_stays_while_the_directory_cannot_be_read(
     ]
 
 
-async def test_old_snapshot_is_given_when_patience_ends_and_the_read_goes_on(
+async def test_snapshot_is_good_for_the_settable_time_and_again_after_a_read(
+    directory: WatchedDirectory,
+) -> None:
+    clock, log = FixedClock(0), CapturingLogger()
+    async with following(
+        directory, poll_interval_s=0.01, stale_s=60, clock=clock, log=log
+    ) as source:
+        before = source.current()
+        directory.fails = True
+        await until(lambda: bool(log.calls))
+        clock.advance(60_000)
+        reads = len(directory.reads)
+        await until(lambda: len(directory.reads) > reads + 2)
+        assert source.current() is before
+        clock.advance(1)
+        await until(lambda: is_stale(source))
+        directory.fails = False
+        await until(lambda: not is_stale(source))
+        assert source.current() is before
+    assert [call.args for call in log.calls] == [
+        ("directory_unreadable",),
+        ("directory_stale",),
+        ("directory_readable_again",),
+    ]
+
+
+def is_stale(source: TenancySource) -> bool:
+    try:
+        source.current()
+    except DirectoryUnavailable:
+        return True
+    return False
+
+
+async def test_nothing_new_is_known_when_patience_ends_and_the_read_goes_on(
     directory: WatchedDirectory,
 ) -> None:
     async with following(directory, patience_s=0.01) as source:
         before = source.current()
         website = directory.create_website(name="Blog")
         directory.open.clear()
-        assert await source.refreshed() is before
+        with pytest.raises(DirectoryUnavailable):
+            await source.refreshed()
+        assert source.current() is before
         directory.open.set()
         await until(lambda: website.id in source.current().websites)
 
@@ -227,7 +281,7 @@ async def test_old_snapshot_is_given_when_patience_ends_and_the_read_goes_on(
 async def test_closing_waits_for_the_read_under_way_and_may_be_repeated(
     directory: WatchedDirectory,
 ) -> None:
-    source = FollowingTenancySource(directory, log=cast("Logger", CapturingLogger()))
+    source = unstarted(directory)
     await source.start()
     directory.open.clear()
     caller = asyncio.create_task(source.refreshed())

@@ -26,6 +26,23 @@ _SQLITE_PRAGMAS = (
     "PRAGMA synchronous = EXTRA",
 )
 
+_POSTGRESQL_PATIENCE: Mapping[str, object] = {
+    # What hangs is found within seconds: the snapshot in memory goes on meanwhile.
+    "connect_timeout": 3,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 8000,
+    "prepare_threshold": None,  # a pooler between us may give each transaction another connection
+}
+"""Arguments of the driver, each for where the URL does not say otherwise."""
+
+_POSTGRESQL_CONNECTIONS = 2
+"""Of a process, at most twice as many: one thread follows, another asks for the day's salt."""
+
+_READ_TIMEOUT = "SET LOCAL statement_timeout = '5s'"
+_CHANGE_TIMEOUT = "SET LOCAL lock_timeout = '30s'"
+
 # Any number will do that nothing else in the same PostgreSQL database uses.
 _POSTGRESQL_SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(6453298717)"
 
@@ -35,13 +52,15 @@ class Connections(Struct, frozen=True):
 
     A transaction of `reading` sees one state throughout. One of `changing` sees the newest state
     and, once it has written, keeps other changes waiting. `schema_lock` is what a change of the
-    schema must say first, where beginning a change does not lock the database anyway.
+    schema must say first, where beginning a change does not lock the database anyway. `scrub` is
+    what has deleted salts dropped from the files too, where deleting them does not.
     """
 
     place: str
     reading: Engine
     changing: Engine
     schema_lock: str | None
+    scrub: tuple[Engine, str] | None = None
 
 
 @contextlib.contextmanager
@@ -50,7 +69,8 @@ def clear_errors(place: str) -> Generator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise OperatorError(f"cannot use the directory {place}: {error.orig}") from error
+        reason = " ".join(str(error.orig).split())  # libpq writes several lines
+        raise OperatorError(f"cannot use the directory {place}: {reason}") from error
     except SQLAlchemyError as error:
         raise OperatorError(f"cannot use the directory {place}: {error}") from error
 
@@ -119,13 +139,38 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _open_postgresql(url: URL) -> Connections:
-    engine = create_engine(url, pool_pre_ping=True)
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    engine = create_engine(
+        url,
+        pool_pre_ping=True,  # a server that was started again is noticed before it is asked
+        pool_size=_POSTGRESQL_CONNECTIONS,
+        max_overflow=_POSTGRESQL_CONNECTIONS,
+        connect_args={
+            name: value for name, value in _POSTGRESQL_PATIENCE.items() if name not in url.query
+        },
+    )
+    event.listen(engine, "begin", _begin_postgresql)
     return Connections(
         place=url.render_as_string(hide_password=True),
-        reading=engine.execution_options(isolation_level="REPEATABLE READ"),
-        changing=engine.execution_options(isolation_level="READ COMMITTED"),
+        reading=engine.execution_options(
+            isolation_level="REPEATABLE READ", **{_BEGIN_OPTION: _READ_TIMEOUT}
+        ),
+        changing=engine.execution_options(
+            isolation_level="READ COMMITTED", **{_BEGIN_OPTION: _CHANGE_TIMEOUT}
+        ),
         schema_lock=_POSTGRESQL_SCHEMA_LOCK,
+        scrub=(
+            engine.execution_options(isolation_level="AUTOCOMMIT"),
+            "VACUUM (FULL) visitor_salts",
+        ),
     )
+
+
+def _begin_postgresql(connection: Connection) -> None:
+    said = connection.get_execution_options().get(_BEGIN_OPTION)
+    if said is not None:
+        connection.exec_driver_sql(said)
 
 
 _OPENERS: Mapping[str, Callable[[URL], Connections]] = {

@@ -34,6 +34,7 @@ from millrace.adapters.directory_tables import (
 )
 from millrace.base.clock import Clock
 from millrace.base.errors import OperatorError
+from millrace.base.telemetry import get_logger
 from millrace.model.tenancy import (
     DEFAULT_ORGANIZATION_NAME,
     ApiKey,
@@ -241,7 +242,23 @@ class SqlDirectory:
         if salt is not None:
             return salt
         with self._changing(counted=False) as change:
-            return _find_salt(change.connection, day) or self._add_salt(change.connection, day)
+            salt = _find_salt(change.connection, day)
+            if salt is not None:
+                return salt
+            salt = self._add_salt(change.connection, day)
+        self._scrub_salts()
+        return salt
+
+    def _scrub_salts(self) -> None:
+        """Let the database drop yesterday's salt from its files too, where it would keep it."""
+        if self._connections.scrub is None:
+            return
+        engine, statement = self._connections.scrub
+        try:
+            with clear_errors(self._connections.place), engine.connect() as connection:
+                connection.exec_driver_sql(statement)
+        except OperatorError as error:  # the salt is deleted; a vacuum of the server's own comes
+            get_logger().warning("old_salts_not_scrubbed", reason=str(error))
 
     def _add_salt(self, connection: Connection, day: str) -> bytes:
         salt = self._randomness(_SALT_BYTES)

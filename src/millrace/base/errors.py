@@ -26,6 +26,9 @@ MillraceError
   Unavailable                 it works again later; the caller should retry
     LogUnavailable            events cannot be made durable now
     StoreUnavailable          the engine is away
+    DirectoryUnavailable      websites and keys cannot be looked up now
+    SharedUnavailable         what machines share, repeats and rate limits, cannot be reached now
+  NotYetStored                durable, and not in the store in time; it will be there later
   OperatorError               a setting, a port or a directory is wrong; one sentence for people
 """
 
@@ -202,6 +205,18 @@ class LogUnavailable(Unavailable):
 
 class StoreUnavailable(Unavailable):
     """The engine is away. Ingestion is not affected."""
+
+
+class DirectoryUnavailable(Unavailable):
+    """Websites and keys cannot be looked up now, so nobody can tell who may do what."""
+
+
+class SharedUnavailable(Unavailable):
+    """The server that machines share cannot be reached now. Nothing was promised."""
+
+
+class NotYetStored(MillraceError):
+    """Events are in the log and were not in the store in time: neither stored nor refused."""
 
 
 class OperatorError(MillraceError):

@@ -130,6 +130,51 @@ class SettingRow(Struct, frozen=True):
 
 def setting_rows() -> tuple[SettingRow, ...]:
     """All settings, in the order of the table; for the command line and the reference page."""
+    directory: Annotated[
+        str,
+        _help(
+            "database of websites and keys that several machines share, as "
+            "postgresql://USER@HOST/NAME; empty means a file in the data directory"
+        ),
+    ] = ""
+    directory_file: Annotated[
+        str,
+        _help("file whose first line is the directory's URL, so that its password stands there"),
+    ] = ""
+    directory_stale_s: Annotated[
+        Seconds,
+        _help(
+            "while the directory cannot be read, the websites and keys that are known go on for "
+            "this long; then calls get 503"
+        ),
+    ] = 3600.0
+    shared: Annotated[
+        str,
+        _help(
+            "server of repeats and rate limits that several machines share, as valkey://HOST:PORT "
+            "(or valkeys, redis, rediss); empty means this machine's own files and memory"
+        ),
+    ] = ""
+    shared_file: Annotated[
+        str,
+        _help(
+            "file whose first line is the shared server's URL, so that its password stands there"
+        ),
+    ] = ""
+    ack: Annotated[
+        Literal["log", "stored"],
+        _help(
+            "when events are acknowledged: once they are durable on this machine (log), or once "
+            "the store has them too (stored)"
+        ),
+    ] = "log"
+    ack_timeout_s: Annotated[
+        Seconds,
+        _help(
+            "with ack=stored, what is not in the store after this long is answered 500: it is "
+            "stored later, and repeating it with the same id is safe"
+        ),
+    ] = 10.0
     return tuple(
         SettingRow(
             name=field.name,
@@ -240,3 +285,26 @@ def _as_text(value: str | float | tuple[str, ...]) -> str:
 def data_path(settings: Settings, *parts: str) -> Path:
     """Return a path below the data directory."""
     return Path(settings.data).joinpath(*parts)
+def secret_text(settings: Settings, name: str) -> str:
+    """Return a setting that may stand in a file: NAME itself, or the first line of NAME_file.
+
+    Raises `OperatorError` where both are set or the file cannot be read; never quotes a secret.
+    """
+    value: str = getattr(settings, name)
+    file: str = getattr(settings, f"{name}_file")
+    if not file:
+        return value
+    variable = environment_name(f"{name}_file")
+    if value:
+        raise OperatorError(f"set {environment_name(name)} or {variable}, not both")
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise OperatorError(f"cannot read {file}, which {variable} names: {reason}") from error
+    first = text.partition("\n")[0].strip()
+    if not first:
+        raise OperatorError(f"the first line of {file}, which {variable} names, is empty")
+    return first
+
+

@@ -33,7 +33,7 @@ from millrace.model.tenancy import (
 )
 from millrace.ports.directory import Directory
 from millrace.wiring.data import check_data
-from millrace.wiring.directory import open_directory_of
+from millrace.wiring.directory import open_directory_of, shares_directory
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NONE = "-"
@@ -41,9 +41,13 @@ _NONE = "-"
 
 @contextlib.contextmanager
 def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
-    """Open the directory of a data directory; both are made where they are missing."""
-    make_private_directory(data_path(settings))
-    check_data(settings)
+    """Open the directory that the settings name, made where it is missing.
+
+    One that is shared is opened from anywhere; no data directory is needed for it.
+    """
+    if not shares_directory(settings):
+        make_private_directory(data_path(settings))
+        check_data(settings)
     directory = open_directory_of(settings, clock)
     try:
         yield directory

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from millrace.base.errors import (
     AuthenticationRequired,
+    DirectoryUnavailable,
     Fault,
     InvalidApiKey,
     InvalidBody,
@@ -27,6 +28,7 @@ from millrace.base.errors import (
     RateLimited,
     RequestTimeout,
     ScopeMismatch,
+    SharedUnavailable,
     StoreUnavailable,
     Unavailable,
     UnsupportedEncoding,
@@ -88,6 +90,8 @@ REFUSALS: Mapping[type[MillraceError], Refusal] = {
     Unavailable: _UNAVAILABLE,
     LogUnavailable: _UNAVAILABLE,
     StoreUnavailable: _UNAVAILABLE,
+    DirectoryUnavailable: _UNAVAILABLE,
+    SharedUnavailable: _UNAVAILABLE,
     QueryTimedOut: Refusal(504, "QUERY_TIMEOUT", "Query timed out"),
 }
 

@@ -99,13 +99,17 @@ class TenancySource(Protocol):
     """The hot path's view: a snapshot in memory that follows the directory."""
 
     def current(self) -> Tenancy:
-        """Return the snapshot without I/O; at most a few seconds old."""
+        """Return the snapshot without I/O; at most a few seconds old while the directory is there.
+
+        Raises `DirectoryUnavailable` when the directory has been away for too long to rely on it.
+        """
         ...
 
     async def refreshed(self) -> Tenancy:
-        """Return a snapshot that knows every change made on this machine before the call.
+        """Return a snapshot that knows every change made before the call.
 
         For keys and websites that the snapshot does not know. Does one cheap read at most, and
-        concurrent calls share it. Keeps the old snapshot when the directory cannot be read.
+        concurrent calls share it. Raises `DirectoryUnavailable` when the directory cannot be read
+        now: what the snapshot does not know may have been made since.
         """
         ...

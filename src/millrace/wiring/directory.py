@@ -1,11 +1,17 @@
-"""Which directory of websites and keys a data directory has."""
+"""Which directory of websites and keys the settings name: one to share, or a file of our own."""
 
 from millrace.adapters.sql_directory import SqlDirectory, open_directory
 from millrace.base.clock import Clock
-from millrace.base.settings import Settings
+from millrace.base.settings import Settings, secret_text
 from millrace.wiring.places import places_of
 
 
 def open_directory_of(settings: Settings, clock: Clock) -> SqlDirectory:
     """Open the directory, made and migrated where that is due. Blocking."""
-    return open_directory(places_of(settings).directory, clock)
+    url = secret_text(settings, "directory")
+    return open_directory(url or places_of(settings).directory, clock)
+
+
+def shares_directory(settings: Settings) -> bool:
+    """Tell whether the directory is outside of the data directory."""
+    return bool(settings.directory or settings.directory_file)

@@ -43,7 +43,9 @@ async def run_worker(
     async with AsyncExitStack() as opened:
         directory = await asyncio.to_thread(open_directory_of, settings, clock)
         opened.callback(directory.close)
-        tenancy = FollowingTenancySource(directory, log=log)
+        tenancy = FollowingTenancySource(
+            directory, clock=clock, log=log, stale_s=settings.directory_stale_s
+        )
         await tenancy.start()
         opened.push_async_callback(tenancy.close)
         repeats = SqliteRepeats.open(places.repeats, owner=name, clock=clock)

@@ -1,0 +1,94 @@
+"""PostgreSQL goes and comes back: what is told meanwhile, and that nothing needs a restart."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from millrace.adapters.sql_directory import open_directory
+from millrace.base.clock import FixedClock
+from millrace.base.errors import OperatorError
+from millrace.base.settings import Settings
+from millrace.wiring.directory import open_directory_of
+from tests.servers import PostgreSQL
+
+CLOCK = FixedClock(1_700_000_000_000)
+
+
+@pytest.fixture
+def server(postgresql: PostgreSQL) -> Iterator[PostgreSQL]:
+    """The shared server, which runs again at the end whatever a test does to it."""
+    yield postgresql
+    postgresql.server.kill()
+    postgresql.server.start()
+
+
+def test_server_that_was_away_is_used_again_once_it_is_back(server: PostgreSQL) -> None:
+    directory = open_directory(server.new_database(), CLOCK)
+    website = directory.create_website(name="Blog")
+    server.server.kill()
+    with pytest.raises(OperatorError, match="cannot use the directory postgresql"):
+        directory.revision()
+    server.server.start()
+    assert directory.websites() == (website,)
+    directory.close()
+
+
+def test_server_that_was_started_again_between_two_calls_is_not_noticed(
+    server: PostgreSQL,
+) -> None:
+    directory = open_directory(server.new_database(), CLOCK)
+    before = directory.visitor_salt("2026-03-01")
+    server.server.kill()
+    server.server.start()
+    assert directory.visitor_salt("2026-03-01") == before
+    directory.close()
+
+
+def test_url_with_its_password_may_stand_in_a_file(postgresql: PostgreSQL, tmp_path: Path) -> None:
+    file = tmp_path / "directory-url"
+    file.write_text(postgresql.new_database() + "\n", encoding="utf-8")
+    settings = Settings(data=str(tmp_path / "data"), directory_file=str(file))
+    directory = open_directory_of(settings, CLOCK)
+    website = directory.create_website(name="Blog")
+    directory.close()
+    assert website.name == "Blog"
+    assert not (tmp_path / "data").exists()
+
+
+def test_url_in_a_file_and_in_the_setting_are_one_too_many(tmp_path: Path) -> None:
+    settings = Settings(directory="postgresql://a@b/c", directory_file=str(tmp_path / "url"))
+    with pytest.raises(OperatorError) as caught:
+        open_directory_of(settings, CLOCK)
+    assert str(caught.value) == "set MILLRACE_DIRECTORY or MILLRACE_DIRECTORY_FILE, not both"
+
+
+def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    missing, empty = tmp_path / "missing", tmp_path / "empty"
+    empty.write_text("\n", encoding="utf-8")
+    said: list[str] = []
+    for file in (missing, empty):
+        with pytest.raises(OperatorError) as caught:
+            open_directory_of(Settings(directory_file=os.fspath(file)), CLOCK)
+        said.append(str(caught.value))
+    assert said == [
+        f"cannot read {missing}, which MILLRACE_DIRECTORY_FILE names: No such file or directory",
+        f"the first line of {empty}, which MILLRACE_DIRECTORY_FILE names, is empty",
+    ]
+
+
+def test_old_salts_leave_the_files_of_the_database(postgresql: PostgreSQL) -> None:
+    import psycopg  # noqa: PLC0415 - nothing else here speaks to the server itself
+
+    url = postgresql.new_database()
+    directory = open_directory(url, CLOCK)
+    salts = [directory.visitor_salt(f"2026-03-0{day}") for day in (1, 2)]
+    directory.close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        row = connection.execute(
+            "SELECT pg_read_binary_file(pg_relation_filepath('visitor_salts'))"
+        ).fetchone()
+    assert row is not None
+    assert [salt in row[0] for salt in salts] == [False, True]
