@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from millrace.adapters.data_lock import DataHeld, hold_data
 from millrace.adapters.segment_log import SegmentLog
 from millrace.base.clock import SystemClock
+from millrace.base.settings import load_settings
 from millrace.base.telemetry import Metrics
 from millrace.model.event import Event, EventRecord, Visitor, encode_record
+from millrace.wiring.quarantine import retrying_desk
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.service import MILLRACE, Json, Service, clean_environment, wait_until
 
@@ -205,3 +208,24 @@ def test_entry_that_was_mended_wrongly_stays(tmp_path: Path) -> None:
         "millrace: gone.json cannot be put back: Expected `int`, got `str` - at `$[1]`\n",
     )
     assert file.exists()
+
+
+@pytest.mark.parametrize("holder", ["millrace restore", "millrace backup", "millrace verify"])
+def test_nothing_is_retried_while_another_command_has_the_directory(
+    tmp_path: Path, holder: str
+) -> None:
+    with hold_data(tmp_path, holder):
+        said = refused(tmp_path, "retry", "--all")
+    assert said == (1, f"millrace: the data directory {tmp_path} is in use by `{holder}`\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"lock"}
+    assert refused(tmp_path, "retry", "--all") == (0, "")
+
+
+def test_directory_is_held_while_entries_are_retried(tmp_path: Path) -> None:
+    settings = load_settings({"data": str(tmp_path)}, {})
+    with (
+        retrying_desk(settings, SystemClock()) as desk,
+        pytest.raises(DataHeld, match="is in use by `millrace quarantine retry`"),
+        hold_data(tmp_path, "millrace restore"),
+    ):
+        raise AssertionError(desk)

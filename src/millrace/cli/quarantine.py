@@ -7,12 +7,11 @@ import msgspec
 
 from millrace.base.clock import SystemClock
 from millrace.base.errors import OperatorError
-from millrace.base.settings import Settings, data_path, load_settings
+from millrace.base.settings import Settings, load_settings
 from millrace.cli.administration import output_options
 from millrace.cli.output import JsonObject, iso_moment, print_json, print_table, short_moment
 from millrace.ports.quarantine import SetAside
-from millrace.wiring.data import check_data
-from millrace.wiring.quarantine import quarantine_of
+from millrace.wiring.quarantine import quarantine_of, retrying_desk
 
 _SHOWN_REASON = 80
 
@@ -63,10 +62,8 @@ def retry_quarantine(ids: Sequence[str], everything: bool, data: str | None, as_
     """
     if bool(ids) == everything:
         raise OperatorError("name the ids to retry, or say --all; not both")
-    settings = _settings_of(data)
-    if data_path(settings).is_dir():
-        check_data(settings)
-    retried = quarantine_of(settings, SystemClock()).retry(None if everything else ids)
+    with retrying_desk(_settings_of(data), SystemClock()) as desk:
+        retried = desk.retry(None if everything else ids)
     if as_json:
         print_json({"retried": retried})
     elif retried:

@@ -1,9 +1,13 @@
 """What reads the quarantine of a data directory and puts entries back on their way."""
 
+import contextlib
+from collections.abc import Generator
+
+from millrace.adapters.data_lock import SERVE, DataHeld
 from millrace.adapters.quarantine_desk import QuarantineDesk
 from millrace.base.clock import Clock
 from millrace.base.settings import Settings
-from millrace.wiring.data import check_data
+from millrace.wiring.data import check_data, held_for
 from millrace.wiring.places import places_of
 
 
@@ -13,3 +17,20 @@ def quarantine_of(settings: Settings, clock: Clock) -> QuarantineDesk:
     if places.root.exists():
         check_data(settings)
     return QuarantineDesk(places.quarantine, log_root=places.log, clock=clock)
+
+
+@contextlib.contextmanager
+def retrying_desk(settings: Settings, clock: Clock) -> Generator[QuarantineDesk]:
+    """Give the desk, and keep restores and backups away while no service runs.
+
+    Beside a service the log's own lock is enough. Raises `OperatorError`, `DataHeld` when another
+    command holds the data directory.
+    """
+    with contextlib.ExitStack() as held:
+        if places_of(settings).root.is_dir():
+            try:
+                held.enter_context(held_for(settings, "millrace quarantine retry"))
+            except DataHeld as refusal:
+                if refusal.holder.command != SERVE:
+                    raise
+        yield quarantine_of(settings, clock)
