@@ -116,20 +116,6 @@ class Settings(Struct, frozen=True, kw_only=True):
             "how long requests under way may take after SIGTERM; the end comes at most 5 s later"
         ),
     ] = 4.0
-
-
-class SettingRow(Struct, frozen=True):
-    """One setting as people read of it."""
-
-    name: str
-    variable: str
-    option: str
-    default: object
-    help: str
-
-
-def setting_rows() -> tuple[SettingRow, ...]:
-    """All settings, in the order of the table; for the command line and the reference page."""
     directory: Annotated[
         str,
         _help(
@@ -175,6 +161,20 @@ def setting_rows() -> tuple[SettingRow, ...]:
             "stored later, and repeating it with the same id is safe"
         ),
     ] = 10.0
+
+
+class SettingRow(Struct, frozen=True):
+    """One setting as people read of it."""
+
+    name: str
+    variable: str
+    option: str
+    default: object
+    help: str
+
+
+def setting_rows() -> tuple[SettingRow, ...]:
+    """All settings, in the order of the table; for the command line and the reference page."""
     return tuple(
         SettingRow(
             name=field.name,
