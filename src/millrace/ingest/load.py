@@ -9,14 +9,17 @@ it has already.
 from collections.abc import Mapping, Sequence
 
 from millrace.base.clock import MILLISECONDS_PER_DAY, Clock
+from millrace.base.errors import Unavailable
 from millrace.base.telemetry import Metrics, get_logger
 from millrace.ingest import set_aside
+from millrace.ingest.agree import sift_with_others
 from millrace.ingest.batch import collect
 from millrace.ingest.gather import BatchBounds, GatheredRecord, Gathering, gather
 from millrace.ingest.rows import SHAPES
 from millrace.ingest.sift import Sifting, sift
 from millrace.ingest.store_parts import PartStorer
 from millrace.model.event import Stream
+from millrace.ports.claims import Claims
 from millrace.ports.ledger import Intent, Ledger, LogRange
 from millrace.ports.log import LOG_START, LogPosition, LogReader
 from millrace.ports.quarantine import Quarantine, Quarantined
@@ -42,6 +45,7 @@ class Loader:
         quarantine: Quarantine,
         metrics: Metrics,
         clock: Clock,
+        claims: Claims | None = None,
         bounds: BatchBounds = _BOUNDS,
     ) -> None:
         self._log = log
@@ -50,6 +54,7 @@ class Loader:
         self._quarantine = quarantine
         self._metrics = metrics
         self._clock = clock
+        self._claims = claims
         self._bounds = bounds
 
     def load_available(self) -> int:
@@ -100,7 +105,7 @@ class Loader:
     def _store_batch(self, intent: Intent, gathering: Gathering) -> int:
         started_s = self._clock.monotonic_s()
         records, identity = gathering.records, self._ledger.identity()
-        sifting = sift(records, self._ledger.seen)
+        sifting = self._sift(intent, records)
         batches = collect(records, sifting.kept, identity=identity)
         parts = PartStorer(self._store, self._ledger, token=f"{identity}-{intent.batch}")
         refused = {stream: parts.store(SHAPES[stream], batches[stream]) for stream in Stream}
@@ -117,11 +122,18 @@ class Loader:
             for stream, batch in batches.items()
         )
 
+    def _sift(self, intent: Intent, records: Sequence[GatheredRecord]) -> Sifting:
+        if self._claims is None:
+            return sift(records, self._ledger.seen)
+        return sift_with_others(records, self._ledger.seen, claims=self._claims, batch=intent.batch)
+
     def _commit(self, intent: Intent, records: Sequence[GatheredRecord], sifting: Sifting) -> None:
         receipts = (record.received_ms for record in records if record.content is not None)
         oldest_ms = min(receipts, default=0)
         forget_before_ms = min(oldest_ms, self._clock.now_ms()) - _FORGET_LATE_MS
         self._ledger.commit(intent.batch, seen=sifting.seen, forget_before_ms=forget_before_ms)
+        if self._claims is not None:
+            _settle(self._claims, intent)
         for log, loaded in intent.ranges.items():
             try:
                 self._log.remove_before(log, loaded.end)
@@ -141,6 +153,13 @@ class Loader:
         if rows:
             self._metrics.count("millrace_items_total", rows, stream.value, "accepted")
         return rows
+
+
+def _settle(claims: Claims, intent: Intent) -> None:
+    try:
+        claims.settle(intent.batch)
+    except Unavailable as error:  # the next batch's claims tell it too
+        get_logger().warning("batch_not_settled", reason=str(error))
 
 
 def _start(log: str, positions: Mapping[str, LogPosition], end: LogPosition) -> LogPosition:
