@@ -1,11 +1,13 @@
 """What every durable log must do, and what its files do when the disk or the process fails."""
 
 import asyncio
+import shutil
 import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from structlog.testing import capture_logs
@@ -15,7 +17,7 @@ from millrace.adapters.segment_directory import Disk
 from millrace.adapters.segment_log import SegmentLog
 from millrace.adapters.segment_reader import SegmentReader
 from millrace.base.clock import FixedClock
-from millrace.base.errors import LogUnavailable, OperatorError
+from millrace.base.errors import LogUnavailable, LogUncertain, OperatorError
 from millrace.base.telemetry import Metrics
 from millrace.ports.log import LOG_START, EventLog, LogPosition, LogReader
 
@@ -29,13 +31,16 @@ class FailingDisk(Disk):
 
     def __init__(self) -> None:
         self.broken: set[str] = set()
+        self._segments: set[int] = set()
         self.syncing = threading.Event()
         self.may_sync = threading.Event()
         self.may_sync.set()
 
     def create(self, path: Path) -> int:
         self._check("create")
-        return super().create(path)
+        file = super().create(path)
+        self._segments.add(file)
+        return file
 
     def write(self, file: int, content: bytes, offset: int) -> None:
         if "write" in self.broken:  # a full disk takes a part
@@ -51,6 +56,8 @@ class FailingDisk(Disk):
         self.syncing.set()
         assert self.may_sync.wait(30)
         self._check("sync")
+        if file in self._segments:
+            self._check("sync of a segment")
         super().sync(file)
 
     def sync_directory(self, path: Path) -> None:
@@ -307,6 +314,7 @@ BROKEN_CALLS = [
     pytest.param({"sync_directory"}, id="directory-fsync-fails"),
     pytest.param({"write", "truncate"}, id="disk-full-and-cut-fails"),
     pytest.param({"sync", "truncate"}, id="fsync-and-cut-fail"),
+    pytest.param({"sync of a segment", "truncate"}, id="fsync-of-the-segment-and-cut-fail"),
 ]
 
 
@@ -323,7 +331,7 @@ async def test_failed_group_is_refused_whole_never_read_and_the_log_recovers(
     replies = await asyncio.gather(
         log.append(b"refused" * 10), log.append(b"refused too" * 10), return_exceptions=True
     )
-    if segment_bytes == 100 or broken & {"write", "sync"}:
+    if segment_bytes == 100 or broken & {"write", "sync", "sync of a segment"}:
         assert [type(reply) for reply in replies] == [LogUnavailable, LogUnavailable]
         expected = [b"before" * 10, b"after" * 10]
     else:  # nothing was asked of the broken call
@@ -342,13 +350,85 @@ async def test_failed_group_is_refused_whole_never_read_and_the_log_recovers(
     assert recorded(root) == expected
 
 
+def recorded_after_a_crash(root: Path) -> list[bytes]:
+    """Return what is read when the process is killed now: of a copy that nobody holds."""
+    with TemporaryDirectory() as copied:
+        return recorded(Path(shutil.copytree(root, Path(copied, "log"))))
+
+
+@pytest.mark.parametrize("segment_bytes", [100, 10_000], ids=["new-segment", "same-segment"])
+async def test_record_that_could_not_be_cut_off_is_not_read_after_a_crash(
+    open_log: OpenLog, root: Path, segment_bytes: int
+) -> None:
+    disk = FailingDisk()
+    log = open_log(disk=disk, segment_bytes=segment_bytes)
+    await log.append(b"before" * 10)
+    disk.broken = {"sync of a segment", "truncate"}
+    with pytest.raises(LogUnavailable) as refusal:
+        await log.append(b"refused" * 10)
+    assert type(refusal.value) is LogUnavailable
+    assert recorded_after_a_crash(root) == [b"before" * 10]
+    disk.broken = set()
+    await append_all(log, b"after" * 10)
+    assert recorded_after_a_crash(root) == [b"before" * 10, b"after" * 10]
+    await log.close()
+    log = open_log(segment_bytes=segment_bytes)
+    await log.append(b"last")
+    await log.close()
+    assert recorded(root) == [b"before" * 10, b"after" * 10, b"last"]
+
+
+@pytest.mark.parametrize("segment_bytes", [100, 10_000], ids=["new-segment", "same-segment"])
+async def test_record_that_may_be_read_after_a_crash_is_not_refused_but_uncertain(
+    open_log: OpenLog, root: Path, segment_bytes: int
+) -> None:
+    disk = FailingDisk()
+    log = open_log(disk=disk, segment_bytes=segment_bytes)
+    await log.append(b"before" * 10)
+    disk.broken = {"sync", "truncate"}
+    with pytest.raises(LogUncertain):
+        await log.append(b"uncertain" * 10)
+    assert recorded(root) == [b"before" * 10]
+    for _ in range(3):  # of these nothing is written: the disk is tried without them
+        with pytest.raises(LogUnavailable) as refusal:
+            await log.append(b"refused" * 10)
+        assert type(refusal.value) is LogUnavailable
+    assert recorded_after_a_crash(root)[1:] in ([], [b"uncertain" * 10])
+    disk.broken = set()
+    await log.append(b"after" * 10)
+    assert recorded_after_a_crash(root) == [b"before" * 10, b"after" * 10]
+    await log.close()
+
+
+async def test_failing_disk_is_told_when_it_begins_and_when_it_ends(open_log: OpenLog) -> None:
+    disk = FailingDisk()
+    with capture_logs() as lines:
+        log = open_log(disk=disk)
+        disk.broken = {"create"}
+        for _ in range(20):
+            with pytest.raises(LogUnavailable):
+                await log.append(b"refused")
+        disk.broken = set()
+        await append_all(log, b"one", b"two")
+        await log.close()
+    assert lines == [
+        {
+            "event": "log_write_failed",
+            "log_level": "error",
+            "log": "worker-0",
+            "reason": "[Errno 28] No space left on device",
+        },
+        {"event": "log_write_resumed", "log_level": "info", "log": "worker-0"},
+    ]
+
+
 async def test_failed_record_is_not_read_after_a_restart_without_another_append(
     open_log: OpenLog, root: Path
 ) -> None:
     disk = FailingDisk()
     log = open_log(disk=disk)
     await log.append(b"kept")
-    disk.broken = {"sync"}
+    disk.broken = {"sync of a segment"}
     with pytest.raises(LogUnavailable, match="No space left on device"):
         await log.append(b"refused")
     await log.close()
@@ -462,7 +542,7 @@ async def test_log_is_not_ready_while_the_disk_fails_and_ready_when_it_is_mended
     disk = FailingDisk()
     log = open_log(disk=disk)
     await log.append(b"before")
-    disk.broken = {"sync", "create"}
+    disk.broken = {"sync of a segment", "create"}
     with pytest.raises(LogUnavailable):
         await log.append(b"refused")
     assert not await log.is_ready()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from millrace.base.errors import LogUnavailable, OperatorError
+from millrace.base.errors import LogUnavailable, LogUncertain, OperatorError
 from millrace.base.settings import Settings
 from tests.contract.http_twins import (
     JSON_REPLY,
@@ -183,6 +183,19 @@ def test_cause_of_our_own_failure_is_in_the_log_alone() -> None:
         },
         line("track", 503),
     ]
+
+
+def test_what_nobody_can_tell_is_500_and_no_refusal() -> None:
+    world = World()
+    world.acceptor.outcome = LogUncertain("Events cannot be written to disk: it is broken.")
+
+    reply = world.call("POST", "/track", b"{}")
+
+    assert (reply.status, reply.json) == (
+        500,
+        ingestion_error("Internal server error", "INTERNAL"),
+    )
+    assert world.lines[0]["reason"] == "Events cannot be written to disk: it is broken."
 
 
 def test_unexpected_failure_is_logged_by_type_and_place_without_what_it_quotes() -> None:

@@ -64,7 +64,8 @@ class LogDirectory:
     is told, readers in other processes follow it. It has two slots that are written in turns, each
     with a checksum, so a reader finds a whole pair at any moment. It lies in the page cache, which
     outlives a killed process; after a power cut it may be old, never too new. Written with
-    pwrite and not through a mapping: a full disk is then an error and not a fatal signal.
+    pwrite and not through a mapping: a full disk is then an error and not a fatal signal. Behind
+    the two slots stands the end of the last segment that could not be cut.
     """
 
     def __init__(self, path: Path, *, disk: Disk) -> None:
@@ -104,6 +105,26 @@ class LogDirectory:
         os.pwrite(self._file, slot, generation % _SLOTS * _SLOT.size)
         self._generation, self._mark = generation, end
 
+    def note_refused(self, end: LogPosition) -> bool:
+        """Note durably that a segment holds nothing behind a place; tell whether that is done.
+
+        For what was refused and could not be cut off. Nothing may be appended to it any more. It
+        needs no room on the disk. The lock must be held.
+        """
+        plain = _SLOT.pack(0, end.segment, end.offset, 0)[:-4]
+        try:
+            os.pwrite(self._file, plain + crc32(plain).to_bytes(4, "big"), _SLOTS * _SLOT.size)
+            self._disk.sync(self._file)
+        except OSError as error:
+            get_logger().error("log_refusal_not_noted", log=self.path.name, reason=str(error))
+            return False
+        return True
+
+    def size_of(self, sequence: int) -> int:
+        """Return how long a segment is, without what was refused. Raises `OSError`."""
+        size = self.segment_path(sequence).stat().st_size
+        return min(size, self._refused_from(sequence, size))
+
     def sequences(self) -> list[int]:
         """Return the numbers of the segments, oldest first."""
         names = (file.name for file in self.path.glob(f"*{SEGMENT_SUFFIX}"))
@@ -126,8 +147,9 @@ class LogDirectory:
             size = os.fstat(file.fileno()).st_size
             if mark == LogPosition(sequences[-1], size):
                 return mark
-            known = min(mark.offset, size) if mark.segment == sequences[-1] else 0
-            end = LogPosition(sequences[-1], _whole_size(file.fileno(), known, size))
+            readable = min(size, self._refused_from(sequences[-1], size))
+            known = min(mark.offset, readable) if mark.segment == sequences[-1] else 0
+            end = LogPosition(sequences[-1], _whole_size(file.fileno(), known, readable))
             self._disk.truncate(file.fileno(), end.offset)
             self._disk.sync(file.fileno())
         self._disk.sync_directory(self.path)
@@ -136,12 +158,19 @@ class LogDirectory:
             get_logger().warning("log_tail_cut", log=self.path.name, cut_bytes=size - end.offset)
         return end
 
-    def _read_mark(self) -> tuple[int, LogPosition | None]:
-        marks = [(0, None), *self._read_slots()]
-        return max(marks, key=lambda mark: mark[0])
+    def _refused_from(self, sequence: int, size: int) -> int:
+        """Return where in a segment begins what was refused; its size where nothing was."""
+        for _, refused in self._slots_of(os.pread(self._file, _SLOT.size, _SLOTS * _SLOT.size)):
+            if refused is not None and refused.segment == sequence:
+                return refused.offset
+        return size
 
-    def _read_slots(self) -> list[tuple[int, LogPosition | None]]:
-        data = os.pread(self._file, _SLOTS * _SLOT.size, 0)
+    def _read_mark(self) -> tuple[int, LogPosition | None]:
+        slots = os.pread(self._file, _SLOTS * _SLOT.size, 0)
+        return max([(0, None), *self._slots_of(slots)], key=lambda mark: mark[0])
+
+    @staticmethod
+    def _slots_of(data: bytes) -> list[tuple[int, LogPosition | None]]:
         slots = (data[at : at + _SLOT.size] for at in range(0, len(data), _SLOT.size))
         return [
             (generation, LogPosition(segment, offset))

@@ -17,7 +17,8 @@ from millrace.adapters.segment_format import (
     pack_header,
 )
 from millrace.base.clock import Clock
-from millrace.base.errors import LogUnavailable, OperatorError
+from millrace.base.errors import LogUnavailable, LogUncertain, OperatorError
+from millrace.base.line_budget import LineBudget
 from millrace.base.telemetry import Metrics, get_logger
 from millrace.ports.log import LogPosition
 
@@ -25,6 +26,8 @@ SEGMENT_BYTES = 64 * 1024 * 1024
 _GROUP_BYTES = 8 * 1024 * 1024
 _WAITING_BYTES = 256 * 1024 * 1024
 _LOCK_PAUSE_S = 0.02
+
+_Failure = LogUnavailable | LogUncertain
 
 
 class _Group:
@@ -43,7 +46,7 @@ class SegmentLog:
 
     While one group of records is being written and synced in the log's thread, the next gathers.
     A failed group is cut off again and refused as a whole; the next one tries a new segment, so
-    the log recovers by itself when the disk does.
+    the log recovers by itself when the disk does. Nothing of it is written before that is there.
     """
 
     def __init__(self, files: "_SegmentFiles") -> None:
@@ -148,7 +151,9 @@ class SegmentLog:
             failure = self._files.append(group.pieces)
             loop.call_soon_threadsafe(self._finish, loop, group, failure)
 
-    def _finish(self, loop: asyncio.AbstractEventLoop, group: _Group, failure: str | None) -> None:
+    def _finish(
+        self, loop: asyncio.AbstractEventLoop, group: _Group, failure: _Failure | None
+    ) -> None:
         self._waiting_bytes -= group.size
         self._is_failing = failure is not None
         for waiter in group.waiters:
@@ -157,7 +162,7 @@ class SegmentLog:
             if failure is None:
                 waiter.set_result(None)
             else:
-                waiter.set_exception(LogUnavailable(failure))
+                waiter.set_exception(type(failure)(*failure.args))
         self._hand_over(loop)
 
 
@@ -200,9 +205,19 @@ class _SegmentFiles:
         self._segment_bytes = segment_bytes
         self._disk = disk
         self._file: int | None = None
+        self._is_failing = False
+        self._lines = LineBudget(lines=1, window_s=10.0, monotonic_s=clock.monotonic_s)
 
-    def append(self, pieces: list[bytes]) -> str | None:
-        """Write, sync and publish; return why it failed, in words, or None."""
+    def append(self, pieces: list[bytes]) -> _Failure | None:
+        """Write, sync and publish; return why it failed, or None.
+
+        After a failure the disk is first tried with a new segment's header: of what is refused
+        then, nothing was written that could be read one day.
+        """
+        failure = self._append([]) if self._is_failing and pieces else None
+        return failure or self._append(pieces)
+
+    def _append(self, pieces: list[bytes]) -> _Failure | None:
         target = self._end
         try:
             content = b"".join(pieces)
@@ -214,9 +229,11 @@ class _SegmentFiles:
                 content = pack_header(header) + content
             self._end = self._write(target, content)
         except (OSError, MemoryError) as error:
-            get_logger().error("log_write_failed", log=self._directory.path.name, reason=str(error))
-            self._abandon(target)
-            return f"Events cannot be written to disk: {error}."
+            self._note_failure(error)
+            is_gone = self._abandon(target, holds_records=bool(pieces))
+            refused = LogUnavailable if is_gone else LogUncertain
+            return refused(f"Events cannot be written to disk: {error}.")
+        self._note_success()
         return None
 
     def close(self) -> None:
@@ -239,17 +256,42 @@ class _SegmentFiles:
         self._directory.publish(end)
         return end
 
-    def _abandon(self, target: LogPosition) -> None:
-        # After a failed fsync the kernel may have dropped what it could not write, so the segment
-        # is not used again. Where even the cut fails, the next segment's header tells the end.
+    def _abandon(self, target: LogPosition, *, holds_records: bool) -> bool:
+        """Cut a failed group off; tell whether it is certain that nothing of it is ever read.
+
+        After a failed fsync the kernel may have dropped what it could not write, so the segment is
+        not used again. Where even the cut fails, a note and the next segment's header tell the end.
+        """
         if self._file is None:
-            return
+            return True
+        is_gone = self._cut(self._file, target.offset)
+        self._close_segment()
+        if is_gone or not holds_records:
+            return True
+        self._end = target  # also of a segment that has just begun: its number is not used again
+        return self._directory.note_refused(target)
+
+    def _cut(self, file: int, size: int) -> bool:
         try:
-            self._disk.truncate(self._file, target.offset)
-            self._disk.sync(self._file)
+            self._disk.truncate(file, size)
+            self._disk.sync(file)
         except OSError as error:
             get_logger().error("log_cut_failed", log=self._directory.path.name, reason=str(error))
-        self._close_segment()
+            return False
+        return True
+
+    def _note_failure(self, error: BaseException) -> None:
+        self._is_failing = True
+        left_out = self._lines.take("log_write_failed")
+        if left_out is not None:
+            facts = {"left_out": left_out} if left_out else {}
+            name = self._directory.path.name
+            get_logger().error("log_write_failed", log=name, reason=str(error), **facts)
+
+    def _note_success(self) -> None:
+        if self._is_failing:
+            self._is_failing = False
+            get_logger().info("log_write_resumed", log=self._directory.path.name)
 
     def _close_segment(self) -> None:
         if self._file is not None:

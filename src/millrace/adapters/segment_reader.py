@@ -155,7 +155,7 @@ class SegmentReader:
 
 def end_of_segment(directory: LogDirectory, sequence: int) -> int:
     """Return where a segment that is not the last ends: as the next one says, else its size."""
-    size = directory.segment_path(sequence).stat().st_size
+    size = directory.size_of(sequence)
     with suppress(FileNotFoundError):
         with directory.segment_path(sequence + 1).open("rb", buffering=0) as following:
             header = parse_header(following.read(HEADER_SIZE))

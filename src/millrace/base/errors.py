@@ -28,6 +28,7 @@ MillraceError
     StoreUnavailable          the engine is away
     DirectoryUnavailable      websites and keys cannot be looked up now
     SharedUnavailable         what machines share, repeats and rate limits, cannot be reached now
+  LogUncertain                the disk failed so that nobody can tell whether it is durable
   NotYetStored                durable, and not in the store in time; it will be there later
   OperatorError               a setting, a port or a directory is wrong; one sentence for people
 """
@@ -201,6 +202,13 @@ class Unavailable(MillraceError):
 
 class LogUnavailable(Unavailable):
     """Events cannot be made durable now. Nothing of the request was kept."""
+
+
+class LogUncertain(MillraceError):
+    """The disk took events, did not confirm them, and could not be made to forget them.
+
+    They are not read now and may be after a crash: to their caller this is no refusal.
+    """
 
 
 class StoreUnavailable(Unavailable):

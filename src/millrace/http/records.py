@@ -4,7 +4,7 @@ import logging
 import traceback
 
 from millrace.base.clock import Clock
-from millrace.base.errors import NotYetStored, Unavailable
+from millrace.base.errors import LogUncertain, NotYetStored, Unavailable
 from millrace.base.line_budget import LineBudget
 from millrace.base.telemetry import Logger, Metrics
 from millrace.http.endpoints import EndpointRow
@@ -64,7 +64,7 @@ class CallRecorder:
         Our own errors have words of ours. Of any other only its type and place are written: its
         message may quote what a caller sent. What comes again and again is counted and left out.
         """
-        if isinstance(error, Unavailable | NotYetStored):
+        if isinstance(error, Unavailable | NotYetStored | LogUncertain):
             budget, cause = self._unavailable, _words_of(error)
         elif refusal_of(error) is INTERNAL:
             budget, cause = self._faults, _places_of(error)

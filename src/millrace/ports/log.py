@@ -43,8 +43,9 @@ class EventLog(Protocol):
         """Make a record durable.
 
         Returns when it is on disk (fsync; many calls share one). Raises `LogUnavailable`, and
-        then nothing of the record will ever be read, now or after a restart. Cancelling the
-        caller does not take the record back. Safe to call from many tasks.
+        then nothing of the record will ever be read, now or after a restart; `LogUncertain` where
+        the disk fails so that it may be read after a crash. Cancelling the caller does not take
+        the record back. Safe to call from many tasks.
         """
         ...
 
