@@ -4,7 +4,8 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -75,6 +76,47 @@ class Interrupted:
         return call
 
 
+class AtOnce(Executor):
+    """Runs an insert before the next batch is read."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
+        future: Future[T] = Future()
+        _run(future, lambda: fn(*args, **named))
+        return future
+
+
+class AtLast(Executor):
+    """Runs an insert when the next batch is ready and the result is asked for."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
+        return _Later(lambda: fn(*args, **named))
+
+
+class _Later(Future[T]):
+    def __init__(self, work: Callable[[], T]) -> None:
+        super().__init__()
+        self._work = work
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        if not self.done():
+            _run(self, self._work)
+        return super().exception(timeout)
+
+
+def _run(future: Future[T], work: Callable[[], T]) -> None:
+    try:
+        future.set_result(work())
+    except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+        future.set_exception(error)
+
+
+ORDERS: Mapping[str, Callable[[], Executor]] = {
+    "insert, then read ahead": AtOnce,
+    "read ahead, then insert": AtLast,
+    "both at once": lambda: ThreadPoolExecutor(1),
+}
+
+
 class QuickDisk(Disk):
     """Only the process ends here, not the machine: the page cache is enough."""
 
@@ -88,8 +130,9 @@ class QuickDisk(Disk):
 class World:
     """What outlives a process: the logs, the ledger's file, the store, the quarantine."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, order: str) -> None:
         self.folder = folder
+        self.order = order
         self.store = MemoryStore(refuses=lambda row: "bad" in row.get("event_name", ""))
 
     def append(self, **logs: Sequence[bytes]) -> None:
@@ -117,7 +160,7 @@ class World:
         )
         ledger = SqliteLedger.open(self.folder / "ledger.sqlite")
         quarantine = FileQuarantine(self.folder / "quarantine")
-        with closing(reader), closing(ledger):
+        with closing(reader), closing(ledger), ORDERS[self.order]() as executor:
             Loader(
                 log=interrupted(reader, steps),
                 ledger=interrupted(ledger, steps),
@@ -126,6 +169,7 @@ class World:
                 metrics=METRICS,
                 clock=CLOCK,
                 bounds=BatchBounds(max_rows=4),
+                executor=executor,
             ).load_available()
 
     def load_with_crashes(self, *crashes_at: int) -> int:
@@ -160,9 +204,9 @@ def interrupted(inner: T, steps: Steps) -> T:
 
 
 @contextmanager
-def world() -> Generator[World]:
+def world(order: str) -> Generator[World]:
     with tempfile.TemporaryDirectory(dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None) as folder:
-        yield World(Path(folder))
+        yield World(Path(folder), order)
 
 
 def events(*names: str, after_ms: int = 0, key: bytes = b"") -> bytes:
@@ -207,11 +251,15 @@ EVERYTHING = sorted(["a", "b", "LCP", "c", "d", "oops", "e", "f"])
 SET_ASIDE = sorted(["bad 1", "bad 2", "bm8gcmVjb3Jk"])
 
 
+in_every_order = pytest.mark.parametrize("order", ORDERS)
+
+
 @pytest.mark.slow
-def test_crash_at_any_single_step_changes_nothing_in_the_end() -> None:
+@in_every_order
+def test_crash_at_any_single_step_changes_nothing_in_the_end(order: str) -> None:
     step, crashes = 1, 1
     while crashes:
-        with world() as made:
+        with world(order) as made:
             append_everything_odd(made)
             crashes = made.load_with_crashes(step)
             assert (step, made.stored()) == (step, EVERYTHING)
@@ -221,10 +269,11 @@ def test_crash_at_any_single_step_changes_nothing_in_the_end() -> None:
     assert step > 100  # the steps were really taken
 
 
-def test_crash_at_any_step_while_more_is_appended_changes_nothing_in_the_end() -> None:
+@in_every_order
+def test_crash_at_any_step_while_more_is_appended_changes_nothing_in_the_end(order: str) -> None:
     step, crashes = 1, 1
     while crashes:
-        with world() as made:
+        with world(order) as made:
             made.append(worker_0=[events("a#1"), vital("LCP")], worker_1=[events("b#2")])
             try:
                 made.load(step)
@@ -238,10 +287,12 @@ def test_crash_at_any_step_while_more_is_appended_changes_nothing_in_the_end() -
     assert step > 20
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.integers(1, 60), max_size=8))
-def test_any_number_of_crashes_changes_nothing_in_the_end(crashes_at: list[int]) -> None:
-    with world() as made:
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 60), max_size=8), st.sampled_from(sorted(ORDERS)))
+def test_any_number_of_crashes_changes_nothing_in_the_end(
+    crashes_at: list[int], order: str
+) -> None:
+    with world(order) as made:
         append_everything_odd(made)
         made.load_with_crashes(*crashes_at)
         assert made.stored() == EVERYTHING
@@ -249,8 +300,9 @@ def test_any_number_of_crashes_changes_nothing_in_the_end(crashes_at: list[int])
         assert made.ids_are_unique()
 
 
-def test_without_a_crash_everything_is_stored_once() -> None:
-    with world() as made:
+@in_every_order
+def test_without_a_crash_everything_is_stored_once(order: str) -> None:
+    with world(order) as made:
         append_everything_odd(made)
         assert made.load_with_crashes() == 0
         assert made.stored() == EVERYTHING

@@ -11,7 +11,6 @@ from millrace.base.clock import utc_datetime
 from millrace.ingest.arrow import write_stream
 from millrace.ingest.batch import collect, log_number, row_ids
 from millrace.ingest.gather import GatheredRecord
-from millrace.ingest.lift import NOTHING_LIFTED
 from millrace.ingest.rows import SHAPES
 from millrace.model.catalog import LIFTED_COLUMNS, Kind
 from millrace.model.event import (
@@ -445,9 +444,3 @@ def test_numbers_of_logs_differ() -> None:
     logs = [f"worker-{number}" for number in range(64)]
     assert len({log_number("ledger", log) for log in logs}) == 64
     assert log_number("one", "worker-0") != log_number("two", "worker-0")
-
-
-def test_nothing_lifted_is_what_missing_values_are() -> None:
-    for column in LIFTED_COLUMNS:
-        missing = None if column.kind is Kind.NUMBER else ""
-        assert getattr(NOTHING_LIFTED, column.name) == missing

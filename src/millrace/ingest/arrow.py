@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from io import BytesIO
-from typing import Any
+from typing import Any, cast
 
-from arro3.core import Array, DataType, Field, RecordBatch, Schema
-from arro3.io import write_ipc_stream
+from arro3.core import Array, DataType, Field, RecordBatch, Schema, Table
+from arro3.io import read_ipc_stream, write_ipc_stream
+from msgspec import Struct
 
 from millrace.model.catalog import Kind
 from millrace.model.storage import StoredTable
@@ -20,20 +21,114 @@ _ARROW_TYPES: Mapping[Kind, DataType] = {
     Kind.IDENTIFIER: DataType.binary(16),
     Kind.JSON: DataType.binary(),
 }
+_MISSING: Mapping[Kind, str | bytes | bool | None] = {
+    Kind.TEXT: "",
+    Kind.NUMBER: None,
+    Kind.BOOLEAN: False,
+    Kind.JSON: b"",
+}
+_NOTED = frozenset({b"website_id", b"time", b"id", b"websites"})
+_BETWEEN = "\0"
+"""Between websites in a text. No text of a caller holds it."""
+
+
+class RowMark(Struct, frozen=True):
+    """What finds one row in the store: its website, its time in epoch milliseconds and its id."""
+
+    website_id: str
+    time_ms: int
+    row_id: bytes
+
+
+class StreamHead(Struct, frozen=True):
+    """What a stream says of its rows."""
+
+    first: RowMark
+    websites: frozenset[str]
+
+
+class StreamWriter:
+    """Writes the rows of one batch of a table as an Arrow IPC stream, chunk by chunk.
+
+    The stream has all columns of the table and one record batch, and says of itself which row is
+    its first one.
+    """
+
+    def __init__(self, table: StoredTable) -> None:
+        self._table = table
+        self._schema = _schema(table)
+        self._chunks: list[RecordBatch] = []
+        self._first: dict[str, str] = {}
+        self._websites: set[str] = set()
+
+    def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Take rows; `columns` are those of `ingest.rows.Columns`.
+
+        Raises `ValueError`, `TypeError` or `OverflowError` for values that their columns cannot
+        hold.
+        """
+        rows = len(columns["id"])
+        arrays = [
+            _array(column.kind, columns[column.name])
+            if column.name in columns
+            else _missing(column.kind, rows)
+            for column in self._table.columns
+        ]
+        if rows and not self._first:
+            row_id: bytes = columns["id"][0]
+            website_id, time_ms = columns["website_id"][0], columns["time"][0]
+            self._first = {"website_id": website_id, "time": str(time_ms), "id": row_id.hex()}
+        self._websites.update(columns["website_id"])
+        self._chunks.append(
+            RecordBatch.from_arrays(arrays, schema=self._schema)  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+        )
+
+    def finish(self) -> bytes:
+        """Return the stream of all rows that were taken."""
+        whole = self._chunks
+        if len(whole) != 1:  # one record batch, so that it is stored as one part
+            whole = Table.from_batches(whole, schema=self._schema).combine_chunks().to_batches()
+        (batch,) = whole
+        if self._first:
+            noted = {**self._first, "websites": _BETWEEN.join(self._websites)}
+            batch = batch.with_schema(self._schema.with_metadata(noted))
+        stream = BytesIO()
+        write_ipc_stream(batch, stream, compression=None)
+        return stream.getvalue()
 
 
 def write_stream(table: StoredTable, columns: Mapping[str, Sequence[Any]]) -> bytes:
-    """Write one batch of a table's rows; `columns` are those of `ingest.rows.Columns`.
+    """Write one batch of a table's rows at once; see `StreamWriter`."""
+    writer = StreamWriter(table)
+    writer.add(columns)
+    return writer.finish()
 
-    Raises `ValueError`, `TypeError` or `OverflowError` for values that their columns cannot hold.
+
+def read_head(arrow_stream: bytes) -> StreamHead | None:
+    """Return what a stream says of its rows, None where it has none.
+
+    Reads the rows only where the stream does not say it of itself: its schema carries it as text.
+    Whatever is no stream of rows raises an exception of arro3, which has no class of its own.
     """
-    arrays = [_array(column.kind, columns[column.name]) for column in table.columns]
-    batch = RecordBatch.from_arrays(  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
-        arrays, schema=_schema(table)
-    )
-    stream = BytesIO()
-    write_ipc_stream(batch, stream, compression=None)
-    return stream.getvalue()
+    reader = read_ipc_stream(BytesIO(arrow_stream))
+    noted = reader.schema.metadata
+    if noted.keys() >= _NOTED:
+        texts = {name.decode(): noted[name].decode() for name in _NOTED}
+        first = RowMark(texts["website_id"], int(texts["time"]), bytes.fromhex(texts["id"]))
+        return StreamHead(first, frozenset(texts["websites"].split(_BETWEEN)))
+    batch: RecordBatch = reader.read_next_batch()
+    if batch.num_rows == 0:
+        return None
+    time_ms = batch["time"].cast(DataType.int64())[0].as_py()
+    first = RowMark(batch["website_id"][0].as_py(), time_ms, batch["id"][0].as_py())
+    websites = cast("list[str]", batch["website_id"].to_pylist())  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+    return StreamHead(first, frozenset(websites))
+
+
+def first_row(arrow_stream: bytes) -> RowMark | None:
+    """Return what finds the first row of a stream, None where it has no rows; see `read_head`."""
+    head = read_head(arrow_stream)
+    return None if head is None else head.first
 
 
 @cache
@@ -44,4 +139,16 @@ def _schema(table: StoredTable) -> Schema:
 def _array(kind: Kind, values: Sequence[Any]) -> Array:
     if kind is Kind.DATETIME:  # cannot be made of numbers directly
         return Array(values, DataType.int64()).cast(_MOMENT)
+    if kind in _MISSING and not any(values) and _MISSING[kind] is not None:
+        return _missing(kind, len(values))
     return Array(values, _ARROW_TYPES[kind])
+
+
+def _missing(kind: Kind, rows: int) -> Array:
+    """Return a column without a value: most columns of most batches."""
+    return _longest_missing(kind, 1 << rows.bit_length()).slice(0, rows)
+
+
+@cache
+def _longest_missing(kind: Kind, rows: int) -> Array:
+    return Array([_MISSING[kind]] * rows, _ARROW_TYPES[kind])

@@ -15,10 +15,14 @@ _READ_BYTES = 1024 * 1024
 
 
 class BatchBounds(Struct, frozen=True):
-    """A batch ends with the record that reaches one of these."""
+    """A batch ends with the record that reaches one of these.
 
-    max_rows: int = 100_000
-    max_bytes: int = 32 * 1024 * 1024
+    The default makes streams of 25 MB from common events. Buffers over 32 MB are given back to the
+    system at once and cleared again for the next batch, which cost as much as filling them.
+    """
+
+    max_rows: int = 65_536
+    max_bytes: int = 16 * 1024 * 1024
 
 
 class GatheredRecord(Struct, frozen=True, gc=False):
@@ -31,36 +35,51 @@ class GatheredRecord(Struct, frozen=True, gc=False):
     fault: str = ""
 
 
-class Gathering(Struct, frozen=True):
-    """The records of a batch in the order of their receipt, and the exact ranges they are from."""
+class Gathering:
+    """The records of a batch in the order of their receipt: what it is made of, and how far.
 
-    records: list[GatheredRecord]
-    ranges: dict[str, LogRange]
-
-
-def gather(
-    reader: LogReader, ranges: Mapping[str, LogRange], bounds: BatchBounds | None = None
-) -> Gathering:
-    """Read the ranges up to the bounds, all of them without bounds.
-
-    Reading the ranges of a gathering again gives the same records in the same order: an item that
-    repeats another is told by it.
+    Iterating reads the ranges up to the bounds, all of them without bounds. Reading the ranges of
+    a gathering again gives the same records in the same order: an item that repeats another is
+    told by it.
     """
-    streams = [_read(reader, log, ranges[log]) for log in sorted(ranges)]
-    records: list[GatheredRecord] = []
-    rows = size = 0
-    for record in heapq.merge(*streams, key=attrgetter("received_ms")):
-        records.append(record)
-        rows += 1 if record.content is None else len(record.content.items)
-        size += len(record.logged.payload)
-        if bounds is not None and (rows >= bounds.max_rows or size >= bounds.max_bytes):
-            return Gathering(records, _covered(records, ranges))
-    return Gathering(records, dict(ranges))
+
+    def __init__(
+        self, reader: LogReader, ranges: Mapping[str, LogRange], bounds: BatchBounds | None = None
+    ) -> None:
+        self._reader = reader
+        self._wanted = ranges
+        self._bounds = bounds
+        self._ends: dict[str, LogPosition] = {}
+        self._is_cut = False
+
+    def __iter__(self) -> Iterator[GatheredRecord]:
+        """Read the records; once."""
+        streams = [_read(self._reader, log, self._wanted[log]) for log in sorted(self._wanted)]
+        rows = size = 0
+        bounds, ends = self._bounds, self._ends
+        for record in _merged(streams):
+            ends[record.log] = record.logged.end
+            rows += 1 if record.content is None else len(record.content.items)
+            size += len(record.logged.payload)
+            self._is_cut = bounds is not None and (
+                rows >= bounds.max_rows or size >= bounds.max_bytes
+            )
+            yield record
+            if self._is_cut:
+                return
+
+    @property
+    def ranges(self) -> Mapping[str, LogRange]:
+        """The exact ranges that the records are from, once all were read."""
+        if not self._is_cut:
+            return dict(self._wanted)
+        return {log: LogRange(self._wanted[log].start, end) for log, end in self._ends.items()}
 
 
-def _covered(records: list[GatheredRecord], ranges: Mapping[str, LogRange]) -> dict[str, LogRange]:
-    ends = {record.log: record.logged.end for record in records}  # the last of each log stays
-    return {log: LogRange(ranges[log].start, end) for log, end in ends.items()}
+def _merged(streams: list[Iterator[GatheredRecord]]) -> Iterator[GatheredRecord]:
+    if len(streams) == 1:
+        return streams[0]
+    return heapq.merge(*streams, key=attrgetter("received_ms"))
 
 
 def _read(reader: LogReader, log: str, wanted: LogRange) -> Iterator[GatheredRecord]:
@@ -69,15 +88,11 @@ def _read(reader: LogReader, log: str, wanted: LogRange) -> Iterator[GatheredRec
     while place < wanted.end:
         chunk = reader.read(log, after=place, until=wanted.end, max_bytes=_READ_BYTES)
         for logged in chunk.records:
-            record = _decode(log, logged, received_ms)
-            received_ms = record.received_ms
-            yield record
+            try:
+                content = decode_record(logged.payload)
+            except msgspec.MsgspecError as error:  # stands where the record before it stands
+                yield GatheredRecord(log, logged, received_ms, None, str(error))
+            else:
+                received_ms = content.received_ms
+                yield GatheredRecord(log, logged, received_ms, content)
         place = chunk.end
-
-
-def _decode(log: str, logged: LoggedRecord, received_ms: int) -> GatheredRecord:
-    try:
-        content = decode_record(logged.payload)
-    except msgspec.MsgspecError as error:  # stands where the record before it stands
-        return GatheredRecord(log, logged, received_ms, None, str(error))
-    return GatheredRecord(log, logged, content.received_ms, content)

@@ -1,79 +1,68 @@
 """What of an event's properties, path and URL becomes columns of its row.
 
-The fast way is one typed decode that accepts only what can be lifted as it is. What it refuses
-(a wrong type, a null, a text that is too long) is looked at value by value.
+The fast way is one typed decode that accepts only what can be lifted as it is. Properties that it
+refuses, because a type is wrong, are looked at value by value.
 """
 
 import json
 import math
 import sys
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias, cast
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeAlias, TypedDict, cast
 from urllib.parse import unquote_plus
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from millrace.model.catalog import LIFTED_COLUMNS, Column, Kind
 from millrace.model.event import Event
 
-_PAGE_NAMES = frozenset({"path", "url"})  # cut only when all else was taken from them
 _BY_NAME = {column.name: column for column in LIFTED_COLUMNS}
 _CAMPAIGN_LIMITS = {c.name: c.max_length for c in LIFTED_COLUMNS if c.name.startswith("utm_")}
 _Number: TypeAlias = (
     Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)] | None  # finite
 )
+_TYPES: Mapping[Kind, Any] = {
+    Kind.TEXT: str | None,
+    Kind.NUMBER: _Number,
+}
 
+Lifted: TypeAlias = Mapping[str, Any]
+"""What an event brought of `LIFTED_COLUMNS`, by name; "" and None are as good as missing.
 
-def _field(column: Column) -> tuple[str, Any, Any]:
-    if column.kind is Kind.NUMBER:
-        return column.name, _Number, None
-    if column.name in _PAGE_NAMES:
-        return column.name, str, ""
-    return column.name, Annotated[str, Meta(max_length=column.max_length)], ""
-
-
-Lifted: TypeAlias = Any
-"""A value for each of `LIFTED_COLUMNS`, as attributes; "" and None where there was none.
-
-Texts are within their columns' limits, but for `path` and `url`.
+Texts are as long as they were sent.
 """
 
-_Lifted: type[Struct] = msgspec.defstruct(
-    "Lifted", [_field(column) for column in LIFTED_COLUMNS], gc=False
-)
-_DECODER = msgspec.json.Decoder(_Lifted)
-_ANY_DECODER = msgspec.json.Decoder(dict[str, Any])
+NOTHING_LIFTED: Lifted = {}
 
-NOTHING_LIFTED: Lifted = _Lifted()
-"""Stands in every row of an event that has nothing to lift."""
+_typed_dict = cast("Callable[..., Any]", TypedDict)  # mypy takes only one that is written out
+_DECODER: msgspec.json.Decoder[Lifted] = msgspec.json.Decoder(
+    _typed_dict("_Lifted", {c.name: _TYPES[c.kind] for c in LIFTED_COLUMNS}, total=False)
+)
+_ANY_DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
 def lift(event: Event) -> Lifted:
     """Return what an event's properties and top level bring for columns, right types only."""
+    if not event.properties:
+        return event.lifted or NOTHING_LIFTED
     try:
-        if not event.lifted:
-            return _DECODER.decode(event.properties) if event.properties else NOTHING_LIFTED
-        if not event.properties:
-            return msgspec.convert(event.lifted, _Lifted)
+        lifted = _DECODER.decode(event.properties)
     except msgspec.MsgspecError:
-        pass
-    return _lift_one_by_one(event)
+        lifted = _lift_one_by_one(event.properties)
+    return {**lifted, **event.lifted} if event.lifted else lifted
 
 
-def _lift_one_by_one(event: Event) -> Lifted:
-    values: dict[str, Any] = {}
-    for source in (_read(event.properties), event.lifted or {}):
-        for name, value in source.items():
-            column = _BY_NAME.get(name)
-            if column is not None and (lifted := _right_typed(column, value)) is not None:
-                values[name] = lifted
-    return _Lifted(**values)
+def _lift_one_by_one(properties: bytes) -> Lifted:
+    lifted = {
+        name: _right_typed(_BY_NAME[name], value)
+        for name, value in _read(properties).items()
+        if name in _BY_NAME
+    }
+    return {name: value for name, value in lifted.items() if value is not None}
 
 
 def _read(properties: bytes) -> Mapping[str, Any]:
-    if not properties:
-        return {}
     try:
         return _ANY_DECODER.decode(properties)
     except msgspec.MsgspecError:  # a number beyond all floats, which is infinite to Python's reader
@@ -82,9 +71,7 @@ def _read(properties: bytes) -> Mapping[str, Any]:
 
 def _right_typed(column: Column, value: object) -> str | float | None:
     if column.kind is Kind.TEXT:
-        if not isinstance(value, str) or not value:
-            return None
-        return value if column.name in _PAGE_NAMES else value[: column.max_length]
+        return value if isinstance(value, str) else None
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
@@ -112,13 +99,6 @@ def path_of(url: str) -> str:
     if not slashes or (scheme and not (scheme.endswith(":") and "/" not in scheme)):
         return plain
     return behind[behind.find("/") :] if "/" in behind else "/"
-
-
-def lift_campaign(lifted: Lifted, url: str) -> Lifted:
-    """Fill the utm values that are missing from the URL's query."""
-    found = campaign_of(url)
-    missing = {name: value for name, value in found.items() if not getattr(lifted, name)}
-    return msgspec.structs.replace(lifted, **missing) if missing else lifted
 
 
 def campaign_of(url: str) -> Mapping[str, str]:

@@ -4,36 +4,44 @@ A batch is begun in the ledger with the exact ranges it is made of and committed
 stored. After a crash, or a failure anywhere, the batch under way is done again first: over the
 same ranges, against the same memory of seen items, with the same tokens. The store leaves out what
 it has already.
+
+While the store takes a batch, the next one is made ready. It is only read ahead: it begins when the
+one before it is committed, and it is told what that one adds to the memory of seen items. Nothing
+is read ahead of a batch that other machines must be asked about: what they have of it decides.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 
 from millrace.base.clock import MILLISECONDS_PER_DAY, Clock
 from millrace.base.errors import Unavailable
 from millrace.base.telemetry import Metrics, get_logger
-from millrace.ingest import set_aside
 from millrace.ingest.agree import sift_with_others
-from millrace.ingest.batch import collect
-from millrace.ingest.gather import BatchBounds, GatheredRecord, Gathering, gather
+from millrace.ingest.by_parts import Outcome, store_by_parts, stored_whole
+from millrace.ingest.gather import BatchBounds, GatheredRecord, Gathering
+from millrace.ingest.prepare import ReadyBatch, prepare
 from millrace.ingest.rows import SHAPES
 from millrace.ingest.sift import Sifting, sift
-from millrace.ingest.store_parts import PartStorer
-from millrace.model.event import Stream
+from millrace.ingest.store_parts import part_token
 from millrace.ports.claims import Claims
 from millrace.ports.ledger import Intent, Ledger, LogRange
 from millrace.ports.log import LOG_START, LogPosition, LogReader
-from millrace.ports.quarantine import Quarantine, Quarantined
-from millrace.ports.store import StoreWriter
+from millrace.ports.quarantine import Quarantine
+from millrace.ports.store import RejectedBatch, StoreWriter
 
 _BOUNDS = BatchBounds()
 _FORGET_LATE_MS = MILLISECONDS_PER_DAY
 """A log that is behind the others may still hold a repeat of what expired for them."""
 
+_Places = Mapping[str, LogPosition]
+
 
 class Loader:
     """Loads; blocking, for one thread of the engine process.
 
-    Whatever it raises, nothing is lost and nothing stored twice: call it again after a pause.
+    `executor` runs one insert at a time, and none any more when a method has returned. Whatever it
+    raises, nothing is lost and nothing stored twice: call it again after a pause.
     """
 
     def __init__(
@@ -47,6 +55,7 @@ class Loader:
         clock: Clock,
         claims: Claims | None = None,
         bounds: BatchBounds = _BOUNDS,
+        executor: Executor | None = None,
     ) -> None:
         self._log = log
         self._ledger = ledger
@@ -56,6 +65,7 @@ class Loader:
         self._clock = clock
         self._claims = claims
         self._bounds = bounds
+        self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="insert")
 
     def load_available(self) -> int:
         """Load everything that is durable at the call; return how many rows were stored."""
@@ -65,61 +75,91 @@ class Loader:
         """Return when everything before these places is stored."""
         self._load(ends)
 
-    def _load(self, ends: Mapping[str, LogPosition]) -> int:
+    def _load(self, ends: _Places) -> int:
         rows = self._finish_begun_batch()
-        ranges = self._ranges_to_load(ends)
-        while ranges:
-            self._show_backlog(ranges)
-            gathering = gather(self._log, ranges, self._bounds)
-            intent = self._ledger.begin(gathering.ranges)
-            rows += self._attempt(intent, gathering)
-            ranges = self._ranges_to_load(ends)
-        self._show_backlog(ranges)
+        positions = self._ledger.positions()
+        batch = self._make_ready(_ranges_to_load(positions, ends), before={})
+        while batch is not None:
+            positions = {**positions, **{log: one.end for log, one in batch.ranges.items()}}
+            with self._observed():
+                intent = self._ledger.begin(batch.ranges)
+                ranges = _ranges_to_load(positions, ends)
+                is_stored, following = False, None
+                if self._claims is None or not batch.seen:
+                    is_stored, following = self._insert_and_read_ahead(intent, batch, ranges)
+                outcome = stored_whole(batch) if is_stored else self._store_by_parts(intent)
+                rows += self._commit(intent, outcome, following)
+            batch = following or self._make_ready(ranges, before={})
+        self._metrics.set("millrace_log_backlog_bytes", 0)
         return rows
 
     def _finish_begun_batch(self) -> int:
         intent = self._ledger.intent()
         if intent is None:
             return 0
-        return self._attempt(intent, gather(self._log, intent.ranges))
+        with self._observed():
+            return self._commit(intent, self._store_by_parts(intent), following=None)
 
-    def _ranges_to_load(self, ends: Mapping[str, LogPosition]) -> dict[str, LogRange]:
-        positions = self._ledger.positions()
-        ranges = {log: LogRange(_start(log, positions, end), end) for log, end in ends.items()}
-        return {log: wanted for log, wanted in ranges.items() if wanted.start < wanted.end}
-
-    def _show_backlog(self, ranges: Mapping[str, LogRange]) -> None:
-        backlog = sum(
-            self._log.bytes_between(log, after=wanted.start, until=wanted.end)
-            for log, wanted in ranges.items()
-        )
-        self._metrics.set("millrace_log_backlog_bytes", backlog)
-
-    def _attempt(self, intent: Intent, gathering: Gathering) -> int:
+    @contextmanager
+    def _observed(self) -> Generator[None]:
+        started_s = self._clock.monotonic_s()
         try:
-            return self._store_batch(intent, gathering)
+            yield
         except BaseException:
             self._metrics.count("millrace_load_failures_total")
             raise
-
-    def _store_batch(self, intent: Intent, gathering: Gathering) -> int:
-        started_s = self._clock.monotonic_s()
-        records, identity = gathering.records, self._ledger.identity()
-        sifting = self._sift(intent, records)
-        batches = collect(records, sifting.kept, identity=identity)
-        parts = PartStorer(self._store, self._ledger, token=f"{identity}-{intent.batch}")
-        refused = {stream: parts.store(SHAPES[stream], batches[stream]) for stream in Stream}
-        entries = list(set_aside.undecodable(records))
-        for stream, rows in refused.items():
-            entries += set_aside.refused(stream, batches[stream], records, rows)
-        for entry in entries:
-            self._quarantine.put(entry)
-        self._commit(intent, records, sifting)
         self._metrics.observe("millrace_load_seconds", self._clock.monotonic_s() - started_s)
-        self._count_outcomes(sifting, entries)
-        return sum(
-            self._count_stored(stream, len(batch.items) - len(refused[stream]))
-            for stream, batch in batches.items()
+
+    def _make_ready(
+        self, ranges: Mapping[str, LogRange], *, before: Mapping[bytes, int]
+    ) -> ReadyBatch | None:
+        """Make the next batch ready. `before` will be in the memory of seen items by then."""
+        if not ranges:
+            return None
+
+        def find_seen(digests: Sequence[bytes]) -> Mapping[bytes, int]:
+            just_before = {digest: before[digest] for digest in digests if digest in before}
+            return {**self._ledger.seen(digests), **just_before}
+
+        self._show_backlog(ranges)
+        gathering = Gathering(self._log, ranges, self._bounds)
+        return prepare(gathering, identity=self._ledger.identity(), find_seen=find_seen)
+
+    def _insert_and_read_ahead(
+        self, intent: Intent, batch: ReadyBatch, ranges: Mapping[str, LogRange]
+    ) -> tuple[bool, ReadyBatch | None]:
+        token = self._token(intent)
+        if not ranges:
+            return self._insert(batch, token), None
+        inserting = self._executor.submit(self._insert, batch, token)
+        try:
+            following = self._make_ready(ranges, before=batch.seen)
+        finally:
+            inserting.exception()  # waits: nothing may run any more when a load ends
+        return inserting.result(), following
+
+    def _insert(self, batch: ReadyBatch, token: str) -> bool:
+        """Store all rows of a batch; tell whether they were taken."""
+        for ready in batch.streams:
+            if ready.arrow is None:
+                return False
+            table = SHAPES[ready.stream].table
+            try:
+                self._store.insert(
+                    table, ready.arrow, token=part_token(token, table, 0, ready.rows)
+                )
+            except RejectedBatch:
+                return False
+        return True
+
+    def _store_by_parts(self, intent: Intent) -> Outcome:
+        records = list(Gathering(self._log, intent.ranges))
+        return store_by_parts(
+            records,
+            self._sift(intent, records),
+            store=self._store,
+            ledger=self._ledger,
+            token=self._token(intent),
         )
 
     def _sift(self, intent: Intent, records: Sequence[GatheredRecord]) -> Sifting:
@@ -127,11 +167,17 @@ class Loader:
             return sift(records, self._ledger.seen)
         return sift_with_others(records, self._ledger.seen, claims=self._claims, batch=intent.batch)
 
-    def _commit(self, intent: Intent, records: Sequence[GatheredRecord], sifting: Sifting) -> None:
-        receipts = (record.received_ms for record in records if record.content is not None)
-        oldest_ms = min(receipts, default=0)
-        forget_before_ms = min(oldest_ms, self._clock.now_ms()) - _FORGET_LATE_MS
-        self._ledger.commit(intent.batch, seen=sifting.seen, forget_before_ms=forget_before_ms)
+    def _token(self, intent: Intent) -> str:
+        return f"{self._ledger.identity()}-{intent.batch}"
+
+    def _commit(self, intent: Intent, outcome: Outcome, following: ReadyBatch | None) -> int:
+        for entry in outcome.set_aside:
+            self._quarantine.put(entry)
+        self._ledger.commit(
+            intent.batch,
+            seen=outcome.seen,
+            forget_before_ms=self._forget_before_ms(outcome, following),
+        )
         if self._claims is not None:
             _settle(self._claims, intent)
         for log, loaded in intent.ranges.items():
@@ -139,20 +185,34 @@ class Loader:
                 self._log.remove_before(log, loaded.end)
             except OSError as error:  # the next batch tries again
                 get_logger().warning("log_not_removed", log=log, reason=error.strerror)
+        self._count(outcome)
+        return sum(outcome.rows.values())
 
-    def _count_outcomes(self, sifting: Sifting, entries: Sequence[Quarantined]) -> None:
-        for stream, count in sifting.repeated.items():
-            self._metrics.count("millrace_items_total", count, stream.value, "repeated")
-        for entry in entries:
+    def _forget_before_ms(self, outcome: Outcome, following: ReadyBatch | None) -> int:
+        """The batch that is ready was sifted before: it may miss nothing that it has found."""
+        moments_ms = [self._clock.now_ms(), outcome.oldest_ms or 0]
+        if following is not None and following.oldest_ms is not None:
+            moments_ms.append(following.oldest_ms)
+        return min(moments_ms) - _FORGET_LATE_MS
+
+    def _count(self, outcome: Outcome) -> None:
+        for stream, rows in outcome.rows.items():
+            if rows:
+                self._metrics.count("millrace_items_total", rows, stream.value, "accepted")
+        for stream, items in outcome.repeated.items():
+            self._metrics.count("millrace_items_total", items, stream.value, "repeated")
+        for entry in outcome.set_aside:
             self._metrics.count("millrace_items_total", 1, entry.stream or "unknown", "quarantined")
-        if entries:
+        if outcome.set_aside:
             self._metrics.count("millrace_load_failures_total")
-            get_logger().error("items_quarantined", items=len(entries))
+            get_logger().error("items_quarantined", items=len(outcome.set_aside))
 
-    def _count_stored(self, stream: Stream, rows: int) -> int:
-        if rows:
-            self._metrics.count("millrace_items_total", rows, stream.value, "accepted")
-        return rows
+    def _show_backlog(self, ranges: Mapping[str, LogRange]) -> None:
+        backlog = sum(
+            self._log.bytes_between(log, after=wanted.start, until=wanted.end)
+            for log, wanted in ranges.items()
+        )
+        self._metrics.set("millrace_log_backlog_bytes", backlog)
 
 
 def _settle(claims: Claims, intent: Intent) -> None:
@@ -162,7 +222,12 @@ def _settle(claims: Claims, intent: Intent) -> None:
         get_logger().warning("batch_not_settled", reason=str(error))
 
 
-def _start(log: str, positions: Mapping[str, LogPosition], end: LogPosition) -> LogPosition:
+def _ranges_to_load(positions: _Places, ends: _Places) -> dict[str, LogRange]:
+    ranges = {log: LogRange(_start(log, positions, end), end) for log, end in ends.items()}
+    return {log: wanted for log, wanted in ranges.items() if wanted.start < wanted.end}
+
+
+def _start(log: str, positions: _Places, end: LogPosition) -> LogPosition:
     position = positions.get(log, LOG_START)
     if position.segment > end.segment > 0:
         get_logger().warning("log_replaced", log=log)  # numbers never fall: these are new files

@@ -9,6 +9,7 @@ from millrace.base.telemetry import get_logger
 from millrace.ingest.arrow import write_stream
 from millrace.ingest.batch import Batch
 from millrace.ingest.rows import Shape
+from millrace.model.catalog import Table
 from millrace.model.storage import STORED
 from millrace.ports.ledger import Ledger, PartOutcome
 from millrace.ports.store import RejectedBatch, StoreWriter
@@ -44,7 +45,7 @@ class PartStorer:
     def _store_part(
         self, shape: Shape[Any], batch: Batch[Any], first: int, last: int
     ) -> Iterator[RefusedRow]:
-        token = f"{self._token}-{shape.table.name}-{first}-{last}"
+        token = part_token(self._token, shape.table, first, last)
         noted = self._noted.get(token)
         if noted is PartOutcome.STORED:
             return
@@ -80,3 +81,8 @@ class PartStorer:
         # The store's words may quote what callers sent: they go to the quarantine, not to the log.
         get_logger().warning("rows_refused", table=shape.table.name, rows=len(part.items))
         return f"{type(error).__name__}: {error}"
+
+
+def part_token(token: str, table: Table, first: int, last: int) -> str:
+    """Return the token of the rows of a batch from the first up to but not including the last."""
+    return f"{token}-{table.name}-{first}-{last}"

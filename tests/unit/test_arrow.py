@@ -1,0 +1,84 @@
+"""Arrow streams of the loader: one record batch, all columns, and a head that tells of the rows."""
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any, cast
+
+import pytest
+from arro3.core import RecordBatch
+from arro3.io import read_ipc_stream, write_ipc_stream
+
+from millrace.ingest.arrow import RowMark, StreamHead, StreamWriter, first_row, read_head
+from millrace.model.storage import STORED
+
+VITALS = STORED["performance"]
+
+
+def columns(*ids: int, website: str = "web_a", **given: Sequence[Any]) -> Mapping[str, Any]:
+    rows = len(ids)
+    return {
+        "id": [number.to_bytes(16, "big") for number in ids],
+        "website_id": [website] * rows,
+        "metric_name": ["LCP"] * rows,
+        "path": ["/"] * rows,
+        "time": [1000 + number for number in ids],
+        "metric_value": [1.5] * rows,
+        **given,
+    }
+
+
+def stream_of(*chunks: Mapping[str, Any]) -> bytes:
+    writer = StreamWriter(VITALS)
+    for chunk in chunks:
+        writer.add(chunk)
+    return writer.finish()
+
+
+def batches_of(stream: bytes) -> list[RecordBatch]:
+    return list(read_ipc_stream(BytesIO(stream)))
+
+
+def values_of(batch: RecordBatch, name: str) -> list[Any]:
+    return cast("list[Any]", batch[name].to_pylist())  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+
+
+def without_notes(stream: bytes) -> bytes:
+    (batch,) = batches_of(stream)
+    plain = BytesIO()
+    write_ipc_stream(batch.with_schema(batch.schema.remove_metadata()), plain, compression=None)
+    return plain.getvalue()
+
+
+def test_chunks_become_one_record_batch_with_all_columns_in_their_order() -> None:
+    (batch,) = batches_of(stream_of(columns(1, 2), columns(3), columns(4, 5)))
+    assert batch.schema.names == [column.name for column in VITALS.columns]
+    assert [value[-1] for value in values_of(batch, "id")] == [1, 2, 3, 4, 5]
+
+
+def test_column_that_is_not_there_is_missing_in_every_row() -> None:
+    (batch,) = batches_of(stream_of(columns(1), columns(2, country=["DE"])))
+    assert values_of(batch, "country") == ["", "DE"]
+    assert values_of(batch, "is_bot") == [False, False]
+
+
+def test_number_that_is_missing_is_null_and_zero_is_zero() -> None:
+    (batch,) = batches_of(stream_of(columns(1, 2, metric_value=[None, 0.0])))
+    assert values_of(batch, "metric_value") == [None, 0.0]
+
+
+def test_stream_tells_its_first_row_and_its_websites() -> None:
+    stream = stream_of(columns(7, 8), columns(9, website="web ü"))
+    first = RowMark("web_a", 1007, (7).to_bytes(16, "big"))
+    assert read_head(stream) == StreamHead(first, frozenset({"web_a", "web ü"}))
+    assert first_row(stream) == first
+
+
+def test_head_is_the_same_where_the_rows_have_to_be_read() -> None:
+    stream = stream_of(columns(7, 8), columns(9, website="web_b"))
+    assert read_head(without_notes(stream)) == read_head(stream)
+
+
+@pytest.mark.parametrize("chunks", [(), (columns(),)], ids=["no-chunk", "empty-chunk"])
+def test_stream_without_rows_has_no_head(chunks: Sequence[Mapping[str, Any]]) -> None:
+    stream = stream_of(*chunks)
+    assert (read_head(stream), first_row(stream)) == (None, None)
