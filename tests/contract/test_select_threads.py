@@ -8,21 +8,20 @@ import pytest
 from millrace.adapters.chdb_reader import ChdbReader
 from millrace.adapters.chdb_store import decode_rows
 from millrace.adapters.parameters import encode_parameters
-from millrace.base.errors import StoreUnavailable
+from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 from millrace.base.telemetry import get_logger
+from millrace.ports.store import QueryGuards
 from tests.chdb_fixture import ENDLESS, GUARDS, FreshStore, until_running
 
 pytestmark = pytest.mark.asyncio
 
+LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
+MANY = "SELECT number FROM numbers(1000000000000)"
+RUNNING = "SELECT count() FROM system.processes WHERE query = {sql:String}"
 
-async def _reader(store: FreshStore, *, threads: int = 2, wait_s: float = 10) -> ChdbReader:
-    reader = ChdbReader(
-        store.engine,
-        threads=threads,
-        wait_timeout_s=wait_s,
-        log=get_logger(),
-        database=store.database,
-    )
+
+async def _reader(store: FreshStore, *, threads: int = 2) -> ChdbReader:
+    reader = ChdbReader(store.engine, threads=threads, log=get_logger(), database=store.database)
     reader.open()
     return reader
 
@@ -52,15 +51,44 @@ async def test_cancelling_the_asker_ends_the_query_and_frees_its_thread(
     await reader.close()
 
 
-async def test_a_select_that_waits_too_long_for_a_thread_is_turned_away(
+async def test_a_cancelled_asker_returns_when_its_query_has_left_the_process_list(
     chdb_store: FreshStore,
 ) -> None:
-    reader = await _reader(chdb_store, threads=1, wait_s=0.1)
-    asker = asyncio.create_task(_select(reader, ENDLESS, "busy-1"))
+    reader = await _reader(chdb_store, threads=1)
+    asker = asyncio.create_task(_select(reader, ENDLESS, "cancelled-2"))
     await until_running(chdb_store, ENDLESS, 1)
-    with pytest.raises(StoreUnavailable, match="too many queries"):
-        await _select(reader, "SELECT 1", "turned away")
     asker.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asker
+    assert chdb_store.rows(RUNNING, {"sql": ENDLESS}) == [[0]]
+    await reader.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "guards", "error"),
+    [
+        (ENDLESS, QueryGuards(timeout_s=0.2, max_memory_bytes=10**9), QueryTimedOut),
+        (LARGE, QueryGuards(timeout_s=15, max_memory_bytes=50_000_000), QueryTooLarge),
+        (MANY, QueryGuards(timeout_s=15, max_memory_bytes=10**9), QueryTooLarge),
+        (MANY, QueryGuards(timeout_s=15, max_memory_bytes=10**9, max_rows=7), QueryTooLarge),
+    ],
+    ids=["deadline", "memory", "rows", "few rows"],
+)
+async def test_a_query_past_a_guard_has_left_the_process_list(
+    sql: str, guards: QueryGuards, error: type[Exception], chdb_store: FreshStore
+) -> None:
+    reader = await _reader(chdb_store, threads=1)
+    with pytest.raises(error):
+        await reader.select(sql, encode_parameters({}), guards, "guarded")
+    assert chdb_store.rows(RUNNING, {"sql": sql}) == [[0]]
+    assert await _select(reader, "SELECT 1", "after") == [[1]]
+    await reader.close()
+
+
+async def test_as_many_rows_as_are_allowed_are_answered(chdb_store: FreshStore) -> None:
+    reader = await _reader(chdb_store, threads=1)
+    sql = "SELECT number FROM numbers(1000000000) LIMIT 10001"
+    assert len(await _select(reader, sql, "most")) == 10_001
     await reader.close()
 
 

@@ -10,7 +10,9 @@ import uvloop
 from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.chdb_writer import ChdbWriter
 from millrace.adapters.data_places import DataPlaces
-from millrace.adapters.engine_process import EngineProcess
+from millrace.adapters.data_versions import DataVersions
+from millrace.adapters.engine_process import EngineProcess, SelectBounds
+from millrace.adapters.fair_places import PlaceBounds
 from millrace.adapters.file_quarantine import FileQuarantine
 from millrace.adapters.memory_limiter import WindowLimiter
 from millrace.adapters.segment_reader import SegmentReader
@@ -24,7 +26,8 @@ from millrace.ingest.load import Loader
 
 def engine_process(data: Path, socket: Path) -> EngineProcess:
     engine = ChdbEngine(data / "store", log=get_logger())
-    writer = ChdbWriter(engine)
+    versions, metrics = DataVersions(), Metrics()
+    writer = ChdbWriter(engine, changes=versions)
     log_reader = SegmentReader(data / "log", damaged=data / "damaged")
     ledger = SqliteLedger.open(data / "ledger.sqlite")
     loader = Loader(
@@ -32,19 +35,21 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
         ledger=ledger,
         store=writer,
         quarantine=FileQuarantine(data / "quarantine"),
-        metrics=Metrics(),
+        metrics=metrics,
         clock=SystemClock(),
     )
     return EngineProcess(
         engine=engine,
         writer=writer,
         loader=loader,
+        versions=versions,
         log_reader=log_reader,
         limiter=WindowLimiter(30, clock=SystemClock()),
         snapshots=Snapshots(DataPlaces(data), engine=engine, ledger=ledger, log_reader=log_reader),
         socket=socket,
-        query_threads=2,
+        select_bounds=SelectBounds(PlaceBounds(3, 100, 100), wait_timeout_s=5, cache_bytes=10**6),
         load_interval_s=0.1,
+        metrics=metrics,
         log=get_logger(),
     )
 

@@ -22,12 +22,14 @@ from millrace.adapters.engine_client import (
     SelectFailed,
 )
 from millrace.adapters.engine_server import EngineServer
+from millrace.adapters.fair_places import FairPlaces, PlaceBounds
 from millrace.adapters.memory_limiter import WindowLimiter
+from millrace.adapters.shared_selects import NoVersions, SharedSelects
 from millrace.adapters.snapshot_lease import borrowed_snapshot
 from millrace.adapters.snapshot_tree import Snapshot
 from millrace.base.clock import SystemClock
 from millrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
-from millrace.base.telemetry import get_logger
+from millrace.base.telemetry import Metrics, get_logger
 from millrace.model.catalog import EVENTS
 from millrace.model.plan import CompiledQuery
 from millrace.ports.limiter import RateVerdict
@@ -52,21 +54,23 @@ class Engine:
 
     async def start(self) -> None:
         self._reader = ChdbReader(
-            self.store.engine,
-            threads=2,
-            wait_timeout_s=5,
-            log=get_logger(),
-            database=self.store.database,
+            self.store.engine, threads=2, log=get_logger(), database=self.store.database
         )
         self._reader.open()
         self._server = EngineServer(
             socket=self.socket,
-            selects=self._reader,
+            runner=self._reader,
+            shared=SharedSelects(
+                places=FairPlaces(PlaceBounds(2, 100, 100), metrics=Metrics()),
+                load_barrier=self._barrier,
+                versions=NoVersions(),
+                cache=None,
+                wait_timeout_s=0.5,
+                metrics=Metrics(),
+            ),
             limiter=WindowLimiter(3, clock=SystemClock()),
-            load_barrier=self._barrier,
             is_ready=lambda: self.is_ready,
             snapshots=self,
-            wait_timeout_s=0.5,
             log=get_logger(),
         )
         await self._server.open()

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from millrace.adapters.chdb_store import ChdbEngine, ChdbSession, EngineFailure
 from millrace.adapters.ddl import DATABASE
 from millrace.adapters.parameters import ParameterTexts
-from millrace.base.errors import QueryTimedOut, StoreUnavailable
+from millrace.base.errors import QueryTimedOut
 from millrace.base.telemetry import Logger
 from millrace.ports.store import QueryGuards
 
@@ -26,13 +26,11 @@ class ChdbReader:
         engine: ChdbEngine,
         *,
         threads: int,
-        wait_timeout_s: float,
         log: Logger,
         database: str = DATABASE,
     ) -> None:
         self._engine = engine
         self._threads = threads
-        self._wait_timeout_s = wait_timeout_s
         self._log = log
         self._database = database
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="select")
@@ -51,10 +49,10 @@ class ChdbReader:
     ) -> bytes:
         """Run one SELECT and return its rows as `decode_rows` reads them.
 
-        Raises as `ChdbSession.select` does, and `StoreUnavailable` when no thread comes free in
-        time. Cancelling the caller kills the query.
+        Raises as `ChdbSession.select` does. Waits for a free thread: who asks sees to it that there
+        is one. Cancelling the caller kills the query; it returns when the thread is free again.
         """
-        session = await self._idle_session()
+        session = await self._idle.get()
         answer = asyncio.get_running_loop().run_in_executor(
             self._pool, session.select, sql, parameters, guards, query_id
         )
@@ -63,9 +61,10 @@ class ChdbReader:
         try:
             await asyncio.wait({answer}, timeout=guards.timeout_s + _OVERRUN_S)
         finally:
-            if not answer.done():
-                self._end(query_id, answer)
-        if not answer.done():
+            overran = not answer.done()
+            if overran:
+                await asyncio.shield(self._end(query_id, answer))
+        if overran:
             raise QueryTimedOut("Query timed out")
         return answer.result()
 
@@ -83,22 +82,16 @@ class ChdbReader:
         while not self._idle.empty():
             self._idle.get_nowait().close()
 
-    async def _idle_session(self) -> ChdbSession:
-        try:
-            async with asyncio.timeout(self._wait_timeout_s):
-                return await self._idle.get()
-        except TimeoutError as error:
-            raise StoreUnavailable("too many queries are running") from error
-
     def _release(self, query_id: str, session: ChdbSession, answer: asyncio.Future[bytes]) -> None:
         del self._running[query_id]
         self._idle.put_nowait(session)
         answer.exception()  # whoever asked may be gone, and nobody else looks
 
-    def _end(self, query_id: str, answer: asyncio.Future[bytes]) -> None:
+    def _end(self, query_id: str, answer: asyncio.Future[bytes]) -> asyncio.Task[None]:
         killer = asyncio.create_task(self._kill_until_done(query_id, answer))
         self._killers.add(killer)
         killer.add_done_callback(self._killers.discard)
+        return killer
 
     async def _kill_until_done(self, query_id: str, answer: asyncio.Future[bytes]) -> None:
         loop = asyncio.get_running_loop()

@@ -108,7 +108,7 @@ class ChdbSession:
         memory = min(guards.max_memory_bytes, self._memory_ceiling)
         self.execute(
             f"SET max_execution_time = {guards.timeout_s:f}, max_memory_usage = {memory:d}, "
-            f"log_comment = {quoted(query_id)}"
+            f"max_result_rows = {guards.max_rows:d}, log_comment = {quoted(query_id)}"
         )
         try:
             return self._query(sql, parameters)

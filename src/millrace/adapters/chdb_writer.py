@@ -5,9 +5,11 @@ import os
 from collections.abc import Generator, Mapping
 from io import BytesIO
 from pathlib import Path
+from typing import cast
 
-from arro3.core import DataType, RecordBatch
+from arro3.core import DataType, RecordBatch, dictionary_dictionary
 from arro3.io import read_ipc_stream
+from msgspec import Struct
 
 from millrace.adapters.chdb_store import ChdbEngine, ChdbSession, EngineFailure
 from millrace.adapters.ddl import (
@@ -25,7 +27,7 @@ from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import get_logger
 from millrace.model.catalog import Table
 from millrace.model.storage import STORED, StoredTable
-from millrace.ports.store import RejectedBatch
+from millrace.ports.store import NobodyToTell, NotesChanges, RejectedBatch
 
 _REJECTED = frozenset(
     {
@@ -65,10 +67,12 @@ class ChdbWriter:
         *,
         database: str = DATABASE,
         migrations: tuple[Migration, ...] = MIGRATIONS,
+        changes: NotesChanges | None = None,
     ) -> None:
         self._engine = engine
         self._database = database
         self._migrations = migrations
+        self._changes = changes or NobodyToTell()
         self._session: ChdbSession | None = None
         self._refusing = False
         self._failures = 0
@@ -162,15 +166,16 @@ class ChdbWriter:
         part: a crash or a full disk in between leaves a token without rows, which keeps every
         repeat out. Then another token is tried. Raises `StoreUnavailable` where that fails too.
         """
-        row = _first_row(arrow_stream)
-        if row is None:
+        batch = _read_batch(arrow_stream)
+        if batch is None:
             return
-        for attempt in (token, f"{token}-again"):
-            if self._is_stored(table, row):
-                return
-            self._open_session().insert(_insert_statement(table, attempt), arrow_stream)
-        if not self._is_stored(table, row):
-            raise StoreUnavailable(f"the engine did not keep a batch of {table.name}")
+        with self._changes.changing(batch.websites):
+            for attempt in (token, f"{token}-again"):
+                if self._is_stored(table, batch.first_row):
+                    return
+                self._open_session().insert(_insert_statement(table, attempt), arrow_stream)
+            if not self._is_stored(table, batch.first_row):
+                raise StoreUnavailable(f"the engine did not keep a batch of {table.name}")
 
     def _is_stored(self, table: StoredTable, row: Mapping[str, object]) -> bool:
         """Look for a batch's first row; where that fails open the table anew and look again."""
@@ -191,9 +196,10 @@ class ChdbWriter:
         """
         get_logger().error("table_reopened", table=table.name)
         try:
-            with contextlib.suppress(EngineFailure):  # an earlier attempt may have got so far
-                session.execute(f"DETACH TABLE `{self._database}`.`{table.name}` SYNC")
-            session.execute(f"ATTACH TABLE IF NOT EXISTS `{self._database}`.`{table.name}`")
+            with self._changes.changing_all():
+                with contextlib.suppress(EngineFailure):  # an earlier attempt may have got so far
+                    session.execute(f"DETACH TABLE `{self._database}`.`{table.name}` SYNC")
+                session.execute(f"ATTACH TABLE IF NOT EXISTS `{self._database}`.`{table.name}`")
         except EngineFailure as failure:
             raise StoreUnavailable(f"{table.name} cannot be opened: {failure}") from failure
         self._engine.report_broken_parts()
@@ -257,19 +263,33 @@ def _check_part(session: ChdbSession, table: StoredTable, part: str) -> None:
         raise EngineFailure(_CORRUPTED, "CORRUPTED_DATA")
 
 
-def _first_row(arrow_stream: bytes) -> Mapping[str, object] | None:
-    """Return what names the first row of a stream, None without rows. Raises `RejectedBatch`."""
+class _Batch(Struct, frozen=True):
+    """What names the first row of a batch, and whose rows it has."""
+
+    first_row: Mapping[str, object]
+    websites: list[str]
+
+
+def _read_batch(arrow_stream: bytes) -> _Batch | None:
+    """Look into a stream; None without rows. Raises `RejectedBatch`."""
     try:
         batch: RecordBatch = read_ipc_stream(BytesIO(arrow_stream)).read_next_batch()
         if batch.num_rows == 0:
             return None
-        return {
+        first_row = {
             "website": batch["website_id"][0].as_py(),
             "time": batch["time"].cast(DataType.int64())[0].as_py(),
             "id": batch["id"][0].as_py().hex().upper(),
         }
+        return _Batch(first_row, _websites_of(batch))
     except Exception as error:  # what arro3 raises has no narrower class
         raise RejectedBatch(f"not an Arrow stream of the table: {error}") from error
+
+
+def _websites_of(batch: RecordBatch) -> list[str]:
+    """Find them as a dictionary, which takes a tenth of the time that a list and a set take."""
+    words = batch["website_id"].cast(DataType.dictionary(DataType.int32(), DataType.utf8()))
+    return cast("list[str]", dictionary_dictionary(words).to_pylist())  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
 
 
 def _sync(path: Path) -> None:

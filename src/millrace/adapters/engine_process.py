@@ -5,27 +5,39 @@ import contextlib
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
+from millrace.adapters.answer_cache import AnswerCache
 from millrace.adapters.chdb_reader import ChdbReader
 from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.data_versions import DataVersions
 from millrace.adapters.engine_server import EngineServer
+from millrace.adapters.fair_places import FairPlaces, PlaceBounds
 from millrace.adapters.load_loop import LoadLoop, Loads
+from millrace.adapters.shared_selects import SharedSelects
 from millrace.adapters.snapshots import LiveSnapshots, Snapshots
-from millrace.base.telemetry import Logger
+from millrace.base.telemetry import Logger, Metrics
 from millrace.ports.limiter import Limiter
 from millrace.ports.log import LogReader
-
-WAIT_TIMEOUT_S: Final = 5.0
-"""A select waits so long for loading, and again for a free thread, before it is turned away."""
 
 LAST_LOAD_TIMEOUT_S: Final = 2.0
 """What is not stored by then stays in the log, and the next engine stores it."""
 
 
+class SelectBounds(Struct, frozen=True):
+    """What selects may take together; a select waits at most `wait_timeout_s` for its turn."""
+
+    places: PlaceBounds
+    wait_timeout_s: float
+    cache_bytes: int
+
+
 class EngineProcess:
     """Everything that happens in the engine process, on one event loop.
 
-    Constructing it opens nothing. `writer` must write to `engine`, `loader` to `writer`.
+    Constructing it opens nothing. `writer` must write to `engine` and tell `versions` of it,
+    `loader` must write to `writer`.
     """
 
     def __init__(
@@ -34,12 +46,14 @@ class EngineProcess:
         engine: ChdbEngine,
         writer: ChdbWriter,
         loader: Loads,
+        versions: DataVersions,
         log_reader: LogReader,
         limiter: Limiter,
         snapshots: Snapshots,
         socket: Path,
-        query_threads: int,
+        select_bounds: SelectBounds,
         load_interval_s: float,
+        metrics: Metrics,
         log: Logger,
     ) -> None:
         self._engine = engine
@@ -49,17 +63,21 @@ class EngineProcess:
         self._loading = LoadLoop(
             loader=loader, log_reader=log_reader, interval_s=load_interval_s, log=log
         )
-        self._reader = ChdbReader(
-            engine, threads=query_threads, wait_timeout_s=WAIT_TIMEOUT_S, log=log
-        )
+        self._reader = ChdbReader(engine, threads=select_bounds.places.places, log=log)
         self._server = EngineServer(
             socket=socket,
-            selects=self._reader,
+            runner=self._reader,
+            shared=SharedSelects(
+                places=FairPlaces(select_bounds.places, metrics=metrics),
+                load_barrier=self._loading.barrier,
+                versions=versions,
+                cache=AnswerCache(select_bounds.cache_bytes),
+                wait_timeout_s=select_bounds.wait_timeout_s,
+                metrics=metrics,
+            ),
             limiter=limiter,
-            load_barrier=self._loading.barrier,
             is_ready=lambda: self._loading.is_current,
             snapshots=LiveSnapshots(snapshots, self._loading),
-            wait_timeout_s=WAIT_TIMEOUT_S,
             log=log,
         )
 

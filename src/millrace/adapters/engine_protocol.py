@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from millrace.ports.limiter import RateVerdict
+from millrace.ports.store import QueryGuards
 
 LONGEST_SOCKET_PATH = 107
 """Bytes. The kernel keeps 108 for the path of a socket, with the zero at its end."""
@@ -28,8 +29,8 @@ class Select(Struct, frozen=True, tag="select"):
 
     sql: str
     parameters: dict[str, str]
-    timeout_s: float
-    max_memory_bytes: int
+    website_id: str
+    guards: QueryGuards
 
 
 class Hit(Struct, frozen=True, tag="hit"):

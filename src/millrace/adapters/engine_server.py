@@ -3,7 +3,8 @@
 import asyncio
 import itertools
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias, assert_never
 
@@ -26,6 +27,8 @@ from millrace.adapters.engine_protocol import (
     write_message,
 )
 from millrace.adapters.parameters import ParameterTexts
+from millrace.adapters.question import Question
+from millrace.adapters.shared_selects import SharedSelects
 from millrace.adapters.snapshot_tree import Snapshot
 from millrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from millrace.base.telemetry import Logger
@@ -41,7 +44,7 @@ class SelectRunner(Protocol):
     async def select(
         self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
     ) -> bytes:
-        """Run one SELECT; cancelling the caller ends it."""
+        """Run one SELECT; cancelling the caller ends it, and returns when it has ended."""
         ...
 
 
@@ -58,31 +61,25 @@ class SnapshotTaker(Protocol):
 
 
 class EngineServer:
-    """Serves one Unix socket on one event loop.
-
-    `load_barrier` returns when everything that was durable when it was called can be seen by
-    selects, or raises `StoreUnavailable`; a select waits for it at most `wait_timeout_s`.
-    """
+    """Serves one Unix socket on one event loop; `shared` decides which selects `runner` runs."""
 
     def __init__(
         self,
         *,
         socket: Path,
-        selects: SelectRunner,
+        runner: SelectRunner,
+        shared: SharedSelects[bytes],
         limiter: Limiter,
-        load_barrier: Callable[[], Awaitable[None]],
         is_ready: Callable[[], bool],
         snapshots: SnapshotTaker,
-        wait_timeout_s: float,
         log: Logger,
     ) -> None:
         self._socket = socket
-        self._selects = selects
+        self._runner = runner
+        self._shared = shared
         self._limiter = limiter
-        self._load_barrier = load_barrier
         self._is_ready = is_ready
         self._snapshots = snapshots
-        self._wait_timeout_s = wait_timeout_s
         self._log = log
         self._query_ids = (f"{os.getpid()}-{number}" for number in itertools.count(1))
         self._conversations: set[asyncio.Task[None]] = set()
@@ -116,6 +113,7 @@ class EngineServer:
         for conversation in self._conversations:
             conversation.cancel()
         await asyncio.gather(*self._conversations, return_exceptions=True)
+        await self._shared.close()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         conversation = asyncio.current_task()
@@ -179,15 +177,11 @@ class EngineServer:
             await asyncio.gather(reply, gone, return_exceptions=True)
 
     async def _select(self, request: Select) -> Reply:
+        question = Question(
+            request.website_id, request.sql, tuple(request.parameters.items()), request.guards
+        )
         try:
-            await self._wait_for_loading()
-            guards = QueryGuards(
-                timeout_s=request.timeout_s, max_memory_bytes=request.max_memory_bytes
-            )
-            rows = await self._selects.select(
-                request.sql, ParameterTexts(request.parameters), guards, next(self._query_ids)
-            )
-            return Answer(rows)
+            return Answer(await self._shared.answer(question, partial(self._run, request)))
         except QueryTimedOut as error:
             return Failure(FailureKind.TIMED_OUT, str(error))
         except QueryTooLarge as error:
@@ -198,9 +192,7 @@ class EngineServer:
             self._log.error("select_refused", code=failure.code, name=failure.name, sql=request.sql)
             return Failure(FailureKind.FAILED, str(failure))
 
-    async def _wait_for_loading(self) -> None:
-        try:
-            async with asyncio.timeout(self._wait_timeout_s):
-                await self._load_barrier()
-        except TimeoutError as error:
-            raise StoreUnavailable("the engine is still storing what came before") from error
+    async def _run(self, request: Select, guards: QueryGuards) -> bytes:
+        parameters = ParameterTexts(request.parameters)
+        query_id = next(self._query_ids)
+        return await self._runner.select(request.sql, parameters, guards, query_id)

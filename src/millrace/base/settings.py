@@ -98,7 +98,23 @@ class Settings(Struct, frozen=True, kw_only=True):
         2_147_483_648
     )
     query_rate_limit: Annotated[Positive, _help("queries a minute for each caller")] = 30
-    query_threads: Annotated[Positive, _help("queries that run at once")] = 4
+    query_threads: Annotated[
+        Positive,
+        _help("queries that run at once; the last free one is for a website that runs none"),
+    ] = 4
+    query_wait_s: Annotated[
+        Seconds, _help("a query that has waited this long for its turn gets 503")
+    ] = 5.0
+    query_queue: Annotated[
+        Positive, _help("queries that wait for their turn; what comes beyond gets 503")
+    ] = 256
+    query_queue_of_website: Annotated[
+        Positive, _help("of them, the most that ask of one website; what comes beyond gets 503")
+    ] = 64
+    query_cache_bytes: Annotated[
+        NotNegative,
+        _help("answers that are kept until events of their website are stored; 0 keeps none"),
+    ] = 67_108_864
     load_interval_s: Annotated[
         Seconds, _help("how long the engine gathers rows before it stores them, at the most")
     ] = 1.0
@@ -285,6 +301,8 @@ def _as_text(value: str | float | tuple[str, ...]) -> str:
 def data_path(settings: Settings, *parts: str) -> Path:
     """Return a path below the data directory."""
     return Path(settings.data).joinpath(*parts)
+
+
 def secret_text(settings: Settings, name: str) -> str:
     """Return a setting that may stand in a file: NAME itself, or the first line of NAME_file.
 
@@ -306,5 +324,3 @@ def secret_text(settings: Settings, name: str) -> str:
     if not first:
         raise OperatorError(f"the first line of {file}, which {variable} names, is empty")
     return first
-
-

@@ -178,6 +178,34 @@ METRICS: tuple[Metric, ...] = (
         "more queries than query_threads, or heavier ones",
     ),
     Metric(
+        "millrace_selects_total",
+        MetricKind.COUNTER,
+        "selects by where their rows came from: a run of their own, one shared with an equal "
+        "select under way, the answers that are kept",
+        "run is what costs; cached falls where events of the same website come often",
+        ("source",),
+    ),
+    Metric(
+        "millrace_selects_running",
+        MetricKind.GAUGE,
+        "selects that run in the engine",
+        "at query_threads others wait; selects that stay though nobody asks are a fault",
+    ),
+    Metric(
+        "millrace_selects_waiting",
+        MetricKind.GAUGE,
+        "selects that wait for their turn",
+        "the engine is busy: look for heavy queries, or raise query_threads where cores are free",
+    ),
+    Metric(
+        "millrace_selects_refused_total",
+        MetricKind.COUNTER,
+        "selects answered with 503 because too many waited (full), their turn did not come "
+        "(turn), or what came before was not stored (loading) within query_wait_s",
+        "full and turn: as for millrace_selects_waiting; loading: as for millrace_load_seconds",
+        ("reason",),
+    ),
+    Metric(
         "millrace_process_starts_total",
         MetricKind.COUNTER,
         "starts of processes by the supervisor",

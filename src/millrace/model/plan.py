@@ -107,8 +107,10 @@ class CompiledQuery(Struct, frozen=True):
     """SQL with bound parameters, and what its columns are called and mean.
 
     The text depends on the plan's shape alone; every value of the caller is in `parameters`.
+    `website_id` is the one whose rows it reads, "" where that is not known.
     """
 
     sql: str
     parameters: dict[str, Any]
     outputs: tuple[Output, ...]
+    website_id: str = ""

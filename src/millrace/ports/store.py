@@ -1,11 +1,12 @@
 """The column store: where rows end up and where answers come from."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 
-from millrace.model.catalog import Table
+from millrace.model.catalog import QUERY_LIMITS, Table
 from millrace.model.plan import CompiledQuery
 
 
@@ -18,10 +19,35 @@ class QueryGuards(Struct, frozen=True):
 
     timeout_s: float
     max_memory_bytes: int
+    max_rows: int = QUERY_LIMITS["maxLimit"] + 1
 
 
 Rows = Sequence[Sequence[Any]]
 """Rows of plain JSON values (text, int, float, bool, None), columns in the query's order."""
+
+
+class NotesChanges(Protocol):
+    """Who has to know when rows change; used from the loader's thread."""
+
+    def changing(self, websites: Collection[str]) -> contextlib.AbstractContextManager[None]:
+        """Note that rows of these websites change within, whether it ends well or not."""
+        ...
+
+    def changing_all(self) -> contextlib.AbstractContextManager[None]:
+        """Note that rows of any website may change within."""
+        ...
+
+
+class NobodyToTell:
+    """A `NotesChanges` for where nobody has to know."""
+
+    def changing(self, websites: Collection[str]) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002
+        """Do nothing."""
+        return contextlib.nullcontext()
+
+    def changing_all(self) -> contextlib.AbstractContextManager[None]:
+        """Do nothing."""
+        return contextlib.nullcontext()
 
 
 class StoreWriter(Protocol):

@@ -45,7 +45,7 @@ def compile_query(plan: QueryPlan) -> CompiledQuery:
         clause("ORDER BY", ",", order),
         _page(plan, parameters),
     )
-    return CompiledQuery(sql, parameters.values, outputs)
+    return CompiledQuery(sql, parameters.values, outputs, plan.website_id)
 
 
 def _write_columns(
