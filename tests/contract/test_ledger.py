@@ -152,3 +152,9 @@ def test_closed_ledger_is_unavailable(path: Path) -> None:
     ledger.close()
     with pytest.raises(StoreUnavailable, match="ledger failed"):
         ledger.positions()
+
+
+def test_everything_that_is_remembered_can_be_told_to_others(ledger: SqliteLedger) -> None:
+    commit(ledger, {"worker-0": FIRST}, a=5, b=7)
+    commit(ledger, {"worker-0": SECOND}, b=9)
+    assert dict(ledger.all_seen()) == {b"a": 5, b"b": 9}

@@ -204,7 +204,8 @@ class Service:
         The command line has tests of its own; here it would be most of the time.
         """
         if self._directory is None:
-            self._directory = open_directory(self.data / DIRECTORY_FILE, SystemClock())
+            shared = (self._settings or {}).get("MILLRACE_DIRECTORY")
+            self._directory = open_directory(shared or self.data / DIRECTORY_FILE, SystemClock())
         return self._directory
 
     def organization(self, name: str = "acme") -> str:

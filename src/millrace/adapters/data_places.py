@@ -9,6 +9,7 @@ STORE: Final = "store"
 LOG: Final = "log"
 LEDGER: Final = "ledger.sqlite"
 DIRECTORY: Final = "directory.sqlite"
+CLAIMS: Final = "claims.msgpack"
 REPEATS: Final = "repeats.sqlite"
 QUARANTINE: Final = "quarantine"
 DAMAGED: Final = "damaged"
@@ -50,6 +51,11 @@ class DataPlaces(Struct, frozen=True):
     def repeats(self) -> Path:
         """The idempotency keys."""
         return self.root / REPEATS
+
+    @property
+    def claims(self) -> Path:
+        """What was agreed with other machines of the batch under way."""
+        return self.root / CLAIMS
 
     @property
     def quarantine(self) -> Path:

@@ -104,6 +104,14 @@ class SqliteLedger:
                 found.update(self._connection.execute(sql, chunk))
         return found
 
+    def all_seen(self) -> Generator[tuple[bytes, int]]:
+        """Return every digest that is remembered, with the moment it expires in epoch ms.
+
+        May be read while a batch is under way, and not while one is committed.
+        """
+        with self._reading():
+            yield from self._connection.execute("SELECT digest, expires_ms FROM seen")
+
     def commit(
         self, batch: int, *, seen: Mapping[bytes, int], forget_before_ms: int
     ) -> Mapping[str, LogPosition]:

@@ -7,11 +7,10 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from millrace.adapters.engine_client import EngineConnections, EngineLimiter, EngineStore
+from millrace.adapters.engine_client import EngineConnections, EngineStore
 from millrace.adapters.geo import open_geo
 from millrace.adapters.guarded_log import GuardedLog, LevelLimits, read_levels
 from millrace.adapters.segment_log import SegmentLog
-from millrace.adapters.sqlite_repeats import SqliteRepeats
 from millrace.adapters.tenancy_source import FollowingTenancySource
 from millrace.adapters.user_agents import UaParserUserAgents
 from millrace.base.clock import SystemClock
@@ -24,8 +23,9 @@ from millrace.ingest.enrich import Enricher
 from millrace.ingest.visitor_salts import VisitorSalts
 from millrace.ports.store import QueryGuards
 from millrace.query.run import QueryService
-from millrace.wiring.directory import open_directory_of
+from millrace.wiring.directory import open_directory_of, shares_directory
 from millrace.wiring.places import ENGINE_SOCKET, places_of
+from millrace.wiring.shared import open_worker_shares
 
 
 async def run_worker(
@@ -48,8 +48,12 @@ async def run_worker(
         )
         await tenancy.start()
         opened.push_async_callback(tenancy.close)
-        repeats = SqliteRepeats.open(places.repeats, owner=name, clock=clock)
-        opened.push_async_callback(repeats.close)
+        engine = EngineConnections(runtime / ENGINE_SOCKET)
+        opened.push_async_callback(engine.close)
+        salts = VisitorSalts(directory.visitor_salt)
+        shares = await open_worker_shares(
+            settings, opened, worker=name, engine=engine, salts=salts, clock=clock
+        )
         event_log = await asyncio.to_thread(
             SegmentLog.open,
             places.log,
@@ -66,8 +70,6 @@ async def run_worker(
         )
         opened.push_async_callback(guarded_log.close)
         await guarded_log.start()
-        engine = EngineConnections(runtime / ENGINE_SOCKET)
-        opened.push_async_callback(engine.close)
         geo = open_geo(settings.geo_database)
         opened.callback(geo.close)
 
@@ -77,11 +79,11 @@ async def run_worker(
                 clock=clock,
                 tenancy=tenancy,
                 log=guarded_log,
-                repeats=repeats,
+                repeats=shares.repeats,
                 enricher=Enricher(
                     geo=geo,
                     user_agents=UaParserUserAgents(),
-                    salts=VisitorSalts(directory.visitor_salt),
+                    salts=salts,
                 ),
                 metrics=metrics,
                 max_items=settings.max_items,
@@ -96,12 +98,14 @@ async def run_worker(
                 clock=clock,
             ),
             tenancy=tenancy,
-            limiter=EngineLimiter(engine),
+            limiter=shares.limiter,
             store=store,
             readiness={
                 "log": guarded_log.log_works,
                 "disk": guarded_log.disk_has_room,
                 "backlog": guarded_log.store_keeps_up,
+                **({"directory": tenancy.is_usable} if shares_directory(settings) else {}),
+                **shares.readiness,
             },
             settings=settings,
             clock=clock,
