@@ -10,6 +10,7 @@ from millrace.adapters.chdb_store import decode_rows
 from millrace.adapters.engine_protocol import (
     Answer,
     AskReady,
+    AwaitStored,
     BrokenConversation,
     Failure,
     FailureKind,
@@ -18,6 +19,7 @@ from millrace.adapters.engine_protocol import (
     Reply,
     Request,
     Select,
+    Stored,
     Verdict,
     read_reply,
     write_message,
@@ -133,6 +135,31 @@ class EngineStore:
         except StoreUnavailable:
             return False
         return isinstance(reply, Readiness) and reply.is_ready
+
+
+class EngineBarrier:
+    """What acknowledgements wait for where they promise more than this machine's disk."""
+
+    def __init__(self, connections: EngineConnections, *, timeout_s: float) -> None:
+        self._connections = connections
+        self._timeout_s = timeout_s
+
+    async def wait(self) -> None:
+        """Return when everything that is durable now is in the store.
+
+        Raises `StoreUnavailable` when that cannot be, or is not in time.
+        """
+        match await self._connections.ask(AwaitStored(), timeout_s=self._timeout_s):
+            case Stored():
+                return
+            case Failure(reason=reason):
+                raise StoreUnavailable(reason)
+            case _:
+                raise StoreUnavailable("the engine answered something else")
+
+    async def is_current(self) -> bool:
+        """Tell whether the store takes what is durable now. Never raises."""
+        return await EngineStore(self._connections).is_ready()
 
 
 class EngineLimiter:

@@ -76,6 +76,7 @@ class EngineProcess:
                 metrics=metrics,
             ),
             limiter=limiter,
+            load_barrier=self._loading.barrier,
             is_ready=lambda: self._loading.is_current,
             snapshots=LiveSnapshots(snapshots, self._loading),
             log=log,

@@ -43,11 +43,15 @@ class AskReady(Struct, frozen=True, tag="ask_ready"):
     """Tell whether a select would be answered now."""
 
 
+class AwaitStored(Struct, frozen=True, tag="await_stored"):
+    """Answer when everything that is durable now is in the store."""
+
+
 class TakeSnapshot(Struct, frozen=True, tag="take_snapshot"):
     """Take a snapshot of the data directory; it stays until the connection is closed."""
 
 
-Request = Select | Hit | AskReady | TakeSnapshot
+Request = Select | Hit | AskReady | AwaitStored | TakeSnapshot
 
 
 class Answer(Struct, frozen=True, tag="answer"):
@@ -66,6 +70,10 @@ class Readiness(Struct, frozen=True, tag="readiness"):
     """The answer to `AskReady`."""
 
     is_ready: bool
+
+
+class Stored(Struct, frozen=True, tag="stored"):
+    """The answer to `AwaitStored`."""
 
 
 class SnapshotTaken(Struct, frozen=True, tag="snapshot_taken"):
@@ -91,7 +99,7 @@ class Failure(Struct, frozen=True, tag="failure"):
     reason: str
 
 
-Reply = Answer | Verdict | Readiness | SnapshotTaken | Failure
+Reply = Answer | Verdict | Readiness | Stored | SnapshotTaken | Failure
 
 _Message = TypeVar("_Message")
 

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias, assert_never
@@ -13,6 +13,7 @@ from millrace.adapters.engine_protocol import (
     LONGEST_SOCKET_PATH,
     Answer,
     AskReady,
+    AwaitStored,
     BrokenConversation,
     Failure,
     FailureKind,
@@ -21,6 +22,7 @@ from millrace.adapters.engine_protocol import (
     Reply,
     Select,
     SnapshotTaken,
+    Stored,
     TakeSnapshot,
     Verdict,
     read_request,
@@ -35,7 +37,7 @@ from millrace.base.telemetry import Logger
 from millrace.ports.limiter import Limiter
 from millrace.ports.store import QueryGuards
 
-_Answered: TypeAlias = Select | Hit | AskReady
+_Answered: TypeAlias = Select | Hit | AskReady | AwaitStored
 
 
 class SelectRunner(Protocol):
@@ -61,7 +63,11 @@ class SnapshotTaker(Protocol):
 
 
 class EngineServer:
-    """Serves one Unix socket on one event loop; `shared` decides which selects `runner` runs."""
+    """Serves one Unix socket on one event loop; `shared` decides which selects `runner` runs.
+
+    `load_barrier` returns when everything that was durable when it was called is in the store, or
+    raises `StoreUnavailable`.
+    """
 
     def __init__(
         self,
@@ -70,6 +76,7 @@ class EngineServer:
         runner: SelectRunner,
         shared: SharedSelects[bytes],
         limiter: Limiter,
+        load_barrier: Callable[[], Awaitable[None]],
         is_ready: Callable[[], bool],
         snapshots: SnapshotTaker,
         log: Logger,
@@ -78,6 +85,7 @@ class EngineServer:
         self._runner = runner
         self._shared = shared
         self._limiter = limiter
+        self._load_barrier = load_barrier
         self._is_ready = is_ready
         self._snapshots = snapshots
         self._log = log
@@ -158,9 +166,18 @@ class EngineServer:
                 return Verdict(await self._limiter.hit(request.caller))
             case AskReady():
                 return Readiness(self._is_ready())
+            case AwaitStored():
+                return await self._await_stored()
             case Select():
                 return await self._select_while_asked(request, reader)
         assert_never(request)
+
+    async def _await_stored(self) -> Reply:
+        try:
+            await self._load_barrier()
+        except StoreUnavailable as error:
+            return Failure(FailureKind.UNAVAILABLE, str(error))
+        return Stored()
 
     async def _select_while_asked(
         self, request: Select, reader: asyncio.StreamReader

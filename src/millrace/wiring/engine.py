@@ -7,7 +7,9 @@ from pathlib import Path
 
 from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.engine_process import EngineProcess
+from millrace.adapters.data_versions import DataVersions
+from millrace.adapters.engine_process import EngineProcess, SelectBounds
+from millrace.adapters.fair_places import PlaceBounds
 from millrace.adapters.file_quarantine import FileQuarantine
 from millrace.adapters.memory_limiter import WindowLimiter
 from millrace.adapters.segment_reader import SegmentReader
@@ -36,7 +38,8 @@ async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) 
         opened.callback(reader.close)
         reader.note_loaded(ledger.positions())
         engine = ChdbEngine(places.store, log=log)
-        writer = ChdbWriter(engine)
+        versions = DataVersions()
+        writer = ChdbWriter(engine, changes=versions)
         loader = Loader(
             log=reader,
             store=writer,
@@ -50,14 +53,29 @@ async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) 
             engine=engine,
             writer=writer,
             loader=loader,
+            versions=versions,
             log_reader=reader,
             limiter=WindowLimiter(settings.query_rate_limit, clock=clock),
             snapshots=Snapshots(places, engine=engine, ledger=ledger, log_reader=reader),
             socket=runtime / ENGINE_SOCKET,
-            query_threads=settings.query_threads,
+            select_bounds=select_bounds_of(settings),
             load_interval_s=settings.load_interval_s,
+            metrics=metrics,
             log=log,
         )
         gc.freeze()  # what was made until here lives as long as the process
         gc.set_threshold(*_COLLECT_SELDOM)
         await process.run(stop)
+
+
+def select_bounds_of(settings: Settings) -> SelectBounds:
+    """Return what selects may take together."""
+    return SelectBounds(
+        places=PlaceBounds(
+            places=settings.query_threads,
+            max_waiting=settings.query_queue,
+            max_waiting_of_website=settings.query_queue_of_website,
+        ),
+        wait_timeout_s=settings.query_wait_s,
+        cache_bytes=settings.query_cache_bytes,
+    )
