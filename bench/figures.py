@@ -71,16 +71,20 @@ class Figure(Struct, frozen=True, kw_only=True):
             return ""
         return "yes" if self.target.is_met(self) else "**no**"
 
+    def _beside(self) -> str:
+        if not self.yardstick_runs:
+            return ""
+        return f"{self.yardstick} {with_unit(median(self.yardstick_runs), self.unit)}"
+
     def cells(self) -> tuple[str, ...]:
         """Return the row as texts, in the order of `HEADINGS`."""
         target = self.target.words(self) if self.target else ""
         if self.absent:
             return (self.what, "not measured", self.yardstick, "", target, "", "0", self.absent)
-        beside = f"{self.yardstick} {with_unit(median(self.yardstick_runs), self.unit)}"
         return (
             self.what,
             with_unit(self.value, self.unit),
-            beside if self.yardstick_runs else "",
+            self._beside(),
             "" if self.ratio is None else f"{self.ratio:.2f}",
             target,
             self.verdict,

@@ -1,13 +1,12 @@
 """The ten questions over HTTP beside hand-written SQL in the bare engine (Y3), and as data grows.
 
-Run: .venv/bin/python -m bench.questions --folder DIR [--runs 9] [--events 10000000]
+Run: .venv/bin/python -m bench --only questions
 
 The service answers on the data set, the bare engine on a copy of its store (`cp -a`): both hold the
 same parts, and one directory cannot be open twice. They are asked in turn, and their rows are
 compared each time. Every run asks for another number of rows, so that no answer comes from a cache.
 """
 
-import argparse
 import http.client
 import math
 import shutil
@@ -25,12 +24,11 @@ from bench.bare_engine import BareEngine
 from bench.dataset import Dataset, provide
 from bench.figures import Figure, Target
 from bench.question_list import QUESTIONS, Days, Question
-from bench.results import print_figures
+from bench.scale import Scale
 from tests.e2e.service import Service
 
 MONTH = Days("2026-03-01", "2026-03-31", "2026-04-01")
 FIRST_WEEK = Days("2026-01-01", "2026-01-08", "2026-01-09")
-RUNS = 9
 WARM_UPS = 2
 TARGET = Target(factor=1.15, fixed=3.0)
 GROWTH_TARGET = Target(factor=1.3)
@@ -111,16 +109,24 @@ def copied_store(dataset: Dataset) -> Generator[BareEngine]:
         shutil.rmtree(folder)
 
 
-def measure_questions(
-    folder: Path, *, events: int, runs: int = RUNS, questions: Sequence[Question] = QUESTIONS
-) -> list[Figure]:
+def measure(scale: Scale) -> list[Figure]:
+    """Measure both data sets, and the growth from one to the other."""
+    runs, small, big = scale.questions_runs, scale.small_events, scale.events
+    return [
+        *measure_questions(scale.folder, events=big, runs=runs),
+        *measure_questions(scale.folder, events=small, runs=runs),
+        *measure_growth(scale.folder, small=small, big=big, runs=runs),
+    ]
+
+
+def measure_questions(folder: Path, *, events: int, runs: int) -> list[Figure]:
     """Ask all questions about a month of the biggest website, in turn with the bare engine."""
     dataset = provide(folder, events=events)
     with serving(dataset) as service, copied_store(dataset) as engine:
         over_http, in_engine = OverHttp(service, dataset), InEngine(engine, dataset)
         return [
             _measure_pair(question, over_http, in_engine, runs=runs, events=events)
-            for question in questions
+            for question in QUESTIONS
         ]
 
 
@@ -140,7 +146,7 @@ def _measure_pair(
         rows = ours.rows
     counted = pairs[WARM_UPS:]
     return Figure(
-        group=f"questions over {events // 1_000_000} million events",
+        group=f"questions over {events:,} events",
         what=question.name,
         unit="ms",
         runs=tuple(ours for ours, _ in counted),
@@ -151,7 +157,7 @@ def _measure_pair(
     )
 
 
-def measure_growth(folder: Path, *, small: int, big: int, runs: int = RUNS) -> list[Figure]:
+def measure_growth(folder: Path, *, small: int, big: int, runs: int) -> list[Figure]:
     """Ask about the first days when there were few events, and about the same days later."""
     sets = [provide(folder, events=events, all_events=big) for events in (small, big)]
     with serving(sets[0]) as before, serving(sets[1]) as after:
@@ -171,7 +177,7 @@ def _measure_growth_of(
         answers = [asker.ask(question, FIRST_WEEK, limit) for asker in askers]
         compare_rows(question.name, answers[0].rows, answers[1].rows)
         taken.append([answer.ms for answer in answers])
-    few, many = f"{small // 1_000_000} M", f"{big // 1_000_000} M"
+    few, many = f"{small / 1e6:g} M", f"{big / 1e6:g} M"
     return Figure(
         group=f"the same eight days, as data grows from {few} to {many} events",
         what=question.name,
@@ -195,22 +201,3 @@ def _are_equal(mine: object, other: object) -> bool:
     if isinstance(mine, int | float) and isinstance(other, int | float):
         return math.isclose(mine, other, rel_tol=1e-9)
     return mine == other
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, required=True, help="where data sets are kept")
-    parser.add_argument("--events", type=int, default=10_000_000)
-    parser.add_argument("--runs", type=int, default=RUNS)
-    parser.add_argument("--growth", action="store_true", help="also as data grows from a tenth")
-    options = parser.parse_args()
-    figures = measure_questions(options.folder, events=options.events, runs=options.runs)
-    if options.growth:
-        figures += measure_growth(
-            options.folder, small=options.events // 10, big=options.events, runs=options.runs
-        )
-    print_figures(figures)
-
-
-if __name__ == "__main__":
-    main()

@@ -17,6 +17,8 @@ from msgspec import Struct
 from bench.figures import HEADINGS, Figure
 from millrace.base.clock import SystemClock, utc_datetime
 
+RESULTS = Path(__file__).with_name("results")
+
 
 class Machine(Struct, frozen=True):
     """Where figures are from. Memory in GiB; `load` is the load average when the run began."""

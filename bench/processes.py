@@ -1,0 +1,72 @@
+"""What processes use, from /proc: CPU seconds, memory, and when they have come to rest."""
+
+import os
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.e2e.service import Service
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_LOOK_EVERY_S = 0.5
+_QUIET_SHARE = 0.04
+_QUIET_TIMES = 2
+
+
+class Spent:
+    """What was spent in a block: `cpu_s` of all processes, `wall_s`."""
+
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+
+
+def pids_of(service: Service) -> tuple[int, ...]:
+    """Return the supervisor of a service and all its children."""
+    children = Path(f"/proc/{service.pid}/task/{service.pid}/children").read_text().split()
+    return (service.pid, *map(int, children))
+
+
+def cpu_s(pids: Iterable[int]) -> float:
+    """Return the user and system time of processes, their threads included; 10 ms exactly."""
+    return sum(_cpu_ticks(pid) for pid in pids) / _TICKS
+
+
+def _cpu_ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+@contextmanager
+def spending(pids: Sequence[int]) -> Generator[Spent]:
+    """Measure what processes spend in a block."""
+    spent, cpu_before_s, started_s = Spent(), cpu_s(pids), time.perf_counter()
+    yield spent
+    spent.cpu_s = cpu_s(pids) - cpu_before_s
+    spent.wall_s = time.perf_counter() - started_s
+
+
+def memory_mb(pids: Iterable[int]) -> float:
+    """Return the memory of processes; pages that several share are counted once (PSS)."""
+    return sum(_rollup_kib(pid, "Pss:") for pid in pids) * 1024 / 1e6
+
+
+def anonymous_mb(pids: Iterable[int]) -> float:
+    """Return what of the memory is no file's, which the system cannot take back."""
+    return sum(_rollup_kib(pid, "Pss_Anon:") for pid in pids) * 1024 / 1e6
+
+
+def _rollup_kib(pid: int, field: str) -> int:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1])
+    raise AssertionError(f"/proc/{pid}/smaps_rollup has no {field}")
+
+
+def wait_until_quiet(pids: Sequence[int], *, timeout_s: float = 60.0) -> None:
+    """Return when processes have come to rest: what they had to do afterwards is done then."""
+    give_up_s, quiet = time.monotonic() + timeout_s, 0
+    while quiet < _QUIET_TIMES and time.monotonic() < give_up_s:
+        before_s = cpu_s(pids)
+        time.sleep(_LOOK_EVERY_S)
+        quiet = quiet + 1 if cpu_s(pids) - before_s < _QUIET_SHARE * _LOOK_EVERY_S else 0

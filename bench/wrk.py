@@ -1,0 +1,113 @@
+"""Drives a server with `wrk`, as fast as it goes, and tells what the generator itself spent."""
+
+import resource
+import secrets
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bench.bodies import ID_PLACE
+
+_SCRIPT = """
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+{authorization}
+local bodies = {{
+{bodies}
+}}
+local requests, place, number = {{}}, 0, 0
+function init(args)
+  math.randomseed(tonumber(args[1]))
+  for index, body in ipairs(bodies) do requests[index] = wrk.format(nil, nil, nil, body) end
+end
+{request}
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format('RESULT {{"requests":%d,"seconds":%f,"refused":%d,"broken":%d,' ..
+    '"p50_ms":%f,"p99_ms":%f}}\\n', summary.requests, summary.duration / 1e6, errors.status,
+    errors.connect + errors.read + errors.write + errors.timeout,
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
+end
+"""
+_READY_REQUEST = """
+function request()
+  place = place % #requests + 1
+  return requests[place]
+end
+"""
+# Each event gets an id that no other run has: the run's name and a number.
+_REQUEST_WITH_IDS = """
+local run = string.format("%x", math.random(2 ^ 40))
+local function draw()
+  number = number + 1
+  return run .. number
+end
+function request()
+  place = place % #bodies + 1
+  return wrk.format(nil, nil, nil, (string.gsub(bodies[place], "ID_PLACE", draw)))
+end
+""".replace("ID_PLACE", ID_PLACE)
+
+
+class Driven(Struct, frozen=True, kw_only=True):
+    """What wrk saw. All answers were 200. `generator_share` is wrk's CPU over the time."""
+
+    requests: int
+    seconds: float
+    refused: int
+    broken: int
+    p50_ms: float
+    p99_ms: float
+    generator_share: float = 0.0
+
+    @property
+    def per_s(self) -> float:
+        """Answers a second."""
+        return self.requests / self.seconds
+
+
+class Load(Struct, frozen=True):
+    """What is sent, over how many connections, for how long. Bodies take turns."""
+
+    bodies: tuple[bytes, ...]
+    connections: int
+    seconds: int
+
+
+def check_wrk() -> None:
+    """Fail with a clear sentence where there is no wrk."""
+    if shutil.which("wrk") is None:
+        raise SystemExit("the benchmark needs wrk: apt-get install wrk")
+
+
+def drive(url: str, load: Load, folder: Path, *, authorization: str = "") -> Driven:
+    """Send as fast as answers come. Every answer must be a 200."""
+    script = folder / "load.lua"
+    script.write_text(_write_script(load.bodies, authorization))
+    command = ["wrk", "-t1", f"-c{load.connections}", f"-d{load.seconds}s"]
+    command += ["--latency", "-s", str(script)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [*command, url, "--", str(secrets.randbelow(2**31))],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    driven = msgspec.json.decode(done.stdout.rpartition("RESULT ")[2], type=Driven)
+    assert (driven.refused, driven.broken) == (0, 0), done.stdout
+    spent_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return msgspec.structs.replace(driven, generator_share=spent_s / driven.seconds)
+
+
+def _write_script(bodies: Sequence[bytes], authorization: str) -> str:
+    has_ids = any(ID_PLACE.encode() in body for body in bodies)
+    return _SCRIPT.format(
+        authorization=f'wrk.headers["Authorization"] = "{authorization}"' if authorization else "",
+        bodies=",\n".join(f"[==[{body.decode()}]==]" for body in bodies),
+        request=_REQUEST_WITH_IDS if has_ids else _READY_REQUEST,
+    )
