@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 
 from millrace.adapters.chdb_reader import ChdbReader
 from millrace.adapters.engine_client import (
+    EngineBarrier,
     EngineConnections,
     EngineLimiter,
     EngineStore,
@@ -69,6 +70,7 @@ class Engine:
                 metrics=Metrics(),
             ),
             limiter=WindowLimiter(3, clock=SystemClock()),
+            load_barrier=self._barrier,
             is_ready=lambda: self.is_ready,
             snapshots=self,
             log=get_logger(),
@@ -363,3 +365,37 @@ async def test_engine_that_is_away_takes_no_snapshot(engine: Engine) -> None:
     with ExitStack() as borrowed, pytest.raises(OperatorError) as refusal:
         await borrow(engine, borrowed)
     assert str(refusal.value) == "the engine of the running service does not answer now; try again"
+
+
+async def test_barrier_waits_until_what_is_durable_is_stored(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    engine.loads_at_once.clear()
+    waiting = asyncio.create_task(EngineBarrier(connections, timeout_s=60).wait())
+    done, _ = await asyncio.wait({waiting}, timeout=0.1)
+    engine.loads_at_once.set()
+    await waiting
+    assert done == set()
+
+
+async def test_barrier_tells_what_cannot_be_stored(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    def fail() -> None:
+        raise StoreUnavailable("what came before cannot be stored now")
+
+    engine.load = fail
+    with pytest.raises(StoreUnavailable, match="what came before cannot be stored now"):
+        await EngineBarrier(connections, timeout_s=60).wait()
+
+
+async def test_barrier_has_patience_and_no_more(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    barrier = EngineBarrier(connections, timeout_s=0.1)
+    engine.loads_at_once.clear()
+    with pytest.raises(StoreUnavailable, match="the engine is away"):
+        await barrier.wait()
+    assert await barrier.is_current()
+    engine.is_ready = False
+    assert not await barrier.is_current()
