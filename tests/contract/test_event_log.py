@@ -3,8 +3,8 @@
 import asyncio
 import shutil
 import threading
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -551,3 +551,63 @@ async def test_log_is_not_ready_while_the_disk_fails_and_ready_when_it_is_mended
     await log.append(b"after")
     await log.close()
     assert recorded(root) == [b"before", b"after"]
+
+
+@contextmanager
+def broken(segment: Path) -> Generator[None]:
+    """Let a segment give an error to whoever reads it, as a failing disk does."""
+    segment.rename(segment.with_suffix(".away"))
+    segment.mkdir()
+    yield
+    segment.rmdir()
+    segment.with_suffix(".away").rename(segment)
+
+
+async def test_log_that_cannot_be_read_ends_there_until_it_can_and_others_go_on(
+    open_log: OpenLog, root: Path
+) -> None:
+    logs = [open_log(f"worker-{number}", segment_bytes=100) for number in range(2)]
+    for log in logs:
+        await log.append(b"first" * 15)
+        await log.append(b"second" * 15)
+    clock, metrics = FixedClock(0), Metrics()
+    reader = SegmentReader(root, damaged=root.parent / "damaged", clock=clock, metrics=metrics)
+    with closing(reader), capture_logs() as lines:
+        whole = reader.durable_ends()
+        first = reader.read("worker-0", after=LOG_START, until=whole["worker-0"], max_bytes=50)
+        with broken(root / "worker-0" / f"{2:020}.segment"):
+            assert reader.bytes_between("worker-0", after=first.end, until=whole["worker-0"]) == 0
+            with pytest.raises(OSError, match="Is a directory"):
+                reader.read("worker-0", after=first.end, until=whole["worker-0"], max_bytes=50)
+            for _ in range(3):
+                assert reader.durable_ends() == {**whole, "worker-0": first.end}
+                clock.advance(1_000)
+            assert reader.unreadable() == ["worker-0"]
+            assert "millrace_logs_unreadable 1.0" in metrics.render().decode()
+            assert read_all(reader, "worker-1") == [b"first" * 15, b"second" * 15]
+        assert reader.durable_ends()["worker-0"] == first.end  # it is not tried all the time
+        clock.advance(60_000)
+        assert reader.durable_ends() == whole
+        assert reader.unreadable() == []
+        assert "millrace_logs_unreadable 0.0" in metrics.render().decode()
+        assert read_all(reader, after=first.end) == [b"second" * 15]
+    assert [(line["event"], line.get("retry_in_s")) for line in lines] == [
+        ("log_unreadable", 1.0),
+        ("log_unreadable", 2.0),
+        ("log_unreadable", 4.0),
+        ("log_readable_again", None),
+    ]
+    for log in logs:
+        await log.close()
+
+
+async def test_log_whose_end_cannot_be_told_is_left_out_and_others_are_there(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log("worker-1")
+    await log.append(b"one")
+    (root / "worker-0" / "durable").mkdir(parents=True)
+    with closing(reader_of(root)) as reader:
+        assert list(reader.durable_ends()) == ["worker-1"]
+        assert reader.unreadable() == ["worker-0"]
+    await log.close()

@@ -62,6 +62,9 @@ class ListedLogs:
         ]
         return LogChunk(records, places[-1])
 
+    def unreadable(self) -> Sequence[str]:
+        return ()
+
     def bytes_between(self, log: str, *, after: LogPosition, until: LogPosition) -> int:
         return sum(map(len, self.logs[log][after.offset : until.offset]))
 

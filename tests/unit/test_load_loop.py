@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import pytest
 import pytest_asyncio
@@ -22,9 +22,13 @@ class Log:
 
     def __init__(self) -> None:
         self.end = 0
+        self.cannot_be_read: Sequence[str] = ()
 
     def durable_ends(self) -> Mapping[str, LogPosition]:
         return {"log": LogPosition(0, self.end)}
+
+    def unreadable(self) -> Sequence[str]:
+        return self.cannot_be_read
 
     def bytes_between(self, log: str, *, after: LogPosition, until: LogPosition) -> int:
         raise NotImplementedError
@@ -186,3 +190,13 @@ async def test_finishing_waits_for_the_running_load_and_loads_the_rest(on_demand
 async def test_finishing_gives_up_in_time(on_demand: Case) -> None:
     on_demand.loader.held.clear()
     assert not await on_demand.loop.finish(timeout_s=0.05)
+
+
+async def test_what_is_loaded_is_not_current_while_a_log_cannot_be_read(on_demand: Case) -> None:
+    on_demand.log.end = 10
+    on_demand.start()
+    await on_demand.loop.barrier()
+    assert on_demand.loop.is_current
+    on_demand.log.cannot_be_read = ("worker-0",)
+    assert not on_demand.loop.is_current
+    await on_demand.loop.barrier()

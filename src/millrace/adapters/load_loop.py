@@ -43,8 +43,9 @@ class LoadLoop:
 
     @property
     def is_current(self) -> bool:
-        """Whether the last load succeeded; False until the first one has."""
-        return self._loaded is not None and not self._is_failing
+        """Whether the last load stored all there was; False until the first one has."""
+        has_loaded = self._loaded is not None and not self._is_failing
+        return has_loaded and not self._log_reader.unreadable()
 
     async def barrier(self) -> None:
         """Return when everything that was durable at the call is in the store.

@@ -20,7 +20,9 @@ from millrace.adapters.segment_format import (
     parse_records,
     promised_size,
 )
-from millrace.base.telemetry import get_logger
+from millrace.adapters.unreadable_logs import UnreadableLogs
+from millrace.base.clock import Clock, SystemClock
+from millrace.base.telemetry import Metrics, get_logger
 from millrace.ports.log import LOG_START, LogChunk, LoggedRecord, LogPosition
 
 _LEAST_BYTES = 4096
@@ -38,36 +40,50 @@ class SegmentReader:
     """A `LogReader` over every log in `root`; damaged bytes are copied into `damaged`.
 
     A log without a living writer (a crashed one, or one of more workers than there are now) is
-    recovered as its writer would, under the writer's lock.
+    recovered as its writer would, under the writer's lock. One that cannot be read ends for its
+    reader where that begins, and is tried again after a pause: the others go on.
     """
 
-    def __init__(self, root: Path, *, damaged: Path, disk: Disk | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        damaged: Path,
+        disk: Disk | None = None,
+        clock: Clock | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
         self._root = root
         self._damaged = damaged
         self._disk = disk or Disk()
         self._directories: dict[str, LogDirectory] = {}
+        self._unreadable = UnreadableLogs(clock=clock or SystemClock(), metrics=metrics)
 
     def durable_ends(self) -> Mapping[str, LogPosition]:
         """Return the durable end of every log; see `ports.log.LogReader`."""
-        names = [path.name for path in self._root.glob("*/")]
-        return {name: self._durable_end(self._directory(name)) for name in sorted(names)}
+        names = sorted(path.name for path in self._root.glob("*/"))
+        ends = ((name, self._readable_end(name)) for name in names)
+        return {name: end for name, end in ends if end is not None}
+
+    def unreadable(self) -> Sequence[str]:
+        """Return the logs that cannot be read now; see `ports.log.LogReader`."""
+        return self._unreadable.names()
 
     def read(self, log: str, *, after: LogPosition, until: LogPosition, max_bytes: int) -> LogChunk:
         """Read whole records; see `ports.log.LogReader`."""
-        damaged_bytes = 0
-        for stretch in self._stretches(log, after, until):
-            chunk = self._read_stretch(stretch, max_bytes)
-            damaged_bytes += chunk.damaged_bytes
-            if chunk.records:
-                return LogChunk(chunk.records, chunk.end, damaged_bytes)
-        return LogChunk((), max(after, until), damaged_bytes)
+        try:
+            return self._read(log, after, until, max_bytes)
+        except OSError as error:
+            self._unreadable.note(log, error, place=after)
+            raise
 
     def bytes_between(self, log: str, *, after: LogPosition, until: LogPosition) -> int:
         """Return how many bytes lie between two places; see `ports.log.LogReader`."""
-        return sum(
-            max(stretch.end - stretch.start.offset, 0)
-            for stretch in self._stretches(log, after, until)
-        )
+        try:
+            stretches = self._stretches(log, after, until)
+        except OSError:  # to read them says more
+            return 0
+        return sum(max(stretch.end - stretch.start.offset, 0) for stretch in stretches)
 
     def remove_before(self, log: str, position: LogPosition) -> None:
         """Delete segments before the position's; see `ports.log.LogReader`.
@@ -103,6 +119,30 @@ class SegmentReader:
         if log not in self._directories:
             self._directories[log] = LogDirectory(self._root / log, disk=self._disk)
         return self._directories[log]
+
+    def _readable_end(self, log: str) -> LogPosition | None:
+        """Return where a log ends, or how far it can be read; None where even that is not known."""
+        known = self._unreadable.readable_end(log)
+        if self._unreadable.is_resting(log):
+            return known
+        try:
+            end = self._durable_end(self._directory(log))
+            if known is not None and known < end:
+                self._read(log, known, end, _LEAST_BYTES)
+        except OSError as error:
+            self._unreadable.note(log, error, place=known)
+            return known
+        self._unreadable.forget(log)
+        return end
+
+    def _read(self, log: str, after: LogPosition, until: LogPosition, max_bytes: int) -> LogChunk:
+        damaged_bytes = 0
+        for stretch in self._stretches(log, after, until):
+            chunk = self._read_stretch(stretch, max_bytes)
+            damaged_bytes += chunk.damaged_bytes
+            if chunk.records:
+                return LogChunk(chunk.records, chunk.end, damaged_bytes)
+        return LogChunk((), max(after, until), damaged_bytes)
 
     def _durable_end(self, directory: LogDirectory) -> LogPosition:
         if not directory.try_lock():

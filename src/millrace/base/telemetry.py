@@ -159,6 +159,12 @@ METRICS: tuple[Metric, ...] = (
         "the disk is slow, or the engine is busy with queries or merges",
     ),
     Metric(
+        "millrace_logs_unreadable",
+        MetricKind.GAUGE,
+        "logs of which a part cannot be read; what they hold before it, and all others, is stored",
+        "a disk or a file's rights fail: look for log_unreadable in the log",
+    ),
+    Metric(
         "millrace_load_failures_total",
         MetricKind.COUNTER,
         "batches that could not be stored at the first try",

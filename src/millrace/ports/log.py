@@ -66,13 +66,21 @@ class LogReader(Protocol):
     """
 
     def durable_ends(self) -> Mapping[str, LogPosition]:
-        """Return, by the log's name, the place behind its last durable record."""
+        """Return, by the log's name, the place behind its last durable record.
+
+        A log of which a part cannot be read ends where that begins, until it can be.
+        """
+        ...
+
+    def unreadable(self) -> Sequence[str]:
+        """Return the names of the logs of which a part could not be read at the last look."""
         ...
 
     def read(self, log: str, *, after: LogPosition, until: LogPosition, max_bytes: int) -> LogChunk:
         """Read whole records between two places, in order; at least one where there is one.
 
-        The same arguments give the same records for as long as they are not removed.
+        The same arguments give the same records for as long as they are not removed. Raises
+        `OSError` where they cannot be read; `durable_ends` then tells how far the log can be.
         """
         ...
 

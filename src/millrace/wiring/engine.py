@@ -34,7 +34,7 @@ async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) 
     with ExitStack() as opened:
         ledger = SqliteLedger.open(places.ledger)
         opened.callback(ledger.close)
-        reader = SegmentReader(places.log, damaged=places.damaged)
+        reader = SegmentReader(places.log, damaged=places.damaged, clock=clock, metrics=metrics)
         opened.callback(reader.close)
         reader.note_loaded(ledger.positions())
         engine = ChdbEngine(places.store, log=log)
