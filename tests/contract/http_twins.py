@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message
 from millrace.base.clock import FixedClock
 from millrace.base.settings import Settings
 from millrace.base.telemetry import Logger, Metrics
-from millrace.http.app import create_app
+from millrace.http.app import Application, create_app
 from millrace.http.service_routes import Readiness
 from millrace.ingest.accept import Accepted, IngestRequest
 from millrace.model.plan import CompiledQuery
@@ -26,6 +26,7 @@ from millrace.model.tenancy import (
     hash_secret,
 )
 from millrace.ports.limiter import RateVerdict
+from millrace.ports.log import Told
 from millrace.ports.store import QueryGuards, Rows
 from millrace.query.answers import QueryAnswer
 
@@ -65,6 +66,28 @@ class TwinAcceptor:
         if isinstance(self.outcome, Accepted):
             return self.outcome
         raise self.outcome
+
+
+class TwinDirect:
+    """Takes what may go the short way, and tells at once or when the test does."""
+
+    def __init__(self, *, takes: bool = True, tells: bool = True) -> None:
+        self.takes = takes
+        self.tells = tells
+        self.requests: list[IngestRequest] = []
+        self.waiting: list[Told] = []
+        self.reached = asyncio.Event()
+
+    def accept_directly(self, request: IngestRequest, told: Told) -> Accepted | None:
+        self.requests.append(request)
+        self.reached.set()
+        if not self.takes:
+            return None
+        if self.tells:
+            asyncio.get_running_loop().call_soon(told, None)
+        else:
+            self.waiting.append(told)
+        return Accepted(1)
 
 
 class TwinQueries:
@@ -140,6 +163,7 @@ class World:
     def __init__(self, settings: Settings | None = None, answer: QueryAnswer | None = None) -> None:
         self.settings = settings or Settings()
         self.acceptor = TwinAcceptor()
+        self.direct: TwinDirect | None = None
         self.queries = TwinQueries(answer or empty_answer())
         self.tenancy = TwinTenancy(make_tenancy())
         self.limiter = TwinLimiter()
@@ -148,7 +172,7 @@ class World:
         self.lines: list[dict[str, Any]] = []
         self.metrics = Metrics()
 
-    def app(self, *, debug: bool = False) -> ASGIApp:
+    def app(self, *, debug: bool = False) -> Application:
         """Build the application."""
         return create_app(
             acceptor=self.acceptor,
@@ -162,6 +186,7 @@ class World:
             metrics=self.metrics,
             log=self._logger(debug=debug),
             request_ids=lambda: REQUEST_ID,
+            direct=self.direct,
         )
 
     def call(

@@ -46,8 +46,9 @@ async def running(world: World) -> AsyncGenerator[Server]:
     listening = socket.create_server(("127.0.0.1", 0))
     port: int = listening.getsockname()[1]
     stop = asyncio.Event()
+    app = world.app()
     task = asyncio.create_task(
-        serve(world.app(), listening_socket=listening, settings=world.settings, stop=stop)
+        serve(app, listening_socket=listening, settings=world.settings, stop=stop, lane=app.lane)
     )
     try:
         yield Server(port, stop, task)

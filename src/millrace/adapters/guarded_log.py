@@ -12,7 +12,7 @@ from millrace.adapters.segment_directory import loaded_end
 from millrace.adapters.segment_format import SEGMENT_SUFFIX
 from millrace.base.errors import LogUnavailable
 from millrace.base.telemetry import Metrics, get_logger
-from millrace.ports.log import LOG_START, EventLog
+from millrace.ports.log import LOG_START, EventLog, Told
 
 LOOK_INTERVAL_S = 1.0
 
@@ -84,11 +84,19 @@ class GuardedLog:
 
     async def append(self, record: bytes) -> None:
         """Make a record durable; see `ports.log.EventLog`. Refuses it while the gate is closed."""
+        self._check_gate()
+        await self._log.append(record)
+
+    def hand_in(self, record: bytes, told: Told) -> None:
+        """Make a record durable and tell; see `ports.log.EventLog`. Refuses it as `append` does."""
+        self._check_gate()
+        self._log.hand_in(record, told)
+
+    def _check_gate(self) -> None:
         if self._disk_is_low:
             raise LogUnavailable("The disk is nearly full.")
         if self._store_is_behind:
             raise LogUnavailable("The store is too far behind.")
-        await self._log.append(record)
 
     async def is_ready(self) -> bool:
         """Tell whether the log takes records; see `ports.log.EventLog`."""

@@ -1,6 +1,9 @@
 """A log that keeps its records in memory: for tests and for trying things out."""
 
+import asyncio
+
 from millrace.base.errors import LogUnavailable
+from millrace.ports.log import Told
 
 
 class MemoryLog:
@@ -16,6 +19,13 @@ class MemoryLog:
         if self.is_broken or self.is_closed:
             raise LogUnavailable("the log in memory was told to refuse")
         self.records.append(record)
+
+    def hand_in(self, record: bytes, told: Told) -> None:
+        """Keep a record, and tell in the loop's next turn. Refuses what `append` refuses."""
+        if self.is_broken or self.is_closed:
+            raise LogUnavailable("the log in memory was told to refuse")
+        self.records.append(record)
+        asyncio.get_running_loop().call_soon(told, None)
 
     async def is_ready(self) -> bool:
         """Tell whether it takes records."""

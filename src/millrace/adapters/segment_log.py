@@ -7,20 +7,22 @@ import time
 from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
 from millrace.adapters.segment_directory import Disk, LogDirectory, create_directory
 from millrace.adapters.segment_format import (
+    FRAME_SIZE,
     SegmentHeader,
     frame_head,
     pack_header,
 )
 from millrace.base.clock import Clock
-from millrace.base.errors import LogUnavailable, LogUncertain, OperatorError
+from millrace.base.errors import LogUnavailable, LogUncertain, MillraceError, OperatorError
 from millrace.base.line_budget import LineBudget
 from millrace.base.telemetry import Metrics, get_logger
-from millrace.ports.log import LogPosition
+from millrace.ports.log import LogPosition, Told
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 _GROUP_BYTES = 8 * 1024 * 1024
@@ -37,7 +39,7 @@ class _Group:
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
-        self.waiters: list[asyncio.Future[None]] = []
+        self.waiters: list[Told] = []
         self.size = 0
 
 
@@ -99,35 +101,43 @@ class SegmentLog:
 
     async def append(self, record: bytes) -> None:
         """Make a record durable; see `ports.log.EventLog`."""
-        await self._commit(frame_head(record), record)
+        waiter = asyncio.get_running_loop().create_future()
+        self.hand_in(record, partial(_settle, waiter))
+        await waiter
+
+    def hand_in(self, record: bytes, told: Told) -> None:
+        """Make a record durable and tell; see `ports.log.EventLog`."""
+        self._gather((frame_head(record), record), FRAME_SIZE + len(record), told)
 
     async def is_ready(self) -> bool:
         """Tell whether the disk takes records; tries it where the last group failed."""
         if self._is_failing:
             with suppress(LogUnavailable):
-                await self._commit()  # a segment's header, and no record
+                await self._try_disk()
         return not (self._is_failing or self._is_closed)
 
-    async def _commit(self, *pieces: bytes) -> None:
+    async def _try_disk(self) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        self._gather((), 0, partial(_settle, waiter))  # a segment's header, and no record
+        await waiter
+
+    def _gather(self, pieces: tuple[bytes, ...], size: int, told: Told) -> None:
         if self._is_closed:
             raise LogUnavailable("The log is closed.")
-        size = sum(map(len, pieces))
         if self._waiting_bytes + size > _WAITING_BYTES and self._waiting_bytes:
             raise LogUnavailable("The disk is slower than what comes in.")
-        loop = asyncio.get_running_loop()
         if not self._groups or self._groups[-1].size > _GROUP_BYTES:
             self._groups.append(_Group())
         group = self._groups[-1]
-        waiter = loop.create_future()
         group.pieces += pieces
-        group.waiters.append(waiter)
+        group.waiters.append(told)
         group.size += size
         self._waiting_bytes += size
         if not self._is_writing:
             self._is_writing = True
             self._idle.clear()
+            loop = asyncio.get_running_loop()
             loop.call_soon(self._hand_over, loop)  # after all that is appended in this turn
-        await waiter
 
     async def close(self) -> None:
         """Write what waits and release the log; see `ports.log.EventLog`."""
@@ -156,14 +166,18 @@ class SegmentLog:
     ) -> None:
         self._waiting_bytes -= group.size
         self._is_failing = failure is not None
-        for waiter in group.waiters:
-            if waiter.done():  # its caller was cancelled
-                continue
-            if failure is None:
-                waiter.set_result(None)
-            else:
-                waiter.set_exception(type(failure)(*failure.args))
-        self._hand_over(loop)
+        self._hand_over(loop)  # first, so that the disk works while callers are told
+        for told in group.waiters:
+            told(None if failure is None else type(failure)(*failure.args))
+
+
+def _settle(waiter: asyncio.Future[None], failure: MillraceError | None) -> None:
+    if waiter.done():  # its caller was cancelled
+        return
+    if failure is None:
+        waiter.set_result(None)
+    else:
+        waiter.set_exception(failure)
 
 
 @contextmanager

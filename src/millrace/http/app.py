@@ -1,5 +1,6 @@
 """The application: the endpoint table with its handlers, and what finds them by path."""
 
+import logging
 from collections.abc import Awaitable, Mapping
 from random import Random
 
@@ -16,6 +17,7 @@ from millrace.http.body import BodyReader
 from millrace.http.calls import Call, Handler
 from millrace.http.client_address import ClientAddresses
 from millrace.http.cors import cors_of
+from millrace.http.direct import AcceptsDirectly, DirectLane, Place
 from millrace.http.documents import docs_handler, openapi_handler
 from millrace.http.endpoints import EndpointRow
 from millrace.http.inflight import InflightBytes
@@ -30,6 +32,7 @@ from millrace.http.service_routes import (
     readiness_handler,
 )
 from millrace.http.stalls import StallWatch
+from millrace.http.tallies import CallTally
 from millrace.ports.directory import TenancySource
 from millrace.ports.limiter import Limiter
 from millrace.ports.store import Store
@@ -54,9 +57,11 @@ def create_app(
     metrics: Metrics,
     log: Logger | None = None,
     request_ids: RequestIds | None = None,
-) -> ASGIApp:
+    direct: AcceptsDirectly | None = None,
+) -> "Application":
     """Put HTTP in front of the use cases.
 
+    `direct` is the accepting use case for the server's short way: see `Application.lane`.
     `readiness` names the parts that must work beside the engine, which the store speaks for.
     Raises `OperatorError` for a setting that cannot be used.
     """
@@ -82,20 +87,35 @@ def create_app(
         endpoints.UNKNOWN: refuse_path,
         endpoints.UNKNOWN_BELOW_V1: refuse_path,
     }
-    recorder = CallRecorder(clock=clock, metrics=metrics, log=(log or get_logger()).bind())
+    log = (log or get_logger()).bind()
+    recorder = CallRecorder(clock=clock, metrics=metrics, log=log)
     new_request_id = request_ids or random_request_ids()
-    return _Application(
+    cors = {row: cors_of(row, settings.query_origins) for row in handlers}
+    lane = None
+    if direct is not None and not log.is_enabled_for(logging.DEBUG):  # there each call has a line
+        lane = DirectLane(
+            {row.path.encode(): Place(row, cors[row]) for row in endpoints.INGESTION_ENDPOINTS},
+            acceptor=direct,
+            addresses=addresses,
+            inflight=inflight,
+            recorder=recorder,
+            tally=CallTally(metrics),
+            request_ids=new_request_id,
+            max_body_bytes=min(settings.max_body_bytes, settings.max_decoded_bytes),
+        )
+    return Application(
         {
             row: Endpoint(
                 row,
                 handler,
-                cors=cors_of(row, settings.query_origins),
+                cors=cors[row],
                 recorder=recorder,
                 request_ids=new_request_id,
                 inflight=inflight,
             )
             for row, handler in handlers.items()
-        }
+        },
+        lane,
     )
 
 
@@ -124,10 +144,16 @@ async def refuse_path(_call: Call) -> Reply:
     raise NotFound
 
 
-class _Application:
-    """Looks ingestion paths up in a dictionary, and leaves everything else to the router."""
+class Application:
+    """Looks ingestion paths up in a dictionary, and leaves everything else to the router.
 
-    def __init__(self, by_row: Mapping[EndpointRow, ASGIApp]) -> None:
+    `lane` is for the server that the application runs in, and answers plain calls without it.
+    """
+
+    def __init__(
+        self, by_row: Mapping[EndpointRow, ASGIApp], lane: DirectLane | None = None
+    ) -> None:
+        self.lane = lane
         self._ingestion = {row.path: by_row[row] for row in endpoints.INGESTION_ENDPOINTS}
         self._unknown = by_row[endpoints.UNKNOWN]
         self._unknown_below_v1 = by_row[endpoints.UNKNOWN_BELOW_V1]
@@ -139,6 +165,7 @@ class _Application:
         )
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Answer one call."""
         is_http = scope["type"] == "http"
         endpoint = self._ingestion.get(scope["path"], self._rest) if is_http else self._rest
         return endpoint(scope, receive, send)

@@ -18,17 +18,22 @@ class ClientAddresses:
         self._trusted = tuple(_parse_network(proxy) for proxy in trusted_proxies)
 
     def find(self, call: Call) -> str:
-        """Return the client's address, or "" where it is not known.
+        """Return the client's address, or "" where it is not known."""
+        return self.find_of(call.scope.get("client"), call.scope["headers"])
+
+    def find_of(
+        self, client: tuple[str, int] | None, headers: Sequence[tuple[bytes, bytes]]
+    ) -> str:
+        """Return the address behind a connection's other end and the headers of a call.
 
         The chain of addresses is walked from this machine outwards for as long as each one is a
         trusted proxy, since only what such a proxy has added can be believed.
         """
-        client = call.scope.get("client")
         peer = normalize_address(client[0]) if client else ""
         if not self._trusted or not self._is_trusted(peer):
             return peer
         nearest = peer
-        for text in reversed(_forwarded_chain(call)):
+        for text in reversed(_forwarded_chain(headers)):
             nearest = normalize_address(_without_port(text))
             if not self._is_trusted(nearest):
                 break
@@ -61,14 +66,14 @@ def _parse_network(proxy: str) -> Network:
         ) from error
 
 
-def _forwarded_chain(call: Call) -> list[str]:
+def _forwarded_chain(headers: Sequence[tuple[bytes, bytes]]) -> list[str]:
     """Return the addresses that the proxies noted, the farthest first.
 
     Only the first of the headers that is there counts: a proxy writes one of them and may let
     the others of a caller through.
     """
     for name, parse in _FORWARDING_HEADERS:
-        values = call.header_values(name)
+        values = [value for key, value in headers if key == name]
         if values:
             return list(parse(b",".join(values).decode("latin-1")))
     return []

@@ -3,7 +3,19 @@
 from collections.abc import Mapping
 from urllib.parse import unquote_to_bytes
 
+from millrace.model.tenancy import Credentials
+
 Headers = Mapping[bytes, bytes]
+
+
+def read_credentials(query_string: bytes, headers: Headers) -> Credentials:
+    """Return all that a call to an ingestion endpoint says of its sender."""
+    origin = headers.get(b"origin")
+    return Credentials(
+        api_key=read_api_key(headers),
+        website_id=read_website_id(query_string, headers),
+        origin=origin.decode("latin-1") if origin else None,
+    )
 
 
 def read_api_key(headers: Headers) -> str | None:

@@ -28,11 +28,6 @@ class CrowdedConnection(BoundedHeads):
 
     max_connections = 1_048_576
 
-    @classmethod
-    def at_most(cls, max_connections: int) -> "type[CrowdedConnection]":
-        """Return this protocol with a bound of its own."""
-        return type(cls.__name__, (cls,), {"max_connections": max_connections})
-
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn narrows it
         """Make room, or close what just came where all others are being answered."""
         if len(self.connections) >= self.max_connections and not self._make_room(self.connections):

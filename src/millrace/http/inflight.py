@@ -1,7 +1,14 @@
 """Bounds the bytes of bodies that one worker holds at a time."""
 
+from typing import Protocol
+
 from millrace.base.errors import Unavailable
-from millrace.http.calls import Call
+
+
+class Holder(Protocol):
+    """A call, which keeps count of what it has brought."""
+
+    held_bytes: int
 
 
 class InflightBytes:
@@ -15,14 +22,18 @@ class InflightBytes:
         self._max_bytes = max_bytes
         self._held_bytes = 0
 
-    def hold(self, call: Call, size: int) -> None:
+    def has_room(self, size: int) -> bool:
+        """Tell whether so many bytes can be held whatever else a call has brought."""
+        return self._held_bytes + size <= self._max_bytes
+
+    def hold(self, call: Holder, size: int) -> None:
         """Count bytes of a call. Raises `Unavailable` where there are too many of all calls."""
         call.held_bytes += size
         self._held_bytes += size
         if self._held_bytes > self._max_bytes and self._held_bytes > call.held_bytes:
             raise Unavailable("too many bytes of bodies are under way", retry_after_s=1)
 
-    def release(self, call: Call) -> None:
+    def release(self, call: Holder) -> None:
         """Let go of all that a call has brought. May be called twice."""
         self._held_bytes -= call.held_bytes
         call.held_bytes = 0

@@ -9,12 +9,11 @@ from msgspec import Struct
 from millrace.http.body import BodyReader
 from millrace.http.calls import Call, Handler
 from millrace.http.client_address import ClientAddresses
-from millrace.http.credentials import read_api_key, read_website_id
+from millrace.http.credentials import read_credentials
 from millrace.http.endpoints import INGESTION_ENDPOINTS, EndpointRow
 from millrace.http.replies import Reply
 from millrace.ingest.accept import Accepted, IngestRequest
 from millrace.ingest.decode import Endpoint
-from millrace.model.tenancy import Credentials
 
 
 class AcceptsEvents(Protocol):
@@ -96,16 +95,11 @@ def ingestion_handlers(
 def read_request(endpoint: Endpoint, call: Call, body: bytes, address: str) -> IngestRequest:
     """Gather what the use case wants to know of a call."""
     headers = call.headers
-    origin = headers.get(b"origin")
     idempotency_key = headers.get(b"idempotency-key")
     return IngestRequest(
         endpoint=endpoint,
         body=body,
-        credentials=Credentials(
-            api_key=read_api_key(headers),
-            website_id=read_website_id(call.scope["query_string"], headers),
-            origin=origin.decode("latin-1") if origin else None,
-        ),
+        credentials=read_credentials(call.scope["query_string"], headers),
         address=address,
         user_agent=headers.get(b"user-agent", b"").decode("latin-1"),
         idempotency_key=idempotency_key.decode("latin-1") if idempotency_key else None,

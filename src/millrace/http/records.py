@@ -13,7 +13,7 @@ from millrace.http.replies import INTERNAL, refusal_of
 CLIENT_CLOSED_REQUEST = 499
 """The status in log and metrics of a call whose caller went away; never sent."""
 
-_REQUESTS_TOTAL = "millrace_http_requests_total"
+REQUESTS_TOTAL = "millrace_http_requests_total"
 
 _WINDOW_S = 10.0
 _LINES = 100
@@ -40,7 +40,7 @@ class CallRecorder:
         self, row: EndpointRow, method: str, status: int, started_s: float, request_id: str
     ) -> None:
         """Count a call that was answered and write its line."""
-        self._count(_REQUESTS_TOTAL, 1, row.name, str(status))
+        self._count(REQUESTS_TOTAL, 1, row.name, str(status))
         is_routine = status < 300 and row.is_routine
         if is_routine and not self._writes_debug:
             return

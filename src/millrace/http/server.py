@@ -10,7 +10,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from millrace.base.settings import Settings
-from millrace.http.crowds import CrowdedConnection, most_connections
+from millrace.http.crowds import most_connections
+from millrace.http.direct import DirectLane
+from millrace.http.direct_connection import DirectConnection, give_up_all
 from millrace.http.heads import end_late_heads
 
 _KEEP_ALIVE_S = 75
@@ -28,13 +30,20 @@ class _Server(uvicorn.Server):
 
 
 async def serve(
-    app: ASGIApp, *, listening_socket: socket.socket, settings: Settings, stop: asyncio.Event
+    app: ASGIApp,
+    *,
+    listening_socket: socket.socket,
+    settings: Settings,
+    stop: asyncio.Event,
+    lane: DirectLane | None = None,
 ) -> None:
     """Serve until `stop` is set, then answer what was accepted and return.
 
+    `lane` answers plain calls, which the application then does not see.
+
     Closes the socket. Calls that take longer than `shutdown_timeout_s` are cancelled.
     """
-    server = _Server(_config(app, settings))
+    server = _Server(_config(app, settings, lane))
     beside = (
         asyncio.ensure_future(_stop_when_told(server, stop)),
         asyncio.ensure_future(
@@ -50,6 +59,7 @@ async def serve(
     finally:
         for task in beside:
             task.cancel()
+    give_up_all(server.server_state.connections)
     if server.server_state.tasks:
         await asyncio.wait(server.server_state.tasks, timeout=_LAST_WORDS_S)
 
@@ -59,11 +69,13 @@ async def _stop_when_told(server: uvicorn.Server, stop: asyncio.Event) -> None:
     server.should_exit = True
 
 
-def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+def _config(app: ASGIApp, settings: Settings, lane: DirectLane | None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         interface="asgi3",
-        http=CrowdedConnection.at_most(most_connections(settings.max_connections)),
+        http=DirectConnection.with_(
+            max_connections=most_connections(settings.max_connections), lane=lane
+        ),
         ws="none",
         loop="none",
         lifespan="off",

@@ -34,7 +34,7 @@ from millrace.ingest.timestamps import parse_timestamp, parse_timestamps
 from millrace.model.event import encode_record
 from millrace.model.tenancy import Credentials, Tenancy
 from millrace.ports.directory import TenancySource
-from millrace.ports.log import EventLog
+from millrace.ports.log import EventLog, Told
 from millrace.ports.repeats import Remembered, Repeats
 
 Decision = TypeVar("Decision")
@@ -119,6 +119,37 @@ class Acceptor:
             self._count(request, "refused", 0 if items is None else len(items))
             raise
 
+    def accept_directly(self, request: IngestRequest, told: Told) -> Accepted | None:
+        """Hand a request to the log, where nothing else has to be waited for.
+
+        Returns what is accepted once `told` hears None; with an error none of it is, as where
+        `accept` raises. Returns None where it takes more than that, or where anything is wrong:
+        then nothing has happened, nobody is told, and `accept` decides.
+        """
+        if request.idempotency_key:
+            return None
+        try:
+            received = self._receive(request)
+            admission = self._admit_to(self._tenancy.current(), request, received)
+            if not received.items:
+                return None
+            enrichment = self._enrich_directly(request, received, admission)
+            if enrichment is None:
+                return None
+            record = _record_of(request, received, admission, enrichment)
+            accepted = _accepted(request, received)
+            self._log.hand_in(record, partial(self._tell, told, request, accepted.count))
+        except MillraceError:
+            return None
+        return accepted
+
+    def _tell(
+        self, told: Told, request: IngestRequest, items: int, failure: MillraceError | None
+    ) -> None:
+        if isinstance(failure, Unavailable):
+            self._count(request, "refused", items)
+        told(failure)
+
     def _receive(self, request: IngestRequest) -> _Received:
         """Decode the body and check everything that needs no credentials."""
         received_ms = self._clock.now_ms()
@@ -138,14 +169,15 @@ class Acceptor:
         return _Received(received_ms, items, moments_ms)
 
     async def _admit(self, request: IngestRequest, received: _Received) -> Admission:
-        named = [item.website_id for item in received.items]
-        return await self._decide(
-            lambda tenancy: admit(
-                tenancy,
-                now_ms=received.received_ms,
-                credentials=request.credentials,
-                named=named,
-            )
+        return await self._decide(lambda tenancy: self._admit_to(tenancy, request, received))
+
+    @staticmethod
+    def _admit_to(tenancy: Tenancy, request: IngestRequest, received: _Received) -> Admission:
+        return admit(
+            tenancy,
+            now_ms=received.received_ms,
+            credentials=request.credentials,
+            named=[item.website_id for item in received.items],
         )
 
     async def _decide(self, decide: Callable[[Tenancy], Decision]) -> Decision:
@@ -185,19 +217,11 @@ class Acceptor:
         repeat_key: bytes = b"",
     ) -> Accepted:
         """Enrich, convert, append. An empty batch leaves nothing in the log."""
-        items = received.items
-        if items:
+        if received.items:
             enrichment = await self._enrich(request, received, admission)
-            batch = AdmittedBatch(
-                received_ms=received.received_ms,
-                items=items,
-                moments_ms=received.moments_ms,
-                websites=admission.websites,
-                enrichment=enrichment,
-                repeat_key=repeat_key,
-            )
-            await self._log.append(encode_record(convert_batch(request.endpoint, batch)))
-        return Accepted(len(items), _event_ids(request.endpoint, items))
+            record = _record_of(request, received, admission, enrichment, repeat_key=repeat_key)
+            await self._log.append(record)
+        return _accepted(request, received)
 
     async def _enrich(
         self, request: IngestRequest, received: _Received, admission: Admission
@@ -205,6 +229,20 @@ class Acceptor:
         if admission.caller.key is not None:
             return self._enricher.enrich_named(received.items)
         return await self._enricher.enrich_client(
+            received.items,
+            website_id=admission.websites[0],
+            address=request.address,
+            user_agent=request.user_agent,
+            now_ms=received.received_ms,
+        )
+
+    def _enrich_directly(
+        self, request: IngestRequest, received: _Received, admission: Admission
+    ) -> Enrichment | None:
+        """Do what `_enrich` does, or return None where something has to be waited for."""
+        if admission.caller.key is not None:
+            return self._enricher.enrich_named(received.items)
+        return self._enricher.enrich_client_directly(
             received.items,
             website_id=admission.websites[0],
             address=request.address,
@@ -244,6 +282,29 @@ class Acceptor:
     def _count(self, request: IngestRequest, outcome: str, items: int) -> None:
         stream = BODY_RULES[request.endpoint].stream
         self._metrics.count("millrace_items_total", items, stream.value, outcome)
+
+
+def _record_of(
+    request: IngestRequest,
+    received: _Received,
+    admission: Admission,
+    enrichment: Enrichment,
+    *,
+    repeat_key: bytes = b"",
+) -> bytes:
+    batch = AdmittedBatch(
+        received_ms=received.received_ms,
+        items=received.items,
+        moments_ms=received.moments_ms,
+        websites=admission.websites,
+        enrichment=enrichment,
+        repeat_key=repeat_key,
+    )
+    return encode_record(convert_batch(request.endpoint, batch))
+
+
+def _accepted(request: IngestRequest, received: _Received) -> Accepted:
+    return Accepted(len(received.items), _event_ids(request.endpoint, received.items))
 
 
 def _event_ids(endpoint: Endpoint, items: Sequence[WireItem]) -> tuple[str | None, ...]:

@@ -68,11 +68,31 @@ class Enricher:
         now_ms: int,
     ) -> Enrichment:
         """Enrich a call without a key: by where it comes from. All items are of one website."""
+        salt = None if _all_named(items) else await self._salts.salt_at(now_ms)
+        return self._enrich_salted(website_id, address, user_agent, salt)
+
+    def enrich_client_directly(
+        self,
+        items: Sequence[WireItem],
+        *,
+        website_id: str,
+        address: str,
+        user_agent: str,
+        now_ms: int,
+    ) -> Enrichment | None:
+        """Do what `enrich_client` does, or return None where it would wait."""
+        salt = None if _all_named(items) else self._salts.current_salt(now_ms)
+        if salt is None and not _all_named(items):
+            return None
+        return self._enrich_salted(website_id, address, user_agent, salt)
+
+    def _enrich_salted(
+        self, website_id: str, address: str, user_agent: str, salt: bytes | None
+    ) -> Enrichment:
         user_agent = user_agent[:MAX_USER_AGENT]
         visitor = self._visitor(address, user_agent)
-        if all(item.anonymous_id for item in items):
+        if salt is None:
             return Enrichment(visitor)
-        salt = await self._salts.salt_at(now_ms)
         anonymous_id = make_visitor_id(
             salt, website_id=website_id, address=address, user_agent=user_agent
         )
@@ -99,6 +119,10 @@ class Enricher:
             device_type=software.device_type,
             is_bot=software.is_bot,
         )
+
+
+def _all_named(items: Sequence[WireItem]) -> bool:
+    return all(item.anonymous_id for item in items)
 
 
 def make_visitor_id(salt: bytes, *, website_id: str, address: str, user_agent: str) -> str:

@@ -36,6 +36,10 @@ class VisitorSalts:
                 await self._change_day(now_ms)
             return self._salt
 
+    def current_salt(self, now_ms: int) -> bytes | None:
+        """Return the salt of the UTC day of a moment, or None where `salt_at` would wait."""
+        return self._salt if self._is_current(now_ms) else None
+
     def _is_current(self, now_ms: int) -> bool:
         if now_ms // MILLISECONDS_PER_DAY != self._day_number:
             return False

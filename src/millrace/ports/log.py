@@ -1,9 +1,11 @@
 """The durable log: the border between accepting and storing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
+
+from millrace.base.errors import MillraceError
 
 
 class LogPosition(Struct, frozen=True, order=True, gc=False):
@@ -36,6 +38,11 @@ class LogChunk(Struct, frozen=True):
     damaged_bytes: int = 0
 
 
+Told = Callable[[MillraceError | None], None]
+"""Is told once what became of a record: None is what returning from `append` promises, and an
+error what it would raise. Must not raise itself."""
+
+
 class EventLog(Protocol):
     """The writing side. One log has one writer; used from one event loop."""
 
@@ -46,6 +53,14 @@ class EventLog(Protocol):
         then nothing of the record will ever be read, now or after a restart; `LogUncertain` where
         the disk fails so that it may be read after a crash. Cancelling the caller does not take
         the record back. Safe to call from many tasks.
+        """
+        ...
+
+    def hand_in(self, record: bytes, told: Told) -> None:
+        """Do what `append` does, and tell at its end instead of being waited for.
+
+        Does not block. Tells from the event loop, after this has returned. Raises
+        `LogUnavailable` where the record is refused at once; then nobody is told.
         """
         ...
 

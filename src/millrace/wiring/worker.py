@@ -74,20 +74,22 @@ async def run_worker(
         opened.callback(geo.close)
 
         store = EngineStore(engine)
-        app = create_app(
-            acceptor=Acceptor(
-                clock=clock,
-                tenancy=tenancy,
-                log=guarded_log,
-                repeats=shares.repeats,
-                enricher=Enricher(
-                    geo=geo,
-                    user_agents=UaParserUserAgents(),
-                    salts=salts,
-                ),
-                metrics=metrics,
-                max_items=settings.max_items,
+        acceptor = Acceptor(
+            clock=clock,
+            tenancy=tenancy,
+            log=guarded_log,
+            repeats=shares.repeats,
+            enricher=Enricher(
+                geo=geo,
+                user_agents=UaParserUserAgents(),
+                salts=salts,
             ),
+            metrics=metrics,
+            max_items=settings.max_items,
+        )
+        app = create_app(
+            acceptor=acceptor,
+            direct=acceptor,
             query_service=QueryService(
                 store=store,
                 guards=QueryGuards(
@@ -114,4 +116,6 @@ async def run_worker(
         )
         gc.freeze()  # what was made until here lives as long as the process
         log.info("worker_ready")
-        await serve(app, listening_socket=listening_socket, settings=settings, stop=stop)
+        await serve(
+            app, listening_socket=listening_socket, settings=settings, stop=stop, lane=app.lane
+        )
