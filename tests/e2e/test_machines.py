@@ -1,6 +1,8 @@
 """Two machines with the same settings, PostgreSQL and Valkey between them, each with its store."""
 
+import signal
 from collections.abc import Iterator, Mapping
+from os import kill
 
 import pytest
 import requests
@@ -171,3 +173,38 @@ def test_without_the_directory_for_too_long_everything_waits_for_it(
     postgresql.server.start()
     machine.wait_ready()
     assert stored(machine, website) == 1
+
+
+@pytest.mark.parametrize("headers", [{}, ONCE], ids=["event-id", "idempotency-key"])
+def test_acknowledgement_may_wait_for_the_store(
+    own_service: ServiceMaker, settings: Mapping[str, str], headers: Mapping[str, str]
+) -> None:
+    told = {**settings, "MILLRACE_ACK": "stored", "MILLRACE_ACK_TIMEOUT_S": "1"}
+    machine = own_service(settings=told).start()
+    website = machine.website()
+    assert send(machine, website, "a").status_code == 200
+    (engine,) = machine.child_pids("engine")
+    kill(engine, signal.SIGSTOP)
+    try:
+        late = send(machine, website, "b", headers=headers)
+        next_one = send(machine, website, "c")
+    finally:
+        kill(engine, signal.SIGCONT)
+    assert (late.status_code, late.json()["code"]) == (500, "INTERNAL")
+    assert refusal(next_one) == UNAVAILABLE
+    wait_until(
+        lambda: send(machine, website, "b", headers=headers).status_code == 200,
+        "acknowledgements go on",
+    )
+    assert stored(machine, website) == 2
+
+
+def test_data_directory_of_a_machine_is_sound_without_what_it_shares(machines: Machines) -> None:
+    first, _ = machines
+    website = first.website()
+    send(first, website, "a", headers=ONCE)
+    assert stored(first, website) == 1
+    first.stop()
+    names = {path.name for path in first.data.iterdir()}
+    assert names.isdisjoint({"directory.sqlite", "repeats.sqlite"})
+    assert first.command("verify")["problems"] == []

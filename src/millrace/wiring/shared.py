@@ -81,6 +81,11 @@ def open_claims(
     return claims
 
 
+def shares_repeats(settings: Settings) -> bool:
+    """Tell whether repeats and rate limits are outside of the data directory."""
+    return bool(settings.shared or settings.shared_file)
+
+
 def machine_name(data: Path) -> str:
     """Return a name for a data directory on this machine that no other has."""
     machine = _MACHINE_ID.read_text(encoding="ascii") if _MACHINE_ID.is_file() else ""

@@ -1,7 +1,8 @@
 """What checks a data directory whose service is stopped."""
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -22,6 +23,8 @@ from millrace.ports.ledger import Intent, LogRange
 from millrace.ports.log import LOG_START, LogPosition
 from millrace.wiring.backup import check_there_is_data
 from millrace.wiring.data import held_for
+from millrace.wiring.directory import shares_directory
+from millrace.wiring.shared import shares_repeats
 
 
 class _Ledger(Struct, frozen=True):
@@ -54,7 +57,7 @@ def verify(settings: Settings) -> Findings:
     places = DataPlaces(data_path(settings))
     check_there_is_data(places)
     with _stopped(settings):
-        problems = list(_check_files(places))
+        problems = list(_check_files(places, elsewhere=_kept_elsewhere(settings)))
         ledger = _read_ledger(places) if _is_sound(problems, "ledger") else None
         logs = _check_logs(places, ledger, problems)
         store = _check_store(places, ledger, problems)
@@ -80,15 +83,23 @@ def _stopped(settings: Settings) -> Generator[None]:
         ) from refusal
 
 
-def _check_files(places: DataPlaces) -> Generator[Problem]:
-    """Check the SQLite files; a service that ever ran has all of them."""
+def _kept_elsewhere(settings: Settings) -> frozenset[Path]:
+    """Return the files that the service keeps on other servers instead."""
+    places = DataPlaces(data_path(settings))
+    directory = {places.directory} if shares_directory(settings) else set[Path]()
+    repeats = {places.repeats} if shares_repeats(settings) else set[Path]()
+    return frozenset(directory | repeats)
+
+
+def _check_files(places: DataPlaces, *, elsewhere: Collection[Path]) -> Generator[Problem]:
+    """Check the SQLite files; a service that ever ran has all of them that are its own."""
     for part, path, loss in (
         ("directory", places.directory, "no website and no key is known"),
         ("ledger", places.ledger, "nobody knows what of the logs is stored"),
         ("repeats", places.repeats, "idempotency keys are not remembered"),
     ):
         if not path.exists():
-            if places.log.exists():
+            if places.log.exists() and path not in elsewhere:
                 yield Problem(part, f"{path.name} is missing: {loss}")
             continue
         for fault in sqlite_faults(path):

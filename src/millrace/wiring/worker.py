@@ -7,10 +7,11 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from millrace.adapters.engine_client import EngineConnections, EngineStore
+from millrace.adapters.engine_client import EngineBarrier, EngineConnections, EngineStore
 from millrace.adapters.geo import open_geo
 from millrace.adapters.guarded_log import GuardedLog, LevelLimits, read_levels
 from millrace.adapters.segment_log import SegmentLog
+from millrace.adapters.stored_log import StoredLog
 from millrace.adapters.tenancy_source import FollowingTenancySource
 from millrace.adapters.user_agents import UaParserUserAgents
 from millrace.base.clock import SystemClock
@@ -21,6 +22,7 @@ from millrace.http.server import serve
 from millrace.ingest.accept import Acceptor
 from millrace.ingest.enrich import Enricher
 from millrace.ingest.visitor_salts import VisitorSalts
+from millrace.ports.log import EventLog
 from millrace.ports.store import QueryGuards
 from millrace.query.run import QueryService
 from millrace.wiring.directory import open_directory_of, shares_directory
@@ -70,14 +72,14 @@ async def run_worker(
         )
         opened.push_async_callback(guarded_log.close)
         await guarded_log.start()
+        acknowledging_log = open_acknowledging_log(settings, opened, guarded_log, engine)
         geo = open_geo(settings.geo_database)
         opened.callback(geo.close)
 
-        store = EngineStore(engine)
         acceptor = Acceptor(
             clock=clock,
             tenancy=tenancy,
-            log=guarded_log,
+            log=acknowledging_log,
             repeats=shares.repeats,
             enricher=Enricher(
                 geo=geo,
@@ -87,6 +89,7 @@ async def run_worker(
             metrics=metrics,
             max_items=settings.max_items,
         )
+        store = EngineStore(engine)
         app = create_app(
             acceptor=acceptor,
             direct=acceptor,
@@ -119,3 +122,20 @@ async def run_worker(
         await serve(
             app, listening_socket=listening_socket, settings=settings, stop=stop, lane=app.lane
         )
+
+
+def open_acknowledging_log(
+    settings: Settings, opened: AsyncExitStack, log: GuardedLog, engine: EngineConnections
+) -> EventLog:
+    """Return the log whose appends are acknowledgements: this machine's disk, or the store too."""
+    if settings.ack == "log":
+        return log
+    barrier = EngineBarrier(engine, timeout_s=settings.ack_timeout_s)
+    stored = StoredLog(
+        log,
+        barrier=barrier.wait,
+        is_store_ready=barrier.is_current,
+        timeout_s=settings.ack_timeout_s,
+    )
+    opened.push_async_callback(stored.close)
+    return stored
