@@ -22,6 +22,20 @@ class QueryGuards(Struct, frozen=True):
     max_rows: int = QUERY_LIMITS["maxLimit"] + 1
 
 
+class Dialect(Struct, frozen=True):
+    """What a store makes of a statement, where stores differ.
+
+    One that `writes_definitions_out` puts what each name of WITH stands for in its place, as the
+    nodes of a cluster do for each other: names that build upon each other become huge. One that
+    `loses_long_numbers` finds nothing in a JSON document with an integer past 64 bits.
+    """
+
+    writes_definitions_out: bool = False
+    loses_long_numbers: bool = False
+
+
+EMBEDDED = Dialect()
+
 Rows = Sequence[Sequence[Any]]
 """Rows of plain JSON values (text, int, float, bool, None), columns in the query's order."""
 

@@ -7,6 +7,7 @@ key has. Every value is bound, the website exactly once.
 
 from millrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS
 from millrace.model.plan import CompiledQuery, Output, OutputKind, QueryPlan
+from millrace.ports.store import EMBEDDED, Dialect
 from millrace.query.buckets import BUCKET_KINDS, bind_range, bucket
 from millrace.query.clauses import clause, statement
 from millrace.query.conditions import write_condition
@@ -16,7 +17,7 @@ from millrace.query.parameters import Parameters
 from millrace.query.sources import source_of
 
 
-def compile_query(plan: QueryPlan) -> CompiledQuery:
+def compile_query(plan: QueryPlan, dialect: Dialect = EMBEDDED) -> CompiledQuery:
     """Write the statement of a plan.
 
     Columns are `date`, the groups and the selects, in this order. One row more than the limit is
@@ -26,7 +27,7 @@ def compile_query(plan: QueryPlan) -> CompiledQuery:
     parameters = Parameters()
     website = parameters.bind(plan.website_id, "String")
     source = source_of(plan, website, bind_range(plan.range, parameters))
-    expressions = Expressions(parameters)
+    expressions = Expressions(parameters, dialect)
     outputs, columns = _write_columns(plan, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]
     aliases = [f"c{index}" for index in range(len(columns))]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from millrace.model.catalog import Aggregate, Column, Kind
 from millrace.model.plan import OutputKind, PlannedSelect
+from millrace.ports.store import Dialect
 from millrace.query.parameters import Parameters
 from millrace.query.properties import PropertyColumns, number_of
 
@@ -52,9 +53,9 @@ NUMBER_AGGREGATES: Mapping[Aggregate, str] = {
 class Expressions:
     """Writes the columns of one statement, whose values are bound to the given parameters."""
 
-    def __init__(self, parameters: Parameters) -> None:
+    def __init__(self, parameters: Parameters, dialect: Dialect) -> None:
         self.parameters = parameters
-        self.properties = PropertyColumns(parameters)
+        self.properties = PropertyColumns(parameters, dialect)
 
     def name(self, column: Column) -> str:
         """Return what a column is called in the statement."""

@@ -11,6 +11,8 @@ The first character tells the type, so filters, groups and aggregates all work o
 
 from millrace.model.catalog import Column, property_key
 from millrace.model.plan import FilterScalar
+from millrace.ports.store import Dialect
+from millrace.query.long_numbers import readable
 from millrace.query.parameters import Parameters
 
 _TEXT_MARK = '"'
@@ -46,8 +48,9 @@ _VALUE = """multiIf(
 class PropertyColumns:
     """Defines each property of a query once, and tells how it is called in the statement."""
 
-    def __init__(self, parameters: Parameters) -> None:
+    def __init__(self, parameters: Parameters, dialect: Dialect) -> None:
         self._parameters = parameters
+        self._dialect = dialect
         self._aliases: dict[str, str] = {}
         self.definitions: list[str] = []
 
@@ -67,15 +70,39 @@ class PropertyColumns:
         places = [[self._parameters.bind(key, "String")]]
         if _DOT in key:
             places.append([self._parameters.bind(part, "String") for part in key.split(_DOT)])
+        steps = self._steps(alias, places)
+        if self._dialect.writes_definitions_out:
+            self.definitions.append(_one_within_the_other(steps))
+        else:
+            self.definitions += [f"{sql} AS {name}" for name, sql in steps]
+
+    def _steps(self, alias: str, places: list[list[str]]) -> list[tuple[str, str]]:
+        """Return names and their SQL, each of it over the names before; the last is the value."""
         raw, long, marked, json = (f"{alias}_{part}" for part in ("raw", "long", "marked", "json"))
-        again = _extract(marked, places)
-        self.definitions += [
-            f"{_extract('properties', places)} AS {raw}",
-            f"{_LONG_DIGITS.format(raw=raw)} AS {long}",
-            f"{_MARKED.format(long=long)} AS {marked}",
-            f"{_JSON.format(raw=raw, long=long, again=again)} AS {json}",
-            f"{_VALUE.format(json=json)} AS {alias}",
+        document, again = "properties", marked
+        repaired: list[tuple[str, str]] = []
+        repaired_again: list[tuple[str, str]] = []
+        if self._dialect.loses_long_numbers:
+            document, again = f"{alias}_document", f"{alias}_again"
+            repaired = [(document, readable("properties"))]
+            repaired_again = [(again, readable(marked))]
+        return [
+            *repaired,
+            (raw, _extract(document, places)),
+            (long, _LONG_DIGITS.format(raw=raw)),
+            (marked, _MARKED.format(long=long)),
+            *repaired_again,
+            (json, _JSON.format(raw=raw, long=long, again=_extract(again, places))),
+            (alias, _VALUE.format(json=json)),
         ]
+
+
+def _one_within_the_other(steps: list[tuple[str, str]]) -> str:
+    """Write steps as one expression that has each of them once, however often its name is used."""
+    *named, (alias, sql) = steps
+    for name, step in reversed(named):
+        sql = f"arrayMap({name} -> {sql}, [{step}])[1]"
+    return f"{sql} AS {alias}"
 
 
 def number_of(value: str) -> str:

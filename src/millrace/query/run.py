@@ -14,7 +14,7 @@ from millrace.base.errors import (
 from millrace.base.telemetry import Metrics
 from millrace.model.plan import CompiledQuery, QueryPlan
 from millrace.model.tenancy import WebsiteId
-from millrace.ports.store import QueryGuards, Rows, Store
+from millrace.ports.store import EMBEDDED, Dialect, QueryGuards, Rows, Store
 from millrace.query.answers import QueryAnswer, finish_rows
 from millrace.query.check import check_query
 from millrace.query.compile import compile_query
@@ -37,12 +37,19 @@ class QueryService:
     """Answers queries from a store, one call at a time for each caller, many at once."""
 
     def __init__(
-        self, *, store: Store, guards: QueryGuards, metrics: Metrics, clock: Clock
+        self,
+        *,
+        store: Store,
+        guards: QueryGuards,
+        metrics: Metrics,
+        clock: Clock,
+        dialect: Dialect = EMBEDDED,
     ) -> None:
         self._store = store
         self._guards = guards
         self._metrics = metrics
         self._clock = clock
+        self._dialect = dialect
 
     async def run(self, website_id: WebsiteId, body: bytes) -> QueryAnswer:
         """Answer the query of a body over one website.
@@ -64,7 +71,7 @@ class QueryService:
         return answer
 
     async def _answer(self, plan: QueryPlan) -> QueryAnswer:
-        query = compile_query(plan)
+        query = compile_query(plan, self._dialect)
         started_s = self._clock.monotonic_s()
         rows = await self._select(query)
         page, truncated = _page(plan, query, rows)
