@@ -19,7 +19,7 @@ from millrace.ingest.arrow import write_stream
 from millrace.model.catalog import Kind, Table
 from millrace.model.plan import CompiledQuery
 from millrace.model.storage import STORED, StoredColumn
-from millrace.ports.store import QueryGuards
+from millrace.ports.store import EMBEDDED, QueryGuards
 
 GUARDS = QueryGuards(timeout_s=15, max_memory_bytes=1_000_000_000)
 
@@ -46,6 +46,7 @@ class FreshStore:
         self.database = f"test_{next(_NUMBERS)}"
         self.writer = ChdbWriter(engine, database=self.database)
         self.writer.prepare()
+        self.dialect = EMBEDDED
         self._session: ChdbSession = engine.session(self.database)
 
     def insert(self, table: Table, rows: Sequence[Row], *, token: str | None = None) -> None:

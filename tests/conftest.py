@@ -1,6 +1,17 @@
 """Fixtures for all tests."""
 
 from tests.chdb_fixture import chdb_engine, chdb_store, chdb_store_of_module
+from tests.clickhouse_fixture import clickhouse_servers
 from tests.servers import postgresql, shared_server
+from tests.tables import tables, tables_of_module
 
-__all__ = ["chdb_engine", "chdb_store", "chdb_store_of_module", "postgresql", "shared_server"]
+__all__ = [
+    "chdb_engine",
+    "chdb_store",
+    "chdb_store_of_module",
+    "clickhouse_servers",
+    "postgresql",
+    "shared_server",
+    "tables",
+    "tables_of_module",
+]

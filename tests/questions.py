@@ -1,4 +1,4 @@
-"""Query bodies for tests without HTTP, and asking them of tables in the embedded engine."""
+"""Query bodies for tests without HTTP, and asking them of a test's tables."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,14 @@ from millrace.base.errors import InvalidQuery
 from millrace.base.telemetry import Metrics
 from millrace.model.plan import CompiledQuery, QueryPlan
 from millrace.model.tenancy import WebsiteId
-from millrace.ports.store import QueryGuards, Rows
+from millrace.ports.store import EMBEDDED, Dialect, QueryGuards, Rows
 from millrace.query.answers import QueryAnswer
 from millrace.query.check import check_query
 from millrace.query.compile import compile_query
 from millrace.query.run import QueryService
 from millrace.query.shape import decode_query
-from tests.chdb_fixture import GUARDS, FreshStore
+from tests.chdb_fixture import GUARDS
+from tests.tables import Tables
 
 Json = Any
 Item = Mapping[str, Json]
@@ -58,9 +59,9 @@ def plan_of(body: Json) -> QueryPlan:
     return check_query(decode_query(as_bytes(body)), WEBSITE)
 
 
-def statement_of(body: Json) -> CompiledQuery:
+def statement_of(body: Json, dialect: Dialect = EMBEDDED) -> CompiledQuery:
     """Return the statement of a body that must be valid."""
-    return compile_query(plan_of(body))
+    return compile_query(plan_of(body), dialect)
 
 
 def refusal_of(body: Json) -> tuple[str, str]:
@@ -80,7 +81,7 @@ def as_bytes(body: Json) -> bytes:
 class TablesOfTest:
     """The `Store` over one test's tables, without the engine's process."""
 
-    def __init__(self, tables: FreshStore) -> None:
+    def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
     async def select(self, query: CompiledQuery, guards: QueryGuards) -> Rows:
@@ -90,15 +91,19 @@ class TablesOfTest:
         return True
 
 
-def ask_whole(tables: FreshStore, body: Json) -> QueryAnswer:
+def ask_whole(tables: Tables, body: Json) -> QueryAnswer:
     """Answer a body over a test's tables."""
     service = QueryService(
-        store=TablesOfTest(tables), guards=GUARDS, metrics=Metrics(), clock=FixedClock(0)
+        store=TablesOfTest(tables),
+        guards=GUARDS,
+        metrics=Metrics(),
+        clock=FixedClock(0),
+        dialect=tables.dialect,
     )
     return asyncio.run(service.run(WEBSITE, as_bytes(body)))
 
 
-def ask(tables: FreshStore, body: Json) -> list[dict[str, Json]]:
+def ask(tables: Tables, body: Json) -> list[dict[str, Json]]:
     """Answer a body over a test's tables, each row by its output names."""
     answer = ask_whole(tables, body)
     return [dict(zip(answer.names, row, strict=True)) for row in answer.rows]

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.chdb_store import ChdbEngine
 from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Kind
 from millrace.model.storage import STORED
-from tests.chdb_fixture import FreshStore
 from tests.questions import COUNT, WEBSITE, ask, ask_whole, question, select, where
+from tests.tables import EACH_STORE, Tables, made_tables
 
 Row = Mapping[str, Any]
 Answer = list[dict[str, Any]]
@@ -41,19 +40,18 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
     return [{"id": index.to_bytes(16, "big"), **row} for index, row in enumerate(rows)]
 
 
-@pytest.fixture(scope="module")
-def elsewhere(chdb_engine: ChdbEngine) -> Iterator[FreshStore]:
+@pytest.fixture(scope="module", params=EACH_STORE)
+def elsewhere(request: pytest.FixtureRequest) -> Iterator[Tables]:
     """Tables whose rows belong to another website."""
-    store = FreshStore(chdb_engine)
-    store.insert(EVENTS, [{**event(session_id="s", anonymous_id="u"), "website_id": "web_2"}])
-    store.insert(ERRORS, [{"website_id": "web_2", "time": at("2026-01-05")}])
-    store.insert(PERFORMANCE, [{"website_id": "web_2", "time": at("2026-01-05")}])
-    yield store
-    store.close()
+    with made_tables(request, request.param) as store:
+        store.insert(EVENTS, [{**event(session_id="s", anonymous_id="u"), "website_id": "web_2"}])
+        store.insert(ERRORS, [{"website_id": "web_2", "time": at("2026-01-05")}])
+        store.insert(PERFORMANCE, [{"website_id": "web_2", "time": at("2026-01-05")}])
+        yield store
 
 
 @pytest.mark.parametrize("table", ["events", "sessions", "profiles", "errors", "performance"])
-def test_rows_of_another_website_are_never_seen(elsewhere: FreshStore, table: str) -> None:
+def test_rows_of_another_website_are_never_seen(elsewhere: Tables, table: str) -> None:
     assert ask(elsewhere, question(table=table)) == [{"n": 0}]
 
 
@@ -65,11 +63,11 @@ PROPERTIES = [1, 2, 4.5, -3, None, "7", True, [8]]
 
 
 @pytest.fixture
-def measured(chdb_store: FreshStore) -> FreshStore:
+def measured(tables: Tables) -> Tables:
     rows = [event(value=number, path="/" if number else "") for number in NUMBERS]
     rows += [event("property", properties={"k": value}) for value in PROPERTIES]
-    chdb_store.insert(EVENTS, rows)
-    return chdb_store
+    tables.insert(EVENTS, rows)
+    return tables
 
 
 AGGREGATES = [
@@ -112,40 +110,40 @@ AGGREGATES = [
 
 @pytest.mark.parametrize(("field", "aggregate", "expected"), AGGREGATES)
 def test_aggregate_leaves_missing_values_out(
-    measured: FreshStore, field: str, aggregate: str, expected: float | None
+    measured: Tables, field: str, aggregate: str, expected: float | None
 ) -> None:
     ((found,),) = ask_whole(measured, question(select(field, aggregate, "x"))).rows
     assert found == (expected if expected is None else pytest.approx(expected, rel=1e-12))
 
 
-def test_sum_of_many_fractions_is_not_off_in_the_last_digits(chdb_store: FreshStore) -> None:
-    chdb_store.insert(EVENTS, [event(value=0.1)] * 1_000)
-    assert ask(chdb_store, question(select("value", "sum", "x"))) == [{"x": 100}]
+def test_sum_of_many_fractions_is_not_off_in_the_last_digits(tables: Tables) -> None:
+    tables.insert(EVENTS, [event(value=0.1)] * 1_000)
+    assert ask(tables, question(select("value", "sum", "x"))) == [{"x": 100}]
 
 
 @pytest.mark.parametrize("aggregate", ["sum", "avg", "p50"])
-def test_what_overflows_a_double_is_null(chdb_store: FreshStore, aggregate: str) -> None:
+def test_what_overflows_a_double_is_null(tables: Tables, aggregate: str) -> None:
     signs = (1, -1) if aggregate == "p50" else (1, 1)
-    chdb_store.insert(EVENTS, [event(value=sign * 1.7e308) for sign in signs])
-    assert ask(chdb_store, question(select("value", aggregate, "x"))) == [{"x": None}]
+    tables.insert(EVENTS, [event(value=sign * 1.7e308) for sign in signs])
+    assert ask(tables, question(select("value", aggregate, "x"))) == [{"x": None}]
 
 
-def test_one_row_is_answered_over_nothing(chdb_store: FreshStore) -> None:
+def test_one_row_is_answered_over_nothing(tables: Tables) -> None:
     body = question(COUNT, select("value", "sum", "s"), select("value", "avg", "a"))
-    assert ask(chdb_store, body) == [{"n": 0, "s": 0, "a": None}]
-    assert ask(chdb_store, question(group_by=["path"])) == []
-    assert ask(chdb_store, question(granularity="daily")) == []
+    assert ask(tables, body) == [{"n": 0, "s": 0, "a": None}]
+    assert ask(tables, question(group_by=["path"])) == []
+    assert ask(tables, question(granularity="daily")) == []
 
 
 # Groups.
 
 
-def test_values_come_back_as_their_columns_have_them(chdb_store: FreshStore) -> None:
-    chdb_store.insert(
+def test_values_come_back_as_their_columns_have_them(tables: Tables) -> None:
+    tables.insert(
         EVENTS, [event(when="2026-01-05T12:00:00.007", id=b"0123456789abcdef", value=5.0)]
     )
     body = question(group_by=["id", "time", "is_bot", "value", "city"])
-    assert ask(chdb_store, body) == [
+    assert ask(tables, body) == [
         {
             "id": b"0123456789abcdef".hex(),
             "time": "2026-01-05T12:00:00.007Z",
@@ -157,30 +155,30 @@ def test_values_come_back_as_their_columns_have_them(chdb_store: FreshStore) -> 
     ]
 
 
-def test_minus_zero_and_zero_are_one_group(chdb_store: FreshStore) -> None:
-    chdb_store.insert(EVENTS, [event(value=0.0), event(value=-0.0), event(properties={"k": -0.0})])
-    assert ask(chdb_store, question(group_by=["value"])) == [
+def test_minus_zero_and_zero_are_one_group(tables: Tables) -> None:
+    tables.insert(EVENTS, [event(value=0.0), event(value=-0.0), event(properties={"k": -0.0})])
+    assert ask(tables, question(group_by=["value"])) == [
         {"value": 0, "n": 2},
         {"value": None, "n": 1},
     ]
     for operator, value in (("eq", -0.0), ("eq", 0), ("in", [0]), ("in", [-0.0]), ("gte", 0)):
         filters = [where("value", operator, value)]
-        assert ask(chdb_store, question(filters=filters)) == [{"n": 2}]
+        assert ask(tables, question(filters=filters)) == [{"n": 2}]
         filters = [where("properties.k", operator, value)]
-        assert ask(chdb_store, question(filters=filters)) == [{"n": 1}]
+        assert ask(tables, question(filters=filters)) == [{"n": 1}]
 
 
 @pytest.mark.parametrize("table", ["events", "errors", "performance"])
-def test_every_stored_column_can_be_grouped_by(elsewhere: FreshStore, table: str) -> None:
+def test_every_stored_column_can_be_grouped_by(elsewhere: Tables, table: str) -> None:
     for column in STORED[table].columns:
         if column.kind is not Kind.JSON:
             assert ask(elsewhere, question(table=table, group_by=[column.name])) == []
 
 
-def test_answer_has_a_limit_an_offset_and_tells_of_more(chdb_store: FreshStore) -> None:
-    chdb_store.insert(EVENTS, [event(path=f"/{n}") for n in range(5)])
+def test_answer_has_a_limit_an_offset_and_tells_of_more(tables: Tables) -> None:
+    tables.insert(EVENTS, [event(path=f"/{n}") for n in range(5)])
     pages = [
-        ask_whole(chdb_store, question(group_by=["path"], limit=2, offset=offset))
+        ask_whole(tables, question(group_by=["path"], limit=2, offset=offset))
         for offset in (0, 2, 4, 6)
     ]
     assert [(page.rows, page.truncated) for page in pages] == [
@@ -226,23 +224,23 @@ SAME = [
 
 @pytest.mark.parametrize(("values", "shown"), SAME)
 def test_property_is_grouped_by_its_json_value(
-    chdb_store: FreshStore, values: list[Any], shown: Any
+    tables: Tables, values: list[Any], shown: Any
 ) -> None:
-    chdb_store.insert(EVENTS, [event(properties={"other": 1, "k": value}) for value in values])
-    (row,) = ask(chdb_store, question(group_by=["properties.k"]))
+    tables.insert(EVENTS, [event(properties={"other": 1, "k": value}) for value in values])
+    (row,) = ask(tables, question(group_by=["properties.k"]))
     assert row == {"properties.k": shown, "n": len(values)}
     assert type(row["properties.k"]) is type(shown)
     if not isinstance(values[0], list | dict) and shown is not None:
         body = question(filters=[where("properties.k", "eq", shown)])
-        assert ask(chdb_store, body) == [{"n": len(values)}]
+        assert ask(tables, body) == [{"n": len(values)}]
 
 
-def test_values_of_different_types_are_groups_of_their_own(chdb_store: FreshStore) -> None:
+def test_values_of_different_types_are_groups_of_their_own(tables: Tables) -> None:
     values = [5, "5", 10**25, str(10**25), True, "true", None, [5], "[5]", {"a": 1}]
-    chdb_store.insert(EVENTS, [event(properties={"k": value}) for value in values])
-    chdb_store.insert(EVENTS, [event(), event(properties={})])
+    tables.insert(EVENTS, [event(properties={"k": value}) for value in values])
+    tables.insert(EVENTS, [event(), event(properties={})])
     body = question(group_by=["properties.k"], orderBy=[{"field": "properties.k"}])
-    assert [(row["properties.k"], row["n"]) for row in ask(chdb_store, body)] == [
+    assert [(row["properties.k"], row["n"]) for row in ask(tables, body)] == [
         (5, 1),
         (10**25, 1),
         (True, 1),
@@ -256,12 +254,12 @@ def test_values_of_different_types_are_groups_of_their_own(chdb_store: FreshStor
     ]
 
 
-def test_long_digits_are_a_text_or_a_number_even_side_by_side(chdb_store: FreshStore) -> None:
+def test_long_digits_are_a_text_or_a_number_even_side_by_side(tables: Tables) -> None:
     digits = -12345678901234567890123
     both = {"number": digits, "text": str(digits), "all": [digits, str(digits), 1, {"5": digits}]}
-    chdb_store.insert(EVENTS, [event(properties=both)])
+    tables.insert(EVENTS, [event(properties=both)])
     body = question(group_by=["properties.number", "properties.text", "properties.all"])
-    assert ask(chdb_store, body) == [
+    assert ask(tables, body) == [
         {
             "properties.number": digits,
             "properties.text": str(digits),
@@ -288,10 +286,10 @@ KEYS = [
 
 @pytest.mark.parametrize(("properties", "key", "value"), KEYS)
 def test_property_is_found_by_its_key_and_then_by_its_parts(
-    chdb_store: FreshStore, properties: Any, key: str, value: Any
+    tables: Tables, properties: Any, key: str, value: Any
 ) -> None:
-    chdb_store.insert(EVENTS, [event(properties=properties)])
-    assert ask(chdb_store, question(group_by=[f"properties.{key}"])) == [
+    tables.insert(EVENTS, [event(properties=properties)])
+    assert ask(tables, question(group_by=[f"properties.{key}"])) == [
         {f"properties.{key}": value, "n": 1}
     ]
 
@@ -299,22 +297,21 @@ def test_property_is_found_by_its_key_and_then_by_its_parts(
 # Filters.
 
 
-@pytest.fixture(scope="module")
-def filtered(chdb_engine: ChdbEngine) -> Iterator[FreshStore]:
+@pytest.fixture(scope="module", params=EACH_STORE)
+def filtered(request: pytest.FixtureRequest) -> Iterator[Tables]:
     """Rows told by their title: texts in `path`, numbers in `value`, anything in properties."""
-    store = FreshStore(chdb_engine)
-    texts = ["", "/a", "/A", "/100%", "/a_b", "/aXb", "/a\\b", "/it's", "/é🦆"]
-    store.insert(EVENTS, [event("text", path=text, title=text) for text in texts])
-    numbers = [None, -2.5, 0.0, 1.0, 1e10]
-    store.insert(EVENTS, [event("number", value=n, title=str(n)) for n in numbers])
-    values = ["b", "abc", "", "5", 5, 5.5, 0, True, False, None, [1], {"b": 1}]
-    store.insert(
-        EVENTS,
-        [event("property", title=json.dumps(v), properties={"k": v}) for v in values]
-        + [event("property", title="absent")],
-    )
-    yield store
-    store.close()
+    with made_tables(request, request.param) as store:
+        texts = ["", "/a", "/A", "/100%", "/a_b", "/aXb", "/a\\b", "/it's", "/é🦆"]
+        store.insert(EVENTS, [event("text", path=text, title=text) for text in texts])
+        numbers = [None, -2.5, 0.0, 1.0, 1e10]
+        store.insert(EVENTS, [event("number", value=n, title=str(n)) for n in numbers])
+        values = ["b", "abc", "", "5", 5, 5.5, 0, True, False, None, [1], {"b": 1}]
+        store.insert(
+            EVENTS,
+            [event("property", title=json.dumps(v), properties={"k": v}) for v in values]
+            + [event("property", title="absent")],
+        )
+        yield store
 
 
 KINDS = {"path": "text", "value": "number", "properties.k": "property"}
@@ -349,7 +346,7 @@ PROPERTY_TITLES = [
 ]
 
 
-def titles(store: FreshStore, field: str, operator: str, value: Any) -> list[str]:
+def titles(store: Tables, field: str, operator: str, value: Any) -> list[str]:
     body = question(
         filters=[where("event_name", "eq", KINDS[field]), where(field, operator, value)],
         group_by=["title"],
@@ -360,7 +357,7 @@ def titles(store: FreshStore, field: str, operator: str, value: Any) -> list[str
 
 @pytest.mark.parametrize(("field", "operator", "value", "expected"), FILTERS)
 def test_filter_finds(
-    filtered: FreshStore, field: str, operator: str, value: Any, expected: list[str]
+    filtered: Tables, field: str, operator: str, value: Any, expected: list[str]
 ) -> None:
     assert titles(filtered, field, operator, value) == expected
 
@@ -375,33 +372,33 @@ def test_filter_finds(
     ],
 )
 def test_negation_on_a_property_matches_all_others(
-    filtered: FreshStore, operator: str, value: Any, opposite: str
+    filtered: Tables, operator: str, value: Any, opposite: str
 ) -> None:
     found = titles(filtered, "properties.k", opposite, value)
     rest = titles(filtered, "properties.k", operator, value)
     assert (set(found) & set(rest), sorted(found + rest)) == (set(), PROPERTY_TITLES)
 
 
-def test_a_thousand_values_are_looked_for_at_once(filtered: FreshStore) -> None:
+def test_a_thousand_values_are_looked_for_at_once(filtered: Tables) -> None:
     texts = [where("path", "in", ["/a", *(f"/{n}" for n in range(999))])]
     assert ask(filtered, question(filters=texts)) == [{"n": 1}]
     mixed = [where("properties.k", "in", [5, "b", *(n + 0.25 for n in range(998))])]
     assert ask(filtered, question(filters=mixed)) == [{"n": 2}]
 
 
-def test_datetime_is_compared_to_the_millisecond_in_the_timezone(chdb_store: FreshStore) -> None:
+def test_datetime_is_compared_to_the_millisecond_in_the_timezone(tables: Tables) -> None:
     moments = ["2026-01-05T22:59:59.999", "2026-01-05T23:00", "2026-01-05T23:00:00.001"]
-    chdb_store.insert(EVENTS, [event(when=when) for when in moments])
+    tables.insert(EVENTS, [event(when=when) for when in moments])
     for operator, count in (("eq", 1), ("ne", 2), ("gt", 1), ("gte", 2), ("lt", 1), ("lte", 2)):
         filters = [where("time", operator, "2026-01-06")]
         body = question(filters=filters, timezone="Europe/Berlin")
-        assert ask(chdb_store, body) == [{"n": count}]
+        assert ask(tables, body) == [{"n": count}]
 
 
 # Ranges and buckets.
 
 
-def ticking(store: FreshStore, first: str, days: int) -> None:
+def ticking(store: Tables, first: str, days: int) -> None:
     """Store an event for each quarter of an hour (UTC)."""
     start = datetime.fromisoformat(first)
     moments = [start + timedelta(minutes=15 * n) for n in range(96 * days)]
@@ -425,26 +422,26 @@ def ticking(store: FreshStore, first: str, days: int) -> None:
     ],
 )
 def test_hours_and_days_are_those_on_the_wall(
-    chdb_store: FreshStore, table: str, zone: str, day: str, odd_hours: dict[int, int]
+    tables: Tables, table: str, zone: str, day: str, odd_hours: dict[int, int]
 ) -> None:
     before = datetime.fromisoformat(day) - timedelta(days=1)
-    ticking(chdb_store, before.isoformat(), 3)
+    ticking(tables, before.isoformat(), 3)
     counts = dict.fromkeys(range(24), 4) | odd_hours
     root = {"startDate": day, "endDate": day, "timezone": zone, "table": table}
-    assert ask(chdb_store, question(**root, granularity="hourly")) == [
+    assert ask(tables, question(**root, granularity="hourly")) == [
         {"date": f"{day} {hour:02}:00:00", "n": count} for hour, count in counts.items() if count
     ]
     total = sum(counts.values())
-    assert ask(chdb_store, question(**root, granularity="daily")) == [{"date": day, "n": total}]
-    assert ask(chdb_store, question(**root)) == [{"n": total}]
+    assert ask(tables, question(**root, granularity="daily")) == [{"date": day, "n": total}]
+    assert ask(tables, question(**root)) == [{"n": total}]
 
 
-def test_day_that_never_was_is_empty(chdb_store: FreshStore) -> None:
-    ticking(chdb_store, "2011-12-29T00:00", 3)
+def test_day_that_never_was_is_empty(tables: Tables) -> None:
+    ticking(tables, "2011-12-29T00:00", 3)
     root: dict[str, Any] = {"timezone": "Pacific/Apia", "granularity": "daily", "fill": True}
     body = question(startDate="2011-12-30", endDate="2011-12-30", **root)
-    assert ask(chdb_store, body) == []
-    assert ask(chdb_store, question(startDate="2011-12-29", endDate="2011-12-31", **root)) == [
+    assert ask(tables, body) == []
+    assert ask(tables, question(startDate="2011-12-29", endDate="2011-12-31", **root)) == [
         {"date": "2011-12-29", "n": 96},
         {"date": "2011-12-31", "n": 96},
     ]
@@ -454,30 +451,30 @@ def test_day_that_never_was_is_empty(chdb_store: FreshStore) -> None:
     ("start", "end"), [("0001-01-01", "0001-12-31"), ("9990-01-01", "9999-12-31")]
 )
 @pytest.mark.parametrize("table", ["events", "sessions", "profiles"])
-def test_range_far_away_is_empty(chdb_store: FreshStore, table: str, start: str, end: str) -> None:
-    chdb_store.insert(EVENTS, [event(session_id="s", anonymous_id="u")])
+def test_range_far_away_is_empty(tables: Tables, table: str, start: str, end: str) -> None:
+    tables.insert(EVENTS, [event(session_id="s", anonymous_id="u")])
     body = question(table=table, startDate=start, endDate=end, timezone="Asia/Tokyo")
-    assert ask(chdb_store, body) == [{"n": 0}]
+    assert ask(tables, body) == [{"n": 0}]
 
 
-def test_filled_and_plain_answers_have_the_same_order(chdb_store: FreshStore) -> None:
+def test_filled_and_plain_answers_have_the_same_order(tables: Tables) -> None:
     values: list[Any] = [5, "5", 0.5, True, None, "é", "a", [1], -1, 10**25, False, {}]
-    chdb_store.insert(
+    tables.insert(
         EVENTS, [event(properties={"k": v}, path=p) for v in values for p in ("/a", "/b")]
     )
     for direction in ("asc", "desc"):
         order = [{"field": name, "direction": direction} for name in ("properties.k", "path")]
         body = question(group_by=["properties.k", "path"], granularity="daily", orderBy=order)
         day = {"startDate": "2026-01-05", "endDate": "2026-01-05"}
-        plain = ask(chdb_store, {**body, **day})
-        assert ask(chdb_store, {**body, **day, "fill": True}) == plain
+        plain = ask(tables, {**body, **day})
+        assert ask(tables, {**body, **day, "fill": True}) == plain
         assert len(plain) == 24
 
 
 # Sessions and profiles.
 
 
-def sessions(store: FreshStore, *columns: str, **root: Any) -> list[tuple[Any, ...]]:
+def sessions(store: Tables, *columns: str, **root: Any) -> list[tuple[Any, ...]]:
     body = question(
         table="sessions",
         group_by=["session_id", *columns],
@@ -491,8 +488,8 @@ def view(when: str, **columns: Any) -> Row:
     return event("screen_view", f"2026-01-05T{when}", **columns)
 
 
-def test_session_belongs_where_it_started_with_its_whole_life(chdb_store: FreshStore) -> None:
-    chdb_store.insert(
+def test_session_belongs_where_it_started_with_its_whole_life(tables: Tables) -> None:
+    tables.insert(
         EVENTS,
         [
             event(when="2026-01-04T23:59:59.999", session_id="early"),
@@ -504,16 +501,16 @@ def test_session_belongs_where_it_started_with_its_whole_life(chdb_store: FreshS
         ],
     )
     day = {"startDate": "2026-01-05", "endDate": "2026-01-05"}
-    found = sessions(chdb_store, "duration", "event_count", "end_time", **day)
+    found = sessions(tables, "duration", "event_count", "end_time", **day)
     assert found == [("late", 1800.001, 2, "2026-01-06T00:30:00.000Z")]
-    assert ask(chdb_store, question(table="sessions", granularity="daily")) == [
+    assert ask(tables, question(table="sessions", granularity="daily")) == [
         {"date": "2026-01-04", "n": 1},
         {"date": "2026-01-05", "n": 1},
         {"date": "2026-01-06", "n": 1},
     ]
 
 
-def test_texts_of_a_session_are_the_first_that_are_there(chdb_store: FreshStore) -> None:
+def test_texts_of_a_session_are_the_first_that_are_there(tables: Tables) -> None:
     rows = [
         view("10:00:02", path="/out", referrer="r2", country="DE"),
         view("10:00:00", path="", referrer="", country="", utm_source=""),
@@ -522,10 +519,10 @@ def test_texts_of_a_session_are_the_first_that_are_there(chdb_store: FreshStore)
         view("10:00:02", path="/last", referrer="r4"),
         view("10:00:03", path=""),
     ]
-    chdb_store.insert(EVENTS, in_order([{**row, "session_id": "s"} for row in rows]))
+    tables.insert(EVENTS, in_order([{**row, "session_id": "s"} for row in rows]))
     columns = ("entry_path", "exit_path", "referrer", "country")
-    assert sessions(chdb_store, *columns) == [("s", "/in", "/last", "r1", "FR")]
-    assert sessions(chdb_store, "utm_source", "city") == [("s", "news", "")]
+    assert sessions(tables, *columns) == [("s", "/in", "/last", "r1", "FR")]
+    assert sessions(tables, "utm_source", "city") == [("s", "news", "")]
 
 
 BOUNCES = [
@@ -539,26 +536,26 @@ BOUNCES = [
 
 @pytest.mark.parametrize(("rows", "is_bounce"), BOUNCES)
 def test_bounce_has_at_most_one_page_view_and_takes_under_ten_seconds(
-    chdb_store: FreshStore, rows: list[Row], is_bounce: bool
+    tables: Tables, rows: list[Row], is_bounce: bool
 ) -> None:
-    chdb_store.insert(EVENTS, [{**row, "session_id": "s"} for row in rows])
-    assert sessions(chdb_store, "is_bounce") == [("s", is_bounce)]
+    tables.insert(EVENTS, [{**row, "session_id": "s"} for row in rows])
+    assert sessions(tables, "is_bounce") == [("s", is_bounce)]
     body = question(table="sessions", filters=[where("is_bounce", "eq", is_bounce)])
-    assert ask(chdb_store, body) == [{"n": 1}]
+    assert ask(tables, body) == [{"n": 1}]
 
 
-def test_bots_make_neither_sessions_nor_profiles(chdb_store: FreshStore) -> None:
+def test_bots_make_neither_sessions_nor_profiles(tables: Tables) -> None:
     ids = {"session_id": "s", "anonymous_id": "u"}
-    chdb_store.insert(EVENTS, [event(is_bot=True, **ids), event(when="2026-01-05T11:00", **ids)])
-    assert sessions(chdb_store, "event_count") == [("s", 1)]
+    tables.insert(EVENTS, [event(is_bot=True, **ids), event(when="2026-01-05T11:00", **ids)])
+    assert sessions(tables, "event_count") == [("s", 1)]
     body = question(select("event_count", "sum", "n"), table="profiles")
-    assert ask(chdb_store, body) == [{"n": 1}]
+    assert ask(tables, body) == [{"n": 1}]
 
 
-def test_figures_of_sessions_are_aggregated_and_filtered(chdb_store: FreshStore) -> None:
+def test_figures_of_sessions_are_aggregated_and_filtered(tables: Tables) -> None:
     for number in range(1, 5):
         rows = [view(f"10:00:{n:02}", session_id=f"s{number}") for n in range(number)]
-        chdb_store.insert(EVENTS, rows)
+        tables.insert(EVENTS, rows)
     body = question(
         select("page_views", "sum", "views"),
         select("duration", "p50", "median"),
@@ -567,10 +564,10 @@ def test_figures_of_sessions_are_aggregated_and_filtered(chdb_store: FreshStore)
         table="sessions",
         filters=[where("page_views", "gte", 2)],
     )
-    assert ask(chdb_store, body) == [{"views": 9, "median": 2, "longest": 3, "sessions": 3}]
+    assert ask(tables, body) == [{"views": 9, "median": 2, "longest": 3, "sessions": 3}]
 
 
-def test_profile_belongs_where_it_was_seen_with_its_whole_life(chdb_store: FreshStore) -> None:
+def test_profile_belongs_where_it_was_seen_with_its_whole_life(tables: Tables) -> None:
     columns = {"anonymous_id": "u", "country": "", "referrer": ""}
     rows: list[Row] = [
         event(when="2025-06-01T10:00", **{**columns, "referrer": "first", "country": "DE"}),
@@ -580,9 +577,9 @@ def test_profile_belongs_where_it_was_seen_with_its_whole_life(chdb_store: Fresh
         event(when="2026-02-02T10:00", anonymous_id="later"),
         event(when="2026-01-05T10:00"),
     ]
-    chdb_store.insert(EVENTS, in_order(rows))
+    tables.insert(EVENTS, in_order(rows))
     groups = ["anonymous_id", "first_seen", "last_seen", "session_count", "event_count"]
-    assert ask(chdb_store, question(table="profiles", group_by=groups)) == [
+    assert ask(tables, question(table="profiles", group_by=groups)) == [
         {
             "anonymous_id": "u",
             "first_seen": "2025-06-01T10:00:00.000Z",
@@ -593,7 +590,7 @@ def test_profile_belongs_where_it_was_seen_with_its_whole_life(chdb_store: Fresh
         }
     ]
     groups = ["referrer", "utm_source", "country", "city", "page_views"]
-    assert ask(chdb_store, question(table="profiles", group_by=groups)) == [
+    assert ask(tables, question(table="profiles", group_by=groups)) == [
         {
             "referrer": "first",
             "utm_source": "ads",
@@ -605,12 +602,12 @@ def test_profile_belongs_where_it_was_seen_with_its_whole_life(chdb_store: Fresh
     ]
 
 
-def test_profile_is_not_seen_by_a_minute_of_another_day(chdb_store: FreshStore) -> None:
+def test_profile_is_not_seen_by_a_minute_of_another_day(tables: Tables) -> None:
     """At 00:01 on the 7th clocks went back to 23:01 on the 6th; 02:30 UTC was 00:00 on the 7th."""
-    chdb_store.insert(EVENTS, [event(when="2010-11-07T02:30:30", anonymous_id="u")])
+    tables.insert(EVENTS, [event(when="2010-11-07T02:30:30", anonymous_id="u")])
     counts = {
         day: ask(
-            chdb_store,
+            tables,
             question(table="profiles", startDate=day, endDate=day, timezone="America/St_Johns"),
         )
         for day in ("2010-11-06", "2010-11-07")

@@ -1,4 +1,4 @@
-"""What the loader and the queries may rely on, over a real store directory."""
+"""What the loader and the queries may rely on: of every store, and of the embedded one alone."""
 
 import traceback
 from pathlib import Path
@@ -14,6 +14,7 @@ from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, K
 from millrace.model.storage import STORED
 from millrace.ports.store import QueryGuards, RejectedBatch
 from tests.chdb_fixture import ENDLESS, FreshStore, arrow_stream
+from tests.tables import Tables, writer_of
 
 LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
 RUNNING = (
@@ -36,13 +37,11 @@ EVENT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("table", STORED_TABLES, ids=lambda table: table.name)
-def test_a_row_comes_back_with_every_column_as_it_was_stored(
-    table: Table, chdb_store: FreshStore
-) -> None:
+def test_a_row_comes_back_with_every_column_as_it_was_stored(table: Table, tables: Tables) -> None:
     row = {name: EVENT[name] for name in _columns(table) if name in EVENT}
-    chdb_store.insert(table, [row])
+    tables.insert(table, [row])
     columns = ", ".join(_as_written(c.name, c.kind) for c in STORED[table.name].columns)
-    (found,) = chdb_store.rows(f"SELECT {columns} FROM {table.name}")
+    (found,) = tables.rows(f"SELECT {columns} FROM {table.name}")
     assert dict(zip(_columns(table), found, strict=True)) == {
         **{column.name: _missing(column.kind) for column in STORED[table.name].columns},
         **{name: _plain(name, value) for name, value in row.items()},
@@ -72,25 +71,25 @@ def _missing(kind: Kind) -> Any:
     return missing.get(kind, "")
 
 
-def test_a_batch_is_seen_as_soon_as_its_insert_has_returned(chdb_store: FreshStore) -> None:
+def test_a_batch_is_seen_as_soon_as_its_insert_has_returned(tables: Tables) -> None:
     for number in range(1, 21):
-        chdb_store.insert(EVENTS, [{**EVENT, "id": number.to_bytes(16)}])
-        assert chdb_store.rows("SELECT count() FROM events") == [[number]]
+        tables.insert(EVENTS, [{**EVENT, "id": number.to_bytes(16)}])
+        assert tables.rows("SELECT count() FROM events") == [[number]]
 
 
-def test_a_repeated_token_is_not_stored_again(chdb_store: FreshStore) -> None:
+def test_a_repeated_token_is_not_stored_again(tables: Tables) -> None:
     for number, token in enumerate(("log-1:0:100", "it's \\ another")):
         row = {**EVENT, "id": number.to_bytes(16)}
         for _ in range(2):
-            chdb_store.insert(EVENTS, [row, row], token=token)
-    assert chdb_store.rows("SELECT count() FROM events") == [[4]]
+            tables.insert(EVENTS, [row, row], token=token)
+    assert tables.rows("SELECT count() FROM events") == [[4]]
 
 
-def test_the_same_token_in_two_tables_is_two_batches(chdb_store: FreshStore) -> None:
-    chdb_store.insert(ERRORS, [{"message": "m"}], token="same")
-    chdb_store.insert(PERFORMANCE, [{"metric_value": 1.0}], token="same")
+def test_the_same_token_in_two_tables_is_two_batches(tables: Tables) -> None:
+    tables.insert(ERRORS, [{"message": "m"}], token="same")
+    tables.insert(PERFORMANCE, [{"metric_value": 1.0}], token="same")
     sql = "SELECT (SELECT count() FROM errors), (SELECT count() FROM performance)"
-    assert chdb_store.rows(sql) == [[1, 1]]
+    assert tables.rows(sql) == [[1, 1]]
 
 
 def test_a_batch_over_twenty_years_is_one_part(chdb_store: FreshStore) -> None:
@@ -134,12 +133,12 @@ def test_a_stored_batch_is_on_disk_and_so_is_its_token(chdb_store: FreshStore) -
     ids=["cut off", "columns missing", "empty", "something else"],
 )
 def test_a_batch_that_cannot_be_stored_is_rejected_and_nothing_of_it_is_kept(
-    stream: bytes, words: str, chdb_store: FreshStore
+    stream: bytes, words: str, tables: Tables
 ) -> None:
     with pytest.raises(RejectedBatch, match=words):
-        chdb_store.writer.insert(EVENTS, stream, token="t")
-    chdb_store.insert(EVENTS, [EVENT], token="t")
-    assert chdb_store.rows("SELECT count() FROM events") == [[1]]
+        tables.writer.insert(EVENTS, stream, token="t")
+    tables.insert(EVENTS, [EVENT], token="t")
+    assert tables.rows("SELECT count() FROM events") == [[1]]
 
 
 def test_a_batch_that_finds_no_room_is_not_told_to_be_stored(chdb_store: FreshStore) -> None:
@@ -154,20 +153,20 @@ def test_a_batch_that_finds_no_room_is_not_told_to_be_stored(chdb_store: FreshSt
     assert chdb_store.rows("SELECT count() FROM events") == [[1]]
 
 
-def test_a_token_that_is_known_without_its_rows_keeps_no_batch_out(chdb_store: FreshStore) -> None:
-    chdb_store.insert(EVENTS, [EVENT], token="t")
+def test_a_token_that_is_known_without_its_rows_keeps_no_batch_out(tables: Tables) -> None:
+    tables.insert(EVENTS, [EVENT], token="t")
     other = {**EVENT, "id": b"fedcba9876543210"}
     for _ in range(2):
-        chdb_store.insert(EVENTS, [other, other], token="t")
-    assert chdb_store.rows("SELECT count() FROM events") == [[3]]
+        tables.insert(EVENTS, [other, other], token="t")
+    assert tables.rows("SELECT count() FROM events") == [[3]]
 
 
 def test_rows_that_are_there_are_not_stored_again_under_another_token(
-    chdb_store: FreshStore,
+    tables: Tables,
 ) -> None:
     for token in ("one", "two"):
-        chdb_store.insert(EVENTS, [EVENT, EVENT], token=token)
-    assert chdb_store.rows("SELECT count() FROM events") == [[2]]
+        tables.insert(EVENTS, [EVENT, EVENT], token=token)
+    assert tables.rows("SELECT count() FROM events") == [[2]]
 
 
 @pytest.mark.parametrize("kept", [0, -1], ids=["all lost", "last byte lost"])
@@ -208,10 +207,10 @@ def test_a_broken_merge_is_set_aside_after_a_full_disk(chdb_store: FreshStore) -
     assert chdb_store.rows("SELECT count(), uniqExact(id) FROM events") == [[4, 4]]
 
 
-def test_a_batch_without_rows_stores_nothing(chdb_store: FreshStore) -> None:
-    chdb_store.insert(EVENTS, [], token="t")
-    chdb_store.insert(EVENTS, [EVENT], token="t")
-    assert chdb_store.rows("SELECT count() FROM events") == [[1]]
+def test_a_batch_without_rows_stores_nothing(tables: Tables) -> None:
+    tables.insert(EVENTS, [], token="t")
+    tables.insert(EVENTS, [EVENT], token="t")
+    assert tables.rows("SELECT count() FROM events") == [[1]]
 
 
 def test_a_missing_table_is_not_the_fault_of_the_batch(chdb_store: FreshStore) -> None:
@@ -227,9 +226,9 @@ def test_a_missing_table_is_not_the_fault_of_the_batch(chdb_store: FreshStore) -
     assert chdb_store.rows("SELECT count() FROM events") == [[1]]
 
 
-def test_an_error_of_the_engine_tells_no_value(chdb_store: FreshStore) -> None:
+def test_an_error_of_the_engine_tells_no_value(tables: Tables) -> None:
     with pytest.raises(EngineFailure) as refused:
-        chdb_store.rows("SELECT toInt32({p0:String})", {"p0": "secret"})
+        tables.rows("SELECT toInt32({p0:String})", {"p0": "secret"})
     assert str(refused.value) == "the engine refused a statement: CANNOT_PARSE_TEXT (6)"
     logged = "".join(traceback.format_exception(refused.value, chain=True))
     assert "Cannot parse" not in logged
@@ -243,30 +242,29 @@ def test_a_writer_that_refuses_stores_nothing(chdb_store: FreshStore) -> None:
     assert chdb_store.rows("SELECT count() FROM events") == [[0]]
 
 
-def test_preparing_again_changes_nothing(chdb_store: FreshStore) -> None:
-    chdb_store.insert(EVENTS, [EVENT])
-    ChdbWriter(chdb_store.engine, database=chdb_store.database).prepare()
-    assert chdb_store.rows("SELECT count() FROM events") == [[1]]
-    assert chdb_store.rows("SELECT version FROM schema_version") == [[MIGRATIONS[-1].version]]
+def test_preparing_again_changes_nothing(tables: Tables) -> None:
+    tables.insert(EVENTS, [EVENT])
+    writer_of(tables).prepare()
+    assert tables.rows("SELECT count() FROM events") == [[1]]
+    version = MIGRATIONS[-1].version
+    assert tables.rows("SELECT DISTINCT version FROM schema_version") == [[version]]
 
 
-def test_a_migration_runs_once(chdb_store: FreshStore) -> None:
-    later = Migration(MIGRATIONS[-1].version + 1, ("ALTER TABLE events ADD COLUMN extra UInt8",))
+def test_a_migration_runs_once(tables: Tables) -> None:
+    later = Migration(
+        MIGRATIONS[-1].version + 1, ("ALTER TABLE `events` ADD COLUMN `extra` UInt8",)
+    )
     for _ in range(2):
-        ChdbWriter(
-            chdb_store.engine, database=chdb_store.database, migrations=(*MIGRATIONS, later)
-        ).prepare()
-    assert chdb_store.rows("SELECT max(version) FROM schema_version") == [[later.version]]
-    assert chdb_store.rows("SELECT extra FROM events") == []
+        writer_of(tables, (*MIGRATIONS, later)).prepare()
+    assert tables.rows("SELECT max(version) FROM schema_version") == [[later.version]]
+    assert tables.rows("SELECT extra FROM events") == []
 
 
-def test_a_store_of_a_newer_version_is_refused(chdb_store: FreshStore) -> None:
+def test_a_store_of_a_newer_version_is_refused(tables: Tables) -> None:
     newer = Migration(MIGRATIONS[-1].version + 1, ())
-    ChdbWriter(
-        chdb_store.engine, database=chdb_store.database, migrations=(*MIGRATIONS, newer)
-    ).prepare()
+    writer_of(tables, (*MIGRATIONS, newer)).prepare()
     with pytest.raises(OperatorError, match=r"newer Millrace \(layout 2, this version knows 1\)"):
-        ChdbWriter(chdb_store.engine, database=chdb_store.database).prepare()
+        writer_of(tables).prepare()
 
 
 @pytest.mark.parametrize(
@@ -286,27 +284,27 @@ def test_a_reading_session_changes_nothing(statement: str, chdb_store: FreshStor
     session.close()
 
 
-def test_numbers_come_as_json_numbers_and_what_is_none_as_null(chdb_store: FreshStore) -> None:
+def test_numbers_come_as_json_numbers_and_what_is_none_as_null(tables: Tables) -> None:
     sql = "SELECT toUInt64(18446744073709551615), 1 / 3, nan, -inf, toDecimal64(1.5, 3), true, NULL"
-    assert chdb_store.rows(sql) == [[2**64 - 1, 1 / 3, None, None, 1.5, True, None]]
+    assert tables.rows(sql) == [[2**64 - 1, 1 / 3, None, None, 1.5, True, None]]
 
 
-def test_bytes_that_are_no_text_do_not_break_an_answer(chdb_store: FreshStore) -> None:
-    assert chdb_store.rows("SELECT unhex('61FF62')") == [["a\ufffdb"]]
+def test_bytes_that_are_no_text_do_not_break_an_answer(tables: Tables) -> None:
+    assert tables.rows("SELECT unhex('61FF62')") == [["a\ufffdb"]]
 
 
-def test_a_select_past_its_deadline_is_ended(chdb_store: FreshStore) -> None:
+def test_a_select_past_its_deadline_is_ended(tables: Tables) -> None:
     with pytest.raises(QueryTimedOut):
-        chdb_store.rows(ENDLESS, guards=QueryGuards(timeout_s=0.2, max_memory_bytes=10**9))
-    assert chdb_store.rows("SELECT 1") == [[1]]
+        tables.rows(ENDLESS, guards=QueryGuards(timeout_s=0.2, max_memory_bytes=10**9))
+    assert tables.rows("SELECT 1") == [[1]]
 
 
-def test_a_select_over_its_memory_is_ended(chdb_store: FreshStore) -> None:
+def test_a_select_over_its_memory_is_ended(tables: Tables) -> None:
     with pytest.raises(QueryTooLarge):
-        chdb_store.rows(LARGE, guards=QueryGuards(timeout_s=15, max_memory_bytes=50_000_000))
-    assert chdb_store.rows("SELECT 1") == [[1]]
+        tables.rows(LARGE, guards=QueryGuards(timeout_s=15, max_memory_bytes=50_000_000))
+    assert tables.rows("SELECT 1") == [[1]]
 
 
-def test_an_answer_of_too_many_bytes_is_too_large(chdb_store: FreshStore) -> None:
+def test_an_answer_of_too_many_bytes_is_too_large(tables: Tables) -> None:
     with pytest.raises(QueryTooLarge):
-        chdb_store.rows("SELECT randomPrintableASCII(20000) FROM numbers(10000)")
+        tables.rows("SELECT randomPrintableASCII(20000) FROM numbers(10000)")

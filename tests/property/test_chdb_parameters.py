@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from millrace.adapters.parameters import encode_parameters
-from tests.chdb_fixture import FreshStore
+from tests.tables import Tables
 
 AWKWARD = (
     "",
@@ -48,10 +48,10 @@ KINDS: Mapping[str, st.SearchStrategy[Any]] = {
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_a_bound_value_comes_back_as_it_went_in(
-    kind: str, data: st.DataObject, chdb_store_of_module: FreshStore
+    kind: str, data: st.DataObject, tables_of_module: Tables
 ) -> None:
     value = data.draw(KINDS[kind])
-    ((came_back,),) = chdb_store_of_module.rows(f"SELECT {{p0:{kind}}}", {"p0": value})
+    ((came_back,),) = tables_of_module.rows(f"SELECT {{p0:{kind}}}", {"p0": value})
     assert (as_floats(came_back) if "Float64" in kind else came_back) == value
 
 
@@ -62,26 +62,26 @@ def as_floats(value: float | list[float]) -> float | list[float]:
 
 @pytest.mark.parametrize("value", AWKWARD, ids=ascii)
 def test_an_awkward_text_is_as_long_in_the_engine_as_it_was(
-    value: str, chdb_store_of_module: FreshStore
+    value: str, tables_of_module: Tables
 ) -> None:
     sql = "SELECT length({text:String}), length({texts:Array(String)}[2])"
     values = {"text": value, "texts": ["x", value]}
     size = len(value.encode())
-    assert chdb_store_of_module.rows(sql, values) == [[size, size]]
+    assert tables_of_module.rows(sql, values) == [[size, size]]
 
 
-def test_a_list_of_a_thousand_values_is_bound(chdb_store_of_module: FreshStore) -> None:
+def test_a_list_of_a_thousand_values_is_bound(tables_of_module: Tables) -> None:
     values = [f"value's {number}\\" for number in range(1000)]
     sql = "SELECT {wanted:String} IN {values:Array(String)}, length({values:Array(String)})"
-    rows = chdb_store_of_module.rows(sql, {"wanted": values[-1], "values": values})
+    rows = tables_of_module.rows(sql, {"wanted": values[-1], "values": values})
     assert rows == [[1, 1000]]
 
 
 def test_an_integer_beyond_64_bits_is_a_number_not_another_integer(
-    chdb_store_of_module: FreshStore,
+    tables_of_module: Tables,
 ) -> None:
     values = {"small": -(10**25), "large": 2**63}
-    (row,) = chdb_store_of_module.rows("SELECT {small:Float64}, {large:Float64}", values)
+    (row,) = tables_of_module.rows("SELECT {small:Float64}, {large:Float64}", values)
     assert as_floats(row) == [-1e25, 9223372036854775808.0]
 
 

@@ -32,23 +32,41 @@ MEMORY_SHARE: Final = 0.7
 MAX_RESULT_BYTES: Final = 134_217_728
 """10,000 rows of 13 kB: an answer is held in memory by the engine and by the worker."""
 
-_ANSWER_FORMAT = "JSONCompactEachRow"
-_READER_SETTINGS = (
-    "output_format_json_quote_64bit_integers = 0, "
-    "output_format_json_quote_denormals = 0, "  # NaN and infinity are null
-    "output_format_json_quote_decimals = 0, "
-    "output_format_json_validate_utf8 = 1, "
-    "session_timezone = 'UTC', "
-    f"max_result_bytes = {MAX_RESULT_BYTES}, "
+ANSWER_FORMAT: Final = "JSONCompactEachRow"
+READER_SETTINGS: Final[Mapping[str, str]] = {
+    "output_format_json_quote_64bit_integers": "0",
+    "output_format_json_quote_denormals": "0",  # NaN and infinity are null
+    "output_format_json_quote_decimals": "0",
+    "output_format_json_validate_utf8": "1",
+    "session_timezone": "UTC",
+    "max_result_bytes": str(MAX_RESULT_BYTES),
     # The memory guard is the guard: a heavy query must not fill the disk that events need.
-    "max_bytes_ratio_before_external_group_by = 0, max_bytes_ratio_before_external_sort = 0"
-)
+    "max_bytes_ratio_before_external_group_by": "0",
+    "max_bytes_ratio_before_external_sort": "0",
+}
+"""What answers look like and may take, whichever ClickHouse gives them."""
 
 _NOT_TOLD = 0
 _TIMED_OUT = frozenset({159, 160})  # TIMEOUT_EXCEEDED, TOO_SLOW
 _TOO_LARGE = frozenset({158, 191, 241, 307, 396})  # too many rows or bytes, memory
-_PASSING = frozenset({_NOT_TOLD, 394, 60, 246})
-"""QUERY_WAS_CANCELLED; UNKNOWN_TABLE and CORRUPTED_DATA, until the writer has opened it anew."""
+_PASSING = frozenset({_NOT_TOLD, 394, 60})
+"""QUERY_WAS_CANCELLED; UNKNOWN_TABLE, while the writer opens it anew."""
+_BROKEN_PART = frozenset(
+    {
+        32,  # ATTEMPT_TO_READ_AFTER_EOF
+        33,  # CANNOT_READ_ALL_DATA: truncated
+        40,  # CHECKSUM_DOESNT_MATCH
+        74,  # CANNOT_READ_FROM_FILE_DESCRIPTOR
+        76,  # CANNOT_OPEN_FILE
+        107,  # FILE_DOESNT_EXIST
+        226,  # NO_FILE_IN_DATA_PART
+        228,  # BAD_SIZE_OF_FILE_IN_DATA_PART
+        246,  # CORRUPTED_DATA
+        271,  # CANNOT_DECOMPRESS
+        432,  # UNKNOWN_CODEC
+    }
+)
+"""What a select meets in a part that is not as it was written."""
 _CODE = re.compile(r"Code: (\d+)\. .*\(([A-Z_0-9]+)\)", re.DOTALL)
 _MEMORY_OF_ALL = "(total) memory limit exceeded"
 
@@ -64,6 +82,10 @@ class EngineFailure(Exception):
         self.code = code
         self.name = name
         self.words = words
+
+
+class BrokenPart(StoreUnavailable):
+    """A select met a part that cannot be read; it may be mended by opening the tables anew."""
 
 
 class _Answer(Protocol):
@@ -138,7 +160,7 @@ class ChdbSession:
 
     def _query(self, sql: str, parameters: ParameterTexts) -> bytes:
         with _named_failures():
-            return self._connection.query(sql, _ANSWER_FORMAT, parameters).bytes()
+            return self._connection.query(sql, ANSWER_FORMAT, parameters).bytes()
 
 
 class ChdbEngine:
@@ -179,7 +201,8 @@ class ChdbEngine:
         session = self._connect("" if writable else "mode=ro")
         session.execute(f"USE `{database}`")
         if not writable:
-            session.execute(f"SET {_READER_SETTINGS}")
+            settings = (f"{name} = {quoted(value)}" for name, value in READER_SETTINGS.items())
+            session.execute(f"SET {', '.join(settings)}")
         return session
 
     def execute(self, statement: str) -> list[list[Any]]:
@@ -266,6 +289,8 @@ def query_error(failure: EngineFailure) -> MillraceError | None:
         return QueryTimedOut("Query timed out")
     if failure.code in _TOO_LARGE:
         return QueryTooLarge("Query too large")
+    if failure.code in _BROKEN_PART:
+        return BrokenPart(f"a part of the store cannot be read: {failure.name}")
     if failure.code in _PASSING:
         return StoreUnavailable(f"the query was ended: {failure.name}")
     return None

