@@ -74,10 +74,11 @@ def promised_size(data: bytes, index: int) -> int | None:
 def parse_records(data: bytes, start: LogPosition) -> list[LoggedRecord]:
     """Read the whole records at the beginning of data, which lies at `start` in its log."""
     records: list[LoggedRecord] = []
-    place, index = start, 0
+    place, segment, before = start, start.segment, start.offset
+    index = 0
     while (payload := _payload_at(data, index)) is not None:
         index += FRAME_SIZE + len(payload)
-        behind = LogPosition(start.segment, start.offset + index)
+        behind = LogPosition(segment, before + index)
         records.append(LoggedRecord(payload, place, behind))
         place = behind
     return records

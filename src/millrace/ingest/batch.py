@@ -1,6 +1,6 @@
 """The items of one batch that go into one table, and the ids of their rows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from zlib import crc32
@@ -63,6 +63,7 @@ def collect(
     `kept` has the indexes of the items for each record; `identity` is the ledger's.
     """
     batches: dict[Stream, Batch[Any]] = {stream: Batch() for stream in Stream}
+    batch_of = {record_type: batches[stream] for record_type, stream in STREAM_OF.items()}
     numbers = {log: log_number(identity, log) for log in {record.log for record in records}}
     for origin, (record, indexes) in enumerate(zip(records, kept, strict=True)):
         content, count = record.content, len(indexes)
@@ -71,12 +72,13 @@ def collect(
         items: Sequence[Any] = content.items
         if count < len(items):
             items = [items[index] for index in indexes]
-        batch = batches[STREAM_OF[type(content)]]
+        visitor, received_ms = content.visitor, content.received_ms
+        batch = batch_of[type(content)]
         batch.items += items
-        batch.ids += row_ids(numbers[record.log], record.logged, content.received_ms, indexes)
-        batch.visitors += [item.visitor or content.visitor for item in items]
-        batch.received_ms += [content.received_ms] * count
-        batch.origins += [origin] * count
+        batch.ids += row_ids(numbers[record.log], record.logged, received_ms, indexes)
+        batch.visitors += [item.visitor or visitor for item in items]
+        batch.received_ms += (received_ms,) * count
+        batch.origins += (origin,) * count
         batch.indexes += indexes
     return batches
 
@@ -89,14 +91,16 @@ def log_number(identity: str, log: str) -> int:
 
 
 def row_ids(
-    number: int, record: LoggedRecord, received_ms: int, indexes: Iterable[int]
+    number: int, record: LoggedRecord, received_ms: int, indexes: Sequence[int]
 ) -> list[bytes]:
     """Return the ids of a record's items: they sort by arrival and depend on the place alone.
 
     Six bytes of receipt, two of the log, three of the segment, five of place and index. A record
     has more bytes than items, so place plus index is another number for every item.
     """
-    segment = record.start.segment & 0xFFFFFF
-    head = (received_ms << 40 | number << 24 | segment).to_bytes(11, "big")
-    place = record.start.offset
+    start = record.start
+    head_number = received_ms << 40 | number << 24 | start.segment & 0xFFFFFF
+    if len(indexes) == 1:  # a record of one item is what most senders make
+        return [(head_number << 40 | start.offset + indexes[0]).to_bytes(16, "big")]
+    head, place = head_number.to_bytes(11, "big"), start.offset
     return [head + (place + index).to_bytes(5, "big") for index in indexes]

@@ -1,6 +1,7 @@
 """Reads what makes up one batch: the records of all logs, merged by the time of their receipt."""
 
 import heapq
+import sys
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
@@ -17,12 +18,13 @@ _READ_BYTES = 1024 * 1024
 class BatchBounds(Struct, frozen=True):
     """A batch ends with the record that reaches one of these.
 
-    The default makes streams of 25 MB from common events. Buffers over 32 MB are given back to the
-    system at once and cleared again for the next batch, which cost as much as filling them.
+    The default makes streams below 16 MiB from common events. They are written into buffers that
+    double, and from 32 MiB on the system takes a buffer back at once and clears it again for the
+    next batch: that took 0.6 microseconds a row, four times what writing takes.
     """
 
-    max_rows: int = 65_536
-    max_bytes: int = 16 * 1024 * 1024
+    max_rows: int = 40_000
+    max_bytes: int = 8 * 1024 * 1024
 
 
 class GatheredRecord(Struct, frozen=True, gc=False):
@@ -55,15 +57,14 @@ class Gathering:
     def __iter__(self) -> Iterator[GatheredRecord]:
         """Read the records; once."""
         streams = [_read(self._reader, log, self._wanted[log]) for log in sorted(self._wanted)]
-        rows = size = 0
-        bounds, ends = self._bounds, self._ends
+        rows_left = self._bounds.max_rows if self._bounds else sys.maxsize
+        bytes_left = self._bounds.max_bytes if self._bounds else sys.maxsize
+        ends = self._ends
         for record in _merged(streams):
             ends[record.log] = record.logged.end
-            rows += 1 if record.content is None else len(record.content.items)
-            size += len(record.logged.payload)
-            self._is_cut = bounds is not None and (
-                rows >= bounds.max_rows or size >= bounds.max_bytes
-            )
+            rows_left -= 1 if record.content is None else len(record.content.items)
+            bytes_left -= len(record.logged.payload)
+            self._is_cut = rows_left <= 0 or bytes_left <= 0
             yield record
             if self._is_cut:
                 return

@@ -21,7 +21,7 @@ from millrace.model.storage import STORED
 from millrace.ports.ledger import LogRange
 from millrace.ports.quarantine import Quarantined
 
-_CHUNK_ROWS = 4096
+_CHUNK_ROWS = 2048
 
 FindSeen = Callable[[Sequence[bytes]], Mapping[bytes, int]]
 
