@@ -2,7 +2,7 @@
 
 import pytest
 
-from millrace.adapters.chdb_store import EngineFailure, query_error, read_failure
+from millrace.adapters.chdb_store import BrokenPart, EngineFailure, query_error, read_failure
 from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 
 DEADLINE = (
@@ -26,6 +26,7 @@ ROWS = (
 KILLED = "Code: 394. DB::Exception: Query was cancelled. (QUERY_WAS_CANCELLED)"
 REOPENED = "Code: 60. DB::Exception: Table millrace.events does not exist. (UNKNOWN_TABLE)"
 BROKEN = "Code: 246. DB::Exception: Bad size of marks file: 0, must be: 96. (CORRUPTED_DATA)"
+TRUNCATED = "Code: 33. DB::Exception: Cannot read all data. Bytes read: 0. (CANNOT_READ_ALL_DATA)"
 WRONG = (
     "Code: 47. DB::Exception: Unknown expression identifier `nope`. In scope SELECT nope: Note: "
     "the query does not have the FROM clause. Did you forget to add it?. (UNKNOWN_IDENTIFIER)"
@@ -46,7 +47,8 @@ INSERT = (
         (KILLED, StoreUnavailable),
         ("Connection is closed", StoreUnavailable),
         (REOPENED, StoreUnavailable),
-        (BROKEN, StoreUnavailable),
+        (BROKEN, BrokenPart),
+        (TRUNCATED, BrokenPart),
         (WRONG, type(None)),
     ],
     ids=[
@@ -58,6 +60,7 @@ INSERT = (
         "no code",
         "reopened",
         "broken part",
+        "truncated part",
         "wrong",
     ],
 )

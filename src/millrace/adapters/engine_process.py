@@ -15,8 +15,10 @@ from millrace.adapters.data_versions import DataVersions
 from millrace.adapters.engine_server import EngineServer
 from millrace.adapters.fair_places import FairPlaces, PlaceBounds
 from millrace.adapters.load_loop import LoadLoop, Loads
+from millrace.adapters.mending_selects import MendingSelects
 from millrace.adapters.shared_selects import SharedSelects
 from millrace.adapters.snapshots import LiveSnapshots, Snapshots
+from millrace.base.clock import SystemClock
 from millrace.base.telemetry import Logger, Metrics
 from millrace.ports.limiter import Limiter
 from millrace.ports.log import LogReader
@@ -64,9 +66,16 @@ class EngineProcess:
             loader=loader, log_reader=log_reader, interval_s=load_interval_s, log=log
         )
         self._reader = ChdbReader(engine, threads=select_bounds.places.places, log=log)
+        self._selects = MendingSelects(
+            self._reader,
+            mend=writer.reopen,
+            between_loads=self._loading.between_loads,
+            clock=SystemClock(),
+            log=log,
+        )
         self._server = EngineServer(
             socket=socket,
-            runner=self._reader,
+            runner=self._selects,
             shared=SharedSelects(
                 places=FairPlaces(select_bounds.places, metrics=metrics),
                 load_barrier=self._loading.barrier,
@@ -115,6 +124,7 @@ class EngineProcess:
         """Nothing may run in the engine when the process leaves: chDB would crash."""
         await self._server.close()
         self._writer.refuse()
+        await self._selects.finish()
         await asyncio.to_thread(self._loading.close)
         await self._reader.close()
         self._writer.close()
