@@ -17,7 +17,7 @@ from millrace.adapters.segment_directory import Disk
 from millrace.adapters.segment_log import SegmentLog
 from millrace.adapters.segment_reader import SegmentReader
 from millrace.base.clock import FixedClock
-from millrace.base.errors import LogUnavailable, LogUncertain, OperatorError
+from millrace.base.errors import LogUnavailable, LogUncertain, MillraceError, OperatorError
 from millrace.base.telemetry import Metrics
 from millrace.ports.log import LOG_START, EventLog, LogPosition, LogReader
 
@@ -135,6 +135,27 @@ async def test_appended_records_are_kept_in_order_of_appending(any_log: AnyLog) 
     await any_log.log.append(b"three")
     assert any_log.recorded() == [b"one", b"", b"two" * 5000, b"three"]
     await any_log.log.close()
+
+
+async def test_records_that_are_handed_in_are_kept_before_it_is_told(any_log: AnyLog) -> None:
+    kept: list[list[bytes]] = []
+    told = asyncio.Event()
+
+    def tell(failure: MillraceError | None) -> None:
+        assert failure is None
+        kept.append(any_log.recorded())
+        if len(kept) == 2:
+            told.set()
+
+    any_log.log.hand_in(b"one", tell)
+    any_log.log.hand_in(b"two", tell)
+    assert kept == []
+    await told.wait()
+    assert kept == [[b"one", b"two"]] * 2
+    await any_log.log.close()
+    with pytest.raises(LogUnavailable):
+        any_log.log.hand_in(b"too late", tell)
+    assert any_log.recorded() == [b"one", b"two"]
 
 
 async def test_log_is_ready_until_it_is_closed_and_takes_nothing_then(any_log: AnyLog) -> None:

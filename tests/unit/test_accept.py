@@ -42,6 +42,7 @@ from millrace.model.event import (
     decode_record,
 )
 from millrace.model.tenancy import Credentials, Tenancy
+from millrace.ports.log import Told
 from tests.tenants import (
     HOMELESS,
     LIMITED,
@@ -102,9 +103,12 @@ class Desk:
         *,
         log: MemoryLog | None = None,
         source: TenancyStandIn | None = None,
+        directly: bool = False,
     ) -> None:
         self.log = log or MemoryLog()
         self.clock = clock
+        self.taken_directly = 0
+        self._directly = directly
         self.source = source or TenancyStandIn(TENANCY)
         self._metrics = Metrics()
         self._acceptor = Acceptor(
@@ -129,16 +133,26 @@ class Desk:
         user_agent: str = CHROME,
         once: str | None = None,
     ) -> Accepted:
-        return await self._acceptor.accept(
-            IngestRequest(
-                endpoint=endpoint,
-                body=body,
-                credentials=Credentials(api_key=api_key, website_id=website_id, origin=origin),
-                address=address,
-                user_agent=user_agent,
-                idempotency_key=once,
-            )
+        request = IngestRequest(
+            endpoint=endpoint,
+            body=body,
+            credentials=Credentials(api_key=api_key, website_id=website_id, origin=origin),
+            address=address,
+            user_agent=user_agent,
+            idempotency_key=once,
         )
+        accepted = await self._take_directly(request) if self._directly else None
+        return accepted or await self._acceptor.accept(request)
+
+    async def _take_directly(self, request: IngestRequest) -> Accepted | None:
+        told = asyncio.get_running_loop().create_future()
+        accepted = self._acceptor.accept_directly(request, told.set_result)
+        if accepted is not None:
+            self.taken_directly += 1
+            failure = await told
+            if failure is not None:
+                raise failure
+        return accepted
 
     def records(self) -> Sequence[LogRecord]:
         return [decode_record(record) for record in self.log.records]
@@ -163,9 +177,9 @@ async def repeats(tmp_path: Path, clock: FixedClock) -> AsyncIterator[SqliteRepe
     await opened.close()
 
 
-@pytest.fixture
-def desk(repeats: SqliteRepeats, clock: FixedClock) -> Desk:
-    return Desk(repeats, clock)
+@pytest.fixture(params=[False, True], ids=["waiting", "directly"])
+def desk(repeats: SqliteRepeats, clock: FixedClock, request: pytest.FixtureRequest) -> Desk:
+    return Desk(repeats, clock, directly=request.param)
 
 
 async def test_event_of_a_browser_is_appended_with_its_visitor(desk: Desk) -> None:
@@ -175,6 +189,43 @@ async def test_event_of_a_browser_is_appended_with_its_visitor(desk: Desk) -> No
         EventRecord(NOW_MS, BERLINER, [Event("shop", NOW_MS, "signup", "anon_1")])
     ]
     assert desk.counted("refused") == 0
+
+
+async def test_only_what_has_to_wait_is_not_taken_directly(
+    repeats: SqliteRepeats, clock: FixedClock
+) -> None:
+    desk = Desk(repeats, clock, directly=True)
+    visitor = b'{"name":"a"}'
+
+    await desk.take(visitor, website_id="shop")  # today's salt is not known yet
+    await desk.take(api_key=WHOLE, website_id="shop", once="1")
+    await desk.take(b"[]", website_id="shop")
+    assert desk.taken_directly == 0
+
+    await desk.take(visitor, website_id="shop")
+    await desk.take(website_id="shop")
+    await desk.take(b"[%b,%b]" % (visitor, visitor), api_key=WHOLE, website_id="shop")
+    assert desk.taken_directly == 3
+    assert len(desk.records()) == 5
+
+
+class BrokenLater(MemoryLog):
+    """A log that takes every record and tells later that it could not be kept."""
+
+    def hand_in(self, record: bytes, told: Told) -> None:
+        del record
+        asyncio.get_running_loop().call_soon(told, LogUnavailable("full"))
+
+
+async def test_failure_that_is_told_later_counts_the_items_as_refused(
+    repeats: SqliteRepeats, clock: FixedClock
+) -> None:
+    desk = Desk(repeats, clock, log=BrokenLater(), directly=True)
+
+    with pytest.raises(LogUnavailable):
+        await desk.take(b'[{"name":"a"},{"name":"b"}]', api_key=WHOLE, website_id="shop")
+
+    assert (desk.taken_directly, desk.counted("refused"), desk.records()) == (1, 2, [])
 
 
 async def test_events_with_a_key_are_appended_without_their_sender(desk: Desk) -> None:

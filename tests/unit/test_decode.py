@@ -373,6 +373,25 @@ def test_every_fault_is_listed_in_the_order_of_the_fields(
     assert faults(endpoint, body) == tuple(Fault(0, field, text) for field, text in expected)
 
 
+@pytest.mark.parametrize("place", [0, 7, MAX_ITEMS - 1])
+@pytest.mark.parametrize(
+    "deep",
+    [b'{"name":"deep","x":%b}', b'{"name":"deep","properties":{"x":%b}}'],
+    ids=["in an unknown key", "in properties"],
+)
+def test_one_item_of_many_may_nest_as_deep_as_one_alone(place: int, deep: bytes) -> None:
+    levels_around = deep.count(b"{") + 1
+
+    def batch(levels: int) -> bytes:
+        items = [b'{"name":"a","properties":{"x":{"y":["}"]}}}'] * MAX_ITEMS
+        items[place] = deep % nested(levels - levels_around)
+        return b"[" + b",".join(items) + b"]"
+
+    assert len(decode(TRACK, batch(64))) == MAX_ITEMS
+    assert [fault.message for fault in faults(TRACK, batch(65))] == [TOO_DEEP]
+    assert [fault.index for fault in faults(TRACK, batch(65))] == [place]
+
+
 def test_faults_of_a_batch_are_listed_by_index() -> None:
     body = b'[{"name":"a"},{"name":""},5,{"name":"b"},{"name":1,"source":1}]'
 

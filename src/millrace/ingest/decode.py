@@ -6,7 +6,7 @@ again field by field, which finds the faults (or a body that is odd but in order
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -90,7 +90,8 @@ def decode_items(
     is_array = body.lstrip()[:1] == b"["
     if is_array and not rules.takes_arrays:
         _refuse_array(body)
-    if is_array and body.count(b"{") > _COUNT_SLACK * max_items:
+    most = _COUNT_SLACK * max_items
+    if is_array and len(body) > most and body.count(b"{") > most:
         _refuse_too_many(body, max_items)
     items = _decode_fast(rules.item, body, is_array=is_array)
     if items is None:
@@ -113,12 +114,29 @@ def explain_faults(
 
 
 def _decode_fast(item: type[WireItem], body: bytes, *, is_array: bool) -> Sequence[WireItem] | None:
-    if holds_nul(body) or nests_deeper(body, MAX_NESTING):
+    if holds_nul(body):
         return None
     try:
-        return _MANY[item].decode(body) if is_array else [_ONE[item].decode(body)]
+        items = _MANY[item].decode(body) if is_array else [_ONE[item].decode(body)]
     except UNREADABLE:
         return None
+    return None if _nests_too_deep(body, items) else items
+
+
+def _nests_too_deep(body: bytes, items: Sequence[WireItem]) -> bool:
+    """Tell whether a body is nested too deep, mostly by counting what it opens.
+
+    At any place all items but one are closed, or not open yet, and so are their properties.
+    """
+    has_arrays = body.find(b"[", 1) >= 0  # cheaper than to count none
+    opened = 1 + body.count(b"{") + (body.count(b"[") if has_arrays else 0)
+    if opened <= MAX_NESTING:
+        return False
+    closed = len(items) - 1
+    if items and isinstance(items[0], CustomEvent):
+        events = cast("Sequence[CustomEvent]", items)  # all are what the endpoint's decoder makes
+        closed += max(sum([event.properties is not None for event in events]) - 1, 0)
+    return opened - closed > MAX_NESTING and nests_deeper(body, MAX_NESTING)
 
 
 def _refuse_array(body: bytes) -> NoReturn:
