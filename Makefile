@@ -47,6 +47,12 @@ ROUNDS ?= 200
 chaos: $(VENV)/.dev ## Kill and starve a real service under load, ROUNDS times, and count its events
 	$(BIN)/python -m chaos --rounds $(ROUNDS) $(CHAOS_ARGS)
 
+BENCH_ARGS ?=
+
+.PHONY: bench
+bench: $(VENV)/.dev ## Measure everything beside its yardsticks (needs wrk; BENCH_ARGS=--quick for a look)
+	$(BIN)/python -m bench $(BENCH_ARGS)
+
 .PHONY: check
 check: $(VENV)/.dev ## Format, lint, types, imports, generated docs
 	$(BIN)/ruff format --check .

@@ -19,7 +19,6 @@ from bench.results import (
     Results,
     collect,
     describe_machine,
-    markdown,
     print_results,
     write_results,
 )
@@ -47,8 +46,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="three minutes, small data sets")
     parser.add_argument("--only", choices=PARTS, action="append", help="a part; may be repeated")
     parser.add_argument("--runs", type=int, help="turns of everything but questions")
-    parser.add_argument("--json", type=Path, help="write the results there too")
-    parser.add_argument("--keep", action="store_true", help=f"and keep them in {RESULTS}")
+    parser.add_argument("--json", type=Path, help="write the results there, too")
     parser.add_argument("--figures", type=Path, help=argparse.SUPPRESS)  # of one part
     return parser.parse_args()
 
@@ -85,10 +83,10 @@ def _report(results: Results, options: argparse.Namespace) -> None:
     print_results(results)
     if options.json:
         write_results(results, options.json)
-    if options.keep:
-        name = RESULTS / f"{results.date[:10]}-{results.commit.rstrip('+')}"
-        write_results(results, name.with_suffix(".json"))
-        name.with_suffix(".md").write_text(markdown(results))
+    if not (options.quick or options.only):
+        kept = RESULTS / f"{results.date[:10]}-{results.commit.rstrip('+')}.json"
+        write_results(results, kept)
+        print(f"kept as {kept}; for the page: python -m bench.page {kept}")
 
 
 if __name__ == "__main__":

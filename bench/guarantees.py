@@ -17,7 +17,7 @@ from bench.acknowledgements import paces, send_paced
 from bench.bare_engine import BareEngine
 from bench.bodies import BATCH, batch_bodies, single_bodies, with_event_ids
 from bench.dataset import provide
-from bench.figures import Figure
+from bench.figures import Figure, Target
 from bench.ingestion import BATCH_CONNECTIONS, SINGLE_CONNECTIONS
 from bench.question_list import QUESTIONS
 from bench.questions import MONTH, copied_store
@@ -111,6 +111,7 @@ def _own_writes_figure(scale: Scale) -> Figure:
         "reading one's own writes: a count just after an event",
         "ms",
         turns,
+        target=Target(factor=1, fixed=50),
         remark=f"medians of {QUESTIONS_A_RUN} questions",
     )
 
@@ -145,7 +146,14 @@ def _query_ms(engine: BareEngine, sql: str) -> float:
     return (time.perf_counter() - started_s) * 1e3
 
 
-def _beside(what: str, unit: str, turns: Sequence[Sequence[float]], *, remark: str = "") -> Figure:
+def _beside(
+    what: str,
+    unit: str,
+    turns: Sequence[Sequence[float]],
+    *,
+    target: Target | None = None,
+    remark: str = "",
+) -> Figure:
     return Figure(
         group=_GROUP,
         what=what,
@@ -153,5 +161,6 @@ def _beside(what: str, unit: str, turns: Sequence[Sequence[float]], *, remark: s
         runs=tuple(turn[0] for turn in turns),
         yardstick="without",
         yardstick_runs=tuple(turn[1] for turn in turns),
+        target=target,
         remark=remark,
     )

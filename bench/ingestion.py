@@ -26,6 +26,8 @@ from bench.yardsticks import Server, bare_bun, bare_python
 SINGLE_CONNECTIONS = 64
 BATCH_CONNECTIONS = 16
 INSERTS_A_TURN = 5
+WHOLE_BATCH = "batch of 100: CPU of all processes for one event, to the stored row"
+WHOLE_SINGLE = "single event: CPU of all processes, to the stored row"
 _GROUP = "taking events in"
 NO_BUN = "no bun: npm could not install it"
 
@@ -156,7 +158,7 @@ def _whole_figures(rounds: list[Round]) -> list[Figure]:
     inserted = tuple(turns.inserted_us for turns in rounds)
     batch = Figure(
         group=_GROUP,
-        what="batch of 100: CPU of all processes for one event, to the stored row",
+        what=WHOLE_BATCH,
         unit="µs",
         runs=tuple(_whole_us(turns.batch) for turns in rounds),
         yardstick="Y2",
@@ -166,7 +168,7 @@ def _whole_figures(rounds: list[Round]) -> list[Figure]:
     )
     single = msgspec.structs.replace(
         batch,
-        what="single event: CPU of all processes, to the stored row",
+        what=WHOLE_SINGLE,
         runs=tuple(_whole_us(turns.single) for turns in rounds),
         target=Target(fixed=70),
         remark=_counted(turns.single for turns in rounds),

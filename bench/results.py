@@ -1,13 +1,9 @@
-"""Results: the machine they are from, as a table for people, as JSON, and as Markdown of a file.
+"""Results: the machine they are from, as a table for people and as JSON."""
 
-Run: .venv/bin/python -m bench.results FILE.json   writes the file's table in Markdown
-"""
-
-import argparse
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -98,24 +94,6 @@ def print_results(results: Results) -> None:
     print(f"\n{results.date}, commit {results.commit}, {results.machine.line()}")
 
 
-def markdown(results: Results) -> str:
-    """Return a run as Markdown: a heading and a table for each group."""
-    return "\n".join(_markdown_lines(results)) + "\n"
-
-
-def _markdown_lines(results: Results) -> Iterator[str]:
-    yield f"{results.date[:10]}, commit `{results.commit}`. {results.machine.line()}."
-    for group, members in groupby(results.figures, lambda figure: figure.group):
-        yield from ("", f"**{group[:1].upper()}{group[1:]}**", "")
-        yield _row(HEADINGS)
-        yield _row(["---"] * len(HEADINGS))
-        yield from (_row(figure.cells()) for figure in members)
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
 
@@ -129,13 +107,3 @@ def _processor() -> str:
 
 def _output(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path)
-    print(markdown(read_results(parser.parse_args().file)), end="")
-
-
-if __name__ == "__main__":
-    main()

@@ -19,9 +19,9 @@ wrk.headers["Content-Type"] = "application/json"
 local bodies = {{
 {bodies}
 }}
-local requests, place, number = {{}}, 0, 0
+local requests, place, number, run = {{}}, 0, 0, ""
 function init(args)
-  math.randomseed(tonumber(args[1]))
+  run = args[1]
   for index, body in ipairs(bodies) do requests[index] = wrk.format(nil, nil, nil, body) end
 end
 {request}
@@ -39,12 +39,11 @@ function request()
   return requests[place]
 end
 """
-# Each event gets an id that no other run has: the run's name and a number.
+# Each event gets an id that no other run has: the run's number and one that counts.
 _REQUEST_WITH_IDS = """
-local run = string.format("%x", math.random(2 ^ 40))
 local function draw()
   number = number + 1
-  return run .. number
+  return run .. "-" .. number
 end
 function request()
   place = place % #bodies + 1
@@ -92,7 +91,7 @@ def drive(url: str, load: Load, folder: Path, *, authorization: str = "") -> Dri
     command += ["--latency", "-s", str(script)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        [*command, url, "--", str(secrets.randbelow(2**31))],
+        [*command, url, "--", str(secrets.randbelow(2**62))],
         capture_output=True,
         text=True,
         check=True,

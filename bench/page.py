@@ -1,0 +1,60 @@
+"""Writes the tables of a results file into the page on performance.
+
+Run: .venv/bin/python -m bench.page bench/results/FILE.json [FILE.json ...]
+Several files are parts of one benchmark that were measured one at a time (`--only`, `--json`).
+"""
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from bench.figures import HEADINGS
+from bench.results import Results, read_results
+from bench.sizing import sizing_lines
+
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+
+
+def figure_lines(results: Results) -> Iterator[str]:
+    """Write a run: where it is from, and a table for each group."""
+    yield f"{results.date[:10]}, commit `{results.commit}`. {results.machine.line()}."
+    for group, members in groupby(results.figures, lambda figure: figure.group):
+        yield from ("", f"**{group[:1].upper()}{group[1:]}**", "")
+        yield _row(HEADINGS)
+        yield f"|{'---|' * len(HEADINGS)}"
+        yield from (_row(figure.cells()) for figure in members)
+
+
+def fill_page(text: str, runs: Sequence[Results]) -> str:
+    """Return a page with its tables made anew; they stand between marks in comments."""
+    tables = "\n\n".join("\n".join(figure_lines(results)) for results in runs)
+    figures = [figure for results in runs for figure in results.figures]
+    text = _fill(text, "figures", tables)
+    return _fill(text, "sizing", "\n".join(sizing_lines(figures)))
+
+
+def _fill(text: str, name: str, content: str) -> str:
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    marked = re.compile(f"{begin}.*?{end}", re.DOTALL)
+    if len(marked.findall(text)) != 1:
+        raise SystemExit(f"the page must have {begin} and {end} once")
+    return marked.sub(lambda _found: f"{begin}\n\n{content}\n\n{end}", text)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--page", type=Path, default=PAGE)
+    options = parser.parse_args()
+    runs = [read_results(file) for file in options.files]
+    options.page.write_text(fill_page(options.page.read_text(), runs))
+
+
+if __name__ == "__main__":
+    main()

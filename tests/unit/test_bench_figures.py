@@ -1,0 +1,97 @@
+"""What the benchmark says of its figures, and how the page on performance gets them."""
+
+import pytest
+
+from bench.figures import TIMES, Figure, Target
+from bench.page import PAGE, fill_page
+from bench.results import Machine, Results
+from bench.sizing import sizing_lines
+
+
+def figure(
+    *runs: float, beside: tuple[float, ...] = (), target: Target | None = None, what: str = "x"
+) -> Figure:
+    return Figure(
+        group="a group",
+        what=what,
+        unit="ms",
+        runs=runs,
+        yardstick="Y3" if beside else "",
+        yardstick_runs=beside,
+        target=target,
+    )
+
+
+def results(*figures: Figure) -> Results:
+    machine = Machine("CPU", 2, 8.0, "Linux 6", "3.11", "ext4", 0.5)
+    return Results("2026-11-21T10:00:00Z", "abc1234", machine, figures)
+
+
+@pytest.mark.parametrize(
+    ("target", "runs", "beside", "verdict"),
+    [
+        pytest.param(None, (1.0,), (), "", id="no target"),
+        pytest.param(Target(fixed=6), (5.0, 6.0, 9.0), (), "yes", id="median at the bound"),
+        pytest.param(Target(fixed=6), (5.0, 6.1, 9.0), (), "**no**", id="median over the bound"),
+        pytest.param(Target(fixed=6, at_least=True), (5.0,), (), "**no**", id="too few"),
+        pytest.param(Target(fixed=6, at_least=True), (7.0,), (), "yes", id="enough"),
+        pytest.param(Target(factor=1.15, fixed=3), (26.0,), (20.0,), "yes", id="with yardstick"),
+        pytest.param(Target(factor=1.15, fixed=3), (26.1,), (20.0,), "**no**", id="over yardstick"),
+        pytest.param(
+            Target(factor=2), (10.0, 30.0, 90.0), (5.0, 15.0, 20.0), "yes", id="each by its own"
+        ),
+    ],
+)
+def test_target_is_met_by_the_median_beside_each_yardstick(
+    target: Target | None, runs: tuple[float, ...], beside: tuple[float, ...], verdict: str
+) -> None:
+    assert figure(*runs, beside=beside, target=target).verdict == verdict
+
+
+def test_figure_is_a_row_with_ratio_and_target() -> None:
+    row = figure(20.0, 1234.5, 22.0, beside=(10.0, 11.0, 10.0), target=Target(1.15, 3.0))
+    assert row.cells() == (
+        "x",
+        "22 ms",
+        "Y3 10 ms",
+        "2.20",
+        f"≤ 1.15 {TIMES} Y3 + 3 ms",
+        "**no**",
+        "3",
+        "",
+    )
+
+
+def test_what_could_not_be_measured_says_why() -> None:
+    row = Figure(group="a group", what="x", unit="ms", yardstick="Y4", absent="no bun")
+    assert row.cells() == ("x", "not measured", "Y4", "", "", "", "0", "no bun")
+
+
+def test_page_gets_the_tables_of_a_run_between_its_marks() -> None:
+    page = (
+        "# P\n<!-- figures -->old<!-- end of figures -->\n<!-- sizing --><!-- end of sizing -->\n"
+    )
+    assert fill_page(page, [results(figure(1.0))]) == (
+        "# P\n<!-- figures -->\n\n"
+        "2026-11-21, commit `abc1234`. CPU, 2 cores, 8 GiB, Linux 6, ext4, Python 3.11; "
+        "load average at the start 0.5.\n\n**A group**\n\n"
+        "| What | Millrace | Yardstick | Ratio | Target | Met | Runs | Remark |\n"
+        "|---|---|---|---|---|---|---|---|\n"
+        "| x | 1 ms |  |  |  |  | 1 |  |\n\n<!-- end of figures -->\n"
+        "<!-- sizing -->\n\n\n\n<!-- end of sizing -->\n"
+    )
+
+
+def test_page_on_performance_has_its_marks() -> None:
+    assert "| x | 1 ms |" in fill_page(PAGE.read_text(), [results(figure(1.0))])
+
+
+def test_sizing_comes_from_cpu_and_disk_of_one_event() -> None:
+    figures = [
+        figure(10.0, what="batch of 100: CPU of all processes for one event, to the stored row"),
+        figure(50.0, what="single event: CPU of all processes, to the stored row"),
+        figure(80.0, what="disk for one event and its share of vitals and errors"),
+    ]
+    assert sizing_lines(figures)[3] == (
+        "| 10,000,000 | 116 | 347 | 0.00347 cores | 0.0174 cores | 24 GB |"
+    )
