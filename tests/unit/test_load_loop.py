@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from millrace.adapters.load_loop import LoadLoop
+from millrace.adapters.load_loop import LoadLoop, spacing_s
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import get_logger
 from millrace.ports.log import LogChunk, LogPosition
@@ -200,3 +200,14 @@ async def test_what_is_loaded_is_not_current_while_a_log_cannot_be_read(on_deman
     on_demand.log.cannot_be_read = ("worker-0",)
     assert not on_demand.loop.is_current
     await on_demand.loop.barrier()
+
+
+@pytest.mark.parametrize(
+    ("load_s", "spacing"),
+    [(0.001, 0.02), (0.03, 0.03), (2.0, 0.05)],
+    ids=["short", "usual", "of a backlog"],
+)
+async def test_loads_on_demand_leave_the_loader_free_for_half_of_the_time(
+    load_s: float, spacing: float
+) -> None:
+    assert spacing_s(load_s) == spacing

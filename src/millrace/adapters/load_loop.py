@@ -10,8 +10,11 @@ from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import Logger
 from millrace.ports.log import LogPosition, LogReader
 
-_SPACING_S = 0.02
-"""Between two loads, however many selects ask: each makes parts, which are kept for minutes."""
+_LEAST_SPACING_S = 0.02
+_MOST_SPACING_S = 0.05
+"""Between two loads, however many selects ask: each makes parts, which are kept for minutes, and a
+small one costs 30 ms of a core. One of a backlog is worth its cost.
+"""
 
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 10.0
@@ -67,7 +70,9 @@ class LoadLoop:
     async def run(self) -> None:
         """Load until cancelled; a running load then goes on, and `finish` waits for it."""
         pause_s = _FIRST_PAUSE_S
+        loop = asyncio.get_running_loop()
         while True:
+            began_s = loop.time()
             something_new = await self._load()
             if self._is_failing:
                 await asyncio.sleep(pause_s)
@@ -75,7 +80,7 @@ class LoadLoop:
                 continue
             pause_s = _FIRST_PAUSE_S
             if something_new:
-                await asyncio.sleep(_SPACING_S)
+                await asyncio.sleep(spacing_s(loop.time() - began_s))
             await self._wait()
 
     async def finish(self, *, timeout_s: float) -> bool:
@@ -125,6 +130,15 @@ class LoadLoop:
         self._loader.load_until(ends)
         self._loaded = ends
         return True
+
+
+def spacing_s(load_s: float) -> float:
+    """Return how long to wait after a load that took so long, however many selects ask.
+
+    As long again, so that loads on demand take at most half of the loader's time: they take longer
+    where the machine is busy, and then come less often.
+    """
+    return min(max(load_s, _LEAST_SPACING_S), _MOST_SPACING_S)
 
 
 def _wake(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
