@@ -32,6 +32,9 @@ GUARDS = [
     pytest.param(
         "QUERY_MAX_MEMORY_BYTES", "1000", (422, "QUERY_TOO_LARGE", "Query too large"), id="memory"
     ),
+    pytest.param(
+        "QUERY_WAIT_S", "0.000001", (503, "UNAVAILABLE", "Service unavailable"), id="waiting"
+    ),
 ]
 
 
@@ -44,8 +47,9 @@ def test_query_that_uses_more_than_it_may_is_ended(
     website = service.website()
     send(service, website, *(event(path=f"/{n}" * 200) for n in range(1000)))
     status, code, error = expected
-    told = refusal(ask(service, website))
-    assert told == (status, {"success": False, "error": error, "code": code})
+    reply = ask(service, website)
+    assert refusal(reply) == (status, {"success": False, "error": error, "code": code})
+    assert ("Retry-After" in reply.headers) is (status == 503)
 
 
 @pytest.mark.slow

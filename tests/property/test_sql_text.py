@@ -139,6 +139,23 @@ def test_every_parameter_has_a_place_and_every_place_a_parameter(body: Body) -> 
 
 
 @pytest.fixture(scope="module")
+def changeable(chdb_store_of_module: FreshStore) -> frozenset[str]:
+    """The engine's functions that may answer differently over the same rows, such as now."""
+    names = chdb_store_of_module.rows("SELECT name FROM system.functions WHERE NOT deterministic")
+    return frozenset(name.lower() for (name,) in names)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(body=bodies())
+def test_answer_depends_on_rows_and_values_alone(changeable: frozenset[str], body: Body) -> None:
+    """Answers are kept for as long as no row changes."""
+    assume(accepted(body))
+    called = {name.lower() for name in re.findall(r"(\w+)\(", statement_of(body).sql)}
+    assert {"now", "rand", "today"} <= changeable
+    assert called & changeable == set()
+
+
+@pytest.fixture(scope="module")
 def tables(chdb_store_of_module: FreshStore) -> FreshStore:
     chdb_store_of_module.insert(
         EVENTS,
