@@ -19,11 +19,13 @@ class RateVerdict(Struct, frozen=True):
 
 
 class Limiter(Protocol):
-    """A sliding window for each caller, shared by all workers."""
+    """A sliding window for each caller, shared by all workers, and by all machines that agree."""
 
     async def hit(self, caller: str) -> RateVerdict | None:
         """Count one call of a caller. A refused call is not counted.
 
-        Returns None when the limiter is away: the call is then let through.
+        Returns None when the limiter is away and nothing is answered without it anyway: the call
+        is then let through. Raises `SharedUnavailable` when the server that counts for several
+        machines is away: the call is then refused.
         """
         ...

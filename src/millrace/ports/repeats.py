@@ -16,7 +16,11 @@ class Remembered(Struct, frozen=True):
 
 
 class Repeats(Protocol):
-    """Shared by all workers of a machine and kept across restarts; used from one event loop."""
+    """Shared by all workers, of one machine or of several, and kept across restarts.
+
+    Used from one event loop. Every method raises `LogUnavailable` or `SharedUnavailable` when
+    nobody can tell now; nothing was promised then.
+    """
 
     async def claim(self, digest: bytes) -> Claimed | Remembered:
         """Claim a digest of credential, path and key for 24 hours.
