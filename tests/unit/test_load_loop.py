@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 import pytest
 import pytest_asyncio
@@ -61,11 +61,15 @@ class Loader:
 class Case:
     """A loop with its log and loader, running until the test ends."""
 
-    def __init__(self, interval_s: float) -> None:
+    def __init__(self, interval_s: float, rest_s: Callable[[float], float] = spacing_s) -> None:
         self.log = Log()
         self.loader = Loader()
         self.loop = LoadLoop(
-            loader=self.loader, log_reader=self.log, interval_s=interval_s, log=get_logger()
+            loader=self.loader,
+            log_reader=self.log,
+            interval_s=interval_s,
+            log=get_logger(),
+            rest_s=rest_s,
         )
         self.running: asyncio.Task[None] | None = None
 
@@ -134,6 +138,30 @@ async def test_barriers_that_come_while_a_load_runs_share_the_next_one(on_demand
     on_demand.loader.held.set()
     await asyncio.gather(*barriers)
     assert on_demand.loader.loaded == [0, 10]
+
+
+async def test_a_barrier_with_nothing_to_load_does_not_wait_for_the_rest_after_a_load() -> None:
+    case = Case(interval_s=3600, rest_s=lambda _: 3600)
+    case.start()
+    await case.loop.barrier()
+    for _ in range(3):
+        await case.loop.barrier()
+    case.log.end = 10
+    late = asyncio.create_task(case.loop.barrier())
+    await asyncio.sleep(0.05)
+    assert (case.loader.loaded, late.done()) == ([0], False)
+    late.cancel()
+    await case.stop()
+
+
+async def test_a_barrier_that_comes_within_the_rest_is_served_after_it() -> None:
+    case = Case(interval_s=3600, rest_s=lambda _: 0.05)
+    case.start()
+    for end in (10, 20, 30):
+        case.log.end = end
+        await case.loop.barrier()
+    assert case.loader.loaded[-1] == 30
+    await case.stop()
 
 
 async def test_a_barrier_whose_caller_goes_away_disturbs_no_other(on_demand: Case) -> None:

@@ -28,15 +28,33 @@ class Loads(Protocol):
         ...
 
 
+def spacing_s(load_s: float) -> float:
+    """Return how long to wait after a load that took so long, however many selects ask.
+
+    As long again, so that loads on demand take at most half of the loader's time: they take longer
+    where the machine is busy, and then come less often.
+    """
+    return min(max(load_s, _LEAST_SPACING_S), _MOST_SPACING_S)
+
+
 class LoadLoop:
     """Drives a loader on one thread; used from one event loop."""
 
     def __init__(
-        self, *, loader: Loads, log_reader: LogReader, interval_s: float, log: Logger
+        self,
+        *,
+        loader: Loads,
+        log_reader: LogReader,
+        interval_s: float,
+        log: Logger,
+        longest_pause_s: float = _LONGEST_PAUSE_S,
+        rest_s: Callable[[float], float] = spacing_s,
     ) -> None:
         self._loader = loader
         self._log_reader = log_reader
         self._interval_s = interval_s
+        self._longest_pause_s = longest_pause_s
+        self._rest_s = rest_s
         self._log = log
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._waiters: list[asyncio.Future[None]] = []
@@ -76,11 +94,12 @@ class LoadLoop:
             something_new = await self._load()
             if self._is_failing:
                 await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+                pause_s = min(pause_s * 2, self._longest_pause_s)
                 continue
             pause_s = _FIRST_PAUSE_S
             if something_new:
-                await asyncio.sleep(spacing_s(loop.time() - began_s))
+                now_s = loop.time()
+                await self._rest(now_s + self._rest_s(now_s - began_s))
             await self._wait()
 
     async def finish(self, *, timeout_s: float) -> bool:
@@ -100,6 +119,37 @@ class LoadLoop:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._interval_s):
                 await self._wanted.wait()
+
+    async def _rest(self, until_s: float) -> None:
+        """Load nothing until then, but keep nobody waiting for whom there is nothing to load."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(until_s):
+                await self._wanted.wait()
+                while await self._wake_if_all_is_loaded():
+                    await self._wanted.wait()
+        await asyncio.sleep(until_s - asyncio.get_running_loop().time())
+
+    async def _wake_if_all_is_loaded(self) -> bool:
+        self._wanted.clear()
+        waiters, self._waiters = self._waiters, []
+        is_loaded = False
+        try:
+            is_loaded = await asyncio.get_running_loop().run_in_executor(
+                self._thread, self._is_all_loaded
+            )
+        finally:
+            if is_loaded:
+                _wake(waiters, None)
+            else:
+                self._waiters = [*waiters, *self._waiters]
+                self._wanted.set()
+        return is_loaded
+
+    def _is_all_loaded(self) -> bool:
+        try:
+            return dict(self._log_reader.durable_ends()) == self._loaded
+        except Exception:  # noqa: BLE001 - the next load meets it too, and tells
+            return False
 
     async def _load(self) -> bool:
         """Load once and wake who waits for it; tell whether there was something to load."""
@@ -130,15 +180,6 @@ class LoadLoop:
         self._loader.load_until(ends)
         self._loaded = ends
         return True
-
-
-def spacing_s(load_s: float) -> float:
-    """Return how long to wait after a load that took so long, however many selects ask.
-
-    As long again, so that loads on demand take at most half of the loader's time: they take longer
-    where the machine is busy, and then come less often.
-    """
-    return min(max(load_s, _LEAST_SPACING_S), _MOST_SPACING_S)
 
 
 def _wake(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
