@@ -1,13 +1,14 @@
 """Which machine has an item: two machines, one server, and what becomes of it in every failure."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from millrace.adapters.shared_claims import SharedClaims
-from millrace.adapters.shared_server import SharedServer
+from millrace.adapters.shared_server import Argument, Script, SharedServer
 from millrace.base.clock import SystemClock
 from millrace.base.errors import OperatorError, SharedUnavailable
 from millrace.ports.claims import Claim
@@ -155,6 +156,33 @@ def test_item_that_another_has_not_stored_yet_is_waited_for_where_that_is_wanted
         careful.claim(1, wanted(ONE, TWO))
     first.settle(1)
     assert careful.claim(1, wanted(ONE, TWO)) == {ONE}
+
+
+class ListingServer(SharedServer):
+    """Notes the names that scripts are run over."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.names: list[Argument] = []
+
+    def run(self, script: Script, keys: Sequence[Argument], arguments: Sequence[Argument]) -> Any:
+        self.names += keys[1:]
+        return super().run(script, keys, arguments)
+
+
+def test_digests_are_claimed_in_one_order_so_that_machines_never_wait_for_each_other(
+    server: Shared, tmp_path: Path
+) -> None:
+    digests = [number.to_bytes(16) for number in range(1200)]
+    asked: list[list[Argument]] = []
+    for name, order in (("a", digests), ("b", digests[::-1])):
+        listing = ListingServer(server.url)
+        file = tmp_path / name
+        claims = SharedClaims(listing, file, identity=name, seen=lambda: (), waits=False)
+        claims.claim(1, wanted(*order))
+        asked.append(listing.names[-1200:])
+        claims.close()
+    assert asked[0] == asked[1]
 
 
 def test_batch_is_settled_by_the_next_one_too(machine: MakeClaims) -> None:

@@ -1,6 +1,7 @@
 """The rate limit: a sliding window for each caller. Windows of a second keep the waiting short."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
@@ -150,6 +151,20 @@ async def test_no_address_is_told_to_the_server(shared_server: Shared) -> None:
     names = sorted(shared_server.names())
     assert [b"203.0.113.9" in name for name in names] == [False, False]
     assert [b"key:key_1" in name for name in names].count(True) == 1
+    await server.close()
+
+
+async def test_limiter_that_hangs_is_given_up_after_a_while(shared_server: Shared) -> None:
+    server = AsyncSharedServer(shared_server.url)
+    window = over(server, 3)
+    await window.hit("a")
+    shared_server.server.signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(SharedUnavailable):
+            await window.hit("a")
+        assert not await server.is_ready()
+    finally:
+        shared_server.server.signal(signal.SIGCONT)
     await server.close()
 
 

@@ -6,6 +6,7 @@ batch is stored, so of two machines that were sent the same item one stores it.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -120,7 +121,8 @@ class SharedClaims:
         self._server.close()
 
     def _claim_all(self, batch: int, wanted: Mapping[bytes, Claim]) -> Iterator[frozenset[bytes]]:
-        for chunk in _chunks(wanted.items()):
+        # In one order on all machines: with `waits` two could else wait for each other for ever.
+        for chunk in _chunks(sorted(wanted.items(), key=itemgetter(0))):
             found = self._claim_some(batch, chunk)
             if found is None:
                 self._tell_everything()

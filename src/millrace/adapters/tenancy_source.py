@@ -29,7 +29,7 @@ class FollowingTenancySource:
         log: Logger,
         stale_s: float,
         poll_interval_s: float = 1.0,
-        patience_s: float = 2.0,
+        patience_s: float = 5.0,
     ) -> None:
         self._directory = directory
         self._clock = clock
