@@ -31,6 +31,7 @@ class FailingDisk(Disk):
 
     def __init__(self) -> None:
         self.broken: set[str] = set()
+        self.full_beyond: int | None = None
         self._segments: set[int] = set()
         self.syncing = threading.Event()
         self.may_sync = threading.Event()
@@ -46,6 +47,8 @@ class FailingDisk(Disk):
         if "write" in self.broken:  # a full disk takes a part
             super().write(file, content[: len(content) // 2], offset)
         self._check("write")
+        if self.full_beyond is not None and len(content) > self.full_beyond:
+            raise OSError(28, "No space left on device")
         super().write(file, content, offset)
 
     def truncate(self, file: int, size: int) -> None:
@@ -632,3 +635,38 @@ async def test_log_whose_end_cannot_be_told_is_left_out_and_others_are_there(
         assert list(reader.durable_ends()) == ["worker-1"]
         assert reader.unreadable() == ["worker-0"]
     await log.close()
+
+
+async def test_nothing_is_acknowledged_into_a_log_that_was_deleted_and_it_is_made_again(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log()
+    await log.append(b"before")
+    with closing(reader_of(root)) as reader:
+        before = reader.durable_ends()["worker-0"]
+        shutil.rmtree(root)
+        with pytest.raises(LogUnavailable, match="the log was deleted"):
+            await log.append(b"refused")
+        await log.append(b"after")
+        await append_all(log, b"later")
+        assert reader.durable_ends()["worker-0"] > before
+        assert read_all(reader, after=before) == [b"after", b"later"]
+    await log.close()
+    assert recorded(root) == [b"after", b"later"]
+
+
+async def test_disk_that_takes_a_header_and_no_record_is_not_told_as_mended(
+    open_log: OpenLog,
+) -> None:
+    disk = FailingDisk()
+    with capture_logs() as lines:
+        log = open_log(disk=disk)
+        await log.append(b"small")
+        disk.full_beyond = 1_000
+        for _ in range(5):
+            with pytest.raises(LogUnavailable):
+                await log.append(b"large" * 1_000)
+        disk.full_beyond = None
+        await append_all(log, b"large" * 1_000, b"more")
+        await log.close()
+    assert [line["event"] for line in lines] == ["log_write_failed", "log_write_resumed"]

@@ -92,6 +92,10 @@ class LogDirectory:
         """Give the lock back."""
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
+    def is_deleted(self) -> bool:
+        """Tell whether somebody has removed the directory, or the mark in it."""
+        return is_deleted(self._file)
+
     def durable_end(self) -> LogPosition:
         """Return the mark as it is now."""
         self._generation, self._mark = self._read_mark()
@@ -210,6 +214,11 @@ def _whole_size(file: int, known: int, size: int) -> int:
     data = read_exactly(file, size - known, known)
     begin = HEADER_SIZE if known == 0 and parse_header(data) is not None else 0
     return known + last_record_end(data, begin)
+
+
+def is_deleted(file: int) -> bool:
+    """Tell whether an open file has no name any more."""
+    return os.fstat(file).st_nlink == 0
 
 
 def read_exactly(file: int, size: int, offset: int) -> bytes:

@@ -1,6 +1,7 @@
 """The durable log's writing side: plain segment files, one fsync for all appends of a moment."""
 
 import asyncio
+import errno
 import os
 import threading
 import time
@@ -11,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
-from millrace.adapters.segment_directory import Disk, LogDirectory, create_directory
+from millrace.adapters.segment_directory import Disk, LogDirectory, create_directory, is_deleted
 from millrace.adapters.segment_format import (
     FRAME_SIZE,
     SegmentHeader,
@@ -220,6 +221,7 @@ class _SegmentFiles:
         self._disk = disk
         self._file: int | None = None
         self._is_failing = False
+        self._has_told = False
         self._lines = LineBudget(lines=1, window_s=10.0, monotonic_s=clock.monotonic_s)
 
     def append(self, pieces: list[bytes]) -> _Failure | None:
@@ -234,6 +236,8 @@ class _SegmentFiles:
     def _append(self, pieces: list[bytes]) -> _Failure | None:
         target = self._end
         try:
+            if self._is_failing and self._directory.is_deleted():
+                self._directory = self._made_anew(self._directory)
             content = b"".join(pieces)
             if target.offset + len(content) > self._segment_bytes:
                 self._close_segment()
@@ -247,7 +251,7 @@ class _SegmentFiles:
             is_gone = self._abandon(target, holds_records=bool(pieces))
             refused = LogUnavailable if is_gone else LogUncertain
             return refused(f"Events cannot be written to disk: {error}.")
-        self._note_success()
+        self._note_success(has_stored=bool(pieces))
         return None
 
     def close(self) -> None:
@@ -266,6 +270,8 @@ class _SegmentFiles:
         self._metrics.observe("millrace_log_fsync_seconds", self._clock.monotonic_s() - started_s)
         if is_new:
             self._disk.sync_directory(self._directory.path)
+        if self._directory.is_deleted() or is_deleted(self._file):
+            raise FileNotFoundError(errno.ENOENT, "the log was deleted")
         self._metrics.count("millrace_log_appended_bytes_total", len(content))
         self._directory.publish(end)
         return end
@@ -285,6 +291,17 @@ class _SegmentFiles:
         self._end = target  # also of a segment that has just begun: its number is not used again
         return self._directory.note_refused(target)
 
+    def _made_anew(self, deleted: LogDirectory) -> LogDirectory:
+        """Make a directory again that somebody deleted; its numbers go on. Raises `OSError`."""
+        create_directory(deleted.path, disk=self._disk)
+        made = LogDirectory(deleted.path, disk=self._disk)
+        with _closing_on_failure(made):
+            if not made.try_lock():
+                raise BlockingIOError(errno.EAGAIN, "the log is in use by another process")
+            made.publish(self._end)
+        deleted.close()
+        return made
+
     def _cut(self, file: int, size: int) -> bool:
         try:
             self._disk.truncate(file, size)
@@ -298,13 +315,15 @@ class _SegmentFiles:
         self._is_failing = True
         left_out = self._lines.take("log_write_failed")
         if left_out is not None:
+            self._has_told = True
             facts = {"left_out": left_out} if left_out else {}
             name = self._directory.path.name
             get_logger().error("log_write_failed", log=name, reason=str(error), **facts)
 
-    def _note_success(self) -> None:
-        if self._is_failing:
-            self._is_failing = False
+    def _note_success(self, *, has_stored: bool) -> None:
+        self._is_failing = False
+        if has_stored and self._has_told:
+            self._has_told = False
             get_logger().info("log_write_resumed", log=self._directory.path.name)
 
     def _close_segment(self) -> None:

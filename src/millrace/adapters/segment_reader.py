@@ -116,6 +116,10 @@ class SegmentReader:
         self._directories.clear()
 
     def _directory(self, log: str) -> LogDirectory:
+        known = self._directories.get(log)
+        if known is not None and known.is_deleted():  # its writer makes it again
+            known.close()
+            del self._directories[log]
         if log not in self._directories:
             self._directories[log] = LogDirectory(self._root / log, disk=self._disk)
         return self._directories[log]
