@@ -139,6 +139,11 @@ class ClickHouseServers:
         shutil.rmtree(self.home, ignore_errors=True)
 
 
+def new_database() -> str:
+    """Return the name of a database that no other test has."""
+    return f"test_{os.getpid()}_{next(_NUMBERS)}"
+
+
 def address_of(servers: Sequence[ClickHouseServer], database: str, **options: Any) -> str:
     """Return the URL with which a machine writes to these servers."""
     return _url(servers, WRITER, WRITER_PASSWORD, database, options)
@@ -166,7 +171,7 @@ class ClickHouseTables:
 
     def __init__(self, servers: Sequence[ClickHouseServer], **options: Any) -> None:
         self.servers = servers
-        self.database = f"test_{os.getpid()}_{next(_NUMBERS)}"
+        self.database = new_database()
         self.url = address_of(servers, self.database, **options)
         self.address = parse_address(self.url)
         self.writer = ClickHouseWriter(self.address)

@@ -13,6 +13,7 @@ from typing import Final
 
 from millrace.adapters.clickhouse_address import ClickHouseAddress
 from millrace.adapters.ddl import CREATE_VERSION_TABLE, VERSION_TABLE, Migration
+from millrace.adapters.parameters import quoted
 
 REMEMBERED_BATCHES: Final = 10_000
 REMEMBERED_S: Final = 604_800
@@ -22,10 +23,12 @@ _KEEPER_PATH: Final = "/millrace/{place}/{{database}}/{{table}}"
 _ENGINE = re.compile(r"ENGINE = (\w*)MergeTree(?:\(([^)]*)\))?")
 _WINDOW = re.compile(r"non_replicated_deduplication_window = \d+")
 _OBJECT = re.compile(
-    r"^((?:CREATE (?:TABLE|MATERIALIZED VIEW)|DROP (?:TABLE|VIEW)) (?:IF (?:NOT )?EXISTS )?"
+    r"^((?:CREATE (?:TABLE|VIEW|MATERIALIZED VIEW)|DROP (?:TABLE|VIEW)) (?:IF (?:NOT )?EXISTS )?"
     r"|ALTER TABLE )`(\w+)`"
 )
-_CREATED = re.compile(r"^CREATE TABLE IF NOT EXISTS `(\w+)`")
+_CREATED = re.compile(r"^CREATE (?:TABLE|VIEW) IF NOT EXISTS `(\w+)`")
+_THIS_DATABASE: Final = "currentDatabase()"
+"""A view is read within the database of whoever asks, which is not its own on another node."""
 
 
 def create_databases(address: ClickHouseAddress) -> list[str]:
@@ -46,9 +49,12 @@ def create_version_table(address: ClickHouseAddress) -> str:
 
 def local_statements(address: ClickHouseAddress, migration: Migration) -> list[str]:
     """Return the statements of a migration; they are run in the local database."""
+    statements = [
+        one.replace(_THIS_DATABASE, quoted(address.local_database)) for one in migration.statements
+    ]
     if not address.is_replicated:
-        return list(migration.statements)
-    return [_replicated(address, statement) for statement in migration.statements]
+        return statements
+    return [_replicated(address, statement) for statement in statements]
 
 
 def distribute_tables(

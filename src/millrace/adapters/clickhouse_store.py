@@ -3,6 +3,7 @@
 import itertools
 import os
 import secrets
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from millrace.adapters.chdb_store import EngineFailure, decode_rows
@@ -21,13 +22,22 @@ SERVERS: Final = Dialect(writes_definitions_out=True, loses_long_numbers=True)
 
 
 class ClickHouseStore:
-    """Asks ClickHouse; `shared` waits for the loading of this machine, and hands out the turns."""
+    """Asks ClickHouse; `shared` waits for the loading of this machine, and hands out the turns.
+
+    `is_loaded` tells whether this machine's loading keeps up.
+    """
 
     def __init__(
-        self, reader: ClickHouseReader, *, shared: SharedSelects[bytes], log: Logger
+        self,
+        reader: ClickHouseReader,
+        *,
+        shared: SharedSelects[bytes],
+        is_loaded: Callable[[], Awaitable[bool]],
+        log: Logger,
     ) -> None:
         self._reader = reader
         self._shared = shared
+        self._is_loaded = is_loaded
         self._log = log
         start = f"millrace-{secrets.token_hex(4)}-{os.getpid()}"
         self._query_ids = (f"{start}-{number}" for number in itertools.count(1))
@@ -44,7 +54,7 @@ class ClickHouseStore:
 
     async def is_ready(self) -> bool:
         """Tell whether a select would be answered now. Never raises."""
-        return await self._reader.is_ready()
+        return await self._is_loaded() and await self._reader.is_ready()
 
     async def close(self) -> None:
         """End what runs and close the connections."""

@@ -89,6 +89,11 @@ class ClickHouseWriter:
         self._shards: int | None = None
         self._refusing = False
 
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the tables were found or made, and no insert has failed since."""
+        return self._shards is not None
+
     def prepare(self) -> None:
         """Create or migrate the tables. Safe at every start, of several machines at once.
 
@@ -115,7 +120,7 @@ class ClickHouseWriter:
             return
         if self._refusing:
             raise StoreUnavailable("the store is closing")
-        if self._shards is None:
+        if not self.is_prepared:
             self.prepare()
         try:
             self._insert_once(stored, arrow_stream, row, f"{token}-{row.row_id.hex()}")

@@ -37,15 +37,16 @@ _UNFINISHED = ".unfinished"
 class Snapshots:
     """Takes and removes snapshots of a data directory; blocking.
 
-    Segments and parts are hard links: a snapshot takes the room of the SQLite files. Every method
-    raises `OperatorError` with the reason.
+    Segments and parts are hard links: a snapshot takes the room of the SQLite files. Without an
+    `engine` the store is elsewhere, and has backups of its own. Every method raises
+    `OperatorError` with the reason.
     """
 
     def __init__(
         self,
         places: DataPlaces,
         *,
-        engine: ChdbEngine,
+        engine: ChdbEngine | None,
         ledger: SqliteLedger,
         log_reader: SegmentReader,
     ) -> None:
@@ -72,7 +73,8 @@ class Snapshots:
         """Add store, ledger, logs and what was set aside. Nothing may be loaded meanwhile."""
         copy = DataPlaces(snapshot)
         with _told(), self._no_retry():
-            freeze_store(self._engine, copy.store)
+            if self._engine is not None:
+                freeze_store(self._engine, copy.store)
             self._ledger.copy_to(copy.ledger)
             for log, end in self._log_reader.durable_ends().items():
                 _copy_log(self._places.log / log, copy.log / log, end)

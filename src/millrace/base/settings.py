@@ -132,6 +132,25 @@ class Settings(Struct, frozen=True, kw_only=True):
             "how long requests under way may take after SIGTERM; the end comes at most 5 s later"
         ),
     ] = 4.0
+    store: Annotated[
+        str,
+        _help(
+            "ClickHouse that several machines share, as clickhouse://USER@HOST:PORT/DATABASE (or "
+            "clickhouses, encrypted); empty means a store in the data directory"
+        ),
+    ] = ""
+    store_file: Annotated[
+        str, _help("file whose first line is the store's URL, so that its password stands there")
+    ] = ""
+    store_reader: Annotated[
+        str,
+        _help(
+            "the same store for queries, with a user who may only read; empty means as store says"
+        ),
+    ] = ""
+    store_reader_file: Annotated[
+        str, _help("file whose first line is that URL, so that its password stands there")
+    ] = ""
     directory: Annotated[
         str,
         _help(
@@ -298,11 +317,6 @@ def _as_text(value: str | float | tuple[str, ...]) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def data_path(settings: Settings, *parts: str) -> Path:
-    """Return a path below the data directory."""
-    return Path(settings.data).joinpath(*parts)
-
-
 def secret_text(settings: Settings, name: str) -> str:
     """Return a setting that may stand in a file: NAME itself, or the first line of NAME_file.
 
@@ -324,3 +338,8 @@ def secret_text(settings: Settings, name: str) -> str:
     if not first:
         raise OperatorError(f"the first line of {file}, which {variable} names, is empty")
     return first
+
+
+def data_path(settings: Settings, *parts: str) -> Path:
+    """Return a path below the data directory."""
+    return Path(settings.data).joinpath(*parts)

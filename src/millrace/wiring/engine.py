@@ -4,12 +4,16 @@ import asyncio
 import gc
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.clickhouse_address import ClickHouseAddress
+from millrace.adapters.clickhouse_process import LoadingProcess
+from millrace.adapters.clickhouse_writer import ClickHouseWriter
+from millrace.adapters.data_places import DataPlaces
 from millrace.adapters.data_versions import DataVersions
-from millrace.adapters.engine_process import EngineProcess, SelectBounds
-from millrace.adapters.fair_places import PlaceBounds
+from millrace.adapters.engine_process import EngineProcess
 from millrace.adapters.file_quarantine import FileQuarantine
 from millrace.adapters.memory_limiter import WindowLimiter
 from millrace.adapters.segment_reader import SegmentReader
@@ -19,8 +23,12 @@ from millrace.base.clock import SystemClock
 from millrace.base.settings import Settings
 from millrace.base.telemetry import Metrics, get_logger
 from millrace.ingest.load import Loader
+from millrace.ports.claims import Claims
+from millrace.ports.store import StoreWriter
 from millrace.wiring.places import ENGINE_SOCKET, places_of
 from millrace.wiring.shared import open_claims
+from millrace.wiring.store import select_bounds_of
+from millrace.wiring.store_address import clickhouse_of
 
 _COLLECT_SELDOM = (50_000, 20, 100)
 """Loading makes many small objects and no cycles; looking for cycles was a third of its time."""
@@ -28,7 +36,7 @@ _COLLECT_SELDOM = (50_000, 20, 100)
 
 async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) -> None:
     """Run the engine until `stop`. Raises `OperatorError` when it cannot begin."""
-    clock, log, metrics = SystemClock(), get_logger(), Metrics()
+    clock, metrics = SystemClock(), Metrics()
     places = places_of(settings)
     metrics.count("millrace_process_starts_total", 1, "engine")
     with ExitStack() as opened:
@@ -37,45 +45,82 @@ async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) 
         reader = SegmentReader(places.log, damaged=places.damaged, clock=clock, metrics=metrics)
         opened.callback(reader.close)
         reader.note_loaded(ledger.positions())
-        engine = ChdbEngine(places.store, log=log)
-        versions = DataVersions()
-        writer = ChdbWriter(engine, changes=versions)
-        loader = Loader(
-            log=reader,
-            store=writer,
-            ledger=ledger,
-            quarantine=FileQuarantine(places.quarantine),
-            metrics=metrics,
-            clock=clock,
-            claims=open_claims(settings, opened, places=places, ledger=ledger),
-        )
-        process = EngineProcess(
-            engine=engine,
-            writer=writer,
-            loader=loader,
-            versions=versions,
-            log_reader=reader,
-            limiter=WindowLimiter(settings.query_rate_limit, clock=clock),
-            snapshots=Snapshots(places, engine=engine, ledger=ledger, log_reader=reader),
-            socket=runtime / ENGINE_SOCKET,
-            select_bounds=select_bounds_of(settings),
-            load_interval_s=settings.load_interval_s,
-            metrics=metrics,
-            log=log,
-        )
+        parts = _Parts(settings, places, ledger, reader, runtime / ENGINE_SOCKET, metrics)
+        claims = open_claims(settings, opened, places=places, ledger=ledger)
+        address = clickhouse_of(settings)
+        if address is None:
+            process: EngineProcess | LoadingProcess = _engine_process(parts, claims)
+        else:
+            process = _loading_process(parts, claims, address)
         gc.freeze()  # what was made until here lives as long as the process
         gc.set_threshold(*_COLLECT_SELDOM)
         await process.run(stop)
 
 
-def select_bounds_of(settings: Settings) -> SelectBounds:
-    """Return what selects may take together."""
-    return SelectBounds(
-        places=PlaceBounds(
-            places=settings.query_threads,
-            max_waiting=settings.query_queue,
-            max_waiting_of_website=settings.query_queue_of_website,
-        ),
-        wait_timeout_s=settings.query_wait_s,
-        cache_bytes=settings.query_cache_bytes,
+class _Parts(NamedTuple):
+    """What both kinds of the process are made of."""
+
+    settings: Settings
+    places: DataPlaces
+    ledger: SqliteLedger
+    reader: SegmentReader
+    socket: Path
+    metrics: Metrics
+
+    def loader(self, store: StoreWriter, claims: Claims | None) -> Loader:
+        """Return what loads into a store."""
+        return Loader(
+            log=self.reader,
+            store=store,
+            ledger=self.ledger,
+            quarantine=FileQuarantine(self.places.quarantine),
+            metrics=self.metrics,
+            clock=SystemClock(),
+            claims=claims,
+        )
+
+    def limiter(self) -> WindowLimiter:
+        """Return what counts the queries of this machine."""
+        return WindowLimiter(self.settings.query_rate_limit, clock=SystemClock())
+
+    def snapshots(self, engine: ChdbEngine | None) -> Snapshots:
+        """Return what takes snapshots of the data directory, and of the store within it."""
+        return Snapshots(self.places, engine=engine, ledger=self.ledger, log_reader=self.reader)
+
+
+def _engine_process(parts: _Parts, claims: Claims | None) -> EngineProcess:
+    engine = ChdbEngine(parts.places.store, log=get_logger())
+    versions = DataVersions()
+    writer = ChdbWriter(engine, changes=versions)
+    return EngineProcess(
+        engine=engine,
+        writer=writer,
+        loader=parts.loader(writer, claims),
+        versions=versions,
+        log_reader=parts.reader,
+        limiter=parts.limiter(),
+        snapshots=parts.snapshots(engine),
+        socket=parts.socket,
+        select_bounds=select_bounds_of(parts.settings),
+        load_interval_s=parts.settings.load_interval_s,
+        metrics=parts.metrics,
+        log=get_logger(),
+    )
+
+
+def _loading_process(
+    parts: _Parts, claims: Claims | None, address: ClickHouseAddress
+) -> LoadingProcess:
+    writer = ClickHouseWriter(address)
+    return LoadingProcess(
+        writer=writer,
+        loader=parts.loader(writer, claims),
+        log_reader=parts.reader,
+        limiter=parts.limiter(),
+        snapshots=parts.snapshots(None),
+        socket=parts.socket,
+        select_bounds=select_bounds_of(parts.settings),
+        load_interval_s=parts.settings.load_interval_s,
+        metrics=parts.metrics,
+        log=get_logger(),
     )

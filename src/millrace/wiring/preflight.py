@@ -2,8 +2,10 @@
 
 from millrace.adapters.geo import open_geo
 from millrace.base.settings import Settings
+from millrace.wiring.store_address import check_store_settings
 
 
 def check_files(settings: Settings) -> None:
-    """Open what the settings name. Raises `OperatorError`."""
+    """Look at what the settings name. Raises `OperatorError`."""
     open_geo(settings.geo_database).close()
+    check_store_settings(settings)

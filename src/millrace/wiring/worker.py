@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from millrace.adapters.engine_client import EngineBarrier, EngineConnections, EngineStore
+from millrace.adapters.engine_client import EngineBarrier, EngineConnections
 from millrace.adapters.geo import open_geo
 from millrace.adapters.guarded_log import GuardedLog, LevelLimits, read_levels
 from millrace.adapters.segment_log import SegmentLog
@@ -28,6 +28,7 @@ from millrace.query.run import QueryService
 from millrace.wiring.directory import open_directory_of, shares_directory
 from millrace.wiring.places import ENGINE_SOCKET, places_of
 from millrace.wiring.shared import open_worker_shares
+from millrace.wiring.store import open_worker_store
 
 
 async def run_worker(
@@ -89,12 +90,13 @@ async def run_worker(
             metrics=metrics,
             max_items=settings.max_items,
         )
-        store = EngineStore(engine)
+        asked = open_worker_store(settings, opened, engine=engine, metrics=metrics)
         app = create_app(
             acceptor=acceptor,
             direct=acceptor,
             query_service=QueryService(
-                store=store,
+                store=asked.store,
+                dialect=asked.dialect,
                 guards=QueryGuards(
                     timeout_s=settings.query_timeout_s,
                     max_memory_bytes=settings.query_max_memory_bytes,
@@ -104,7 +106,7 @@ async def run_worker(
             ),
             tenancy=tenancy,
             limiter=shares.limiter,
-            store=store,
+            store=asked.store,
             readiness={
                 "log": guarded_log.log_works,
                 "disk": guarded_log.disk_has_room,

@@ -1,0 +1,206 @@
+"""`millrace serve` in front of real servers of ClickHouse: one, and two shards behind one name."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from tests.clickhouse_fixture import (
+    CLUSTER,
+    ClickHouseServer,
+    ClickHouseServers,
+    address_of,
+    clickhouse_library,
+    new_database,
+    reading_address_of,
+)
+from tests.e2e.service import Service, bearer, wait_until
+
+pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
+
+SHARDS: Mapping[str, Any] = {"cluster": CLUSTER, "replicated": 0}
+COUNT = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
+
+
+class Machines:
+    """Makes machines over one database; each has a data directory of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.database = new_database()
+        self.made: list[Service] = []
+        self._directory = directory
+
+    def __call__(self, servers: Sequence[ClickHouseServer], options: Mapping[str, Any]) -> Service:
+        secret = self._directory / f"store-{len(self.made)}"
+        secret.write_text(address_of(servers, self.database, **options) + "\n")
+        settings = {
+            "MILLRACE_STORE_FILE": str(secret),
+            "MILLRACE_STORE_READER": reading_address_of(servers, self.database, **options),
+        }
+        self.made.append(Service(self._directory / f"data-{len(self.made)}", settings=settings))
+        return self.made[-1]
+
+
+@pytest.fixture
+def own_servers() -> Iterator[ClickHouseServers]:
+    """Two shards for one test, which may kill them."""
+    running = ClickHouseServers(clickhouse_library(), 2)
+    try:
+        running.start()
+        yield running
+    finally:
+        running.remove()
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Machines]:
+    """Make machines, and kill them at the end."""
+    machines = Machines(tmp_path)
+    yield machines
+    for one in machines.made:
+        one.kill()
+
+
+def track(service: Service, website: str, number: int, count: int = 10) -> int:
+    """Send a batch of numbered events and return the status."""
+    events = [
+        {"name": "numbered", "sessionId": f"s{n % 3}", "properties": {"n": number * 1000 + n}}
+        for n in range(count)
+    ]
+    path = f"/track?website_id={website}"
+    return service.post(path, events, headers=bearer(service.master)).status_code
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_service_answers_from_clickhouse_what_it_has_just_accepted(
+    shards: int, clickhouse_servers: ClickHouseServers, make: Machines
+) -> None:
+    service = make(clickhouse_servers.servers[:shards], SHARDS if shards > 1 else {}).start()
+    website = service.website()
+    for number in range(5):
+        assert track(service, website, number) == 200
+        assert service.answer(website, COUNT) == [{"n": 10 * (number + 1)}]
+    assert service.count(website, "sessions") == 3
+    assert not (service.data / "store").exists()
+    assert service.stop() == 0
+
+
+def test_machines_that_start_at_once_make_the_tables_together_and_share_the_rows(
+    clickhouse_servers: ClickHouseServers, make: Machines
+) -> None:
+    machines = [make(clickhouse_servers.servers, SHARDS) for _ in range(3)]
+    for machine in machines:
+        machine.launch()
+    for machine in machines:
+        machine.wait_ready()
+        assert track(machine, machine.website(), 1) == 200
+    database = make.database
+    everything = f"SELECT count() FROM `{database}`.events"
+
+    def all_is_stored() -> bool:
+        counts = {server.execute(everything) for server in clickhouse_servers.servers}
+        return counts == {"30\n"}
+
+    wait_until(all_is_stored, "every server answers for the rows of all machines")
+
+
+class Sender(threading.Thread):
+    """Sends numbered batches until it is told to stop, and notes which were acknowledged."""
+
+    def __init__(self, service: Service, website: str) -> None:
+        super().__init__()
+        self.acknowledged: list[int] = []
+        self.others: list[int] = []
+        self.stopping = threading.Event()
+        self._url = f"{service.url}/track?website_id={website}"
+        self._headers = bearer(service.master) | {"Content-Type": "application/json"}
+
+    def run(self) -> None:
+        with Service.session() as session:
+            number = 0
+            while not self.stopping.is_set():
+                events = [
+                    {"name": "numbered", "properties": {"n": number * 10 + n}} for n in range(10)
+                ]
+                reply = session.post(
+                    self._url, data=json.dumps(events), headers=self._headers, timeout=30
+                )
+                taken = self.acknowledged if reply.status_code == 200 else self.others
+                taken.append(number)
+                number += 1
+                time.sleep(0.01)
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_nothing_is_lost_or_doubled_when_a_server_is_killed(
+    shards: int, own_servers: ClickHouseServers, make: Machines
+) -> None:
+    servers = own_servers.servers[:shards]
+    service = make(servers, SHARDS if shards > 1 else {}).start()
+    website = service.website()
+    sender = Sender(service, website)
+    sender.start()
+    statuses: set[int] = set()
+    try:
+        for _ in range(3):
+            time.sleep(1)
+            servers[-1].kill()
+            wait_until(
+                lambda: service.ask(website, COUNT).status_code == 503, "queries are turned away"
+            )
+            statuses.add(service.get("/ready").status_code)
+            servers[-1].start()
+            wait_until(
+                lambda: service.ask(website, COUNT).status_code == 200, "queries are answered"
+            )
+    finally:
+        sender.stopping.set()
+        sender.join()
+    assert statuses == {503}
+    assert sender.others == []
+    numbers = service.counts(website, "events", "properties.n")
+    assert numbers == {batch * 10 + n: 1 for batch in sender.acknowledged for n in range(10)}
+
+
+def test_machine_starts_and_accepts_while_clickhouse_is_away(
+    own_servers: ClickHouseServers, make: Machines
+) -> None:
+    (server, _) = own_servers.servers
+    server.kill()
+    service = make([server], {})
+    service.launch()
+    website = service.website()
+
+    def is_accepted() -> bool:
+        try:
+            return track(service, website, 1) == 200
+        except requests.RequestException:
+            return False
+
+    wait_until(is_accepted, "events are accepted")
+    assert service.ask(website, COUNT).status_code == 503
+    assert service.get("/ready").json()["parts"]["engine"] == "unavailable"
+    server.start()
+    service.wait_ready()
+    assert service.answer(website, COUNT) == [{"n": 10}]
+
+
+def test_wrong_password_is_told_in_one_sentence_and_without_it(
+    clickhouse_servers: ClickHouseServers, tmp_path: Path
+) -> None:
+    url = f"clickhouse://nobody:top-secret@127.0.0.1:{clickhouse_servers.servers[0].port}/x"
+    service = Service(tmp_path / "data", settings={"MILLRACE_STORE": url})
+    try:
+        service.launch()
+        wait_until(lambda: service.exit_code() is not None, "the service has given up")
+        assert service.exit_code() == 1
+        refusal = "ClickHouse refuses the user nobody: there is none, or the password is another"
+        assert f"millrace: {refusal}\n" in service.log_text()
+        assert "top-secret" not in service.log_text()
+    finally:
+        service.kill()
