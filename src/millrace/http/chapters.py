@@ -81,6 +81,7 @@ def _figures(settings: Settings) -> Mapping[str, str]:
         "slow_body_after": _seconds(settings.slow_body_after_s),
         "slow_body_pace": readable_bytes(settings.slow_body_bytes_per_s),
         "query_timeout": _seconds(settings.query_timeout_s),
+        "query_wait": _seconds(settings.query_wait_s),
         "query_max_memory": readable_bytes(settings.query_max_memory_bytes),
         "query_rate_limit": f"{settings.query_rate_limit:,}",
         "max_members": f"{MAX_MEMBERS:,}",
