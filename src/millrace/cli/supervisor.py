@@ -114,7 +114,12 @@ class Supervisor:
     async def _run_once(self, spec: ProcessSpec, lifeline: int) -> _Ending:
         heartbeat = Heartbeat(spec.hang_timeout_s)
         try:
-            child = await self._start(spec, lifeline, heartbeat)
+            try:
+                child = await self._start(spec, lifeline, heartbeat)
+            except OSError as error:  # no memory, no process left, or a program nobody may run
+                reason = error.strerror
+                self._log.error("process_not_started", child=spec.name, reason=reason)
+                return _Ending(EXIT_OPERATOR_ERROR, worked_s=0)
             heartbeat.close_child_end()
             started_s = self._clock.monotonic_s()
             if self._stopping.is_set():  # asked while it was being started

@@ -1,0 +1,47 @@
+"""What becomes of children that cannot even be started."""
+
+import asyncio
+from typing import cast
+
+import pytest
+from structlog.testing import CapturingLogger
+
+from millrace.base.clock import SystemClock
+from millrace.base.telemetry import Logger
+from millrace.cli.supervisor import ProcessSpec, Supervisor
+
+NOT_OPEN = 1_000_000
+
+
+def supervisor(log: CapturingLogger) -> Supervisor:
+    """Return one whose only child is to inherit what is not there."""
+    spec = ProcessSpec("worker-0", ("--version",), descriptors=(NOT_OPEN,))
+    logger = cast("Logger", log)  # it takes any method, as loggers do
+    return Supervisor([spec], environment={}, clock=SystemClock(), log=logger)
+
+
+def events(log: CapturingLogger) -> list[str]:
+    return [call.args[0] for call in log.calls]
+
+
+@pytest.mark.asyncio
+async def test_service_whose_child_cannot_be_started_ends_and_says_why() -> None:
+    log = CapturingLogger()
+    async with asyncio.timeout(30):
+        assert not await supervisor(log).run()
+    assert events(log) == ["process_not_started"]
+    assert log.calls[0].kwargs == {"child": "worker-0", "reason": "Bad file descriptor"}
+
+
+@pytest.mark.asyncio
+async def test_service_that_has_served_tries_again() -> None:
+    log = CapturingLogger()
+    tries = supervisor(log)
+    tries.note_served()
+    running = asyncio.create_task(tries.run())
+    async with asyncio.timeout(30):
+        while events(log).count("process_not_started") < 2:  # noqa: ASYNC110 - it cannot tell
+            await asyncio.sleep(0.02)
+        tries.stop()
+        assert await running
+    assert events(log)[:2] == ["process_not_started", "process_died"]
