@@ -1,0 +1,201 @@
+"""What stands under deploy/ fits together, and everything that can be run here is run."""
+
+import asyncio
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml  # type: ignore[import-untyped]  # its stubs are not locked
+
+from millrace.adapters.shared_claims import SharedClaims
+from millrace.adapters.shared_limiter import SharedLimiter
+from millrace.adapters.shared_repeats import SharedRepeats
+from millrace.adapters.shared_server import AsyncSharedServer, SharedServer
+from millrace.base.clock import SystemClock
+from millrace.base.settings import setting_rows
+from millrace.ports.claims import Claim
+from millrace.ports.repeats import Claimed, Remembered
+from tests.chdb_fixture import FreshStore
+from tests.servers import Server, missing
+
+PROJECT = Path(__file__).parents[2]
+DEPLOY = PROJECT / "deploy"
+GUIDE = PROJECT / "docs" / "guides" / "deployment.md"
+SETTINGS = {row.variable for row in setting_rows()}
+TEXTS = sorted(
+    path
+    for path in [*DEPLOY.rglob("*"), GUIDE]
+    if path.is_file() and "secrets" not in path.relative_to(PROJECT).parts[:-1]
+)
+USERS = DEPLOY / "clickhouse" / "users.d" / "millrace.xml"
+CONFIGURATIONS = sorted((DEPLOY / "clickhouse").rglob("*.xml"))
+
+
+def compose() -> Mapping[str, Any]:
+    read: Mapping[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    return read
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """What `deploy/make-secrets` makes, in a copy of the directory."""
+    copy = tmp_path / "deploy"
+    copy.mkdir()
+    shutil.copy(DEPLOY / "make-secrets", copy)
+    subprocess.run([copy / "make-secrets"], check=True, capture_output=True)
+    return copy / "secrets"
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=[str(path.relative_to(PROJECT)) for path in TEXTS])
+def test_every_setting_that_is_named_exists(text: Path) -> None:
+    named = set(re.findall(r"\bMILLRACE_[A-Z0-9_]+", text.read_text()))
+    assert named - SETTINGS == set()
+
+
+def test_parts_of_the_compose_file_are_there(made: Path) -> None:
+    parts = compose()
+    services: Mapping[str, Mapping[str, Any]] = parts["services"]
+    for name, service in services.items():
+        assert set(service.get("depends_on", ())) <= services.keys(), name
+        assert set(service.get("secrets", ())) <= parts["secrets"].keys(), name
+        for mount in service.get("volumes", ()):
+            source = mount.split(":")[0]
+            is_there = (DEPLOY / source).exists() if "/" in source else source in parts["volumes"]
+            assert is_there, (name, source)
+    files = {secret["file"] for secret in parts["secrets"].values()} | {"secrets/clickhouse.env"}
+    assert {file for file in files if not (made.parent / file).is_file()} == set()
+
+
+def test_every_machine_is_told_the_same() -> None:
+    services = compose()["services"]
+    first, second = services["millrace-1"], services["millrace-2"]
+    assert first["environment"] == second["environment"]
+    assert first["secrets"] == second["secrets"]
+
+
+def test_container_file_copies_what_is_there() -> None:
+    copied = re.findall(r"^COPY (?!--)(.+)$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
+    sources = [source for line in copied for source in line.split()[:-1]]
+    assert [source for source in sources if not (PROJECT / source).exists()] == []
+    assert len(sources) == 4
+
+
+@pytest.mark.parametrize(
+    "path", CONFIGURATIONS, ids=[str(path.relative_to(DEPLOY)) for path in CONFIGURATIONS]
+)
+def test_configuration_of_clickhouse_is_xml_with_known_variables(path: Path, made: Path) -> None:
+    tree = ET.parse(path)  # noqa: S314 - our own file
+    variables = {element.get("from_env") for element in tree.iter() if element.get("from_env")}
+    told = set(re.findall(r"^(\w+)=", (made / "clickhouse.env").read_text(), re.MULTILINE))
+    for service in compose()["services"].values():
+        environment = service.get("environment", {})
+        told |= {name for name in environment if name.startswith(("CLICKHOUSE", "KEEPER"))}
+    assert variables - told == set()
+
+
+def test_rights_of_the_users_can_be_read_by_clickhouse(chdb_store: FreshStore) -> None:
+    tree = ET.parse(USERS)  # noqa: S314 - our own file
+    grants = [element.text for element in tree.iter("query")]
+    assert len(grants) > 5
+    for grant in grants:
+        ((read,),) = chdb_store.rows(f"SELECT formatQuery('{grant} TO somebody')")
+        assert read.startswith("GRANT "), grant
+
+
+def test_secrets_are_made_once_and_are_told_to_nobody_else(made: Path) -> None:
+    before = {path.name: path.read_text() for path in made.iterdir()}
+    again = subprocess.run(
+        [made.parent / "make-secrets"], check=True, capture_output=True, text=True
+    )
+    assert "there already" in again.stderr
+    assert {path.name: path.read_text() for path in made.iterdir()} == before
+    assert made.stat().st_mode & 0o777 == 0o700
+    assert "deploy/secrets/" in (PROJECT / ".gitignore").read_text().splitlines()
+
+
+def test_units_are_well_formed(tmp_path: Path) -> None:
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("systemd-analyze is not installed on this machine")
+    unit = (DEPLOY / "systemd" / "millrace.service").read_text()
+    unit = unit.replace("/opt/millrace/bin/millrace", "/bin/true")
+    (tmp_path / "millrace.service").write_text(unit)
+    (tmp_path / "millrace.service.d").mkdir()
+    shutil.copy(DEPLOY / "systemd" / "cluster.conf", tmp_path / "millrace.service.d")
+    done = subprocess.run(
+        [program, "verify", "--man=no", tmp_path / "millrace.service"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture
+def guarded_server(made: Path, tmp_path: Path) -> Iterator[str]:
+    """A server with the configuration and the users of the deployment; yields its URL."""
+    from tests.e2e.service import free_port  # noqa: PLC0415 - needed here alone
+
+    program = shutil.which("valkey-server") or shutil.which("redis-server")
+    if program is None:
+        missing("neither Valkey nor Redis")
+    port = free_port()
+    url = (made / "shared_url").read_text().strip().replace("valkey:6379", f"127.0.0.1:{port}")
+    options = ["--port", str(port), "--dir", str(tmp_path), "--bind", "127.0.0.1"]
+
+    def answers() -> bool:
+        server = AsyncSharedServer(url)
+
+        async def ask() -> bool:
+            is_up = await server.is_ready()
+            await server.close()
+            return is_up
+
+        return asyncio.run(ask())
+
+    server = Server(
+        [
+            *(str(program), str(DEPLOY / "valkey" / "valkey.conf")),
+            *("--aclfile", str(made / "valkey_users"), *options),
+        ],
+        answers,
+        tmp_path,
+    )
+    server.start()
+    yield url
+    server.kill()
+
+
+def test_user_of_the_shared_server_may_do_what_millrace_needs(
+    guarded_server: str, tmp_path: Path
+) -> None:
+    blocking = SharedServer(guarded_server)
+    claims = SharedClaims(
+        blocking, tmp_path / "claims", identity="a", seen=lambda: [(b"x", 1)], waits=False
+    )
+    assert claims.claim(1, {b"d": Claim(1, 1 << 42)}) == frozenset()
+    claims.settle(1)
+    claims.close()
+
+    async def salt_at(_now_ms: int) -> bytes:
+        return b"s" * 32
+
+    async def use() -> None:
+        server = AsyncSharedServer(guarded_server)
+        repeats = SharedRepeats(server, owner="machine/worker-0")
+        await repeats.open()
+        assert await repeats.claim(b"one") == Claimed()
+        await repeats.keep(b"one", b"reply")
+        assert await repeats.claim(b"one") == Remembered(b"reply")
+        assert await repeats.claim(b"two") == Claimed()
+        await repeats.release(b"two")
+        limiter = SharedLimiter(server, 2, salt_at=salt_at, clock=SystemClock())
+        assert [(await limiter.hit("a")).allowed for _ in range(3)] == [True, True, False]
+        await server.close()
+
+    asyncio.run(use())
