@@ -2,8 +2,9 @@
 
 Run: .venv/bin/python -m bench.hot_path [--pairs N] [--seconds S] [--connections N] [--folder DIR]
 Needs Debian's `wrk`, and `perf` (as root) for --syscalls. A real `millrace serve --workers 1` with
-key authentication and its fsync, and `bench.bare_server`, are driven in turns: single events, then
-batches of 100. CPU is user and system time of the process from /proc. The figures are medians, the
+key authentication and its fsync, and `bench.bare_server`, are driven in turns: single events whose
+heads are all the same, single events of which each has a head that was never seen, and batches of
+100. CPU is user and system time of the process from /proc. The figures are medians, the
 ratio is the median of the ratios of neighbours. "half load" are senders that pause so that about
 --half-rate requests a second come; wrk counts a wait from when it sends.
 """
@@ -51,6 +52,7 @@ wrk.headers["Content-Type"] = "application/json"
 {authorization}
 wrk.body = {body}
 {delay}
+{request}
 function done(summary, latency)
   local errors = summary.errors
   local broken = errors.connect + errors.read + errors.write + errors.timeout
@@ -58,6 +60,16 @@ function done(summary, latency)
     'RESULT {{"requests":%d,"seconds":%f,"refused":%d,"broken":%d,"p50":%f,"p99":%f}}\\n',
     summary.requests, summary.duration / 1e6, errors.status, broken,
     latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
+end
+"""
+
+
+FRESH = """
+local number = 0
+function request()
+  number = number + 1
+  wrk.headers["X-Number"] = number
+  return wrk.format()
 end
 """
 
@@ -81,12 +93,16 @@ class Turn(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What is sent in one turn. `rate` is about how many a second; 0 is as many as there can be."""
+    """What is sent in one turn; `rate` is about how many a second, 0 as many as there can be.
+
+    `fresh` is for a head of its own for each request.
+    """
 
     body: bytes
     connections: int
     seconds: float
     rate: float = 0
+    fresh: bool = False
 
 
 def cpu_ticks(pid: int) -> tuple[int, int]:
@@ -128,6 +144,7 @@ def lua(server: Server, load: Load) -> str:
         delay=f"function delay() return math.random(0, {round(2 * pause_ms)}) end"
         if pause_ms
         else "",
+        request=FRESH if load.fresh else "",
     )
 
 
@@ -232,7 +249,8 @@ def main() -> None:
         folder = Path(name)
         for server in (bare, ours):
             drive(server, single._replace(seconds=1), folder)
-        for title, load in (("single", single), ("batch of 100", batch)):
+        fresh = single._replace(fresh=True)
+        for title, load in (("single", single), ("new heads", fresh), ("batch of 100", batch)):
             turn_of = partial(drive, load=load, folder=folder)
             compare(title, turn_of, options.pairs, (bare, ours))
         print_row("half load worker", [drive(ours, half, folder) for _ in range(options.pairs)])

@@ -33,6 +33,7 @@ from millrace.http.service_routes import (
 )
 from millrace.http.stalls import StallWatch
 from millrace.http.tallies import CallTally
+from millrace.ingest.decode import Endpoint as Ingestion
 from millrace.ports.directory import TenancySource
 from millrace.ports.limiter import Limiter
 from millrace.ports.store import Store
@@ -94,7 +95,10 @@ def create_app(
     lane = None
     if direct is not None and not log.is_enabled_for(logging.DEBUG):  # there each call has a line
         lane = DirectLane(
-            {row.path.encode(): Place(row, cors[row]) for row in endpoints.INGESTION_ENDPOINTS},
+            {
+                row.path.encode(): Place(row, Ingestion(row.path), cors[row])
+                for row in endpoints.INGESTION_ENDPOINTS
+            },
             acceptor=direct,
             addresses=addresses,
             inflight=inflight,

@@ -5,7 +5,6 @@ calls, and all that anything is wrong with, go the way of every call: see `answe
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Final, Protocol
 
 from httptools import HttpParserInvalidURLError, parse_url
@@ -29,6 +28,7 @@ from millrace.model.tenancy import Credentials
 from millrace.ports.log import Told
 
 _HEADS_KNOWN: Final = 2_048
+_HEADS_SEEN: Final = 16_384
 _LONGEST_KNOWN_HEAD: Final = 2_048
 _NOT_PLAIN: Final = frozenset(
     {
@@ -61,10 +61,11 @@ class Place(Struct, frozen=True):
     """Where plain calls may go: an ingestion endpoint."""
 
     row: EndpointRow
+    endpoint: Endpoint
     cors: Cors | None
 
 
-class PlainHead(Struct, frozen=True):
+class PlainHead(Struct, frozen=True, gc=False):
     """What the head of a plain call says, worked out once."""
 
     row: EndpointRow
@@ -121,13 +122,23 @@ class DirectLane:
         self._tally = tally
         self._new_request_id = request_ids
         self._max_body_bytes = max_body_bytes
+        self._seen: set[int] = set()
         self._known: dict[bytes, PlainHead] = {}
         self.known_head = self._known.get
         """Returns what the bytes of a head mean, line ends included, or None."""
 
     def learn(self, raw: bytes, head: PlainHead) -> None:
-        """Remember what the bytes of a head mean."""
+        """Remember what the bytes of a head mean, where they came before.
+
+        Where each call has a head of its own, as with an id of its trace, none is kept.
+        """
         if len(raw) > _LONGEST_KNOWN_HEAD:
+            return
+        number = hash(raw)
+        if number not in self._seen:
+            if len(self._seen) >= _HEADS_SEEN:
+                self._seen.clear()
+            self._seen.add(number)
             return
         if len(self._known) >= _HEADS_KNOWN:
             self._known.clear()
@@ -152,12 +163,12 @@ class DirectLane:
         cors = place.cors.reply_headers(origin) if place.cors and origin is not None else ()
         return PlainHead(
             row=place.row,
-            endpoint=Endpoint(place.row.path),
+            endpoint=place.endpoint,
             body_size=int(size),
             headers=tuple(headers),
             credentials=read_credentials(parts.query or b"", last),
             user_agent=last.get(b"user-agent", b"").decode("latin-1"),
-            reply_end=_lines(cors) + b"\r\n",
+            reply_end=_lines(cors) + b"\r\n" if cors else b"\r\n",
             cors_headers=cors,
         )
 
@@ -166,9 +177,10 @@ class DirectLane:
         if not self._inflight.has_room(len(body)):
             return None
         call = DirectCall(self, head, line, self._recorder.monotonic_s())
-        # Any fault of ours is met again on the long way, which tells it.
-        with suppress(Exception):
+        try:
             call.accepted = self._accept(self._read_request(head, body, line), call.told)
+        except Exception:  # noqa: BLE001 - a fault of ours is met again on the long way, and told
+            return None
         if call.accepted is None:
             return None
         self._inflight.hold(call, len(body))
