@@ -60,6 +60,10 @@ async def _settled() -> None:
         await asyncio.sleep(0)
 
 
+async def test_nothing_runs_or_waits_at_the_start() -> None:
+    assert Selects(1).figures() == (0, 0)
+
+
 async def test_website_of_one_select_does_not_wait_behind_the_fifty_of_another() -> None:
     selects = Selects(3)
     await selects.ask(*(f"a{number}" for number in range(50)), "b0")

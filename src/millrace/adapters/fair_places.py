@@ -33,6 +33,7 @@ class FairPlaces:
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # who was served goes last
         self._waiting_count = 0
+        self._show()  # or the metrics would tell of those of a process that was killed
 
     @contextlib.asynccontextmanager
     async def held(self, website: str) -> AsyncGenerator[None]:
