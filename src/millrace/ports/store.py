@@ -55,7 +55,10 @@ class NotesChanges(Protocol):
 class NobodyToTell:
     """A `NotesChanges` for where nobody has to know."""
 
-    def changing(self, websites: Collection[str]) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002
+    def changing(
+        self,
+        websites: Collection[str],  # noqa: ARG002 - nobody is told
+    ) -> contextlib.AbstractContextManager[None]:
         """Do nothing."""
         return contextlib.nullcontext()
 
