@@ -352,6 +352,34 @@ def test_calls_under_way_are_never_closed_for_new_connections() -> None:
     run(world, scenario)
 
 
+@pytest.mark.parametrize(
+    ("reads_on", "gets_all"),
+    [pytest.param(False, False, id="stops reading"), pytest.param(True, True, id="reads slowly")],
+)
+def test_caller_that_takes_nothing_of_its_replies_is_let_go(reads_on: bool, gets_all: bool) -> None:
+    async def scenario(server: Server) -> None:
+        loop = asyncio.get_running_loop()
+        with socket.socket() as caller:
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            caller.setblocking(False)
+            await loop.sock_connect(caller, ("127.0.0.1", server.port))
+            asked = 100
+            await loop.sock_sendall(
+                caller,
+                b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * (asked - 1)
+                + b"GET /openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+            )
+            received = bytearray()
+            if not reads_on:
+                await asyncio.sleep(1)
+            with suppress(ConnectionError):
+                while piece := await loop.sock_recv(caller, 1_048_576):
+                    received += piece
+            assert (received.count(b"HTTP/1.1 200") == asked) is gets_all
+
+    run(World(Settings(body_timeout_s=0.2)), scenario)
+
+
 def test_signals_are_left_to_the_process() -> None:
     before = signal.getsignal(signal.SIGTERM)
 

@@ -22,6 +22,8 @@ class BoundedHeads(HttpToolsProtocol):
     _head_since_s: float | None = None  # None while no head is under way
     _opened_s = 0.0
     _has_begun = False
+    _unread_bytes = 0  # of replies, that the caller has not taken
+    _unread_since_s = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn narrows it
         """Begin to count the time in which a first request should come."""
@@ -50,12 +52,23 @@ class BoundedHeads(HttpToolsProtocol):
         super().on_headers_complete()
 
     def end_if_late(self, *, head_timeout_s: float, idle_timeout_s: float) -> None:
-        """Refuse a head that takes too long; close a connection that was never used."""
+        """Refuse a head that takes too long; close a connection that was never used.
+
+        One that takes nothing of its replies for as long as a head may take is let go too.
+        """
         now_s = self.loop.time()
-        if self._head_since_s is not None and now_s - self._head_since_s > head_timeout_s:
+        if self._takes_nothing(now_s, head_timeout_s):
+            self.transport.abort()
+        elif self._head_since_s is not None and now_s - self._head_since_s > head_timeout_s:
             self._refuse(RequestTimeout())
         elif not self._has_begun and now_s - self._opened_s > idle_timeout_s:
             self.transport.close()
+
+    def _takes_nothing(self, now_s: float, timeout_s: float) -> bool:
+        unread_bytes = self.transport.get_write_buffer_size()
+        if unread_bytes == 0 or unread_bytes != self._unread_bytes:
+            self._unread_bytes, self._unread_since_s = unread_bytes, now_s
+        return now_s - self._unread_since_s > timeout_s
 
     def _refuse(self, error: CallerError) -> None:
         """Answer and close, unless another call of the connection is still being answered."""
