@@ -154,6 +154,10 @@ class Shared:
         found: list[bytes] = self._ask("KEYS", "*")
         return found
 
+    def configure(self, name: str, value: str) -> None:
+        """Change an option while it runs."""
+        self._ask("CONFIG", "SET", name, value)
+
     def age(self, milliseconds: int) -> None:
         """Let everything be older by so much."""
         for key in self.names():

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from millrace.adapters.shared_claims import SharedClaims
 from millrace.adapters.shared_server import Argument, Script, SharedServer
@@ -39,11 +40,12 @@ def machine(server: Shared, tmp_path: Path) -> Iterator[MakeClaims]:
     """Makes the claims of a machine; of the same name it is the same machine started again."""
     opened = ExitStack()
 
-    def make(name: str, *, waits: bool = False, **seen: int) -> SharedClaims:
+    def make(name: str, *, waits: bool = False, host: str = "", **seen: int) -> SharedClaims:
         claims = SharedClaims(
             SharedServer(server.url),
             tmp_path / f"{name}.claims",
             identity=name,
+            machine=host or name,
             seen=lambda: ((bytes([int(byte[1:])]) * 16, until) for byte, until in seen.items()),
             waits=waits,
         )
@@ -158,6 +160,35 @@ def test_item_that_another_has_not_stored_yet_is_waited_for_where_that_is_wanted
     assert careful.claim(1, wanted(ONE, TWO)) == {ONE}
 
 
+def test_machine_with_a_copy_of_anothers_directory_stores_nothing_while_that_one_does(
+    machine: MakeClaims, server: Shared
+) -> None:
+    machine("a").claim(1, wanted(ONE))
+    copied = machine("a", host="another")
+    with pytest.raises(SharedUnavailable, match="another machine uses a copy of this data dir"):
+        copied.claim(2, wanted(TWO))
+    assert machine("a").claim(2, wanted(TWO)) == frozenset()
+    server.age(60_000)  # it has moved for good
+    assert copied.claim(3, wanted(THREE)) == frozenset()
+
+
+def test_server_that_is_set_up_to_forget_is_warned_of_once(
+    machine: MakeClaims, server: Shared
+) -> None:
+    server.configure("maxmemory-policy", "allkeys-lru")
+    try:
+        with capture_logs() as lines:
+            claims = machine("a")
+            claims.claim(1, wanted(ONE))
+            claims.claim(2, wanted(TWO))
+    finally:
+        server.configure("maxmemory-policy", "noeviction")
+    warned = [line for line in lines if line["event"] == "shared_server_may_forget"]
+    assert [(line["maxmemory_policy"], line["appendonly"]) for line in warned] == [
+        ("allkeys-lru", 1)
+    ]
+
+
 class ListingServer(SharedServer):
     """Notes the names that scripts are run over."""
 
@@ -178,7 +209,9 @@ def test_digests_are_claimed_in_one_order_so_that_machines_never_wait_for_each_o
     for name, order in (("a", digests), ("b", digests[::-1])):
         listing = ListingServer(server.url)
         file = tmp_path / name
-        claims = SharedClaims(listing, file, identity=name, seen=lambda: (), waits=False)
+        claims = SharedClaims(
+            listing, file, identity=name, machine="", seen=lambda: (), waits=False
+        )
         claims.claim(1, wanted(*order))
         asked.append(listing.names[-1200:])
         claims.close()

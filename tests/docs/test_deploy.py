@@ -176,7 +176,12 @@ def test_user_of_the_shared_server_may_do_what_millrace_needs(
 ) -> None:
     blocking = SharedServer(guarded_server)
     claims = SharedClaims(
-        blocking, tmp_path / "claims", identity="a", seen=lambda: [(b"x", 1)], waits=False
+        blocking,
+        tmp_path / "claims",
+        identity="a",
+        machine="a",
+        seen=lambda: [(b"x", 1)],
+        waits=False,
     )
     assert claims.claim(1, {b"d": Claim(1, 1 << 42)}) == frozenset()
     claims.settle(1)

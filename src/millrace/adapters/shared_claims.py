@@ -20,6 +20,9 @@ from millrace.base.errors import SharedUnavailable, StoreUnavailable
 from millrace.base.telemetry import get_logger
 from millrace.ports.claims import Claim
 
+_USER_LIFE_MS = 60_000
+"""A data directory that moved to another machine may be used there after this long."""
+
 _AT_ONCE = 500
 """The server does nothing else while a script runs: about a millisecond for so many."""
 
@@ -30,14 +33,18 @@ _ITEM = f"{PREFIX}seen:".encode()
 
 # A value is the ledger and the batch that claimed the digest, and when the claim expires. What the
 # same batch holds is its own; what another batch of the same ledger holds, that ledger stored.
+# `user` has, by ledger, the machine that claimed last: a copy of a data directory is found by it.
 # `pending` has, by ledger, the batch that claims and is not stored yet.
 _CLAIM_ALL = Script("""
 local pending, mine = 'millrace:pending:', ARGV[1] .. ' ' .. ARGV[2]
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local user = 'millrace:user:' .. ARGV[1]
+if (redis.call('GET', user) or ARGV[4]) ~= ARGV[4] then return redis.error_reply('COPY') end
+redis.call('SET', user, ARGV[4], 'PX', ARGV[5])
 redis.call('SET', pending .. ARGV[1], ARGV[2])
 local others, unsettled = {}, {}
 for i = 2, #KEYS do
-  local received, expires = ARGV[2 * i], ARGV[2 * i + 1]
+  local received, expires = ARGV[2 * i + 2], ARGV[2 * i + 3]
   local held, ledger, batch, until_ms = redis.call('GET', KEYS[i])
   if held then ledger, batch, until_ms = string.match(held, '^(%S+) (%d+) (%d+)$') end
   if not held or tonumber(until_ms) <= tonumber(received) then
@@ -91,12 +98,15 @@ class SharedClaims:
         file: Path,
         *,
         identity: str,
+        machine: str,
         seen: Callable[[], Iterable[tuple[bytes, int]]],
         waits: bool,
     ) -> None:
         self._server = server
         self._file = file
         self._identity = identity
+        self._machine = machine
+        self._was_looked_at = False
         self._seen = seen
         self._waits = waits
         self._known_by_server = f"{PREFIX}ledger:{identity}".encode()
@@ -121,6 +131,7 @@ class SharedClaims:
         self._server.close()
 
     def _claim_all(self, batch: int, wanted: Mapping[bytes, Claim]) -> Iterator[frozenset[bytes]]:
+        self._look_at_server()
         # In one order on all machines: with `waits` two could else wait for each other for ever.
         for chunk in _chunks(sorted(wanted.items(), key=itemgetter(0))):
             found = self._claim_some(batch, chunk)
@@ -147,9 +158,21 @@ class SharedClaims:
         found: tuple[Collection[int], int] | None = self._server.run(
             _CLAIM_ALL,
             [self._known_by_server, *(_ITEM + digest for digest, _ in chunk)],
-            [self._identity, batch, _LATE_MS, *moments],
+            [self._identity, batch, _LATE_MS, self._machine, _USER_LIFE_MS, *moments],
         )
         return found
+
+    def _look_at_server(self) -> None:
+        """Warn, once, of a server that is set up to forget."""
+        if self._was_looked_at:
+            return
+        told: Mapping[str, object] = self._server.ask("INFO")
+        policy, is_kept = told.get("maxmemory_policy"), told.get("aof_enabled")
+        if policy != "noeviction" or is_kept != 1:
+            get_logger().warning(
+                "shared_server_may_forget", maxmemory_policy=policy, appendonly=is_kept
+            )
+        self._was_looked_at = True
 
     def _tell_everything(self) -> None:
         count = 0

@@ -7,6 +7,7 @@ from typing import Any
 from millrace.adapters.shared_server import PREFIX, AsyncSharedServer, Script
 from millrace.base.clock import MILLISECONDS_PER_DAY
 from millrace.base.errors import SharedUnavailable
+from millrace.base.telemetry import get_logger
 from millrace.ports.repeats import Claimed, Remembered
 
 _ABANDONED_AFTER_MS = 60_000
@@ -68,8 +69,8 @@ class SharedRepeats:
         """
         try:
             await self._server.run(_GIVE_BACK, (self._of_owner,), (self._owner,))
-        except SharedUnavailable:
-            return
+        except SharedUnavailable as error:
+            get_logger().warning("shared_server_unavailable", reason=str(error))
 
     async def claim(self, digest: bytes) -> Claimed | Remembered:
         """Claim a digest; waits while another request holds it."""

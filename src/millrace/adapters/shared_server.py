@@ -18,6 +18,9 @@ from millrace.base.errors import OperatorError, SharedUnavailable
 PREFIX = "millrace:"
 """All keys begin so. Two services that must not meet take two databases of a server (`…/1`)."""
 
+COPY_IN_USE = "COPY"
+"""What scripts say where two machines have one identity."""
+
 Argument = bytes | str | int | float
 
 _SCHEMES = {"valkey": "valkey", "valkeys": "valkeys", "redis": "valkey", "rediss": "valkeys"}
@@ -139,4 +142,9 @@ class AsyncSharedServer:
 
 
 def _unavailable(error: Exception) -> SharedUnavailable:
+    if str(error) == COPY_IN_USE:
+        return SharedUnavailable(
+            "another machine uses a copy of this data directory: stop one of the two, and let it "
+            "begin with an empty directory"
+        )
     return SharedUnavailable(f"the shared server cannot be used: {error}")

@@ -74,6 +74,7 @@ def open_claims(
         SharedServer(url),
         places.claims,
         identity=ledger.identity(),
+        machine=machine_name(places.root),
         seen=ledger.all_seen,
         waits=settings.ack == "stored",
     )
