@@ -4,6 +4,7 @@ Every part runs in a process of its own, so that none is measured in the memory 
 """
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,7 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Run the parts and report."""
     options = _arguments()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))
     options.folder.mkdir(parents=True, exist_ok=True)
     scale = quick(options.folder) if options.quick else Scale(folder=options.folder)
     if options.runs:
@@ -75,8 +77,21 @@ def _in_own_process(part: str, options: argparse.Namespace) -> list[Figure]:
         command = [sys.executable, "-m", "bench", "--only", part, "--figures", str(file)]
         command += ["--folder", str(options.folder), *(["--quick"] if options.quick else [])]
         command += ["--runs", str(options.runs)] if options.runs else []
-        subprocess.run(command, check=True)
+        _run(command)
         return msgspec.json.decode(file.read_bytes(), type=list[Figure])
+
+
+def _run(command: Sequence[str]) -> None:
+    """Run a part to its end, or end it so that it ends what it has started."""
+    process = subprocess.Popen(command)
+    try:
+        code = process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    if code:
+        raise SystemExit(f"a part of the benchmark failed: {' '.join(command)}")
 
 
 def _report(results: Results, options: argparse.Namespace) -> None:
