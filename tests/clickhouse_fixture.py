@@ -44,11 +44,12 @@ CLUSTER = "shards"
 WRITER, WRITER_PASSWORD = "millrace_writer", "w@it/for:it?"
 READER, READER_PASSWORD = "millrace_reader", "re%d & #1"
 WRITER_RIGHTS = (
-    "CREATE DATABASE, CREATE TABLE, DROP TABLE, ALTER TABLE, SELECT, INSERT ON *.*",
+    "CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP TABLE, ALTER, SELECT, INSERT ON test_*.*",
+    "SELECT ON system.clusters",
     "TABLE ENGINE ON MergeTree",
     "TABLE ENGINE ON Distributed",
 )
-READER_RIGHTS = ("SELECT ON *.*",)
+READER_RIGHTS = ("SELECT ON test_*.*",)
 
 _LIBRARY = Path("node_modules/@chdb/lib-linux-x64-gnu/libchdb.so")
 _NUMBERS = itertools.count(1)
@@ -177,8 +178,8 @@ class ClickHouseTables:
         self.writer = ClickHouseWriter(self.address)
         self.writer.prepare()
         self.dialect = SERVERS
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever)
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever)
         self._thread.start()
         self.reader = ClickHouseReader(
             parse_address(reading_address_of(servers, self.database, **options)),
@@ -214,7 +215,7 @@ class ClickHouseTables:
 
     def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         """Run a coroutine on the loop of the reader, from any other thread."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def execute(self, statement: str) -> None:
         """Run a statement on every server, within the database that holds the rows."""
@@ -225,9 +226,9 @@ class ClickHouseTables:
         """Drop the databases."""
         self.writer.close()
         self.run(self.reader.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
-        self._loop.close()
+        self.loop.close()
         for server in self.servers:
             for database in {self.database, self.address.local_database}:
                 server.execute(f"DROP DATABASE IF EXISTS `{database}` SYNC")

@@ -6,12 +6,11 @@ The same comparison is made through HTTP elsewhere; this one is fast and sees on
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from millrace.adapters.chdb_store import ChdbEngine
 from millrace.base.errors import InvalidQuery
 from millrace.model.catalog import STORED_TABLES
-from tests.chdb_fixture import FreshStore
 from tests.e2e.queries import alike
 from tests.oracle import Refused, Stored, answer
 from tests.oracle.columns import TABLES
@@ -19,6 +18,7 @@ from tests.oracle.rows import Row
 from tests.oracle.stored import error_row, event_row, vital_row
 from tests.property.query_cases import Body, Item, any_bodies, data_sets
 from tests.questions import WEBSITE, ask_whole
+from tests.tables import EACH_STORE, Tables, made_tables
 
 DATA_SETS, QUERIES_A_DATA_SET = 5, 40
 ROWS = {"events": event_row, "performance": vital_row, "errors": error_row}
@@ -36,7 +36,7 @@ def stored_of(data: dict[str, list[Item]]) -> Stored:
     return Stored(**rows)
 
 
-def insert(store: FreshStore, stored: Stored) -> None:
+def insert(store: Tables, stored: Stored) -> None:
     for table in STORED_TABLES:
         rows: list[Row] = getattr(stored, table.name)
         texts = {name for name, column in TABLES[table.name].items() if column.kind == "text"}
@@ -63,7 +63,7 @@ def expected_of(body: Body, stored: Stored) -> Any:
     return [expected.rows, expected.limit, expected.truncated]
 
 
-def got_of(store: FreshStore, body: Body) -> Any:
+def got_of(store: Tables, body: Body) -> Any:
     try:
         got = ask_whole(store, body)
     except InvalidQuery as refusal:
@@ -72,18 +72,28 @@ def got_of(store: FreshStore, body: Body) -> Any:
     return [rows, got.limit, got.truncated]
 
 
+@pytest.mark.parametrize("store", EACH_STORE)
 @settings(
     max_examples=DATA_SETS,
     deadline=None,
     phases=(Phase.generate,),
-    suppress_health_check=(HealthCheck.too_slow, HealthCheck.nested_given),
+    suppress_health_check=(
+        HealthCheck.too_slow,
+        HealthCheck.nested_given,
+        HealthCheck.function_scoped_fixture,  # who asks for the store, which is made anew below
+    ),
 )
 @given(data=data_sets)
 def test_queries_answer_as_the_oracle_does(
-    chdb_engine: ChdbEngine, data: dict[str, list[Item]]
+    request: pytest.FixtureRequest, store: str, data: dict[str, list[Item]]
 ) -> None:
-    stored, store = stored_of(data), FreshStore(chdb_engine)
-    insert(store, stored)
+    with made_tables(request, store) as tables:
+        compare(tables, stored_of(data))
+
+
+def compare(tables: Tables, stored: Stored) -> None:
+    """Ask many queries of tables that have these rows."""
+    insert(tables, stored)
 
     @settings(
         max_examples=QUERIES_A_DATA_SET,
@@ -93,10 +103,7 @@ def test_queries_answer_as_the_oracle_does(
     )
     @given(body=any_bodies)
     def each_query(body: Body) -> None:
-        got, expected = got_of(store, body), expected_of(body, stored)
+        got, expected = got_of(tables, body), expected_of(body, stored)
         assert alike(got, expected), f"{body}\n got      {got}\n expected {expected}"
 
-    try:
-        each_query()
-    finally:
-        store.close()
+    each_query()

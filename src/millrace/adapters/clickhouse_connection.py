@@ -5,6 +5,7 @@ costs 0.2 s, which a machine with the embedded store need not pay.
 """
 
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar, cast
 
@@ -93,6 +94,7 @@ def open_blocking_client(
     address: ClickHouseAddress, host: Host, *, read_timeout_s: float
 ) -> BlockingClient:
     """Connect for one thread. Raises `EngineFailure`."""
+    _be_quiet()
     from clickhouse_connect.driver import (  # noqa: PLC0415 - see the module
         create_client,  # pyright: ignore[reportUnknownVariableType] - its **kwargs have no type
     )
@@ -108,6 +110,7 @@ async def open_async_client(
     address: ClickHouseAddress, host: Host, *, read_timeout_s: float, connections: int
 ) -> AsyncClient:
     """Connect for one event loop; all its tasks may use the client. Raises `EngineFailure`."""
+    _be_quiet()
     from clickhouse_connect.driver import (  # noqa: PLC0415 - see the module
         create_async_client,  # pyright: ignore[reportUnknownVariableType] - as above
     )
@@ -121,6 +124,11 @@ async def open_async_client(
             connector_limit_per_host=connections,
         )
     return cast("AsyncClient", client)
+
+
+def _be_quiet() -> None:
+    """Keep the client's own lines out of the log: its errors are raised, and told of by others."""
+    logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)
 
 
 def _options(address: ClickHouseAddress, host: Host, read_timeout_s: float) -> Mapping[str, Any]:

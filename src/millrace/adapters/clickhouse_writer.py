@@ -54,7 +54,8 @@ _REFUSED: Final[Mapping[int, str]] = {
 }
 """Codes that only the operator can mend, and what is wrong with the user."""
 
-_LACKING = re.compile(r"necessary to have the grant ([^.]+(?:\.\S+)?)")
+_LACKING = re.compile(r"necessary to have the grant (.+?)\. \(")
+_CLUSTER_DOESNT_EXIST: Final = 701
 
 _INSERT_SETTINGS: Final[Mapping[str, Any]] = {
     "async_insert": 0,  # on by default: the answer would come before the rows are on disk
@@ -234,6 +235,8 @@ def _run(client: BlockingClient, statements: Sequence[str]) -> None:
 
 
 def _operators_fault(failure: EngineFailure, address: ClickHouseAddress) -> OperatorError | None:
+    if failure.code == _CLUSTER_DOESNT_EXIST:
+        return OperatorError(f"ClickHouse knows no cluster {address.cluster}")
     if failure.code not in _REFUSED:
         return None
     lacking = _LACKING.search(failure.words)

@@ -1,0 +1,74 @@
+"""What is written for a replicated cluster, which no test can run: a real ClickHouse parses it."""
+
+import pytest
+
+from millrace.adapters.chdb_store import ChdbEngine
+from millrace.adapters.clickhouse_address import parse_address
+from millrace.adapters.clickhouse_layout import (
+    create_databases,
+    create_version_table,
+    distribute_tables,
+    local_statements,
+)
+from millrace.adapters.ddl import MIGRATIONS, Migration
+
+REPLICATED = parse_address("clickhouse://h/millrace?cluster=main")
+STATEMENTS = [
+    *create_databases(REPLICATED),
+    create_version_table(REPLICATED),
+    *(one for migration in MIGRATIONS for one in local_statements(REPLICATED, migration)),
+    *distribute_tables(REPLICATED, MIGRATIONS, anew=False),
+    *distribute_tables(REPLICATED, MIGRATIONS, anew=True),
+]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda text: text[:60])
+def test_a_statement_for_a_replicated_cluster_can_be_parsed(
+    statement: str, chdb_engine: ChdbEngine
+) -> None:
+    assert chdb_engine.execute(f"EXPLAIN AST {statement}")
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda text: text[:60])
+def test_a_statement_for_a_replicated_cluster_runs_on_all_of_its_nodes(statement: str) -> None:
+    assert statement.count(" ON CLUSTER `main`") == 1
+    assert "currentDatabase()" not in statement
+
+
+def test_replicas_of_a_shard_share_a_path_and_a_memory_of_tokens() -> None:
+    (events, *_) = local_statements(REPLICATED, MIGRATIONS[0])
+    assert events.startswith(
+        "CREATE TABLE IF NOT EXISTS `millrace_shard`.`events` ON CLUSTER `main`"
+    )
+    assert (
+        "ENGINE = ReplicatedMergeTree('/millrace/{shard}/{database}/{table}', '{replica}')"
+    ) in events
+    assert "replicated_deduplication_window = 10000" in events
+    assert "non_replicated_deduplication_window" not in events
+
+
+def test_versions_are_the_same_on_every_node() -> None:
+    assert (
+        "ReplicatedMergeTree('/millrace/all/{database}/{table}', '{shard}-{replica}')"
+    ) in create_version_table(REPLICATED)
+
+
+def test_engines_with_arguments_keep_them() -> None:
+    made = "CREATE TABLE IF NOT EXISTS `t`\n(`a` UInt8)\nENGINE = ReplacingMergeTree(a)\nORDER BY a"
+    (written,) = local_statements(REPLICATED, Migration(9, (made,)))
+    assert (
+        "ReplicatedReplacingMergeTree('/millrace/{shard}/{database}/{table}', '{replica}', a)"
+    ) in written
+
+
+def test_a_distributed_table_has_no_sharding_key() -> None:
+    address = parse_address("clickhouse://h/millrace?cluster=main&replicated=0")
+    assert distribute_tables(address, MIGRATIONS, anew=False)[0] == (
+        "CREATE TABLE IF NOT EXISTS `millrace`.`events` AS `millrace_shard`.`events` "
+        "ENGINE = Distributed(`main`, `millrace_shard`, `events`)"
+    )
+
+
+def test_what_cannot_be_run_on_all_nodes_is_refused_and_not_run_on_one() -> None:
+    with pytest.raises(ValueError, match="cannot be run on a cluster: INSERT"):
+        local_statements(REPLICATED, Migration(9, ("INSERT INTO `a` SELECT 1",)))

@@ -1,0 +1,292 @@
+"""What the store over servers of ClickHouse keeps when servers, networks and rights fail."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from millrace.adapters.chdb_store import EngineFailure
+from millrace.adapters.clickhouse_address import parse_address
+from millrace.adapters.clickhouse_reader import ClickHouseReader
+from millrace.adapters.clickhouse_wide import MOST_CHARACTERS
+from millrace.adapters.clickhouse_writer import ClickHouseWriter
+from millrace.base.errors import OperatorError, StoreUnavailable
+from millrace.base.telemetry import get_logger
+from millrace.model.catalog import EVENTS
+from tests.chdb_fixture import ENDLESS, GUARDS, arrow_stream
+from tests.clickhouse_fixture import (
+    CLUSTER,
+    ClickHouseServers,
+    ClickHouseTables,
+    address_of,
+    clickhouse_library,
+    new_database,
+)
+from tests.e2e.service import free_port, wait_until
+
+pytestmark = pytest.mark.clickhouse
+
+COUNT = "SELECT count(), uniqExact(id) FROM events"
+
+
+def rows(first: int, count: int = 10) -> list[dict[str, Any]]:
+    """Return rows whose ids are the numbers from the first on."""
+    return [
+        {"id": number.to_bytes(16, "big"), "website_id": "web_1", "time": 1_700_000_000_000}
+        for number in range(first, first + count)
+    ]
+
+
+@pytest.fixture
+def cluster(clickhouse_servers: ClickHouseServers) -> Iterator[ClickHouseTables]:
+    """Empty tables over two shards."""
+    made = ClickHouseTables(clickhouse_servers.servers, cluster=CLUSTER, replicated=0)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def own_cluster() -> Iterator[tuple[ClickHouseServers, ClickHouseTables]]:
+    """Two shards that the test may kill, with empty tables."""
+    running = ClickHouseServers(clickhouse_library(), 2)
+    try:
+        running.start()
+        made = ClickHouseTables(running.servers, cluster=CLUSTER, replicated=0)
+        yield running, made
+        for server in running.servers:
+            server.kill()
+            server.start()
+        made.close()
+    finally:
+        running.remove()
+
+
+class CuttingProxy:
+    """Stands before a server, and cuts what `cuts` says after so many bytes either way."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self.port = free_port()
+        self.most_sent: int | None = None
+        self.is_answer_lost = False
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._target))
+            for source, target, is_answer in ((client, server, False), (server, client, True)):
+                threading.Thread(
+                    target=self._pass_on, args=(source, target, is_answer), daemon=True
+                ).start()
+
+    def _pass_on(self, source: socket.socket, target: socket.socket, is_answer: bool) -> None:
+        sent = 0
+        with contextlib.suppress(OSError):
+            while (chunk := source.recv(65_536)) and not (is_answer and self.is_answer_lost):
+                if not is_answer and self.most_sent is not None:
+                    target.sendall(chunk[: max(self.most_sent - sent, 0)])
+                    if sent + len(chunk) > self.most_sent:
+                        break
+                else:
+                    target.sendall(chunk)
+                sent += len(chunk)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+@pytest.fixture
+def proxied(
+    clickhouse_servers: ClickHouseServers,
+) -> Iterator[tuple[CuttingProxy, ClickHouseTables, ClickHouseWriter]]:
+    """Empty tables on one server, and a writer that reaches it through a proxy."""
+    (server, _) = clickhouse_servers.servers
+    made = ClickHouseTables([server])
+    proxy = CuttingProxy(server.port)
+    url = made.url.replace(f":{server.port}/", f":{proxy.port}/")
+    writer = ClickHouseWriter(parse_address(url), read_timeout_s=5)
+    writer.prepare()
+    yield proxy, made, writer
+    writer.close()
+    proxy.close()
+    made.close()
+
+
+def lose_answers(proxy: CuttingProxy) -> None:
+    proxy.is_answer_lost = True
+
+
+def cut_what_is_sent(proxy: CuttingProxy) -> None:
+    proxy.most_sent = 4_000
+
+
+@pytest.mark.parametrize("failing", [lose_answers, cut_what_is_sent])
+def test_a_batch_whose_answer_or_rows_were_lost_is_stored_once(
+    failing: Callable[[CuttingProxy], None],
+    proxied: tuple[CuttingProxy, ClickHouseTables, ClickHouseWriter],
+) -> None:
+    proxy, made, writer = proxied
+    stream = arrow_stream(EVENTS, rows(0, 100))
+    writer.insert(EVENTS, arrow_stream(EVENTS, rows(1000)), token="before")
+    failing(proxy)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            writer.insert(EVENTS, stream, token="t")
+    proxy.is_answer_lost, proxy.most_sent = False, None
+    for _ in range(2):
+        writer.insert(EVENTS, stream, token="t")
+    assert made.rows(COUNT) == [[110, 110]]
+
+
+def test_batches_wait_for_their_shard_and_are_stored_once(
+    own_cluster: tuple[ClickHouseServers, ClickHouseTables],
+) -> None:
+    running, made = own_cluster
+    away = running.servers[1]
+    away.kill()
+    streams = {str(n): arrow_stream(EVENTS, rows(n * 10)) for n in range(6)}
+    for token, stream in streams.items():
+        with pytest.raises(StoreUnavailable):
+            made.writer.insert(EVENTS, stream, token=token)
+    with pytest.raises(StoreUnavailable):
+        made.rows(COUNT)
+    away.start()
+    for _ in range(2):
+        for token, stream in streams.items():
+            made.writer.insert(EVENTS, stream, token=token)
+    assert made.rows(COUNT) == [[60, 60]]
+    shards = "SELECT count() > 0 FROM events GROUP BY _shard_num"
+    assert made.rows(shards) == [[1], [1]]
+
+
+def test_a_repeat_through_another_host_meets_the_same_shard(cluster: ClickHouseTables) -> None:
+    for host in range(2):
+        address = parse_address(
+            address_of([cluster.servers[host]], cluster.database, cluster=CLUSTER, replicated=0)
+        )
+        writer = ClickHouseWriter(address)
+        for number in range(4):
+            stream = arrow_stream(EVENTS, rows(number * 10))
+            writer.insert(EVENTS, stream, token=f"batch {number}")
+        writer.close()
+    assert cluster.rows(COUNT) == [[40, 40]]
+
+
+def test_a_batch_is_one_part_of_one_shard(cluster: ClickHouseTables) -> None:
+    cluster.insert(EVENTS, rows(0, 1000), token="t")
+    parts = (
+        "SELECT count(), sum(rows) FROM clusterAllReplicas('{c}', system.parts) "
+        "WHERE active AND table = 'events' AND database = '{d}'"
+    )
+    text = parts.format(c=CLUSTER, d=cluster.address.local_database)
+    assert cluster.servers[0].execute(text) == "1\t1000\n"
+
+
+def test_machines_that_start_at_once_make_the_tables_together(
+    clickhouse_servers: ClickHouseServers,
+) -> None:
+    url = address_of(clickhouse_servers.servers, new_database(), cluster=CLUSTER, replicated=0)
+    writers = [ClickHouseWriter(parse_address(url)) for _ in range(6)]
+    with ThreadPoolExecutor(len(writers)) as machines:
+        for preparing in [machines.submit(writer.prepare) for writer in writers]:
+            preparing.result()
+    for number, writer in enumerate(writers):
+        writer.insert(EVENTS, arrow_stream(EVENTS, rows(number * 10)), token=str(number))
+        writer.close()
+
+
+def test_a_cluster_that_nobody_knows_is_told_to_the_operator(
+    clickhouse_servers: ClickHouseServers,
+) -> None:
+    url = address_of(
+        clickhouse_servers.servers[:1], new_database(), cluster="elsewhere", replicated=0
+    )
+    with pytest.raises(OperatorError, match="elsewhere"):
+        ClickHouseWriter(parse_address(url)).prepare()
+
+
+def test_a_host_that_is_away_is_passed_over(
+    clickhouse_servers: ClickHouseServers, cluster: ClickHouseTables
+) -> None:
+    cluster.insert(EVENTS, rows(0))
+    alive = clickhouse_servers.servers[0].port
+    url = cluster.url.replace("@127.0.0.1:", f"@127.0.0.1:{free_port()},127.0.0.1:", 1)
+    assert str(alive) in url
+    reader = ClickHouseReader(parse_address(url), connections=2, log=get_logger())
+    writer = ClickHouseWriter(parse_address(url.replace("cluster=", "x=").split("?")[0]))
+    try:
+        selecting = reader.select(COUNT, {}, GUARDS, f"{cluster.database}-passed-over")  # type: ignore[arg-type]  # no parameters
+        assert cluster.run(selecting) == b"[10, 10]\n"
+        assert cluster.run(reader.is_ready())
+    finally:
+        cluster.run(reader.close())
+        writer.close()
+
+
+def test_cancelling_the_asker_ends_the_query_on_every_shard(cluster: ClickHouseTables) -> None:
+    query_id = f"{cluster.database}-cancelled"
+    running = (
+        f"SELECT count() FROM clusterAllReplicas('{CLUSTER}', system.processes) "
+        f"WHERE initial_query_id = '{query_id}'"
+    )
+
+    def count() -> int:
+        return int(cluster.servers[0].execute(running))
+
+    asking = asyncio.run_coroutine_threadsafe(
+        cluster.reader.select(ENDLESS, {}, GUARDS, query_id),  # type: ignore[arg-type]  # none
+        cluster.loop,
+    )
+    wait_until(lambda: count() > 0, "the query runs")
+    asking.cancel()
+    wait_until(lambda: count() == 0, "the query has ended")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO events (id) VALUES ('')",
+        "DROP TABLE events",
+        "ALTER TABLE events DELETE WHERE 1",
+    ],
+)
+def test_who_reads_changes_nothing(statement: str, cluster: ClickHouseTables) -> None:
+    with pytest.raises((EngineFailure, StoreUnavailable), match=r"READONLY|ACCESS_DENIED"):
+        cluster.rows(statement)
+
+
+@pytest.mark.parametrize("size", [1, MOST_CHARACTERS, MOST_CHARACTERS * 3 + 1, 1_000_000])
+def test_a_long_value_is_bound_as_it_is(size: int, cluster: ClickHouseTables) -> None:
+    text = ("é'\\\n" * size)[:size]
+    ((found,),) = cluster.rows("SELECT {text:String}", {"text": text})
+    assert found == text
+    ((found,),) = cluster.rows("SELECT {all:Array(String)}", {"all": ["x", text, "y"]})
+    assert found == ["x", text, "y"]
+
+
+def test_many_values_are_looked_for_however_long_they_are_together(
+    cluster: ClickHouseTables,
+) -> None:
+    wanted = [f"{number}-{'x' * 900}" for number in range(1000)]
+    found = cluster.rows(
+        "SELECT {last:String} IN {all:Array(String)}, 'other' IN {all:Array(String)}",
+        {"last": wanted[-1], "all": wanted},
+    )
+    assert found == [[1, 0]]

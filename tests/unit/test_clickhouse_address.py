@@ -1,0 +1,105 @@
+"""The URL of a ClickHouse store: what it says, and how a wrong one is refused."""
+
+import pytest
+
+from millrace.adapters.clickhouse_address import ClickHouseAddress, Host, parse_address
+from millrace.base.errors import OperatorError
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (
+            "clickhouse://store",
+            ClickHouseAddress(
+                hosts=(Host("store", 8123),), user="default", password="", database="millrace"
+            ),
+        ),
+        (
+            "clickhouses://u%40x:p%3A%2F@a.example:9443,b.example,[::1]:1/events?ca=/etc/ca.pem",
+            ClickHouseAddress(
+                hosts=(Host("a.example", 9443), Host("b.example", 8443), Host("::1", 1)),
+                user="u@x",
+                password="p:/",
+                database="events",
+                is_secure=True,
+                ca_file="/etc/ca.pem",
+            ),
+        ),
+        (
+            "clickhouse://u:p@h/m?secure=1&cluster=main&quorum=2",
+            ClickHouseAddress(
+                hosts=(Host("h", 8443),),
+                user="u",
+                password="p",
+                database="m",
+                is_secure=True,
+                cluster="main",
+                is_replicated=True,
+                quorum=2,
+            ),
+        ),
+        (
+            "clickhouse://u:p@h/m?cluster=main&replicated=0",
+            ClickHouseAddress(
+                hosts=(Host("h", 8123),), user="u", password="p", database="m", cluster="main"
+            ),
+        ),
+    ],
+    ids=["least", "encrypted", "replicated cluster", "cluster without replicas"],
+)
+def test_a_url_says_where_and_how(url: str, expected: ClickHouseAddress) -> None:
+    assert parse_address(url) == expected
+
+
+def test_only_a_cluster_keeps_its_rows_in_a_database_apart() -> None:
+    names = [
+        parse_address(f"clickhouse://h/m{query}").local_database for query in ("", "?cluster=c")
+    ]
+    assert names == ["m", "m_shard"]
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        (
+            "http://u:secret@h/m",
+            (
+                "it must begin with clickhouse:// or clickhouses://, as in "
+                "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE"
+            ),
+        ),
+        (
+            "clickhouse://u:secret@/m",
+            "it names no host, as in clickhouse://USER:PASSWORD@HOST:PORT/DATABASE",
+        ),
+        ("clickhouse://u:secret@h:70000/m", "Port out of range 0-65535"),
+        (
+            "clickhouse://u:secret@h/m`; DROP",
+            "the name of the database may have letters, digits, _ and -",
+        ),
+        (
+            "clickhouse://u:secret@h/m?cluster=a'b",
+            "the name of the cluster may have letters, digits, _ and -",
+        ),
+        (
+            "clickhouse://u:secret@h/m?shards=2",
+            "it has no option 'shards'; there are secure, ca, cluster, replicated, quorum",
+        ),
+        ("clickhouse://u:secret@h/m?secure=yes", "the option secure is 1 or 0"),
+        (
+            "clickhouse://u:secret@h/m?cluster=c&quorum=all",
+            "the option quorum is a number of replicas",
+        ),
+        (
+            "clickhouse://u:secret@h/m?quorum=2",
+            "the options replicated and quorum need the option cluster",
+        ),
+    ],
+    ids=["scheme", "host", "port", "database", "cluster", "option", "secure", "quorum", "alone"],
+)
+def test_a_wrong_url_is_refused_without_its_password(url: str, reason: str) -> None:
+    with pytest.raises(OperatorError) as refused:
+        parse_address(url)
+    assert str(refused.value) == f"the URL of the ClickHouse store is not valid: {reason}"
+    assert "secret" not in str(refused.value)
