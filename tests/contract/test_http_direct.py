@@ -4,9 +4,12 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+import uvicorn
+import uvicorn.server
 
 from millrace.base.errors import LogUnavailable
 from millrace.base.settings import Settings
+from millrace.http.direct_connection import DirectConnection
 from millrace.ingest.accept import Accepted
 from millrace.ingest.decode import Endpoint
 from tests.contract.http_twins import REQUEST_ID, TwinDirect, World, ingestion_error
@@ -224,6 +227,46 @@ def test_query_before_a_plain_call_does_not_lend_it_its_head() -> None:
         writer.close()
 
     run(world, scenario)
+
+
+def test_address_is_believed_from_trusted_proxies_for_known_heads_too() -> None:
+    world = make_world(settings=Settings(trusted_proxies=("127.0.0.1",)))
+    sent = [call(more=b"X-Forwarded-For: 203.0.113.%d\r\n" % number) for number in (7, 7, 7, 8)]
+    replies(world, *([each] for each in sent))
+    assert world.direct is not None
+    assert [request.address[-1] for request in world.direct.requests] == ["7", "7", "7", "8"]
+
+
+def test_connection_that_is_idle_after_a_call_of_the_short_way_is_closed() -> None:
+    world = make_world()
+    connections: set[DirectConnection] = set()
+
+    async def scenario() -> None:
+        config = uvicorn.Config(world.app(), log_config=None, lifespan="off")
+        config.load()
+        protocol = DirectConnection.with_(max_connections=9, lane=world.app().lane)
+
+        def connect() -> DirectConnection:
+            connections.add(made := protocol(config, uvicorn.server.ServerState(), {}))
+            return made
+
+        listening = await asyncio.get_running_loop().create_server(connect, "127.0.0.1", 0)
+        port: int = listening.sockets[0].getsockname()[1]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(call())
+        assert (await read_reply(reader))[0] == 200
+        (connection,) = connections
+        connection.end_if_late(head_timeout_s=9, idle_timeout_s=9)
+        writer.write(call())  # it is still open
+        assert (await read_reply(reader))[0] == 200
+        await asyncio.sleep(0.01)
+        connection.end_if_late(head_timeout_s=9, idle_timeout_s=0.005)
+        assert await reader.read() == b""
+        writer.close()
+        listening.close()
+        await listening.wait_closed()
+
+    asyncio.run(scenario())
 
 
 def test_failure_of_the_log_is_503_in_our_envelope_and_has_a_line() -> None:
