@@ -1,0 +1,100 @@
+"""The users of deploy/clickhouse on a real server: they may do what Millrace needs, and no more."""
+
+import re
+import tempfile
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.clickhouse_fixture import ClickHouseServer, clickhouse_library
+from tests.e2e.conftest import ServiceMaker
+
+pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
+
+USERS = Path(__file__).parents[2] / "deploy" / "clickhouse" / "users.d" / "millrace.xml"
+COUNT = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
+BASE_USERS = """<clickhouse>
+<profiles><default/></profiles>
+<users><default><password/><profile>default</profile><quota>default</quota>
+<networks><ip>127.0.0.1</ip></networks></default></users>
+<quotas><default/></quotas>
+</clickhouse>"""
+
+
+def users_of_one_server() -> str:
+    """Return the file as it stands, for a server alone that the test itself may ask, too."""
+    text = USERS.read_text()
+    text = re.sub(r"^\s*<default remove.*\n", "", text, flags=re.MULTILINE)
+    text = text.replace("ENGINE ON Replicated", "ENGINE ON ")
+
+    def password(found: re.Match[str]) -> str:
+        digest = sha256(found[1].encode()).hexdigest()
+        return f"<password_sha256_hex>{digest}</password_sha256_hex>"
+
+    return re.sub(r'<password_sha256_hex from_env="(\w+)"/>', password, text)
+
+
+@pytest.fixture
+def server() -> Iterator[ClickHouseServer]:
+    with tempfile.TemporaryDirectory(prefix="millrace-users-") as name:
+        home = Path(name)
+        (home / "users.xml").write_text(BASE_USERS)
+        (home / "users.d").mkdir()
+        (home / "users.d" / "millrace.xml").write_text(users_of_one_server())
+        configuration = home / "config.xml"
+        configuration.write_text(
+            f"<clickhouse><users_config>{home}/users.xml</users_config></clickhouse>"
+        )
+        running = ClickHouseServer(clickhouse_library(), configuration)
+        try:
+            running.start()
+            yield running
+        finally:
+            running.remove()
+
+
+def url_of(server: ClickHouseServer, user: str, variable: str) -> str:
+    return f"clickhouse://{user}:{variable}@127.0.0.1:{server.port}/millrace"
+
+
+def refusal(server: ClickHouseServer, user: str, variable: str, statement: str) -> str:
+    """Run a statement that must be refused, and return why."""
+    reply = requests.post(
+        f"http://127.0.0.1:{server.port}/",
+        data=statement.encode(),
+        auth=(user, variable),
+        proxies={"http": ""},
+        timeout=30,
+    )
+    assert reply.status_code != 200, reply.text
+    return reply.text
+
+
+def test_users_of_the_deployment_may_do_what_millrace_needs_and_no_more(
+    server: ClickHouseServer, own_service: ServiceMaker
+) -> None:
+    writer = ("millrace_writer", "CLICKHOUSE_WRITER_SHA256")
+    reader = ("millrace_reader", "CLICKHOUSE_READER_SHA256")
+    service = own_service(
+        settings={
+            "MILLRACE_STORE": url_of(server, *writer),
+            "MILLRACE_STORE_READER": url_of(server, *reader),
+        }
+    ).start()
+    website = service.website()
+    assert service.post(f"/track?website_id={website}", [{"name": "a"}] * 3).status_code == 200
+    assert service.answer(website, COUNT) == [{"n": 3}]
+    assert service.count(website, "sessions") == 0
+    server.execute("CREATE DATABASE other")
+    server.execute("CREATE TABLE other.secret (n Int8) ENGINE = MergeTree ORDER BY n")
+    told = [
+        refusal(server, *reader, "INSERT INTO millrace.events (event_name) VALUES ('b')"),
+        refusal(server, *reader, "DROP TABLE millrace.events"),
+        refusal(server, *reader, "SELECT * FROM other.secret"),
+        refusal(server, *writer, "SELECT * FROM other.secret"),
+        refusal(server, *writer, "CREATE USER somebody"),
+    ]
+    assert [re.search(r"ACCESS_DENIED|READONLY", text) is not None for text in told] == [True] * 5
