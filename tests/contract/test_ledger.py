@@ -15,6 +15,19 @@ from millrace.ports.log import LOG_START, LogPosition
 FIRST = LogRange(LOG_START, LogPosition(1, 500))
 SECOND = LogRange(LogPosition(1, 500), LogPosition(3, 40))
 
+INDEXES = "SELECT name FROM sqlite_master WHERE name = 'seen_by_expiry'"
+VERSION_1 = """
+    CREATE TABLE ledger (identity TEXT NOT NULL, last_batch INTEGER NOT NULL, intent BLOB);
+    INSERT INTO ledger VALUES ('first', 0, NULL);
+    CREATE TABLE positions (log TEXT PRIMARY KEY, segment INTEGER NOT NULL, place INTEGER NOT NULL)
+        WITHOUT ROWID;
+    CREATE TABLE parts (token TEXT PRIMARY KEY, outcome TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE seen (digest BLOB PRIMARY KEY, expires_ms INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX seen_by_expiry ON seen (expires_ms);
+    INSERT INTO seen VALUES (CAST('known' AS BLOB), 100);
+    PRAGMA user_version = 1;
+"""
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -104,6 +117,30 @@ def test_expired_digests_are_forgotten(ledger: Ledger) -> None:
     commit(ledger, {}, one=100, two=200)
     ledger.commit(ledger.begin({}).batch, seen={}, forget_before_ms=200)
     assert ledger.seen([b"one", b"two"]) == {b"two": 200}
+
+
+def test_of_many_digests_all_that_expired_are_forgotten_while_as_many_come(ledger: Ledger) -> None:
+    old = {number.to_bytes(16, "little"): 100 for number in range(1, 20_001)}
+    kept = {number.to_bytes(16, "little"): 900 for number in range(20_001, 25_001)}
+    ledger.commit(ledger.begin({}).batch, seen={**old, **kept}, forget_before_ms=0)
+    for number in range(40):
+        new = {f"new {number}".encode(): 900}
+        ledger.commit(ledger.begin({}).batch, seen=new, forget_before_ms=500)
+    assert ledger.seen([*old, *kept]) == kept
+
+
+def test_ledger_of_the_first_version_keeps_what_it_remembers(path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(VERSION_1)
+    ledger = SqliteLedger.open(path)
+    assert ledger.seen([b"known"]) == {b"known": 100}
+    commit(ledger, {"worker-0": FIRST}, new=200)
+    assert ledger.positions() == {"worker-0": FIRST.end}
+    ledger.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute(INDEXES).fetchall() == []
 
 
 def test_parts_are_remembered_until_the_commit(ledger: Ledger) -> None:

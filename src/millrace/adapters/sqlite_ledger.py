@@ -14,7 +14,7 @@ from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.ports.ledger import Intent, LogRange, PartOutcome
 from millrace.ports.log import LogPosition
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
     BEGIN;
     CREATE TABLE ledger (identity TEXT NOT NULL, last_batch INTEGER NOT NULL, intent BLOB);
@@ -23,13 +23,24 @@ _SCHEMA = """
         WITHOUT ROWID;
     CREATE TABLE parts (token TEXT PRIMARY KEY, outcome TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE seen (digest BLOB PRIMARY KEY, expires_ms INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE INDEX seen_by_expiry ON seen (expires_ms);
-    PRAGMA user_version = 1;
+    PRAGMA user_version = 2;
+    COMMIT;
+"""
+_TO_VERSION_2 = """
+    BEGIN;
+    DROP INDEX IF EXISTS seen_by_expiry;
+    PRAGMA user_version = 2;
     COMMIT;
 """
 _ASKED_AT_ONCE = 500
-_LEAST_FORGOTTEN = 1000
+_LEAST_SWEPT = 1000
+_SWEPT_FOR_EACH = 8
+"""For each new digest so many others are looked at, round and round in their order: all that has
+expired is gone once an eighth as many came anew. An index by expiry took more room than they."""
 _CACHE_KIB = 65_536
+_SWEEP_END = "SELECT digest FROM seen WHERE digest > ? ORDER BY digest LIMIT 1 OFFSET ?"
+_FORGET_BETWEEN = "DELETE FROM seen WHERE digest > ? AND digest <= ? AND expires_ms < ?"
+_FORGET_BEHIND = "DELETE FROM seen WHERE digest > ? AND expires_ms < ?"
 _SELECT_SEEN = "SELECT digest, expires_ms FROM seen WHERE digest IN ({})"
 _ENCODER = msgspec.msgpack.Encoder()
 _INTENT_DECODER = msgspec.msgpack.Decoder(Intent)
@@ -40,6 +51,9 @@ class SqliteLedger:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        (self._swept,) = self._row(
+            "SELECT randomblob(16)"
+        )  # anywhere: each start goes on elsewhere
 
     @classmethod
     def open(cls, path: Path) -> "SqliteLedger":
@@ -127,14 +141,28 @@ class SqliteLedger:
             connection.executemany(
                 "INSERT OR REPLACE INTO seen VALUES (?, ?)", sorted(seen.items())
             )
-            connection.execute(
-                "DELETE FROM seen WHERE digest IN"
-                " (SELECT digest FROM seen WHERE expires_ms < ? LIMIT ?)",
-                (forget_before_ms, _LEAST_FORGOTTEN + 2 * len(seen)),  # so that it never grows
+            swept = self._sweep(
+                forget_before_ms, digests=_LEAST_SWEPT + _SWEPT_FOR_EACH * len(seen)
             )
             connection.execute("DELETE FROM parts")
             connection.execute("UPDATE ledger SET intent = NULL")
+        self._swept = swept
         return self.positions()
+
+    def _sweep(self, forget_before_ms: int, *, digests: int) -> bytes:
+        """Forget what expired among the next so many digests; return where to go on."""
+        execute = self._connection.execute
+        end = execute(_SWEEP_END, (self._swept, digests)).fetchone()
+        if end is not None:
+            execute(_FORGET_BETWEEN, (self._swept, *end, forget_before_ms))
+            return bytes(end[0])
+        execute(_FORGET_BEHIND, (self._swept, forget_before_ms))
+        end = execute(_SWEEP_END, (b"", digests)).fetchone()  # from the front again
+        if end is None:
+            execute(_FORGET_BEHIND, (b"", forget_before_ms))
+            return b""
+        execute(_FORGET_BETWEEN, (b"", *end, forget_before_ms))
+        return bytes(end[0])
 
     def copy_to(self, path: Path) -> None:
         """Copy the ledger into a new file, for a snapshot. Raises `StoreUnavailable`."""
@@ -179,6 +207,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
             connection.executescript(_SCHEMA)
+        elif version == 1:
+            connection.executescript(_TO_VERSION_2)
     except sqlite3.OperationalError as error:
         reason = "in use by another process" if "locked" in str(error) else f"unusable: {error}"
         raise OperatorError(f"The ledger {path} is {reason}.") from error
