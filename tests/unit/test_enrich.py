@@ -192,9 +192,12 @@ class SaltKeeper:
         self.asked: list[str] = []
         self.threads: set[int] = set()
         self.is_away = False
+        self.goes_on = threading.Event()
+        self.goes_on.set()
 
     def salt_of(self, day: str) -> bytes:
         self.asked.append(day)
+        self.goes_on.wait(20)
         self.threads.add(threading.get_ident())
         if self.is_away:
             raise OperatorError("the directory is away")
@@ -230,6 +233,22 @@ async def test_own_salt_stands_in_while_the_directory_is_away() -> None:
     assert {first, soon_after, later, still_waiting} == {first}
     assert back == b"2024-05-01"
     assert keeper.asked == ["2024-05-01"] * 3
+
+
+async def test_directory_that_hangs_holds_nobody_up_for_long() -> None:
+    keeper = SaltKeeper()
+    keeper.goes_on.clear()
+    salts = VisitorSalts(keeper.salt_of, patience_s=0.05)
+
+    own = await salts.salt_at(NOW_MS)
+    tomorrow = NOW_MS + MILLISECONDS_PER_DAY
+    next_own = await salts.salt_at(tomorrow)
+    keeper.goes_on.set()
+    back = await salts.salt_at(tomorrow + 5_000)
+
+    assert (len(own), len(next_own), own == next_own) == (32, 32, False)
+    assert back == b"2024-05-02"
+    assert keeper.asked == ["2024-05-01", "2024-05-02"]
 
 
 async def test_salt_of_yesterday_is_never_used_again() -> None:

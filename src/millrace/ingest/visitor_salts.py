@@ -10,18 +10,23 @@ from millrace.base.telemetry import get_logger
 
 _SALT_BYTES = 32
 _RETRY_AFTER_MS = 5_000
+_PATIENCE_S = 2.0
+_PATIENCE_WITH_OWN_S = 0.25
+"""While a salt of our own stands in, nobody need wait long to hear that it still must."""
 
 
 class VisitorSalts:
     """Keeps today's salt in memory, and no other; used from one event loop.
 
     `fetch` is the directory's `visitor_salt`: it blocks and is called in a thread, once a day.
-    While the directory is away a salt of this process stands in: visitors may be counted twice
-    then, which is better than to refuse their events.
+    While the directory is away, or takes longer than `patience_s`, a salt of this process stands
+    in: visitors may be counted twice then, which is better than to refuse their events.
     """
 
-    def __init__(self, fetch: Callable[[str], bytes]) -> None:
+    def __init__(self, fetch: Callable[[str], bytes], *, patience_s: float = _PATIENCE_S) -> None:
         self._fetch = fetch
+        self._patience_s = patience_s
+        self._fetching: asyncio.Task[bytes] | None = None
         self._day_number = -1
         self._salt = b""
         self._retry_at_ms: int | None = None
@@ -47,12 +52,31 @@ class VisitorSalts:
 
     async def _change_day(self, now_ms: int) -> None:
         day_number = now_ms // MILLISECONDS_PER_DAY
+        is_new_day = day_number != self._day_number
         try:
-            self._salt = await asyncio.to_thread(self._fetch, utc_day(now_ms))
+            self._salt = await self._fetched(
+                utc_day(now_ms), self._patience_s if is_new_day else _PATIENCE_WITH_OWN_S
+            )
             self._retry_at_ms = None
-        except MillraceError as error:
-            get_logger().warning("visitor_salt_unavailable", reason=str(error))
-            if day_number != self._day_number:
+        except (MillraceError, TimeoutError) as error:
+            reason = str(error) or "the directory takes too long"
+            get_logger().warning("visitor_salt_unavailable", reason=reason)
+            if is_new_day:
                 self._salt = secrets.token_bytes(_SALT_BYTES)
             self._retry_at_ms = now_ms + _RETRY_AFTER_MS
         self._day_number = day_number
+
+    async def _fetched(self, day: str, patience_s: float) -> bytes:
+        """Return the directory's salt. A call that hangs goes on, and no other begins meanwhile."""
+        fetching = self._fetching or asyncio.create_task(
+            asyncio.to_thread(self._fetch, day), name=day
+        )
+        self._fetching = fetching
+        done, _ = await asyncio.wait((fetching,), timeout=patience_s)
+        if not done:
+            raise TimeoutError
+        self._fetching = None
+        if fetching.get_name() != day:  # it had hung since yesterday, and its salt is of no use
+            fetching.exception()
+            return await self._fetched(day, patience_s)
+        return fetching.result()
