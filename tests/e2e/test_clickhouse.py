@@ -1,6 +1,7 @@
 """`millrace serve` in front of real servers of ClickHouse: one, and two shards behind one name."""
 
 import json
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from tests.clickhouse_fixture import (
     new_database,
     reading_address_of,
 )
-from tests.e2e.service import Service, bearer, wait_until
+from tests.e2e.service import MILLRACE, Service, bearer, clean_environment, wait_until
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
@@ -33,16 +34,19 @@ class Machines:
     def __init__(self, directory: Path) -> None:
         self.database = new_database()
         self.made: list[Service] = []
+        self.settings: Mapping[str, str] = {}
         self._directory = directory
 
     def __call__(self, servers: Sequence[ClickHouseServer], options: Mapping[str, Any]) -> Service:
         secret = self._directory / f"store-{len(self.made)}"
         secret.write_text(address_of(servers, self.database, **options) + "\n")
-        settings = {
+        self.settings = {
             "MILLRACE_STORE_FILE": str(secret),
             "MILLRACE_STORE_READER": reading_address_of(servers, self.database, **options),
         }
-        self.made.append(Service(self._directory / f"data-{len(self.made)}", settings=settings))
+        self.made.append(
+            Service(self._directory / f"data-{len(self.made)}", settings=self.settings)
+        )
         return self.made[-1]
 
 
@@ -188,6 +192,51 @@ def test_machine_starts_and_accepts_while_clickhouse_is_away(
     server.start()
     service.wait_ready()
     assert service.answer(website, COUNT) == [{"n": 10}]
+
+
+def test_backup_of_a_machine_is_restored_beside_the_rows_in_clickhouse(
+    clickhouse_servers: ClickHouseServers, make: Machines, tmp_path: Path
+) -> None:
+    servers = clickhouse_servers.servers
+    service = make(servers, SHARDS).start()
+    website = service.website()
+    assert track(service, website, 1) == 200
+    service.command("backup", str(tmp_path / "backup.tar.zst"))
+    assert track(service, website, 2) == 200
+    assert service.answer(website, COUNT) == [{"n": 20}]
+    assert service.stop() == 0
+    assert service.command("verify")["problems"] == []
+    successor = make(servers, SHARDS)
+    successor.command("restore", str(tmp_path / "backup.tar.zst"))
+    successor.start()
+    assert track(successor, website, 3) == 200
+    assert successor.answer(website, COUNT) == [{"n": 30}]
+
+
+def test_rows_that_clickhouse_has_lost_are_found_by_verify(
+    clickhouse_servers: ClickHouseServers, make: Machines
+) -> None:
+    (server, _) = clickhouse_servers.servers
+    service = make([server], {}).start()
+    website = service.website()
+    assert track(service, website, 1) == 200
+    assert service.answer(website, COUNT) == [{"n": 10}]
+    assert service.stop() == 0
+    server.execute(f"TRUNCATE TABLE `{make.database}`.events")
+    done = subprocess.run(
+        [MILLRACE, "verify", "--json", "--data", str(service.data)],
+        capture_output=True,
+        env=clean_environment(make.settings),
+        check=False,
+    )
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["problems"] == [
+        {
+            "part": "store",
+            "problem": "the table events lacks 10 of 10 rows that the ledger has noted as stored "
+            "and that are still in the log worker-0",
+        }
+    ]
 
 
 def test_wrong_password_is_told_in_one_sentence_and_without_it(

@@ -13,8 +13,9 @@ from millrace.adapters.fair_places import FairPlaces
 from millrace.adapters.load_loop import LoadLoop, Loads
 from millrace.adapters.parameters import ParameterTexts
 from millrace.adapters.shared_selects import NoVersions, SharedSelects
+from millrace.adapters.snapshot_tree import Snapshot
 from millrace.adapters.snapshots import LiveSnapshots, Snapshots
-from millrace.base.errors import StoreUnavailable
+from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.base.telemetry import Logger, Metrics
 from millrace.ports.limiter import Limiter
 from millrace.ports.log import LogPosition, LogReader
@@ -68,7 +69,7 @@ class LoadingProcess:
             limiter=limiter,
             load_barrier=self._loading.barrier,
             is_ready=lambda: self._loading.is_current,
-            snapshots=LiveSnapshots(snapshots, self._loading),
+            snapshots=_StoredSnapshots(snapshots, self._loading),
             log=log,
         )
 
@@ -120,6 +121,22 @@ class _Prepared:
         if not self._writer.is_prepared:
             self._writer.prepare()
         return self._loader.load_until(ends)
+
+
+class _StoredSnapshots(LiveSnapshots):
+    """Snapshots of a machine whose events are all in ClickHouse when it begins to take them."""
+
+    def __init__(self, snapshots: Snapshots, loading: LoadLoop) -> None:
+        super().__init__(snapshots, loading)
+        self._barrier = loading.barrier
+
+    async def take(self) -> Snapshot:
+        """Take one. Raises `OperatorError`, also where ClickHouse does not take the events."""
+        try:
+            await self._barrier()
+        except StoreUnavailable as error:
+            raise OperatorError(f"no snapshot can be taken: {error}") from error
+        return await super().take()
 
 
 class _NoSelects:

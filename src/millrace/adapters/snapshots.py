@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +28,7 @@ from millrace.adapters.snapshot_tree import Snapshot, entries_below
 from millrace.adapters.sqlite_copy import copy_directory_database, copy_sqlite
 from millrace.adapters.sqlite_ledger import SqliteLedger
 from millrace.base.errors import OperatorError, StoreUnavailable
+from millrace.ports.ledger import LogRange
 from millrace.ports.log import LogPosition
 
 _RETRY_PATIENCE_S = 10.0
@@ -38,8 +39,9 @@ class Snapshots:
     """Takes and removes snapshots of a data directory; blocking.
 
     Segments and parts are hard links: a snapshot takes the room of the SQLite files. Without an
-    `engine` the store is elsewhere, and has backups of its own. Every method raises
-    `OperatorError` with the reason.
+    `engine` the store is elsewhere, and has backups of its own. With `has_unstored` the logs are
+    in it up to their ends, else as far as they are stored. Every method raises `OperatorError` with
+    the reason.
     """
 
     def __init__(
@@ -49,11 +51,13 @@ class Snapshots:
         engine: ChdbEngine | None,
         ledger: SqliteLedger,
         log_reader: SegmentReader,
+        has_unstored: bool = True,
     ) -> None:
         self._places = DataPlaces(places.root.absolute())  # who archives it may be elsewhere
         self._engine = engine
         self._ledger = ledger
         self._log_reader = log_reader
+        self._has_unstored = has_unstored
 
     def clear(self) -> None:
         """Remove what a killed process left behind."""
@@ -76,7 +80,7 @@ class Snapshots:
             if self._engine is not None:
                 freeze_store(self._engine, copy.store)
             self._ledger.copy_to(copy.ledger)
-            for log, end in self._log_reader.durable_ends().items():
+            for log, end in self._log_ends().items():
                 _copy_log(self._places.log / log, copy.log / log, end)
             _link_files(self._places.quarantine, copy.quarantine)
             _link_files(self._places.damaged, copy.damaged)
@@ -98,6 +102,20 @@ class Snapshots:
     def remove(self, snapshot: Path) -> None:
         """Remove a snapshot. May be called twice."""
         shutil.rmtree(snapshot, ignore_errors=True)
+
+    def _log_ends(self) -> Mapping[str, LogPosition]:
+        """Return up to where the logs belong to the snapshot.
+
+        What is not stored is left out where who takes the snapshot goes on to store it elsewhere:
+        whoever restored it would store it again, in other batches.
+        """
+        ends = self._log_reader.durable_ends()
+        if self._has_unstored:
+            return ends
+        intent = self._ledger.intent()
+        begun: Mapping[str, LogRange] = {} if intent is None else intent.ranges
+        stored = {**self._ledger.positions(), **{log: part.end for log, part in begun.items()}}
+        return {log: stored[log] for log in ends if log in stored}
 
     def _check_room(self) -> None:
         files = (self._places.repeats, self._places.ledger, self._places.directory)

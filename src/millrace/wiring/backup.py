@@ -21,6 +21,7 @@ from millrace.base.settings import Settings, data_path
 from millrace.base.telemetry import get_logger
 from millrace.wiring.data import check_data, held_for
 from millrace.wiring.places import ENGINE_SOCKET
+from millrace.wiring.store_address import clickhouse_of
 
 
 def back_up(settings: Settings, target: Path, *, made: str, progress: Progress) -> Contents:
@@ -39,7 +40,7 @@ def back_up(settings: Settings, target: Path, *, made: str, progress: Progress) 
             check_data(settings)
             with borrowed_snapshot(Path(refusal.holder.runtime) / ENGINE_SOCKET) as snapshot:
                 return write_archive(snapshot, target, made=made, progress=progress)
-        with _own_snapshot(places) as snapshot:
+        with _own_snapshot(places, has_store=clickhouse_of(settings) is None) as snapshot:
             return write_archive(snapshot, target, made=made, progress=progress)
 
 
@@ -72,22 +73,24 @@ def check_there_is_data(places: DataPlaces) -> None:
 
 
 @contextlib.contextmanager
-def _own_snapshot(places: DataPlaces) -> Generator[Snapshot]:
+def _own_snapshot(places: DataPlaces, *, has_store: bool) -> Generator[Snapshot]:
     """Take a snapshot as the engine would, where there is none running."""
     with ExitStack() as opened:
         ledger = SqliteLedger.open(places.ledger)
         opened.callback(ledger.close)
         reader = SegmentReader(places.log, damaged=places.damaged)
         opened.callback(reader.close)
-        engine = ChdbEngine(places.store, log=get_logger())
+        engine = ChdbEngine(places.store, log=get_logger()) if has_store else None
         snapshots = Snapshots(places, engine=engine, ledger=ledger, log_reader=reader)
         snapshots.clear()
         opened.callback(snapshots.clear)
-        engine.open()
+        if engine is not None:
+            engine.open()
         try:
             snapshot = snapshots.take()
         finally:
-            engine.close()
+            if engine is not None:
+                engine.close()
         yield snapshot
 
 

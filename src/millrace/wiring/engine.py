@@ -85,7 +85,13 @@ class _Parts(NamedTuple):
 
     def snapshots(self, engine: ChdbEngine | None) -> Snapshots:
         """Return what takes snapshots of the data directory, and of the store within it."""
-        return Snapshots(self.places, engine=engine, ledger=self.ledger, log_reader=self.reader)
+        return Snapshots(
+            self.places,
+            engine=engine,
+            ledger=self.ledger,
+            log_reader=self.reader,
+            has_unstored=engine is not None,
+        )
 
 
 def _engine_process(parts: _Parts, claims: Claims | None) -> EngineProcess:

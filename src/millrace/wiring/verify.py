@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from millrace.adapters.chdb_check import ExpectedRows, KnownPlaces, StoreReport, check_store
 from millrace.adapters.chdb_store import ChdbEngine
+from millrace.adapters.clickhouse_address import ClickHouseAddress
+from millrace.adapters.clickhouse_check import check_clickhouse
 from millrace.adapters.data_lock import SERVE, DataHeld
 from millrace.adapters.data_places import DataPlaces
 from millrace.adapters.expected_rows import expected_rows
@@ -25,6 +27,7 @@ from millrace.wiring.backup import check_there_is_data
 from millrace.wiring.data import held_for
 from millrace.wiring.directory import shares_directory
 from millrace.wiring.shared import shares_repeats
+from millrace.wiring.store_address import clickhouse_of, reading_clickhouse_of
 
 
 class _Ledger(Struct, frozen=True):
@@ -60,7 +63,11 @@ def verify(settings: Settings) -> Findings:
         problems = list(_check_files(places, elsewhere=_kept_elsewhere(settings)))
         ledger = _read_ledger(places) if _is_sound(problems, "ledger") else None
         logs = _check_logs(places, ledger, problems)
-        store = _check_store(places, ledger, problems)
+        address = reading_clickhouse_of(settings) or clickhouse_of(settings)
+        if address is None:
+            store = _check_store(places, ledger, problems)
+        else:
+            store = _check_clickhouse(address, places, ledger, problems)
     return Findings(
         problems=tuple(problems),
         logs=len(logs),
@@ -156,6 +163,19 @@ def _ahead(log: str, position: LogPosition, end: LogPosition) -> Problem:
         f"{position.segment}, and the log ends at byte {end.offset} of segment {end.segment}: "
         "ledger and log are not of the same moment",
     )
+
+
+def _check_clickhouse(
+    address: ClickHouseAddress, places: DataPlaces, ledger: _Ledger | None, problems: list[Problem]
+) -> StoreReport:
+    """Check that ClickHouse has what the logs still have of the stored rows."""
+    report = check_clickhouse(
+        address,
+        identity="" if ledger is None else ledger.identity,
+        expected=[] if ledger is None else _expected_rows(places, ledger),
+    )
+    problems += [Problem("store", fault) for fault in report.faults]
+    return report
 
 
 def _check_store(
