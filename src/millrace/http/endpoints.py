@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from millrace.base.errors import (
     AuthenticationRequired,
+    DirectoryUnavailable,
     InvalidApiKey,
     InvalidBody,
     InvalidIdempotencyKey,
@@ -24,6 +25,7 @@ from millrace.base.errors import (
     RateLimited,
     RequestTimeout,
     ScopeMismatch,
+    SharedUnavailable,
     StoreUnavailable,
     UnsupportedEncoding,
     UnsupportedMediaType,
@@ -81,6 +83,8 @@ _INGESTION_REFUSALS = (
     OriginNotAuthorized,
     WebsiteMissingOrganization,
     LogUnavailable,
+    DirectoryUnavailable,
+    SharedUnavailable,
 )
 _QUERY_REFUSALS = (
     *_BODY_REFUSALS,
@@ -94,6 +98,8 @@ _QUERY_REFUSALS = (
     QueryTooLarge,
     QueryTimedOut,
     StoreUnavailable,
+    DirectoryUnavailable,
+    SharedUnavailable,
 )
 
 
