@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import acknowledgements, footprint, guarantees, ingestion, questions, sustained
+from bench import footprint, guarantees, half_load, ingestion, questions, sustained
 from bench.figures import Figure
 from bench.results import (
     RESULTS,
@@ -27,7 +27,7 @@ from bench.scale import Scale, quick
 
 PARTS: Mapping[str, Callable[[Scale], list[Figure]]] = {
     "ingestion": ingestion.measure,
-    "acknowledgements": acknowledgements.measure,
+    "half-load": half_load.measure,
     "sustained": sustained.measure,
     "questions": questions.measure,
     "footprint": footprint.measure,

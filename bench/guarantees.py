@@ -8,19 +8,18 @@ own writes by asking just after an event and without one; exactness in the bare 
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from itertools import count, islice
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from bench.acknowledgements import paces, send_paced
 from bench.bare_engine import BareEngine
 from bench.bodies import BATCH, batch_bodies, single_bodies, with_event_ids
 from bench.dataset import provide
 from bench.figures import Figure, Target
+from bench.half_load import paces, send_paced
 from bench.ingestion import BATCH_CONNECTIONS, SINGLE_CONNECTIONS
 from bench.question_list import QUESTIONS
-from bench.questions import MONTH, copied_store
+from bench.questions import MONTH, NO_CACHE, copied_store
 from bench.scale import Scale
 from bench.subject import Subject, subject
 from bench.wrk import Load, check_wrk
@@ -99,12 +98,11 @@ def _cpu_us(ours: Subject, load: Load) -> float:
 def _own_writes_figure(scale: Scale) -> Figure:
     with (
         tempfile.TemporaryDirectory(prefix="writes-", dir=scale.folder) as folder,
-        subject(Path(folder)) as ours,
+        subject(Path(folder), settings=NO_CACHE) as ours,
     ):
         send_paced(ours, paces()[1], scale.turn_s)
-        limits = count(1)
         turns = [
-            [_ask_ms(ours, limits, after_event=True), _ask_ms(ours, limits, after_event=False)]
+            [_ask_ms(ours, after_event=True), _ask_ms(ours, after_event=False)]
             for _ in range(scale.runs)
         ]
     return _beside(
@@ -116,14 +114,13 @@ def _own_writes_figure(scale: Scale) -> Figure:
     )
 
 
-def _ask_ms(ours: Subject, limits: Iterator[int], *, after_event: bool) -> float:
-    """Ask some times; another limit each time, so that no answer comes from a cache."""
+def _ask_ms(ours: Subject, *, after_event: bool) -> float:
     waits_ms: list[float] = []
-    for limit in islice(limits, QUESTIONS_A_RUN):
+    for _ in range(QUESTIONS_A_RUN):
         if after_event:
             assert ours.service.post("/track", {"name": "x"}, headers=bearer(ours.key)).ok
         started_s = time.perf_counter()
-        ours.service.answer(ours.website, _COUNT, key=ours.key, limit=limit)
+        ours.service.answer(ours.website, _COUNT, key=ours.key)
         waits_ms.append((time.perf_counter() - started_s) * 1e3)
     return median(waits_ms)
 
@@ -131,7 +128,7 @@ def _ask_ms(ours: Subject, limits: Iterator[int], *, after_event: bool) -> float
 def _exactness_figure(scale: Scale) -> Figure:
     dataset = provide(scale.folder, events=scale.events)
     pages = next(question for question in QUESTIONS if "uniqExactIf" in question.sql)
-    exact = pages.statement(dataset.websites[0], MONTH, pages.limit)
+    exact = pages.statement(dataset.websites[0], MONTH)
     with copied_store(dataset) as engine:
         turns = [
             [_query_ms(engine, exact), _query_ms(engine, exact.replace("uniqExactIf", "uniqIf"))]

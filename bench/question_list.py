@@ -24,7 +24,7 @@ class Question(Struct, frozen=True):
     """A question twice. `columns` are the answer's names in the order of the SQL's columns.
 
     The SQL has places for `{website}`, `{start}`, `{end}` and `{limit}`; `table` and everything
-    else are the caller's words. `limit` is about how many rows are asked for.
+    else are the caller's words.
     """
 
     name: str
@@ -34,24 +34,24 @@ class Question(Struct, frozen=True):
     limit: int = 1000
     rest: Mapping[str, Any] = {}
 
-    def body(self, days: Days, limit: int) -> dict[str, Any]:
+    def body(self, days: Days) -> dict[str, Any]:
         """Return what is sent."""
         return {
             "query": self.query,
             "startDate": days.first,
             "endDate": days.last,
-            "limit": limit,
+            "limit": self.limit,
             **self.rest,
         }
 
-    def statement(self, website: str, days: Days, limit: int) -> str:
+    def statement(self, website: str, days: Days) -> str:
         """Return the hand-written SQL of the same question."""
         zone = self.rest.get("timezone", "UTC")
         return self.sql.format(
             website=website,
             start=f"toDateTime64('{days.first}', 3, '{zone}')",
             end=f"toDateTime64('{days.end}', 3, '{zone}')",
-            limit=limit,
+            limit=self.limit,
         )
 
 

@@ -1,6 +1,6 @@
 """How long senders wait for their 200 at half of the load that the service has to bear.
 
-Run: .venv/bin/python -m bench --only acknowledgements
+Run: .venv/bin/python -m bench --only half-load
 """
 
 import tempfile
