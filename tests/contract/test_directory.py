@@ -521,6 +521,10 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Place], str]] = {
         lambda _: "mysql://me:hush@localhost/millrace",
         "the directory can be kept in SQLite or PostgreSQL, not in mysql",
     ),
+    "a port that is none": (
+        lambda _: "postgresql://me@localhost:hush/millrace",
+        "the directory's URL is not one of a database",
+    ),
     "a URL of nothing": (
         lambda _: "http//://me:hush@",
         "the directory's URL is not one of a database",

@@ -100,8 +100,8 @@ def _parse_url(url_or_path: str | Path) -> URL:
         return URL.create("sqlite", database=str(url_or_path))
     try:
         return make_url(url_or_path)
-    except ArgumentError as error:  # its message would repeat the URL, password included
-        raise OperatorError("the directory's URL is not one of a database") from error
+    except (ArgumentError, ValueError):  # their messages would repeat the URL, or a part of it
+        raise OperatorError("the directory's URL is not one of a database") from None
 
 
 def _open_sqlite(url: URL) -> Connections:

@@ -53,12 +53,21 @@ class _AsyncClient(Protocol):
 
 def check_url(url: str) -> str:
     """Return the URL as the library reads it. Raises `OperatorError`, without quoting a secret."""
-    scheme, separator, rest = url.partition("://")
-    if not separator or scheme not in _SCHEMES or not urlsplit(url).hostname:
+    scheme, _, rest = url.partition("://")
+    if scheme not in _SCHEMES or not _names_host(url):
         raise OperatorError(
-            "the shared server's URL must be valkey://HOST:PORT, valkeys://, redis:// or rediss://"
+            "the shared server's URL must be valkey://HOST:PORT, valkeys://, redis:// or "
+            "rediss://; in a password write %40 for @, %23 for # and so on"
         )
     return f"{_SCHEMES[scheme]}://{rest}"
+
+
+def _names_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 class SharedServer:
