@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import requests
@@ -55,9 +57,16 @@ def free_port() -> int:
             return port
 
 
+@cache
+def temporary_files() -> TemporaryDirectory[str]:
+    """Return where services of this process keep their sockets; gone when the process ends."""
+    return TemporaryDirectory(prefix="mr-")
+
+
 def clean_environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return this environment without settings of a Millrace, and with the given ones."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("MILLRACE_")}
+    inherited["TMPDIR"] = temporary_files().name
     return {**inherited, **BASE_SETTINGS, **(settings or {})}
 
 
