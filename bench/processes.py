@@ -42,8 +42,8 @@ def spending(pids: Sequence[int]) -> Generator[Spent]:
     """Measure what processes spend in a block."""
     spent, cpu_before_s, started_s = Spent(), cpu_s(pids), time.perf_counter()
     yield spent
-    spent.cpu_s = cpu_s(pids) - cpu_before_s
     spent.wall_s = time.perf_counter() - started_s
+    spent.cpu_s = cpu_s(pids) - cpu_before_s
 
 
 def memory_mb(pids: Iterable[int]) -> float:

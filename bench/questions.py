@@ -22,7 +22,8 @@ import msgspec
 
 from bench.bare_engine import BareEngine
 from bench.dataset import Dataset, provide
-from bench.figures import Figure, Target
+from bench.figures import TIMES, Figure, Target
+from bench.processes import pids_of, spending
 from bench.question_list import QUESTIONS, Days, Question
 from bench.scale import Scale
 from tests.e2e.service import Service
@@ -38,9 +39,10 @@ Rows = list[list[Any]]
 
 
 class Asked(NamedTuple):
-    """How long an answer took, and its rows in the order of the question's columns."""
+    """How long an answer took, on what CPU, and its rows in the order of the question's columns."""
 
     ms: float
+    cpu_s: float
     rows: Rows
 
 
@@ -48,6 +50,7 @@ class OverHttp:
     """Asks a running service about one website, over one connection that is kept."""
 
     def __init__(self, service: Service, dataset: Dataset) -> None:
+        self._pids = pids_of(service)
         self._connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
         self._path = f"/v1/query/custom?website_id={dataset.websites[0]}"
         self._headers = {
@@ -58,14 +61,17 @@ class OverHttp:
     def ask(self, question: Question, days: Days) -> Asked:
         """Ask one question, which must be answered."""
         body = msgspec.json.encode(question.body(days))
-        started_s = time.perf_counter()
-        self._connection.request("POST", self._path, body, self._headers)
-        reply = self._connection.getresponse()
-        answer = reply.read()
-        ms = (time.perf_counter() - started_s) * 1e3
+        with spending(self._pids) as spent:
+            self._connection.request("POST", self._path, body, self._headers)
+            reply = self._connection.getresponse()
+            answer = reply.read()
         assert reply.status == 200, f"{question.name}: {answer.decode()}"
         found = msgspec.json.decode(answer)["data"]
-        return Asked(ms, [[row[name] for name in question.columns] for row in found])
+        return Asked(
+            spent.wall_s * 1e3,
+            spent.cpu_s,
+            [[row[name] for name in question.columns] for row in found],
+        )
 
 
 class InEngine:
@@ -78,10 +84,10 @@ class InEngine:
     def ask(self, question: Question, days: Days) -> Asked:
         """Ask one question."""
         sql = question.statement(self._website, days)
-        started_s = time.perf_counter()
+        cpu_before_s, started_s = time.process_time(), time.perf_counter()
         answer = self._engine.query_bytes(sql)
-        ms = (time.perf_counter() - started_s) * 1e3
-        return Asked(ms, msgspec.json.Decoder(list[Any]).decode_lines(answer))
+        ms, cpu_s = (time.perf_counter() - started_s) * 1e3, time.process_time() - cpu_before_s
+        return Asked(ms, cpu_s, msgspec.json.Decoder(list[Any]).decode_lines(answer))
 
 
 @contextmanager
@@ -135,26 +141,25 @@ def measure_questions(folder: Path, *, events: int, runs: int) -> list[Figure]:
 def _measure_pair(
     question: Question, over_http: OverHttp, in_engine: InEngine, *, runs: int, events: int
 ) -> Figure:
-    pairs: list[tuple[float, float]] = []
-    rows: Rows = []
+    pairs: list[tuple[Asked, Asked]] = []
     for _ in range(WARM_UPS + runs):
         ours, theirs = (
             over_http.ask(question, MONTH),
             in_engine.ask(question, MONTH),
         )
         compare_rows(question.name, ours.rows, theirs.rows)
-        pairs.append((ours.ms, theirs.ms))
-        rows = ours.rows
+        pairs.append((ours, theirs))
     counted = pairs[WARM_UPS:]
+    cpu_ratio = sum(ours.cpu_s for ours, _ in counted) / sum(theirs.cpu_s for _, theirs in counted)
     return Figure(
         group=f"questions over {events:,} events",
         what=question.name,
         unit="ms",
-        runs=tuple(ours for ours, _ in counted),
+        runs=tuple(ours.ms for ours, _ in counted),
         yardstick="Y3",
-        yardstick_runs=tuple(theirs for _, theirs in counted),
+        yardstick_runs=tuple(theirs.ms for _, theirs in counted),
         target=TARGET,
-        remark=f"{len(rows):,} rows, equal",
+        remark=f"CPU {cpu_ratio:.2f} {TIMES} Y3; {len(counted[0][0].rows):,} rows, equal",
     )
 
 
