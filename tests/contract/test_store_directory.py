@@ -64,8 +64,8 @@ def test_a_repeat_after_a_crash_is_not_stored_again(tmp_path: Path) -> None:
 
 def test_a_damaged_part_is_set_aside_and_reported_and_the_rest_is_served(tmp_path: Path) -> None:
     _filled_store(tmp_path / "store")
-    part = next((tmp_path / "store").glob("store/*/*/all_2_2_0/data.bin"))
-    part.write_bytes(b"")
+    (projection,) = (tmp_path / "store").glob("store/*/*/all_2_2_0/visits.proj")
+    (projection.parent / "data.bin").write_bytes(b"")
     code, lines = _python(COUNT, str(tmp_path / "store"))
     assert code == 1
     assert '"part":"broken-on-start_all_2_2_0"' in lines

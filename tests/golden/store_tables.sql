@@ -102,3 +102,85 @@ CREATE TABLE IF NOT EXISTS `performance`
 ENGINE = MergeTree
 ORDER BY (website_id, time)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1, old_parts_lifetime = 480, non_replicated_deduplication_window = 1000, default_compression_codec = 'ZSTD(1)';
+
+ALTER TABLE `events` MODIFY SETTING lightweight_mutation_projection_mode = 'rebuild';
+
+ALTER TABLE `events` ADD PROJECTION IF NOT EXISTS visits
+(
+    SELECT
+        website_id,
+        is_bot,
+        intDiv(toUnixTimestamp64Milli(time), 86400000),
+        xxHash32(session_id),
+        session_id,
+        anonymous_id,
+        country,
+        region,
+        city,
+        browser_name,
+        os_name,
+        device_type,
+        language,
+        utm_source,
+        utm_medium,
+        utm_campaign,
+        utm_term,
+        utm_content,
+        min(bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id)))),
+        max(bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id)))),
+        count(),
+        countIf(event_name IN ('screen_view', 'pageview', 'page_view')),
+        argMinIf(path, bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))), path != ''),
+        argMaxIf(path, bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))), path != ''),
+        argMinIf(referrer, bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))), referrer != '')
+    GROUP BY
+        website_id,
+        is_bot,
+        intDiv(toUnixTimestamp64Milli(time), 86400000),
+        xxHash32(session_id),
+        session_id,
+        anonymous_id,
+        country,
+        region,
+        city,
+        browser_name,
+        os_name,
+        device_type,
+        language,
+        utm_source,
+        utm_medium,
+        utm_campaign,
+        utm_term,
+        utm_content
+) WITH SETTINGS (index_granularity = 1024);
+
+ALTER TABLE `events` MATERIALIZE PROJECTION visits SETTINGS mutations_sync = 2;
+
+CREATE VIEW IF NOT EXISTS `visits` AS
+SELECT
+    website_id,
+    is_bot,
+    day,
+    session_mark,
+    session_id,
+    anonymous_id,
+    country,
+    region,
+    city,
+    browser_name,
+    os_name,
+    device_type,
+    language,
+    utm_source,
+    utm_medium,
+    utm_campaign,
+    utm_term,
+    utm_content,
+    finalizeAggregation(first_place_state) AS first_place,
+    finalizeAggregation(last_place_state) AS last_place,
+    finalizeAggregation(event_count_state) AS event_count,
+    finalizeAggregation(page_views_state) AS page_views,
+    first_path,
+    last_path,
+    first_referrer
+FROM (SELECT * FROM mergeTreeProjection(currentDatabase(), 'events', 'visits')) AS visit(website_id, is_bot, day, session_mark, session_id, anonymous_id, country, region, city, browser_name, os_name, device_type, language, utm_source, utm_medium, utm_campaign, utm_term, utm_content, first_place_state, last_place_state, event_count_state, page_views_state, first_path, last_path, first_referrer);

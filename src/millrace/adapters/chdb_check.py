@@ -7,9 +7,12 @@ from msgspec import Struct
 
 from millrace.adapters.chdb_store import ChdbEngine, EngineFailure
 from millrace.adapters.ddl import DATABASE, VERSION_TABLE
+from millrace.adapters.ddl_visits import count_parts_without_visits
 from millrace.adapters.parameters import quoted
 from millrace.ingest.batch import log_number
+from millrace.model.catalog import EVENTS
 from millrace.model.storage import STORED
+from millrace.model.visits import VISITS
 from millrace.ports.log import LogPosition
 
 _REASON = re.compile(r"DB::Exception: (.*?)(?: in data part| \(|$)", re.DOTALL)
@@ -56,10 +59,12 @@ def check_store(
 
     Reads everything. Without a ledger the places are not checked.
     """
-    there = [str(name) for (name,) in engine.execute(_select("name", "tables"))]
+    kinds = {str(name): kind for name, kind in engine.execute(_select("name, engine", "tables"))}
+    there = [name for name, kind in kinds.items() if kind != "View"]
     faults = [
         f"the table {name} is missing" for name in (*STORED, VERSION_TABLE) if name not in there
     ]
+    faults += _lost_visits(engine, kinds)
     faults += _broken_parts(engine)
     for table in there:
         faults += _damaged_parts(engine, table)
@@ -84,6 +89,17 @@ def _broken_parts(engine: ChdbEngine) -> Iterator[str]:
     condition = "startsWith(reason, 'broken') ORDER BY ALL"
     for table, name in engine.execute(_select("table, name", "detached_parts", condition)):
         yield f"the part {name} of the table {table} is broken and set aside, with its rows"
+
+
+def _lost_visits(engine: ChdbEngine, there: Mapping[str, str]) -> Iterator[str]:
+    if VISITS not in there:
+        yield "the view visits is missing: the next start makes it"
+    ((parts,),) = engine.execute(count_parts_without_visits(quoted(DATABASE)))
+    if parts:
+        yield (
+            f"{parts} parts of the table {EVENTS.name} have no whole visits, of which sessions and "
+            "profiles are made: the next start makes them"
+        )
 
 
 def _damaged_parts(engine: ChdbEngine, table: str) -> Iterator[str]:

@@ -45,7 +45,8 @@ def remove_frozen(store: Path) -> None:
 
 def _tables(engine: ChdbEngine) -> list[str]:
     rows = engine.execute(
-        f"SELECT name FROM system.tables WHERE database = {quoted(DATABASE)} ORDER BY name"  # noqa: S608 - ours
+        f"SELECT name FROM system.tables WHERE database = {quoted(DATABASE)} "  # noqa: S608 - ours
+        "AND engine != 'View' ORDER BY name"
     )
     return [str(name) for (name,) in rows]
 

@@ -18,6 +18,11 @@ from millrace.adapters.ddl import (
     pending_migrations,
     record_version,
 )
+from millrace.adapters.ddl_visits import (
+    FILL_PROJECTION,
+    count_parts_without_visits,
+    count_projections,
+)
 from millrace.adapters.parameters import quoted
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import get_logger
@@ -88,6 +93,7 @@ class ChdbWriter:
             for migration in pending_migrations(version, self._migrations):
                 for statement in (*migration.statements, record_version(migration)):
                     session.execute(statement)
+            self._make_missing_visits(session)
         except EngineFailure as failure:
             raise StoreUnavailable(str(failure)) from failure
 
@@ -207,9 +213,22 @@ class ChdbWriter:
                 with contextlib.suppress(EngineFailure):  # an earlier attempt may have got so far
                     session.execute(f"DETACH TABLE `{self._database}`.`{table.name}` SYNC")
                 session.execute(f"ATTACH TABLE IF NOT EXISTS `{self._database}`.`{table.name}`")
+                self._make_missing_visits(session)
         except EngineFailure as failure:
             raise StoreUnavailable(f"{table.name} cannot be opened: {failure}") from failure
         self._engine.report_broken_parts()
+
+    def _make_missing_visits(self, session: ChdbSession) -> None:
+        """Make the visits of parts whose own are broken, which a power cut may do.
+
+        They are not put on disk with their part, and no select of visits succeeds that meets one.
+        """
+        database = quoted(self._database)
+        ((has_visits,),) = session.execute(count_projections(database))
+        ((parts,),) = session.execute(count_parts_without_visits(database))
+        if has_visits and parts:
+            get_logger().warning("visits_made_anew", parts=int(parts))
+            session.execute(FILL_PROJECTION)
 
     def _sync_deduplication_log(self, table: StoredTable) -> None:
         """Put the token of the stored batch on disk too: ClickHouse leaves that to the system.

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from millrace.adapters import ddl_visits
 from millrace.base.errors import OperatorError
 from millrace.model.catalog import Kind
 from millrace.model.storage import STORED, StoredColumn, StoredTable
@@ -86,6 +87,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     # The tables as they are now. A later migration alters what an older version made and finds
     # its work done in a new store: ADD COLUMN IF NOT EXISTS and the like.
     Migration(1, tuple(create_table(table) for table in STORED.values())),
+    Migration(2, ddl_visits.STATEMENTS),
 )
 
 

@@ -100,7 +100,7 @@ class EngineProcess:
         self._snapshots.clear()
         self._engine.open()
         try:
-            self._writer.prepare()
+            await asyncio.to_thread(self._writer.prepare)  # a migration may take minutes
             self._reader.open()
             await self._server.open()
             self._log.info("engine_ready")

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from millrace.model.plan import DateRange, Granularity, OutputKind
+from millrace.model.visits import DAY_MS
 from millrace.query.parameters import Parameters
-from millrace.query.ranges import BUCKET_SECONDS, is_clean
+from millrace.query.ranges import BUCKET_SECONDS, is_clean, touched_days, whole_days
 
 BUCKET_KINDS: Mapping[Granularity, OutputKind] = {
     Granularity.HOURLY: OutputKind.HOUR,
@@ -43,6 +44,37 @@ def bind_range(days: DateRange, parameters: Parameters) -> RangeParameters:
         last_day=parameters.bind(days.last_day, "Int64"),
         offset_starts=parameters.bind([start for start, _ in days.offsets], "Array(Int64)"),
         offsets=parameters.bind([offset for _, offset in days.offsets], "Array(Int64)"),
+    )
+
+
+class DayParameters(Struct, frozen=True):
+    """The places of the first and last of some days in UTC, which count from 1970."""
+
+    first: str
+    last: str
+
+
+def bind_touched_days(days: DateRange, parameters: Parameters) -> DayParameters:
+    """Bind the days in UTC that have a moment between the range's ends."""
+    first, end = touched_days(days)
+    return DayParameters(parameters.bind(first, "Int64"), parameters.bind(end - 1, "Int64"))
+
+
+class WholeDayParameters(DayParameters, frozen=True):
+    """Days in UTC, and the moments from and up to which they last."""
+
+    start: str
+    end: str
+
+
+def bind_whole_days(days: DateRange, parameters: Parameters) -> WholeDayParameters:
+    """Bind the days in UTC of which every moment is in the range."""
+    first, end = whole_days(days)
+    return WholeDayParameters(
+        first=parameters.bind(first, "Int64"),
+        last=parameters.bind(end - 1, "Int64"),
+        start=_bind_moment(first * DAY_MS, parameters),
+        end=_bind_moment(end * DAY_MS, parameters),
     )
 
 

@@ -26,7 +26,7 @@ def compile_query(plan: QueryPlan, dialect: Dialect = EMBEDDED) -> CompiledQuery
     """
     parameters = Parameters()
     website = parameters.bind(plan.website_id, "String")
-    source = source_of(plan, website, bind_range(plan.range, parameters))
+    source = source_of(plan, website, bind_range(plan.range, parameters), parameters)
     expressions = Expressions(parameters, dialect)
     outputs, columns = _write_columns(plan, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]

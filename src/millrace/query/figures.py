@@ -1,25 +1,37 @@
-"""SQL over the events of one session or one person, that both derived tables are made with."""
+"""SQL over the visits of one session or one person, that both derived tables are made with."""
 
-from millrace.model.catalog import PAGE_VIEW_NAMES
+from millrace.model.visits import PLACE_BITS, VISIT_LABELS
 
-_NAMES = ", ".join(f"'{name}'" for name in PAGE_VIEW_NAMES)
+EVENTS_COUNTED = "sum(visit.event_count)"
+PAGE_VIEWS_COUNTED = "sum(visit.page_views)"
+FIRST_MS = f"min(toInt64(bitShiftRight(visit.first_place, {PLACE_BITS})))"
+LAST_MS = f"max(toInt64(bitShiftRight(visit.last_place, {PLACE_BITS})))"
+FIRST_MOMENT = f"fromUnixTimestamp64Milli({FIRST_MS}, 'UTC')"
+LAST_MOMENT = f"fromUnixTimestamp64Milli({LAST_MS}, 'UTC')"
+FIRST_PATH = "argMinIfMerge(visit.first_path)"
+LAST_PATH = "argMaxIfMerge(visit.last_path)"
+FIRST_REFERRER = "argMinIfMerge(visit.first_referrer)"
 
-EVENTS_COUNTED = "count()"
-PAGE_VIEWS_COUNTED = f"countIf(event.event_name IN ({_NAMES}))"
-FIRST_MOMENT = "min(event.time)"
-LAST_MOMENT = "max(event.time)"
+_OF_VISITS = frozenset({*VISIT_LABELS, "anonymous_id"})
 
 
 def first_text(column: str) -> str:
-    """Return the first text that is not empty, by time, then by arrival, which ids sort by."""
-    return f"argMinIf(event.{column}, (event.time, event.id), event.{column} != '')"
+    """Return the first text that is not empty, by time, then by arrival."""
+    return f"argMinIf({_label(column)}, visit.first_place, {_label(column)} != '')"
 
 
 def last_text(column: str) -> str:
     """Return the last text that is not empty, by time, then by arrival."""
-    return f"argMaxIf(event.{column}, (event.time, event.id), event.{column} != '')"
+    return f"argMaxIf({_label(column)}, visit.last_place, {_label(column)} != '')"
 
 
 def as_number(figure: str) -> str:
     """Give a figure the type of stored numbers, so that aggregates over no rows are null."""
     return f"toNullable(toFloat64({figure}))"
+
+
+def _label(column: str) -> str:
+    """All events of a visit have the same text, so its first and last place are those of it."""
+    if column not in _OF_VISITS:
+        raise KeyError(column)
+    return f"visit.{column}"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from millrace.query.figures import (
     EVENTS_COUNTED,
     FIRST_MOMENT,
+    FIRST_REFERRER,
     LAST_MOMENT,
     PAGE_VIEWS_COUNTED,
     as_number,
@@ -12,14 +13,15 @@ from millrace.query.figures import (
     last_text,
 )
 
-_FROM_THE_BEGINNING = ("referrer", "utm_")
-"""What brought the person here the first time; everything else is as it was seen last."""
+_FROM_THE_BEGINNING = "utm_"
+"""What brought the person here the first time; other labels are as they were seen last."""
 
 _FIGURES: Mapping[str, str] = {
-    "anonymous_id": "event.anonymous_id",
+    "anonymous_id": "visit.anonymous_id",
+    "referrer": FIRST_REFERRER,
     "first_seen": FIRST_MOMENT,
     "last_seen": LAST_MOMENT,
-    "session_count": as_number("uniqExactIf(event.session_id, event.session_id != '')"),
+    "session_count": as_number("uniqExactIf(visit.session_id, visit.session_id != '')"),
     "event_count": as_number(EVENTS_COUNTED),
     "page_views": as_number(PAGE_VIEWS_COUNTED),
 }

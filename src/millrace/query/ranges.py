@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from millrace.model.plan import DateRange, Granularity
+from millrace.model.visits import DAY_MS
 from millrace.query.zones import OffsetChange, offsets_between
 
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
@@ -56,6 +57,21 @@ def is_clean(days: DateRange) -> bool:
         wall_start_s <= start_s + offset and end_s + offset <= wall_end_s
         for start_s, end_s, offset in _stretches(days.offsets, days.end_ms // 1000)
     )
+
+
+def touched_days(days: DateRange) -> tuple[int, int]:
+    """Return the days in UTC, end excluded, that have a moment between the range's ends."""
+    return days.start_ms // DAY_MS, -(-days.end_ms // DAY_MS)
+
+
+def whole_days(days: DateRange) -> tuple[int, int]:
+    """Return the days in UTC, end excluded, of which every moment is in the range; maybe none.
+
+    Moments of other dates are within hours of an end of the range, where there are any.
+    """
+    margin = 0 if is_clean(days) else 1
+    first, end = -(-days.start_ms // DAY_MS) + margin, days.end_ms // DAY_MS - margin
+    return first, max(first, end)
 
 
 def buckets_of(days: DateRange, granularity: Granularity) -> list[int]:

@@ -5,22 +5,27 @@ from collections.abc import Mapping
 from millrace.query.figures import (
     EVENTS_COUNTED,
     FIRST_MOMENT,
+    FIRST_MS,
+    FIRST_PATH,
+    FIRST_REFERRER,
     LAST_MOMENT,
+    LAST_MS,
+    LAST_PATH,
     PAGE_VIEWS_COUNTED,
     as_number,
     first_text,
-    last_text,
 )
 
 _BOUNCE_MOST_PAGE_VIEWS = 1
 _BOUNCE_BELOW_MS = 10_000
 
-_DURATION_MS = f"(toUnixTimestamp64Milli({LAST_MOMENT}) - toUnixTimestamp64Milli({FIRST_MOMENT}))"
+_DURATION_MS = f"({LAST_MS} - {FIRST_MS})"
 
 _FIGURES: Mapping[str, str] = {
-    "session_id": "event.session_id",
-    "entry_path": first_text("path"),
-    "exit_path": last_text("path"),
+    "session_id": "visit.session_id",
+    "entry_path": FIRST_PATH,
+    "exit_path": LAST_PATH,
+    "referrer": FIRST_REFERRER,
     "start_time": FIRST_MOMENT,
     "end_time": LAST_MOMENT,
     "is_bounce": (

@@ -1,13 +1,21 @@
-"""Where the rows of each table come from: a stored table, or events gathered by their owner."""
-
-from collections.abc import Callable, Mapping
+"""Where the rows of each table come from: a stored table, or visits gathered by their owner."""
 
 from msgspec import Struct
 
-from millrace.model.catalog import EVENTS, PROFILES, SESSIONS
+from millrace.model.catalog import EVENTS, PROFILES
 from millrace.model.plan import QueryPlan
-from millrace.query.buckets import RangeParameters, is_in_range, wall_clock
+from millrace.model.visits import NO_SESSION_MARK, VISITS
+from millrace.query.buckets import (
+    DayParameters,
+    RangeParameters,
+    WholeDayParameters,
+    bind_touched_days,
+    bind_whole_days,
+    is_in_range,
+    wall_clock,
+)
 from millrace.query.clauses import clause, statement, subquery
+from millrace.query.parameters import Parameters
 from millrace.query.profiles import profile_figure
 from millrace.query.sessions import session_figure
 
@@ -23,70 +31,112 @@ class Source(Struct, frozen=True):
     conditions: list[str]
 
 
-class _Derivation(Struct, frozen=True):
-    """By which id events are gathered, and the SQL of each column."""
-
-    owner: str
-    figure: Callable[[str], str]
-
-
-_DERIVATIONS: Mapping[str, _Derivation] = {
-    SESSIONS.name: _Derivation("session_id", session_figure),
-    PROFILES.name: _Derivation("anonymous_id", profile_figure),
-}
-
-
-def source_of(plan: QueryPlan, website: str, places: RangeParameters) -> Source:
+def source_of(
+    plan: QueryPlan, website: str, places: RangeParameters, parameters: Parameters
+) -> Source:
     """Return the source of a plan's rows; `website` is the place of the bound website."""
     if plan.table.is_derived:
-        return _derived_source(plan, website, places)
+        return _derived_source(plan, website, places, parameters)
     time = plan.table.time_column
-    conditions = [f"website_id = {website}", *is_in_range(time, places)]
+    conditions = [_of_website(website), *is_in_range(time, places)]
     if all(planned.column.name != _IS_BOT for planned in plan.filters):
         conditions.append(_NOT_A_BOT)
     return Source(wall_clock(time, places), plan.table.name, conditions)
 
 
-def _derived_source(plan: QueryPlan, website: str, places: RangeParameters) -> Source:
-    """Gather the whole lives of those who have an event in the range: only they can belong to it.
+def _derived_source(
+    plan: QueryPlan, website: str, places: RangeParameters, parameters: Parameters
+) -> Source:
+    """Gather the whole lives of those who may belong to the range.
 
     A session belongs to where it started, which is asked of the gathered rows; a person to
     wherever there is an event.
     """
-    rule, time = _DERIVATIONS[plan.table.name], plan.table.time_column
-    owned = f"{rule.owner} != ''"
     visits = statement(
         "SELECT *",
-        f"FROM {EVENTS.name}",
-        clause("WHERE", " AND", [f"website_id = {website}", _NOT_A_BOT, owned]),
+        f"FROM {VISITS}",
+        clause("WHERE", " AND", [_of_website(website), _NOT_A_BOT]),
     )
-    definitions, conditions = [f"visits AS {subquery(visits)}"], list[str]()
-    if plan.table.has_buckets:
-        definitions += wall_clock(time, places)
-        conditions = is_in_range(time, places)
-    return Source(definitions, subquery(_gather(plan, rule, places)), conditions)
+    known = [f"known AS {subquery(visits)}"]
+    time = plan.table.time_column
+    if plan.table.name == PROFILES.name:
+        whole = bind_whole_days(plan.range, parameters)
+        people = _gather(plan, "anonymous_id", _is_seen(website, places, whole))
+        return Source(known, subquery(people), [])
+    sessions = _gather(plan, "session_id", _may_start(bind_touched_days(plan.range, parameters)))
+    definitions = known + wall_clock(time, places)
+    return Source(definitions, subquery(sessions), is_in_range(time, places))
 
 
-def _gather(plan: QueryPlan, rule: _Derivation, places: RangeParameters) -> str:
-    """GLOBAL, because events may be distributed over several machines."""
-    time = EVENTS.time_column
-    seen = statement(
-        clause("WITH", ",", wall_clock(time, places)),
-        f"SELECT {rule.owner}",
-        "FROM visits",
-        clause("WHERE", " AND", is_in_range(time, places)),
-    )
-    names = _needed_columns(plan, rule.owner)
+def _gather(plan: QueryPlan, owner: str, condition: str) -> str:
+    figure = profile_figure if plan.table.name == PROFILES.name else session_figure
+    names = _needed_columns(plan, owner)
     return statement(
-        clause("SELECT", ",", [f"{rule.figure(name)} AS {name}" for name in names]),
-        "FROM visits AS event",
-        f"WHERE event.{rule.owner} GLOBAL IN {subquery(seen)}",
-        f"GROUP BY event.{rule.owner}",
+        clause("SELECT", ",", [f"{figure(name)} AS {name}" for name in names]),
+        "FROM known AS visit",
+        clause("WHERE", " AND", [f"visit.{owner} != ''", condition]),
+        f"GROUP BY visit.{owner}",
     )
+
+
+def _may_start(days: DayParameters) -> str:
+    """Return what picks the visits of the range's days, and the other visits of their sessions.
+
+    Those are few. Short marks of the ids find them without reading more: a mark that two sessions
+    share brings visits too many, of sessions that do not start in the range. GLOBAL, because
+    visits may be distributed over several machines.
+    """
+    inside = f"day BETWEEN {days.first} AND {days.last}"
+    marks = statement(
+        "SELECT session_mark",
+        "FROM known",
+        clause("WHERE", " AND", [inside, f"session_mark != {NO_SESSION_MARK}"]),
+    )
+    beyond = statement(
+        "SELECT day, session_mark",
+        "FROM known",
+        clause("WHERE", " AND", [f"NOT {inside}", f"session_mark GLOBAL IN {subquery(marks)}"]),
+    )
+    return f"(visit.{inside} OR (visit.day, visit.session_mark) GLOBAL IN {subquery(beyond)})"
+
+
+def _is_seen(website: str, places: RangeParameters, whole: WholeDayParameters) -> str:
+    """Return what picks the people of the range: of its whole days by visits, else by events."""
+    time = EVENTS.time_column
+    on_whole_days = statement(
+        "SELECT anonymous_id",
+        "FROM known",
+        f"WHERE day BETWEEN {whole.first} AND {whole.last}",
+    )
+    at_the_ends = statement(
+        clause("WITH", ",", wall_clock(time, places)),
+        "SELECT anonymous_id",
+        f"FROM {EVENTS.name}",
+        clause(
+            "WHERE",
+            " AND",
+            [
+                _of_website(website),
+                _NOT_A_BOT,
+                *is_in_range(time, places),
+                f"({time} < {whole.start} OR {time} >= {whole.end})",
+            ],
+        ),
+    )
+    return (
+        f"(visit.anonymous_id GLOBAL IN {subquery(on_whole_days)}"
+        f" OR visit.anonymous_id GLOBAL IN {subquery(at_the_ends)})"
+    )
+
+
+def _of_website(website: str) -> str:
+    return f"website_id = {website}"
 
 
 def _needed_columns(plan: QueryPlan, owner: str) -> list[str]:
-    asked = {owner, plan.table.time_column}
+    asked = {owner}
+    if plan.table.has_buckets:
+        asked.add(plan.table.time_column)
     asked.update(column.name for column in plan.group_by)
     asked.update(planned.column.name for planned in plan.filters)
     asked.update(select.column.name for select in plan.selects if select.column is not None)

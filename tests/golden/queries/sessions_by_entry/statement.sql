@@ -1,11 +1,10 @@
 WITH
-    visits AS (
+    known AS (
         SELECT *
-        FROM events
+        FROM visits
         WHERE
             website_id = {p0:String} AND
-            NOT is_bot AND
-            session_id != ''
+            NOT is_bot
     ),
     intDiv(toUnixTimestamp64Milli(start_time), 1000) AS epoch_second,
     roundDown(epoch_second, {p6:Array(Int64)}) AS offset_start,
@@ -19,26 +18,29 @@ SELECT
     ifNotFinite(ifNull(sumKahan(page_views), 0), NULL) AS c5
 FROM (
     SELECT
-        event.session_id AS session_id,
-        argMinIf(event.path, (event.time, event.id), event.path != '') AS entry_path,
-        min(event.time) AS start_time,
-        toBool(countIf(event.event_name IN ('screen_view', 'pageview', 'page_view')) <= 1 AND (toUnixTimestamp64Milli(max(event.time)) - toUnixTimestamp64Milli(min(event.time))) < 10000) AS is_bounce,
-        toNullable(toFloat64((toUnixTimestamp64Milli(max(event.time)) - toUnixTimestamp64Milli(min(event.time))) / 1000)) AS duration,
-        toNullable(toFloat64(countIf(event.event_name IN ('screen_view', 'pageview', 'page_view')))) AS page_views
-    FROM visits AS event
-    WHERE event.session_id GLOBAL IN (
-        WITH
-            intDiv(toUnixTimestamp64Milli(time), 1000) AS epoch_second,
-            roundDown(epoch_second, {p6:Array(Int64)}) AS offset_start,
-            epoch_second + transform(offset_start, {p6:Array(Int64)}, {p7:Array(Int64)}, 0) AS wall_second
-        SELECT session_id
-        FROM visits
-        WHERE
-            time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
-            time < fromUnixTimestamp64Milli({p2:Int64}, 'UTC') AND
-            ({p3:Bool} OR intDiv(wall_second, 86400) BETWEEN {p4:Int64} AND {p5:Int64})
-    )
-    GROUP BY event.session_id
+        visit.session_id AS session_id,
+        argMinIfMerge(visit.first_path) AS entry_path,
+        fromUnixTimestamp64Milli(min(toInt64(bitShiftRight(visit.first_place, 128))), 'UTC') AS start_time,
+        toBool(sum(visit.page_views) <= 1 AND (max(toInt64(bitShiftRight(visit.last_place, 128))) - min(toInt64(bitShiftRight(visit.first_place, 128)))) < 10000) AS is_bounce,
+        toNullable(toFloat64((max(toInt64(bitShiftRight(visit.last_place, 128))) - min(toInt64(bitShiftRight(visit.first_place, 128)))) / 1000)) AS duration,
+        toNullable(toFloat64(sum(visit.page_views))) AS page_views
+    FROM known AS visit
+    WHERE
+        visit.session_id != '' AND
+        (visit.day BETWEEN {p8:Int64} AND {p9:Int64} OR (visit.day, visit.session_mark) GLOBAL IN (
+            SELECT day, session_mark
+            FROM known
+            WHERE
+                NOT day BETWEEN {p8:Int64} AND {p9:Int64} AND
+                session_mark GLOBAL IN (
+                    SELECT session_mark
+                    FROM known
+                    WHERE
+                        day BETWEEN {p8:Int64} AND {p9:Int64} AND
+                        session_mark != xxHash32('')
+                )
+        ))
+    GROUP BY visit.session_id
 )
 WHERE
     start_time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
@@ -53,7 +55,7 @@ ORDER BY
     c3 DESC NULLS LAST,
     c1 ASC NULLS LAST,
     c2 ASC NULLS LAST
-LIMIT {p8:UInt64} OFFSET {p9:UInt64}
+LIMIT {p10:UInt64} OFFSET {p11:UInt64}
 
 -- p0 = "web_1"
 -- p1 = 1761256800000
@@ -63,5 +65,7 @@ LIMIT {p8:UInt64} OFFSET {p9:UInt64}
 -- p5 = 20387
 -- p6 = [1761256800, 1761440400]
 -- p7 = [7200, 3600]
--- p8 = 1001
--- p9 = 0
+-- p8 = 20384
+-- p9 = 20387
+-- p10 = 1001
+-- p11 = 0

@@ -1,0 +1,104 @@
+"""How visits are kept: as a projection of `events`, and a view that reads it.
+
+A projection is a part of each of the table's parts: it is written, merged, copied and checked with
+them, so an event is in both or in neither. ClickHouse makes up the names of its columns; the view
+names them by their places.
+"""
+
+from collections.abc import Mapping
+
+from millrace.model.catalog import EVENTS, PAGE_VIEW_NAMES
+from millrace.model.visits import DAY_MS, PLACE_BITS, VISIT_LABELS, VISITS
+
+_PAGE_VIEWS = ", ".join(f"'{name}'" for name in PAGE_VIEW_NAMES)
+_PLACE = (
+    f"bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), {PLACE_BITS}), "
+    "reinterpretAsUInt128(reverse(id)))"
+)
+_MARKS_EVERY = 1024
+"""Rows of visits are few and long; what is looked up beyond a range is spread among them."""
+
+_SHARED: Mapping[str, str] = {
+    "website_id": "website_id",
+    "is_bot": "is_bot",
+    "day": f"intDiv(toUnixTimestamp64Milli(time), {DAY_MS})",
+    "session_mark": "xxHash32(session_id)",
+    "session_id": "session_id",
+    "anonymous_id": "anonymous_id",
+    **{label: label for label in VISIT_LABELS},
+}
+"""What the events of a visit share, in the order in which visits are sorted."""
+
+_FIGURES: Mapping[str, str] = {
+    "first_place": f"min({_PLACE})",
+    "last_place": f"max({_PLACE})",
+    "event_count": "count()",
+    "page_views": f"countIf(event_name IN ({_PAGE_VIEWS}))",
+    "first_path": f"argMinIf(path, {_PLACE}, path != '')",
+    "last_path": f"argMaxIf(path, {_PLACE}, path != '')",
+    "first_referrer": f"argMinIf(referrer, {_PLACE}, referrer != '')",
+}
+
+_MERGED_LATER = frozenset({"first_path", "last_path", "first_referrer"})
+"""States: several can only be put together while they know where their texts come from."""
+
+_TABLE = f"`{EVENTS.name}`"
+
+ADD_PROJECTION = (
+    f"ALTER TABLE {_TABLE} ADD PROJECTION IF NOT EXISTS {VISITS}\n(\n    SELECT\n        "
+    + ",\n        ".join([*_SHARED.values(), *_FIGURES.values()])
+    + "\n    GROUP BY\n        "
+    + ",\n        ".join(_SHARED.values())
+    + f"\n) WITH SETTINGS (index_granularity = {_MARKS_EVERY})"
+)
+
+KEEP_WHEN_DELETING = (
+    f"ALTER TABLE {_TABLE} MODIFY SETTING lightweight_mutation_projection_mode = 'rebuild'"
+)
+"""DELETE would be refused, or leave the visits of what it deletes."""
+
+FILL_PROJECTION = (
+    f"ALTER TABLE {_TABLE} MATERIALIZE PROJECTION {VISITS} SETTINGS mutations_sync = 2"
+)
+"""Makes the visits of parts that have none, or broken ones; returns when all have them."""
+
+_SOURCE = f"mergeTreeProjection(currentDatabase(), '{EVENTS.name}', '{VISITS}')"
+
+
+def _create_view() -> str:
+    states = [name if name in _MERGED_LATER else f"{name}_state" for name in _FIGURES]
+    figures = [
+        name if name == state else f"finalizeAggregation({state}) AS {name}"
+        for name, state in zip(_FIGURES, states, strict=True)
+    ]
+    columns = ",\n    ".join([*_SHARED, *figures])
+    return (
+        f"CREATE VIEW IF NOT EXISTS `{VISITS}` AS\nSELECT\n    {columns}\n"  # noqa: S608 - our own names
+        f"FROM (SELECT * FROM {_SOURCE}) AS visit({', '.join([*_SHARED, *states])})"
+    )
+
+
+CREATE_VIEW = _create_view()
+STATEMENTS = (KEEP_WHEN_DELETING, ADD_PROJECTION, FILL_PROJECTION, CREATE_VIEW)
+
+
+def count_parts_without_visits(database: str) -> str:
+    """Return the statement that counts the parts of `events` with no visits, or broken ones.
+
+    Every select of visits fails over a broken projection, and knows nothing of a missing one.
+    `database` is SQL for the database's name.
+    """
+    there = f"database = {database} AND table = '{EVENTS.name}' AND active"
+    return (
+        f"SELECT count() FROM system.parts WHERE {there} AND "  # noqa: S608 - our own names
+        f"(NOT has(projections, '{VISITS}') OR name IN (SELECT parent_name FROM "
+        f"system.projection_parts WHERE {there} AND name = '{VISITS}' AND is_broken))"
+    )
+
+
+def count_projections(database: str) -> str:
+    """Return the statement that tells whether `events` has the projection; else it is older."""
+    return (
+        "SELECT count() FROM system.projections WHERE "  # noqa: S608 - our own names
+        f"database = {database} AND table = '{EVENTS.name}' AND name = '{VISITS}'"
+    )

@@ -1,0 +1,117 @@
+"""Visits, of which sessions and profiles are made, are whole whatever became of their files.
+
+A store of an older version has none, and a power cut may break those of a part: the next start
+makes them of the events. Each store here is opened by a process of its own.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from millrace.model.catalog import EVENTS
+from tests.chdb_fixture import FreshStore
+from tests.questions import ask_whole, question, select
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from millrace.adapters.chdb_check import check_store
+from millrace.adapters.chdb_store import ChdbEngine
+from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.ddl import MIGRATIONS
+from millrace.base.telemetry import configure_logging, get_logger
+from millrace.model.catalog import EVENTS
+from tests.chdb_fixture import arrow_stream
+configure_logging("error", process="test")
+engine = ChdbEngine(Path(sys.argv[1]), log=get_logger())
+engine.open()
+"""
+FILL = f"""{PROGRAM}
+writer = ChdbWriter(engine, migrations=MIGRATIONS[: int(sys.argv[2])])
+writer.prepare()
+for number in range(4):
+    row = {{"id": number.to_bytes(16), "website_id": "w", "session_id": f"s{{number % 2}}"}}
+    writer.insert(EVENTS, arrow_stream(EVENTS, [row]), token=str(number))
+writer.close()
+engine.close()
+"""
+CHECK = f"""{PROGRAM}
+print(json.dumps(check_store(engine, known=None, expected=[]).faults))
+engine.close()
+"""
+COUNT = f"""{PROGRAM}
+writer = ChdbWriter(engine)
+writer.prepare()
+session = engine.session()
+print(json.dumps(session.execute(
+    "SELECT session_id, sum(event_count) FROM visits GROUP BY session_id ORDER BY session_id"
+    " SETTINGS output_format_json_quote_64bit_integers = 0"
+)))
+session.close()
+writer.close()
+engine.close()
+"""
+WHOLE = [["s0", 2], ["s1", 2]]
+
+
+def run(program: str, store: Path, *arguments: object) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program, store, *map(str, arguments)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout
+
+
+def faults(store: Path) -> list[str]:
+    found: list[str] = json.loads(run(CHECK, store))
+    return found
+
+
+def test_store_of_an_older_version_gets_its_visits(tmp_path: Path) -> None:
+    run(FILL, tmp_path / "store", 1)
+    assert json.loads(run(COUNT, tmp_path / "store")) == WHOLE
+    assert faults(tmp_path / "store") == []
+
+
+def empty_a_file(projection: Path) -> None:
+    (projection / "data.bin").write_bytes(b"")
+
+
+def remove_all(projection: Path) -> None:
+    for file in projection.iterdir():
+        file.unlink()
+    projection.rmdir()
+
+
+@pytest.mark.parametrize("harm", [empty_a_file, remove_all])
+def test_broken_visits_are_told_of_and_made_anew(tmp_path: Path, harm: object) -> None:
+    assert callable(harm)
+    store = tmp_path / "store"
+    run(FILL, store, 2)
+    (projection,) = store.glob("store/*/*/all_2_2_0/visits.proj")
+    harm(projection)
+    assert faults(store)[0] == (
+        "1 parts of the table events have no whole visits, of which sessions and profiles are "
+        "made: the next start makes them"
+    )
+    assert json.loads(run(COUNT, store)) == WHOLE
+    assert faults(store) == []
+
+
+def test_deleted_events_are_in_no_session(chdb_store: FreshStore) -> None:
+    rows = [
+        {"website_id": "web_1", "session_id": "s", "event_name": name, "time": 1_767_300_000_000}
+        for name in ("kept", "deleted", "kept")
+    ]
+    chdb_store.insert(EVENTS, rows)
+    session = chdb_store.engine.session(chdb_store.database, writable=True)
+    session.execute("DELETE FROM events WHERE event_name = 'deleted'")
+    session.close()
+    body = question(select("event_count", "sum", "n"), table="sessions")
+    assert ask_whole(chdb_store, body).rows == [[2]]
