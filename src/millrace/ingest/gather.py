@@ -18,13 +18,12 @@ _READ_BYTES = 1024 * 1024
 class BatchBounds(Struct, frozen=True):
     """A batch ends with the record that reaches one of these.
 
-    The default makes streams below 16 MiB from common events. They are written into buffers that
-    double, and from 32 MiB on the system takes a buffer back at once and clears it again for the
-    next batch: that took 0.6 microseconds a row, four times what writing takes.
+    Each batch is a part of its table, and merging parts costs the store more than taking them: 13
+    batches of 40,000 rows were merged at once for 8 microseconds a row, 5 of 100,000 not at all.
     """
 
-    max_rows: int = 40_000
-    max_bytes: int = 8 * 1024 * 1024
+    max_rows: int = 100_000
+    max_bytes: int = 24 * 1024 * 1024
 
 
 class GatheredRecord(Struct, frozen=True, gc=False):
