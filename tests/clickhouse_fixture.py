@@ -9,6 +9,7 @@ import fcntl
 import itertools
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -38,18 +39,12 @@ from tests.chdb_fixture import GUARDS, Row, arrow_stream
 from tests.e2e.service import free_port
 
 PROJECT = Path(__file__).with_name("clickhouse_server")
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "clickhouse.md"
 NPM_TIMEOUT_S = 300
 START_TIMEOUT_S = 60
 CLUSTER = "shards"
 WRITER, WRITER_PASSWORD = "millrace_writer", "w@it/for:it?"
 READER, READER_PASSWORD = "millrace_reader", "re%d & #1"
-WRITER_RIGHTS = (
-    "CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP TABLE, ALTER, SELECT, INSERT ON test_*.*",
-    "SELECT ON system.clusters",
-    "TABLE ENGINE ON MergeTree",
-    "TABLE ENGINE ON Distributed",
-)
-READER_RIGHTS = ("SELECT ON test_*.*",)
 
 _LIBRARY = Path("node_modules/@chdb/lib-linux-x64-gnu/libchdb.so")
 _NUMBERS = itertools.count(1)
@@ -86,6 +81,12 @@ class ClickHouseServer:
             assert self._process.poll() is None, f"the server ended:\n{log_text}"
             assert time.monotonic() < deadline, f"the server does not answer:\n{log_text}"
             time.sleep(0.05)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        assert self._process is not None, "the server was not started"
+        return self._process.pid
 
     def kill(self) -> None:
         """End it at once; nothing where it does not run."""
@@ -253,8 +254,8 @@ def _users() -> str:
 <quotas><default/></quotas>
 <users>
 {_user("default", "", "default", "")}
-{_user(WRITER, WRITER_PASSWORD, "default", _grants(WRITER_RIGHTS))}
-{_user(READER, READER_PASSWORD, "reader", _grants(READER_RIGHTS))}
+{_user(WRITER, WRITER_PASSWORD, "default", _grants(WRITER))}
+{_user(READER, READER_PASSWORD, "reader", _grants(READER))}
 </users></clickhouse>"""
 
 
@@ -266,8 +267,12 @@ def _user(name: str, password: str, profile: str, grants: str) -> str:
     )
 
 
-def _grants(rights: Sequence[str]) -> str:
-    return "<grants>" + "".join(f"<query>GRANT {right}</query>" for right in rights) + "</grants>"
+def _grants(user: str) -> str:
+    """Return the rights that the guide gives to a user, on the databases of tests."""
+    rights = re.findall(rf"^(GRANT .+) TO {user};$", GUIDE.read_text(), re.MULTILINE)
+    assert rights, f"the guide gives no rights to {user}"
+    queries = (re.sub(r"ON millrace(?:_shard)?\.\*", "ON test_*.*", right) for right in rights)
+    return "<grants>" + "".join(f"<query>{query}</query>" for query in queries) + "</grants>"
 
 
 def clickhouse_library() -> Path:

@@ -15,6 +15,7 @@ from millrace.adapters.clickhouse_address import parse_address
 from millrace.adapters.clickhouse_reader import ClickHouseReader
 from millrace.adapters.clickhouse_wide import MOST_CHARACTERS
 from millrace.adapters.clickhouse_writer import ClickHouseWriter
+from millrace.adapters.parameters import ParameterTexts
 from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.base.telemetry import get_logger
 from millrace.model.catalog import EVENTS
@@ -232,7 +233,9 @@ def test_a_host_that_is_away_is_passed_over(
     reader = ClickHouseReader(parse_address(url), connections=2, log=get_logger())
     writer = ClickHouseWriter(parse_address(url.replace("cluster=", "x=").split("?")[0]))
     try:
-        selecting = reader.select(COUNT, {}, GUARDS, f"{cluster.database}-passed-over")  # type: ignore[arg-type]  # no parameters
+        selecting = reader.select(
+            COUNT, ParameterTexts({}), GUARDS, f"{cluster.database}-passed-over"
+        )
         assert cluster.run(selecting) == b"[10, 10]\n"
         assert cluster.run(reader.is_ready())
     finally:
@@ -251,7 +254,7 @@ def test_cancelling_the_asker_ends_the_query_on_every_shard(cluster: ClickHouseT
         return int(cluster.servers[0].execute(running))
 
     asking = asyncio.run_coroutine_threadsafe(
-        cluster.reader.select(ENDLESS, {}, GUARDS, query_id),  # type: ignore[arg-type]  # none
+        cluster.reader.select(ENDLESS, ParameterTexts({}), GUARDS, query_id),
         cluster.loop,
     )
     wait_until(lambda: count() > 0, "the query runs")
