@@ -39,7 +39,7 @@ test: $(VENV)/.dev ## Run all tests
 
 .PHONY: test-fast
 test-fast: $(VENV)/.dev ## Run the tests that take less than a few seconds each
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m 'not slow and not browser and not node'
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m 'not slow and not browser and not node and not clickhouse'
 
 ROUNDS ?= 200
 
