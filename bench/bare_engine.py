@@ -46,11 +46,11 @@ class _Connection(Protocol):
 class BareEngine:
     """One connection to a store's directory; used by one thread at a time."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, database: str = DATABASE) -> None:
         from chdb.state.sqlitelike import Connection  # noqa: PLC0415 - 200 MB, where it is used
 
         self._connection = cast("_Connection", Connection(str(store.absolute())))
-        self.query(f"USE `{DATABASE}`")
+        self.query(f"USE `{database}`")
         self.query(f"SET {_QUERY_SETTINGS}, {_ARROW_SETTINGS}")
 
     def query(self, sql: str) -> list[list[Any]]:
