@@ -430,6 +430,23 @@ def test_row_that_no_column_can_hold_is_quarantined(bench: MakeBench) -> None:
     assert made.names() == ["b"]
 
 
+ADJACENT = {
+    "event id": [events("a", event_id="1"), events("again", event_id="1")],
+    "idempotency key": [events("a", key=b"k"), events("again", key=b"k")],
+}
+
+
+@pytest.mark.parametrize("records", ADJACENT.values(), ids=ADJACENT)
+def test_repeat_in_a_batch_that_was_read_ahead_is_left_out(
+    bench: MakeBench, records: list[bytes]
+) -> None:
+    logs = ListedLogs(worker_0=[*records, events("b")])
+    made = bench(logs, bounds=BatchBounds(max_rows=1))
+    assert made.loader.load_available() == 2
+    assert made.names() == ["a", "b"]
+    assert made.metric('millrace_items_total{outcome="repeated",stream="events"}') == 1
+
+
 class FickleStore(RecordingStore):
     """Refuses the first batch twice and is away later; after that it would take anything."""
 
