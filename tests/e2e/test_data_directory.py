@@ -16,6 +16,7 @@ from millrace.base.clock import FixedClock
 from millrace.ingest.admit import Caller
 from millrace.ingest.once import digest_of
 from millrace.ports.repeats import Remembered
+from tests.e2e.queries import query, select
 from tests.e2e.service import MILLRACE, Service, clean_environment
 from tests.fixtures.make_data_directory import CONTENT, IDEMPOTENCY_KEY
 
@@ -57,6 +58,8 @@ def test_directory_of_an_older_version_is_answered_in_full(old_service: Service)
         table: old_service.counts(website["id"], table, column) for table, column in COLUMNS.items()
     }
     assert found == CONTENT
+    asked = query(select("event_count", "sum", "n"), table="sessions", group_by=["session_id"])
+    assert old_service.answer(website["id"], asked) == [{"session_id": "s", "n": 1}]
     (key, *_) = old_service.command("key", "list")
     assert (key["scopes"], key["home"]) == (["track:events"], website["id"])
     old_service.kill()

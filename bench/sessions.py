@@ -1,0 +1,125 @@
+"""Questions over sessions and people beside like questions over events, in the engine.
+
+Run: .venv/bin/python -m bench.sessions --folder DIR [--events 10000000] [--runs 7]
+
+Both are compiled by the product and asked in turn, of thirty days of the biggest website and of one
+of the middle. CPU is that of the whole process, which a busy machine disturbs least.
+"""
+
+import argparse
+import resource
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from bench.dataset import provide
+from millrace.adapters.chdb_store import ChdbEngine, ChdbSession
+from millrace.adapters.parameters import encode_parameters
+from millrace.base.telemetry import get_logger
+from millrace.model.tenancy import WebsiteId
+from millrace.ports.store import QueryGuards
+from millrace.query.check import check_query
+from millrace.query.compile import compile_query
+from millrace.query.shape import decode_query
+
+MONTH = {"startDate": "2026-02-10", "endDate": "2026-03-11", "timezone": "Europe/Berlin"}
+GUARDS = QueryGuards(timeout_s=60, max_memory_bytes=4_000_000_000)
+WARM_UPS = 2
+
+Body = Mapping[str, object]
+
+
+class Cost(NamedTuple):
+    """What one answer took."""
+
+    cpu_ms: float
+    wall_ms: float
+
+
+def body(table: str, field: str, aggregate: str, *groups: str, **root: str) -> Body:
+    """Return a question with one select."""
+    select = {"field": field, "aggregate": aggregate, "alias": "figure"}
+    return {"query": {"table": table, "selects": [select], "groupBy": groups}, **MONTH, **root}
+
+
+PAIRS: Mapping[str, tuple[Body, Body]] = {
+    "average duration by country / of a number": (
+        body("sessions", "duration", "avg", "country"),
+        body("events", "load_time", "avg", "country"),
+    ),
+    "sessions by country / distinct sessions": (
+        body("sessions", "*", "count", "country"),
+        body("events", "session_id", "uniq", "country"),
+    ),
+    "top entry paths / top paths": (
+        body("sessions", "*", "count", "entry_path"),
+        body("events", "*", "count", "path"),
+    ),
+    "bounces by day / events by day": (
+        body("sessions", "*", "count", "is_bounce", granularity="daily"),
+        body("events", "*", "count", "event_name", granularity="daily"),
+    ),
+    "people by country / distinct people": (
+        body("profiles", "*", "count", "country"),
+        body("events", "anonymous_id", "uniq", "country"),
+    ),
+    "events a person / of a number": (
+        body("profiles", "event_count", "avg"),
+        body("events", "load_time", "avg"),
+    ),
+}
+
+
+def ask(session: ChdbSession, website: str, question: Body) -> Cost:
+    """Ask one question of one website."""
+    plan = check_query(decode_query(msgspec.json.encode(question)), WebsiteId(website))
+    compiled = compile_query(plan)
+    texts = encode_parameters(compiled.parameters)
+    cpu_s, started_s = _cpu_s(), time.perf_counter()
+    session.select(compiled.sql, texts, GUARDS, "bench")
+    return Cost((_cpu_s() - cpu_s) * 1e3, (time.perf_counter() - started_s) * 1e3)
+
+
+def compare(session: ChdbSession, website: str, pair: tuple[Body, Body], runs: int) -> str:
+    """Ask both questions in turn and return the medians and their ratios."""
+    asked = [[ask(session, website, one) for one in pair] for _ in range(WARM_UPS + runs)]
+    derived, like = ([costs[index] for costs in asked[WARM_UPS:]] for index in range(len(pair)))
+    cpu, like_cpu = _median([one.cpu_ms for one in derived]), _median([one.cpu_ms for one in like])
+    wall_ratio = _median([a.wall_ms / b.wall_ms for a, b in zip(derived, like, strict=True)])
+    return f"{cpu:8.1f} {like_cpu:8.1f} {cpu / like_cpu:6.2f} {wall_ratio:10.2f}"
+
+
+def _median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="where data sets are kept")
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--runs", type=int, default=7)
+    options = parser.parse_args()
+    dataset = provide(options.folder, events=options.events)
+    engine = ChdbEngine(dataset.places.store, log=get_logger())
+    engine.open()
+    session = engine.session()
+    middle = len(dataset.websites) // 2
+    for name, website in (("biggest", dataset.websites[0]), ("middle", dataset.websites[middle])):
+        print(f"{name + ' website':44}  CPU ms     like  ratio wall ratio")
+        for question, pair in PAIRS.items():
+            print(f"{question:44}{compare(session, website, pair, options.runs)}", flush=True)
+    session.close()
+    engine.close()
+
+
+if __name__ == "__main__":
+    main()
