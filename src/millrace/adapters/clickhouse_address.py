@@ -22,6 +22,7 @@ _SHARD_SUFFIX: Final = "_shard"
 _BOOLEANS: Final[Mapping[str, bool]] = {"1": True, "true": True, "0": False, "false": False}
 _OPTIONS: Final = ("secure", "ca", "cluster", "replicated", "quorum")
 _SHAPE: Final = "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE"
+_ESCAPED: Final = "and a password has %3A for a colon, %2F for a slash, %3F for a question mark"
 
 
 class Host(Struct, frozen=True):
@@ -97,9 +98,8 @@ def _parse(url: str) -> ClickHouseAddress:
 
 def _read_options(query: str) -> dict[str, str]:
     options = dict(parse_qsl(query, keep_blank_values=True))
-    for name in options:
-        if name not in _OPTIONS:
-            raise ValueError(f"it has no option {name!r}; there are {', '.join(_OPTIONS)}")
+    if not options.keys() <= set(_OPTIONS):  # unnamed: it may be the rest of a password
+        raise ValueError(f"its options may be {', '.join(_OPTIONS)}, {_ESCAPED}")
     return options
 
 
@@ -120,7 +120,11 @@ def _read_hosts(text: str, default_port: int) -> tuple[Host, ...]:
 
 def _read_host(text: str, default_port: int) -> Host:
     parts = urlsplit(f"//{text}")
-    return Host(parts.hostname or "", default_port if parts.port is None else parts.port)
+    try:
+        port = parts.port
+    except ValueError:
+        raise ValueError(f"a port is a number up to 65535, {_ESCAPED}") from None
+    return Host(parts.hostname or "", default_port if port is None else port)
 
 
 def _read_name(name: str, what: str) -> str:
