@@ -1,5 +1,6 @@
 """Which machine has an item: two machines, one server, and what becomes of it in every failure."""
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -216,6 +217,15 @@ def test_digests_are_claimed_in_one_order_so_that_machines_never_wait_for_each_o
         asked.append(listing.names[-1200:])
         claims.close()
     assert asked[0] == asked[1]
+
+
+def test_item_that_another_is_storing_is_waited_for_a_moment(machine: MakeClaims) -> None:
+    first = machine("a")
+    first.claim(1, wanted(ONE))
+    stored = threading.Timer(0.2, machine("a").settle, (1,))
+    stored.start()
+    assert machine("b", waits=True).claim(1, wanted(ONE, TWO)) == {ONE}
+    stored.join()
 
 
 def test_batch_is_settled_by_the_next_one_too(machine: MakeClaims) -> None:

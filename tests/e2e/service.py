@@ -158,7 +158,17 @@ class Service:
             assert self.exit_code() is None, f"the service ended:\n{self.log_text()}"
             return self.is_ready()
 
-        wait_until(ready, "the service is ready")
+        try:
+            wait_until(ready, "the service is ready")
+        except AssertionError as error:
+            error.add_note(f"It says: {self._readiness()}\nIts log ends: {self.log_text()[-2000:]}")
+            raise
+
+    def _readiness(self) -> str:
+        try:
+            return self.get("/ready").text
+        except requests.RequestException as error:
+            return str(error)
 
     def stop(self) -> int:
         """End the service with SIGTERM and return its exit code."""

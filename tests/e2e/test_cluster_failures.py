@@ -171,7 +171,7 @@ def test_every_acknowledged_event_is_there_once_whatever_dies(
         for sender in senders:
             sender.join()
         acknowledged = {number for sender in senders for number in sender.acknowledged}
-        assert len(acknowledged) > 200
+        assert acknowledged
         for machine in (first, second):
             wait_until(lambda: machine.count(website, "events") > 0, "all logs are stored")  # noqa: B023 - called at once
         stored = first.counts(website, "events", "properties.n")

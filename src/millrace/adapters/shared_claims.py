@@ -4,6 +4,7 @@ Every machine keeps its own ledger of what it stored. An item's digest is claime
 batch is stored, so of two machines that were sent the same item one stores it.
 """
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from operator import itemgetter
@@ -25,6 +26,9 @@ _USER_LIFE_MS = 60_000
 
 _AT_ONCE = 500
 """The server does nothing else while a script runs: about a millisecond for so many."""
+
+_LOOKS, _LOOK_S = 50, 0.02
+"""How often, and after how long each time, it is looked whether another machine has stored."""
 
 _LATE_MS = MILLISECONDS_PER_DAY
 """A log that is behind may still hold a repeat of what has expired."""
@@ -142,10 +146,23 @@ class SharedClaims:
                 raise SharedUnavailable("the shared server forgets what it was told")
             others, unsettled = found
             if unsettled and self._waits:
-                raise SharedUnavailable(
-                    f"another machine has not stored {unsettled} items yet that came here too"
-                )
+                others = self._wait_for_others(batch, chunk)
             yield frozenset(chunk[index][0] for index in others)
+
+    def _wait_for_others(self, batch: int, chunk: list[tuple[bytes, Claim]]) -> Collection[int]:
+        """Wait a moment for machines that are storing; one that died takes longer."""
+        unsettled = 0
+        for _ in range(_LOOKS):
+            time.sleep(_LOOK_S)
+            found = self._claim_some(batch, chunk)
+            if found is None:
+                break  # it has lost its memory, and is told again at the next try
+            others, unsettled = found
+            if not unsettled:
+                return others
+        raise SharedUnavailable(
+            f"another machine has not stored {unsettled} items yet that came here too"
+        )
 
     def _claim_some(
         self, batch: int, chunk: list[tuple[bytes, Claim]]
