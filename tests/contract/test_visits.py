@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from millrace.adapters.ddl_visits import count_parts_without_visits
 from millrace.model.catalog import EVENTS
 from tests.chdb_fixture import FreshStore
 from tests.questions import ask_whole, question, select
@@ -115,3 +116,8 @@ def test_deleted_events_are_in_no_session(chdb_store: FreshStore) -> None:
     session.close()
     body = question(select("event_count", "sum", "n"), table="sessions")
     assert ask_whole(chdb_store, body).rows == [[2]]
+    session = chdb_store.engine.session(chdb_store.database, writable=True)
+    session.execute("DELETE FROM events WHERE event_name = 'kept'")
+    session.close()
+    there = count_parts_without_visits(f"'{chdb_store.database}'")
+    assert chdb_store.rows(there) == [[0]]

@@ -85,14 +85,14 @@ STATEMENTS = (KEEP_WHEN_DELETING, ADD_PROJECTION, FILL_PROJECTION, CREATE_VIEW)
 def count_parts_without_visits(database: str) -> str:
     """Return the statement that counts the parts of `events` with no visits, or broken ones.
 
-    Every select of visits fails over a broken projection, and knows nothing of a missing one.
-    `database` is SQL for the database's name.
+    Every select of visits fails over a broken projection, and knows nothing of a missing one. A
+    part whose rows are all deleted rightly has none. `database` is SQL for the database's name.
     """
     there = f"database = {database} AND table = '{EVENTS.name}' AND active"
     return (
         f"SELECT count() FROM system.parts WHERE {there} AND "  # noqa: S608 - our own names
-        f"(NOT has(projections, '{VISITS}') OR name IN (SELECT parent_name FROM "
-        f"system.projection_parts WHERE {there} AND name = '{VISITS}' AND is_broken))"
+        f"(NOT has(projections, '{VISITS}') AND NOT has_lightweight_delete OR name IN "
+        f"(SELECT parent_name FROM system.projection_parts WHERE {there} AND name = '{VISITS}' AND is_broken))"
     )
 
 
