@@ -92,7 +92,8 @@ class SegmentFiles:
         _cut(max((root / _LOG).glob("*.segment")), 100)
 
     def append(self, pieces: list[bytes]) -> str | None:
-        return self._files.append(pieces)
+        failure = self._files.append(pieces)
+        return None if failure is None else str(failure)
 
     def end(self) -> LogPosition:
         return self._reader.durable_ends()[_LOG]
