@@ -330,6 +330,23 @@ def test_csv_is_written_to_the_letter() -> None:
     }
 
 
+ODD_NAMES = ("n", "", "é \u2028", "a.b", "self", "c0", 'say "x"', "back\\slash", "line\n", "\x7f")
+
+
+@pytest.mark.parametrize("name", ODD_NAMES, ids=repr)
+def test_json_has_outputs_of_any_name(name: str) -> None:
+    answer = QueryAnswer(
+        ("c1", name), (OutputKind.TEXT, OutputKind.NUMBER), [["a", 1], [None, 2.5]], 2, False, 1
+    )
+
+    reply = ask(World(answer=answer))
+
+    assert msgspec.json.decode(reply.body)["data"] == [
+        {"c1": "a", name: 1},
+        {"c1": None, name: 2.5},
+    ]
+
+
 ARROW_TYPES = {
     "path": DataType.utf8(),
     "n": DataType.float64(),

@@ -65,6 +65,16 @@ def test_rows_keep_their_order_and_columns() -> None:
     assert finish_rows(rows, kinds) == [["2026-01-05", "b", 1.5], ["2026-01-06", "a", None]]
 
 
+def test_no_rows_are_finished_into_none() -> None:
+    assert finish_rows([], [OutputKind.DAY, OutputKind.TEXT]) == []
+
+
+def test_values_that_are_equal_but_for_their_types_are_finished_alike() -> None:
+    rows: list[list[Any]] = [[1, 1], [1.0, True], [0, False], [-0.0, 0]]
+    finished = finish_rows(rows, [OutputKind.NUMBER, OutputKind.BOOLEAN])
+    assert repr(finished) == "[[1, True], [1, True], [0, False], [0, False]]"
+
+
 # Order.
 
 

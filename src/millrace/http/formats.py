@@ -4,6 +4,8 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import starmap
 from typing import Any
 
 import msgspec
@@ -32,7 +34,7 @@ class QueryReply(Struct, frozen=True, rename="camel"):
     """The body of an answer in JSON: one object for each row."""
 
     success: bool
-    data: tuple[dict[str, Any], ...]
+    data: Sequence[Any]
     meta: QueryMeta
     request_id: str
 
@@ -41,11 +43,27 @@ def write_json(answer: QueryAnswer, request_id: str) -> Reply:
     """Write rows as objects by output name."""
     body = QueryReply(
         success=True,
-        data=tuple(dict(zip(answer.names, row, strict=True)) for row in answer.rows),
+        data=_objects(answer),
         meta=QueryMeta(len(answer.rows), answer.execution_ms, answer.limit, answer.truncated),
         request_id=request_id,
     )
     return Reply(200, msgspec.json.encode(body), (JSON_HEADER,))
+
+
+def _objects(answer: QueryAnswer) -> Sequence[Any]:
+    """Return rows as what is encoded as objects. Structs take a tenth of the time of dicts."""
+    try:
+        row_type = _row_type(answer.names)
+    except ValueError:  # msgspec cannot escape quotes, backslashes and controls in names of fields
+        return [dict(zip(answer.names, row, strict=True)) for row in answer.rows]
+    return list(starmap(row_type, answer.rows))
+
+
+@lru_cache(maxsize=256)
+def _row_type(names: tuple[str, ...]) -> type[Struct]:
+    """Return a type with these names in JSON; whoever repeats a question finds it made."""
+    fields = {f"c{index}": name for index, name in enumerate(names)}
+    return msgspec.defstruct("Row", [(field, Any) for field in fields], rename=fields)
 
 
 def write_csv(answer: QueryAnswer, _request_id: str) -> Reply:

@@ -29,21 +29,23 @@ class QueryAnswer(Struct, frozen=True):
 
 def finish_rows(rows: Rows, kinds: Sequence[OutputKind]) -> list[list[Any]]:
     """Turn rows of the store into rows of the answer; null stays null."""
-    finishers = [FINISHERS[kind] for kind in kinds]
-    return [
-        [
-            None if value is None else finish(value)
-            for finish, value in zip(finishers, row, strict=True)
-        ]
-        for row in rows
+    if not rows:
+        return []
+    columns = zip(*rows, strict=True)
+    finished = [
+        _finish_column(column, FINISHERS[kind]) for column, kind in zip(columns, kinds, strict=True)
     ]
+    return [list(row) for row in zip(*finished, strict=True)]
 
 
-def _finish_text(value: Any) -> str:  # noqa: ANN401 - a value of the store, as in all of these
-    return str(value)
+def _finish_column(column: Sequence[Any], finish: Callable[[Any], Any]) -> list[Any]:
+    """Finish every value once, however many rows have it: equal ones of a column finish alike."""
+    finished = {value: finish(value) for value in set(column) if value is not None}
+    finished[None] = None
+    return [finished[value] for value in column]
 
 
-def _finish_number(value: Any) -> int | float | None:  # noqa: ANN401
+def _finish_number(value: Any) -> int | float | None:  # noqa: ANN401 - a value of the store
     """Write whole numbers without a point; -0 is 0, and what JSON does not have is null."""
     number = float(value)
     if not math.isfinite(number):
@@ -51,10 +53,6 @@ def _finish_number(value: Any) -> int | float | None:  # noqa: ANN401
     if number.is_integer() and abs(number) <= _LARGEST_EXACT_INTEGER:
         return int(number)
     return number
-
-
-def _finish_boolean(value: Any) -> bool:  # noqa: ANN401
-    return bool(value)
 
 
 def _finish_datetime(value: Any) -> str:  # noqa: ANN401
@@ -86,9 +84,9 @@ def _finish_day(value: Any) -> str:  # noqa: ANN401
 
 
 FINISHERS: Mapping[OutputKind, Callable[[Any], Any]] = {
-    OutputKind.TEXT: _finish_text,
+    OutputKind.TEXT: str,
     OutputKind.NUMBER: _finish_number,
-    OutputKind.BOOLEAN: _finish_boolean,
+    OutputKind.BOOLEAN: bool,
     OutputKind.DATETIME: _finish_datetime,
     OutputKind.JSON: _finish_json,
     OutputKind.HOUR: _finish_hour,
