@@ -1,16 +1,19 @@
 """What the loader and the queries may rely on: of every store, and of the embedded one alone."""
 
+import os
 import re
 import traceback
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from millrace.adapters.chdb_store import EngineFailure
+from millrace.adapters.chdb_store import ChdbEngine, ChdbSession, EngineFailure
 from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.ddl import MIGRATIONS, Migration
+from millrace.adapters.ddl import DATABASE, MIGRATIONS, Migration
 from millrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
+from millrace.base.telemetry import get_logger
 from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table
 from millrace.model.storage import STORED
 from millrace.ports.store import QueryGuards, RejectedBatch
@@ -168,6 +171,104 @@ def test_rows_that_are_there_are_not_stored_again_under_another_token(
     for token in ("one", "two"):
         tables.insert(EVENTS, [EVENT, EVENT], token=token)
     assert tables.rows("SELECT count() FROM events") == [[2]]
+
+
+class FailingSession(ChdbSession):
+    """A session whose first insert succeeds as `first_insert` does."""
+
+    def __init__(self, inner: ChdbSession, first_insert: "FirstInsert") -> None:
+        self._inner = inner
+        self._first_insert: FirstInsert | None = first_insert
+
+    def execute(
+        self, statement: str, parameters: Mapping[str, object] | None = None
+    ) -> list[list[Any]]:
+        return self._inner.execute(statement, parameters)
+
+    def insert(self, statement: str, arrow_stream: bytes) -> None:
+        first_insert, self._first_insert = self._first_insert, None
+        if first_insert is None:
+            self._inner.insert(statement, arrow_stream)
+        else:
+            first_insert(self._inner, statement, arrow_stream)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+FirstInsert = Callable[[ChdbSession, str, bytes], None]
+
+
+class FailingEngine(ChdbEngine):
+    """The engine of a store, with sessions that fail at their first insert."""
+
+    def __init__(self, inner: ChdbEngine, first_insert: FirstInsert) -> None:
+        super().__init__(inner.directory, log=get_logger())
+        self._inner = inner
+        self._first_insert = first_insert
+
+    def execute(self, statement: str) -> list[list[Any]]:
+        return self._inner.execute(statement)
+
+    def session(self, database: str = DATABASE, *, writable: bool = False) -> ChdbSession:
+        return FailingSession(self._inner.session(database, writable=writable), self._first_insert)
+
+
+PATH_OF_NEWEST = (
+    "SELECT path FROM system.parts WHERE active AND table = 'events' "
+    "AND database = currentDatabase() ORDER BY min_block_number DESC LIMIT 1"
+)
+
+
+def keep_nothing(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+    del session, statement, arrow_stream
+
+
+def note_a_token_alone(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+    session.insert(statement, arrow_stream)
+    ((path,),) = session.execute(PATH_OF_NEWEST)
+    session.execute(f"ALTER TABLE events DROP PART '{Path(path).name}'")
+
+
+def keep_a_truncated_part(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+    session.insert(statement, arrow_stream)
+    ((path,),) = session.execute(PATH_OF_NEWEST)
+    os.truncate(Path(path, "data.bin"), Path(path, "data.bin").stat().st_size - 1)
+
+
+def keep_truncated_visits(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+    session.insert(statement, arrow_stream)
+    ((path,),) = session.execute(PATH_OF_NEWEST)
+    os.truncate(Path(path, "visits.proj", "data.bin"), 0)
+
+
+def merge_at_once(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+    session.insert(statement, arrow_stream)
+    session.execute("OPTIMIZE TABLE events FINAL")
+
+
+@pytest.mark.parametrize(
+    "first_insert",
+    [
+        keep_nothing,
+        note_a_token_alone,
+        keep_a_truncated_part,
+        keep_truncated_visits,
+        merge_at_once,
+    ],
+)
+def test_new_batch_is_there_once_whatever_its_first_insert_did(
+    first_insert: FirstInsert, chdb_store: FreshStore
+) -> None:
+    before = {**EVENT, "id": b"fedcba9876543210"}
+    chdb_store.insert(EVENTS, [before])
+    engine = FailingEngine(chdb_store.engine, first_insert)
+    writer = ChdbWriter(engine, database=chdb_store.database)
+    stream = arrow_stream(EVENTS, [{**EVENT, "id": n.to_bytes(16)} for n in range(100)])
+    writer.insert(EVENTS, stream, token="new", is_new=True)
+    writer.close()
+    counted = "SELECT (SELECT count() FROM events), (SELECT sum(event_count) FROM visits)"
+    assert chdb_store.rows(counted) == [[101, 101]]
 
 
 @pytest.mark.parametrize("kept", [0, -1], ids=["all lost", "last byte lost"])

@@ -80,11 +80,13 @@ class RecordingStore(MemoryStore):
         self.away = away
         self.tokens: list[str] = []
 
-    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+    def insert(
+        self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
+    ) -> None:
         self.tokens.append(token)
         if len(self.tokens) in self.away:
             raise StoreUnavailable("The engine is away.")
-        super().insert(table, arrow_stream, token=token)
+        super().insert(table, arrow_stream, token=token, is_new=is_new)
 
 
 @dataclass
@@ -450,11 +452,13 @@ def test_repeat_in_a_batch_that_was_read_ahead_is_left_out(
 class FickleStore(RecordingStore):
     """Refuses the first batch twice and is away later; after that it would take anything."""
 
-    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+    def insert(
+        self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
+    ) -> None:
         if len(self.tokens) < 2:
             self.tokens.append(token)
             raise RejectedBatch("A row is refused.")
-        super().insert(table, arrow_stream, token=token)
+        super().insert(table, arrow_stream, token=token, is_new=is_new)
 
 
 def test_batch_that_was_noted_as_refused_is_never_tried_whole_again(bench: MakeBench) -> None:

@@ -1,7 +1,6 @@
 """Stores the loader's batches in the embedded engine and keeps the layout of its tables."""
 
 import contextlib
-import os
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from millrace.adapters.ddl_visits import (
     count_parts_without_visits,
     count_projections,
 )
+from millrace.adapters.deduplication_log import newest_part, sync_log
 from millrace.adapters.parameters import quoted
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import get_logger
@@ -97,15 +97,19 @@ class ChdbWriter:
         except EngineFailure as failure:
             raise StoreUnavailable(str(failure)) from failure
 
-    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+    def insert(
+        self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
+    ) -> None:
         """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
         stored = STORED[table.name]
         with self._counting_failures():
-            self._insert(stored, arrow_stream, token)
+            self._insert(stored, arrow_stream, token, is_new=is_new)
 
-    def _insert(self, stored: StoredTable, arrow_stream: bytes, token: str) -> None:
+    def _insert(
+        self, stored: StoredTable, arrow_stream: bytes, token: str, *, is_new: bool
+    ) -> None:
         try:
-            self._insert_once(stored, arrow_stream, token)
+            self._insert_once(stored, arrow_stream, token, is_new=is_new)
             self._sync_deduplication_log(stored)
             self._look_after_failures()
         except EngineFailure as failure:
@@ -172,7 +176,9 @@ class ChdbWriter:
         for table in STORED.values():
             self._reopen(self._open_session(), table)
 
-    def _insert_once(self, table: StoredTable, arrow_stream: bytes, token: str) -> None:
+    def _insert_once(
+        self, table: StoredTable, arrow_stream: bytes, token: str, *, is_new: bool
+    ) -> None:
         """Insert a batch that is not there, and look whether it is there then.
 
         chDB reports success where it could not commit a part, and it notes a token just before the
@@ -183,12 +189,25 @@ class ChdbWriter:
         if batch is None:
             return
         with self._changes.changing(batch.websites):
+            if not is_new and self._is_stored(table, batch.first_row):
+                return
             for attempt in (token, f"{token}-again"):
-                if self._is_stored(table, batch.first_row):
-                    return
                 self._open_session().insert(_insert_statement(table, attempt), arrow_stream)
-            if not self._is_stored(table, batch.first_row):
-                raise StoreUnavailable(f"the engine did not keep a batch of {table.name}")
+                if self._was_just_stored(table, batch.first_row):
+                    return
+            raise StoreUnavailable(f"the engine did not keep a batch of {table.name}")
+
+    def _was_just_stored(self, table: StoredTable, row: Mapping[str, object]) -> bool:
+        """Look into the newest part alone, and into all where that does not have the batch.
+
+        Looking into all takes several times as long, more with each part that there is.
+        """
+        part = newest_part(self._deduplication_log(table.name))
+        if part is not None:
+            with contextlib.suppress(EngineFailure):  # which the other look meets and mends
+                if _has_batch(self._open_session(), table, row, part=part):
+                    return True
+        return self._is_stored(table, row)
 
     def _is_stored(self, table: StoredTable, row: Mapping[str, object]) -> bool:
         """Look for a batch's first row; where that fails open the table anew and look again."""
@@ -235,10 +254,7 @@ class ChdbWriter:
 
         Otherwise a power cut within some seconds could store a repeated batch twice.
         """
-        directory = self._deduplication_log(table.name)
-        for file in (*directory.iterdir(), directory):
-            with contextlib.suppress(FileNotFoundError):  # the engine removes old ones
-                _sync(file)
+        sync_log(self._deduplication_log(table.name))
 
     def _deduplication_log(self, table: str) -> Path:
         if table not in self._deduplication_logs:
@@ -260,18 +276,21 @@ def _insert_statement(table: StoredTable, token: str) -> str:
     )
 
 
-def _has_batch(session: ChdbSession, table: StoredTable, row: Mapping[str, object]) -> bool:
+def _has_batch(
+    session: ChdbSession, table: StoredTable, row: Mapping[str, object], *, part: str | None = None
+) -> bool:
     """Look for the first row of a batch. A batch is one part: all of it is there, or nothing.
 
-    Ids depend on the place in the log alone, so a batch has the same ones at every attempt. Raises
-    `EngineFailure` where the part is not as it was written.
+    Ids depend on the place in the log alone, so a batch has the same ones at every attempt. `part`
+    is the only one to look into. Raises `EngineFailure` where the part is not as it was written.
     """
+    within = "" if part is None else f"_part = {quoted(part)} AND "
     sql = (
-        f"SELECT _part FROM `{table.name}` WHERE website_id = {{website:String}} "  # noqa: S608 - our own name
+        f"SELECT _part FROM `{table.name}` WHERE {within}website_id = {{website:String}} "  # noqa: S608 - our own name
         "AND time = fromUnixTimestamp64Milli({time:Int64}, 'UTC') AND hex(id) = {id:String} LIMIT 1"
     )
-    for (part,) in session.execute(sql, row):
-        _check_part(session, table, part)
+    for (found,) in session.execute(sql, row):
+        _check_part(session, table, found)
         return True
     return False
 
@@ -307,11 +326,3 @@ def _read_batch(arrow_stream: bytes) -> _Batch | None:
     first = head.first
     row = {"website": first.website_id, "time": first.time_ms, "id": first.row_id.hex().upper()}
     return _Batch(row, sorted(head.websites))
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -113,7 +113,14 @@ class ClickHouseWriter:
                 str(failure)
             ) from failure
 
-    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+    def insert(
+        self,
+        table: Table,
+        arrow_stream: bytes,
+        *,
+        token: str,
+        is_new: bool = False,  # noqa: ARG002 - the servers are asked anyway
+    ) -> None:
         """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
         stored = STORED[table.name]
         row = _first_row(arrow_stream)

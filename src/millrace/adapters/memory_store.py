@@ -27,9 +27,11 @@ class MemoryStore:
     def prepare(self) -> None:
         """See `ports.store.StoreWriter`."""
 
-    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
-        """See `ports.store.StoreWriter`."""
-        if (table.name, token) in self._tokens:
+    def insert(
+        self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
+    ) -> None:
+        """See `ports.store.StoreWriter`. What is told to be new is stored, whether it is or not."""
+        if not is_new and (table.name, token) in self._tokens:
             return
         columns = read_ipc_stream(arrow_stream).read_all()
         names = [column.name for column in STORED[table.name].columns]

@@ -139,15 +139,14 @@ class Loader:
         return inserting.result(), following
 
     def _insert(self, batch: ReadyBatch, token: str) -> bool:
-        """Store all rows of a batch; tell whether they were taken."""
+        """Store all rows of a batch that was just begun; tell whether they were taken."""
         for ready in batch.streams:
             if ready.arrow is None:
                 return False
             table = SHAPES[ready.stream].table
             try:
-                self._store.insert(
-                    table, ready.arrow, token=part_token(token, table, 0, ready.rows)
-                )
+                part = part_token(token, table, 0, ready.rows)
+                self._store.insert(table, ready.arrow, token=part, is_new=True)
             except RejectedBatch:
                 return False
         return True

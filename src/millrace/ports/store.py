@@ -74,11 +74,14 @@ class StoreWriter(Protocol):
         """Create or migrate the tables. Safe to call at every start."""
         ...
 
-    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+    def insert(
+        self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
+    ) -> None:
         """Store a batch of rows, an Arrow IPC stream in the catalog's column order.
 
         Returns when the rows are on disk and seen by later selects. A batch whose token was
-        stored before is not stored again, so repeating after any failure is safe. Raises
+        stored before is not stored again, so repeating after any failure is safe. One that
+        `is_new` was never given to any writer before, so no store has to look for it. Raises
         `RejectedBatch` when the rows themselves are refused, `StoreUnavailable` when a repeat
         may help.
         """
