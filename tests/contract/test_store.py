@@ -363,6 +363,28 @@ def test_a_migration_runs_once(tables: Tables) -> None:
     assert tables.rows("SELECT extra FROM events") == []
 
 
+def test_an_older_store_gets_the_settings_of_a_new_one(chdb_store: FreshStore) -> None:
+    engine, older = chdb_store.engine, f"{chdb_store.database}_older"
+    alter = f"ALTER TABLE {older}.{{}} RESET SETTING merge_selector_base"
+    writer = ChdbWriter(engine, database=older, migrations=MIGRATIONS[:2])
+    try:
+        writer.prepare()
+        for name in STORED:
+            engine.execute(alter.format(name))
+        ChdbWriter(engine, database=older).prepare()
+        settings = (
+            "SELECT name, arraySort(splitByString(', ', extract(engine_full, 'SETTINGS (.*)'))) "
+            "FROM system.tables WHERE name IN ('events', 'errors', 'performance') "
+            "AND database = '{}' ORDER BY name"
+        )
+        found = engine.execute(settings.format(older))
+        assert found == engine.execute(settings.format(chdb_store.database))
+        assert all("merge_selector_base = 8" in listed for _, listed in found)
+    finally:
+        writer.close()
+        engine.execute(f"DROP DATABASE {older} SYNC")
+
+
 def test_a_store_of_a_newer_version_is_refused(tables: Tables) -> None:
     newer = Migration(MIGRATIONS[-1].version + 1, ())
     writer_of(tables, (*MIGRATIONS, newer)).prepare()

@@ -46,7 +46,7 @@ CREATE TABLE IF NOT EXISTS `events`
 )
 ENGINE = MergeTree
 ORDER BY (website_id, time)
-SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1, old_parts_lifetime = 480, non_replicated_deduplication_window = 1000, default_compression_codec = 'ZSTD(1)';
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1, old_parts_lifetime = 480, merge_selector_base = 8, non_replicated_deduplication_window = 1000, default_compression_codec = 'ZSTD(1)';
 
 CREATE TABLE IF NOT EXISTS `errors`
 (
@@ -76,7 +76,7 @@ CREATE TABLE IF NOT EXISTS `errors`
 )
 ENGINE = MergeTree
 ORDER BY (website_id, time)
-SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1, old_parts_lifetime = 480, non_replicated_deduplication_window = 1000, default_compression_codec = 'ZSTD(1)';
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1, old_parts_lifetime = 480, merge_selector_base = 8, non_replicated_deduplication_window = 1000, default_compression_codec = 'ZSTD(1)';
 
 CREATE TABLE IF NOT EXISTS `performance`
 (
@@ -101,7 +101,7 @@ CREATE TABLE IF NOT EXISTS `performance`
 )
 ENGINE = MergeTree
 ORDER BY (website_id, time)
-SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1, old_parts_lifetime = 480, non_replicated_deduplication_window = 1000, default_compression_codec = 'ZSTD(1)';
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1, old_parts_lifetime = 480, merge_selector_base = 8, non_replicated_deduplication_window = 1000, default_compression_codec = 'ZSTD(1)';
 
 ALTER TABLE `events` MODIFY SETTING lightweight_mutation_projection_mode = 'rebuild';
 
