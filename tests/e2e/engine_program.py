@@ -11,11 +11,12 @@ from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.chdb_writer import ChdbWriter
 from millrace.adapters.data_places import DataPlaces
 from millrace.adapters.data_versions import DataVersions
-from millrace.adapters.engine_process import EngineProcess, SelectBounds
+from millrace.adapters.engine_process import EngineProcess
 from millrace.adapters.fair_places import PlaceBounds
 from millrace.adapters.file_quarantine import FileQuarantine
 from millrace.adapters.memory_limiter import WindowLimiter
 from millrace.adapters.segment_reader import SegmentReader
+from millrace.adapters.select_bounds import SelectBounds
 from millrace.adapters.snapshots import Snapshots
 from millrace.adapters.sqlite_ledger import SqliteLedger
 from millrace.base.clock import SystemClock

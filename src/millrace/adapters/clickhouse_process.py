@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from millrace.adapters.clickhouse_writer import ClickHouseWriter
-from millrace.adapters.engine_process import LAST_LOAD_TIMEOUT_S, SelectBounds
+from millrace.adapters.engine_process import LAST_LOAD_TIMEOUT_S
 from millrace.adapters.engine_server import EngineServer
 from millrace.adapters.fair_places import FairPlaces
 from millrace.adapters.load_loop import LoadLoop, Loads
 from millrace.adapters.parameters import ParameterTexts
+from millrace.adapters.select_bounds import SelectBounds
 from millrace.adapters.shared_selects import NoVersions, SharedSelects
 from millrace.adapters.snapshot_tree import Snapshot
 from millrace.adapters.snapshots import LiveSnapshots, Snapshots

@@ -5,17 +5,16 @@ import contextlib
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
-
 from millrace.adapters.answer_cache import AnswerCache
 from millrace.adapters.chdb_reader import ChdbReader
 from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.chdb_writer import ChdbWriter
 from millrace.adapters.data_versions import DataVersions
 from millrace.adapters.engine_server import EngineServer
-from millrace.adapters.fair_places import FairPlaces, PlaceBounds
+from millrace.adapters.fair_places import FairPlaces
 from millrace.adapters.load_loop import LoadLoop, Loads
 from millrace.adapters.mending_selects import MendingSelects
+from millrace.adapters.select_bounds import SelectBounds
 from millrace.adapters.shared_selects import SharedSelects
 from millrace.adapters.snapshots import LiveSnapshots, Snapshots
 from millrace.base.clock import SystemClock
@@ -25,14 +24,6 @@ from millrace.ports.log import LogReader
 
 LAST_LOAD_TIMEOUT_S: Final = 2.0
 """What is not stored by then stays in the log, and the next engine stores it."""
-
-
-class SelectBounds(Struct, frozen=True):
-    """What selects may take together; a select waits at most `wait_timeout_s` for its turn."""
-
-    places: PlaceBounds
-    wait_timeout_s: float
-    cache_bytes: int
 
 
 class EngineProcess:

@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack
 from msgspec import Struct
 
 from millrace.adapters.engine_client import EngineBarrier, EngineConnections, EngineStore
-from millrace.adapters.engine_process import SelectBounds
 from millrace.adapters.fair_places import FairPlaces, PlaceBounds
+from millrace.adapters.select_bounds import SelectBounds
 from millrace.adapters.shared_selects import NoVersions, SharedSelects
 from millrace.base.settings import Settings
 from millrace.base.telemetry import Metrics, get_logger
