@@ -23,27 +23,38 @@ _LATEST_MS = 10_413_792_000_000  # 2300-01-01, past what the store's DateTime64 
 
 
 class RangeParameters(Struct, frozen=True):
-    """The places of a range's bound values."""
+    """The places of a range's bound values; None where the statement can do without them."""
 
     start: str
     end: str
-    is_clean: str
-    first_day: str
-    last_day: str
-    offset_starts: str
-    offsets: str
+    dates: tuple[str, str] | None
+    offsets: tuple[str, str] | None
 
 
-def bind_range(days: DateRange, parameters: Parameters) -> RangeParameters:
-    """Bind everything that the SQL of a range needs."""
+def bind_range(days: DateRange, parameters: Parameters, *, has_buckets: bool) -> RangeParameters:
+    """Bind what the SQL of a range needs.
+
+    Whether all of its moments are of its dates, and whether there are buckets, is part of the
+    statement's shape: with no wall clock to read, the engine has a millisecond less to do.
+    """
+    clean = is_clean(days)
     return RangeParameters(
         start=_bind_moment(days.start_ms, parameters),
         end=_bind_moment(days.end_ms, parameters),
-        is_clean=parameters.bind(is_clean(days), "Bool"),
-        first_day=parameters.bind(days.first_day, "Int64"),
-        last_day=parameters.bind(days.last_day, "Int64"),
-        offset_starts=parameters.bind([start for start, _ in days.offsets], "Array(Int64)"),
-        offsets=parameters.bind([offset for _, offset in days.offsets], "Array(Int64)"),
+        dates=None if clean else _bind_dates(days, parameters),
+        offsets=_bind_offsets(days, parameters) if has_buckets or not clean else None,
+    )
+
+
+def _bind_dates(days: DateRange, parameters: Parameters) -> tuple[str, str]:
+    return parameters.bind(days.first_day, "Int64"), parameters.bind(days.last_day, "Int64")
+
+
+def _bind_offsets(days: DateRange, parameters: Parameters) -> tuple[str, str]:
+    starts, offsets = zip(*days.offsets, strict=True)
+    return (
+        parameters.bind([start * 1000 for start in starts], "Array(Int64)"),
+        parameters.bind([offset * 1000 for offset in offsets], "Array(Int64)"),
     )
 
 
@@ -79,36 +90,36 @@ def bind_whole_days(days: DateRange, parameters: Parameters) -> WholeDayParamete
 
 
 def wall_clock(column: str, places: RangeParameters) -> list[str]:
-    """Return the definition of `wall_second`: what a column's moment is called in the zone.
+    """Return the definition of `wall_ms`: what a column's moment is called in the zone.
 
-    The offset in force is that of the last change before the moment.
+    The offset in force is that of the last change before the moment. A table of offsets takes no
+    longer than one offset, or comparisons, over any number of changes.
     """
-    starts, offsets = places.offset_starts, places.offsets
+    if places.offsets is None:
+        return []
+    starts, offsets = places.offsets
     return [
-        f"intDiv(toUnixTimestamp64Milli({column}), 1000) AS epoch_second",
-        f"roundDown(epoch_second, {starts}) AS offset_start",
-        f"epoch_second + transform(offset_start, {starts}, {offsets}, 0) AS wall_second",
+        f"toUnixTimestamp64Milli({column}) AS epoch_ms",
+        f"epoch_ms + transform(roundDown(epoch_ms, {starts}), {starts}, {offsets}, 0) AS wall_ms",
     ]
 
 
 def bucket(granularity: Granularity) -> str:
-    """Return the day or hour on the zone's wall clock, counted from 1970."""
-    return f"intDiv(wall_second, {BUCKET_SECONDS[granularity]})"
+    """Return the day or hour on the zone's wall clock, counted from 1970. Groups like it short."""
+    return f"toInt32(intDiv(wall_ms, {BUCKET_SECONDS[granularity] * 1000}))"
 
 
 def is_in_range(column: str, places: RangeParameters) -> list[str]:
-    """Return the conditions for a moment to belong to the range; `wall_second` must be defined.
+    """Return the conditions for a moment to belong to the range; `wall_ms` must be defined.
 
     The primary key answers the first two. The date on the wall clock is looked at only where
-    clocks went back across midnight at an end of the range: the store folds the last condition
-    into nothing otherwise.
+    clocks went back across midnight at an end of the range.
     """
-    day = bucket(Granularity.DAILY)
-    return [
-        f"{column} >= {places.start}",
-        f"{column} < {places.end}",
-        f"({places.is_clean} OR {day} BETWEEN {places.first_day} AND {places.last_day})",
-    ]
+    conditions = [f"{column} >= {places.start}", f"{column} < {places.end}"]
+    if places.dates is not None:
+        first, last = places.dates
+        conditions.append(f"{bucket(Granularity.DAILY)} BETWEEN {first} AND {last}")
+    return conditions
 
 
 def _bind_moment(epoch_ms: int, parameters: Parameters) -> str:

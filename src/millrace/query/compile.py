@@ -1,8 +1,9 @@
 """From a plan to one statement with bound parameters. The text is made here, once, last.
 
 It depends on the plan's shape alone: which table, columns, functions, operators and keys of the
-order there are, whether an operator's values are texts or numbers, and how many dots a property's
-key has. Every value is bound, the website exactly once.
+order there are, whether an operator's values are texts or numbers, how many dots a property's key
+has, and whether clocks went back across midnight at an end of the range. Every value is bound, the
+website exactly once.
 """
 
 from millrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS
@@ -26,7 +27,8 @@ def compile_query(plan: QueryPlan, dialect: Dialect = EMBEDDED) -> CompiledQuery
     """
     parameters = Parameters()
     website = parameters.bind(plan.website_id, "String")
-    source = source_of(plan, website, bind_range(plan.range, parameters), parameters)
+    places = bind_range(plan.range, parameters, has_buckets=plan.granularity is not None)
+    source = source_of(plan, website, places, parameters, is_distributed=dialect.is_distributed)
     expressions = Expressions(parameters, dialect)
     outputs, columns = _write_columns(plan, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]

@@ -1,9 +1,8 @@
 WITH
-    intDiv(toUnixTimestamp64Milli(time), 1000) AS epoch_second,
-    roundDown(epoch_second, {p6:Array(Int64)}) AS offset_start,
-    epoch_second + transform(offset_start, {p6:Array(Int64)}, {p7:Array(Int64)}, 0) AS wall_second
+    toUnixTimestamp64Milli(time) AS epoch_ms,
+    epoch_ms + transform(roundDown(epoch_ms, {p3:Array(Int64)}), {p3:Array(Int64)}, {p4:Array(Int64)}, 0) AS wall_ms
 SELECT
-    intDiv(wall_second, 86400) AS c0,
+    toInt32(intDiv(wall_ms, 86400000)) AS c0,
     country AS c1,
     ifNotFinite(ifNull(sumKahan(value), 0), NULL) AS c2,
     ifNotFinite(quantileExactInclusive(0.9)(load_time), NULL) AS c3
@@ -12,9 +11,8 @@ WHERE
     website_id = {p0:String} AND
     time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
     time < fromUnixTimestamp64Milli({p2:Int64}, 'UTC') AND
-    ({p3:Bool} OR intDiv(wall_second, 86400) BETWEEN {p4:Int64} AND {p5:Int64}) AND
     NOT is_bot AND
-    country IN {p8:Array(String)}
+    country IN {p5:Array(String)}
 GROUP BY
     c0,
     c1
@@ -22,16 +20,13 @@ ORDER BY
     c0 ASC NULLS LAST,
     c2 DESC NULLS LAST,
     c1 ASC NULLS LAST
-LIMIT {p9:UInt64} OFFSET {p10:UInt64}
+LIMIT {p6:UInt64} OFFSET {p7:UInt64}
 
 -- p0 = "web_1"
 -- p1 = 1761264000000
 -- p2 = 1761523200000
--- p3 = true
--- p4 = 20385
--- p5 = 20387
--- p6 = [1761264000]
--- p7 = [0]
--- p8 = ["DE", "US"]
--- p9 = 10001
--- p10 = 0
+-- p3 = [1761264000000]
+-- p4 = [0]
+-- p5 = ["DE", "US"]
+-- p6 = 10001
+-- p7 = 0

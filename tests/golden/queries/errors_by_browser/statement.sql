@@ -1,7 +1,3 @@
-WITH
-    intDiv(toUnixTimestamp64Milli(time), 1000) AS epoch_second,
-    roundDown(epoch_second, {p6:Array(Int64)}) AS offset_start,
-    epoch_second + transform(offset_start, {p6:Array(Int64)}, {p7:Array(Int64)}, 0) AS wall_second
 SELECT
     message AS c0,
     browser_name AS c1,
@@ -11,9 +7,8 @@ WHERE
     website_id = {p0:String} AND
     time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
     time < fromUnixTimestamp64Milli({p2:Int64}, 'UTC') AND
-    ({p3:Bool} OR intDiv(wall_second, 86400) BETWEEN {p4:Int64} AND {p5:Int64}) AND
     NOT is_bot AND
-    level = {p8:String}
+    level = {p3:String}
 GROUP BY
     c0,
     c1
@@ -21,16 +16,11 @@ ORDER BY
     c2 DESC NULLS LAST,
     c0 ASC NULLS LAST,
     c1 ASC NULLS LAST
-LIMIT {p9:UInt64} OFFSET {p10:UInt64}
+LIMIT {p4:UInt64} OFFSET {p5:UInt64}
 
 -- p0 = "web_1"
 -- p1 = 1761350400000
 -- p2 = 1761523200000
--- p3 = true
--- p4 = 20386
--- p5 = 20387
--- p6 = [1761350400]
--- p7 = [0]
--- p8 = "error"
--- p9 = 1001
--- p10 = 0
+-- p3 = "error"
+-- p4 = 1001
+-- p5 = 0

@@ -1,8 +1,5 @@
 WITH
-    intDiv(toUnixTimestamp64Milli(time), 1000) AS epoch_second,
-    roundDown(epoch_second, {p6:Array(Int64)}) AS offset_start,
-    epoch_second + transform(offset_start, {p6:Array(Int64)}, {p7:Array(Int64)}, 0) AS wall_second,
-    JSONExtractRaw(properties, {p8:String}) AS property_0_raw,
+    JSONExtractRaw(properties, {p3:String}) AS property_0_raw,
     arrayDistinct(extractAll(property_0_raw, '"-?[1-9][0-9]{18,}"')) AS property_0_long,
     arrayFold(
         (document, digits) -> replaceAll(document, digits, concat('"(text)', substring(digits, 2))),
@@ -16,7 +13,7 @@ WITH
             digits
         ),
         property_0_long,
-        JSONExtractRaw(property_0_marked, {p8:String})
+        JSONExtractRaw(property_0_marked, {p3:String})
     )) AS property_0_json,
     multiIf(
         property_0_json IN ('', 'null'), NULL,
@@ -24,7 +21,7 @@ WITH
         startsWith(property_0_json, '"'), concat('"', JSONExtractString(property_0_json)),
         property_0_json
     ) AS property_0,
-    JSONExtractRaw(properties, {p9:String}) AS property_1_raw,
+    JSONExtractRaw(properties, {p4:String}) AS property_1_raw,
     arrayDistinct(extractAll(property_1_raw, '"-?[1-9][0-9]{18,}"')) AS property_1_long,
     arrayFold(
         (document, digits) -> replaceAll(document, digits, concat('"(text)', substring(digits, 2))),
@@ -38,7 +35,7 @@ WITH
             digits
         ),
         property_1_long,
-        JSONExtractRaw(property_1_marked, {p9:String})
+        JSONExtractRaw(property_1_marked, {p4:String})
     )) AS property_1_json,
     multiIf(
         property_1_json IN ('', 'null'), NULL,
@@ -55,7 +52,6 @@ WHERE
     website_id = {p0:String} AND
     time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
     time < fromUnixTimestamp64Milli({p2:Int64}, 'UTC') AND
-    ({p3:Bool} OR intDiv(wall_second, 86400) BETWEEN {p4:Int64} AND {p5:Int64}) AND
     NOT is_bot
 GROUP BY
     c0
@@ -65,17 +61,12 @@ ORDER BY
     toFloat64OrNull(c0) DESC NULLS LAST,
     c0 DESC NULLS LAST,
     c1 DESC NULLS LAST
-LIMIT {p10:UInt64} OFFSET {p11:UInt64}
+LIMIT {p5:UInt64} OFFSET {p6:UInt64}
 
 -- p0 = "web_1"
 -- p1 = 1761350400000
 -- p2 = 1761523200000
--- p3 = true
--- p4 = 20386
--- p5 = 20387
--- p6 = [1761350400]
--- p7 = [0]
--- p8 = "plan"
--- p9 = "value"
--- p10 = 1001
--- p11 = 0
+-- p3 = "plan"
+-- p4 = "value"
+-- p5 = 1001
+-- p6 = 0

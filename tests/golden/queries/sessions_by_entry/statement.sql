@@ -1,16 +1,8 @@
 WITH
-    known AS (
-        SELECT *
-        FROM visits
-        WHERE
-            website_id = {p0:String} AND
-            NOT is_bot
-    ),
-    intDiv(toUnixTimestamp64Milli(start_time), 1000) AS epoch_second,
-    roundDown(epoch_second, {p6:Array(Int64)}) AS offset_start,
-    epoch_second + transform(offset_start, {p6:Array(Int64)}, {p7:Array(Int64)}, 0) AS wall_second
+    toUnixTimestamp64Milli(start_time) AS epoch_ms,
+    epoch_ms + transform(roundDown(epoch_ms, {p3:Array(Int64)}), {p3:Array(Int64)}, {p4:Array(Int64)}, 0) AS wall_ms
 SELECT
-    intDiv(wall_second, 86400) AS c0,
+    toInt32(intDiv(wall_ms, 86400000)) AS c0,
     entry_path AS c1,
     is_bounce AS c2,
     count() AS c3,
@@ -18,34 +10,29 @@ SELECT
     ifNotFinite(ifNull(sumKahan(page_views), 0), NULL) AS c5
 FROM (
     SELECT
-        visit.session_id AS session_id,
         argMinIfMerge(visit.first_path) AS entry_path,
-        fromUnixTimestamp64Milli(min(toInt64(bitShiftRight(visit.first_place, 128))), 'UTC') AS start_time,
-        toBool(sum(visit.page_views) <= 1 AND (max(toInt64(bitShiftRight(visit.last_place, 128))) - min(toInt64(bitShiftRight(visit.first_place, 128)))) < 10000) AS is_bounce,
-        toNullable(toFloat64((max(toInt64(bitShiftRight(visit.last_place, 128))) - min(toInt64(bitShiftRight(visit.first_place, 128)))) / 1000)) AS duration,
+        fromUnixTimestamp64Milli(min(visit.first_ms), 'UTC') AS start_time,
+        toBool(sum(visit.page_views) <= 1 AND (max(visit.last_ms) - min(visit.first_ms)) < 10000) AS is_bounce,
+        toNullable(toFloat64((max(visit.last_ms) - min(visit.first_ms)) / 1000)) AS duration,
         toNullable(toFloat64(sum(visit.page_views))) AS page_views
-    FROM known AS visit
+    FROM visits AS visit
     WHERE
-        visit.session_id != '' AND
-        (visit.day BETWEEN {p8:Int64} AND {p9:Int64} OR (visit.day, visit.session_mark) GLOBAL IN (
-            SELECT day, session_mark
-            FROM known
+        website_id = {p0:String} AND
+        NOT is_bot AND
+        visit.session_mark != 0 AND
+        visit.session_mark IN (
+            SELECT session_mark
+            FROM visits
             WHERE
-                NOT day BETWEEN {p8:Int64} AND {p9:Int64} AND
-                session_mark GLOBAL IN (
-                    SELECT session_mark
-                    FROM known
-                    WHERE
-                        day BETWEEN {p8:Int64} AND {p9:Int64} AND
-                        session_mark != xxHash32('')
-                )
-        ))
-    GROUP BY visit.session_id
+                website_id = {p0:String} AND
+                NOT is_bot AND
+                day BETWEEN {p5:Int64} AND {p6:Int64}
+        )
+    GROUP BY visit.session_key
 )
 WHERE
     start_time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
-    start_time < fromUnixTimestamp64Milli({p2:Int64}, 'UTC') AND
-    ({p3:Bool} OR intDiv(wall_second, 86400) BETWEEN {p4:Int64} AND {p5:Int64})
+    start_time < fromUnixTimestamp64Milli({p2:Int64}, 'UTC')
 GROUP BY
     c0,
     c1,
@@ -55,17 +42,14 @@ ORDER BY
     c3 DESC NULLS LAST,
     c1 ASC NULLS LAST,
     c2 ASC NULLS LAST
-LIMIT {p10:UInt64} OFFSET {p11:UInt64}
+LIMIT {p7:UInt64} OFFSET {p8:UInt64}
 
 -- p0 = "web_1"
 -- p1 = 1761256800000
 -- p2 = 1761519600000
--- p3 = true
--- p4 = 20385
--- p5 = 20387
--- p6 = [1761256800, 1761440400]
--- p7 = [7200, 3600]
--- p8 = 20384
--- p9 = 20387
--- p10 = 1001
--- p11 = 0
+-- p3 = [1761256800000, 1761440400000]
+-- p4 = [7200000, 3600000]
+-- p5 = 20384
+-- p6 = 20387
+-- p7 = 1001
+-- p8 = 0
