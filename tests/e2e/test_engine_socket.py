@@ -66,7 +66,7 @@ class Engine:
                 load_barrier=self._barrier,
                 versions=NoVersions(),
                 cache=None,
-                wait_timeout_s=0.5,
+                wait_timeout_s=3,
                 metrics=Metrics(),
             ),
             limiter=WindowLimiter(3, clock=SystemClock()),

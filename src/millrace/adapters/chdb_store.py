@@ -55,6 +55,7 @@ _BROKEN_PART = frozenset(
     {
         32,  # ATTEMPT_TO_READ_AFTER_EOF
         33,  # CANNOT_READ_ALL_DATA: truncated
+        39,  # TOO_LARGE_SIZE_COMPRESSED
         40,  # CHECKSUM_DOESNT_MATCH
         74,  # CANNOT_READ_FROM_FILE_DESCRIPTOR
         76,  # CANNOT_OPEN_FILE
