@@ -43,6 +43,8 @@ READER_SETTINGS: Final[Mapping[str, str]] = {
     # The memory guard is the guard: a heavy query must not fill the disk that events need.
     "max_bytes_ratio_before_external_group_by": "0",
     "max_bytes_ratio_before_external_sort": "0",
+    # Marks of sessions are everywhere: to look for all of them in the index takes time for nothing.
+    "use_index_for_in_with_subqueries": "0",
 }
 """What answers look like and may take, whichever ClickHouse gives them."""
 
@@ -155,13 +157,20 @@ class ChdbSession:
             finally:
                 inserter.cancel()  # nothing, once it is finished
 
+    def fetch(self, sql: str, parameters: ParameterTexts, answer_format: str) -> bytes:
+        """Run a SELECT of our own; its rows come as they are written in a format of the engine.
+
+        Raises `EngineFailure`.
+        """
+        with _named_failures():
+            return self._connection.query(sql, answer_format, parameters).bytes()
+
     def close(self) -> None:
         """Close the connection. No call may be running. May be called twice."""
         self._connection.close()
 
     def _query(self, sql: str, parameters: ParameterTexts) -> bytes:
-        with _named_failures():
-            return self._connection.query(sql, ANSWER_FORMAT, parameters).bytes()
+        return self.fetch(sql, parameters, ANSWER_FORMAT)
 
 
 class ChdbEngine:

@@ -16,10 +16,14 @@ SERVE = "millrace serve"
 
 
 class Holder(Struct, frozen=True):
-    """Who holds a data directory: the command, and where a service keeps its sockets."""
+    """Who holds a data directory: the command, and where a service keeps its sockets.
+
+    `has_store` tells that a service keeps its rows in the data directory.
+    """
 
     command: str = SERVE
     runtime: str = ""
+    has_store: bool = True
 
 
 TellRuntime = Callable[[Path], None]
@@ -35,10 +39,10 @@ class DataHeld(OperatorError):
 
 
 @contextlib.contextmanager
-def hold_data(root: Path, command: str) -> Generator[TellRuntime]:
+def hold_data(root: Path, command: str, *, has_store: bool = True) -> Generator[TellRuntime]:
     """Hold a data directory. Raises `DataHeld` at once when somebody else does.
 
-    Gives what a service tells the others with where it has its socket.
+    Gives what a service tells the others with where it has its socket; `has_store` is told, too.
     """
     try:
         descriptor = os.open(DataPlaces(root).lock, os.O_CREAT | os.O_RDWR, 0o600)
@@ -49,7 +53,7 @@ def hold_data(root: Path, command: str) -> Generator[TellRuntime]:
     try:
         _lock(descriptor, root)
         _tell(descriptor, Holder(command))
-        yield lambda runtime: _tell(descriptor, Holder(command, str(runtime)))
+        yield lambda runtime: _tell(descriptor, Holder(command, str(runtime), has_store))
     finally:
         os.close(descriptor)
 

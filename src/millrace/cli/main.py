@@ -43,6 +43,10 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "restore": LazyCommand(
         "millrace.cli.backup:restore_command", "Unpack a backup into an empty data directory."
     ),
+    "migrate-store": LazyCommand(
+        "millrace.cli.migrate_store:migrate_store_command",
+        "Move all rows to ClickHouse, or back, while the service runs.",
+    ),
     "verify": LazyCommand(
         "millrace.cli.verify:verify_command", "Read everything that is kept and tell what is wrong."
     ),

@@ -58,7 +58,7 @@ class StreamWriter:
         self._table = table
         self._schema = _schema(table)
         self._chunks: list[RecordBatch] = []
-        self._first: dict[str, str] = {}
+        self._first: RowMark | None = None
         self._websites: set[str] = set()
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -74,10 +74,8 @@ class StreamWriter:
             else _missing(column.kind, rows)
             for column in self._table.columns
         ]
-        if rows and not self._first:
-            row_id: bytes = columns["id"][0]
-            website_id, time_ms = columns["website_id"][0], columns["time"][0]
-            self._first = {"website_id": website_id, "time": str(time_ms), "id": row_id.hex()}
+        if rows and self._first is None:
+            self._first = RowMark(columns["website_id"][0], columns["time"][0], columns["id"][0])
         self._websites.update(columns["website_id"])
         self._chunks.append(
             RecordBatch.from_arrays(arrays, schema=self._schema)  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
@@ -89,9 +87,9 @@ class StreamWriter:
         if len(whole) != 1:  # one record batch, so that it is stored as one part
             whole = Table.from_batches(whole, schema=self._schema).combine_chunks().to_batches()
         (batch,) = whole
-        if self._first:
-            noted = {**self._first, "websites": _BETWEEN.join(self._websites)}
-            batch = batch.with_schema(self._schema.with_metadata(noted))
+        if self._first is not None:
+            head = StreamHead(self._first, frozenset(self._websites))
+            batch = batch.with_schema(self._schema.with_metadata(head_metadata(head)))
         stream = BytesIO()
         write_ipc_stream(batch, stream, compression=None)
         return stream.getvalue()
@@ -102,6 +100,17 @@ def write_stream(table: StoredTable, columns: Mapping[str, Sequence[Any]]) -> by
     writer = StreamWriter(table)
     writer.add(columns)
     return writer.finish()
+
+
+def head_metadata(head: StreamHead) -> dict[str, str]:
+    """Return what the schema of a stream carries, so that nobody has to read the rows for it."""
+    first = head.first
+    return {
+        "website_id": first.website_id,
+        "time": str(first.time_ms),
+        "id": first.row_id.hex(),
+        "websites": _BETWEEN.join(head.websites),
+    }
 
 
 def read_head(arrow_stream: bytes) -> StreamHead | None:

@@ -7,7 +7,9 @@ from pathlib import Path
 from millrace.adapters.data_format import is_current, migrate
 from millrace.adapters.data_lock import SERVE, hold_data
 from millrace.adapters.runtime_directory import runtime_directory
+from millrace.adapters.store_move import check_moves
 from millrace.base.settings import Settings, data_path
+from millrace.wiring.store_address import clickhouse_of
 
 
 @contextlib.contextmanager
@@ -15,10 +17,12 @@ def held_for_service(settings: Settings) -> Generator[Path]:
     """Hold the data directory, brought to the newest format, for a service.
 
     Gives the directory for the service's socket and metrics. Raises `OperatorError` when somebody
-    else holds the data directory, or a newer version wrote it.
+    else holds the data directory, a newer version wrote it, or its rows have moved elsewhere.
     """
     root = data_path(settings)
-    with hold_data(root, SERVE) as tell_runtime:
+    has_store = clickhouse_of(settings) is None
+    with hold_data(root, SERVE, has_store=has_store) as tell_runtime:
+        check_moves(root, has_store=has_store)
         migrate(root)
         with runtime_directory(root) as runtime:
             tell_runtime(runtime)

@@ -19,6 +19,7 @@ from millrace.adapters.memory_limiter import WindowLimiter
 from millrace.adapters.segment_reader import SegmentReader
 from millrace.adapters.snapshots import Snapshots
 from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.adapters.store_move import HeldLoads
 from millrace.base.clock import SystemClock
 from millrace.base.settings import Settings
 from millrace.base.telemetry import Metrics, get_logger
@@ -120,7 +121,7 @@ def _loading_process(
     writer = ClickHouseWriter(address)
     return LoadingProcess(
         writer=writer,
-        loader=parts.loader(writer, claims),
+        loader=HeldLoads(parts.loader(writer, claims), parts.places.root),
         log_reader=parts.reader,
         limiter=parts.limiter(),
         snapshots=parts.snapshots(None),

@@ -1,0 +1,126 @@
+"""What is read at once when rows are copied: together what fits, and never what is there."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from millrace.adapters.store_copy_plan import (
+    Minutes,
+    PieceBounds,
+    Reading,
+    Sized,
+    WantedDay,
+    plan_readings,
+)
+from millrace.adapters.store_copy_selects import MINUTE_MS, Stretch
+from millrace.base.clock import MILLISECONDS_PER_DAY
+from millrace.model.moving import Day, Figures
+
+BOUNDS = PieceBounds(rows=100, bytes=1000)
+
+
+def sized(rows: int, size: int = 0, checksum: int = 1) -> Sized:
+    return Sized(Figures(rows, checksum), size)
+
+
+def wanted(day: int, rows: int, *, website: str = "w", table: str = "events", size: int = 0,
+           is_new: bool = True) -> WantedDay:  # fmt: skip
+    return WantedDay(Day(table, website, day), sized(rows, size), is_new)
+
+
+def days(first: int, last: int, *, website: str = "w", table: str = "events") -> Reading:
+    stretch = Stretch(
+        website_id=website,
+        from_ms=first * MILLISECONDS_PER_DAY,
+        until_ms=(last + 1) * MILLISECONDS_PER_DAY,
+    )
+    return Reading(table, stretch, is_new=True)
+
+
+def minutes(
+    first: int, last: int, *, is_new: bool = True, parts: int = 1, part: int = 0
+) -> Reading:
+    stretch = Stretch(
+        website_id="w",
+        from_ms=first * MINUTE_MS,
+        until_ms=(last + 1) * MINUTE_MS,
+        parts=parts,
+        part=part,
+    )
+    return Reading("events", stretch, is_new)
+
+
+NO_MINUTES = Minutes({}, {})
+
+
+@pytest.mark.parametrize(
+    ("asked", "planned"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param([wanted(1, 40), wanted(2, 60)], [days(1, 2)], id="days that fit"),
+        pytest.param([wanted(1, 40), wanted(2, 61)], [days(1, 1), days(2, 2)], id="too many rows"),
+        pytest.param(
+            [wanted(1, 1, size=600), wanted(2, 1, size=401)],
+            [days(1, 1), days(2, 2)],
+            id="too many bytes",
+        ),
+        pytest.param(
+            [wanted(1, 1), wanted(3, 1)], [days(1, 1), days(3, 3)], id="a day between is there"
+        ),
+        pytest.param(
+            [wanted(1, 1), wanted(2, 1, website="x")],
+            [days(1, 1), days(2, 2, website="x")],
+            id="another website",
+        ),
+        pytest.param([wanted(-2, 1), wanted(-1, 1)], [days(-2, -1)], id="before 1970"),
+    ],
+)
+def test_new_days_are_read_together(asked: Sequence[WantedDay], planned: list[Reading]) -> None:
+    assert list(plan_readings(asked, lambda _: NO_MINUTES, BOUNDS)) == planned
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "planned"),
+    [
+        pytest.param({7: sized(60), 8: sized(40)}, {}, [minutes(7, 8)], id="fit together"),
+        pytest.param(
+            {7: sized(60), 9: sized(41)}, {}, [minutes(7, 7), minutes(9, 9)], id="too many"
+        ),
+        pytest.param(
+            {7: sized(5), 8: sized(5)}, {7: sized(5)}, [minutes(8, 8)], id="the same are left out"
+        ),
+        pytest.param(
+            {7: sized(5), 8: sized(5, checksum=2)},
+            {8: sized(5)},
+            [minutes(7, 8, is_new=False)],
+            id="a checksum differs",
+        ),
+        pytest.param(
+            {7: sized(5), 8: sized(5), 9: sized(5)},
+            {8: sized(5)},
+            [minutes(7, 9, is_new=False)],
+            id="one between is there",
+        ),
+        pytest.param(
+            {7: sized(250)},
+            {},
+            [minutes(7, 7, parts=3, part=part) for part in range(3)],
+            id="a minute with more than a piece",
+        ),
+    ],
+)
+def test_other_days_are_read_by_minutes(
+    source: dict[int, Sized], target: dict[int, Sized], planned: list[Reading]
+) -> None:
+    day = wanted(0, 101, is_new=not target)
+    assert list(plan_readings([day], lambda _: Minutes(source, target), BOUNDS)) == planned
+
+
+def test_days_before_and_after_one_that_is_there_in_part_are_read_apart_from_it() -> None:
+    asked = [wanted(1, 1), wanted(2, 1, is_new=False), wanted(3, 1)]
+    there = Minutes({2880: sized(1)}, {2880: sized(1, checksum=2)})
+    assert list(plan_readings(asked, lambda _: there, BOUNDS)) == [
+        days(1, 1),
+        minutes(2880, 2880, is_new=False),
+        days(3, 3),
+    ]
