@@ -81,8 +81,8 @@ def test_aliases_of_the_caller_never_stand_in_the_statement() -> None:
     ("table", "reads"),
     [
         ("events", ["events"]),
-        ("sessions", ["visits", "visits"]),
-        ("profiles", ["visits", "visits"]),
+        ("sessions", ["visits"]),
+        ("profiles", ["visits", "events"]),
         ("errors", ["errors"]),
         ("performance", ["performance"]),
     ],

@@ -28,7 +28,7 @@ def compile_query(plan: QueryPlan, dialect: Dialect = EMBEDDED) -> CompiledQuery
     parameters = Parameters()
     website = parameters.bind(plan.website_id, "String")
     places = bind_range(plan.range, parameters, has_buckets=plan.granularity is not None)
-    source = source_of(plan, website, places, parameters, is_distributed=dialect.is_distributed)
+    source = source_of(plan, website, places, parameters)
     expressions = Expressions(parameters, dialect)
     outputs, columns = _write_columns(plan, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]
