@@ -1,8 +1,8 @@
 """How visits are kept: as a projection of `events`, and a view that reads it.
 
 A projection is a part of each of the table's parts: it is written, merged, copied and checked with
-them, so an event is in both or in neither. ClickHouse makes up the names of its columns; the view
-names them by their places.
+them, so an event is in both or in neither. ClickHouse names its columns by their expressions, which
+are written here as it writes them: functions instead of operators. The view gives them names.
 """
 
 from collections.abc import Mapping
@@ -11,32 +11,46 @@ from millrace.model.catalog import EVENTS, PAGE_VIEW_NAMES
 from millrace.model.visits import DAY_MS, PLACE_BITS, VISIT_LABELS, VISITS
 
 _PAGE_VIEWS = ", ".join(f"'{name}'" for name in PAGE_VIEW_NAMES)
-_PLACE = (
-    f"bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), {PLACE_BITS}), "
-    "reinterpretAsUInt128(reverse(id)))"
-)
+_MS = "toUnixTimestamp64Milli(time)"
+_PLACE = f"bitOr(bitShiftLeft(toUInt256({_MS}), {PLACE_BITS}), reinterpretAsUInt128(reverse(id)))"
 _MARKS_EVERY = 1024
 """Rows of visits are few and long; what is looked up beyond a range is spread among them."""
+
+
+def _mark(owner: str) -> str:
+    """An odd number, or 0 (`NO_MARK`). With `if`, DELETE could not make the visits anew: chDB 4.4
+    takes the constant for a signed number there, and fails."""
+    return f"toUInt32(multiply(bitOr(xxHash32({owner}), 1), notEquals({owner}, '')))"
+
+
+def _key(owner: str) -> str:
+    return f"reinterpretAsUInt128(sipHash128({owner}))"
+
 
 _SHARED: Mapping[str, str] = {
     "website_id": "website_id",
     "is_bot": "is_bot",
-    "day": f"intDiv(toUnixTimestamp64Milli(time), {DAY_MS})",
-    "session_mark": "xxHash32(session_id)",
+    "day": f"intDiv({_MS}, {DAY_MS})",
+    "session_mark": _mark("session_id"),
+    "session_key": _key("session_id"),
     "session_id": "session_id",
+    "person_mark": _mark("anonymous_id"),
+    "person_key": _key("anonymous_id"),
     "anonymous_id": "anonymous_id",
     **{label: label for label in VISIT_LABELS},
 }
 """What the events of a visit share, in the order in which visits are sorted."""
 
 _FIGURES: Mapping[str, str] = {
+    "first_ms": f"min({_MS})",
+    "last_ms": f"max({_MS})",
     "first_place": f"min({_PLACE})",
     "last_place": f"max({_PLACE})",
     "event_count": "count()",
-    "page_views": f"countIf(event_name IN ({_PAGE_VIEWS}))",
-    "first_path": f"argMinIf(path, {_PLACE}, path != '')",
-    "last_path": f"argMaxIf(path, {_PLACE}, path != '')",
-    "first_referrer": f"argMinIf(referrer, {_PLACE}, referrer != '')",
+    "page_views": f"countIf(in(event_name, ({_PAGE_VIEWS})))",
+    "first_path": f"argMinIf(path, {_PLACE}, notEquals(path, ''))",
+    "last_path": f"argMaxIf(path, {_PLACE}, notEquals(path, ''))",
+    "first_referrer": f"argMinIf(referrer, {_PLACE}, notEquals(referrer, ''))",
 }
 
 _MERGED_LATER = frozenset({"first_path", "last_path", "first_referrer"})
@@ -66,16 +80,13 @@ _SOURCE = f"mergeTreeProjection(currentDatabase(), '{EVENTS.name}', '{VISITS}')"
 
 
 def _create_view() -> str:
-    states = [name if name in _MERGED_LATER else f"{name}_state" for name in _FIGURES]
-    figures = [
-        name if name == state else f"finalizeAggregation({state}) AS {name}"
-        for name, state in zip(_FIGURES, states, strict=True)
-    ]
-    columns = ",\n    ".join([*_SHARED, *figures])
-    return (
-        f"CREATE VIEW IF NOT EXISTS `{VISITS}` AS\nSELECT\n    {columns}\n"  # noqa: S608 - our own names
-        f"FROM (SELECT * FROM {_SOURCE}) AS visit({', '.join([*_SHARED, *states])})"
+    """One SELECT: another one below it would cost each question some milliseconds of planning."""
+    whole = _SHARED.keys() | _MERGED_LATER
+    columns = ",\n    ".join(
+        f"`{made}` AS {name}" if name in whole else f"finalizeAggregation(`{made}`) AS {name}"
+        for name, made in {**_SHARED, **_FIGURES}.items()
     )
+    return f"CREATE VIEW IF NOT EXISTS `{VISITS}` AS\nSELECT\n    {columns}\nFROM {_SOURCE}"
 
 
 CREATE_VIEW = _create_view()

@@ -22,5 +22,8 @@ PLACE_BITS = 128
 """An event's place is its time in epoch milliseconds above so many bits of its id: places sort by
 time, then by arrival, and no two events have the same one."""
 
-NO_SESSION_MARK = "xxHash32('')"
-"""The `session_mark` of events without a session: the store's short hash of the session id."""
+NO_MARK = 0
+"""The `session_mark` and `person_mark` of events without such an id, and of no other events.
+
+A mark is a short hash that several ids may share. A key is a hash of 128 bits, like those by which
+the store counts distinct texts exactly: it stands for its id."""

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from millrace.model.plan import DateRange, Granularity, OutputKind
-from millrace.model.visits import DAY_MS
 from millrace.query.parameters import Parameters
-from millrace.query.ranges import BUCKET_SECONDS, is_clean, touched_days, whole_days
+from millrace.query.ranges import BUCKET_SECONDS, is_clean, touched_days
 
 BUCKET_KINDS: Mapping[Granularity, OutputKind] = {
     Granularity.HOURLY: OutputKind.HOUR,
@@ -69,24 +68,6 @@ def bind_touched_days(days: DateRange, parameters: Parameters) -> DayParameters:
     """Bind the days in UTC that have a moment between the range's ends."""
     first, end = touched_days(days)
     return DayParameters(parameters.bind(first, "Int64"), parameters.bind(end - 1, "Int64"))
-
-
-class WholeDayParameters(DayParameters, frozen=True):
-    """Days in UTC, and the moments from and up to which they last."""
-
-    start: str
-    end: str
-
-
-def bind_whole_days(days: DateRange, parameters: Parameters) -> WholeDayParameters:
-    """Bind the days in UTC of which every moment is in the range."""
-    first, end = whole_days(days)
-    return WholeDayParameters(
-        first=parameters.bind(first, "Int64"),
-        last=parameters.bind(end - 1, "Int64"),
-        start=_bind_moment(first * DAY_MS, parameters),
-        end=_bind_moment(end * DAY_MS, parameters),
-    )
 
 
 def wall_clock(column: str, places: RangeParameters) -> list[str]:

@@ -2,8 +2,8 @@
 
 It depends on the plan's shape alone: which table, columns, functions, operators and keys of the
 order there are, whether an operator's values are texts or numbers, how many dots a property's key
-has, and whether clocks went back across midnight at an end of the range. Every value is bound, the
-website exactly once.
+has, whether clocks went back across midnight at an end of the range, and whether the range starts
+and ends within a day. Every value is bound, the website exactly once.
 """
 
 from millrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS
@@ -28,7 +28,7 @@ def compile_query(plan: QueryPlan, dialect: Dialect = EMBEDDED) -> CompiledQuery
     parameters = Parameters()
     website = parameters.bind(plan.website_id, "String")
     places = bind_range(plan.range, parameters, has_buckets=plan.granularity is not None)
-    source = source_of(plan, website, places, parameters)
+    source = source_of(plan, website, places, parameters, is_distributed=dialect.is_distributed)
     expressions = Expressions(parameters, dialect)
     outputs, columns = _write_columns(plan, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]

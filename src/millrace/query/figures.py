@@ -1,11 +1,11 @@
 """SQL over the visits of one session or one person, that both derived tables are made with."""
 
-from millrace.model.visits import PLACE_BITS, VISIT_LABELS
+from millrace.model.visits import VISIT_LABELS
 
 EVENTS_COUNTED = "sum(visit.event_count)"
 PAGE_VIEWS_COUNTED = "sum(visit.page_views)"
-FIRST_MS = f"min(toInt64(bitShiftRight(visit.first_place, {PLACE_BITS})))"
-LAST_MS = f"max(toInt64(bitShiftRight(visit.last_place, {PLACE_BITS})))"
+FIRST_MS = "min(visit.first_ms)"
+LAST_MS = "max(visit.last_ms)"
 FIRST_MOMENT = f"fromUnixTimestamp64Milli({FIRST_MS}, 'UTC')"
 LAST_MOMENT = f"fromUnixTimestamp64Milli({LAST_MS}, 'UTC')"
 FIRST_PATH = "argMinIfMerge(visit.first_path)"

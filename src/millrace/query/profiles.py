@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from millrace.model.visits import NO_MARK
 from millrace.query.figures import (
     EVENTS_COUNTED,
     FIRST_MOMENT,
@@ -17,11 +18,11 @@ _FROM_THE_BEGINNING = "utm_"
 """What brought the person here the first time; other labels are as they were seen last."""
 
 _FIGURES: Mapping[str, str] = {
-    "anonymous_id": "visit.anonymous_id",
+    "anonymous_id": "any(visit.anonymous_id)",
     "referrer": FIRST_REFERRER,
     "first_seen": FIRST_MOMENT,
     "last_seen": LAST_MOMENT,
-    "session_count": as_number("uniqExactIf(visit.session_id, visit.session_id != '')"),
+    "session_count": as_number(f"uniqExactIf(visit.session_key, visit.session_mark != {NO_MARK})"),
     "event_count": as_number(EVENTS_COUNTED),
     "page_views": as_number(PAGE_VIEWS_COUNTED),
 }

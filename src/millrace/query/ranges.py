@@ -64,14 +64,13 @@ def touched_days(days: DateRange) -> tuple[int, int]:
     return days.start_ms // DAY_MS, -(-days.end_ms // DAY_MS)
 
 
-def whole_days(days: DateRange) -> tuple[int, int]:
-    """Return the days in UTC, end excluded, of which every moment is in the range; maybe none.
+def is_told_by_days(days: DateRange) -> bool:
+    """Tell whether the first and the last event of any UTC day tell if one is in the range.
 
-    Moments of other dates are within hours of an end of the range, where there are any.
+    They do not where the range both starts and ends within one day, or has gaps.
     """
-    margin = 0 if is_clean(days) else 1
-    first, end = -(-days.start_ms // DAY_MS) + margin, days.end_ms // DAY_MS - margin
-    return first, max(first, end)
+    is_within_a_day = days.start_ms // DAY_MS == days.end_ms // DAY_MS
+    return is_clean(days) and not (is_within_a_day and days.start_ms % DAY_MS)
 
 
 def buckets_of(days: DateRange, granularity: Granularity) -> list[int]:

@@ -22,7 +22,7 @@ _BOUNCE_BELOW_MS = 10_000
 _DURATION_MS = f"({LAST_MS} - {FIRST_MS})"
 
 _FIGURES: Mapping[str, str] = {
-    "session_id": "visit.session_id",
+    "session_id": "any(visit.session_id)",
     "entry_path": FIRST_PATH,
     "exit_path": LAST_PATH,
     "referrer": FIRST_REFERRER,

@@ -1,35 +1,24 @@
-WITH
-    known AS (
-        SELECT *
-        FROM visits
-        WHERE
-            website_id = {p0:String} AND
-            NOT is_bot
-    )
 SELECT
     uniqExactIf(session_id, session_id != '') AS c0
 FROM (
     SELECT
-        visit.session_id AS session_id,
-        fromUnixTimestamp64Milli(min(toInt64(bitShiftRight(visit.first_place, 128))), 'UTC') AS start_time,
-        toBool(sum(visit.page_views) <= 1 AND (max(toInt64(bitShiftRight(visit.last_place, 128))) - min(toInt64(bitShiftRight(visit.first_place, 128)))) < 10000) AS is_bounce
-    FROM known AS visit
+        any(visit.session_id) AS session_id,
+        fromUnixTimestamp64Milli(min(visit.first_ms), 'UTC') AS start_time,
+        toBool(sum(visit.page_views) <= 1 AND (max(visit.last_ms) - min(visit.first_ms)) < 10000) AS is_bounce
+    FROM visits AS visit
     WHERE
-        visit.session_id != '' AND
-        (visit.day BETWEEN {p3:Int64} AND {p4:Int64} OR (visit.day, visit.session_mark) GLOBAL IN (
-            SELECT day, session_mark
-            FROM known
+        website_id = {p0:String} AND
+        NOT is_bot AND
+        visit.session_mark != 0 AND
+        visit.session_mark IN (
+            SELECT session_mark
+            FROM visits
             WHERE
-                NOT day BETWEEN {p3:Int64} AND {p4:Int64} AND
-                session_mark GLOBAL IN (
-                    SELECT session_mark
-                    FROM known
-                    WHERE
-                        day BETWEEN {p3:Int64} AND {p4:Int64} AND
-                        session_mark != xxHash32('')
-                )
-        ))
-    GROUP BY visit.session_id
+                website_id = {p0:String} AND
+                NOT is_bot AND
+                day BETWEEN {p3:Int64} AND {p4:Int64}
+        )
+    GROUP BY visit.session_key
 )
 WHERE
     start_time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND

@@ -1,11 +1,4 @@
 WITH
-    known AS (
-        SELECT *
-        FROM visits
-        WHERE
-            website_id = {p0:String} AND
-            NOT is_bot
-    ),
     toUnixTimestamp64Milli(start_time) AS epoch_ms,
     epoch_ms + transform(roundDown(epoch_ms, {p3:Array(Int64)}), {p3:Array(Int64)}, {p4:Array(Int64)}, 0) AS wall_ms
 SELECT
@@ -17,29 +10,25 @@ SELECT
     ifNotFinite(ifNull(sumKahan(page_views), 0), NULL) AS c5
 FROM (
     SELECT
-        visit.session_id AS session_id,
         argMinIfMerge(visit.first_path) AS entry_path,
-        fromUnixTimestamp64Milli(min(toInt64(bitShiftRight(visit.first_place, 128))), 'UTC') AS start_time,
-        toBool(sum(visit.page_views) <= 1 AND (max(toInt64(bitShiftRight(visit.last_place, 128))) - min(toInt64(bitShiftRight(visit.first_place, 128)))) < 10000) AS is_bounce,
-        toNullable(toFloat64((max(toInt64(bitShiftRight(visit.last_place, 128))) - min(toInt64(bitShiftRight(visit.first_place, 128)))) / 1000)) AS duration,
+        fromUnixTimestamp64Milli(min(visit.first_ms), 'UTC') AS start_time,
+        toBool(sum(visit.page_views) <= 1 AND (max(visit.last_ms) - min(visit.first_ms)) < 10000) AS is_bounce,
+        toNullable(toFloat64((max(visit.last_ms) - min(visit.first_ms)) / 1000)) AS duration,
         toNullable(toFloat64(sum(visit.page_views))) AS page_views
-    FROM known AS visit
+    FROM visits AS visit
     WHERE
-        visit.session_id != '' AND
-        (visit.day BETWEEN {p5:Int64} AND {p6:Int64} OR (visit.day, visit.session_mark) GLOBAL IN (
-            SELECT day, session_mark
-            FROM known
+        website_id = {p0:String} AND
+        NOT is_bot AND
+        visit.session_mark != 0 AND
+        visit.session_mark IN (
+            SELECT session_mark
+            FROM visits
             WHERE
-                NOT day BETWEEN {p5:Int64} AND {p6:Int64} AND
-                session_mark GLOBAL IN (
-                    SELECT session_mark
-                    FROM known
-                    WHERE
-                        day BETWEEN {p5:Int64} AND {p6:Int64} AND
-                        session_mark != xxHash32('')
-                )
-        ))
-    GROUP BY visit.session_id
+                website_id = {p0:String} AND
+                NOT is_bot AND
+                day BETWEEN {p5:Int64} AND {p6:Int64}
+        )
+    GROUP BY visit.session_key
 )
 WHERE
     start_time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
