@@ -23,6 +23,7 @@ from tests.fixtures.make_data_directory import CONTENT, IDEMPOTENCY_KEY
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 ARCHIVES = sorted(FIXTURES.glob("data-directory-*.tar.zst"))
 COLUMNS = {"events": "event_name", "errors": "message", "performance": "metric_name"}
+TABLE_FILES = "store/store/*/*/*.sql"
 COMMANDS = (
     ("serve", "--port", "0"),
     ("website", "list"),
@@ -65,6 +66,26 @@ def test_directory_of_an_older_version_is_answered_in_full(old_service: Service)
     old_service.kill()
     old_service.restart()
     assert old_service.counts(website["id"], "events", "event_name") == CONTENT["events"]
+
+
+def test_tables_of_an_older_version_get_the_settings_of_new_ones(
+    old_service: Service, tmp_path: Path
+) -> None:
+    fresh = Service(tmp_path / "fresh")
+    try:
+        assert table_settings(old_service) != table_settings(fresh.start())
+        assert table_settings(old_service.start()) == table_settings(fresh)
+    finally:
+        fresh.kill()
+
+
+def table_settings(service: Service) -> dict[str, set[str]]:
+    """Return the settings of each table as the engine's own files have them."""
+    statements = {path.stem: path.read_text() for path in service.data.glob(TABLE_FILES)}
+    return {
+        table: set(statements[table].rpartition("SETTINGS ")[2].strip().split(", "))
+        for table in COLUMNS
+    }
 
 
 async def test_idempotency_keys_of_an_older_version_are_remembered(old_service: Service) -> None:

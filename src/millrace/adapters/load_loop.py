@@ -13,7 +13,7 @@ from millrace.ports.log import LogPosition, LogReader
 _LEAST_SPACING_S = 0.02
 _MOST_SPACING_S = 0.05
 """Between two loads, however many selects ask: each makes parts, which are kept for minutes, and a
-small one costs 30 ms of a core. One of a backlog is worth its cost.
+small one costs more than 20 ms of a core. One of a backlog is worth its cost.
 """
 
 _FIRST_PAUSE_S = 0.1
