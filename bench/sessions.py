@@ -40,36 +40,43 @@ class Cost(NamedTuple):
     wall_ms: float
 
 
-def body(table: str, field: str, aggregate: str, *groups: str, **root: str) -> Body:
-    """Return a question with one select."""
-    select = {"field": field, "aggregate": aggregate, "alias": "figure"}
-    return {"query": {"table": table, "selects": [select], "groupBy": groups}, **MONTH, **root}
+def body(table: str, selects: str, *groups: str, **root: str) -> Body:
+    """Return a question; `selects` are such as `avg duration, count *`."""
+    asked = [
+        {"aggregate": aggregate, "field": field, "alias": f"figure {number}"}
+        for number, (aggregate, field) in enumerate(map(str.split, selects.split(",")))
+    ]
+    return {"query": {"table": table, "selects": asked, "groupBy": groups}, **MONTH, **root}
 
 
 PAIRS: Mapping[str, tuple[Body, Body]] = {
     "average duration by country / of a number": (
-        body("sessions", "duration", "avg", "country"),
-        body("events", "load_time", "avg", "country"),
+        body("sessions", "avg duration", "country"),
+        body("events", "avg load_time", "country"),
     ),
     "sessions by country / distinct sessions": (
-        body("sessions", "*", "count", "country"),
-        body("events", "session_id", "uniq", "country"),
+        body("sessions", "count *", "country"),
+        body("events", "uniq session_id", "country"),
     ),
     "top entry paths / top paths": (
-        body("sessions", "*", "count", "entry_path"),
-        body("events", "*", "count", "path"),
+        body("sessions", "count *", "entry_path"),
+        body("events", "count *", "path"),
     ),
     "bounces by day / events by day": (
-        body("sessions", "*", "count", "is_bounce", granularity="daily"),
-        body("events", "*", "count", "event_name", granularity="daily"),
+        body("sessions", "count *", "is_bounce", granularity="daily"),
+        body("events", "count *", "event_name", granularity="daily"),
     ),
     "people by country / distinct people": (
-        body("profiles", "*", "count", "country"),
-        body("events", "anonymous_id", "uniq", "country"),
+        body("profiles", "count *", "country"),
+        body("events", "uniq anonymous_id", "country"),
     ),
-    "events a person / of a number": (
-        body("profiles", "event_count", "avg"),
-        body("events", "load_time", "avg"),
+    "people by country / events by country": (
+        body("profiles", "count *", "country"),
+        body("events", "count *", "country"),
+    ),
+    "people and a mean / distinct, and a mean": (
+        body("profiles", "count *, avg event_count"),
+        body("events", "uniq anonymous_id, avg load_time"),
     ),
 }
 
@@ -79,9 +86,9 @@ def ask(session: ChdbSession, website: str, question: Body) -> Cost:
     plan = check_query(decode_query(msgspec.json.encode(question)), WebsiteId(website))
     compiled = compile_query(plan)
     texts = encode_parameters(compiled.parameters)
-    cpu_s, started_s = _cpu_s(), time.perf_counter()
+    before_s, started_s = cpu_s(), time.perf_counter()
     session.select(compiled.sql, texts, GUARDS, "bench")
-    return Cost((_cpu_s() - cpu_s) * 1e3, (time.perf_counter() - started_s) * 1e3)
+    return Cost((cpu_s() - before_s) * 1e3, (time.perf_counter() - started_s) * 1e3)
 
 
 def compare(session: ChdbSession, website: str, pair: tuple[Body, Body], runs: int) -> str:
@@ -97,7 +104,8 @@ def _median(values: Sequence[float]) -> float:
     return statistics.median(values)
 
 
-def _cpu_s() -> float:
+def cpu_s() -> float:
+    """Return the CPU of this process and its threads since it began."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 

@@ -1,0 +1,109 @@
+"""What visits add to inserts, to the disk, and to the first start over an older store.
+
+Run: .venv/bin/python -m bench.visit_inserts --folder DIR [--runs 5] [--fill 1000000]
+
+The same batches go through the product's writer into two databases of one new store, in turn: one
+with the visits and one without. CPU is that of the process, until all is merged.
+"""
+
+import argparse
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.bare_engine import BareEngine
+from bench.dataset import wait_until_settled
+from bench.dataset_columns import EVENTS_A_VISIT, Slice, select_rows
+from bench.sessions import cpu_s
+from millrace.adapters.chdb_store import ChdbEngine
+from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.ddl import MIGRATIONS
+from millrace.base.telemetry import get_logger
+from millrace.model.catalog import EVENTS
+
+WEBSITES = tuple(f"web_{number}" for number in range(20))
+BATCHES_OF = {1_000: 40, 10_000: 10, 100_000: 3}
+"""How many batches of so many rows one run stores."""
+FILLED_IN = 100_000
+
+
+class Side(NamedTuple):
+    """A database and its writer."""
+
+    name: str
+    writer: ChdbWriter
+
+
+def stream(source: BareEngine, first: int, rows: int) -> bytes:
+    """Return about so many rows of events, from a place on."""
+    piece = Slice(first // EVENTS_A_VISIT, rows // EVENTS_A_VISIT, 10_000_000 // EVENTS_A_VISIT)
+    return source.query_arrow(select_rows(EVENTS, piece, WEBSITES, seed=1))
+
+
+def insert_cpu_s(source: BareEngine, side: Side, batches: list[bytes], token: str) -> float:
+    """Store batches and return the CPU of it and of the merges that it brings."""
+    before_s = cpu_s()
+    for number, batch in enumerate(batches):
+        side.writer.insert(EVENTS, batch, token=f"{token}-{number}")
+    wait_until_settled(source)
+    return cpu_s() - before_s
+
+
+def compare_inserts(source: BareEngine, sides: tuple[Side, Side], runs: int) -> None:
+    """Print what visits make of the CPU of inserts, for each size of a batch."""
+    for rows, count in BATCHES_OF.items():
+        spent = [0.0, 0.0]
+        for run in range(runs):
+            places = range(run * rows * count, (run + 1) * rows * count, rows)
+            batches = [stream(source, place, rows) for place in places]
+            for number, side in enumerate(sides):
+                spent[number] += insert_cpu_s(source, side, batches, f"{rows}-{run}")
+        print(f"insert of {rows} rows: {spent[0] / spent[1]:.2f} times the CPU", flush=True)
+
+
+def fill(source: BareEngine, older: ChdbWriter, engine: ChdbEngine, rows: int) -> None:
+    """Print what the first start over a store without visits takes."""
+    for place in range(0, rows, FILLED_IN):
+        older.insert(EVENTS, stream(source, place, FILLED_IN), token=f"fill-{place}")
+    older.close()
+    wait_until_settled(source)
+    before_s = cpu_s()
+    newer = ChdbWriter(engine, database="older")
+    newer.prepare()
+    spent_s = cpu_s() - before_s
+    newer.close()
+    ((stored, size),) = source.query(
+        "SELECT sum(parent_rows), sum(bytes_on_disk) FROM system.projection_parts "
+        "WHERE active AND database = 'older'"
+    )
+    print(f"filling {stored} events: {spent_s:.1f} s of CPU, {size / 1e6:.0f} MB more on disk")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="where a store is made anew")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--fill", type=int, default=1_000_000)
+    options = parser.parse_args()
+    shutil.rmtree(store := options.folder.absolute() / "visit-inserts", ignore_errors=True)
+    engine = ChdbEngine(store, log=get_logger())
+    engine.open()
+    sides = (
+        Side("with", ChdbWriter(engine, database="with")),
+        Side("without", ChdbWriter(engine, database="without", migrations=MIGRATIONS[:1])),
+    )
+    older = ChdbWriter(engine, database="older", migrations=MIGRATIONS[:1])
+    for writer in (*(side.writer for side in sides), older):
+        writer.prepare()
+    source = BareEngine(store, database="with")
+    compare_inserts(source, sides, options.runs)
+    fill(source, older, engine, options.fill)
+    source.close()
+    for side in sides:
+        side.writer.close()
+    engine.close()
+    shutil.rmtree(store)
+
+
+if __name__ == "__main__":
+    main()
