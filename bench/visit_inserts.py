@@ -15,6 +15,7 @@ from bench.bare_engine import BareEngine
 from bench.dataset import wait_until_settled
 from bench.dataset_columns import EVENTS_A_VISIT, Slice, select_rows
 from bench.sessions import cpu_s
+from millrace.adapters import ddl_visits
 from millrace.adapters.chdb_store import ChdbEngine
 from millrace.adapters.chdb_writer import ChdbWriter
 from millrace.adapters.ddl import MIGRATIONS
@@ -22,9 +23,11 @@ from millrace.base.telemetry import get_logger
 from millrace.model.catalog import EVENTS
 
 WEBSITES = tuple(f"web_{number}" for number in range(20))
-BATCHES_OF = {1_000: 40, 10_000: 10, 100_000: 3}
+BATCHES_OF = {100_000: 2, 10_000: 6, 1_000: 20}
 """How many batches of so many rows one run stores."""
 FILLED_IN = 100_000
+WITHOUT = tuple(one for one in MIGRATIONS if one.statements != ddl_visits.STATEMENTS)
+"""All but that of visits: others change how much is merged."""
 
 
 class Side(NamedTuple):
@@ -90,7 +93,7 @@ def main() -> None:
     engine.open()
     sides = (
         Side("with", ChdbWriter(engine, database="with")),
-        Side("without", ChdbWriter(engine, database="without", migrations=MIGRATIONS[:1])),
+        Side("without", ChdbWriter(engine, database="without", migrations=WITHOUT)),
     )
     older = ChdbWriter(engine, database="older", migrations=MIGRATIONS[:1])
     for writer in (*(side.writer for side in sides), older):
