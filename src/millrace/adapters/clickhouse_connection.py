@@ -128,7 +128,8 @@ async def open_async_client(
 
 def _be_quiet() -> None:
     """Keep the client's own lines out of the log: its errors are raised, and told of by others."""
-    logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)
+    for library in ("clickhouse_connect", "urllib3.connectionpool"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
 
 
 def _options(address: ClickHouseAddress, host: Host, read_timeout_s: float) -> Mapping[str, Any]:

@@ -46,7 +46,7 @@ def migrate_store_command(to: str, rows_at_once: int, data: str | None, as_json:
     The service may run and go on taking in events. It can be ended at any time and run again: it
     goes on where it was. Counts and checksums of every website and day are compared at the end.
     """
-    configure_logging("warning", process="migrate-store")
+    configure_logging("error", process="migrate-store")
     settings = load_settings({"data": data})
     if target_of(to) is Target.EMBEDDED:
         make_private_directory(data_path(settings))
