@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import starmap
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from arro3.core import Array, DataType, Field, RecordBatch, Schema
@@ -19,6 +19,9 @@ from millrace.query.answers import QueryAnswer
 
 CSV_TYPE = "text/csv"
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
+
+
+_Row = Annotated[Any, msgspec.Meta(extra_json_schema={"type": "object"})]
 
 
 class QueryMeta(Struct, frozen=True, rename="camel"):
@@ -34,7 +37,7 @@ class QueryReply(Struct, frozen=True, rename="camel"):
     """The body of an answer in JSON: one object for each row."""
 
     success: bool
-    data: Sequence[Any]
+    data: Sequence[_Row]
     meta: QueryMeta
     request_id: str
 
