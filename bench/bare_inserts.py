@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.bare_engine import BareEngine
-from millrace.adapters.chdb_store import ChdbEngine
-from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.ddl import column_list
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.sql.ddl import column_list
 from millrace.base.telemetry import get_logger
 from millrace.model.catalog import EVENTS
 from millrace.model.storage import STORED

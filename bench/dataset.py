@@ -24,12 +24,12 @@ from msgspec import Struct
 from bench import dataset_columns, dataset_words
 from bench.bare_engine import BareEngine
 from bench.dataset_columns import DAYS, EVENTS_A_VISIT, FIRST_DAY_MS, WEBSITES, Slice, select_rows
-from millrace.adapters.chdb_store import ChdbEngine
-from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.data_format import is_current
-from millrace.adapters.data_places import DataPlaces
-from millrace.adapters.ddl import MIGRATIONS
-from millrace.adapters.sql_directory import open_directory
+from millrace.adapters.directory.sql_directory import open_directory
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.places.format import is_current
+from millrace.adapters.places.places import DataPlaces
+from millrace.adapters.sql.ddl import MIGRATIONS
 from millrace.base.clock import SystemClock
 from millrace.base.telemetry import get_logger
 from millrace.model.catalog import STORED_TABLES

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from bench import dataset_words as words
-from millrace.adapters.parameters import quoted
+from millrace.adapters.sql.parameters import quoted
 from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Kind, Table
 from millrace.model.storage import STORED
 

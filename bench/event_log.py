@@ -25,7 +25,7 @@ import uvloop
 from msgspec import Struct
 
 from bench.log_candidates import Candidate, LmdbTree, SegmentFiles, SqliteTable, framed, unframed
-from millrace.adapters.segment_log import SegmentLog
+from millrace.adapters.log.segment_log import SegmentLog
 from millrace.base.telemetry import configure_logging
 from millrace.ports.log import LogPosition
 

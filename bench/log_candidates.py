@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from millrace.adapters.segment_directory import Disk, LogDirectory
-from millrace.adapters.segment_format import frame_head
-from millrace.adapters.segment_log import (
+from millrace.adapters.log.segment_directory import Disk, LogDirectory
+from millrace.adapters.log.segment_format import frame_head
+from millrace.adapters.log.segment_log import (
     SEGMENT_BYTES,
     _SegmentFiles,  # pyright: ignore[reportPrivateUsage]  # the blocking part is what is compared
 )
-from millrace.adapters.segment_reader import SegmentReader
+from millrace.adapters.log.segment_reader import SegmentReader
 from millrace.base.clock import SystemClock
 from millrace.base.telemetry import Metrics
 from millrace.ports.log import LogChunk, LoggedRecord, LogPosition

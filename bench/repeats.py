@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.adapters.sqlite.ledger import SqliteLedger
 from millrace.base.clock import MILLISECONDS_PER_DAY
 from millrace.ingest.sift import EVENT_ID_LIFE_MS
 from millrace.ports.ledger import Ledger

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import msgspec
 
 from bench.dataset import provide
-from millrace.adapters.chdb_store import ChdbEngine, ChdbSession
-from millrace.adapters.parameters import encode_parameters
+from millrace.adapters.embedded.engine import ChdbEngine, ChdbSession
+from millrace.adapters.sql.parameters import encode_parameters
 from millrace.base.telemetry import get_logger
 from millrace.model.tenancy import WebsiteId
 from millrace.ports.store import QueryGuards

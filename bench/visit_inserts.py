@@ -15,10 +15,10 @@ from bench.bare_engine import BareEngine
 from bench.dataset import wait_until_settled
 from bench.dataset_columns import EVENTS_A_VISIT, Slice, select_rows
 from bench.sessions import cpu_s
-from millrace.adapters import ddl_visits
-from millrace.adapters.chdb_store import ChdbEngine
-from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.ddl import MIGRATIONS
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.sql import ddl_visits
+from millrace.adapters.sql.ddl import MIGRATIONS
 from millrace.base.telemetry import get_logger
 from millrace.model.catalog import EVENTS
 

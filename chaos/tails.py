@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
-from millrace.adapters.segment_directory import Disk, LogDirectory
+from millrace.adapters.log.segment_directory import Disk, LogDirectory
 
 _MARK = "durable"
 _FRAME_MAGIC = b"\xc1\xffMR"

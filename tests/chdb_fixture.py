@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.chdb_store import ChdbEngine, ChdbSession, decode_rows
-from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.parameters import encode_parameters
+from millrace.adapters.embedded.engine import ChdbEngine, ChdbSession, decode_rows
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.sql.parameters import encode_parameters
 from millrace.base.telemetry import get_logger
 from millrace.ingest.arrow import write_stream
 from millrace.model.catalog import Kind, Table

@@ -25,12 +25,12 @@ from urllib.parse import quote, urlencode
 import pytest
 import requests
 
-from millrace.adapters.chdb_store import decode_rows
-from millrace.adapters.clickhouse_address import parse_address
-from millrace.adapters.clickhouse_reader import ClickHouseReader
-from millrace.adapters.clickhouse_store import SERVERS
-from millrace.adapters.clickhouse_wide import fit_parameters
-from millrace.adapters.clickhouse_writer import ClickHouseWriter
+from millrace.adapters.clickhouse.address import parse_address
+from millrace.adapters.clickhouse.reader import ClickHouseReader
+from millrace.adapters.clickhouse.store import SERVERS
+from millrace.adapters.clickhouse.wide import fit_parameters
+from millrace.adapters.clickhouse.writer import ClickHouseWriter
+from millrace.adapters.embedded.engine import decode_rows
 from millrace.base.telemetry import get_logger
 from millrace.model.catalog import Table
 from millrace.model.plan import CompiledQuery

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from millrace.adapters.shared_server import SharedServer
+from millrace.adapters.shared.server import SharedServer
 from millrace.base.errors import SharedUnavailable
 from tests.e2e.service import free_port
 

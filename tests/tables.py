@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 import pytest
 
-from millrace.adapters.chdb_store import ChdbEngine
-from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.clickhouse_writer import ClickHouseWriter
-from millrace.adapters.ddl import MIGRATIONS, Migration
+from millrace.adapters.clickhouse.writer import ClickHouseWriter
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.sql.ddl import MIGRATIONS, Migration
 from millrace.model.catalog import Table
 from millrace.model.plan import CompiledQuery
 from millrace.ports.store import Dialect, QueryGuards, StoreWriter

@@ -6,7 +6,7 @@ import pytest
 
 from bench.bare_engine import BareEngine
 from bench.dataset_columns import WEBSITES, Slice, select_rows
-from millrace.adapters.chdb_store import ChdbEngine
+from millrace.adapters.embedded.engine import ChdbEngine
 from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Table
 from tests.chdb_fixture import FreshStore
 

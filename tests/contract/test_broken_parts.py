@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from millrace.adapters.chdb_store import BrokenPart
-from millrace.adapters.mending_selects import MendingSelects
-from millrace.adapters.parameters import ParameterTexts
+from millrace.adapters.embedded.engine import BrokenPart
+from millrace.adapters.embedded.mending_selects import MendingSelects
+from millrace.adapters.sql.parameters import ParameterTexts
 from millrace.base.clock import FixedClock
 from millrace.base.errors import QueryTooLarge, StoreUnavailable
 from millrace.base.telemetry import get_logger

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from millrace.adapters.shared_claims import SharedClaims
-from millrace.adapters.shared_server import Argument, Script, SharedServer
+from millrace.adapters.shared.claims import SharedClaims
+from millrace.adapters.shared.server import Argument, Script, SharedServer
 from millrace.base.clock import SystemClock
 from millrace.base.errors import OperatorError, SharedUnavailable
 from millrace.ports.claims import Claim

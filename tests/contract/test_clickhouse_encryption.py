@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.clickhouse_address import parse_address
-from millrace.adapters.clickhouse_reader import ClickHouseReader
-from millrace.adapters.clickhouse_writer import ClickHouseWriter
-from millrace.adapters.parameters import ParameterTexts
+from millrace.adapters.clickhouse.address import parse_address
+from millrace.adapters.clickhouse.reader import ClickHouseReader
+from millrace.adapters.clickhouse.writer import ClickHouseWriter
+from millrace.adapters.sql.parameters import ParameterTexts
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import get_logger
 from millrace.model.catalog import EVENTS

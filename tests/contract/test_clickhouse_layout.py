@@ -2,15 +2,15 @@
 
 import pytest
 
-from millrace.adapters.chdb_store import ChdbEngine
-from millrace.adapters.clickhouse_address import parse_address
-from millrace.adapters.clickhouse_layout import (
+from millrace.adapters.clickhouse.address import parse_address
+from millrace.adapters.clickhouse.layout import (
     create_databases,
     create_version_table,
     distribute_tables,
     local_statements,
 )
-from millrace.adapters.ddl import MIGRATIONS, Migration
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.sql.ddl import MIGRATIONS, Migration
 
 REPLICATED = parse_address("clickhouse://h/millrace?cluster=main")
 STATEMENTS = [

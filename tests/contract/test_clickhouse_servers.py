@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.chdb_store import EngineFailure
-from millrace.adapters.clickhouse_address import parse_address
-from millrace.adapters.clickhouse_reader import ClickHouseReader
-from millrace.adapters.clickhouse_wide import MOST_CHARACTERS
-from millrace.adapters.clickhouse_writer import ClickHouseWriter
-from millrace.adapters.parameters import ParameterTexts
+from millrace.adapters.clickhouse.address import parse_address
+from millrace.adapters.clickhouse.reader import ClickHouseReader
+from millrace.adapters.clickhouse.wide import MOST_CHARACTERS
+from millrace.adapters.clickhouse.writer import ClickHouseWriter
+from millrace.adapters.embedded.engine import EngineFailure
+from millrace.adapters.sql.parameters import ParameterTexts
 from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.base.telemetry import get_logger
 from millrace.model.catalog import EVENTS

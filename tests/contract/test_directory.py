@@ -14,9 +14,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
-from millrace.adapters.directory_connection import connect
-from millrace.adapters.directory_tables import METADATA, SCHEMA_VERSION
-from millrace.adapters.sql_directory import SqlDirectory, open_directory
+from millrace.adapters.directory.connection import connect
+from millrace.adapters.directory.sql_directory import SqlDirectory, open_directory
+from millrace.adapters.directory.tables import METADATA, SCHEMA_VERSION
 from millrace.base.clock import FixedClock, SystemClock
 from millrace.base.errors import OperatorError
 from millrace.model.tenancy import (
@@ -405,7 +405,7 @@ def test_destroyed_salt_is_gone_from_the_disk(tmp_path: Path) -> None:
 
 _RACE = """
 import sys
-from millrace.adapters.sql_directory import open_directory
+from millrace.adapters.directory.sql_directory import open_directory
 from millrace.base.clock import SystemClock
 
 print("ready", flush=True)

@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 import pytest
 from structlog.testing import capture_logs
 
-from millrace.adapters.memory_log import MemoryLog
-from millrace.adapters.segment_directory import Disk
-from millrace.adapters.segment_log import SegmentLog
-from millrace.adapters.segment_reader import SegmentReader
+from millrace.adapters.log.segment_directory import Disk
+from millrace.adapters.log.segment_log import SegmentLog
+from millrace.adapters.log.segment_reader import SegmentReader
+from millrace.adapters.memory.log import MemoryLog
 from millrace.base.clock import FixedClock
 from millrace.base.errors import LogUnavailable, LogUncertain, MillraceError, OperatorError
 from millrace.base.telemetry import Metrics

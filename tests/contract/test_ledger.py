@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.adapters.sqlite.ledger import SqliteLedger
 from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.ports.ledger import Ledger, LogRange, PartOutcome
 from millrace.ports.log import LOG_START, LogPosition

@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from millrace.adapters.memory_limiter import WindowLimiter
-from millrace.adapters.shared_limiter import SharedLimiter
-from millrace.adapters.shared_server import AsyncSharedServer
+from millrace.adapters.engine.limiter import WindowLimiter
+from millrace.adapters.shared.limiter import SharedLimiter
+from millrace.adapters.shared.server import AsyncSharedServer
 from millrace.base.clock import SystemClock
 from millrace.base.errors import SharedUnavailable
 from millrace.ports.limiter import Limiter, RateVerdict

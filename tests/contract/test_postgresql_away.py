@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.sql_directory import open_directory
+from millrace.adapters.directory.sql_directory import open_directory
 from millrace.base.clock import FixedClock
 from millrace.base.errors import OperatorError
 from millrace.base.settings import Settings

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import pytest
 
-from millrace.adapters.shared_repeats import SharedRepeats
-from millrace.adapters.shared_server import AsyncSharedServer
-from millrace.adapters.sqlite_repeats import REPEATS_FILE, SqliteRepeats
+from millrace.adapters.shared.repeats import SharedRepeats
+from millrace.adapters.shared.server import AsyncSharedServer
+from millrace.adapters.sqlite.repeats import REPEATS_FILE, SqliteRepeats
 from millrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from millrace.base.errors import LogUnavailable, OperatorError, SharedUnavailable
 from millrace.ports.repeats import Claimed, Remembered, Repeats

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.chdb_reader import ChdbReader
-from millrace.adapters.chdb_store import decode_rows
-from millrace.adapters.parameters import encode_parameters
+from millrace.adapters.embedded.engine import decode_rows
+from millrace.adapters.embedded.reader import ChdbReader
+from millrace.adapters.sql.parameters import encode_parameters
 from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 from millrace.base.telemetry import get_logger
 from millrace.ports.store import QueryGuards

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from millrace.adapters.answer_cache import AnswerCache
-from millrace.adapters.chdb_reader import ChdbReader
-from millrace.adapters.chdb_store import decode_rows
-from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.data_versions import DataVersions
-from millrace.adapters.fair_places import FairPlaces, PlaceBounds
-from millrace.adapters.parameters import ParameterTexts
-from millrace.adapters.question import Question
-from millrace.adapters.shared_selects import SharedSelects
+from millrace.adapters.embedded.engine import decode_rows
+from millrace.adapters.embedded.reader import ChdbReader
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.selects.answer_cache import AnswerCache
+from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
+from millrace.adapters.selects.question import Question
+from millrace.adapters.selects.shared_selects import SharedSelects
+from millrace.adapters.selects.versions import DataVersions
+from millrace.adapters.sql.parameters import ParameterTexts
 from millrace.base.errors import QueryTimedOut
 from millrace.base.telemetry import Metrics, get_logger
 from millrace.model.catalog import EVENTS

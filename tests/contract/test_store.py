@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.chdb_store import ChdbEngine, ChdbSession, EngineFailure
-from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.ddl import DATABASE, MIGRATIONS, Migration
+from millrace.adapters.embedded.engine import ChdbEngine, ChdbSession, EngineFailure
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.sql.ddl import DATABASE, MIGRATIONS, Migration
 from millrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from millrace.base.telemetry import get_logger
 from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table

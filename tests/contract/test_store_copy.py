@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.store_copy import StoreCopy
-from millrace.adapters.store_copy_ends import ClickHouseEnd
-from millrace.adapters.store_copy_plan import PieceBounds
-from millrace.adapters.store_move import MoveDesk, Piece
+from millrace.adapters.moving.copying import StoreCopy
+from millrace.adapters.moving.ends import ClickHouseEnd
+from millrace.adapters.moving.moves import MoveDesk, Piece
+from millrace.adapters.moving.plan import PieceBounds
 from millrace.base.clock import MILLISECONDS_PER_DAY
 from millrace.base.errors import OperatorError
 from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Table

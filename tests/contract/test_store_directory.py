@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from millrace.adapters.chdb_store import ChdbEngine
+from millrace.adapters.embedded.engine import ChdbEngine
 
 OPEN = """
 import sys
 from pathlib import Path
-from millrace.adapters.chdb_store import ChdbEngine
+from millrace.adapters.embedded.engine import ChdbEngine
 from millrace.base.errors import OperatorError
 from millrace.base.telemetry import configure_logging, get_logger
 configure_logging("info", process="test")
@@ -35,7 +35,7 @@ def _python(program: str, *arguments: str) -> tuple[int, str]:
 def _filled_store(directory: Path) -> None:
     program = f"""{OPEN}
 import os
-from millrace.adapters.chdb_writer import ChdbWriter
+from millrace.adapters.embedded.writer import ChdbWriter
 from millrace.model.catalog import EVENTS
 from tests.chdb_fixture import arrow_stream
 writer = ChdbWriter(engine)
@@ -100,7 +100,7 @@ def test_a_damaged_directory_is_refused_and_the_reason_is_written(tmp_path: Path
 
 def test_importing_the_adapters_does_not_load_the_engine() -> None:
     program = (
-        "import sys, millrace.adapters.engine_process, millrace.adapters.engine_client\n"
+        "import sys, millrace.adapters.engine.process, millrace.adapters.engine.client\n"
         "sys.exit(str([name for name in sys.modules if name.split('.')[0] == 'chdb']))"
     )
     assert _python(program) == (1, "[]\n")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.data_versions import DataVersions, Version
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.selects.versions import DataVersions, Version
 from millrace.model.catalog import ERRORS, EVENTS
 from millrace.ports.store import RejectedBatch
 from tests.chdb_fixture import FreshStore, arrow_stream

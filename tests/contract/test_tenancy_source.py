@@ -11,10 +11,10 @@ from typing import cast
 import pytest
 from structlog.testing import CapturedCall, CapturingLogger
 
-from millrace.adapters.directory_connection import connect
-from millrace.adapters.directory_schema import migrate
-from millrace.adapters.sql_directory import SqlDirectory
-from millrace.adapters.tenancy_source import FollowingTenancySource
+from millrace.adapters.directory.connection import connect
+from millrace.adapters.directory.schema import migrate
+from millrace.adapters.directory.sql_directory import SqlDirectory
+from millrace.adapters.directory.tenancy_source import FollowingTenancySource
 from millrace.base.clock import FixedClock, SystemClock
 from millrace.base.errors import DirectoryUnavailable, OperatorError
 from millrace.base.telemetry import Logger

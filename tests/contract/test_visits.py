@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.ddl_visits import count_parts_without_visits
+from millrace.adapters.sql.ddl_visits import count_parts_without_visits
 from millrace.model.catalog import EVENTS
 from tests.chdb_fixture import FreshStore
 from tests.questions import ask_whole, question, select
@@ -19,10 +19,10 @@ from tests.questions import ask_whole, question, select
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from millrace.adapters.chdb_check import check_store
-from millrace.adapters.chdb_store import ChdbEngine
-from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.ddl import MIGRATIONS
+from millrace.adapters.embedded.check import check_store
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.sql.ddl import MIGRATIONS
 from millrace.base.telemetry import configure_logging, get_logger
 from millrace.model.catalog import EVENTS
 from tests.chdb_fixture import arrow_stream

@@ -12,10 +12,10 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not locked
 
-from millrace.adapters.shared_claims import SharedClaims
-from millrace.adapters.shared_limiter import SharedLimiter
-from millrace.adapters.shared_repeats import SharedRepeats
-from millrace.adapters.shared_server import AsyncSharedServer, SharedServer
+from millrace.adapters.shared.claims import SharedClaims
+from millrace.adapters.shared.limiter import SharedLimiter
+from millrace.adapters.shared.repeats import SharedRepeats
+from millrace.adapters.shared.server import AsyncSharedServer, SharedServer
 from millrace.base.clock import SystemClock
 from millrace.base.settings import setting_rows
 from millrace.ports.claims import Claim

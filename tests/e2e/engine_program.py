@@ -7,18 +7,18 @@ from pathlib import Path
 
 import uvloop
 
-from millrace.adapters.chdb_store import ChdbEngine
-from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.data_places import DataPlaces
-from millrace.adapters.data_versions import DataVersions
-from millrace.adapters.engine_process import EngineProcess
-from millrace.adapters.fair_places import PlaceBounds
-from millrace.adapters.file_quarantine import FileQuarantine
-from millrace.adapters.memory_limiter import WindowLimiter
-from millrace.adapters.segment_reader import SegmentReader
-from millrace.adapters.select_bounds import SelectBounds
-from millrace.adapters.snapshots import Snapshots
-from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.adapters.backup.snapshots import Snapshots
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.engine.limiter import WindowLimiter
+from millrace.adapters.engine.process import EngineProcess
+from millrace.adapters.log.segment_reader import SegmentReader
+from millrace.adapters.places.places import DataPlaces
+from millrace.adapters.quarantine.file_quarantine import FileQuarantine
+from millrace.adapters.selects.bounds import SelectBounds
+from millrace.adapters.selects.fair_places import PlaceBounds
+from millrace.adapters.selects.versions import DataVersions
+from millrace.adapters.sqlite.ledger import SqliteLedger
 from millrace.base.clock import SystemClock
 from millrace.base.errors import OperatorError
 from millrace.base.telemetry import Metrics, configure_logging, get_logger

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import requests
 
-from millrace.adapters.sql_directory import DIRECTORY_FILE, SqlDirectory, open_directory
+from millrace.adapters.directory.sql_directory import DIRECTORY_FILE, SqlDirectory, open_directory
 from millrace.base.clock import SystemClock
 from millrace.model.tenancy import OrganizationId, Scope, WebsiteId
 

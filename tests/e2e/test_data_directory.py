@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from millrace import __version__
-from millrace.adapters.sqlite_repeats import SqliteRepeats
+from millrace.adapters.sqlite.repeats import SqliteRepeats
 from millrace.base.clock import FixedClock
 from millrace.ingest.admit import Caller
 from millrace.ingest.once import digest_of

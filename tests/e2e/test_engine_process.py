@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from millrace.adapters.engine_client import EngineConnections, EngineStore
-from millrace.adapters.segment_log import SegmentLog
+from millrace.adapters.engine.client import EngineConnections, EngineStore
+from millrace.adapters.log.segment_log import SegmentLog
 from millrace.base.clock import SystemClock
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import Metrics

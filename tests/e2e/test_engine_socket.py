@@ -14,20 +14,20 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from millrace.adapters.chdb_reader import ChdbReader
-from millrace.adapters.engine_client import (
+from millrace.adapters.backup.lease import borrowed_snapshot
+from millrace.adapters.backup.tree import Snapshot
+from millrace.adapters.embedded.reader import ChdbReader
+from millrace.adapters.engine.client import (
     EngineBarrier,
     EngineConnections,
     EngineLimiter,
     EngineStore,
     SelectFailed,
 )
-from millrace.adapters.engine_server import EngineServer
-from millrace.adapters.fair_places import FairPlaces, PlaceBounds
-from millrace.adapters.memory_limiter import WindowLimiter
-from millrace.adapters.shared_selects import NoVersions, SharedSelects
-from millrace.adapters.snapshot_lease import borrowed_snapshot
-from millrace.adapters.snapshot_tree import Snapshot
+from millrace.adapters.engine.limiter import WindowLimiter
+from millrace.adapters.engine.server import EngineServer
+from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
+from millrace.adapters.selects.shared_selects import NoVersions, SharedSelects
 from millrace.base.clock import SystemClock
 from millrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from millrace.base.telemetry import Metrics, get_logger
@@ -214,7 +214,7 @@ async def test_a_worker_that_is_killed_takes_its_query_along(engine: Engine) -> 
     program = f"""
 import asyncio
 from pathlib import Path
-from millrace.adapters.engine_client import EngineConnections, EngineStore
+from millrace.adapters.engine.client import EngineConnections, EngineStore
 from millrace.model.plan import CompiledQuery
 from millrace.ports.store import QueryGuards
 store = EngineStore(EngineConnections(Path({str(engine.socket)!r})))

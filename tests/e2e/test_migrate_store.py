@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.clickhouse_address import parse_address
+from millrace.adapters.clickhouse.address import parse_address
 from millrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
 from tests.clickhouse_fixture import (
     CLUSTER,

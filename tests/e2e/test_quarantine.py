@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.data_lock import DataHeld, hold_data
-from millrace.adapters.segment_log import SegmentLog
+from millrace.adapters.log.segment_log import SegmentLog
+from millrace.adapters.places.lock import DataHeld, hold_data
 from millrace.base.clock import SystemClock
 from millrace.base.settings import load_settings
 from millrace.base.telemetry import Metrics

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.chdb_store import ChdbEngine
+from millrace.adapters.embedded.engine import ChdbEngine
 from millrace.base.clock import utc_datetime
 from millrace.model.catalog import STORED_TABLES
 from millrace.model.plan import CompiledQuery

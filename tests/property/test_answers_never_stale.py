@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from millrace.adapters.answer_cache import AnswerCache
-from millrace.adapters.data_versions import DataVersions
-from millrace.adapters.fair_places import FairPlaces, PlaceBounds
-from millrace.adapters.question import Question
-from millrace.adapters.shared_selects import SharedSelects
+from millrace.adapters.selects.answer_cache import AnswerCache
+from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
+from millrace.adapters.selects.question import Question
+from millrace.adapters.selects.shared_selects import SharedSelects
+from millrace.adapters.selects.versions import DataVersions
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import Metrics
 from millrace.ports.store import QueryGuards

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millrace.adapters.file_quarantine import FileQuarantine
-from millrace.adapters.memory_store import MemoryStore
-from millrace.adapters.segment_directory import Disk
-from millrace.adapters.segment_log import SegmentLog
-from millrace.adapters.segment_reader import SegmentReader
-from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.adapters.log.segment_directory import Disk
+from millrace.adapters.log.segment_log import SegmentLog
+from millrace.adapters.log.segment_reader import SegmentReader
+from millrace.adapters.memory.store import MemoryStore
+from millrace.adapters.quarantine.file_quarantine import FileQuarantine
+from millrace.adapters.sqlite.ledger import SqliteLedger
 from millrace.base.clock import FixedClock
 from millrace.base.telemetry import Metrics
 from millrace.ingest.gather import BatchBounds

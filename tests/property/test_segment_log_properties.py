@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millrace.adapters.segment_directory import Disk, LogDirectory
-from millrace.adapters.segment_log import SegmentLog
-from millrace.adapters.segment_reader import SegmentReader
+from millrace.adapters.log.segment_directory import Disk, LogDirectory
+from millrace.adapters.log.segment_log import SegmentLog
+from millrace.adapters.log.segment_reader import SegmentReader
 from millrace.base.clock import FixedClock
 from millrace.base.telemetry import Metrics
 from millrace.ports.log import LOG_START, LoggedRecord, LogPosition
@@ -161,7 +161,7 @@ def test_flipped_byte_at_any_place_costs_at_most_its_own_record(
 WRITER = """
     import asyncio, os, sys
     from pathlib import Path
-    from millrace.adapters.segment_log import SegmentLog
+    from millrace.adapters.log.segment_log import SegmentLog
     from millrace.base.clock import SystemClock
     from millrace.base.telemetry import Metrics
 

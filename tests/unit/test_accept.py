@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.memory_log import MemoryLog
-from millrace.adapters.sqlite_repeats import REPEATS_FILE, SqliteRepeats
+from millrace.adapters.memory.log import MemoryLog
+from millrace.adapters.sqlite.repeats import REPEATS_FILE, SqliteRepeats
 from millrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from millrace.base.errors import (
     CallerError,

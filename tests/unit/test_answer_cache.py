@@ -1,7 +1,7 @@
 """What is kept of answers, how long, and how much."""
 
-from millrace.adapters.answer_cache import AnswerCache
-from millrace.adapters.question import Question
+from millrace.adapters.selects.answer_cache import AnswerCache
+from millrace.adapters.selects.question import Question
 from millrace.ports.store import QueryGuards
 
 GUARDS = QueryGuards(timeout_s=15.0, max_memory_bytes=10**9)

@@ -8,8 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from chaos.tails import damage_tails
-from millrace.adapters.segment_log import SegmentLog
-from millrace.adapters.segment_reader import SegmentReader
+from millrace.adapters.log.segment_log import SegmentLog
+from millrace.adapters.log.segment_reader import SegmentReader
 from millrace.base.clock import FixedClock
 from millrace.base.telemetry import Metrics
 from millrace.ports.log import LOG_START

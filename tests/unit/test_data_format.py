@@ -6,8 +6,15 @@ from pathlib import Path
 import pytest
 
 from millrace import __version__
-from millrace.adapters.data_format import FIRST_FORMAT, Stamp, Step, is_current, migrate, read_stamp
-from millrace.adapters.data_lock import SERVE, DataHeld, Holder, hold_data
+from millrace.adapters.places.format import (
+    FIRST_FORMAT,
+    Stamp,
+    Step,
+    is_current,
+    migrate,
+    read_stamp,
+)
+from millrace.adapters.places.lock import SERVE, DataHeld, Holder, hold_data
 from millrace.base.errors import OperatorError
 
 OURS = Stamp(format=FIRST_FORMAT, written_by=__version__)

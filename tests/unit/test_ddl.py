@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters import ddl_visits
-from millrace.adapters.ddl import (
+from millrace.adapters.sql import ddl_visits
+from millrace.adapters.sql.ddl import (
     MIGRATIONS,
     Migration,
     column_list,

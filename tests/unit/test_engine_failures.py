@@ -2,7 +2,7 @@
 
 import pytest
 
-from millrace.adapters.chdb_store import BrokenPart, EngineFailure, query_error, read_failure
+from millrace.adapters.embedded.engine import BrokenPart, EngineFailure, query_error, read_failure
 from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 
 DEADLINE = (

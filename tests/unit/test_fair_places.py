@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from millrace.adapters.fair_places import FairPlaces, PlaceBounds
+from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import Metrics
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.adapters.geo import BUNDLED, open_geo, read_place
+from millrace.adapters.visitors.geo import BUNDLED, open_geo, read_place
 from millrace.base.errors import OperatorError
 from millrace.ports.enrichment import Place
 

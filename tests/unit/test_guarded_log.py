@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.guarded_log import GuardedLog, LevelLimits, Levels, read_levels
-from millrace.adapters.memory_log import MemoryLog
-from millrace.adapters.segment_log import SegmentLog
-from millrace.adapters.segment_reader import SegmentReader
+from millrace.adapters.log.guarded_log import GuardedLog, LevelLimits, Levels, read_levels
+from millrace.adapters.log.segment_log import SegmentLog
+from millrace.adapters.log.segment_reader import SegmentReader
+from millrace.adapters.memory.log import MemoryLog
 from millrace.base.clock import FixedClock
 from millrace.base.errors import LogUnavailable
 from millrace.base.telemetry import Metrics

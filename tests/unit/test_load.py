@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.file_quarantine import FileQuarantine
-from millrace.adapters.memory_store import MemoryStore, Row
-from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.adapters.memory.store import MemoryStore, Row
+from millrace.adapters.quarantine.file_quarantine import FileQuarantine
+from millrace.adapters.sqlite.ledger import SqliteLedger
 from millrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import Metrics

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from millrace.adapters.load_loop import LoadLoop, spacing_s
+from millrace.adapters.engine.load_loop import LoadLoop, spacing_s
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import get_logger
 from millrace.ports.log import LogChunk, LogPosition

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from millrace.adapters.answer_cache import AnswerCache
-from millrace.adapters.data_versions import DataVersions
-from millrace.adapters.fair_places import FairPlaces, PlaceBounds
-from millrace.adapters.question import Question
-from millrace.adapters.shared_selects import NoVersions, SharedSelects, TellsVersions
+from millrace.adapters.selects.answer_cache import AnswerCache
+from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
+from millrace.adapters.selects.question import Question
+from millrace.adapters.selects.shared_selects import NoVersions, SharedSelects, TellsVersions
+from millrace.adapters.selects.versions import DataVersions
 from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 from millrace.base.telemetry import Metrics
 from millrace.ports.store import QueryGuards

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from millrace.adapters.store_copy_plan import (
+from millrace.adapters.moving.plan import (
     Minutes,
     PieceBounds,
     Reading,
@@ -12,7 +12,7 @@ from millrace.adapters.store_copy_plan import (
     WantedDay,
     plan_readings,
 )
-from millrace.adapters.store_copy_selects import MINUTE_MS, Stretch
+from millrace.adapters.moving.selects import MINUTE_MS, Stretch
 from millrace.base.clock import MILLISECONDS_PER_DAY
 from millrace.model.moving import Day, Figures
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.clickhouse_address import parse_address
-from millrace.adapters.store_move import HeldLoads, MoveDesk, check_moves, name_of
+from millrace.adapters.clickhouse.address import parse_address
+from millrace.adapters.moving.moves import HeldLoads, MoveDesk, check_moves, name_of
 from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.model.moving import Target
 from millrace.ports.log import LogPosition

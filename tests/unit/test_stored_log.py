@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from millrace.adapters.memory_log import MemoryLog
-from millrace.adapters.stored_log import StoredLog
+from millrace.adapters.log.stored_log import StoredLog
+from millrace.adapters.memory.log import MemoryLog
 from millrace.base.errors import LogUnavailable, MillraceError, NotYetStored, StoreUnavailable
 
 pytestmark = pytest.mark.asyncio

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from millrace.adapters.directory_rules import check_key, check_name, check_origin, check_text
+from millrace.adapters.directory.rules import check_key, check_name, check_origin, check_text
 from millrace.base.errors import OperatorError
 from millrace.model.tenancy import (
     ApiKey,

@@ -6,16 +6,16 @@ from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
 
-from millrace.adapters.archive import Contents, Progress, read_archive, write_archive
-from millrace.adapters.chdb_store import ChdbEngine
-from millrace.adapters.data_lock import SERVE, DataHeld, hold_data
-from millrace.adapters.data_places import KEPT, LOCK, DataPlaces
-from millrace.adapters.files import sync_directory
-from millrace.adapters.segment_reader import SegmentReader
-from millrace.adapters.snapshot_lease import borrowed_snapshot
-from millrace.adapters.snapshot_tree import Snapshot
-from millrace.adapters.snapshots import Snapshots
-from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.adapters.backup.archive import Contents, Progress, read_archive, write_archive
+from millrace.adapters.backup.lease import borrowed_snapshot
+from millrace.adapters.backup.snapshots import Snapshots
+from millrace.adapters.backup.tree import Snapshot
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.log.segment_reader import SegmentReader
+from millrace.adapters.places.files import sync_directory
+from millrace.adapters.places.lock import SERVE, DataHeld, hold_data
+from millrace.adapters.places.places import KEPT, LOCK, DataPlaces
+from millrace.adapters.sqlite.ledger import SqliteLedger
 from millrace.base.errors import OperatorError
 from millrace.base.settings import Settings, data_path
 from millrace.base.telemetry import get_logger

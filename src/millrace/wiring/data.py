@@ -4,10 +4,10 @@ import contextlib
 from collections.abc import Generator
 from pathlib import Path
 
-from millrace.adapters.data_format import is_current, migrate
-from millrace.adapters.data_lock import SERVE, hold_data
-from millrace.adapters.runtime_directory import runtime_directory
-from millrace.adapters.store_move import check_moves
+from millrace.adapters.moving.moves import check_moves
+from millrace.adapters.places.format import is_current, migrate
+from millrace.adapters.places.lock import SERVE, hold_data
+from millrace.adapters.places.runtime_directory import runtime_directory
 from millrace.base.settings import Settings, data_path
 from millrace.wiring.store_address import clickhouse_of
 

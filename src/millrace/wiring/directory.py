@@ -1,6 +1,6 @@
 """Which directory of websites and keys the settings name: one to share, or a file of our own."""
 
-from millrace.adapters.sql_directory import SqlDirectory, open_directory
+from millrace.adapters.directory.sql_directory import SqlDirectory, open_directory
 from millrace.base.clock import Clock
 from millrace.base.settings import Settings, secret_text
 from millrace.wiring.places import places_of

@@ -6,20 +6,20 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from millrace.adapters.chdb_store import ChdbEngine
-from millrace.adapters.chdb_writer import ChdbWriter
-from millrace.adapters.clickhouse_address import ClickHouseAddress
-from millrace.adapters.clickhouse_process import LoadingProcess
-from millrace.adapters.clickhouse_writer import ClickHouseWriter
-from millrace.adapters.data_places import DataPlaces
-from millrace.adapters.data_versions import DataVersions
-from millrace.adapters.engine_process import EngineProcess
-from millrace.adapters.file_quarantine import FileQuarantine
-from millrace.adapters.memory_limiter import WindowLimiter
-from millrace.adapters.segment_reader import SegmentReader
-from millrace.adapters.snapshots import Snapshots
-from millrace.adapters.sqlite_ledger import SqliteLedger
-from millrace.adapters.store_move import HeldLoads
+from millrace.adapters.backup.snapshots import Snapshots
+from millrace.adapters.clickhouse.address import ClickHouseAddress
+from millrace.adapters.clickhouse.process import LoadingProcess
+from millrace.adapters.clickhouse.writer import ClickHouseWriter
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.engine.limiter import WindowLimiter
+from millrace.adapters.engine.process import EngineProcess
+from millrace.adapters.log.segment_reader import SegmentReader
+from millrace.adapters.moving.moves import HeldLoads
+from millrace.adapters.places.places import DataPlaces
+from millrace.adapters.quarantine.file_quarantine import FileQuarantine
+from millrace.adapters.selects.versions import DataVersions
+from millrace.adapters.sqlite.ledger import SqliteLedger
 from millrace.base.clock import SystemClock
 from millrace.base.settings import Settings
 from millrace.base.telemetry import Metrics, get_logger

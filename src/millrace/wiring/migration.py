@@ -6,16 +6,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from millrace.adapters.chdb_store import ChdbEngine
-from millrace.adapters.clickhouse_address import ClickHouseAddress, parse_address
-from millrace.adapters.data_lock import SERVE, DataHeld, Holder
-from millrace.adapters.data_places import STORE, DataPlaces
-from millrace.adapters.snapshot_lease import borrowed_snapshot
-from millrace.adapters.store_copy import CopyProgress, StoreCopy
-from millrace.adapters.store_copy_ends import ClickHouseEnd, CopyEnd, EmbeddedEnd
-from millrace.adapters.store_copy_plan import PieceBounds
-from millrace.adapters.store_copy_selects import count_of
-from millrace.adapters.store_move import Move, MoveDesk, name_of
+from millrace.adapters.backup.lease import borrowed_snapshot
+from millrace.adapters.clickhouse.address import ClickHouseAddress, parse_address
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.moving.copying import CopyProgress, StoreCopy
+from millrace.adapters.moving.ends import ClickHouseEnd, CopyEnd, EmbeddedEnd
+from millrace.adapters.moving.moves import Move, MoveDesk, name_of
+from millrace.adapters.moving.plan import PieceBounds
+from millrace.adapters.moving.selects import count_of
+from millrace.adapters.places.lock import SERVE, DataHeld, Holder
+from millrace.adapters.places.places import STORE, DataPlaces
 from millrace.base.errors import OperatorError
 from millrace.base.settings import Settings, data_path
 from millrace.base.telemetry import get_logger

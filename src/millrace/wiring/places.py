@@ -1,6 +1,6 @@
 """Where things stand: in the data directory, and in the directory of a running service."""
 
-from millrace.adapters.data_places import DataPlaces
+from millrace.adapters.places.places import DataPlaces
 from millrace.base.settings import Settings, data_path
 
 ENGINE_SOCKET = "engine.socket"

@@ -1,6 +1,6 @@
 """What can be found wrong before any process is started."""
 
-from millrace.adapters.geo import open_geo
+from millrace.adapters.visitors.geo import open_geo
 from millrace.base.settings import Settings
 from millrace.wiring.store_address import check_store_settings
 

@@ -3,8 +3,8 @@
 import contextlib
 from collections.abc import Generator
 
-from millrace.adapters.data_lock import SERVE, DataHeld
-from millrace.adapters.quarantine_desk import QuarantineDesk
+from millrace.adapters.places.lock import SERVE, DataHeld
+from millrace.adapters.quarantine.desk import QuarantineDesk
 from millrace.base.clock import Clock
 from millrace.base.settings import Settings
 from millrace.wiring.data import check_data, held_for

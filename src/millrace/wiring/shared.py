@@ -8,10 +8,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from millrace.adapters.data_places import DataPlaces
-from millrace.adapters.engine_client import EngineConnections, EngineLimiter
-from millrace.adapters.sqlite_ledger import SqliteLedger
-from millrace.adapters.sqlite_repeats import SqliteRepeats
+from millrace.adapters.engine.client import EngineConnections, EngineLimiter
+from millrace.adapters.places.places import DataPlaces
+from millrace.adapters.sqlite.ledger import SqliteLedger
+from millrace.adapters.sqlite.repeats import SqliteRepeats
 from millrace.base.clock import Clock
 from millrace.base.settings import Settings, secret_text
 from millrace.ingest.visitor_salts import VisitorSalts
@@ -48,9 +48,9 @@ async def open_worker_shares(
         opened.push_async_callback(own.close)
         return WorkerShares(own, EngineLimiter(engine), {})
     # Where it is not used it is not loaded: the library takes 0.2 s and 10 MiB.
-    from millrace.adapters.shared_limiter import SharedLimiter  # noqa: PLC0415
-    from millrace.adapters.shared_repeats import SharedRepeats  # noqa: PLC0415
-    from millrace.adapters.shared_server import AsyncSharedServer  # noqa: PLC0415
+    from millrace.adapters.shared.limiter import SharedLimiter  # noqa: PLC0415
+    from millrace.adapters.shared.repeats import SharedRepeats  # noqa: PLC0415
+    from millrace.adapters.shared.server import AsyncSharedServer  # noqa: PLC0415
 
     server = AsyncSharedServer(url)
     opened.push_async_callback(server.close)
@@ -67,8 +67,8 @@ def open_claims(
     url = secret_text(settings, "shared")
     if not url:
         return None
-    from millrace.adapters.shared_claims import SharedClaims  # noqa: PLC0415
-    from millrace.adapters.shared_server import SharedServer  # noqa: PLC0415
+    from millrace.adapters.shared.claims import SharedClaims  # noqa: PLC0415
+    from millrace.adapters.shared.server import SharedServer  # noqa: PLC0415
 
     claims = SharedClaims(
         SharedServer(url),

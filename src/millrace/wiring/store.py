@@ -4,10 +4,10 @@ from contextlib import AsyncExitStack
 
 from msgspec import Struct
 
-from millrace.adapters.engine_client import EngineBarrier, EngineConnections, EngineStore
-from millrace.adapters.fair_places import FairPlaces, PlaceBounds
-from millrace.adapters.select_bounds import SelectBounds
-from millrace.adapters.shared_selects import NoVersions, SharedSelects
+from millrace.adapters.engine.client import EngineBarrier, EngineConnections, EngineStore
+from millrace.adapters.selects.bounds import SelectBounds
+from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
+from millrace.adapters.selects.shared_selects import NoVersions, SharedSelects
 from millrace.base.settings import Settings
 from millrace.base.telemetry import Metrics, get_logger
 from millrace.ports.store import EMBEDDED, Dialect, Store
@@ -29,8 +29,8 @@ def open_worker_store(
     if address is None:
         return WorkerStore(EngineStore(engine), EMBEDDED)
     # Where it is not used it is not loaded: the library takes 0.2 s.
-    from millrace.adapters.clickhouse_reader import ClickHouseReader  # noqa: PLC0415
-    from millrace.adapters.clickhouse_store import SERVERS, ClickHouseStore  # noqa: PLC0415
+    from millrace.adapters.clickhouse.reader import ClickHouseReader  # noqa: PLC0415
+    from millrace.adapters.clickhouse.store import SERVERS, ClickHouseStore  # noqa: PLC0415
 
     bounds = select_bounds_of(settings)
     barrier = EngineBarrier(engine, timeout_s=bounds.wait_timeout_s)

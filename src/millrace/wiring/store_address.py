@@ -1,6 +1,6 @@
 """Which store the settings name."""
 
-from millrace.adapters.clickhouse_address import ClickHouseAddress, parse_address
+from millrace.adapters.clickhouse.address import ClickHouseAddress, parse_address
 from millrace.base.errors import OperatorError
 from millrace.base.settings import Settings, secret_text
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from millrace.adapters.chdb_check import ExpectedRows, KnownPlaces, StoreReport, check_store
-from millrace.adapters.chdb_store import ChdbEngine
-from millrace.adapters.clickhouse_address import ClickHouseAddress
-from millrace.adapters.clickhouse_check import check_clickhouse
-from millrace.adapters.data_lock import SERVE, DataHeld
-from millrace.adapters.data_places import DataPlaces
-from millrace.adapters.expected_rows import expected_rows
-from millrace.adapters.quarantine_desk import RETRY_LOG
-from millrace.adapters.segment_check import LogReport, check_log
-from millrace.adapters.sqlite_check import sqlite_faults
-from millrace.adapters.sqlite_ledger import SqliteLedger
+from millrace.adapters.clickhouse.address import ClickHouseAddress
+from millrace.adapters.clickhouse.check import check_clickhouse
+from millrace.adapters.embedded.check import ExpectedRows, KnownPlaces, StoreReport, check_store
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.embedded.expected_rows import expected_rows
+from millrace.adapters.log.segment_check import LogReport, check_log
+from millrace.adapters.places.lock import SERVE, DataHeld
+from millrace.adapters.places.places import DataPlaces
+from millrace.adapters.quarantine.desk import RETRY_LOG
+from millrace.adapters.sqlite.check import sqlite_faults
+from millrace.adapters.sqlite.ledger import SqliteLedger
 from millrace.base.errors import OperatorError
 from millrace.base.settings import Settings, data_path
 from millrace.base.telemetry import get_logger

@@ -7,13 +7,13 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from millrace.adapters.engine_client import EngineBarrier, EngineConnections
-from millrace.adapters.geo import open_geo
-from millrace.adapters.guarded_log import GuardedLog, LevelLimits, read_levels
-from millrace.adapters.segment_log import SegmentLog
-from millrace.adapters.stored_log import StoredLog
-from millrace.adapters.tenancy_source import FollowingTenancySource
-from millrace.adapters.user_agents import UaParserUserAgents
+from millrace.adapters.directory.tenancy_source import FollowingTenancySource
+from millrace.adapters.engine.client import EngineBarrier, EngineConnections
+from millrace.adapters.log.guarded_log import GuardedLog, LevelLimits, read_levels
+from millrace.adapters.log.segment_log import SegmentLog
+from millrace.adapters.log.stored_log import StoredLog
+from millrace.adapters.visitors.geo import open_geo
+from millrace.adapters.visitors.user_agents import UaParserUserAgents
 from millrace.base.clock import SystemClock
 from millrace.base.settings import Settings
 from millrace.base.telemetry import Metrics, get_logger

@@ -1,0 +1,1 @@
+"""Snapshots of a data directory, and the one file that is made of them."""

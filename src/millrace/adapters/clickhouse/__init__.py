@@ -1,0 +1,1 @@
+"""The column store on servers of ClickHouse, one or a cluster."""

@@ -1,0 +1,1 @@
+"""Websites, keys and organizations, in SQLite or PostgreSQL."""

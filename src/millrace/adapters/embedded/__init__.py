@@ -1,0 +1,1 @@
+"""The column store within the engine process."""

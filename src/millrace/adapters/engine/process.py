@@ -1,0 +1,123 @@
+"""The engine process: opens the store, keeps it up with the log, answers the workers."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Final
+
+from millrace.adapters.backup.snapshots import LiveSnapshots, Snapshots
+from millrace.adapters.embedded.engine import ChdbEngine
+from millrace.adapters.embedded.mending_selects import MendingSelects
+from millrace.adapters.embedded.reader import ChdbReader
+from millrace.adapters.embedded.writer import ChdbWriter
+from millrace.adapters.engine.load_loop import LoadLoop, Loads
+from millrace.adapters.engine.server import EngineServer
+from millrace.adapters.selects.answer_cache import AnswerCache
+from millrace.adapters.selects.bounds import SelectBounds
+from millrace.adapters.selects.fair_places import FairPlaces
+from millrace.adapters.selects.shared_selects import SharedSelects
+from millrace.adapters.selects.versions import DataVersions
+from millrace.base.clock import SystemClock
+from millrace.base.telemetry import Logger, Metrics
+from millrace.ports.limiter import Limiter
+from millrace.ports.log import LogReader
+
+LAST_LOAD_TIMEOUT_S: Final = 2.0
+"""What is not stored by then stays in the log, and the next engine stores it."""
+
+
+class EngineProcess:
+    """Everything that happens in the engine process, on one event loop.
+
+    Constructing it opens nothing. `writer` must write to `engine` and tell `versions` of it,
+    `loader` must write to `writer`.
+    """
+
+    def __init__(
+        self,
+        *,
+        engine: ChdbEngine,
+        writer: ChdbWriter,
+        loader: Loads,
+        versions: DataVersions,
+        log_reader: LogReader,
+        limiter: Limiter,
+        snapshots: Snapshots,
+        socket: Path,
+        select_bounds: SelectBounds,
+        load_interval_s: float,
+        metrics: Metrics,
+        log: Logger,
+    ) -> None:
+        self._engine = engine
+        self._writer = writer
+        self._log = log
+        self._snapshots = snapshots
+        self._loading = LoadLoop(
+            loader=loader, log_reader=log_reader, interval_s=load_interval_s, log=log
+        )
+        self._reader = ChdbReader(engine, threads=select_bounds.places.places, log=log)
+        self._selects = MendingSelects(
+            self._reader,
+            mend=writer.reopen,
+            between_loads=self._loading.between_loads,
+            clock=SystemClock(),
+            log=log,
+        )
+        self._server = EngineServer(
+            socket=socket,
+            runner=self._selects,
+            shared=SharedSelects(
+                places=FairPlaces(select_bounds.places, metrics=metrics),
+                load_barrier=self._loading.barrier,
+                versions=versions,
+                cache=AnswerCache(select_bounds.cache_bytes),
+                wait_timeout_s=select_bounds.wait_timeout_s,
+                metrics=metrics,
+            ),
+            limiter=limiter,
+            load_barrier=self._loading.barrier,
+            is_ready=lambda: self._loading.is_current,
+            snapshots=LiveSnapshots(snapshots, self._loading),
+            log=log,
+        )
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set, then store what is durable and leave nothing running.
+
+        Raises `OperatorError` when the store or the socket cannot be opened, `StoreUnavailable`
+        when the tables cannot be made.
+        """
+        self._snapshots.clear()
+        self._engine.open()
+        try:
+            await asyncio.to_thread(self._writer.prepare)  # a migration may take minutes
+            self._reader.open()
+            await self._server.open()
+            self._log.info("engine_ready")
+            await self._load_until(stop)
+        finally:
+            await self._close()
+
+    async def _load_until(self, stop: asyncio.Event) -> None:
+        loading = asyncio.create_task(self._loading.run())
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({loading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        await self._server.close()
+        loading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await loading  # raises where it ended by itself, which it never should
+        if not await self._loading.finish(timeout_s=LAST_LOAD_TIMEOUT_S):
+            self._log.warning("left_in_the_log")
+
+    async def _close(self) -> None:
+        """Nothing may run in the engine when the process leaves: chDB would crash."""
+        await self._server.close()
+        self._writer.refuse()
+        await self._selects.finish()
+        await asyncio.to_thread(self._loading.close)
+        await self._reader.close()
+        self._writer.close()
+        self._engine.close()
+        self._log.info("engine_closed")

@@ -1,0 +1,1 @@
+"""The durable log of each worker, as plain segment files."""

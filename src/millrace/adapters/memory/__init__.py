@@ -1,0 +1,1 @@
+"""Ports over nothing but memory, for tests."""

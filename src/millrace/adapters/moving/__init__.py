@@ -1,0 +1,1 @@
+"""The move of all rows from one store to another."""

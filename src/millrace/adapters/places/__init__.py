@@ -1,0 +1,1 @@
+"""The data directory: what stands where, in which format, held by whom."""

@@ -1,0 +1,1 @@
+"""What the store refused, as files that people can read."""

@@ -1,0 +1,1 @@
+"""Where all selects of a machine meet: turns, shared runs, kept answers."""

@@ -1,0 +1,1 @@
+"""What several machines share, in Valkey or Redis."""

@@ -1,0 +1,1 @@
+"""What one machine remembers of what came before, in SQLite files."""

@@ -1,0 +1,1 @@
+"""What a client's address and its User-Agent tell."""
