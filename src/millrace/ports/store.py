@@ -70,7 +70,7 @@ class NobodyToTell:
 
 
 class StoreWriter(Protocol):
-    """The loader's side; blocking, used from one thread."""
+    """The loader's side; blocking, called from one thread at a time, not always the same."""
 
     def prepare(self) -> None:
         """Create or migrate the tables. Safe to call at every start."""
