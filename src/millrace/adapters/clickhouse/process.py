@@ -10,8 +10,8 @@ from millrace.adapters.backup.snapshots import LiveSnapshots, Snapshots
 from millrace.adapters.backup.tree import Snapshot
 from millrace.adapters.clickhouse.writer import ClickHouseWriter
 from millrace.adapters.engine.load_loop import LoadLoop, Loads
-from millrace.adapters.engine.process import LAST_LOAD_TIMEOUT_S
 from millrace.adapters.engine.server import EngineServer
+from millrace.adapters.engine.serving import load_until
 from millrace.adapters.selects.bounds import SelectBounds
 from millrace.adapters.selects.fair_places import FairPlaces
 from millrace.adapters.selects.shared_selects import NoVersions, SharedSelects
@@ -86,21 +86,9 @@ class LoadingProcess:
                 await asyncio.to_thread(self._writer.prepare)
             await self._server.open()
             self._log.info("engine_ready")
-            await self._load_until(stop)
+            await load_until(stop, loading=self._loading, server=self._server, log=self._log)
         finally:
             await self._close()
-
-    async def _load_until(self, stop: asyncio.Event) -> None:
-        loading = asyncio.create_task(self._loading.run())
-        stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait({loading, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        await self._server.close()
-        loading.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await loading  # raises where it ended by itself, which it never should
-        if not await self._loading.finish(timeout_s=LAST_LOAD_TIMEOUT_S):
-            self._log.warning("left_in_the_log")
 
     async def _close(self) -> None:
         await self._server.close()

@@ -1,9 +1,7 @@
 """The engine process: opens the store, keeps it up with the log, answers the workers."""
 
 import asyncio
-import contextlib
 from pathlib import Path
-from typing import Final
 
 from millrace.adapters.backup.snapshots import LiveSnapshots, Snapshots
 from millrace.adapters.embedded.engine import ChdbEngine
@@ -12,6 +10,7 @@ from millrace.adapters.embedded.reader import ChdbReader
 from millrace.adapters.embedded.writer import ChdbWriter
 from millrace.adapters.engine.load_loop import LoadLoop, Loads
 from millrace.adapters.engine.server import EngineServer
+from millrace.adapters.engine.serving import load_until
 from millrace.adapters.selects.answer_cache import AnswerCache
 from millrace.adapters.selects.bounds import SelectBounds
 from millrace.adapters.selects.fair_places import FairPlaces
@@ -21,9 +20,6 @@ from millrace.base.clock import SystemClock
 from millrace.base.telemetry import Logger, Metrics
 from millrace.ports.limiter import Limiter
 from millrace.ports.log import LogReader
-
-LAST_LOAD_TIMEOUT_S: Final = 2.0
-"""What is not stored by then stays in the log, and the next engine stores it."""
 
 
 class EngineProcess:
@@ -95,21 +91,9 @@ class EngineProcess:
             self._reader.open()
             await self._server.open()
             self._log.info("engine_ready")
-            await self._load_until(stop)
+            await load_until(stop, loading=self._loading, server=self._server, log=self._log)
         finally:
             await self._close()
-
-    async def _load_until(self, stop: asyncio.Event) -> None:
-        loading = asyncio.create_task(self._loading.run())
-        stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait({loading, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        await self._server.close()
-        loading.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await loading  # raises where it ended by itself, which it never should
-        if not await self._loading.finish(timeout_s=LAST_LOAD_TIMEOUT_S):
-            self._log.warning("left_in_the_log")
 
     async def _close(self) -> None:
         """Nothing may run in the engine when the process leaves: chDB would crash."""
