@@ -1,11 +1,13 @@
 """The administration commands as people and programs run them: each as a process of its own."""
 
 import json
+import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -265,6 +267,26 @@ def test_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert done == Done(
         1, "", f"millrace: cannot make the directory {tmp_path}/file: File exists\n"
     )
+
+
+WITHOUT_PRIVILEGES = (
+    ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+)
+"""Root may read everything, so root runs a command with less."""
+
+
+@pytest.mark.skipif(
+    bool(WITHOUT_PRIVILEGES) and shutil.which("setpriv") is None, reason="needs setpriv as root"
+)
+@pytest.mark.parametrize("command", [("website", "list"), ("verify",), ("backup", "file")])
+def test_data_of_another_user_is_one_sentence(run: Run, data: Path, command: Sequence[str]) -> None:
+    run("init")
+    data.chmod(0)
+    done = start(*WITHOUT_PRIVILEGES, MILLRACE, *command, "--data", str(data))
+    data.chmod(0o700)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), done.err
+    assert done.err.startswith(f"millrace: no permission for {data}/")
+    assert done.err.endswith(": run this as the user who runs the service\n")
 
 
 def test_unknown_command_and_option_are_usage_errors(run: Run) -> None:

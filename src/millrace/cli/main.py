@@ -89,11 +89,15 @@ class LazyGroup(click.Group):
             )
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a sub-command; an `OperatorError` ends it with one sentence and no traceback."""
+        """Run a sub-command; what the operator can mend ends it with one sentence, no traceback."""
         try:
             return super().invoke(ctx)
         except OperatorError as error:
             raise Refusal(str(error)) from error
+        except PermissionError as error:
+            raise Refusal(
+                f"no permission for {error.filename}: run this as the user who runs the service"
+            ) from error
 
 
 @click.group("millrace", cls=LazyGroup)
