@@ -113,7 +113,7 @@ print(*sorted(heavy & set(sys.modules)), file=sys.stderr)
 
 
 def test_commands_load_only_what_they_need(data: Path) -> None:
-    start(MILLRACE, "website", "list", "--data", str(data))  # makes the tables, with Alembic
+    start(MILLRACE, "init", "--data", str(data))  # makes the tables, with Alembic
     listing = start(sys.executable, "-c", _LOADED, "website", "list", "--data", str(data))
     serving = start(sys.executable, "-c", _LOADED, "serve", "--help")
     asking = start(sys.executable, "-c", _LOADED, "query", "--help")
@@ -302,13 +302,21 @@ def test_data_directory_comes_from_the_environment_and_is_private(tmp_path: Path
     assert stat.S_IMODE((tmp_path / "there").stat().st_mode) == 0o700
 
 
+@pytest.mark.parametrize("group", ["organization", "website", "key"])
+def test_list_of_a_directory_that_is_not_there_names_it_and_does_not_make_it(
+    run: Run, data: Path, group: str
+) -> None:
+    next_step = {
+        "organization": "; the first website or key makes one.",
+        "website": ". Make one: millrace website create --name NAME",
+        "key": ". Make one: millrace key create --scope track:events",
+    }
+    said = f"There are no {group}s in {data} yet{next_step[group]}\n"
+    assert [run(group, "list"), run(group, "list", "--json").value] == [Done(0, said, ""), []]
+    assert not data.exists()
+
+
 def test_people_see_sentences_and_aligned_tables(run: Run) -> None:
-    empty = [run(group, "list").out for group in ("organization", "website", "key")]
-    assert empty == [
-        "There are no organizations yet; the first website or key makes one.\n",
-        "There are no websites yet. Make one: millrace website create --name NAME\n",
-        "There are no keys yet. Make one: millrace key create --scope track:events\n",
-    ]
     said = run("website", "create", "--name", "Blog", "--origin", "*.blog.example").out
     website = WEBSITE_ID.findall(said)[0]
     assert said == f"Made the website Blog: {website}\n"

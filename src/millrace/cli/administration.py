@@ -4,8 +4,9 @@ They work on the data directory itself, whether the service runs or not, and ask
 """
 
 import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 import click
 
@@ -38,6 +39,8 @@ from millrace.wiring.directory import open_directory_of, shares_directory
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NONE = "-"
 
+Listed = TypeVar("Listed", bound=Sequence[object])
+
 
 @contextlib.contextmanager
 def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
@@ -68,6 +71,19 @@ def output_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _directory_of(data: str | None) -> contextlib.AbstractContextManager[Directory]:
     return opened_directory(load_settings({"data": data}), SystemClock())
+
+
+def _listed(settings: Settings, read: Callable[[Directory], Listed]) -> Listed | tuple[()]:
+    """Return what a directory lists; nothing where there is none yet: looking does not make it."""
+    if not shares_directory(settings) and not data_path(settings).exists():
+        return ()
+    with opened_directory(settings, SystemClock()) as directory:
+        return read(directory)
+
+
+def _place(settings: Settings) -> str:
+    """Name where was looked, so that a path with a typing error is seen."""
+    return "the shared directory" if shares_directory(settings) else settings.data
 
 
 def parse_expiry(text: str) -> int:
@@ -104,14 +120,17 @@ def create_organization(name: str, data: str | None, as_json: bool) -> None:
 @output_options
 def list_organizations(data: str | None, as_json: bool) -> None:
     """List all organizations, oldest first."""
-    with _directory_of(data) as directory:
-        found = directory.organizations()
+    settings = load_settings({"data": data})
+    found = _listed(settings, lambda directory: directory.organizations())
     if as_json:
         print_json([organization_object(each) for each in found])
     elif found:
         print_table(("id", "name", "created"), [_organization_row(each) for each in found])
     else:
-        click.echo("There are no organizations yet; the first website or key makes one.")
+        click.echo(
+            f"There are no organizations in {_place(settings)} yet; "
+            "the first website or key makes one."
+        )
 
 
 @organization.command("delete")
@@ -175,15 +194,18 @@ def create_website(
 @output_options
 def list_websites(data: str | None, as_json: bool) -> None:
     """List all websites, oldest first."""
-    with _directory_of(data) as directory:
-        found = directory.websites()
+    settings = load_settings({"data": data})
+    found = _listed(settings, lambda directory: directory.websites())
     if as_json:
         print_json([website_object(each) for each in found])
     elif found:
         headers = ("id", "name", "domain", "organization", "public", "origins", "created")
         print_table(headers, [_website_row(each) for each in found])
     else:
-        click.echo("There are no websites yet. Make one: millrace website create --name NAME")
+        click.echo(
+            f"There are no websites in {_place(settings)} yet. "
+            "Make one: millrace website create --name NAME"
+        )
 
 
 @website.command("delete")
@@ -261,8 +283,8 @@ def create_key(
 @output_options
 def list_keys(data: str | None, as_json: bool) -> None:
     """List all keys without their secrets, oldest first."""
-    with _directory_of(data) as directory:
-        found = directory.keys()
+    settings = load_settings({"data": data})
+    found = _listed(settings, lambda directory: directory.keys())
     if as_json:
         print_json([key_object(each) for each in found])
     elif found:
@@ -270,7 +292,10 @@ def list_keys(data: str | None, as_json: bool) -> None:
         headers = ("id", "begins", "scopes", "organization", "websites", "home", "state")
         print_table(headers, [_key_row(each, now_ms) for each in found])
     else:
-        click.echo("There are no keys yet. Make one: millrace key create --scope track:events")
+        click.echo(
+            f"There are no keys in {_place(settings)} yet. "
+            "Make one: millrace key create --scope track:events"
+        )
 
 
 @key.command("revoke")
