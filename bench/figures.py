@@ -18,13 +18,9 @@ class Target(Struct, frozen=True):
     at_least: bool = False
 
     def is_met(self, figure: "Figure") -> bool:
-        """Tell by the median of what the runs have over it, each next to its own yardstick."""
-        yardsticks = figure.yardstick_runs if self.factor else (0.0,) * len(figure.runs)
-        over = median(
-            run - self.factor * yardstick - self.fixed
-            for run, yardstick in zip(figure.runs, yardsticks, strict=True)
-        )
-        return over >= 0 if self.at_least else over <= 0
+        """Tell by the medians that the row shows."""
+        bound = self.fixed + (self.factor * figure.beside if self.factor else 0.0)
+        return figure.value >= bound if self.at_least else figure.value <= bound
 
     def words(self, figure: "Figure") -> str:
         """Write it as people do."""
@@ -35,7 +31,7 @@ class Target(Struct, frozen=True):
 
 
 class Figure(Struct, frozen=True, kw_only=True):
-    """One row of the table. A run stands beside the yardstick's run of the same moment.
+    """One row of the table. The runs and the yardstick's were made in turn.
 
     `absent` tells why there is nothing. `remark` is what else a reader should know.
     """
@@ -56,13 +52,14 @@ class Figure(Struct, frozen=True, kw_only=True):
         return median(self.runs)
 
     @property
+    def beside(self) -> float:
+        """The median of the yardstick's runs."""
+        return median(self.yardstick_runs)
+
+    @property
     def ratio(self) -> float | None:
-        """The median of the runs over their yardsticks, each next to its own."""
-        if not self.yardstick_runs:
-            return None
-        return median(
-            run / yardstick for run, yardstick in zip(self.runs, self.yardstick_runs, strict=True)
-        )
+        """The one median over the other, so that the row can be checked by itself."""
+        return self.value / self.beside if self.yardstick_runs else None
 
     @property
     def verdict(self) -> str:
@@ -74,7 +71,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     def _beside(self) -> str:
         if not self.yardstick_runs:
             return ""
-        return f"{self.yardstick} {with_unit(median(self.yardstick_runs), self.unit)}"
+        return f"{self.yardstick} {with_unit(self.beside, self.unit)}"
 
     def cells(self) -> tuple[str, ...]:
         """Return the row as texts, in the order of `HEADINGS`."""

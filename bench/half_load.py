@@ -4,7 +4,7 @@ Run: .venv/bin/python -m bench --only half-load
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -52,7 +52,9 @@ def measure(scale: Scale) -> list[Figure]:
     return [figure for name, waits in found.items() for figure in _figures(name, waits)]
 
 
-def send_paced(ours: Subject, pace: Pace, seconds: float) -> Waits:
+def send_paced(
+    ours: Subject, pace: Pace, seconds: float, *, on_sent: Callable[[], None] = lambda: None
+) -> Waits:
     """Send for some seconds; everything must be stored then."""
     bodies = ours.service.data.with_name("bodies")
     bodies.write_bytes(b"\n".join(pace.bodies))
@@ -65,6 +67,7 @@ def send_paced(ours: Subject, pace: Pace, seconds: float) -> Waits:
         connections=pace.connections,
         authorization=ours.authorization,
     )
+    on_sent()
     stored, sent = ours.stored() - stored_before, waits.requests * pace.events_a_request
     assert stored == sent, f"{sent} events got a 200, {stored} are stored"
     return waits

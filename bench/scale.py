@@ -8,13 +8,14 @@ from msgspec import Struct
 class Scale(Struct, frozen=True, kw_only=True):
     """Sizes of a run. `folder` is on the disk that is measured and keeps data sets between runs.
 
-    `turn_s` is how long one server is driven at a time, `sustained_s` how long the steady load is.
+    `turn_s` is how long one server is driven at a time, `sustained_s` how long a sustained load is;
+    there are `sustained_runs` of each kind.
     """
 
     folder: Path
     runs: int = 5
     turn_s: int = 4
-    sustained_runs: int = 5
+    sustained_runs: int = 3
     sustained_s: int = 60
     questions_runs: int = 9
     small_events: int = 1_000_000

@@ -66,10 +66,14 @@ class Subject:
         assert seen <= events <= seen + under_way, f"{seen} events got a 200, {events} are stored"
         return Whole(driven, events, worker_cpu_s, spent.cpu_s)
 
-    def metric(self, name: str) -> float:
-        """Return the sum of a metric's values."""
+    def metric(self, name: str, *labels: str) -> float:
+        """Return the sum of a metric's values, of those alone that have all labels."""
         lines = self.service.get("/metrics").text.splitlines()
-        found = [line for line in lines if line.startswith((f"{name} ", f"{name}{{"))]
+        found = [
+            line
+            for line in lines
+            if line.startswith((f"{name} ", f"{name}{{")) and all(label in line for label in labels)
+        ]
         return sum(float(line.rpartition(" ")[2]) for line in found)
 
     def stored(self) -> int:

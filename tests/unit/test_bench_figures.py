@@ -38,11 +38,14 @@ def results(*figures: Figure) -> Results:
         pytest.param(Target(factor=1.15, fixed=3), (26.0,), (20.0,), "yes", id="with yardstick"),
         pytest.param(Target(factor=1.15, fixed=3), (26.1,), (20.0,), "**no**", id="over yardstick"),
         pytest.param(
-            Target(factor=2), (10.0, 30.0, 90.0), (5.0, 15.0, 20.0), "yes", id="each by its own"
+            Target(factor=2), (10.0, 30.0, 90.0), (20.0, 5.0, 15.0), "yes", id="whichever pairs"
+        ),
+        pytest.param(
+            Target(factor=2), (10.0, 30.1, 90.0), (20.0, 5.0, 15.0), "**no**", id="medians over it"
         ),
     ],
 )
-def test_target_is_met_by_the_median_beside_each_yardstick(
+def test_target_is_met_by_the_medians_of_both(
     target: Target | None, runs: tuple[float, ...], beside: tuple[float, ...], verdict: str
 ) -> None:
     assert figure(*runs, beside=beside, target=target).verdict == verdict
@@ -60,6 +63,11 @@ def test_figure_is_a_row_with_ratio_and_target() -> None:
         "3",
         "",
     )
+
+
+def test_ratio_is_that_of_the_medians_which_the_row_shows() -> None:
+    row = figure(12.6, 13.7, 12.8, 11.6, 17.6, beside=(3.3, 4.7, 2.9, 5.4, 5.1))
+    assert row.cells()[1:4] == ("12.8 ms", "Y3 4.7 ms", "2.72")
 
 
 def test_what_could_not_be_measured_says_why() -> None:

@@ -1,0 +1,29 @@
+"""What the benchmark makes of the samples of a sustained load."""
+
+from bench.sustained import Minute, Sample
+
+
+def minute(*backlogs: int) -> Minute:
+    """A load of 1,000 events/s, looked at once a second, that was so far behind."""
+    return Minute(
+        events=len(backlogs) * 1000,
+        generator_share=0.1,
+        samples=[
+            Sample(float(second), second * 1000.0, second * 1000.0 - backlog, 400.0, 300.0)
+            for second, backlog in enumerate(backlogs, start=1)
+        ],
+    )
+
+
+def test_stored_and_acknowledged_are_what_came_between_first_and_last_sample() -> None:
+    behind = minute(0, 100, 200, 300, 400, 500)
+    assert (behind.acknowledged_per_s, behind.stored_per_s) == (1000.0, 900.0)
+
+
+def test_backlog_is_the_time_in_which_that_of_the_last_third_comes_in() -> None:
+    assert minute(0, 0, 500, 500, 1500, 2500).backlog_s == 2.0
+
+
+def test_growth_is_what_the_last_third_has_more_than_the_second() -> None:
+    assert minute(9, 9, 400, 600, 1500, 2500).growth_s == 1.5
+    assert minute(9, 9, 400, 600, 600, 400).growth_s == 0.0
