@@ -85,7 +85,7 @@ def part_of(data: Path, table: str) -> Path:
 
 
 def test_sound_directory_is_well(data: Path) -> None:
-    assert verify(data) == Verdict(0, "All is well: 7 rows in 6 parts, 6 records in 1 logs.\n", "")
+    assert verify(data) == Verdict(0, "All is well: 7 rows in 6 parts, 6 records in 1 log.\n", "")
     value = json.loads(verify(data, "--json").out)
     checked = {"logs": 1, "records": 6, "parts": 6, "rows": 7}
     assert value == {"ok": True, "problems": [], "checked": checked}

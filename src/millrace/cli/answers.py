@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from millrace.base.errors import OperatorError
 from millrace.cli.asking import Reply
-from millrace.cli.output import Cell, JsonObject, print_cells
+from millrace.cli.output import Cell, JsonObject, counted, print_cells
 
 _MORE_ROWS = "more rows exist"
 _JOINERS = "\u200c\u200d"
@@ -44,8 +44,7 @@ def print_answer_table(reply: Reply) -> None:
     if answer.data:
         print_cells(_cells(answer.data))
         click.echo()
-    rows = "1 row" if answer.meta.row_count == 1 else f"{answer.meta.row_count} rows"
-    facts = [rows, f"{answer.meta.execution_time:.1f} ms"]
+    facts = [counted(answer.meta.row_count, "row"), f"{answer.meta.execution_time:.1f} ms"]
     click.echo(", ".join([*facts, _MORE_ROWS] if answer.meta.truncated else facts))
 
 

@@ -93,6 +93,8 @@ Send an event:
 Count the events of today by name:
 
 {_curl(query_url, made.reading_secret, _QUERY.replace("TODAY", today))}
+
+All endpoints and rules, once the service runs: {url}/docs
 """
 
 
@@ -120,5 +122,5 @@ def _print_found(found: Sequence[Website], settings: Settings, *, as_json: bool)
     if as_json:
         print_json({"created": False, "websites": [website_object(each) for each in found]})
         return
-    count = "a website" if len(found) == 1 else f"{len(found)} websites"
-    click.echo(f"There is {count} in {settings.data} already; nothing was made.")
+    there = "is a website" if len(found) == 1 else f"are {len(found)} websites"
+    click.echo(f"There {there} in {settings.data} already; nothing was made.")

@@ -50,6 +50,11 @@ def _width(text: str) -> int:
     return len(text) - marks + wide
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 row`, `2 rows`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def iso_moment(epoch_ms: int) -> str:
     """Return a moment as ISO 8601 in UTC with milliseconds, for programs."""
     return utc_datetime(epoch_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")

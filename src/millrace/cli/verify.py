@@ -5,7 +5,7 @@ import click
 from millrace.base.settings import load_settings
 from millrace.base.telemetry import configure_logging
 from millrace.cli.administration import output_options
-from millrace.cli.output import print_json
+from millrace.cli.output import counted, print_json
 from millrace.model.findings import Findings
 from millrace.wiring.verify import verify
 
@@ -41,6 +41,6 @@ def _print_for_people(findings: Findings) -> None:
         click.echo(f"{problem.part}: {problem.problem}")
     if not findings.problems:
         click.echo(
-            f"All is well: {findings.rows} rows in {findings.parts} parts, {findings.records} "
-            f"records in {findings.logs} logs."
+            f"All is well: {counted(findings.rows, 'row')} in {counted(findings.parts, 'part')}, "
+            f"{counted(findings.records, 'record')} in {counted(findings.logs, 'log')}."
         )
