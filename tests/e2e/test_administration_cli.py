@@ -322,7 +322,10 @@ def test_people_see_sentences_and_aligned_tables(run: Run) -> None:
     assert said == f"Made the website Blog: {website}\n"
     said = run("key", "create", "--scope", "track:events", "--expires", "2020-01-01").out
     key, secret = KEY_ID.findall(said)[0], SECRET.findall(said)[0]
-    assert said == f"Made the key {key} (track:events). It is not shown again:\n\n  {secret}\n\n"
+    assert said == (
+        f"Made the key {key} (track:events). It is not shown again:\n\n  {secret}\n\n"
+        "It does not work: it expired 2020-01-01 00:00Z.\n"
+    )
     listed = run("key", "list").out
     owner = ORGANIZATION_ID.findall(listed)[0]
     header, row = listed.splitlines()
@@ -394,8 +397,11 @@ def test_init_prints_the_calls_with_the_address_of_the_settings(run: Run, data: 
     said = run("init", MILLRACE_HOST="::1", MILLRACE_PORT="9001")
     (website,) = run("website", "list", "--json").value
     assert (said.code, said.err) == (0, "")
-    assert said.out.count("http://[::1]:9001") == 3
+    assert said.out.count("http://[::1]:9001") == 4
     assert set(WEBSITE_ID.findall(said.out)) == {website["id"]}
     assert [len(set(SECRET.findall(said.out))), len(SECRET.findall(said.out))] == [2, 4]
     again = run("init")
     assert again == Done(0, f"There is a website in {data} already; nothing was made.\n", "")
+    run("website", "create", "--name", "Shop")
+    third = run("init")
+    assert third == Done(0, f"There are 2 websites in {data} already; nothing was made.\n", "")

@@ -277,6 +277,9 @@ def create_key(
         click.echo(
             f"Made the key {made.id} ({scopes_made}). It is not shown again:\n\n  {secret}\n"
         )
+        now_ms = SystemClock().now_ms()
+        if not made.is_valid_at(now_ms):
+            click.echo(f"It does not work: it {_key_state(made, now_ms)}.")
 
 
 @key.command("list")
