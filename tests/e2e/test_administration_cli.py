@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from millrace import __version__
+from millrace.base.settings import setting_rows
 from tests.e2e.service import MILLRACE, clean_environment
 
 Run = Callable[..., "Done"]
@@ -110,6 +111,18 @@ main(sys.argv[1:], standalone_mode=False)
 heavy = {"alembic", "chdb", "sqlalchemy", "starlette", "uvicorn", "limits"}
 print(*sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
+
+
+@pytest.mark.parametrize("group", ["organization", "website", "key", "quarantine"])
+def test_help_of_a_group_cuts_no_sentence_off(group: str) -> None:
+    assert "..." not in start(MILLRACE, group, "--help").out.partition("Commands:")[2]
+
+
+def test_help_of_serve_tells_every_default() -> None:
+    said = " ".join(start(MILLRACE, "serve", "--help").out.split())
+    assert "--port NUMBER port to listen on; 0 picks a free one [default: 8080]" in said
+    assert "--shared-file TEXT" in said
+    assert said.count("[default: ") == sum(row.default not in ("", ()) for row in setting_rows())
 
 
 def test_commands_load_only_what_they_need(data: Path) -> None:

@@ -38,7 +38,7 @@ def list_quarantine(data: str | None, as_json: bool) -> None:
         click.echo("Nothing was set aside: everything that was accepted could be stored.")
 
 
-@quarantine.command("show")
+@quarantine.command("show", short_help="Show one entry whole.")
 @click.argument("entry_id", metavar="ID")
 @output_options
 def show_quarantine(entry_id: str, data: str | None, as_json: bool) -> None:
@@ -51,7 +51,7 @@ def show_quarantine(entry_id: str, data: str | None, as_json: bool) -> None:
     click.echo(kept.text)
 
 
-@quarantine.command("retry")
+@quarantine.command("retry", short_help="Put entries back in the way to the store.")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Retry all that was set aside.")
 @output_options

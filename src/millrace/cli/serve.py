@@ -48,16 +48,26 @@ An engine that is killed loses nothing: what it had not stored is in the log.
 
 
 def _setting_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for every setting, with the help text of the table."""
+    """Give a command an option for every setting, with what the table says of it.
+
+    The default is only shown: an option that is not given leaves the word to the environment.
+    """
     for row in reversed(setting_rows()):
-        command = click.option(row.option, row.name, default=None, help=row.help)(command)
+        shown = "" if row.default in ("", ()) else f"  [default: {row.default}]"
+        metavar = "NUMBER" if isinstance(row.default, int | float) else "TEXT"
+        command = click.option(
+            row.option, row.name, default=None, help=row.help + shown, metavar=metavar
+        )(command)
     return command
 
 
 @click.command("serve")
 @_setting_options
 def serve_command(**overrides: str | None) -> None:
-    """Take in events and answer queries until it is stopped."""
+    """Take in events and answer queries until it is stopped.
+
+    Each option is an environment variable too: --port is MILLRACE_PORT. The option wins.
+    """
     settings = load_settings(overrides)
     configure_logging(settings.log_level, process="supervisor")
     check_files(settings)
@@ -228,7 +238,8 @@ def _listening(settings: Settings) -> Generator[socket.socket]:
             listening_socket.listen(_BACKLOG)
         except OSError as error:
             raise OperatorError(
-                f"cannot listen on {settings.host} port {settings.port}: {_reason(error)}"
+                f"cannot listen on {settings.host} port {settings.port}: {_reason(error)}; "
+                "choose others with --host and --port, or MILLRACE_HOST and MILLRACE_PORT"
             ) from error
         listening_socket.setblocking(False)
         yield listening_socket
