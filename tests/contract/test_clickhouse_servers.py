@@ -213,6 +213,38 @@ def test_machines_that_start_at_once_make_the_tables_together(
         writer.close()
 
 
+@pytest.mark.parametrize("shards", [1, 2])
+def test_tables_that_are_as_they_should_be_are_only_looked_at(
+    shards: int, clickhouse_servers: ClickHouseServers
+) -> None:
+    options: dict[str, Any] = {"cluster": CLUSTER, "replicated": 0} if shards > 1 else {}
+    made = ClickHouseTables(clickhouse_servers.servers[:shards], **options)
+    again = ClickHouseWriter(made.address)
+    again.prepare()
+    assert (again.is_prepared, again.preparing) == (True, "")
+    again.close()
+    made.close()
+
+
+def test_a_distributed_table_that_lacks_a_column_is_made_anew(cluster: ClickHouseTables) -> None:
+    cluster.insert(EVENTS, rows(0))
+    alter = f"ALTER TABLE `{cluster.database}`.events DROP COLUMN path"
+    cluster.servers[0].execute(alter)
+    writer = ClickHouseWriter(cluster.address)
+    writer.prepare()
+    writer.close()
+    assert cluster.rows("SELECT DISTINCT path FROM events") == [[""]]
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for_long() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/test"
+        writer = ClickHouseWriter(parse_address(url), prepare_timeout_s=1)
+        with pytest.raises(StoreUnavailable):
+            writer.prepare()
+        writer.close()
+
+
 def test_a_cluster_that_nobody_knows_is_told_to_the_operator(
     clickhouse_servers: ClickHouseServers,
 ) -> None:

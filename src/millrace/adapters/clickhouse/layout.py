@@ -72,13 +72,15 @@ def distribute_tables(
         f"{verb} `{address.database}`.`{table}`{_everywhere(address)} "
         f"AS `{address.local_database}`.`{table}` "
         f"ENGINE = Distributed(`{address.cluster}`, `{address.local_database}`, `{table}`)"
-        for table in (*_created_tables(migrations), VERSION_TABLE)
+        for table in distributed_names(migrations)
     ]
 
 
-def _created_tables(migrations: Sequence[Migration]) -> list[str]:
+def distributed_names(migrations: Sequence[Migration]) -> list[str]:
+    """Return the names of the tables and views that have a distributed table before them."""
     statements = (one for migration in migrations for one in migration.statements)
-    return [found[1] for found in map(_CREATED.match, statements) if found]
+    created = [found[1] for found in map(_CREATED.match, statements) if found]
+    return [*created, VERSION_TABLE]
 
 
 def _everywhere(address: ClickHouseAddress) -> str:

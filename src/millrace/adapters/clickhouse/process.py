@@ -1,7 +1,6 @@
 """The engine process where the store is ClickHouse: it loads, and the workers ask by themselves."""
 
 import asyncio
-import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -24,6 +23,10 @@ from millrace.ports.store import QueryGuards
 
 _LONGEST_PAUSE_S: Final = 2.0
 """Queries wait for loading, so this is how long they go on to fail once ClickHouse is back."""
+
+
+_TOLD_S: Final = 3.0
+"""Making the tables takes half a second; of what takes longer the log tells every so often."""
 
 
 class LoadingProcess:
@@ -82,13 +85,31 @@ class LoadingProcess:
         """
         self._snapshots.clear()
         try:
-            with contextlib.suppress(StoreUnavailable):  # the loading tries again
-                await asyncio.to_thread(self._writer.prepare)
+            await self._prepare(stop)
             await self._server.open()
             self._log.info("engine_ready")
             await load_until(stop, loading=self._loading, server=self._server, log=self._log)
         finally:
             await self._close()
+
+    async def _prepare(self, stop: asyncio.Event) -> None:
+        """Have the tables made, and say what takes long. What fails the loading tries again."""
+        preparing = asyncio.ensure_future(asyncio.to_thread(self._writer.prepare))
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            while not preparing.done() and not stopping.done():
+                await asyncio.wait(
+                    {preparing, stopping}, timeout=_TOLD_S, return_when=asyncio.FIRST_COMPLETED
+                )
+                if not preparing.done():
+                    self._log.warning("store_preparing", statement=self._writer.preparing)
+            if stopping.done():
+                self._writer.refuse()
+            await preparing
+        except StoreUnavailable as error:
+            self._log.warning("store_not_prepared", reason=str(error))
+        finally:
+            stopping.cancel()
 
     async def _close(self) -> None:
         await self._server.close()

@@ -7,7 +7,8 @@ away its batches wait in the log.
 
 import contextlib
 import re
-from collections.abc import Generator, Mapping, Sequence
+import time
+from collections.abc import Generator, Mapping
 from io import BytesIO
 from typing import Any, Final
 from zlib import crc32
@@ -20,21 +21,10 @@ from millrace.adapters.clickhouse.connection import (
     BlockingNodes,
     query_rows,
 )
-from millrace.adapters.clickhouse.layout import (
-    create_databases,
-    create_version_table,
-    distribute_tables,
-    local_statements,
-)
+from millrace.adapters.clickhouse.preparation import Preparation
 from millrace.adapters.embedded.engine import EngineFailure
 from millrace.adapters.embedded.writer import REJECTED
-from millrace.adapters.sql.ddl import (
-    MIGRATIONS,
-    SELECT_VERSION,
-    Migration,
-    pending_migrations,
-    record_version,
-)
+from millrace.adapters.sql.ddl import MIGRATIONS, Migration
 from millrace.adapters.sql.parameters import encode_parameters
 from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.ingest.arrow import RowMark, first_row
@@ -43,6 +33,12 @@ from millrace.model.storage import STORED, StoredTable
 from millrace.ports.store import RejectedBatch
 
 READ_TIMEOUT_S: Final = 60.0
+PREPARE_TIMEOUT_S: Final = 10.0
+_MOST_PATIENCE_S: Final = 3600.0
+"""A statement that makes tables takes 0.1 s, and 3 s on servers that are ten times overloaded. One
+that hangs is tried again soon, and one that has much to do gets twice the time with each attempt.
+"""
+
 _QUORUM_TIMEOUT_MS: Final = 30_000
 
 _CUT_OFF: Final = frozenset({32, 33})
@@ -83,9 +79,11 @@ class ClickHouseWriter:
         *,
         migrations: tuple[Migration, ...] = MIGRATIONS,
         read_timeout_s: float = READ_TIMEOUT_S,
+        prepare_timeout_s: float = PREPARE_TIMEOUT_S,
     ) -> None:
         self._address = address
-        self._migrations = migrations
+        self._preparation = Preparation(address, migrations)
+        self._patience_s = prepare_timeout_s
         self._nodes = BlockingNodes(address, read_timeout_s=read_timeout_s)
         self._shards: int | None = None
         self._refusing = False
@@ -95,23 +93,27 @@ class ClickHouseWriter:
         """Whether the tables were found or made, and no insert has failed since."""
         return self._shards is not None
 
+    @property
+    def preparing(self) -> str:
+        """The statement that `prepare` runs, or ran last, for people to read; from any thread."""
+        return self._preparation.statement
+
     def prepare(self) -> None:
         """Create or migrate the tables. Safe at every start, of several machines at once.
 
         Raises `OperatorError` when a newer Millrace wrote them, when nobody knows the cluster or
-        the user may not do it, else `StoreUnavailable`.
+        the user may not do it, else `StoreUnavailable`, which names the statement.
         """
+        began_s = time.monotonic()
         try:
-            if self._address.cluster and not self._address.is_replicated:
-                for host in self._address.hosts:  # nothing tells the others
-                    self._nodes.on(host, self._prepare_host)
-            else:
-                self._nodes.on_any(self._prepare_host)
-            self._shards = self._nodes.on_any(self._count_shards)
+            self._shards = self._prepare()
         except EngineFailure as failure:
             raise _operators_fault(failure, self._address) or StoreUnavailable(
-                str(failure)
+                f"{failure}; the statement was: {self.preparing}"
             ) from failure
+        finally:
+            if time.monotonic() - began_s > self._patience_s:
+                self._patience_s = min(self._patience_s * 2, _MOST_PATIENCE_S)
 
     def insert(
         self,
@@ -143,24 +145,22 @@ class ClickHouseWriter:
     def refuse(self) -> None:
         """Refuse every batch after the running one; from any thread, when the engine must stop."""
         self._refusing = True
+        self._preparation.refuse()
 
     def close(self) -> None:
         """Close the connections for good. No insert may be running. May be called twice."""
         self.refuse()
         self._nodes.close()
 
-    def _prepare_host(self, client: BlockingClient) -> None:
-        address = self._address
-        client.database = "default"
-        _run(client, create_databases(address))
-        client.database = address.local_database
-        _run(client, [create_version_table(address)])
-        ((version,),) = query_rows(client, SELECT_VERSION)
-        pending = pending_migrations(version, self._migrations)
-        for migration in pending:
-            _run(client, [*local_statements(address, migration), record_version(migration)])
-        _run(client, distribute_tables(address, self._migrations, anew=bool(pending)))
-        client.database = address.database
+    def _prepare(self) -> int:
+        address, prepare = self._address, self._preparation.prepare
+        with contextlib.closing(BlockingNodes(address, read_timeout_s=self._patience_s)) as nodes:
+            if address.cluster and not address.is_replicated:
+                for host in address.hosts:  # nothing tells the others
+                    nodes.on(host, prepare)
+            else:
+                nodes.on_any(prepare)
+            return nodes.on_any(self._count_shards)
 
     def _count_shards(self, client: BlockingClient) -> int:
         cluster = self._address.cluster
@@ -234,11 +234,6 @@ class ClickHouseWriter:
         if 0 < found < address.quorum:
             raise StoreUnavailable(f"too few replicas have a batch of {table.name} yet")
         return bool(found)
-
-
-def _run(client: BlockingClient, statements: Sequence[str]) -> None:
-    for statement in statements:
-        client.command(statement)
 
 
 def _operators_fault(failure: EngineFailure, address: ClickHouseAddress) -> OperatorError | None:
