@@ -48,8 +48,9 @@ def convert(
         enrichment=enrichment or Enrichment(),
         repeat_key=repeat_key,
     )
-    record = convert_batch(endpoint, batch)
-    assert decode_record(encode_record(record)) == record
+    written = encode_record(convert_batch(endpoint, batch))
+    record = decode_record(written)
+    assert encode_record(record) == written
     return record
 
 

@@ -101,7 +101,7 @@ class Acceptor:
         Idempotency-Key the first accepted request decides, and later ones get its reply.
         """
         if len(request.idempotency_key or "") > MAX_IDEMPOTENCY_KEY:
-            self._count(request, "refused", 1)
+            self._count(request.endpoint, "refused", 1)
             raise InvalidIdempotencyKey
         items: Sequence[WireItem] | None = None
         try:
@@ -113,10 +113,10 @@ class Acceptor:
             remembered = await self._recall(request, items)
             if remembered is not None:
                 return remembered
-            self._count(request, "refused", 1 if items is None else len(items))
+            self._count(request.endpoint, "refused", 1 if items is None else len(items))
             raise
         except Unavailable:
-            self._count(request, "refused", 0 if items is None else len(items))
+            self._count(request.endpoint, "refused", 0 if items is None else len(items))
             raise
 
     def accept_directly(self, request: IngestRequest, told: Told) -> Accepted | None:
@@ -138,16 +138,18 @@ class Acceptor:
                 return None
             record = _record_of(request, received, admission, enrichment)
             accepted = _accepted(request, received)
-            self._log.hand_in(record, partial(self._tell, told, request, accepted.count))
+            # Not the request: its body has done its work, and the next one can have its memory.
+            tell = partial(self._tell, told, request.endpoint, accepted.count)
+            self._log.hand_in(record, tell)
         except MillraceError:
             return None
         return accepted
 
     def _tell(
-        self, told: Told, request: IngestRequest, items: int, failure: MillraceError | None
+        self, told: Told, endpoint: Endpoint, items: int, failure: MillraceError | None
     ) -> None:
         if isinstance(failure, Unavailable):
-            self._count(request, "refused", items)
+            self._count(endpoint, "refused", items)
         told(failure)
 
     def _receive(self, request: IngestRequest) -> _Received:
@@ -276,11 +278,11 @@ class Acceptor:
 
     def _repeat(self, request: IngestRequest, reply: bytes) -> Accepted:
         accepted = msgspec.json.decode(reply, type=Accepted)
-        self._count(request, "repeated", accepted.count)
+        self._count(request.endpoint, "repeated", accepted.count)
         return accepted
 
-    def _count(self, request: IngestRequest, outcome: str, items: int) -> None:
-        stream = BODY_RULES[request.endpoint].stream
+    def _count(self, endpoint: Endpoint, outcome: str, items: int) -> None:
+        stream = BODY_RULES[endpoint].stream
         self._metrics.count("millrace_items_total", items, stream.value, outcome)
 
 

@@ -1,6 +1,6 @@
 """Whether a request may write, and where each of its items goes. Pure: decides on one snapshot."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -59,7 +59,7 @@ def admit(
     caller = admit_caller(tenancy, now_ms=now_ms, credentials=credentials, named=first_named)
     websites = _place_items(tenancy, caller, named)
     # What an empty batch would be written to is checked too.
-    for website_id in dict.fromkeys(websites) or _request_website(caller):
+    for website_id in _distinct(websites) or _request_website(caller):
         _check_writable(tenancy, caller, website_id)
     check_origin(caller, credentials)
     return Admission(caller, websites)
@@ -120,6 +120,8 @@ def _place_items(
         otherwise: WebsiteId | None = caller.website.id
     else:
         otherwise = None if caller.key is None else tenancy.home_website_of(caller.key)
+    if otherwise is not None and not any(named):
+        return [otherwise] * len(named)
     placed = [WebsiteId(own) if own else otherwise for own in named]
     if None in placed:
         lost = [index for index, website_id in enumerate(placed) if website_id is None]
@@ -127,6 +129,13 @@ def _place_items(
             tuple(Fault(index, "websiteId", NO_WEBSITE) for index in lost[:MAX_FAULTS])
         )
     return [website_id for website_id in placed if website_id is not None]
+
+
+def _distinct(websites: Sequence[WebsiteId]) -> Collection[WebsiteId]:
+    """Return each website once, in order. Mostly there is one."""
+    if websites and websites.count(websites[0]) == len(websites):
+        return websites[:1]
+    return dict.fromkeys(websites)
 
 
 def _check_writable(tenancy: Tenancy, caller: Caller, website_id: WebsiteId) -> None:

@@ -18,12 +18,11 @@ from millrace.model.catalog import LIFTED_COLUMNS, Kind
 from millrace.model.event import (
     ErrorEvent,
     ErrorRecord,
-    Event,
-    EventRecord,
-    LogRecord,
+    EventRowsRecord,
     Visitor,
     Vital,
     VitalRecord,
+    WrittenRecord,
 )
 from millrace.model.tenancy import WebsiteId
 from millrace.model.wire import CustomEvent, ErrorReport, Level, PageView, WebVital
@@ -57,7 +56,7 @@ class AdmittedBatch(Struct, frozen=True):
     repeat_key: bytes = b""
 
 
-def convert_batch(endpoint: Endpoint, batch: AdmittedBatch) -> LogRecord:
+def convert_batch(endpoint: Endpoint, batch: AdmittedBatch) -> WrittenRecord:
     """Return the record of a request, without address and User-Agent."""
     return _CONVERTERS[endpoint](batch)
 
@@ -67,12 +66,12 @@ def _visitors(batch: AdmittedBatch) -> Iterable[Visitor | None]:
     return repeat(None) if visitors is None else visitors
 
 
-def _convert_events(batch: AdmittedBatch) -> EventRecord:
+def _convert_events(batch: AdmittedBatch) -> EventRowsRecord:
     items = cast("Sequence[CustomEvent]", batch.items)  # the endpoint's decoder made them
     return _event_record(batch, items, repeat(None))
 
 
-def _convert_page_views(batch: AdmittedBatch) -> EventRecord:
+def _convert_page_views(batch: AdmittedBatch) -> EventRowsRecord:
     items = cast("Sequence[PageView]", batch.items)  # the endpoint's decoder made them
     return _event_record(batch, items, map(lift, items))
 
@@ -81,11 +80,11 @@ def _event_record(
     batch: AdmittedBatch,
     items: Sequence[CustomEvent],
     lifted: Iterable[dict[str, str | float] | None],
-) -> EventRecord:
+) -> EventRowsRecord:
     nobody = batch.enrichment.anonymous_id
-    rows = zip(items, batch.moments_ms, batch.websites, _visitors(batch), lifted, strict=False)
-    events = [
-        Event(
+    given = zip(items, batch.moments_ms, batch.websites, _visitors(batch), lifted, strict=False)
+    rows = [
+        (
             website,
             moment_ms,
             item.name,
@@ -100,9 +99,9 @@ def _event_record(
             columns,
             visitor,
         )
-        for item, moment_ms, website, visitor, columns in rows
+        for item, moment_ms, website, visitor, columns in given
     ]
-    return EventRecord(batch.received_ms, batch.enrichment.visitor, events, batch.repeat_key)
+    return EventRowsRecord(batch.received_ms, batch.enrichment.visitor, rows, batch.repeat_key)
 
 
 def lift(item: PageView) -> dict[str, str | float] | None:
@@ -179,7 +178,7 @@ def _convert_errors(batch: AdmittedBatch) -> ErrorRecord:
     return ErrorRecord(batch.received_ms, batch.enrichment.visitor, errors, batch.repeat_key)
 
 
-_CONVERTERS: Mapping[Endpoint, Callable[[AdmittedBatch], LogRecord]] = {
+_CONVERTERS: Mapping[Endpoint, Callable[[AdmittedBatch], WrittenRecord]] = {
     Endpoint.TRACK: _convert_events,
     Endpoint.VITALS: _convert_vitals,
     Endpoint.ERRORS: _convert_errors,

@@ -15,6 +15,7 @@ from millrace.base.errors import Fault, InvalidBody, PayloadTooLarge
 from millrace.ingest.faults import UNREADABLE, Check, read_items
 from millrace.ingest.whole_body import (
     MAX_NESTING,
+    count_byte,
     count_items,
     holds_nul,
     is_utf8,
@@ -131,13 +132,13 @@ def _nests_too_deep(body: bytes, items: Sequence[WireItem]) -> bool:
     At any place all items but one are closed, or not open yet, and so are their properties.
     """
     has_arrays = body.find(b"[", 1) >= 0  # cheaper than to count none
-    opened = 1 + body.count(b"{") + (body.count(b"[") if has_arrays else 0)
+    opened = 1 + count_byte(body, b"{") + (count_byte(body, b"[") if has_arrays else 0)
     if opened <= MAX_NESTING:
         return False
     closed = len(items) - 1
     if items and isinstance(items[0], CustomEvent):
         events = cast("Sequence[CustomEvent]", items)  # all are what the endpoint's decoder makes
-        closed += max(sum([event.properties is not None for event in events]) - 1, 0)
+        closed += max(len(events) - [event.properties for event in events].count(None) - 1, 0)
     return opened - closed > MAX_NESTING and nests_deeper(body, MAX_NESTING)
 
 

@@ -36,6 +36,9 @@ class Enrichment(Struct, frozen=True):
     anonymous_id: str = ""
 
 
+_NOTHING_NAMED = Enrichment()
+
+
 class Enricher:
     """Turns (address, User-Agent) into a `Visitor`, remembering those it saw last."""
 
@@ -54,9 +57,10 @@ class Enricher:
 
     def enrich_named(self, items: Sequence[WireItem]) -> Enrichment:
         """Enrich a call with a key: only by what its items say of the visitor."""
-        if all(item.ip is None and item.user_agent is None for item in items):
-            return Enrichment()
-        return Enrichment(visitors=[self._named_visitor(item) for item in items])
+        for item in items:
+            if item.ip is not None or item.user_agent is not None:
+                return Enrichment(visitors=[self._named_visitor(item) for item in items])
+        return _NOTHING_NAMED
 
     async def enrich_client(
         self,

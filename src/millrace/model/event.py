@@ -4,6 +4,7 @@ The wire's rules are done with: texts have their lengths, times are epoch millis
 and User-Agents are gone. Records are MessagePack arrays; a field may be added at the end only.
 """
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
@@ -59,6 +60,12 @@ class Event(Struct, frozen=True, array_like=True, gc=False):
     visitor: Visitor | None = None
 
 
+EventRow = tuple[
+    str, int, str, str, str, str, str, str, str, str, bytes, dict[str, Any] | None, Visitor | None
+]
+"""The values of an `Event` in their order: many are written at a time, and never looked at."""
+
+
 class Vital(Struct, frozen=True, array_like=True, gc=False):
     """One measurement of a web vital."""
 
@@ -106,6 +113,15 @@ class EventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
     repeat_key: bytes = b""
 
 
+class EventRowsRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
+    """An `EventRecord` that is only to be written, without an object for each event."""
+
+    received_ms: int
+    visitor: Visitor
+    items: Sequence[EventRow]
+    repeat_key: bytes = b""
+
+
 class VitalRecord(Struct, frozen=True, array_like=True, tag="vitals", gc=False):
     """All accepted items of one request to /vitals."""
 
@@ -125,12 +141,13 @@ class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors", gc=False):
 
 
 LogRecord = EventRecord | VitalRecord | ErrorRecord
+WrittenRecord = LogRecord | EventRowsRecord
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[LogRecord] = msgspec.msgpack.Decoder(LogRecord)
 
 
-def encode_record(record: LogRecord) -> bytes:
+def encode_record(record: WrittenRecord) -> bytes:
     """Write a record as the log keeps it."""
     return _ENCODER.encode(record)
 

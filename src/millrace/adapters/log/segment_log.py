@@ -161,6 +161,7 @@ class SegmentLog:
             loop, group = handed
             failure = self._files.append(group.pieces)
             loop.call_soon_threadsafe(self._finish, loop, group, failure)
+            del handed, group  # what callers hold is not to wait for the next group
 
     def _finish(
         self, loop: asyncio.AbstractEventLoop, group: _Group, failure: _Failure | None
