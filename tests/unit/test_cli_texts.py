@@ -8,8 +8,8 @@ import pytest
 
 from millrace.base.errors import OperatorError
 from millrace.base.settings import load_settings
-from millrace.cli.administration import parse_expiry
 from millrace.cli.initialize import FirstSteps, render
+from millrace.cli.key import parse_expiry
 from millrace.cli.output import print_table
 from millrace.cli.service_address import base_url
 from millrace.model.tenancy import (

@@ -8,9 +8,9 @@ import click
 from millrace.base.clock import SystemClock
 from millrace.base.settings import data_path, load_settings
 from millrace.base.telemetry import configure_logging
-from millrace.cli.administration import output_options
+from millrace.cli.options import data_options
 from millrace.cli.output import iso_moment, print_json
-from millrace.cli.supervisor import make_private_directory
+from millrace.cli.private_directory import make_private_directory
 from millrace.wiring.backup import back_up, restore
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -19,7 +19,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command("backup")
 @click.argument("file", type=_FILE)
-@output_options
+@data_options
 def backup_command(file: Path, data: str | None, as_json: bool) -> None:
     """Write everything that is kept into one file, while the service runs or not.
 
@@ -43,7 +43,7 @@ def backup_command(file: Path, data: str | None, as_json: bool) -> None:
 
 @click.command("restore")
 @click.argument("file", type=_FILE)
-@output_options
+@data_options
 def restore_command(file: Path, data: str | None, as_json: bool) -> None:
     """Unpack a backup into the data directory, which must be empty or not there yet."""
     configure_logging("warning", process="restore")

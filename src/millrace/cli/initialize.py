@@ -8,9 +8,12 @@ from msgspec import Struct
 
 from millrace.base.clock import SystemClock, utc_day
 from millrace.base.settings import Settings, load_settings
-from millrace.cli.administration import opened_directory, output_options
-from millrace.cli.output import JsonObject, key_object, print_json, website_object
+from millrace.cli.directory import opened_directory
+from millrace.cli.key import key_object
+from millrace.cli.options import data_options
+from millrace.cli.output import JsonObject, print_json
 from millrace.cli.service_address import base_url
+from millrace.cli.website import website_object
 from millrace.model.tenancy import ApiKey, Scope, Website
 from millrace.ports.directory import Directory
 
@@ -37,7 +40,7 @@ class FirstSteps(Struct, frozen=True):
 @click.command("init")
 @click.option("--host", help="Address that the service listens on.")
 @click.option("--port", help="Port that the service listens on.")
-@output_options
+@data_options
 def initialize_command(host: str | None, port: str | None, data: str | None, as_json: bool) -> None:
     """Make a first website and keys, and print calls to paste.
 

@@ -27,12 +27,10 @@ COMMANDS: Mapping[str, LazyCommand] = {
         "Make a first website and keys, and print calls to paste.",
     ),
     "query": LazyCommand("millrace.cli.query:query_command", "Ask a running service."),
-    "website": LazyCommand(
-        "millrace.cli.administration:website", "Create, list and delete websites."
-    ),
-    "key": LazyCommand("millrace.cli.administration:key", "Create, list and revoke API keys."),
+    "website": LazyCommand("millrace.cli.website:website", "Create, list and delete websites."),
+    "key": LazyCommand("millrace.cli.key:key", "Create, list and revoke API keys."),
     "organization": LazyCommand(
-        "millrace.cli.administration:organization", "Create, list and delete organizations."
+        "millrace.cli.organization:organization", "Create, list and delete organizations."
     ),
     "quarantine": LazyCommand(
         "millrace.cli.quarantine:quarantine", "Read what could not be stored, and try it again."

@@ -9,9 +9,9 @@ import click
 
 from millrace.base.settings import data_path, load_settings
 from millrace.base.telemetry import configure_logging
-from millrace.cli.administration import output_options
+from millrace.cli.options import data_options
 from millrace.cli.output import print_json, print_table
-from millrace.cli.supervisor import make_private_directory
+from millrace.cli.private_directory import make_private_directory
 from millrace.model.moving import Difference, Outcome, Target
 from millrace.wiring.migration import move_store, target_of
 
@@ -39,7 +39,7 @@ _TENTH = 10
     show_default=True,
     help="rows of one insert at most; also no more than 32 MiB",
 )
-@output_options
+@data_options
 def migrate_store_command(to: str, rows_at_once: int, data: str | None, as_json: bool) -> None:
     """Move all rows to ClickHouse, or back into the data directory.
 

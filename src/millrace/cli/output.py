@@ -8,7 +8,6 @@ import click
 import msgspec
 
 from millrace.base.clock import utc_datetime
-from millrace.model.tenancy import ApiKey, Organization, Website
 
 JsonObject = dict[str, Any]
 
@@ -63,45 +62,3 @@ def iso_moment(epoch_ms: int) -> str:
 def short_moment(epoch_ms: int) -> str:
     """Return a moment in UTC to the minute, for people."""
     return f"{utc_datetime(epoch_ms):%Y-%m-%d %H:%M}Z"
-
-
-def organization_object(organization: Organization) -> JsonObject:
-    """Return an organization for programs."""
-    return {
-        "id": organization.id,
-        "name": organization.name,
-        "created": iso_moment(organization.created_ms),
-    }
-
-
-def website_object(website: Website) -> JsonObject:
-    """Return a website for programs."""
-    return {
-        "id": website.id,
-        "name": website.name,
-        "domain": website.domain,
-        "organization": website.organization_id,
-        "public": website.public,
-        "origins": website.origins,
-        "created": iso_moment(website.created_ms),
-    }
-
-
-def key_object(key: ApiKey) -> JsonObject:
-    """Return a key for programs, without its secret."""
-    return {
-        "id": key.id,
-        "prefix": key.prefix,
-        "scopes": scope_names(key),
-        "organization": key.organization_id,
-        "websites": key.website_ids,
-        "home": key.home_website_id,
-        "created": iso_moment(key.created_ms),
-        "expires": None if key.expires_ms is None else iso_moment(key.expires_ms),
-        "revoked": None if key.revoked_ms is None else iso_moment(key.revoked_ms),
-    }
-
-
-def scope_names(key: ApiKey) -> list[str]:
-    """Return a key's scopes in a fixed order."""
-    return sorted(scope.value for scope in key.scopes)

@@ -8,7 +8,7 @@ import msgspec
 from millrace.base.clock import SystemClock
 from millrace.base.errors import OperatorError
 from millrace.base.settings import Settings, load_settings
-from millrace.cli.administration import output_options
+from millrace.cli.options import data_options
 from millrace.cli.output import JsonObject, iso_moment, print_json, print_table, short_moment
 from millrace.ports.quarantine import SetAside
 from millrace.wiring.quarantine import quarantine_of, retrying_desk
@@ -26,7 +26,7 @@ def quarantine() -> None:
 
 
 @quarantine.command("list")
-@output_options
+@data_options
 def list_quarantine(data: str | None, as_json: bool) -> None:
     """List what was set aside, why and when."""
     found = quarantine_of(_settings_of(data), SystemClock()).entries()
@@ -40,7 +40,7 @@ def list_quarantine(data: str | None, as_json: bool) -> None:
 
 @quarantine.command("show", short_help="Show one entry whole.")
 @click.argument("entry_id", metavar="ID")
-@output_options
+@data_options
 def show_quarantine(entry_id: str, data: str | None, as_json: bool) -> None:
     """Show one entry whole: where it came from, why it was set aside, and the item itself."""
     kept = quarantine_of(_settings_of(data), SystemClock()).entry(entry_id)
@@ -54,7 +54,7 @@ def show_quarantine(entry_id: str, data: str | None, as_json: bool) -> None:
 @quarantine.command("retry", short_help="Put entries back in the way to the store.")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Retry all that was set aside.")
-@output_options
+@data_options
 def retry_quarantine(ids: Sequence[str], everything: bool, data: str | None, as_json: bool) -> None:
     """Put entries back in the way to the store, as their files are now, and remove the files.
 

@@ -29,11 +29,11 @@ from millrace.base.telemetry import (
 from millrace.cli.heartbeat import beat
 from millrace.cli.lifeline import hold_lifeline, stop_on_signals
 from millrace.cli.limits import raise_file_limit
+from millrace.cli.private_directory import make_private_directory
 from millrace.cli.supervisor import (
     EXIT_OPERATOR_ERROR,
     ProcessSpec,
     Supervisor,
-    make_private_directory,
 )
 from millrace.wiring.data import held_for_service
 from millrace.wiring.preflight import check_files

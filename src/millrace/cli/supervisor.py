@@ -8,12 +8,10 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
 from millrace.base.clock import Clock
-from millrace.base.errors import OperatorError
 from millrace.base.telemetry import Logger
 from millrace.cli.heartbeat import Heartbeat
 
@@ -187,11 +185,3 @@ def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
         child.send_signal(number)
     except ProcessLookupError:
         return  # it is gone already, which is what was wanted
-
-
-def make_private_directory(path: Path) -> None:
-    """Make a directory that only its owner may enter, with its parents."""
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise OperatorError(f"cannot make the directory {path}: {error.strerror}") from error

@@ -4,7 +4,7 @@ import click
 
 from millrace.base.settings import load_settings
 from millrace.base.telemetry import configure_logging
-from millrace.cli.administration import output_options
+from millrace.cli.options import data_options
 from millrace.cli.output import counted, print_json
 from millrace.model.findings import Findings
 from millrace.wiring.verify import verify
@@ -13,7 +13,7 @@ _CHECKED = ("logs", "records", "parts", "rows")
 
 
 @click.command("verify")
-@output_options
+@data_options
 @click.pass_context
 def verify_command(context: click.Context, data: str | None, as_json: bool) -> None:
     """Read everything that is kept and tell what is wrong; the service must be stopped.
