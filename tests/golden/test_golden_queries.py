@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from millrace.adapters.embedded.engine import ChdbEngine
@@ -41,7 +42,7 @@ def stored(chdb_engine: ChdbEngine) -> Iterator[FreshStore]:
 
 
 def _row(number: int, row: Row) -> Row:
-    properties = json.dumps(row["properties"]).encode() if "properties" in row else b""
+    properties = msgspec.json.encode(row["properties"]) if "properties" in row else b""
     since = datetime.fromisoformat(row["time"]) - utc_datetime(0)
     return {
         **row,

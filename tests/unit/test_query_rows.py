@@ -33,9 +33,9 @@ FINISHED = [
     pytest.param(OutputKind.DAY, -719_162, "0001-01-01", id="first day of all"),
     pytest.param(OutputKind.HOUR, 20_458 * 24 + 7, "2026-01-05 07:00:00", id="hour"),
     pytest.param(OutputKind.HOUR, -1, "1969-12-31 23:00:00", id="hour before 1970"),
-    pytest.param(OutputKind.JSON, '"', "", id="empty text of a property"),
-    pytest.param(OutputKind.JSON, '"5', "5", id="text of digits"),
-    pytest.param(OutputKind.JSON, '"a"b\\n', 'a"b\\n', id="text with quotes"),
+    pytest.param(OutputKind.JSON, '""', "", id="empty text of a property"),
+    pytest.param(OutputKind.JSON, '"5"', "5", id="text of digits"),
+    pytest.param(OutputKind.JSON, '"a"b\\n"', 'a"b\\n', id="text with quotes"),
     pytest.param(OutputKind.JSON, "5", 5, id="number of a property"),
     pytest.param(OutputKind.JSON, "-0.25", -0.25, id="fraction of a property"),
     pytest.param(OutputKind.JSON, "9007199254740993", 9_007_199_254_740_993, id="past doubles"),
@@ -78,7 +78,22 @@ def test_values_that_are_equal_but_for_their_types_are_finished_alike() -> None:
 # Order.
 
 
-MIXED = ["-5", "0.5", "10", "false", "true", '"', '"10', '"Z', '"a', '"é', "[1]", '{"a":1}', None]
+MIXED = [
+    "-5",
+    "0.5",
+    "10",
+    "false",
+    "true",
+    '""',
+    '"10"',
+    '"Z"',
+    '"a"',
+    '"a!"',
+    '"é"',
+    "[1]",
+    '{"a":1}',
+    None,
+]
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def _finish_json(value: Any) -> str | int | float | bool:  # noqa: ANN401
     """Read a property's value from the text that `query.properties` describes."""
     match value[0]:
         case '"':
-            return str(value[1:])
+            return str(value[1:-1])
         case "t" | "f":
             return bool(value == "true")
         case "{" | "[":

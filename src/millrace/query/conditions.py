@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from millrace.model.catalog import LIST_OPERATORS, Kind, Operator
-from millrace.model.plan import FilterScalar, PlannedFilter
+from millrace.model.plan import PlannedFilter
 from millrace.query.expressions import Expressions
-from millrace.query.properties import number_of, text_of, value_text
+from millrace.query.properties import text_of, value_text
 
 OPERATORS: Mapping[Operator, str] = {
     Operator.EQ: "{column} = {value}",
@@ -55,13 +55,14 @@ def write_condition(planned: PlannedFilter, expressions: Expressions) -> str:
 
 
 def _write_property_condition(planned: PlannedFilter, expressions: Expressions) -> str:
-    value = expressions.value(planned.column)
     if planned.operator in MEMBERSHIPS:
-        match = _match(value, planned.values, expressions)
+        match = _match(planned, expressions)
         return MEMBERSHIPS[planned.operator].format(match=match)
     is_text = isinstance(planned.values[0], str)
     condition = _compare(
-        text_of(value) if is_text else number_of(value),
+        text_of(expressions.value(planned.column))
+        if is_text
+        else expressions.number(planned.column),
         planned,
         expressions,
         "String" if is_text else "Float64",
@@ -69,13 +70,15 @@ def _write_property_condition(planned: PlannedFilter, expressions: Expressions) 
     return _settled(condition, planned)
 
 
-def _match(value: str, wanted: tuple[FilterScalar, ...], expressions: Expressions) -> str:
+def _match(planned: PlannedFilter, expressions: Expressions) -> str:
+    wanted = planned.values
+    value, number = expressions.value(planned.column), expressions.number(planned.column)
     texts = [value_text(item) for item in wanted]
     known = [text for text in texts if text is not None]
     others = [item for item, text in zip(wanted, texts, strict=True) if text is None]
     known_place = expressions.parameters.bind(known, "Array(String)")
     others_place = expressions.parameters.bind(others, "Array(Float64)")
-    return f"ifNull({value} IN {known_place} OR {number_of(value)} IN {others_place}, false)"
+    return f"ifNull({value} IN {known_place} OR {number} IN {others_place}, false)"
 
 
 def _compare(column: str, planned: PlannedFilter, expressions: Expressions, type_name: str) -> str:

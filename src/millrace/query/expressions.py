@@ -6,7 +6,7 @@ from millrace.model.catalog import Aggregate, Column, Kind
 from millrace.model.plan import OutputKind, PlannedSelect
 from millrace.ports.store import Dialect
 from millrace.query.parameters import Parameters
-from millrace.query.properties import PropertyColumns, number_of
+from millrace.query.properties import PropertyColumns
 
 VALUES: Mapping[Kind, str] = {
     Kind.TEXT: "{column}",
@@ -32,7 +32,7 @@ DISTINCT_VALUES: Mapping[Kind, str] = {
     Kind.DATETIME: "uniqExact({column})",
     Kind.BOOLEAN: "uniqExact({column})",
     Kind.IDENTIFIER: "uniqExact({column})",
-    Kind.JSON: "uniqExactIf({column}, {column} != '\"')",  # a mark with nothing behind it: ""
+    Kind.JSON: "uniqExactIf({column}, {column} != '\"\"')",
 }
 
 # Sums are compensated: plain ones differ in the last digits with the order in which threads meet.
@@ -60,7 +60,13 @@ class Expressions:
     def name(self, column: Column) -> str:
         """Return what a column is called in the statement."""
         if column.kind is Kind.JSON:
-            return self.properties.expression(column)
+            return self.properties.value(column)
+        return column.name
+
+    def number(self, column: Column) -> str:
+        """Return what a column's number is called, which is NULL where there is none."""
+        if column.kind is Kind.JSON:
+            return self.properties.number(column)
         return column.name
 
     def value(self, column: Column) -> str:
@@ -72,8 +78,8 @@ class Expressions:
         column = select.column
         if column is None or select.aggregate is Aggregate.COUNT:
             return "count()"
-        name = self.name(column)
         if select.aggregate is Aggregate.UNIQ:
-            return DISTINCT_VALUES[column.kind].format(column=name)
-        number = number_of(name) if column.kind is Kind.JSON else name
-        return NUMBER_AGGREGATES[select.aggregate].format(number=number)
+            return DISTINCT_VALUES[column.kind].format(column=self.name(column))
+        if select.aggregate is Aggregate.SUM and column.kind is Kind.JSON:
+            return NUMBER_AGGREGATES[Aggregate.SUM].format(number=self.properties.addend(column))
+        return NUMBER_AGGREGATES[select.aggregate].format(number=self.number(column))

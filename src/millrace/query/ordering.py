@@ -13,6 +13,7 @@ from millrace.model.plan import Direction, Output, OutputKind, QueryPlan
 
 _JSON_RANKS: Mapping[str, int] = {"t": 2, "f": 2, '"': 3, "{": 4, "[": 4}
 _NUMBER_RANK = 1
+_TEXT_RANK = _JSON_RANKS['"']
 
 
 class OrderKey(Struct, frozen=True):
@@ -50,7 +51,8 @@ def write_order(keys: Sequence[OrderKey], columns: Sequence[str]) -> list[str]:
         column, direction = columns[key.index], key.direction.value.upper()
         if key.kind is OutputKind.JSON:
             terms += _json_terms(column, direction)
-        terms.append(f"{column} {direction} NULLS LAST")
+        else:
+            terms.append(f"{column} {direction} NULLS LAST")
     return terms
 
 
@@ -76,6 +78,7 @@ def _json_terms(column: str, direction: str) -> list[str]:
         f"isNull({column}) ASC",
         f"{rank} {direction}",
         f"toFloat64OrNull({column}) {direction} NULLS LAST",
+        f"if(startsWith({column}, '\"'), left({column}, -1), {column}) {direction} NULLS LAST",
     ]
 
 
@@ -85,4 +88,5 @@ def _plain_key(value: Any) -> Any:  # noqa: ANN401 - a value of the store
 
 def _json_key(value: str) -> tuple[int, float, str]:
     rank = _JSON_RANKS.get(value[0], _NUMBER_RANK)
-    return rank, float(value) if rank == _NUMBER_RANK else 0.0, value
+    text = value[:-1] if rank == _TEXT_RANK else value  # the end comes before all that is longer
+    return rank, float(value) if rank == _NUMBER_RANK else 0.0, text

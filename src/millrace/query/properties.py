@@ -1,13 +1,17 @@
 """`properties.KEY` in SQL: one text for each JSON value, equal for equal values.
 
     missing, null        NULL
-    a text               a quotation mark, then the text itself: "café
+    a text               the text itself between quotation marks, with nothing escaped: "café"
     a number             its digits: 5 (also for 5.0 and 5e0), 0.1, -12, 1e30
     true, false          true, false
     an object or array   its JSON text without blanks
 
 The first character tells the type, so filters, groups and aggregates all work on this one text.
 """
+
+from typing import NamedTuple
+
+import msgspec
 
 from millrace.model.catalog import Column, property_key
 from millrace.model.plan import FilterScalar
@@ -17,6 +21,29 @@ from millrace.query.parameters import Parameters
 
 _TEXT_MARK = '"'
 _DOT = "."
+
+# Most documents hold neither an escape nor an object within. In these a key stands at one place, so
+# its value is found by searching, without reading the document: documents have no blanks, and
+# `"key":` cannot be within a text whose quotation marks would have to be escaped.
+_FLAT = "properties_flat"
+_IS_FLAT = (
+    " + ".join(f"position(properties, '{mark}')" for mark in (r"\\", ':{"', ',{"', '[{"')) + " = 0"
+)
+_FOUND = "simpleJSONExtractRaw(properties, {key})"
+# Nothing, a text, true, false and small whole numbers are written in one way only. To put together
+# what comes from two places takes as long as to find it, so the first condition is for most rows:
+# that there is nothing or, as of all marks it is the least, a quotation mark.
+_VALUE = """if(
+    bitAnd({flat}, ascii({found}) <= 34),
+    nullIf({found}, ''),
+    if(
+        {flat} AND ({found} IN ('true', 'false') OR toUInt32OrZero({found}) > 0),
+        {found},
+        {exact}
+    )
+)"""
+_NUMBER = "if({flat}, toFloat64OrNull({found}), toFloat64OrNull({value}))"
+_ADDEND = "if({flat}, toFloat64OrZero({found}), ifNull(toFloat64OrNull({value}), 0))"
 
 # JSONExtractRaw puts integers past 64 bits in quotes, as if they were texts of these digits. So
 # where its answer has such digits, all texts of the document that are these digits get a mark, it
@@ -37,12 +64,28 @@ _JSON = """if(length({raw}) <= 20 OR empty({long}), {raw}, arrayFold(
     {long},
     {again}
 ))"""
-_VALUE = """multiIf(
+_EXACT = """multiIf(
     {json} IN ('', 'null'), NULL,
     {json} = '-0', '0',
-    startsWith({json}, '"'), concat('"', JSONExtractString({json})),
+    startsWith({json}, '"'), concat('"', JSONExtractString({json}), '"'),
     {json}
 )"""
+
+
+class _Property(NamedTuple):
+    """A property of a statement: its name, and the places of its key in JSON and of its names."""
+
+    alias: str
+    written: str
+    places: list[list[str]]
+
+    @property
+    def found(self) -> str:
+        return f"{self.alias}_found"
+
+
+_Step = tuple[str, str]
+"""A name and the SQL that it stands for."""
 
 
 class PropertyColumns:
@@ -51,68 +94,113 @@ class PropertyColumns:
     def __init__(self, parameters: Parameters, dialect: Dialect) -> None:
         self._parameters = parameters
         self._dialect = dialect
-        self._aliases: dict[str, str] = {}
+        self._properties: dict[str, _Property] = {}
+        self._defined: set[str] = set()
         self.definitions: list[str] = []
 
-    def expression(self, column: Column) -> str:
+    def value(self, column: Column) -> str:
         """Return the name of a property's value, defining it at the first use."""
-        if column.name not in self._aliases:
-            alias = f"property_{len(self._aliases)}"
-            self._aliases[column.name] = alias
-            self._define(alias, property_key(column.name) or "")
-        return self._aliases[column.name]
+        found = self._property(column)
+        self._define(self._value_steps(found))
+        return found.alias
 
-    def _define(self, alias: str, key: str) -> None:
-        """Look for the very key first, then for the nested one.
+    def number(self, column: Column) -> str:
+        """Return the name of a property's number, NULL for all other values.
+
+        Where nothing else is asked of the property, the text of its value is made for few rows.
+        """
+        return self._of_number(column, "number", _NUMBER)
+
+    def addend(self, column: Column) -> str:
+        """Return the name of what a property adds to a sum: its number, 0 for all other values."""
+        return self._of_number(column, "addend", _ADDEND)
+
+    def _of_number(self, column: Column, name: str, sql: str) -> str:
+        found = self._property(column)
+        alias = f"{found.alias}_{name}"
+        number = sql.format(flat=_FLAT, found=found.found, value=found.alias)
+        self._define([*self._value_steps(found), (alias, number)])
+        return alias
+
+    def _property(self, column: Column) -> _Property:
+        if column.name not in self._properties:
+            alias = f"property_{len(self._properties)}"
+            key = property_key(column.name) or ""
+            self._properties[column.name] = self._bind(alias, key)
+        return self._properties[column.name]
+
+    def _bind(self, alias: str, key: str) -> _Property:
+        """Bind the very key and, behind it, the names of the nested one.
 
         How many names a dotted key has is part of the statement's shape; the names are bound.
         """
         places = [[self._parameters.bind(key, "String")]]
         if _DOT in key:
             places.append([self._parameters.bind(part, "String") for part in key.split(_DOT)])
-        steps = self._steps(alias, places)
-        if self._dialect.writes_definitions_out:
-            self.definitions.append(_one_within_the_other(steps))
-        else:
-            self.definitions += [f"{sql} AS {name}" for name, sql in steps]
+        written = self._parameters.bind(msgspec.json.encode(key)[1:-1].decode(), "String")
+        return _Property(alias, written, places)
 
-    def _steps(self, alias: str, places: list[list[str]]) -> list[tuple[str, str]]:
-        """Return names and their SQL, each of it over the names before; the last is the value."""
-        raw, long, marked, json = (f"{alias}_{part}" for part in ("raw", "long", "marked", "json"))
+    def _define(self, steps: list[_Step]) -> None:
+        """Define what is not yet; each step is over the names before, the last is what is asked."""
+        if self._dialect.writes_definitions_out:
+            steps = [(steps[-1][0], _one_within_the_other(steps))]
+        for name, sql in steps:
+            if name not in self._defined:
+                self._defined.add(name)
+                self.definitions.append(f"{sql} AS {name}")
+
+    def _value_steps(self, found: _Property) -> list[_Step]:
+        exact = self._exact_steps(found)
+        if self._dialect.writes_definitions_out:
+            exact = [(exact[-1][0], _one_within_the_other(exact))]
+        *before, (name, sql) = exact
+        value = _VALUE.format(flat=_FLAT, found=found.found, exact=_in_place(sql))
+        return [
+            (_FLAT, _IS_FLAT),
+            (found.found, _FOUND.format(key=found.written)),
+            *before,
+            (name, value),
+        ]
+
+    def _exact_steps(self, found: _Property) -> list[_Step]:
+        """Return names and their SQL, for all documents; the last is the value."""
+        raw, long, marked, json = (
+            f"{found.alias}_{part}" for part in ("raw", "long", "marked", "json")
+        )
         document, again = "properties", marked
-        repaired: list[tuple[str, str]] = []
-        repaired_again: list[tuple[str, str]] = []
+        repaired: list[_Step] = []
+        repaired_again: list[_Step] = []
         if self._dialect.loses_long_numbers:
-            document, again = f"{alias}_document", f"{alias}_again"
+            document, again = f"{found.alias}_document", f"{found.alias}_again"
             repaired = [(document, readable("properties"))]
             repaired_again = [(again, readable(marked))]
         return [
             *repaired,
-            (raw, _extract(document, places)),
+            (raw, _extract(document, found.places)),
             (long, _LONG_DIGITS.format(raw=raw)),
             (marked, _MARKED.format(long=long)),
             *repaired_again,
-            (json, _JSON.format(raw=raw, long=long, again=_extract(again, places))),
-            (alias, _VALUE.format(json=json)),
+            (json, _JSON.format(raw=raw, long=long, again=_extract(again, found.places))),
+            (found.alias, _EXACT.format(json=json)),
         ]
 
 
-def _one_within_the_other(steps: list[tuple[str, str]]) -> str:
+def _one_within_the_other(steps: list[_Step]) -> str:
     """Write steps as one expression that has each of them once, however often its name is used."""
-    *named, (alias, sql) = steps
+    *named, (_, sql) = steps
     for name, step in reversed(named):
         sql = f"arrayMap({name} -> {sql}, [{step}])[1]"
-    return f"{sql} AS {alias}"
+    return sql
 
 
-def number_of(value: str) -> str:
-    """Return the SQL of a property's number, NULL for all other values."""
-    return f"toFloat64OrNull({value})"
+def _in_place(sql: str) -> str:
+    """Move the lines of an argument to where it stands."""
+    return sql.replace("\n", "\n        ")
 
 
 def text_of(value: str) -> str:
     """Return the SQL of a property's text, NULL for all other values."""
-    return f"if(startsWith({value}, '\"'), substring({value}, 2), NULL)"
+    return f"if(startsWith({value}, '\"'), substring({value}, 2, length({value}) - 2), NULL)"
 
 
 def value_text(value: FilterScalar) -> str | None:
@@ -121,7 +209,7 @@ def value_text(value: FilterScalar) -> str | None:
     Those, and numbers past 64 bits that came with an exponent, are compared as numbers.
     """
     if isinstance(value, str):
-        return _TEXT_MARK + value
+        return _TEXT_MARK + value + _TEXT_MARK
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

@@ -1,4 +1,6 @@
 WITH
+    position(properties, '\\') + position(properties, ':{"') + position(properties, ',{"') + position(properties, '[{"') = 0 AS properties_flat,
+    simpleJSONExtractRaw(properties, {p6:String}) AS property_0_found,
     if(JSONHas(properties, {p3:String}), JSONExtractRaw(properties, {p3:String}), JSONExtractRaw(properties, {p4:String}, {p5:String})) AS property_0_raw,
     arrayDistinct(extractAll(property_0_raw, '"-?[1-9][0-9]{18,}"')) AS property_0_long,
     arrayFold(
@@ -15,13 +17,23 @@ WITH
         property_0_long,
         if(JSONHas(property_0_marked, {p3:String}), JSONExtractRaw(property_0_marked, {p3:String}), JSONExtractRaw(property_0_marked, {p4:String}, {p5:String}))
     )) AS property_0_json,
-    multiIf(
-        property_0_json IN ('', 'null'), NULL,
-        property_0_json = '-0', '0',
-        startsWith(property_0_json, '"'), concat('"', JSONExtractString(property_0_json)),
-        property_0_json
+    if(
+        bitAnd(properties_flat, ascii(property_0_found) <= 34),
+        nullIf(property_0_found, ''),
+        if(
+            properties_flat AND (property_0_found IN ('true', 'false') OR toUInt32OrZero(property_0_found) > 0),
+            property_0_found,
+            multiIf(
+                property_0_json IN ('', 'null'), NULL,
+                property_0_json = '-0', '0',
+                startsWith(property_0_json, '"'), concat('"', JSONExtractString(property_0_json), '"'),
+                property_0_json
+            )
+        )
     ) AS property_0,
-    JSONExtractRaw(properties, {p7:String}) AS property_1_raw,
+    if(properties_flat, toFloat64OrNull(property_0_found), toFloat64OrNull(property_0)) AS property_0_number,
+    simpleJSONExtractRaw(properties, {p9:String}) AS property_1_found,
+    JSONExtractRaw(properties, {p8:String}) AS property_1_raw,
     arrayDistinct(extractAll(property_1_raw, '"-?[1-9][0-9]{18,}"')) AS property_1_long,
     arrayFold(
         (document, digits) -> replaceAll(document, digits, concat('"(text)', substring(digits, 2))),
@@ -35,26 +47,35 @@ WITH
             digits
         ),
         property_1_long,
-        JSONExtractRaw(property_1_marked, {p7:String})
+        JSONExtractRaw(property_1_marked, {p8:String})
     )) AS property_1_json,
-    multiIf(
-        property_1_json IN ('', 'null'), NULL,
-        property_1_json = '-0', '0',
-        startsWith(property_1_json, '"'), concat('"', JSONExtractString(property_1_json)),
-        property_1_json
-    ) AS property_1
+    if(
+        bitAnd(properties_flat, ascii(property_1_found) <= 34),
+        nullIf(property_1_found, ''),
+        if(
+            properties_flat AND (property_1_found IN ('true', 'false') OR toUInt32OrZero(property_1_found) > 0),
+            property_1_found,
+            multiIf(
+                property_1_json IN ('', 'null'), NULL,
+                property_1_json = '-0', '0',
+                startsWith(property_1_json, '"'), concat('"', JSONExtractString(property_1_json), '"'),
+                property_1_json
+            )
+        )
+    ) AS property_1,
+    if(properties_flat, toFloat64OrNull(property_1_found), toFloat64OrNull(property_1)) AS property_1_number
 SELECT
     count() AS c0,
-    max(toFloat64OrNull(property_0)) AS c1
+    max(property_0_number) AS c1
 FROM events
 WHERE
     website_id = {p0:String} AND
     time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
     time < fromUnixTimestamp64Milli({p2:Int64}, 'UTC') AND
     NOT is_bot AND
-    ifNull(toFloat64OrNull(property_0) > {p6:Float64}, false) AND
-    NOT ifNull(property_1 IN {p8:Array(String)} OR toFloat64OrNull(property_1) IN {p9:Array(Float64)}, false)
-LIMIT {p10:UInt64} OFFSET {p11:UInt64}
+    ifNull(property_0_number > {p7:Float64}, false) AND
+    NOT ifNull(property_1 IN {p10:Array(String)} OR property_1_number IN {p11:Array(Float64)}, false)
+LIMIT {p12:UInt64} OFFSET {p13:UInt64}
 
 -- p0 = "web_1"
 -- p1 = 1761350400000
@@ -62,9 +83,11 @@ LIMIT {p10:UInt64} OFFSET {p11:UInt64}
 -- p3 = "cart.items"
 -- p4 = "cart"
 -- p5 = "items"
--- p6 = 1
--- p7 = "plan"
--- p8 = ["\"free"]
--- p9 = [7.5]
--- p10 = 1001
--- p11 = 0
+-- p6 = "cart.items"
+-- p7 = 1
+-- p8 = "plan"
+-- p9 = "plan"
+-- p10 = ["\"free\""]
+-- p11 = [7.5]
+-- p12 = 1001
+-- p13 = 0
