@@ -409,3 +409,29 @@ def test_endpoints_of_the_short_way_are_those_of_ingestion() -> None:
     replies(world, *([call(path)] for path in paths))
     assert world.direct is not None
     assert [request.endpoint for request in world.direct.requests] == list(Endpoint)
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first", "with a known head"])
+def test_what_is_no_http_is_never_the_reply_to_a_plain_call_before_it(known: bool) -> None:
+    direct = TwinDirect(tells=False)
+    world = make_world(direct)
+
+    async def scenario(server: Running) -> None:
+        reader, writer = await server.connect()
+        for number in range(2 * known):
+            direct.reached.clear()
+            writer.write(call())
+            await direct.reached.wait()
+            direct.waiting[number](None)
+            assert (await read_reply(reader))[0] == 200
+        direct.reached.clear()
+        writer.write(call() + b"nonsense\r\n\r\n")
+        await direct.reached.wait()
+        await asyncio.sleep(0.01)
+        direct.waiting[-1](None)
+        status, headers, _ = await read_reply(reader)
+        assert (status, headers["connection"]) == (200, "close")
+        assert await reader.read() == b""
+        writer.close()
+
+    run(world, scenario)

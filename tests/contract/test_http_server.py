@@ -399,3 +399,61 @@ def test_request_head_that_is_no_http_gets_400() -> None:
         writer.close()
 
     run(World(), scenario)
+
+
+BROKEN: dict[str, bytes] = {
+    "no HTTP": b"nonsense\r\n\r\n",
+    "a bad header": HEAD + b"no colon\r\n\r\n",
+    "a bad address": b"POST http://[ HTTP/1.1\r\nHost: x\r\n\r\n",
+    "letters that are not ASCII": b"POST /\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a bad chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=list(BROKEN))
+def test_what_is_no_http_is_never_the_reply_to_the_call_before_it(broken: bytes) -> None:
+    world = World()
+    slow = SlowAcceptor()
+    world.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}" + broken)
+        await slow.asked.wait()
+        slow.allowed.set()
+        assert (await read_reply(reader))[0] == 200
+        assert (await reader.read()).partition(b" ")[2][:3] in (b"", b"400")
+        writer.close()
+
+    run(world, scenario)
+
+
+def test_body_that_is_no_http_gets_400_and_is_not_accepted() -> None:
+    world = World()
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(BROKEN["a bad chunk"])
+        assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
+        writer.close()
+
+    run(world, scenario)
+    assert world.acceptor.requests == []
+
+
+def test_head_that_stalls_takes_no_reply_from_the_call_before_it() -> None:
+    world = World(HURRIED)
+    slow = SlowAcceptor()
+    world.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}" + HEAD)
+        await asyncio.sleep(0.3)  # the second head is late by now
+        slow.allowed.set()
+        status, headers, _ = await read_reply(reader)
+        assert (status, headers["connection"]) == (200, "close")
+        assert await reader.read() == b""
+        writer.close()
+
+    run(world, scenario)

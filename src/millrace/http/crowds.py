@@ -42,7 +42,3 @@ class CrowdedConnection(BoundedHeads):
                 other.transport.abort()
                 return True
         return False
-
-    def is_idle(self) -> bool:
-        """Tell whether no call of this connection is being answered."""
-        return self.cycle is None or self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]  # before the first call there is none

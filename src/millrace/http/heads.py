@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Collection
 
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from millrace.base.errors import CallerError, PayloadTooLarge, RequestTimeout
@@ -22,6 +23,7 @@ class BoundedHeads(HttpToolsProtocol):
     _head_since_s: float | None = None  # None while no head is under way
     _opened_s = 0.0
     _has_begun = False
+    _is_in_body = False
     _unread_bytes = 0  # of replies, that the caller has not taken
     _unread_since_s = 0.0
 
@@ -50,6 +52,25 @@ class BoundedHeads(HttpToolsProtocol):
         """Note that the head is whole."""
         self._head_since_s = None
         super().on_headers_complete()
+        self._is_in_body = True
+
+    def on_message_complete(self) -> None:
+        """Note that the call is whole."""
+        self._is_in_body = False
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, and close; never in the place of a reply to a call before it."""
+        if self._is_in_body and self.pipeline:  # in the body of a call that waits for its turn
+            self.pipeline[0] = (self.cycle, _refuse_broken_body)  # type: ignore[assignment]  # pyright: ignore[reportArgumentType]  # uvicorn's and Starlette's types of ASGI differ
+        elif self._is_in_body or self.is_idle():
+            super().send_400_response(msg)
+        else:
+            self._end_after_calls()
+
+    def is_idle(self) -> bool:
+        """Tell whether no call of this connection is being answered."""
+        return self.cycle is None or self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]  # before the first call there is none
 
     def end_if_late(self, *, head_timeout_s: float, idle_timeout_s: float) -> None:
         """Refuse a head that takes too long; close a connection that was never used.
@@ -71,12 +92,18 @@ class BoundedHeads(HttpToolsProtocol):
         return now_s - self._unread_since_s > timeout_s
 
     def _refuse(self, error: CallerError) -> None:
-        """Answer and close, unless another call of the connection is still being answered."""
+        """Answer and close, or only close once the calls before it are answered."""
         self._head_since_s = None
-        # Before the first call there is no cycle, whatever uvicorn's types say.
-        if self.cycle is None or self.cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison]
+        if self.is_idle():
             self.transport.write(_as_bytes(refuse(error, Envelope.INGESTION, secrets.token_hex(8))))
-        self.transport.close()
+            self.transport.close()
+        else:
+            self._end_after_calls()
+
+    def _end_after_calls(self) -> None:
+        """Read no more, and close after the reply to the last call that was taken."""
+        self.flow.pause_reading()
+        self.cycle.keep_alive = False
 
 
 async def end_late_heads(
@@ -88,6 +115,12 @@ async def end_late_heads(
         for connection in tuple(connections):
             if isinstance(connection, BoundedHeads):
                 connection.end_if_late(head_timeout_s=head_timeout_s, idle_timeout_s=idle_timeout_s)
+
+
+async def _refuse_broken_body(_scope: Scope, _receive: Receive, send: Send) -> None:
+    headers = [(b"content-length", b"0"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body"})
 
 
 def _as_bytes(reply: Reply) -> bytes:
