@@ -31,11 +31,12 @@ def fill_page(text: str, runs: Sequence[Results]) -> str:
     """Return a page with its tables made anew; they stand between marks in comments."""
     tables = "\n\n".join("\n".join(figure_lines(results)) for results in runs)
     figures = [figure for results in runs for figure in results.figures]
-    text = _fill(text, "figures", tables)
-    return _fill(text, "sizing", "\n".join(sizing_lines(figures)))
+    text = fill_marked(text, "figures", tables)
+    return fill_marked(text, "sizing", "\n".join(sizing_lines(figures)))
 
 
-def _fill(text: str, name: str, content: str) -> str:
+def fill_marked(text: str, name: str, content: str) -> str:
+    """Return a page with what stands between the marks of a name made anew."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     marked = re.compile(f"{begin}.*?{end}", re.DOTALL)
     if len(marked.findall(text)) != 1:

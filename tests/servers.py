@@ -77,7 +77,7 @@ class Server:
 class PostgreSQL:
     """A PostgreSQL server; every test takes a database of its own."""
 
-    def __init__(self, programs: Path) -> None:
+    def __init__(self, programs: Path, *, fsync: str = "off") -> None:
         self.port = free_port()
         home = Path(tempfile.mkdtemp(prefix="millrace-postgresql-"))
         account = _postgresql_account()
@@ -93,7 +93,7 @@ class PostgreSQL:
         options = {
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
-            "fsync": "off",
+            "fsync": fsync,
             "max_connections": "200",
         }
         self.server = Server(
@@ -178,6 +178,17 @@ class Shared:
         return False
 
 
+def find_postgresql() -> Path | None:
+    """Return the directory of PostgreSQL's newest programs."""
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    return programs[-1].parent if programs else None
+
+
+def find_shared() -> str | None:
+    """Return Valkey's server, or Redis's where there is none."""
+    return shutil.which("valkey-server") or shutil.which("redis-server")
+
+
 def missing(what: str) -> None:
     """Skip because a server's programs are not on this machine; fail where they must be."""
     reason = f"{what} is not installed on this machine"
@@ -189,10 +200,11 @@ def missing(what: str) -> None:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgreSQL]:
     """A PostgreSQL server that tests share; who kills it starts it again."""
-    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-    if not programs:
+    programs = find_postgresql()
+    if programs is None:
         missing("PostgreSQL")
-    running = PostgreSQL(programs[-1].parent)
+    assert programs is not None
+    running = PostgreSQL(programs)
     try:
         running.server.start()
         yield running
@@ -203,7 +215,7 @@ def postgresql() -> Iterator[PostgreSQL]:
 @pytest.fixture(scope="session")
 def shared_server() -> Iterator[Shared]:
     """A Valkey server, or a Redis server where there is none; tests share it."""
-    program = shutil.which("valkey-server") or shutil.which("redis-server")
+    program = find_shared()
     if program is None:
         missing("neither Valkey nor Redis")
     assert program is not None

@@ -1,0 +1,75 @@
+"""`python -m bench.cluster`: measures Millrace before ClickHouse, PostgreSQL and Valkey or Redis.
+
+Everything runs on this one machine, and all of it shares its cores. Prints one table; a full run is
+kept in bench/results. Ten minutes on two quiet cores, three with --quick.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bench import cluster_freshness, cluster_ingestion, cluster_questions, cluster_recovery
+from bench.cluster_page import PAGE
+from bench.cluster_place import Place, place
+from bench.cluster_scale import QUICK, ClusterScale
+from bench.cluster_sizing import cluster_sizing_lines
+from bench.figures import Figure
+from bench.results import RESULTS, collect, describe_machine, print_results, write_results
+
+PARTS: Mapping[str, Callable[[Place, ClusterScale], list[Figure]]] = {
+    "ingestion": cluster_ingestion.measure,
+    "questions": cluster_questions.measure,
+    "freshness": cluster_freshness.measure,
+    "recovery": cluster_recovery.measure,
+}
+DEFAULT_FOLDER = Path(tempfile.gettempdir()) / "millrace-bench"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.cluster", description=__doc__)
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=DEFAULT_FOLDER,
+        help="on the disk that is measured; data sets stay there for the next run",
+    )
+    parser.add_argument("--quick", action="store_true", help="three minutes, little data")
+    parser.add_argument("--only", choices=PARTS, action="append", help="a part; may be repeated")
+    parser.add_argument("--json", type=Path, help="write the results there, too")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run the parts and report."""
+    options = _arguments()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    scale = QUICK if options.quick else ClusterScale()
+    machine = describe_machine(options.folder)
+    figures: list[Figure] = []
+    for part in options.only or PARTS:
+        print(f"measuring {part} ...", file=sys.stderr, flush=True)
+        figures += _measure(part, options.folder, scale)
+    results = collect(figures, machine)
+    print_results(results)
+    print("\n".join(["", *cluster_sizing_lines(figures)]))
+    if options.json:
+        write_results(results, options.json)
+    if not (options.quick or options.only):
+        kept = RESULTS / f"{results.date[:10]}-{results.commit.rstrip('+')}-cluster.json"
+        write_results(results, kept)
+        print(f"kept as {kept}; for {PAGE.name}: python -m bench.cluster_page {kept}")
+
+
+def _measure(part: str, folder: Path, scale: ClusterScale) -> list[Figure]:
+    """Measure one part between servers of its own: what another left behind would be merged."""
+    with (
+        tempfile.TemporaryDirectory(prefix="cluster-", dir=folder) as own,
+        place(Path(own), datasets=folder) as where,
+    ):
+        return PARTS[part](where, scale)
+
+
+if __name__ == "__main__":
+    main()
