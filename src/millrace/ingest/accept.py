@@ -1,7 +1,7 @@
 """The accepting use case: from body bytes to a record in the log, in one visible order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeVar
 
 import msgspec
@@ -315,7 +315,8 @@ def _event_ids(endpoint: Endpoint, items: Sequence[WireItem]) -> tuple[str | Non
     return tuple([item.event_id or None for item in items])
 
 
+@lru_cache(maxsize=2)
 def _checks(received_ms: int, *, with_key: bool) -> Mapping[str, Check]:
-    """Return the rules that a field's type cannot tell."""
+    """Return the rules that a field's type cannot tell: the same to all calls of a millisecond."""
     moment = partial(parse_timestamp, received_ms=received_ms)
     return {"timestamp": moment, **VISITOR_CHECKS} if with_key else {"timestamp": moment}

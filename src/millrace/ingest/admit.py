@@ -1,6 +1,7 @@
 """Whether a request may write, and where each of its items goes. Pure: decides on one snapshot."""
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -30,6 +31,8 @@ from millrace.model.tenancy import (
 NO_WEBSITE = "is required: the API key can write several websites and has no home among them"
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_LONGEST_KEY = 128  # no key of ours is as long; what is longer is not worth remembering
+_hash_remembered = lru_cache(maxsize=2_048)(hash_secret)
 
 
 class Caller(Struct, frozen=True):
@@ -93,7 +96,8 @@ def check_origin(caller: Caller, credentials: Credentials) -> None:
 
 
 def _admit_key(tenancy: Tenancy, now_ms: int, secret: str) -> ApiKey:
-    key = tenancy.keys.get(hash_secret(secret))
+    hash_ = _hash_remembered if len(secret) <= _LONGEST_KEY else hash_secret
+    key = tenancy.keys.get(hash_(secret))
     if key is None or not key.is_valid_at(now_ms):
         raise InvalidApiKey
     if Scope.TRACK_EVENTS not in key.scopes:
