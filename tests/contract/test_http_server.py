@@ -457,3 +457,59 @@ def test_head_that_stalls_takes_no_reply_from_the_call_before_it() -> None:
         writer.close()
 
     run(world, scenario)
+
+
+OFFERS: dict[str, bytes] = {
+    "as Java's client does": b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    b"HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABk\r\n",
+    "a WebSocket": b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
+    "and nothing more": b"Upgrade: TLS/1.2\r\nConnection: upgrade\r\n",
+}
+
+
+@pytest.mark.parametrize("offer", OFFERS.values(), ids=list(OFFERS))
+@pytest.mark.parametrize("cut", [0, 40, -25, -1], ids=["whole", "in the head", "after it", "last"])
+def test_call_that_offers_another_protocol_is_answered_as_it_is(offer: bytes, cut: int) -> None:
+    world = World()
+    sent = HEAD + offer + b'Content-Length: 17\r\n\r\n{"name":"signup"}'
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        for piece in (sent[:cut], sent[cut:], sent, HEAD + b"Content-Length: 2\r\n\r\n{}"):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.01)
+        for _ in range(3):
+            status, headers, _ = await read_reply(reader)
+            assert (status, headers.get("connection")) == (200, None)
+        writer.close()
+
+    run(world, scenario)
+    assert [request.body for request in world.acceptor.requests] == [
+        b'{"name":"signup"}',
+        b'{"name":"signup"}',
+        b"{}",
+    ]
+
+
+def test_call_that_offers_another_protocol_may_close_its_connection() -> None:
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(
+            HEAD + b"Connection: close, Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n{}"
+        )
+        assert (await read_reply(reader))[0] == 200
+        assert await reader.read() == b""
+        writer.close()
+
+    run(World(), scenario)
+
+
+def test_tunnel_is_refused() -> None:
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(b"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\n\r\n")
+        assert (await reader.read()).partition(b" ")[2][:1] == b"4"
+        writer.close()
+
+    run(World(), scenario)

@@ -5,10 +5,10 @@ import secrets
 from collections.abc import Collection
 
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from millrace.base.errors import CallerError, PayloadTooLarge, RequestTimeout
 from millrace.http.replies import Envelope, Reply, refuse
+from millrace.http.upgrades import PlainConnection
 
 MAX_HEAD_BYTES = 65_536
 """What a head may bring after its first piece; every piece is joined to those before it."""
@@ -16,7 +16,7 @@ MAX_HEAD_BYTES = 65_536
 _REASONS = {408: b"Request Timeout", 413: b"Content Too Large"}
 
 
-class BoundedHeads(HttpToolsProtocol):
+class BoundedHeads(PlainConnection):
     """uvicorn's protocol of one connection, with bounds on the request line and the headers."""
 
     _head_bytes = 0
