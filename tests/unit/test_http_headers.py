@@ -20,6 +20,7 @@ KEYS: dict[str, tuple[dict[bytes, bytes], str | None]] = {
     "bearer": ({b"authorization": b"Bearer mr_1"}, "mr_1"),
     "bearer in another case": ({b"authorization": b"bEARER mr_1"}, "mr_1"),
     "bearer with blanks": ({b"authorization": b"Bearer   mr_1  "}, "mr_1"),
+    "bearer with a tab": ({b"authorization": b"Bearer\tmr_1"}, "mr_1"),
     "empty bearer": ({b"authorization": b"Bearer "}, ""),
     "bare bearer": ({b"authorization": b"Bearer"}, ""),
     "another scheme": ({b"authorization": b"Basic dTpw"}, None),

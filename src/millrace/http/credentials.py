@@ -25,7 +25,7 @@ def read_api_key(headers: Headers) -> str | None:
     """
     authorization = headers.get(b"authorization")
     if authorization is not None:
-        scheme, _, key = authorization.partition(b" ")
+        scheme, _, key = authorization.replace(b"\t", b" ").partition(b" ")
         if scheme.lower() == b"bearer":
             return key.strip().decode("latin-1")
     key_header = headers.get(b"x-api-key")
