@@ -1,1 +1,1 @@
-"""Snapshots of a data directory, and the one file that is made of them."""
+"""Snapshots of a data directory, the file that is made of one, and what must hold in both."""
