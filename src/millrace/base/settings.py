@@ -5,6 +5,7 @@ A setting NAME is the environment variable MILLRACE_NAME and, on `millrace serve
 
 import os
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +16,8 @@ from msgspec import Meta, Struct
 from millrace.base.errors import OperatorError
 
 ENVIRONMENT_PREFIX = "MILLRACE_"
+_ALIKE = 0.9
+"""Two letters that changed places in the shortest name are still alike, other words are not."""
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 NotNegative = Annotated[int, Meta(ge=0)]
@@ -235,6 +238,14 @@ def option_name(setting: str) -> str:
 def environment_name(setting: str) -> str:
     """Return the environment variable of a setting."""
     return ENVIRONMENT_PREFIX + setting.upper()
+
+
+def mistyped_variables(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return variables that are almost a setting's, and which; those of other programs are not."""
+    known = [row.variable for row in setting_rows()]
+    unknown = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX)]
+    likely = {name: get_close_matches(name, known, n=1, cutoff=_ALIKE) for name in unknown}
+    return {name: found[0] for name, found in likely.items() if found and name != found[0]}
 
 
 def load_settings(

@@ -119,7 +119,8 @@ def _settings_parts() -> Iterator[str]:
     yield (
         "Every setting is an environment variable and an option of `millrace serve`; the option"
         " wins. Lists are separated by commas. A value that cannot be used keeps the service from"
-        " starting, with a sentence that says why."
+        " starting, with a sentence that says why. A variable that is almost one of these is warned"
+        " of in the log."
     )
     yield write_table(
         ("Variable", "Option", "Default", "Meaning"),

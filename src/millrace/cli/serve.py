@@ -18,6 +18,7 @@ from millrace.base.settings import (
     Settings,
     data_path,
     load_settings,
+    mistyped_variables,
     setting_rows,
     settings_environment,
 )
@@ -70,6 +71,8 @@ def serve_command(**overrides: str | None) -> None:
     """
     settings = load_settings(overrides)
     configure_logging(settings.log_level, process="supervisor")
+    for variable, meant in mistyped_variables(os.environ).items():
+        get_logger().warning("unknown_variable", variable=variable, did_you_mean=meant)
     check_files(settings)
     raise_file_limit()
     make_private_directory(data_path(settings))

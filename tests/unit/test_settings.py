@@ -1,0 +1,30 @@
+"""What is read from the environment besides the settings themselves."""
+
+import pytest
+
+from millrace.base.settings import mistyped_variables, setting_rows
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("MILLRACE_PROT", "MILLRACE_PORT"),
+        ("MILLRACE_DATTA", "MILLRACE_DATA"),
+        ("MILLRACE_QUERY_THREAD", "MILLRACE_QUERY_THREADS"),
+        ("MILLRACE_TRUSTED_PROXYS", "MILLRACE_TRUSTED_PROXIES"),
+    ],
+)
+def test_variable_with_a_typing_error_is_noticed(variable: str, meant: str) -> None:
+    assert mistyped_variables({variable: "1", "PATH": "/bin"}) == {variable: meant}
+
+
+def test_variables_of_settings_and_of_other_programs_are_not_taken_for_errors() -> None:
+    ours = {row.variable: "1" for row in setting_rows()}
+    of_the_commands = {"MILLRACE_URL": "http://127.0.0.1", "MILLRACE_KEY": "mr_x"}
+    of_kubernetes = {
+        "MILLRACE_SERVICE_HOST": "10.0.0.1",
+        "MILLRACE_SERVICE_PORT": "80",
+        "MILLRACE_PORT_80_TCP": "tcp://10.0.0.1:80",
+    }
+    of_the_supervisor = {"MILLRACE_METRICS_DIRECTORY": "/tmp/x"}
+    assert mistyped_variables(ours | of_the_commands | of_kubernetes | of_the_supervisor) == {}
