@@ -1,261 +1,157 @@
-"""What the worker spends on a request, next to the least that a Python server can spend on it.
+"""What the worker spends on an event, next to the least that a Python server can spend on it.
 
-Run: .venv/bin/python -m bench.hot_path [--pairs N] [--seconds S] [--connections N] [--folder DIR]
-Needs Debian's `wrk`, and `perf` (as root) for --syscalls. A real `millrace serve --workers 1` with
-key authentication and its fsync, and `bench.bare_server`, are driven in turns: single events whose
-heads are all the same, single events of which each has a head that was never seen, and batches of
-100. CPU is user and system time of the process from /proc. The figures are medians, the
-ratio is the median of the ratios of neighbours. "half load" are senders that pause so that about
---half-rate requests a second come; wrk counts a wait from when it sends.
+Run: .venv/bin/python -m bench.hot_path [--pairs N] [--seconds S] [--folder DIR] [--beside SRC]
+Needs Debian's `wrk`, and `perf` (as root) for --syscalls. The service and `bench.bare_server` (Y1)
+are driven in turns with single events, with single events of which each has a head that was never
+seen, and with batches of 100. CPU is user and system time of the process for one event. With
+--beside a second service runs the sources of another checkout, to compare what a change is worth.
+Figures are medians; ratios are medians of the ratios within a turn, with the least and the most.
 """
 
 import argparse
-import json
-import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-import requests
+from bench.bodies import BATCH, batch_bodies, single_bodies
+from bench.ingestion import BATCH_CONNECTIONS, SINGLE_CONNECTIONS
+from bench.processes import spending, wait_until_quiet
+from bench.subject import subject
+from bench.wrk import Load, check_wrk, drive
+from bench.yardsticks import Server, bare_python
 
-from tests.e2e.service import Service, free_port, wait_until
-
-EVENT = {
-    "name": "purchase_completed",
-    "anonymousId": "anon_4f1c9e0a",
-    "sessionId": "sess_77aa31",
-    "namespace": "checkout",
-    "path": "/pricing",
-    "properties": {
-        "plan": "pro",
-        "seats": 3,
-        "currency": "EUR",
-        "value": 119.5,
-        "trial": False,
-        "coupon": "AUTUMN",
-        "referrer": "https://www.example.com/blog/how-to-count",
-    },
-}
-BATCH = 100
-TICKS = os.sysconf("SC_CLK_TCK")
-SCRIPT = """
-wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
-{authorization}
-wrk.body = {body}
-{delay}
-{request}
-function done(summary, latency)
-  local errors = summary.errors
-  local broken = errors.connect + errors.read + errors.write + errors.timeout
-  io.write(string.format(
-    'RESULT {{"requests":%d,"seconds":%f,"refused":%d,"broken":%d,"p50":%f,"p99":%f}}\\n',
-    summary.requests, summary.duration / 1e6, errors.status, broken,
-    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
-end
-"""
+_SYSCALLS_SHOWN = 0.005
+_TRACE_STARTS_S = 1.0
 
 
-FRESH = """
-local number = 0
-function request()
-  number = number + 1
-  wrk.headers["X-Number"] = number
-  return wrk.format()
-end
-"""
+class Kind(NamedTuple):
+    """A kind of load."""
 
-
-class Server(NamedTuple):
-    """Where requests go, and whose time counts."""
-
-    url: str
-    pid: int
-    authorization: str = ""
+    name: str
+    load: Load
+    events_a_request: int = 1
 
 
 class Turn(NamedTuple):
-    """One turn of one server: waits in ms, CPU in µs for one request."""
+    """One turn of one server: CPU in µs for one event."""
 
-    requests_per_s: float
-    p50_ms: float
-    p99_ms: float
     cpu_us: float
     user_us: float
+    per_s: float
 
 
-class Load(NamedTuple):
-    """What is sent in one turn; `rate` is about how many a second, 0 as many as there can be.
+class Rival(NamedTuple):
+    """A server, and the processes that have to come to rest before the next one's turn."""
 
-    `fresh` is for a head of its own for each request.
-    """
-
-    body: bytes
-    connections: int
-    seconds: float
-    rate: float = 0
-    fresh: bool = False
+    name: str
+    server: Server
+    pids: Sequence[int]
 
 
-def cpu_ticks(pid: int) -> tuple[int, int]:
-    """Return user and system time of a process, in ticks of the clock."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]), int(fields[12])
-
-
-def drive(server: Server, load: Load, folder: Path) -> Turn:
-    """Send for some seconds, and tell what that took."""
-    script = folder / "load.lua"
-    script.write_text(lua(server, load))
-    command = ["wrk", "-t1", f"-c{load.connections}", f"-d{load.seconds}s", "--latency"]
-    before = cpu_ticks(server.pid)
-    done = subprocess.run(
-        [*command, "-s", str(script), server.url], capture_output=True, text=True, check=True
+def kinds(seconds: int) -> tuple[Kind, Kind, Kind]:
+    """Return the loads: the same bodies as `bench.ingestion` sends."""
+    single = Load(tuple(single_bodies()), SINGLE_CONNECTIONS, seconds)
+    fresh = Load(single.bodies, SINGLE_CONNECTIONS, seconds, has_fresh_heads=True)
+    batch = Load(tuple(batch_bodies()), BATCH_CONNECTIONS, seconds)
+    return (
+        Kind("single", single),
+        Kind("new heads", fresh),
+        Kind("batch of 100", batch, BATCH),
     )
-    user, system = (after - then for after, then in zip(cpu_ticks(server.pid), before, strict=True))
-    result = json.loads(done.stdout.rpartition("RESULT ")[2])
-    assert (result["refused"], result["broken"]) == (0, 0), done.stdout
-    per_request = 1e6 / TICKS / result["requests"]
+
+
+@contextmanager
+def rivals(folder: Path, beside: Path | None) -> Generator[Sequence[Rival]]:
+    """Run the bare server, the service of another checkout if there is one, and the service."""
+    services: dict[str, Mapping[str, str]] = {"worker": {}}
+    if beside is not None:
+        services = {"beside": {"PYTHONPATH": str(beside.resolve())}, **services}
+    with ExitStack() as opened:
+        bare = opened.enter_context(bare_python())
+        found = [Rival("bare", bare, bare.pids)]
+        for name, settings in services.items():
+            ours = opened.enter_context(subject(folder, settings=settings, name=name))
+            found.append(Rival(name, ours.server, ours.pids))
+        yield found
+
+
+def play(rival: Rival, kind: Kind, folder: Path) -> Turn:
+    """Drive a server for some seconds."""
+    with spending(rival.server.pids) as spent:
+        driven = drive(
+            rival.server.url, kind.load, folder, authorization=rival.server.authorization
+        )
+    wait_until_quiet(rival.pids)
+    events = driven.requests * kind.events_a_request
     return Turn(
-        requests_per_s=result["requests"] / result["seconds"],
-        p50_ms=result["p50"],
-        p99_ms=result["p99"],
-        cpu_us=(user + system) * per_request,
-        user_us=user * per_request,
+        cpu_us=spent.cpu_s * 1e6 / events,
+        user_us=spent.user_s * 1e6 / events,
+        per_s=driven.per_s * kind.events_a_request,
     )
 
 
-def lua(server: Server, load: Load) -> str:
-    """Write wrk's script; its senders pause for a time drawn evenly up to twice the mean."""
-    pause_ms = 1000 * load.connections / load.rate if load.rate else 0
-    return SCRIPT.format(
-        authorization=f'wrk.headers["Authorization"] = "{server.authorization}"'
-        if server.authorization
-        else "",
-        body=f"[==[{load.body.decode()}]==]",
-        delay=f"function delay() return math.random(0, {round(2 * pause_ms)}) end"
-        if pause_ms
-        else "",
-        request=FRESH if load.fresh else "",
-    )
+def compare(kind: Kind, all_rivals: Sequence[Rival], pairs: int, folder: Path) -> None:
+    """Drive all servers in turns and print what each spends, next to the bare one."""
+    rounds = [[play(rival, kind, folder) for rival in all_rivals] for _ in range(pairs)]
+    bare = [turns[0] for turns in rounds]
+    for rival, turns in zip(all_rivals, zip(*rounds, strict=True), strict=True):
+        middle = Turn(*(median(column) for column in zip(*turns, strict=True)))
+        ratios = [turn.cpu_us / least.cpu_us for turn, least in zip(turns, bare, strict=True)]
+        print(
+            f"{kind.name:13} {rival.name:7} {middle.cpu_us:7.2f} µs (user {middle.user_us:6.2f}) "
+            f"{middle.per_s:9.0f}/s  "
+            f"x {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+            flush=True,
+        )
 
 
-@contextmanager
-def bare_server() -> Generator[Server]:
-    """Run the bare server."""
-    port = free_port()
-    process = subprocess.Popen([sys.executable, "-m", "bench.bare_server", str(port)])
-    url = f"http://127.0.0.1:{port}/track"
-    try:
-        wait_until(lambda: is_there(url), "the bare server listens")
-        yield Server(url, process.pid)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def is_there(url: str) -> bool:
-    """Tell whether something answers an event with 200."""
-    try:
-        return requests.post(url, data=b'{"name":"x"}', timeout=5).status_code == 200
-    except requests.ConnectionError:
-        return False
-
-
-@contextmanager
-def worker(folder: Path) -> Generator[Server]:
-    """Run the service with one worker, a website and a key for it."""
-    service = Service(folder / "data", workers=1)
-    service.start()
-    try:
-        website = service.website()
-        key = service.key("track:events", websites=[website])
-        (pid,) = service.child_pids("worker")
-        yield Server(f"{service.url}/track", pid, f"Bearer {key.secret}")
-        service.stop()
-    finally:
-        service.kill()
-
-
-def print_row(name: str, turns: Sequence[Turn]) -> None:
-    """Print the medians of some turns."""
-    middle = Turn(*(median(column) for column in zip(*turns, strict=True)))
-    print(
-        f"{name:22} {middle.cpu_us:8.1f} µs  (user {middle.user_us:6.1f})  "
-        f"{middle.requests_per_s:9.0f}/s  p50 {middle.p50_ms:6.2f} ms  p99 {middle.p99_ms:6.2f} ms"
-    )
-
-
-def compare(
-    name: str, turn_of: Callable[[Server], Turn], pairs: int, both: Sequence[Server]
-) -> None:
-    """Drive both servers in turns and print what each spends, and the ratio."""
-    turns = [[turn_of(server) for server in both] for _ in range(pairs)]
-    for server_name, column in zip(("bare", "worker"), zip(*turns, strict=True), strict=True):
-        print_row(f"{name} {server_name}", column)
-    ratios = sorted(ours.cpu_us / bare.cpu_us for bare, ours in turns)
-    print(f"{name} ratio {median(ratios):.2f}  ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
-
-
-def count_syscalls(server: Server, load: Load, folder: Path) -> None:
-    """Print which system calls the server makes for one request, by perf's tracepoints."""
-    before = time.monotonic()
-    trace = subprocess.Popen(
-        ["perf", "trace", "-s", "-p", str(server.pid), "-o", str(folder / "calls")]
-    )
-    time.sleep(1)
-    turn = drive(server, load, folder)
+def count_syscalls(rival: Rival, kind: Kind, folder: Path) -> None:
+    """Print which system calls a server makes for one request, by perf's tracepoints."""
+    written = folder / "calls"
+    (pid,) = rival.server.pids
+    trace = subprocess.Popen(["perf", "trace", "-s", "-p", str(pid), "-o", str(written)])
+    time.sleep(_TRACE_STARTS_S)
+    driven = drive(rival.server.url, kind.load, folder, authorization=rival.server.authorization)
     trace.send_signal(signal.SIGINT)
     trace.wait()
-    sent = turn.requests_per_s * load.seconds
-    counts: dict[str, int] = {}
-    for line in (folder / "calls").read_text().splitlines():
-        words = line.split()
+    print(f"system calls a request, {kind.name}:")
+    for name, count in _read_counts(written.read_text()).most_common():
+        if count / driven.requests > _SYSCALLS_SHOWN:
+            print(f"  {name:16} {count / driven.requests:.3f}")
+
+
+def _read_counts(summary: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for words in map(str.split, summary.splitlines()):
         if len(words) >= 7 and words[1].isdecimal() and words[2].isdecimal():
-            counts[words[0]] = counts.get(words[0], 0) + int(words[1])
-    print(f"system calls a request, {time.monotonic() - before:.0f} s:")
-    for name, count in sorted(counts.items(), key=lambda item: -item[1]):
-        if count / sent > 0.005:
-            print(f"  {name:16} {count / sent:.3f}")
+            counts[words[0]] += int(words[1])
+    return counts
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=4)
-    parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--half-rate", type=int, default=6000)
-    parser.add_argument("--folder", type=Path, help="where the data directory is made")
+    parser.add_argument("--folder", type=Path, help="where the data directories are made")
+    parser.add_argument("--beside", type=Path, help="the src folder of another checkout")
     parser.add_argument("--syscalls", action="store_true")
     options = parser.parse_args()
-    one = json.dumps(EVENT, separators=(",", ":")).encode()
-    many = b"[" + b",".join([one] * BATCH) + b"]"
-    single = Load(one, options.connections, options.seconds)
-    batch = Load(many, 16, options.seconds)
-    half = Load(one, options.connections, options.seconds, rate=options.half_rate)
+    check_wrk()
     with (
-        tempfile.TemporaryDirectory(dir=options.folder) as name,
-        bare_server() as bare,
-        worker(Path(name)) as ours,
+        tempfile.TemporaryDirectory(prefix="hot-path-", dir=options.folder) as name,
+        rivals(Path(name), options.beside) as servers,
     ):
-        folder = Path(name)
-        for server in (bare, ours):
-            drive(server, single._replace(seconds=1), folder)
-        fresh = single._replace(fresh=True)
-        for title, load in (("single", single), ("new heads", fresh), ("batch of 100", batch)):
-            turn_of = partial(drive, load=load, folder=folder)
-            compare(title, turn_of, options.pairs, (bare, ours))
-        print_row("half load worker", [drive(ours, half, folder) for _ in range(options.pairs)])
-        if options.syscalls:
-            count_syscalls(ours, single, folder)
+        for kind in kinds(options.seconds):
+            compare(kind, servers, options.pairs, Path(name))
+            if options.syscalls:
+                count_syscalls(servers[-1], kind, Path(name))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import resource
 import secrets
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -50,6 +49,13 @@ function request()
   return wrk.format(nil, nil, nil, (string.gsub(bodies[place], "ID_PLACE", draw)))
 end
 """.replace("ID_PLACE", ID_PLACE)
+_REQUEST_WITH_A_FRESH_HEAD = """
+function request()
+  place, number = place % #bodies + 1, number + 1
+  wrk.headers["X-Number"] = run .. "-" .. number
+  return wrk.format(nil, nil, nil, bodies[place])
+end
+"""
 
 
 class Driven(Struct, frozen=True, kw_only=True):
@@ -70,11 +76,15 @@ class Driven(Struct, frozen=True, kw_only=True):
 
 
 class Load(Struct, frozen=True):
-    """What is sent, over how many connections, for how long. Bodies take turns."""
+    """What is sent, over how many connections, for how long. Bodies take turns.
+
+    With `has_fresh_heads` no head is ever sent twice.
+    """
 
     bodies: tuple[bytes, ...]
     connections: int
     seconds: int
+    has_fresh_heads: bool = False
 
 
 def check_wrk() -> None:
@@ -86,7 +96,7 @@ def check_wrk() -> None:
 def drive(url: str, load: Load, folder: Path, *, authorization: str = "") -> Driven:
     """Send as fast as answers come. Every answer must be a 200."""
     script = folder / "load.lua"
-    script.write_text(_write_script(load.bodies, authorization))
+    script.write_text(_write_script(load, authorization))
     command = ["wrk", "-t1", f"-c{load.connections}", f"-d{load.seconds}s"]
     command += ["--latency", "-s", str(script)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -103,10 +113,15 @@ def drive(url: str, load: Load, folder: Path, *, authorization: str = "") -> Dri
     return msgspec.structs.replace(driven, generator_share=spent_s / driven.seconds)
 
 
-def _write_script(bodies: Sequence[bytes], authorization: str) -> str:
-    has_ids = any(ID_PLACE.encode() in body for body in bodies)
+def _write_script(load: Load, authorization: str) -> str:
     return _SCRIPT.format(
         authorization=f'wrk.headers["Authorization"] = "{authorization}"' if authorization else "",
-        bodies=",\n".join(f"[==[{body.decode()}]==]" for body in bodies),
-        request=_REQUEST_WITH_IDS if has_ids else _READY_REQUEST,
+        bodies=",\n".join(f"[==[{body.decode()}]==]" for body in load.bodies),
+        request=_write_request(load),
     )
+
+
+def _write_request(load: Load) -> str:
+    if any(ID_PLACE.encode() in body for body in load.bodies):
+        return _REQUEST_WITH_IDS
+    return _REQUEST_WITH_A_FRESH_HEAD if load.has_fresh_heads else _READY_REQUEST
