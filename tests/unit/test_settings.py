@@ -26,5 +26,4 @@ def test_variables_of_settings_and_of_other_programs_are_not_taken_for_errors() 
         "MILLRACE_SERVICE_PORT": "80",
         "MILLRACE_PORT_80_TCP": "tcp://10.0.0.1:80",
     }
-    of_the_supervisor = {"MILLRACE_METRICS_DIRECTORY": "/tmp/x"}
-    assert mistyped_variables(ours | of_the_commands | of_kubernetes | of_the_supervisor) == {}
+    assert mistyped_variables(ours | of_the_commands | of_kubernetes) == {}
