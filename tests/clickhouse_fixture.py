@@ -5,6 +5,7 @@ installed once for all test processes, in `clickhouse_server/node_modules`.
 """
 
 import asyncio
+import contextlib
 import fcntl
 import itertools
 import os
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Generator, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -55,7 +56,10 @@ ResultT = TypeVar("ResultT")
 class ClickHouseServer:
     """One server on loopback with a directory of its own. It can be killed and started again."""
 
-    def __init__(self, library: Path, configuration: Path) -> None:
+    def __init__(
+        self, library: Path, configuration: Path, *, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._environment = {**os.environ, **(environment or {})}
         self.port = free_port()
         self.native_port = free_port()
         self.home = Path(tempfile.mkdtemp(prefix="millrace-clickhouse-"))
@@ -74,13 +78,31 @@ class ClickHouseServer:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
+                env=self._environment,
             )
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._answers():
-            log_text = (self.home / "server.log").read_text()
-            assert self._process.poll() is None, f"the server ended:\n{log_text}"
-            assert time.monotonic() < deadline, f"the server does not answer:\n{log_text}"
+            assert not self.has_died, self.last_words()
+            assert time.monotonic() < deadline, self.last_words()
             time.sleep(0.05)
+
+    @property
+    def has_died(self) -> bool:
+        """Whether it ended though nobody had killed it."""
+        return self._process is not None and self._process.poll() is not None
+
+    def last_words(self) -> str:
+        """Tell how it stands with the server, and the end of what it printed."""
+        if self._process is None:
+            return "the server was killed, or not started"
+        printed = (self.home / "server.log").read_text(errors="replace")
+        return f"the server's exit code is {self._process.poll()}; it printed:\n{printed[-4000:]}"
+
+    def mend(self) -> None:
+        """Start it anew where it has died, and tell: the tests that come should not fail for it."""
+        if self.has_died:
+            sys.stderr.write(f"a ClickHouse server of the tests has died: {self.last_words()}\n")
+            self.start()
 
     @property
     def pid(self) -> int:
@@ -93,6 +115,7 @@ class ClickHouseServer:
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()
+        self._process = None
 
     def remove(self) -> None:
         """Kill it and delete its directory."""
@@ -101,7 +124,11 @@ class ClickHouseServer:
 
     def execute(self, statement: str) -> str:
         """Run a statement as the server's own user and return its answer as text."""
-        reply = self._post(statement)
+        try:
+            reply = self._post(statement)
+        except requests.RequestException as error:
+            error.add_note(self.last_words())
+            raise
         assert reply.status_code == 200, reply.text
         return reply.text
 
@@ -124,19 +151,26 @@ class ClickHouseServers:
     def __init__(self, library: Path, count: int) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="millrace-clickhouse-cluster-"))
         configuration = self.home / "config.xml"
-        self.servers = [ClickHouseServer(library, configuration) for _ in range(count)]
+        self._servers = [ClickHouseServer(library, configuration) for _ in range(count)]
         users = self.home / "users.xml"
         users.write_text(_users())
-        configuration.write_text(_configuration(users, self.servers))
+        configuration.write_text(_configuration(users, self._servers))
+
+    @property
+    def servers(self) -> Sequence[ClickHouseServer]:
+        """The servers; one that has died by itself is started anew first."""
+        for server in self._servers:
+            server.mend()
+        return self._servers
 
     def start(self) -> None:
         """Start all of them."""
-        for server in self.servers:
+        for server in self._servers:
             server.start()
 
     def remove(self) -> None:
         """Kill all of them and delete their directories."""
-        for server in self.servers:
+        for server in self._servers:
             server.remove()
         shutil.rmtree(self.home, ignore_errors=True)
 
@@ -309,12 +343,26 @@ def _missing(reason: str) -> None:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
-def clickhouse_servers() -> Iterator[ClickHouseServers]:
-    """Two servers, two shards of one cluster, that tests share; who kills one starts it again."""
-    running = ClickHouseServers(clickhouse_library(), 2)
+@contextlib.contextmanager
+def running_servers(count: int) -> Generator[ClickHouseServers]:
+    """Run servers, shards of one cluster, as long as the block lasts."""
+    running = ClickHouseServers(clickhouse_library(), count)
     try:
         running.start()
         yield running
     finally:
         running.remove()
+
+
+@pytest.fixture(scope="session")
+def clickhouse_servers() -> Iterator[ClickHouseServers]:
+    """Two servers, two shards of one cluster, that tests share; who kills one starts it again."""
+    with running_servers(2) as running:
+        yield running
+
+
+@pytest.fixture
+def own_shards() -> Iterator[ClickHouseServers]:
+    """Two shards for one test, which may kill them."""
+    with running_servers(2) as running:
+        yield running

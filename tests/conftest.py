@@ -1,7 +1,7 @@
 """Fixtures for all tests."""
 
 from tests.chdb_fixture import chdb_engine, chdb_store, chdb_store_of_module
-from tests.clickhouse_fixture import clickhouse_servers
+from tests.clickhouse_fixture import clickhouse_servers, own_shards
 from tests.servers import postgresql, shared_server
 from tests.tables import tables, tables_of_module
 
@@ -10,6 +10,7 @@ __all__ = [
     "chdb_store",
     "chdb_store_of_module",
     "clickhouse_servers",
+    "own_shards",
     "postgresql",
     "shared_server",
     "tables",

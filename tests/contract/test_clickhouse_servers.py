@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -25,7 +27,6 @@ from tests.clickhouse_fixture import (
     ClickHouseServers,
     ClickHouseTables,
     address_of,
-    clickhouse_library,
     new_database,
 )
 from tests.e2e.service import free_port, wait_until
@@ -52,19 +53,16 @@ def cluster(clickhouse_servers: ClickHouseServers) -> Iterator[ClickHouseTables]
 
 
 @pytest.fixture
-def own_cluster() -> Iterator[tuple[ClickHouseServers, ClickHouseTables]]:
+def own_cluster(
+    own_shards: ClickHouseServers,
+) -> Iterator[tuple[ClickHouseServers, ClickHouseTables]]:
     """Two shards that the test may kill, with empty tables."""
-    running = ClickHouseServers(clickhouse_library(), 2)
-    try:
-        running.start()
-        made = ClickHouseTables(running.servers, cluster=CLUSTER, replicated=0)
-        yield running, made
-        for server in running.servers:
-            server.kill()
-            server.start()
-        made.close()
-    finally:
-        running.remove()
+    made = ClickHouseTables(own_shards.servers, cluster=CLUSTER, replicated=0)
+    yield own_shards, made
+    for server in own_shards.servers:
+        server.kill()
+        server.start()
+    made.close()
 
 
 class CuttingProxy:
@@ -243,6 +241,18 @@ def test_a_server_that_does_not_answer_is_not_waited_for_long() -> None:
         with pytest.raises(StoreUnavailable):
             writer.prepare()
         writer.close()
+
+
+def test_a_server_that_died_by_itself_is_started_anew(
+    own_shards: ClickHouseServers, capfd: pytest.CaptureFixture[str]
+) -> None:
+    dead = own_shards.servers[1]
+    dead.execute("CREATE DATABASE kept")
+    os.kill(dead.pid, signal.SIGSEGV)
+    wait_until(lambda: dead.has_died, "the server has died")
+    assert dead is own_shards.servers[1]
+    assert dead.execute("SELECT count() FROM system.databases WHERE name = 'kept'") == "1\n"
+    assert f"the server's exit code is {-signal.SIGSEGV}" in capfd.readouterr().err
 
 
 def test_a_cluster_that_nobody_knows_is_told_to_the_operator(

@@ -1,6 +1,7 @@
 """`millrace serve` in front of real servers of ClickHouse: one, and two shards behind one name."""
 
 import json
+import socket
 import subprocess
 import threading
 import time
@@ -16,7 +17,6 @@ from tests.clickhouse_fixture import (
     ClickHouseServer,
     ClickHouseServers,
     address_of,
-    clickhouse_library,
     new_database,
     reading_address_of,
 )
@@ -48,17 +48,6 @@ class Machines:
             Service(self._directory / f"data-{len(self.made)}", settings=self.settings)
         )
         return self.made[-1]
-
-
-@pytest.fixture
-def own_servers() -> Iterator[ClickHouseServers]:
-    """Two shards for one test, which may kill them."""
-    running = ClickHouseServers(clickhouse_library(), 2)
-    try:
-        running.start()
-        yield running
-    finally:
-        running.remove()
 
 
 @pytest.fixture
@@ -142,9 +131,9 @@ class Sender(threading.Thread):
 
 @pytest.mark.parametrize("shards", [1, 2])
 def test_nothing_is_lost_or_doubled_when_a_server_is_killed(
-    shards: int, own_servers: ClickHouseServers, make: Machines
+    shards: int, own_shards: ClickHouseServers, make: Machines
 ) -> None:
-    servers = own_servers.servers[:shards]
+    servers = own_shards.servers[:shards]
     service = make(servers, SHARDS if shards > 1 else {}).start()
     website = service.website()
     sender = Sender(service, website)
@@ -172,9 +161,9 @@ def test_nothing_is_lost_or_doubled_when_a_server_is_killed(
 
 
 def test_machine_starts_and_accepts_while_clickhouse_is_away(
-    own_servers: ClickHouseServers, make: Machines
+    own_shards: ClickHouseServers, make: Machines
 ) -> None:
-    (server, _) = own_servers.servers
+    (server, _) = own_shards.servers
     server.kill()
     service = make([server], {})
     service.launch()
@@ -253,3 +242,15 @@ def test_wrong_password_is_told_in_one_sentence_and_without_it(
         assert "top-secret" not in service.log_text()
     finally:
         service.kill()
+
+
+def test_log_tells_what_the_start_waits_for(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/millrace"
+        service = Service(tmp_path / "data", settings={"MILLRACE_STORE": url})
+        service.launch()
+        try:
+            for event_name in ("store_preparing", "store_not_prepared"):
+                wait_until(lambda: event_name in service.log_text(), event_name)  # noqa: B023 - called at once
+        finally:
+            service.kill()

@@ -4,7 +4,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from os import kill
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from tests.clickhouse_fixture import (
     CLUSTER,
     ClickHouseServers,
     address_of,
-    clickhouse_library,
     new_database,
     reading_address_of,
 )
@@ -27,17 +26,6 @@ pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 IDS_OF_A_BATCH = 5
 DOWN_S = 1.5
 UP_S = 2.0
-
-
-@pytest.fixture
-def shards() -> Iterator[ClickHouseServers]:
-    """Two shards for one test, which kills them."""
-    running = ClickHouseServers(clickhouse_library(), 2)
-    try:
-        running.start()
-        yield running
-    finally:
-        running.remove()
 
 
 class Cluster:
@@ -143,11 +131,11 @@ class Sender(threading.Thread):
 def test_every_acknowledged_event_is_there_once_whatever_dies(
     ack: str,
     tmp_path: Path,
-    shards: ClickHouseServers,
+    own_shards: ClickHouseServers,
     postgresql: PostgreSQL,
     shared_server: Shared,
 ) -> None:
-    cluster = Cluster(tmp_path, shards, postgresql, shared_server, ack)
+    cluster = Cluster(tmp_path, own_shards, postgresql, shared_server, ack)
     try:
         cluster.start()
         first, second = cluster.machines

@@ -102,7 +102,9 @@ class LoadingProcess:
                     {preparing, stopping}, timeout=_TOLD_S, return_when=asyncio.FIRST_COMPLETED
                 )
                 if not preparing.done():
-                    self._log.warning("store_preparing", statement=self._writer.preparing)
+                    self._log.warning(
+                        "store_preparing", statement=self._writer.preparing or "connecting"
+                    )
             if stopping.done():
                 self._writer.refuse()
             await preparing
