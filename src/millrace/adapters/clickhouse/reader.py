@@ -41,9 +41,11 @@ _PASSING: Final = frozenset(
         279,  # ALL_CONNECTION_TRIES_FAILED
         369,  # ALL_REPLICAS_ARE_STALE
         439,  # CANNOT_SCHEDULE_TASK
+        473,  # DEADLOCK_AVOIDED, while a machine makes tables anew
         497,  # ACCESS_DENIED: the operator can mend it, and callers may try again then
         516,  # AUTHENTICATION_FAILED
         701,  # CLUSTER_DOESNT_EXIST
+        745,  # SERVER_OVERLOADED: its cores are so busy that it turns connections away
     }
 )
 """Codes of a server or a cluster that works again later, beside those of `query_error`."""
