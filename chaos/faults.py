@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from chaos.load import Traffic
 from chaos.place import Place
-from chaos.service import NotBack, Questions, Service, free_port
+from chaos.questions import Questions
+from chaos.service import NotBack, Service, free_port
 from chaos.tails import damage_tails, old_marks, put_back
 
 _PATIENCE_S = 30.0

@@ -11,7 +11,8 @@ from random import Random
 from typing import NamedTuple
 
 from chaos.bookkeeping import Books, Fate, Page
-from chaos.service import ANSWER_TIMEOUT_S, HOST, Account, Json
+from chaos.questions import Account
+from chaos.service import ANSWER_TIMEOUT_S, HOST, Json
 
 TABLES: Mapping[str, str] = {"/track": "events", "/vitals": "performance", "/errors": "errors"}
 THREADS = 4
@@ -151,25 +152,29 @@ class _Sender:
         ids = tuple(f"{mark}-{index}" for index in range(random.choice(_BATCH_SIZES)))
         path = "/" + self._name.partition("-")[0]
         kind = random.choices(("plain", "event ids", "key", "bad"), (35, 35, 25, 5))[0]
-        items = [_ITEMS[endpoint](one, path) for one in ids]
-        if kind == "event ids":
-            items = [{**item, "eventId": item["anonymousId"]} for item in items]
-        if kind == "bad":
-            del items[-1]["path" if endpoint != "/track" else "name"]
         headers = {"Content-Type": "application/json"}
         if kind == "key":
             headers["Idempotency-Key"] = mark
-        target = f"{endpoint}?client_id={self._traffic.account.website}"
-        if random.random() < 0.3 and kind != "key":
+        elif random.random() < 0.3:
             headers["Authorization"] = f"Bearer {self._traffic.account.key}"
         return Request(
-            target=target,
+            target=f"{endpoint}?client_id={self._traffic.account.website}",
             page=Page(TABLES[endpoint], path),
             ids=ids,
-            body=json.dumps(items).encode(),
+            body=json.dumps(_items(endpoint, kind, ids, path)).encode(),
             headers=headers,
             is_repeatable=kind in {"event ids", "key"},
         )
+
+
+def _items(endpoint: str, kind: str, ids: tuple[str, ...], path: str) -> list[dict[str, Json]]:
+    """Make the items of a request; those of a bad one lack a field at the end."""
+    items = [_ITEMS[endpoint](one, path) for one in ids]
+    if kind == "event ids":
+        items = [{**item, "eventId": item["anonymousId"]} for item in items]
+    if kind == "bad":
+        del items[-1]["path" if endpoint != "/track" else "name"]
+    return items
 
 
 def _event(one: str, path: str) -> dict[str, Json]:

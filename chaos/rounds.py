@@ -8,8 +8,9 @@ from chaos.bookkeeping import Books, Fate, Page, Rows, Wrong
 from chaos.faults import FAULTS, Broken, Fault, Scene, choose_fault
 from chaos.load import TABLES, Traffic, load
 from chaos.place import Place
+from chaos.questions import Account, Questions
 from chaos.report import Report
-from chaos.service import Account, Questions, Service
+from chaos.service import Service
 
 _SHOWN_IDS = 20
 _TOLD_EVERY = 10
