@@ -1,31 +1,36 @@
 """What stands under deploy/ fits together, and everything that can be run here is run."""
 
 import asyncio
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import psycopg
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not locked
 
+from millrace.adapters.directory.sql_directory import open_directory
 from millrace.adapters.shared.claims import SharedClaims
 from millrace.adapters.shared.limiter import SharedLimiter
 from millrace.adapters.shared.repeats import SharedRepeats
 from millrace.adapters.shared.server import AsyncSharedServer, SharedServer
 from millrace.base.clock import SystemClock
+from millrace.base.errors import SharedUnavailable
 from millrace.base.settings import setting_rows
 from millrace.ports.claims import Claim
 from millrace.ports.repeats import Claimed, Remembered
 from tests.chdb_fixture import FreshStore
-from tests.servers import Server, missing
+from tests.servers import PostgreSQL, Server, missing
 
 PROJECT = Path(__file__).parents[2]
 DEPLOY = PROJECT / "deploy"
 GUIDE = PROJECT / "docs" / "guides" / "deployment.md"
+CLICKHOUSE_GUIDE = GUIDE.with_name("clickhouse.md")
 SETTINGS = {row.variable for row in setting_rows()}
 TEXTS = sorted(
     path
@@ -107,6 +112,57 @@ def test_rights_of_the_users_can_be_read_by_clickhouse(chdb_store: FreshStore) -
         assert read.startswith("GRANT "), grant
 
 
+def rights(texts: Iterable[str], user: str) -> set[tuple[str, str]]:
+    """Return what GRANT statements give to a user, as pairs of a right and its object."""
+    found: set[tuple[str, str]] = set()
+    for text in texts:
+        granted = text.removeprefix("GRANT ").removesuffix(f" TO {user}")
+        if granted.startswith("TABLE ENGINE"):
+            found |= {("TABLE ENGINE", name) for name in re.findall(r"ENGINE ON (\w+)", granted)}
+        else:
+            names, _, place = granted.rpartition(" ON ")
+            found |= {(name, place) for name in names.split(", ")}
+    return found
+
+
+@pytest.mark.parametrize("user", ["millrace_writer", "millrace_reader"])
+def test_users_have_the_rights_of_the_guide_and_those_that_replicas_need(user: str) -> None:
+    guide = CLICKHOUSE_GUIDE.read_text()
+    named = re.findall(rf"^(GRANT .+ TO {user});$", guide, re.MULTILINE)
+    tree = ET.parse(USERS)  # noqa: S314 - our own file
+    given = [element.text or "" for element in tree.findall(f"users/{user}/grants/query")]
+    plain, replicated = ("TABLE ENGINE", "MergeTree"), {("CLUSTER", "*.*"), ("REMOTE", "*.*")}
+    more = replicated if user == "millrace_writer" else set[tuple[str, str]]()
+    assert rights(given, user) == (rights(named, user) - {plain}) | more
+
+
+def test_script_makes_a_role_that_owns_one_database_and_is_nothing_else(
+    made: Path, postgresql: PostgreSQL
+) -> None:
+    if shutil.which("psql") is None:
+        missing("psql")
+    script = DEPLOY / "postgresql" / "10-millrace.sh"
+    here = {"PGHOST": "127.0.0.1", "PGPORT": str(postgresql.port), "PATH": os.environ["PATH"]}
+    subprocess.run(
+        [script],
+        env={**here, "PASSWORD_FILE": str(made / "postgresql_password")},
+        check=True,
+        capture_output=True,
+    )
+    url = (made / "directory_url").read_text().strip()
+    url = url.replace("postgresql:5432", f"127.0.0.1:{postgresql.port}")
+    directory = open_directory(url, SystemClock())
+    assert directory.create_organization("acme").name == "acme"
+    directory.close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        role = (
+            "SELECT rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = 'millrace'"
+        )
+        assert connection.execute(role).fetchone() == (False, False, False)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("CREATE DATABASE other")
+
+
 def test_secrets_are_made_once_and_are_told_to_nobody_else(made: Path) -> None:
     before = {path.name: path.read_text() for path in made.iterdir()}
     again = subprocess.run(
@@ -185,6 +241,9 @@ def test_user_of_the_shared_server_may_do_what_millrace_needs(
     )
     assert claims.claim(1, {b"d": Claim(1, 1 << 42)}) == frozenset()
     claims.settle(1)
+    for command in (("FLUSHALL",), ("KEYS", "*"), ("CONFIG", "GET", "*"), ("GET", "other")):
+        with pytest.raises(SharedUnavailable, match=r"(?i)permission"):
+            blocking.ask(*command)
     claims.close()
 
     async def salt_at(_now_ms: int) -> bytes:

@@ -1,6 +1,10 @@
-"""The users of deploy/clickhouse on a real server: they may do what Millrace needs, and no more."""
+"""The configuration and the users of deploy/clickhouse on a real server.
+
+The users may do what Millrace needs, and no more.
+"""
 
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from hashlib import sha256
@@ -14,7 +18,8 @@ from tests.e2e.conftest import ServiceMaker
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
-USERS = Path(__file__).parents[2] / "deploy" / "clickhouse" / "users.d" / "millrace.xml"
+DEPLOY = Path(__file__).parents[2] / "deploy" / "clickhouse"
+USERS = DEPLOY / "users.d" / "millrace.xml"
 COUNT = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
 BASE_USERS = """<clickhouse>
 <profiles><default/></profiles>
@@ -98,3 +103,47 @@ def test_users_of_the_deployment_may_do_what_millrace_needs_and_no_more(
         refusal(server, *writer, "CREATE USER somebody"),
     ]
     assert [re.search(r"ACCESS_DENIED|READONLY", text) is not None for text in told] == [True] * 5
+
+
+@pytest.fixture
+def configured() -> Iterator[ClickHouseServer]:
+    """A server with the configuration of the cluster as it stands; it reaches no other host."""
+    with tempfile.TemporaryDirectory(prefix="millrace-configured-") as name:
+        home = Path(name)
+        (home / "users.xml").write_text(BASE_USERS)
+        (home / "config.d").mkdir()
+        shutil.copy(DEPLOY / "config.d" / "cluster.xml", home / "config.d")
+        (home / "config.xml").write_text(
+            f"<clickhouse><users_config>{home}/users.xml</users_config></clickhouse>"
+        )
+        told = {"SHARD": "2", "REPLICA": "2a", "CLUSTER_SECRET": "between the shards"}
+        running = ClickHouseServer(
+            clickhouse_library(),
+            home / "config.xml",
+            environment={f"CLICKHOUSE_{key}": value for key, value in told.items()},
+        )
+        try:
+            running.start()
+            yield running
+        finally:
+            running.remove()
+
+
+def test_configuration_of_the_cluster_means_what_it_should(configured: ClickHouseServer) -> None:
+    nodes = (
+        "SELECT shard_num, replica_num, host_name, port, internal_replication "
+        "FROM system.clusters WHERE cluster = 'millrace' FORMAT CSV"
+    )
+    assert configured.execute(nodes).splitlines() == [
+        '1,1,"clickhouse-1a",9000,1',
+        '1,2,"clickhouse-1b",9000,1',
+        '2,1,"clickhouse-2a",9000,1',
+        '2,2,"clickhouse-2b",9000,1',
+    ]
+    macros = "SELECT macro || '=' || substitution FROM system.macros ORDER BY macro FORMAT TSV"
+    assert configured.execute(macros).split() == ["cluster=millrace", "replica=2a", "shard=2"]
+    flushed = (
+        "SELECT count() FROM system.merge_tree_settings WHERE value = '1' "
+        "AND name IN ('fsync_after_insert', 'fsync_part_directory')"
+    )
+    assert configured.execute(flushed) == "2\n"
