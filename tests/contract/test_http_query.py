@@ -434,6 +434,11 @@ EXPOSED = {
 PREFLIGHTS: dict[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     "configured": ((PAGE,), {**PREFLIGHT, **EXPOSED}),
     "configured with a slash": (("HTTPS://App.example/",), {**PREFLIGHT, **EXPOSED}),
+    "configured with the port that goes without saying": (
+        ("https://app.example:443",),
+        {**PREFLIGHT, **EXPOSED},
+    ),
+    "configured with another port": (("https://app.example:80",), {"vary": "Origin"}),
     "not configured": ((), {"vary": "Origin"}),
     "another one configured": (("https://other.example",), {"vary": "Origin"}),
 }

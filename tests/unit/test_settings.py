@@ -2,7 +2,8 @@
 
 import pytest
 
-from millrace.base.settings import mistyped_variables, setting_rows
+from millrace.base.errors import OperatorError
+from millrace.base.settings import load_settings, mistyped_variables, setting_rows
 
 
 @pytest.mark.parametrize(
@@ -27,3 +28,21 @@ def test_variables_of_settings_and_of_other_programs_are_not_taken_for_errors() 
         "MILLRACE_PORT_80_TCP": "tcp://10.0.0.1:80",
     }
     assert mistyped_variables(ours | of_the_commands | of_kubernetes) == {}
+
+
+def test_origins_are_taken_as_people_write_them() -> None:
+    origins = "https://example.com, HTTP://localhost:3000/, chrome-extension://abc, http://[::1]:80"
+    settings = load_settings(environment={"MILLRACE_QUERY_ORIGINS": origins})
+    assert settings.query_origins == tuple(origins.split(", "))
+
+
+@pytest.mark.parametrize(
+    "origin", ["example.com", "*", "https://*.example.com", "https://example.com/path", "https://"]
+)
+def test_what_is_no_origin_keeps_the_service_from_starting(origin: str) -> None:
+    with pytest.raises(OperatorError) as refused:
+        load_settings(environment={"MILLRACE_QUERY_ORIGINS": f"https://example.com,{origin}"})
+    assert str(refused.value) == (
+        f"MILLRACE_QUERY_ORIGINS=https://example.com, {origin} is not a valid setting:"
+        f" '{origin}' is not an origin such as https://example.com or http://localhost:3000"
+    )

@@ -4,6 +4,7 @@ A setting NAME is the environment variable MILLRACE_NAME and, on `millrace serve
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from ipaddress import ip_network
@@ -16,6 +17,7 @@ from msgspec import Meta, Struct
 from millrace.base.errors import OperatorError
 
 ENVIRONMENT_PREFIX = "MILLRACE_"
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@*\s]+/?", re.IGNORECASE)
 _ALIKE = 0.9
 """Two letters that changed places in the shortest name are still alike, other words are not."""
 
@@ -312,7 +314,18 @@ def _check_networks(texts: tuple[str, ...]) -> None:
             ) from error
 
 
-_CHECKS: Mapping[str, Callable[[Any], None]] = {"trusted_proxies": _check_networks}
+def _check_origins(texts: tuple[str, ...]) -> None:
+    for text in texts:
+        if not _ORIGIN.fullmatch(text):
+            raise ValueError(
+                f"{text!r} is not an origin such as https://example.com or http://localhost:3000"
+            )
+
+
+_CHECKS: Mapping[str, Callable[[Any], None]] = {
+    "trusted_proxies": _check_networks,
+    "query_origins": _check_origins,
+}
 """What a type cannot tell; each raises `ValueError` with the reason."""
 
 

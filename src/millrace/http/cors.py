@@ -88,7 +88,10 @@ def cors_of(row: EndpointRow, query_origins: Collection[str]) -> Cors | None:
 
 
 def _as_browsers_write(origin: str) -> bytes:
-    return origin.rstrip("/").lower().encode()
+    written = origin.rstrip("/").lower()
+    if written.startswith("https:"):
+        return written.removesuffix(":443").encode()
+    return (written.removesuffix(":80") if written.startswith("http:") else written).encode()
 
 
 def _allow(row: EndpointRow) -> Header:
