@@ -1,8 +1,10 @@
 """Ranges of whole days, buckets of hours and days across changes of summer time, and filling."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -90,6 +92,19 @@ def test_day_has_as_many_events_as_its_hours(
     total = sum(counts.values())
     assert ask(day, day, timezone, granularity="daily") == [{"date": day, "n": total}]
     assert ask(day, day, timezone) == [{"n": total}]
+
+
+@pytest.mark.parametrize("first", ["2025-01-01", "2024-01-01", "2023-01-01", "2017-01-01"])
+@pytest.mark.parametrize("timezone", ["Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe"])
+def test_hours_are_those_on_the_wall_however_often_clocks_change(
+    ask: Ask, timezone: str, first: str
+) -> None:
+    on_the_wall = [
+        f"{moment.astimezone(ZoneInfo(timezone)):%Y-%m-%d %H:00:00}" for moment in ticks()
+    ]
+    expected = Counter(hour for hour in on_the_wall if "2025-12-31 23:00:00" >= hour >= first)
+    answer = ask(first, "2025-12-31", timezone, granularity="hourly", limit=10_000)
+    assert answer == [{"date": hour, "n": expected[hour]} for hour in sorted(expected)]
 
 
 @pytest.mark.parametrize("fill", [False, True])

@@ -13,6 +13,7 @@ from millrace.base.errors import InvalidQuery
 from millrace.model.catalog import EVENTS
 from millrace.model.tenancy import WebsiteId
 from millrace.query.answers import finish_rows
+from millrace.query.buckets import changes_added_up
 from millrace.query.check import check_query
 from millrace.query.compile import compile_query
 from millrace.query.ranges import is_clean, is_told_by_days
@@ -50,7 +51,8 @@ def twins(draw: st.DrawFn) -> tuple[Body, Body]:
         sent["value"] = _another(draw, column(table, sent["field"]).kind, sent["value"])
     for number, select in enumerate(twin["query"]["selects"]):
         _rename(draw, twin, select, number)
-    start, days = draw(st.dates(max_value=date(9990, 1, 1))), draw(st.integers(0, 3_000))
+    start = draw(st.dates(max_value=date(9990, 1, 1)))
+    days = draw(st.one_of(st.integers(0, 30), st.integers(0, 3_000)))
     twin |= {"startDate": str(start), "endDate": str(start + timedelta(days=days))}
     twin["timezone"] = draw(st.sampled_from(sorted(zone_names())))
     twin |= {"limit": draw(st.integers(1, 20_000)), "offset": draw(st.integers(0, 1_000_000))}
@@ -115,8 +117,11 @@ def accepted(body: Body) -> bool:
 def test_statement_is_the_same_for_any_values(pair: tuple[Body, Body]) -> None:
     body, twin = pair
     assume(accepted(body) and accepted(twin))
+    ranges = plan_of(body).range, plan_of(twin).range
     for tells in (is_clean, is_told_by_days):
-        assume(tells(plan_of(twin).range) == tells(plan_of(body).range))
+        assume(tells(ranges[0]) == tells(ranges[1]))
+    if "wall_ms" in statement_of(body).sql:
+        assume(changes_added_up(ranges[0]) == changes_added_up(ranges[1]))
     assert statement_of(twin).sql == statement_of(body).sql
 
 

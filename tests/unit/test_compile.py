@@ -136,17 +136,45 @@ def test_wall_clock_is_read_only_where_it_matters() -> None:
     clean = statement_of(question(timezone="Europe/Berlin", **one_day)).sql
     by_hour = statement_of(question(timezone="Europe/Berlin", granularity="hourly", **one_day)).sql
     midnight_twice = statement_of(question(timezone="America/St_Johns", **one_day)).sql
-    of_the_day = "toInt32(intDiv(wall_ms, 86400000)) BETWEEN {p3:Int64} AND {p4:Int64}"
+    of_the_day = "toInt32(wall_ms / 86400000) BETWEEN {p3:Int64} AND {p4:Int64}"
     assert "wall_ms" not in clean
-    assert "toInt32(intDiv(wall_ms, 3600000)) AS c0" in by_hour
+    assert "toInt32(wall_ms / 3600000) AS c0" in by_hour
     assert of_the_day not in by_hour
     assert of_the_day in midnight_twice
+
+
+@pytest.mark.parametrize(
+    ("timezone", "end", "expected"),
+    [
+        ("Asia/Kolkata", "2025-01-31", "epoch_ms + {p3:Int64}"),
+        (
+            "Europe/Berlin",
+            "2025-04-30",
+            "epoch_ms + {p3:Int64} + (epoch_ms >= {p4:Int64}) * {p5:Int64}",
+        ),
+        (
+            "Europe/Berlin",
+            "2027-12-31",
+            (
+                "epoch_ms + transform(roundDown(epoch_ms, {p3:Array(Int64)}), {p3:Array(Int64)},"
+                " {p4:Array(Int64)}, 0)"
+            ),
+        ),
+    ],
+    ids=["no change", "one change", "six changes"],
+)
+def test_wall_clock_is_added_up_while_changes_are_few(
+    timezone: str, end: str, expected: str
+) -> None:
+    days = {"startDate": "2025-01-01", "endDate": end}
+    sql = statement_of(question(timezone=timezone, granularity="daily", **days)).sql
+    assert f"    {expected} AS wall_ms\n" in sql
 
 
 def test_filled_answer_asks_for_all_rows_from_the_first() -> None:
     body = question(group_by=["path"], granularity="daily", fill=True, limit=20, offset=40)
     compiled = statement_of(body)
-    assert (compiled.parameters["p5"], compiled.parameters["p6"]) == (10_001, 0)
+    assert (compiled.parameters["p4"], compiled.parameters["p5"]) == (10_001, 0)
 
 
 # Order.

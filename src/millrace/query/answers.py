@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -35,13 +36,14 @@ def finish_rows(rows: Rows, kinds: Sequence[OutputKind]) -> list[list[Any]]:
     finished = [
         _finish_column(column, FINISHERS[kind]) for column, kind in zip(columns, kinds, strict=True)
     ]
-    return [list(row) for row in zip(*finished, strict=True)]
+    return list(map(list, zip(*finished, strict=True)))
 
 
-def _finish_column(column: Sequence[Any], finish: Callable[[Any], Any]) -> list[Any]:
+def _finish_column(column: Sequence[Any], finish: Callable[[Any], Any]) -> Sequence[Any]:
     """Finish every value once, however many rows have it: equal ones of a column finish alike."""
-    finished = {value: finish(value) for value in set(column) if value is not None}
-    finished[None] = None
+    if finish is str:
+        return column  # texts come as texts
+    finished = {value: None if value is None else finish(value) for value in set(column)}
     return [finished[value] for value in column]
 
 
@@ -79,6 +81,7 @@ def _finish_hour(value: Any) -> str:  # noqa: ANN401
     return f"{_finish_day(day)} {hour:02d}:00:00"
 
 
+@lru_cache(maxsize=4096)
 def _finish_day(value: Any) -> str:  # noqa: ANN401
     return (_EPOCH_DAY + timedelta(days=int(value))).isoformat()
 

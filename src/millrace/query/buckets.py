@@ -4,6 +4,7 @@ The store's own timezone tables are never asked, so every store agrees with `zon
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -16,18 +17,22 @@ BUCKET_KINDS: Mapping[Granularity, OutputKind] = {
     Granularity.DAILY: OutputKind.DAY,
 }
 
+_FEW_CHANGES = 4
 _EARLIEST_MS = 0
 _LATEST_MS = 10_413_792_000_000  # 2300-01-01, past what the store's DateTime64 can hold
 """No row is older than 2000 or newer than tomorrow: ranges are cut to what the store can hold."""
 
 
 class RangeParameters(Struct, frozen=True):
-    """The places of a range's bound values; None where the statement can do without them."""
+    """A range's ends, its first and last date, and what `epoch_ms` is on the zone's wall clock.
+
+    They are SQL of bound values; None where the statement can do without them.
+    """
 
     start: str
     end: str
     dates: tuple[str, str] | None
-    offsets: tuple[str, str] | None
+    wall_ms: str | None
 
 
 def bind_range(days: DateRange, parameters: Parameters, *, has_buckets: bool) -> RangeParameters:
@@ -41,7 +46,7 @@ def bind_range(days: DateRange, parameters: Parameters, *, has_buckets: bool) ->
         start=_bind_moment(days.start_ms, parameters),
         end=_bind_moment(days.end_ms, parameters),
         dates=None if clean else _bind_dates(days, parameters),
-        offsets=_bind_offsets(days, parameters) if has_buckets or not clean else None,
+        wall_ms=_bind_offsets(days, parameters) if has_buckets or not clean else None,
     )
 
 
@@ -49,12 +54,30 @@ def _bind_dates(days: DateRange, parameters: Parameters) -> tuple[str, str]:
     return parameters.bind(days.first_day, "Int64"), parameters.bind(days.last_day, "Int64")
 
 
-def _bind_offsets(days: DateRange, parameters: Parameters) -> tuple[str, str]:
+def changes_added_up(days: DateRange) -> int | None:
+    """Return how many changes of offset a statement adds up; None where it has a table of them.
+
+    That is part of its shape while they are few, because to add them up takes less time than to
+    look in a table, which takes no longer for any number.
+    """
+    changes = len(days.offsets) - 1
+    return changes if changes <= _FEW_CHANGES else None
+
+
+def _bind_offsets(days: DateRange, parameters: Parameters) -> str:
+    """Write what the wall clock reads: the offset in force is that of the last change before."""
     starts, offsets = zip(*days.offsets, strict=True)
-    return (
-        parameters.bind([start * 1000 for start in starts], "Array(Int64)"),
-        parameters.bind([offset * 1000 for offset in offsets], "Array(Int64)"),
-    )
+    if changes_added_up(days) is None:
+        table = parameters.bind([start * 1000 for start in starts], "Array(Int64)")
+        values = parameters.bind([offset * 1000 for offset in offsets], "Array(Int64)")
+        return f"epoch_ms + transform(roundDown(epoch_ms, {table}), {table}, {values}, 0)"
+    terms = [parameters.bind(offsets[0] * 1000, "Int64")]
+    for start, (before, after) in zip(starts[1:], pairwise(offsets), strict=True):
+        change = parameters.bind(start * 1000, "Int64")
+        terms.append(
+            f"(epoch_ms >= {change}) * {parameters.bind((after - before) * 1000, 'Int64')}"
+        )
+    return f"epoch_ms + {' + '.join(terms)}"
 
 
 class DayParameters(Struct, frozen=True):
@@ -71,23 +94,19 @@ def bind_touched_days(days: DateRange, parameters: Parameters) -> DayParameters:
 
 
 def wall_clock(column: str, places: RangeParameters) -> list[str]:
-    """Return the definition of `wall_ms`: what a column's moment is called in the zone.
-
-    The offset in force is that of the last change before the moment. A table of offsets takes no
-    longer than one offset, or comparisons, over any number of changes.
-    """
-    if places.offsets is None:
+    """Return the definition of `wall_ms`: what a column's moment is called in the zone."""
+    if places.wall_ms is None:
         return []
-    starts, offsets = places.offsets
-    return [
-        f"toUnixTimestamp64Milli({column}) AS epoch_ms",
-        f"epoch_ms + transform(roundDown(epoch_ms, {starts}), {starts}, {offsets}, 0) AS wall_ms",
-    ]
+    return [f"toUnixTimestamp64Milli({column}) AS epoch_ms", f"{places.wall_ms} AS wall_ms"]
 
 
 def bucket(granularity: Granularity) -> str:
-    """Return the day or hour on the zone's wall clock, counted from 1970. Groups like it short."""
-    return f"toInt32(intDiv(wall_ms, {BUCKET_SECONDS[granularity] * 1000}))"
+    """Return the day or hour on the zone's wall clock, counted from 1970. Groups like it short.
+
+    Doubles are divided in two thirds of the time of integers, and they are exact here: a moment is
+    positive and below 2^53, and the last millisecond of a bucket is far from the next one's first.
+    """
+    return f"toInt32(wall_ms / {BUCKET_SECONDS[granularity] * 1000})"
 
 
 def is_in_range(column: str, places: RangeParameters) -> list[str]:

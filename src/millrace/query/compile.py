@@ -2,8 +2,8 @@
 
 It depends on the plan's shape alone: which table, columns, functions, operators and keys of the
 order there are, whether an operator's values are texts or numbers, how many dots a property's key
-has, whether clocks went back across midnight at an end of the range, and whether the range starts
-and ends within a day. Every value is bound, the website exactly once.
+has, how often clocks change within the range, whether they went back across midnight at an end of
+it, and whether it starts and ends within a day. Every value is bound, the website exactly once.
 """
 
 from millrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS

@@ -131,12 +131,13 @@ class ChdbSession:
         `StoreUnavailable` when it was killed or all memory is in use, else `EngineFailure`.
         """
         memory = min(guards.max_memory_bytes, self._memory_ceiling)
-        self.execute(
-            f"SET max_execution_time = {guards.timeout_s:f}, max_memory_usage = {memory:d}, "
-            f"max_result_rows = {guards.max_rows:d}, log_comment = {quoted(query_id)}"
+        guarded = (  # SET would be a statement of its own, which takes half a millisecond
+            f"{sql}\nSETTINGS max_execution_time = {guards.timeout_s:f}, "
+            f"max_memory_usage = {memory:d}, max_result_rows = {guards.max_rows:d}, "
+            f"log_comment = {quoted(query_id)}"
         )
         try:
-            return self._query(sql, parameters)
+            return self._query(guarded, parameters)
         except EngineFailure as failure:
             error = query_error(failure)
             if error is None:

@@ -1,8 +1,8 @@
 WITH
     toUnixTimestamp64Milli(time) AS epoch_ms,
-    epoch_ms + transform(roundDown(epoch_ms, {p3:Array(Int64)}), {p3:Array(Int64)}, {p4:Array(Int64)}, 0) AS wall_ms
+    epoch_ms + {p3:Int64} + (epoch_ms >= {p4:Int64}) * {p5:Int64} AS wall_ms
 SELECT
-    toInt32(intDiv(wall_ms, 3600000)) AS c0,
+    toInt32(wall_ms / 3600000) AS c0,
     count() AS c1
 FROM events
 WHERE
@@ -14,12 +14,13 @@ GROUP BY
     c0
 ORDER BY
     c0 ASC NULLS LAST
-LIMIT {p5:UInt64} OFFSET {p6:UInt64}
+LIMIT {p6:UInt64} OFFSET {p7:UInt64}
 
 -- p0 = "web_1"
 -- p1 = 1761429600000
 -- p2 = 1761519600000
--- p3 = [1761429600000, 1761440400000]
--- p4 = [7200000, 3600000]
--- p5 = 1001
--- p6 = 0
+-- p3 = 7200000
+-- p4 = 1761440400000
+-- p5 = -3600000
+-- p6 = 1001
+-- p7 = 0

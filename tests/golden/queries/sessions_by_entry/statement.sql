@@ -1,8 +1,8 @@
 WITH
     toUnixTimestamp64Milli(start_time) AS epoch_ms,
-    epoch_ms + transform(roundDown(epoch_ms, {p3:Array(Int64)}), {p3:Array(Int64)}, {p4:Array(Int64)}, 0) AS wall_ms
+    epoch_ms + {p3:Int64} + (epoch_ms >= {p4:Int64}) * {p5:Int64} AS wall_ms
 SELECT
-    toInt32(intDiv(wall_ms, 86400000)) AS c0,
+    toInt32(wall_ms / 86400000) AS c0,
     entry_path AS c1,
     is_bounce AS c2,
     count() AS c3,
@@ -26,7 +26,7 @@ FROM (
             WHERE
                 website_id = {p0:String} AND
                 NOT is_bot AND
-                day BETWEEN {p5:Int64} AND {p6:Int64}
+                day BETWEEN {p6:Int64} AND {p7:Int64}
         )
     GROUP BY visit.session_key
 )
@@ -42,14 +42,15 @@ ORDER BY
     c3 DESC NULLS LAST,
     c1 ASC NULLS LAST,
     c2 ASC NULLS LAST
-LIMIT {p7:UInt64} OFFSET {p8:UInt64}
+LIMIT {p8:UInt64} OFFSET {p9:UInt64}
 
 -- p0 = "web_1"
 -- p1 = 1761256800000
 -- p2 = 1761519600000
--- p3 = [1761256800000, 1761440400000]
--- p4 = [7200000, 3600000]
--- p5 = 20384
--- p6 = 20387
--- p7 = 1001
--- p8 = 0
+-- p3 = 7200000
+-- p4 = 1761440400000
+-- p5 = -3600000
+-- p6 = 20384
+-- p7 = 20387
+-- p8 = 1001
+-- p9 = 0
