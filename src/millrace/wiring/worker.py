@@ -14,14 +14,15 @@ from millrace.adapters.log.segment_log import SegmentLog
 from millrace.adapters.log.stored_log import StoredLog
 from millrace.adapters.visitors.geo import open_geo
 from millrace.adapters.visitors.user_agents import UaParserUserAgents
-from millrace.base.clock import SystemClock
+from millrace.base.clock import Clock, SystemClock
 from millrace.base.settings import Settings
-from millrace.base.telemetry import Metrics, get_logger
+from millrace.base.telemetry import Logger, Metrics, get_logger
 from millrace.http.app import create_app
 from millrace.http.server import serve
 from millrace.ingest.accept import Acceptor
 from millrace.ingest.enrich import Enricher
 from millrace.ingest.visitor_salts import VisitorSalts
+from millrace.ports.directory import Directory
 from millrace.ports.log import EventLog
 from millrace.ports.store import QueryGuards
 from millrace.query.run import QueryService
@@ -42,38 +43,19 @@ async def run_worker(
     """Serve until `stop`, then answer what was accepted. Raises `OperatorError` at the start."""
     clock, log, metrics = SystemClock(), get_logger(), Metrics()
     metrics.count("millrace_process_starts_total", 1, "worker")
-    name, places = f"worker-{index}", places_of(settings)
+    name = f"worker-{index}"
     async with AsyncExitStack() as opened:
         directory = await asyncio.to_thread(open_directory_of, settings, clock)
         opened.callback(directory.close)
-        tenancy = FollowingTenancySource(
-            directory, clock=clock, log=log, stale_s=settings.directory_stale_s
-        )
-        await tenancy.start()
-        opened.push_async_callback(tenancy.close)
+        tenancy = await _follow(directory, settings, opened, clock=clock, log=log)
         engine = EngineConnections(runtime / ENGINE_SOCKET)
         opened.push_async_callback(engine.close)
         salts = VisitorSalts(directory.visitor_salt)
         shares = await open_worker_shares(
             settings, opened, worker=name, engine=engine, salts=salts, clock=clock
         )
-        event_log = await asyncio.to_thread(
-            SegmentLog.open,
-            places.log,
-            name,
-            metrics=metrics,
-            clock=clock,
-            segment_bytes=settings.segment_bytes,
-        )
-        guarded_log = GuardedLog(
-            event_log,
-            read=partial(read_levels, places.root, places.log),
-            limits=LevelLimits(settings.min_free_bytes, settings.max_backlog_bytes),
-            metrics=metrics,
-        )
-        opened.push_async_callback(guarded_log.close)
-        await guarded_log.start()
-        acknowledging_log = open_acknowledging_log(settings, opened, guarded_log, engine)
+        guarded_log = await _open_log(settings, opened, worker=name, clock=clock, metrics=metrics)
+        acknowledging_log = _open_acknowledging_log(settings, opened, guarded_log, engine)
         geo = open_geo(settings.geo_database)
         opened.callback(geo.close)
 
@@ -126,7 +108,43 @@ async def run_worker(
         )
 
 
-def open_acknowledging_log(
+async def _follow(
+    directory: Directory, settings: Settings, opened: AsyncExitStack, *, clock: Clock, log: Logger
+) -> FollowingTenancySource:
+    """Follow the changes of websites and keys from now on."""
+    tenancy = FollowingTenancySource(
+        directory, clock=clock, log=log, stale_s=settings.directory_stale_s
+    )
+    await tenancy.start()
+    opened.push_async_callback(tenancy.close)
+    return tenancy
+
+
+async def _open_log(
+    settings: Settings, opened: AsyncExitStack, *, worker: str, clock: Clock, metrics: Metrics
+) -> GuardedLog:
+    """Open the worker's log, which refuses while the disk is full or the store too far behind."""
+    places = places_of(settings)
+    event_log = await asyncio.to_thread(
+        SegmentLog.open,
+        places.log,
+        worker,
+        metrics=metrics,
+        clock=clock,
+        segment_bytes=settings.segment_bytes,
+    )
+    guarded_log = GuardedLog(
+        event_log,
+        read=partial(read_levels, places.root, places.log),
+        limits=LevelLimits(settings.min_free_bytes, settings.max_backlog_bytes),
+        metrics=metrics,
+    )
+    opened.push_async_callback(guarded_log.close)
+    await guarded_log.start()
+    return guarded_log
+
+
+def _open_acknowledging_log(
     settings: Settings, opened: AsyncExitStack, log: GuardedLog, engine: EngineConnections
 ) -> EventLog:
     """Return the log whose appends are acknowledgements: this machine's disk, or the store too."""
