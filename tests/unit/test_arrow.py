@@ -1,4 +1,4 @@
-"""Arrow streams of the loader: one record batch, all columns, and a head that tells of the rows."""
+"""Arrow streams of the loader: one record batch, the columns that some row fills, and a head."""
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -8,7 +8,15 @@ import pytest
 from arro3.core import RecordBatch
 from arro3.io import read_ipc_stream, write_ipc_stream
 
-from millrace.ingest.arrow import RowMark, StreamHead, StreamWriter, first_row, read_head
+from millrace.ingest.arrow import (
+    RowMark,
+    StreamHead,
+    StreamWriter,
+    first_row,
+    inserted_columns,
+    read_head,
+)
+from millrace.model.catalog import EVENTS
 from millrace.model.storage import STORED
 
 VITALS = STORED["performance"]
@@ -49,16 +57,39 @@ def without_notes(stream: bytes) -> bytes:
     return plain.getvalue()
 
 
-def test_chunks_become_one_record_batch_with_all_columns_in_their_order() -> None:
-    (batch,) = batches_of(stream_of(columns(1, 2), columns(3), columns(4, 5)))
-    assert batch.schema.names == [column.name for column in VITALS.columns]
+def test_chunks_become_one_record_batch_with_columns_in_the_order_of_the_table() -> None:
+    (batch,) = batches_of(stream_of(columns(1, 2), columns(3, country=["DE"]), columns(4, 5)))
+    given = {*columns(1), "country"}
+    assert batch.schema.names == [c.name for c in VITALS.columns if c.name in given]
     assert [value[-1] for value in values_of(batch, "id")] == [1, 2, 3, 4, 5]
 
 
-def test_column_that_is_not_there_is_missing_in_every_row() -> None:
+def test_column_that_a_chunk_does_not_have_is_missing_in_its_rows() -> None:
     (batch,) = batches_of(stream_of(columns(1), columns(2, country=["DE"])))
     assert values_of(batch, "country") == ["", "DE"]
-    assert values_of(batch, "is_bot") == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("country", ["", ""]), ("is_bot", [False, False])],
+)
+def test_column_that_no_row_fills_is_not_written(name: str, values: Sequence[Any]) -> None:
+    (batch,) = batches_of(stream_of({**columns(1, 2), name: values}))
+    assert name not in batch.schema.names
+
+
+def test_number_that_is_zero_in_every_row_is_written() -> None:
+    (batch,) = batches_of(stream_of(columns(1, 2, metric_value=[0.0, 0.0])))
+    assert values_of(batch, "metric_value") == [0.0, 0.0]
+
+
+def test_insert_names_what_the_stream_brings_and_what_no_row_can_be_without() -> None:
+    stream = stream_of(columns(1, website="", country=["DE"]))
+    given = {*columns(1), "country"}
+    assert inserted_columns(VITALS, stream) == [c.name for c in VITALS.columns if c.name in given]
+    events = STORED[EVENTS.name]
+    named = given & {column.name for column in events.columns}
+    assert set(inserted_columns(events, stream)) == named | {"received_at"}
 
 
 def test_number_that_is_missing_is_null_and_zero_is_zero() -> None:

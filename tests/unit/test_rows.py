@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from arro3.io import read_ipc_stream
 
+from millrace.adapters.memory.store import MemoryStore, Row
 from millrace.base.clock import utc_datetime
 from millrace.ingest.arrow import write_stream
 from millrace.ingest.batch import collect, log_number, row_ids
@@ -33,8 +33,6 @@ LATER = NOON + 456
 VISITOR = Visitor("DE", "Berlin", "Berlin", "Chrome", "120.0", "macOS", "14.1", "desktop")
 BOT = Visitor("US", "", "", "Googlebot", "2.1", "", "", "bot", is_bot=True)
 
-Row = Mapping[str, Any]
-
 
 def gathered(content: LogRecord, *, offset: int = 30) -> GatheredRecord:
     start, end = LogPosition(1, offset), LogPosition(1, offset + 500)
@@ -45,16 +43,12 @@ def rows_of(*records: LogRecord) -> Mapping[str, list[Row]]:
     """Take records through columns and Arrow, and read the rows back by table."""
     gathering = [gathered(record, offset=30 + 500 * n) for n, record in enumerate(records)]
     kept = [range(len(record.items)) for record in records]
-    rows: dict[str, list[Row]] = {}
+    store = MemoryStore()
     for stream, batch in collect(gathering, kept, identity="ledger").items():
-        table = SHAPES[stream].table.name
-        arrow = write_stream(STORED[table], SHAPES[stream].columns(batch))
-        columns = read_ipc_stream(arrow).read_all()
-        names = [column.name for column in STORED[table].columns]
-        assert columns.column_names == names
-        values: list[list[Any]] = [columns.column(name).to_pylist() for name in names]  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
-        rows[table] = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
-    return rows
+        table = SHAPES[stream].table
+        arrow = write_stream(STORED[table.name], SHAPES[stream].columns(batch))
+        store.insert(table, arrow, token=stream.value)
+    return store.rows
 
 
 def event_row(**fields: Any) -> Row:

@@ -10,7 +10,7 @@ from arro3.io import read_ipc_stream, write_ipc_stream
 from msgspec import Struct
 
 from millrace.model.catalog import Kind
-from millrace.model.storage import StoredTable
+from millrace.model.storage import StoredColumn, StoredTable
 
 _MOMENT = DataType.timestamp("ms", tz="UTC")
 _ARROW_TYPES: Mapping[Kind, DataType] = {
@@ -21,12 +21,14 @@ _ARROW_TYPES: Mapping[Kind, DataType] = {
     Kind.IDENTIFIER: DataType.binary(16),
     Kind.JSON: DataType.binary(),
 }
-_MISSING: Mapping[Kind, str | bytes | bool | None] = {
+MISSING: Mapping[Kind, str | bytes | bool | None] = {
     Kind.TEXT: "",
     Kind.NUMBER: None,
     Kind.BOOLEAN: False,
     Kind.JSON: b"",
 }
+"""What stands in a column for no value; the other kinds always have one."""
+_KEYS = frozenset({"website_id", "time", "id"})
 _NOTED = frozenset({b"website_id", b"time", b"id", b"websites"})
 _BETWEEN = "\0"
 """Between websites in a text. No text of a caller holds it."""
@@ -50,13 +52,15 @@ class StreamHead(Struct, frozen=True):
 class StreamWriter:
     """Writes the rows of one batch of a table as an Arrow IPC stream, chunk by chunk.
 
-    The stream has all columns of the table and one record batch, and says of itself which row is
-    its first one.
+    The stream has one record batch, the columns of the table that some row fills or none can be
+    without, and says of itself which row is its first one. Most columns of most batches are empty,
+    and each one that is written is copied four times on its way to the store.
     """
 
     def __init__(self, table: StoredTable) -> None:
         self._table = table
         self._schema = _schema(table)
+        self._filled = {column.name for column in table.columns if _is_always_there(column)}
         self._chunks: list[RecordBatch] = []
         self._first: RowMark | None = None
         self._websites: set[str] = set()
@@ -68,12 +72,7 @@ class StreamWriter:
         hold.
         """
         rows = len(columns["id"])
-        arrays = [
-            _array(column.kind, columns[column.name])
-            if column.name in columns
-            else _missing(column.kind, rows)
-            for column in self._table.columns
-        ]
+        arrays = [self._array(column, columns, rows) for column in self._table.columns]
         if rows and self._first is None:
             self._first = RowMark(columns["website_id"][0], columns["time"][0], columns["id"][0])
         self._websites.update(columns["website_id"])
@@ -81,15 +80,24 @@ class StreamWriter:
             RecordBatch.from_arrays(arrays, schema=self._schema)  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
         )
 
+    def _array(
+        self, column: StoredColumn, columns: Mapping[str, Sequence[Any]], rows: int
+    ) -> Array:
+        values = columns.get(column.name)
+        if values is None or _has_nothing(column.kind, values):
+            return _missing(column.kind, rows)
+        self._filled.add(column.name)
+        return _array(column.kind, values)
+
     def finish(self) -> bytes:
         """Return the stream of all rows that were taken."""
-        whole = self._chunks
-        if len(whole) != 1:  # one record batch, so that it is stored as one part
-            whole = Table.from_batches(whole, schema=self._schema).combine_chunks().to_batches()
-        (batch,) = whole
+        filled = [column.name for column in self._table.columns if column.name in self._filled]
+        whole = Table.from_batches(self._chunks, schema=self._schema).select(filled)
+        # One record batch, so that it is stored as one part.
+        (batch,) = whole.combine_chunks().to_batches()
         if self._first is not None:
             head = StreamHead(self._first, frozenset(self._websites))
-            batch = batch.with_schema(self._schema.with_metadata(head_metadata(head)))
+            batch = batch.with_schema(batch.schema.with_metadata(head_metadata(head)))
         stream = BytesIO()
         write_ipc_stream(batch, stream, compression=None)
         return stream.getvalue()
@@ -134,6 +142,20 @@ def read_head(arrow_stream: bytes) -> StreamHead | None:
     return StreamHead(first, frozenset(websites))
 
 
+def inserted_columns(table: StoredTable, arrow_stream: bytes) -> list[str]:
+    """Return the columns that an INSERT of a stream has to name, in the table's order.
+
+    They are those that it brings, and those that no row can be without. All others are missing in
+    every row, as the store's own default is. Raises what `read_head` raises.
+    """
+    brought = frozenset(read_ipc_stream(BytesIO(arrow_stream)).schema.names)
+    return [
+        column.name
+        for column in table.columns
+        if column.name in brought or _is_always_there(column)
+    ]
+
+
 def first_row(arrow_stream: bytes) -> RowMark | None:
     """Return what finds the first row of a stream, None where it has no rows; see `read_head`."""
     head = read_head(arrow_stream)
@@ -145,11 +167,18 @@ def _schema(table: StoredTable) -> Schema:
     return Schema([Field(column.name, _ARROW_TYPES[column.kind]) for column in table.columns])
 
 
+def _is_always_there(column: StoredColumn) -> bool:
+    return column.kind not in MISSING or column.name in _KEYS
+
+
+def _has_nothing(kind: Kind, values: Sequence[Any]) -> bool:
+    """Tell whether all values are the one that stands for none; a number may be 0."""
+    return kind in MISSING and MISSING[kind] is not None and not any(values)
+
+
 def _array(kind: Kind, values: Sequence[Any]) -> Array:
     if kind is Kind.DATETIME:  # cannot be made of numbers directly
         return Array(values, DataType.int64()).cast(_MOMENT)
-    if kind in _MISSING and not any(values) and _MISSING[kind] is not None:
-        return _missing(kind, len(values))
     return Array(values, _ARROW_TYPES[kind])
 
 
@@ -160,4 +189,4 @@ def _missing(kind: Kind, rows: int) -> Array:
 
 @cache
 def _longest_missing(kind: Kind, rows: int) -> Array:
-    return Array([_MISSING[kind]] * rows, _ARROW_TYPES[kind])
+    return Array([MISSING[kind]] * rows, _ARROW_TYPES[kind])

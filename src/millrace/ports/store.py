@@ -79,7 +79,7 @@ class StoreWriter(Protocol):
     def insert(
         self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
     ) -> None:
-        """Store a batch of rows, an Arrow IPC stream in the catalog's column order.
+        """Store a batch of rows, an Arrow IPC stream; what it has no column for, no row has.
 
         Returns when the rows are on disk and seen by later selects. A batch whose token was
         stored before is not stored again, so repeating after any failure is safe. One that

@@ -27,7 +27,7 @@ from millrace.adapters.embedded.writer import REJECTED
 from millrace.adapters.sql.ddl import MIGRATIONS, Migration
 from millrace.adapters.sql.parameters import encode_parameters
 from millrace.base.errors import OperatorError, StoreUnavailable
-from millrace.ingest.arrow import RowMark, first_row
+from millrace.ingest.arrow import RowMark, first_row, inserted_columns
 from millrace.model.catalog import Table
 from millrace.model.storage import STORED, StoredTable
 from millrace.ports.store import RejectedBatch
@@ -193,7 +193,7 @@ class ClickHouseWriter:
         self._nodes.on_any(
             lambda client: client.raw_insert(
                 f"`{self._address.database}`.`{table.name}`",
-                [column.name for column in table.columns],
+                inserted_columns(table, arrow_stream),
                 arrow_stream,
                 dict(settings),
                 "ArrowStream",

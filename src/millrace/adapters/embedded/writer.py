@@ -1,7 +1,7 @@
 """Stores the loader's batches in the embedded engine and keeps the layout of its tables."""
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,7 +14,6 @@ from millrace.adapters.sql.ddl import (
     MIGRATIONS,
     SELECT_VERSION,
     Migration,
-    column_list,
     pending_migrations,
     record_version,
 )
@@ -26,7 +25,7 @@ from millrace.adapters.sql.ddl_visits import (
 from millrace.adapters.sql.parameters import quoted
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import get_logger
-from millrace.ingest.arrow import read_head
+from millrace.ingest.arrow import inserted_columns, read_head
 from millrace.model.catalog import Table
 from millrace.model.storage import STORED, StoredTable
 from millrace.ports.store import NobodyToTell, NotesChanges, RejectedBatch
@@ -185,14 +184,15 @@ class ChdbWriter:
         part: a crash or a full disk in between leaves a token without rows, which keeps every
         repeat out. Then another token is tried. Raises `StoreUnavailable` where that fails too.
         """
-        batch = _read_batch(arrow_stream)
+        batch = _read_batch(table, arrow_stream)
         if batch is None:
             return
         with self._changes.changing(batch.websites):
             if not is_new and self._is_stored(table, batch.first_row):
                 return
             for attempt in (token, f"{token}-again"):
-                self._open_session().insert(_insert_statement(table, attempt), arrow_stream)
+                statement = _insert_statement(table.name, batch.columns, attempt)
+                self._open_session().insert(statement, arrow_stream)
                 if self._was_just_stored(table, batch.first_row):
                     return
             raise StoreUnavailable(f"the engine did not keep a batch of {table.name}")
@@ -266,9 +266,10 @@ class ChdbWriter:
         return self._deduplication_logs[table]
 
 
-def _insert_statement(table: StoredTable, token: str) -> str:
+def _insert_statement(table: str, columns: Sequence[str], token: str) -> str:
+    named = ", ".join(f"`{column}`" for column in columns)
     return (
-        f"INSERT INTO `{table.name}` ({column_list(table)}) SETTINGS "
+        f"INSERT INTO `{table}` ({named}) SETTINGS "
         "async_insert = 0, "  # on by default
         "input_format_null_as_default = 0, "
         "input_format_arrow_allow_missing_columns = 0, "
@@ -309,20 +310,22 @@ def _check_part(session: ChdbSession, table: StoredTable, part: str) -> None:
 
 
 class _Batch(Struct, frozen=True):
-    """What names the first row of a batch, and whose rows it has."""
+    """What names the first row of a batch, whose rows it has, and which columns of them."""
 
     first_row: Mapping[str, object]
     websites: list[str]
+    columns: list[str]
 
 
-def _read_batch(arrow_stream: bytes) -> _Batch | None:
+def _read_batch(table: StoredTable, arrow_stream: bytes) -> _Batch | None:
     """Look into a stream; None without rows. Raises `RejectedBatch`."""
     try:
         head = read_head(arrow_stream)
+        columns = inserted_columns(table, arrow_stream)
     except Exception as error:  # what arro3 raises has no narrower class
         raise RejectedBatch(f"not an Arrow stream of the table: {error}") from error
     if head is None:
         return None
     first = head.first
     row = {"website": first.website_id, "time": first.time_ms, "id": first.row_id.hex().upper()}
-    return _Batch(row, sorted(head.websites))
+    return _Batch(row, sorted(head.websites), columns)

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from arro3.io import read_ipc_stream
 
+from millrace.ingest.arrow import MISSING, inserted_columns
 from millrace.model.catalog import Table
 from millrace.model.storage import STORED
 from millrace.ports.store import RejectedBatch
@@ -33,12 +34,15 @@ class MemoryStore:
         """See `ports.store.StoreWriter`. What is told to be new is stored, whether it is or not."""
         if not is_new and (table.name, token) in self._tokens:
             return
-        columns = read_ipc_stream(arrow_stream).read_all()
-        names = [column.name for column in STORED[table.name].columns]
-        if columns.column_names != names:
+        stored, columns = STORED[table.name], read_ipc_stream(arrow_stream).read_all()
+        names = columns.column_names
+        if names != inserted_columns(stored, arrow_stream):
             raise RejectedBatch("The columns are not those of the table.")
         values = [cast("list[Any]", columns.column(name).to_pylist()) for name in names]  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
-        rows = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+        missing = {column.name: MISSING.get(column.kind) for column in stored.columns}
+        rows = [
+            {**missing, **dict(zip(names, row, strict=True))} for row in zip(*values, strict=True)
+        ]
         if any(self._refuses(row) for row in rows):
             raise RejectedBatch("A row is refused.")
         self._tokens.add((table.name, token))
