@@ -16,6 +16,9 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from millrace.base.clock import SystemClock
 from millrace.base.line_budget import LineBudget, SparingFilter
 
+_FIRST_FIELDS = ("timestamp", "level", "process", "event_name")
+"""What people look for in a line of JSON stands at its beginning."""
+
 METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Where the processes of a service share metrics; the supervisor sets it for its children."""
 
@@ -86,7 +89,8 @@ def _add_process(process: str) -> structlog.typing.Processor:
 
 
 def _dump(event: Any, **_options: Any) -> bytes:  # noqa: ANN401 - structlog's serializer takes anything
-    return msgspec.json.encode(event, enc_hook=str)
+    ordered = {name: event[name] for name in _FIRST_FIELDS if name in event} | event
+    return msgspec.json.encode(ordered, enc_hook=str)
 
 
 def _dump_text(event: Any, **options: Any) -> str:  # noqa: ANN401
