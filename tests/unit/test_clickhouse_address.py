@@ -117,3 +117,13 @@ def test_a_wrong_url_is_refused_without_its_password(url: str, reason: str) -> N
         parse_address(url)
     assert str(refused.value) == f"the URL of the ClickHouse store is not valid: {reason}"
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("number", "hosts"), [(0, "abc"), (1, "bca"), (2, "cab"), (3, "abc"), (65_535, "abc")]
+)
+def test_hosts_stand_in_a_circle_from_any_place_on(number: int, hosts: str) -> None:
+    address = parse_address("clickhouse://a,b,c/millrace?cluster=main")
+    turned = address.beginning_at(number)
+    assert "".join(host.name for host in turned.hosts) == hosts
+    assert turned.beginning_at(3 - number % 3) == address

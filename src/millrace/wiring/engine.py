@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import secrets
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -118,7 +119,7 @@ def _engine_process(parts: _Parts, claims: Claims | None) -> EngineProcess:
 def _loading_process(
     parts: _Parts, claims: Claims | None, address: ClickHouseAddress
 ) -> LoadingProcess:
-    writer = ClickHouseWriter(address)
+    writer = ClickHouseWriter(address.beginning_at(secrets.randbits(16)))
     return LoadingProcess(
         writer=writer,
         loader=HeldLoads(parts.loader(writer, claims), parts.places.root),

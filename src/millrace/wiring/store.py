@@ -1,5 +1,6 @@
 """How a worker asks the store that the settings name."""
 
+import secrets
 from contextlib import AsyncExitStack
 
 from msgspec import Struct
@@ -36,7 +37,7 @@ def open_worker_store(
     barrier = EngineBarrier(engine, timeout_s=bounds.wait_timeout_s)
     store = ClickHouseStore(
         ClickHouseReader(
-            reading_clickhouse_of(settings) or address,
+            (reading_clickhouse_of(settings) or address).beginning_at(secrets.randbits(16)),
             connections=bounds.places.places + 1,  # one that kills
             log=get_logger(),
         ),

@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millrace.base.errors import OperatorError
 
@@ -54,6 +55,15 @@ class ClickHouseAddress(Struct, frozen=True, kw_only=True):
     cluster: str = ""
     is_replicated: bool = False
     quorum: int = 0
+
+    def beginning_at(self, number: int) -> "ClickHouseAddress":
+        """Return the same with its hosts in a circle from a place on; any number is one.
+
+        Whoever uses an address begins with its first host. Processes that draw a number each share
+        the hosts out among them, and machines that start at once make the tables of other shards.
+        """
+        first = number % len(self.hosts)
+        return replace(self, hosts=self.hosts[first:] + self.hosts[:first])
 
     @property
     def local_database(self) -> str:
