@@ -46,3 +46,20 @@ def test_what_is_no_origin_keeps_the_service_from_starting(origin: str) -> None:
         f"MILLRACE_QUERY_ORIGINS=https://example.com, {origin} is not a valid setting:"
         f" '{origin}' is not an origin such as https://example.com or http://localhost:3000"
     )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "reason"),
+    [
+        ("MILLRACE_LOG_LEVEL", "loud", "expected debug, info, warning or error"),
+        ("MILLRACE_ACK", "never", "expected log or stored"),
+        ("MILLRACE_PORT", "high", "expected a whole number"),
+        ("MILLRACE_QUERY_TIMEOUT_S", "nan", "expected a number > 0.0"),
+    ],
+)
+def test_value_that_cannot_be_used_is_told_with_what_can(
+    variable: str, value: str, reason: str
+) -> None:
+    with pytest.raises(OperatorError) as refused:
+        load_settings(environment={variable: value})
+    assert str(refused.value) == f"{variable}={value} is not a valid setting: {reason}"

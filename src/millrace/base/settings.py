@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -289,7 +289,7 @@ def _convert(raw: object, to: object, source: str) -> object:
     try:
         return msgspec.convert(raw, type=to, strict=False)
     except msgspec.ValidationError as error:
-        raise _wrong(source, raw, _in_words(str(error))) from error
+        raise _wrong(source, raw, _in_words(str(error), to)) from error
 
 
 def _wrong(source: str, raw: object, reason: str) -> OperatorError:
@@ -297,8 +297,11 @@ def _wrong(source: str, raw: object, reason: str) -> OperatorError:
     return OperatorError(f"{source}={shown} is not a valid setting: {reason}")
 
 
-def _in_words(error: str) -> str:
+def _in_words(error: str, to: object) -> str:
     """Say what the decoder expected as people would."""
+    if error.startswith("Invalid enum value"):
+        choices: tuple[str, ...] = get_args(get_args(to)[0])
+        return f"expected {', '.join(choices[:-1])} or {choices[-1]}"
     for type_name, words in (("`int`", "a whole number"), ("`float`", "a number")):
         error = error.replace(type_name, words)
     return error.split(", got ")[0].replace("Expected", "expected")
