@@ -5,6 +5,7 @@ kept in bench/results. Ten minutes on two quiet cores, three with --quick.
 """
 
 import argparse
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -44,6 +45,7 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Run the parts and report."""
     options = _arguments()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends what it has started
     options.folder.mkdir(parents=True, exist_ok=True)
     scale = QUICK if options.quick else ClusterScale()
     machine = describe_machine(options.folder)
@@ -51,11 +53,11 @@ def main() -> None:
     for part in options.only or PARTS:
         print(f"measuring {part} ...", file=sys.stderr, flush=True)
         figures += _measure(part, options.folder, scale)
+        if options.json:  # after each part: a later one may fail
+            write_results(collect(figures, machine), options.json)
     results = collect(figures, machine)
     print_results(results)
     print("\n".join(["", *cluster_sizing_lines(figures)]))
-    if options.json:
-        write_results(results, options.json)
     if not (options.quick or options.only):
         kept = RESULTS / f"{results.date[:10]}-{results.commit.rstrip('+')}-cluster.json"
         write_results(results, kept)
