@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from millrace.model.visits import NO_MARK
+from millrace.model.visits import NO_KEY
 from millrace.query.figures import (
     EVENTS_COUNTED,
     FIRST_MOMENT,
@@ -22,7 +22,7 @@ _FIGURES: Mapping[str, str] = {
     "referrer": FIRST_REFERRER,
     "first_seen": FIRST_MOMENT,
     "last_seen": LAST_MOMENT,
-    "session_count": as_number(f"uniqExactIf(visit.session_key, visit.session_mark != {NO_MARK})"),
+    "session_count": as_number(f"uniqExactIf(visit.session_key, visit.session_key != {NO_KEY})"),
     "event_count": as_number(EVENTS_COUNTED),
     "page_views": as_number(PAGE_VIEWS_COUNTED),
 }

@@ -7,13 +7,14 @@ from msgspec import Struct
 
 from millrace.model.catalog import EVENTS, PROFILES
 from millrace.model.plan import DateRange, QueryPlan
-from millrace.model.visits import NO_MARK, VISITS
+from millrace.model.visits import NO_KEY, key_of
 from millrace.query.buckets import RangeParameters, bind_touched_days, is_in_range, wall_clock
 from millrace.query.clauses import clause, statement, subquery
 from millrace.query.parameters import Parameters
 from millrace.query.profiles import profile_figure
 from millrace.query.ranges import is_told_by_days
 from millrace.query.sessions import session_figure
+from millrace.query.visits import Visits
 
 _IS_BOT = "is_bot"
 _NOT_A_BOT = f"NOT {_IS_BOT}"
@@ -23,13 +24,12 @@ class Owner(NamedTuple):
     """Who visits are gathered by: the columns of visits that name it, and what is made of them."""
 
     column: str
-    mark: str
     key: str
     figure: Callable[[str], str]
 
 
-_SESSION = Owner("session_id", "session_mark", "session_key", session_figure)
-_PERSON = Owner("anonymous_id", "person_mark", "person_key", profile_figure)
+_SESSION = Owner("session_id", "visit.session_key", session_figure)
+_PERSON = Owner("anonymous_id", "visit.person_key", profile_figure)
 
 
 class Source(Struct, frozen=True):
@@ -54,8 +54,8 @@ def source_of(
     would only copy it.
     """
     if plan.table.is_derived:
-        among = "GLOBAL IN" if is_distributed else "IN"
-        return _derived_source(plan, website, places, parameters, among)
+        visits = Visits(_of_people(website), is_distributed)
+        return _derived_source(plan, website, places, parameters, visits)
     time = plan.table.time_column
     conditions = [_of_website(website), *is_in_range(time, places)]
     if all(planned.column.name != _IS_BOT for planned in plan.filters):
@@ -68,47 +68,40 @@ def _derived_source(
     website: str,
     places: RangeParameters,
     parameters: Parameters,
-    among: str,
+    visits: Visits,
 ) -> Source:
     """Gather the whole lives of those who may belong to the range.
 
-    Their ids' marks of the days that the range touches find their visits on all days. A mark that
-    two ids share brings visits too many, of sessions that do not start in the range or of people
-    who are not seen in it: both are asked of what is gathered. So there is nothing to look up but
-    one short list, and planning more than that is what most websites' questions would wait for.
+    Half of their keys, of the days that the range touches, finds their visits on all days. A half
+    that two ids share brings visits too many, of sessions that do not start in the range or of
+    people who are not seen in it: both are asked of what is gathered. So there is nothing to look
+    up but one short list, and planning more than that is what most websites' questions would wait
+    for.
     """
     days = bind_touched_days(plan.range, parameters)
     owner = _PERSON if plan.table.name == PROFILES.name else _SESSION
-    marks = statement(
-        f"SELECT {owner.mark}",
-        f"FROM {VISITS}",
-        clause(
-            "WHERE", " AND", [*_of_people(website), f"day BETWEEN {days.first} AND {days.last}"]
-        ),
+    half = f"toUInt64({owner.key})"
+    there = visits.select(
+        [half], [f"visit.day BETWEEN {days.first} AND {days.last}", f"{owner.key} != {NO_KEY}"]
     )
-    known = [
-        *_of_people(website),
-        f"visit.{owner.mark} != {NO_MARK}",
-        f"visit.{owner.mark} {among} {subquery(marks)}",
-    ]
+    known = [f"{owner.key} != {NO_KEY}", f"{half} {_among(visits)} {subquery(there)}"]
     if owner is _SESSION:
         time = plan.table.time_column
-        sessions = _gather(plan, owner, known, "")
+        sessions = _gather(plan, owner, visits, known, "")
         return Source(wall_clock(time, places), subquery(sessions), is_in_range(time, places))
-    seen = _is_seen(plan.range, website, places, among)
-    return Source([], subquery(_gather(plan, owner, known, f"HAVING {seen}")), [])
+    seen = _is_seen(plan.range, website, places, _among(visits))
+    return Source([], subquery(_gather(plan, owner, visits, known, f"HAVING {seen}")), [])
 
 
-def _gather(plan: QueryPlan, owner: Owner, conditions: list[str], having: str) -> str:
-    names = _needed_columns(plan)
-    figures = [f"{owner.figure(name)} AS {name}" for name in names]
-    return statement(
-        clause("SELECT", ",", figures or [f"visit.{owner.key}"]),
-        f"FROM {VISITS} AS visit",
-        clause("WHERE", " AND", conditions),
-        f"GROUP BY visit.{owner.key}",
-        having,
-    )
+def _gather(
+    plan: QueryPlan, owner: Owner, visits: Visits, conditions: list[str], having: str
+) -> str:
+    figures = [f"{owner.figure(name)} AS {name}" for name in _needed_columns(plan)]
+    return visits.select(figures or [owner.key], conditions, f"GROUP BY {owner.key}", having)
+
+
+def _among(visits: Visits) -> str:
+    return "GLOBAL IN" if visits.is_distributed else "IN"
 
 
 def _is_seen(days: DateRange, website: str, places: RangeParameters, among: str) -> str:
@@ -124,11 +117,11 @@ def _is_seen(days: DateRange, website: str, places: RangeParameters, among: str)
         return f"max(visit.last_ms >= {start} AND visit.first_ms < {end})"
     seen = statement(
         clause("WITH", ",", wall_clock(time, places)),
-        f"SELECT reinterpretAsUInt128(sipHash128({_PERSON.column}))",
+        f"SELECT {key_of(_PERSON.column)}",
         f"FROM {EVENTS.name}",
         clause("WHERE", " AND", [*_of_people(website), *is_in_range(time, places)]),
     )
-    return f"visit.{_PERSON.key} {among} {subquery(seen)}"
+    return f"{_PERSON.key} {among} {subquery(seen)}"
 
 
 def _of_website(website: str) -> str:

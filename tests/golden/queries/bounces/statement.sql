@@ -2,23 +2,25 @@ SELECT
     uniqExactIf(session_id, session_id != '') AS c0
 FROM (
     SELECT
-        any(visit.session_id) AS session_id,
-        fromUnixTimestamp64Milli(min(visit.first_ms), 'UTC') AS start_time,
-        toBool(sum(visit.page_views) <= 1 AND (max(visit.last_ms) - min(visit.first_ms)) < 10000) AS is_bounce
-    FROM visits AS visit
+        any(visit.`session_id`) AS session_id,
+        fromUnixTimestamp64Milli(min(finalizeAggregation(visit.`min(toUnixTimestamp64Milli(time))`)), 'UTC') AS start_time,
+        toBool(sum(finalizeAggregation(visit.`countIf(in(event_name, ('screen_view', 'pageview', 'page_view')))`)) <= 1 AND (max(finalizeAggregation(visit.`max(toUnixTimestamp64Milli(time))`)) - min(finalizeAggregation(visit.`min(toUnixTimestamp64Milli(time))`))) < 10000) AS is_bounce
+    FROM mergeTreeProjection('', 'events', 'visits') AS visit
     WHERE
         website_id = {p0:String} AND
         NOT is_bot AND
-        visit.session_mark != 0 AND
-        visit.session_mark IN (
-            SELECT session_mark
-            FROM visits
+        visit.`reinterpretAsUInt128(sipHash128(session_id))` != reinterpretAsUInt128(sipHash128('')) AND
+        toUInt64(visit.`reinterpretAsUInt128(sipHash128(session_id))`) IN (
+            SELECT
+                toUInt64(visit.`reinterpretAsUInt128(sipHash128(session_id))`)
+            FROM mergeTreeProjection('', 'events', 'visits') AS visit
             WHERE
                 website_id = {p0:String} AND
                 NOT is_bot AND
-                day BETWEEN {p3:Int64} AND {p4:Int64}
+                visit.`intDiv(toUnixTimestamp64Milli(time), 86400000)` BETWEEN {p3:Int64} AND {p4:Int64} AND
+                visit.`reinterpretAsUInt128(sipHash128(session_id))` != reinterpretAsUInt128(sipHash128(''))
         )
-    GROUP BY visit.session_key
+    GROUP BY visit.`reinterpretAsUInt128(sipHash128(session_id))`
 )
 WHERE
     start_time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND

@@ -6,25 +6,27 @@ SELECT
     ifNotFinite(ifNull(sumKahan(event_count), 0), NULL) AS c4
 FROM (
     SELECT
-        argMinIfMerge(visit.first_referrer) AS referrer,
-        argMaxIf(visit.country, visit.last_place, visit.country != '') AS country,
-        toNullable(toFloat64(uniqExactIf(visit.session_key, visit.session_mark != 0))) AS session_count,
-        toNullable(toFloat64(sum(visit.event_count))) AS event_count
-    FROM visits AS visit
+        argMinIfMerge(visit.`argMinIf(referrer, bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))), notEquals(referrer, ''))`) AS referrer,
+        argMaxIf(visit.`country`, finalizeAggregation(visit.`max(bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))))`), visit.`country` != '') AS country,
+        toNullable(toFloat64(uniqExactIf(visit.`reinterpretAsUInt128(sipHash128(session_id))`, visit.`reinterpretAsUInt128(sipHash128(session_id))` != reinterpretAsUInt128(sipHash128(''))))) AS session_count,
+        toNullable(toFloat64(sum(finalizeAggregation(visit.`count()`)))) AS event_count
+    FROM mergeTreeProjection('', 'events', 'visits') AS visit
     WHERE
         website_id = {p0:String} AND
         NOT is_bot AND
-        visit.person_mark != 0 AND
-        visit.person_mark IN (
-            SELECT person_mark
-            FROM visits
+        visit.`reinterpretAsUInt128(sipHash128(anonymous_id))` != reinterpretAsUInt128(sipHash128('')) AND
+        toUInt64(visit.`reinterpretAsUInt128(sipHash128(anonymous_id))`) IN (
+            SELECT
+                toUInt64(visit.`reinterpretAsUInt128(sipHash128(anonymous_id))`)
+            FROM mergeTreeProjection('', 'events', 'visits') AS visit
             WHERE
                 website_id = {p0:String} AND
                 NOT is_bot AND
-                day BETWEEN {p3:Int64} AND {p4:Int64}
+                visit.`intDiv(toUnixTimestamp64Milli(time), 86400000)` BETWEEN {p3:Int64} AND {p4:Int64} AND
+                visit.`reinterpretAsUInt128(sipHash128(anonymous_id))` != reinterpretAsUInt128(sipHash128(''))
         )
-    GROUP BY visit.person_key
-    HAVING max(visit.last_ms >= toUnixTimestamp64Milli(fromUnixTimestamp64Milli({p1:Int64}, 'UTC')) AND visit.first_ms < toUnixTimestamp64Milli(fromUnixTimestamp64Milli({p2:Int64}, 'UTC')))
+    GROUP BY visit.`reinterpretAsUInt128(sipHash128(anonymous_id))`
+    HAVING max(toInt64(bitShiftRight(finalizeAggregation(visit.`max(bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))))`), 128)) >= toUnixTimestamp64Milli(fromUnixTimestamp64Milli({p1:Int64}, 'UTC')) AND finalizeAggregation(visit.`min(toUnixTimestamp64Milli(time))`) < toUnixTimestamp64Milli(fromUnixTimestamp64Milli({p2:Int64}, 'UTC')))
 )
 GROUP BY
     c0,

@@ -10,25 +10,27 @@ SELECT
     ifNotFinite(ifNull(sumKahan(page_views), 0), NULL) AS c5
 FROM (
     SELECT
-        argMinIfMerge(visit.first_path) AS entry_path,
-        fromUnixTimestamp64Milli(min(visit.first_ms), 'UTC') AS start_time,
-        toBool(sum(visit.page_views) <= 1 AND (max(visit.last_ms) - min(visit.first_ms)) < 10000) AS is_bounce,
-        toNullable(toFloat64((max(visit.last_ms) - min(visit.first_ms)) / 1000)) AS duration,
-        toNullable(toFloat64(sum(visit.page_views))) AS page_views
-    FROM visits AS visit
+        argMinIfMerge(visit.`argMinIf(path, bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))), notEquals(path, ''))`) AS entry_path,
+        fromUnixTimestamp64Milli(min(finalizeAggregation(visit.`min(toUnixTimestamp64Milli(time))`)), 'UTC') AS start_time,
+        toBool(sum(finalizeAggregation(visit.`countIf(in(event_name, ('screen_view', 'pageview', 'page_view')))`)) <= 1 AND (max(finalizeAggregation(visit.`max(toUnixTimestamp64Milli(time))`)) - min(finalizeAggregation(visit.`min(toUnixTimestamp64Milli(time))`))) < 10000) AS is_bounce,
+        toNullable(toFloat64((max(finalizeAggregation(visit.`max(toUnixTimestamp64Milli(time))`)) - min(finalizeAggregation(visit.`min(toUnixTimestamp64Milli(time))`))) / 1000)) AS duration,
+        toNullable(toFloat64(sum(finalizeAggregation(visit.`countIf(in(event_name, ('screen_view', 'pageview', 'page_view')))`)))) AS page_views
+    FROM mergeTreeProjection('', 'events', 'visits') AS visit
     WHERE
         website_id = {p0:String} AND
         NOT is_bot AND
-        visit.session_mark != 0 AND
-        visit.session_mark IN (
-            SELECT session_mark
-            FROM visits
+        visit.`reinterpretAsUInt128(sipHash128(session_id))` != reinterpretAsUInt128(sipHash128('')) AND
+        toUInt64(visit.`reinterpretAsUInt128(sipHash128(session_id))`) IN (
+            SELECT
+                toUInt64(visit.`reinterpretAsUInt128(sipHash128(session_id))`)
+            FROM mergeTreeProjection('', 'events', 'visits') AS visit
             WHERE
                 website_id = {p0:String} AND
                 NOT is_bot AND
-                day BETWEEN {p6:Int64} AND {p7:Int64}
+                visit.`intDiv(toUnixTimestamp64Milli(time), 86400000)` BETWEEN {p6:Int64} AND {p7:Int64} AND
+                visit.`reinterpretAsUInt128(sipHash128(session_id))` != reinterpretAsUInt128(sipHash128(''))
         )
-    GROUP BY visit.session_key
+    GROUP BY visit.`reinterpretAsUInt128(sipHash128(session_id))`
 )
 WHERE
     start_time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
