@@ -78,7 +78,7 @@ class FreshStore:
 
 async def until_running(store: FreshStore, sql: str, count: int) -> None:
     """Wait until so many queries with this text run in the engine."""
-    running = "SELECT count() FROM system.processes WHERE query = {sql:String}"
+    running = "SELECT count() FROM system.processes WHERE startsWith(query, {sql:String})"
     async with asyncio.timeout(30):
         while store.rows(running, {"sql": sql}) != [[count]]:  # noqa: ASYNC110 - it cannot tell
             await asyncio.sleep(0.01)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.asyncio
 
 LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
 MANY = "SELECT number FROM numbers(1000000000000)"
-RUNNING = "SELECT count() FROM system.processes WHERE query = {sql:String}"
+RUNNING = "SELECT count() FROM system.processes WHERE startsWith(query, {sql:String})"
 
 
 async def _reader(store: FreshStore, *, threads: int = 2) -> ChdbReader:
