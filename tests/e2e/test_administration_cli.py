@@ -302,6 +302,15 @@ def test_data_of_another_user_is_one_sentence(run: Run, data: Path, command: Seq
     assert done.err.endswith(": run this as the user who runs the service\n")
 
 
+def test_unknown_command_is_told_with_the_likely_one() -> None:
+    said = [start(MILLRACE, name).err.splitlines()[-1] for name in ("serv", "website2", "x")]
+    assert said == [
+        "Error: No such command 'serv' (did you mean 'serve'?).",
+        "Error: No such command 'website2' (did you mean 'website'?).",
+        "Error: No such command 'x'.",
+    ]
+
+
 def test_unknown_command_and_option_are_usage_errors(run: Run) -> None:
     codes = [start(MILLRACE, "websites").code, run("website", "list", "--all").code]
     assert codes == [2, 2]

@@ -4,6 +4,7 @@ So `millrace serve` does not carry a database library, and `millrace website lis
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -78,6 +79,15 @@ class LazyGroup(click.Group):
         module, _, attribute = COMMANDS[cmd_name].target.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the sub-command that is called, or name the one that is likely meant."""
+        likely = get_close_matches(args[0], self.list_commands(ctx), n=1)
+        if args[0] not in COMMANDS and likely:
+            ctx.fail(f"No such command {args[0]!r} (did you mean {likely[0]!r}?).")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of sub-commands from the table."""
