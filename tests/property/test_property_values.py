@@ -1,0 +1,105 @@
+"""A property's value in SQL is that of Python's, whether its document is searched or read."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from millrace.model.catalog import EVENTS, Column
+from millrace.model.plan import OutputKind
+from millrace.ports.store import EMBEDDED, Dialect
+from millrace.query.answers import FINISHERS
+from millrace.query.parameters import Parameters
+from millrace.query.properties import PropertyColumns
+from tests.chdb_fixture import FreshStore
+
+KEYS = ("k", "a.b", "a", 'x"k', 'k"', "\\k", '"', "{", 'k":1,"k', "ü", "\n", ",", "\u2028")
+TEXTS = (
+    *("", "pro", "5", "true", "null", '"', "\\", '"k":1', '{"k":1}', ',"k":5', ':{"k', "[", "a,b"),
+    *("}", "]", "\n", "\u2028", "ü", 'x":{"y', "-1", "1e5", " pro", " "),
+)
+NUMBERS = (
+    *(0, 1, -1, 5.0, 0.1, -0.0, -0.5, 1e21, 1e-7, 123_456_789_012, 2**32, 2**32 + 5, 2**53 + 1),
+    *(2**63, 2**64 - 1, 1.5e300, 5e-324, 10**16, 12345.678),
+)
+simple = st.sampled_from((*TEXTS, *NUMBERS, True, False, None))
+values = st.recursive(
+    simple,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+documents = st.dictionaries(
+    st.sampled_from(KEYS[:3]), simple | st.lists(simple, max_size=2)
+) | st.dictionaries(st.sampled_from(KEYS), values)
+DIALECTS = (
+    pytest.param(EMBEDDED, id="embedded"),
+    pytest.param(Dialect(writes_definitions_out=True, loses_long_numbers=True), id="cluster"),
+)
+
+
+def found(document: dict[str, Any], key: str) -> Any:
+    """Look for the very key, then for the nested one."""
+    if key in document or "." not in key:
+        return document.get(key)
+    outer, inner = key.split(".")
+    nested = document.get(outer)
+    return nested.get(inner) if isinstance(nested, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
+
+
+def shown(value: Any) -> Any:
+    """Return a value as an answer has it, and what tells its type."""
+    if isinstance(value, list | dict):
+        return "json", value
+    return ("number", value) if is_number(value) else (type(value).__name__, value)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def read(value: str | None) -> Any:
+    if value is None:
+        return shown(None)
+    if value[0] in "[{":
+        return shown(msgspec.json.decode(value))
+    return shown(FINISHERS[OutputKind.JSON](value))
+
+
+def column(key: str) -> Column:
+    named = EVENTS.column(f"properties.{key}")
+    assert named is not None
+    return named
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@settings(
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(drawn=st.lists(documents, min_size=1, max_size=40), key=st.sampled_from(KEYS))
+def test_value_is_the_one_that_was_sent(
+    chdb_store_of_module: FreshStore,
+    dialect: Dialect,
+    drawn: list[dict[str, Any]],
+    key: str,
+) -> None:
+    parameters = Parameters()
+    properties = PropertyColumns(parameters, dialect)
+    asked = column(key)
+    names = [properties.value(asked), properties.number(asked), properties.addend(asked)]
+    stored = [msgspec.json.encode(document).decode() if document else "" for document in drawn]
+    source = f"arrayJoin({parameters.bind(stored, 'Array(String)')}) AS properties"
+    sql = (
+        f"WITH {', '.join(properties.definitions)} SELECT {', '.join(names)} FROM (SELECT {source})"
+    )
+    rows = chdb_store_of_module.rows(sql, parameters.values)
+    wanted = [found(document, key) for document in drawn]
+    assert [read(row[0]) for row in rows] == [shown(value) for value in wanted]
+    numbers = [float(value) if is_number(value) else None for value in wanted]
+    assert [None if row[1] is None else float(row[1]) for row in rows] == numbers
+    assert [float(row[2]) for row in rows] == [number or 0.0 for number in numbers]
