@@ -57,7 +57,10 @@ class Report:
         """Return the table as Markdown."""
         lines = ["| | |", "|---|---|", f"| seed | {self.seed} |", f"| rounds | {self.rounds} |"]
         lines += [f"| … {name} | {count} |" for name, count in sorted(self.faults.items())]
-        lines += [f"| … {name} | skipped: needs root, to mount a tmpfs |" for name in self.skipped]
+        lines += [
+            f"| … {name} | skipped: needs a small tmpfs, and root to mount it |"
+            for name in self.skipped
+        ]
         figures = {
             "duration (s)": round(self.duration_s),
             "starts of the service": self.starts,
