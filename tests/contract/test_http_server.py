@@ -505,6 +505,21 @@ def test_call_that_offers_another_protocol_may_close_its_connection() -> None:
     run(World(), scenario)
 
 
+def test_thousands_of_offers_may_come_in_one_piece() -> None:
+    world = World()
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        offering = HEAD + OFFERS["a WebSocket"] + b"Content-Length: 2\r\n\r\n{}"
+        writer.write(offering * 2_000)
+        for _ in range(2_000):
+            assert (await read_reply(reader))[0] == 200
+        writer.close()
+
+    run(world, scenario)
+    assert len(world.acceptor.requests) == 2_000
+
+
 def test_tunnel_is_refused() -> None:
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()

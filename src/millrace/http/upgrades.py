@@ -23,12 +23,16 @@ class _Parser(HttpRequestParser):
         self.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
 
     def feed_data(self, data: bytes) -> None:  # type: ignore[override]  # uvicorn gives it bytes
-        try:
-            super().feed_data(data)
-        except HttpParserUpgrade as offer:
-            if not self._connection.offers_protocol:
-                raise
-            self._connection.decline(data[offer.args[0] :])
+        parser, rest = self, memoryview(data)
+        while True:  # each call of a piece may come with an offer
+            try:
+                HttpRequestParser.feed_data(parser, rest)
+            except HttpParserUpgrade as offer:
+                if not self._connection.offers_protocol:
+                    raise
+                parser, rest = self._connection.decline(), rest[offer.args[0] :]
+            else:
+                return
 
 
 class PlainConnection(HttpToolsProtocol):
@@ -55,13 +59,14 @@ class PlainConnection(HttpToolsProtocol):
         if not self.offers_protocol:
             super().on_message_complete()
 
-    def decline(self, rest: bytes) -> None:
-        """Read the head again as if nothing were offered, and what comes after it as its body."""
+    def decline(self) -> _Parser:
+        """Read the head again as if nothing were offered; return a parser for what follows it."""
         version = self.parser.get_http_version().encode()
         head = b"%b %b HTTP/%b\r\n" % (self.parser.get_method(), self.url, version)
         head += b"".join(b"%b: %b\r\n" % header for header in _without_offer(self.headers))
-        self.parser = _Parser(self)
-        self.parser.feed_data(head + b"\r\n" + rest)
+        self.parser = parser = _Parser(self)
+        parser.feed_data(head + b"\r\n")
+        return parser
 
 
 def _without_offer(headers: Iterable[tuple[bytes, bytes]]) -> Iterable[tuple[bytes, bytes]]:
