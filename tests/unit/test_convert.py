@@ -48,9 +48,8 @@ def convert(
         enrichment=enrichment or Enrichment(),
         repeat_key=repeat_key,
     )
-    written = encode_record(convert_batch(endpoint, batch))
-    record = decode_record(written)
-    assert encode_record(record) == written
+    record = decode_record(encode_record(convert_batch(endpoint, batch)))
+    assert decode_record(encode_record(record)) == record
     return record
 
 

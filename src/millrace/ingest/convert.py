@@ -18,10 +18,12 @@ from millrace.model.catalog import LIFTED_COLUMNS, Kind
 from millrace.model.event import (
     ErrorEvent,
     ErrorRecord,
+    EventRow,
     EventRowsRecord,
     Visitor,
     Vital,
     VitalRecord,
+    WholeEventRow,
     WrittenRecord,
 )
 from millrace.model.tenancy import WebsiteId
@@ -68,7 +70,7 @@ def _visitors(batch: AdmittedBatch) -> Iterable[Visitor | None]:
 
 def _convert_events(batch: AdmittedBatch) -> EventRowsRecord:
     items = cast("Sequence[CustomEvent]", batch.items)  # the endpoint's decoder made them
-    return _event_record(batch, items, repeat(None))
+    return _event_record(batch, items, None)
 
 
 def _convert_page_views(batch: AdmittedBatch) -> EventRowsRecord:
@@ -79,11 +81,10 @@ def _convert_page_views(batch: AdmittedBatch) -> EventRowsRecord:
 def _event_record(
     batch: AdmittedBatch,
     items: Sequence[CustomEvent],
-    lifted: Iterable[dict[str, str | float] | None],
+    lifted: Iterable[dict[str, str | float] | None] | None,
 ) -> EventRowsRecord:
     nobody = batch.enrichment.anonymous_id
-    given = zip(items, batch.moments_ms, batch.websites, _visitors(batch), lifted, strict=False)
-    rows = [
+    rows: Sequence[EventRow] = [
         (
             website,
             moment_ms,
@@ -96,12 +97,14 @@ def _event_record(
             item.path or "",
             item.url or "",
             _encode_json(item.properties) if item.properties else b"",
-            columns,
-            visitor,
         )
-        for item, moment_ms, website, visitor, columns in given
+        for item, moment_ms, website in zip(items, batch.moments_ms, batch.websites, strict=False)
     ]
-    return EventRowsRecord(batch.received_ms, batch.enrichment.visitor, rows, batch.repeat_key)
+    written: Sequence[EventRow] | Sequence[WholeEventRow] = rows
+    if lifted is not None or batch.enrichment.visitors is not None:
+        ends = zip(lifted or repeat(None), _visitors(batch), strict=False)
+        written = [row + end for row, end in zip(rows, ends, strict=False)]
+    return EventRowsRecord(batch.received_ms, batch.enrichment.visitor, written, batch.repeat_key)
 
 
 def lift(item: PageView) -> dict[str, str | float] | None:

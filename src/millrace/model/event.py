@@ -60,10 +60,10 @@ class Event(Struct, frozen=True, array_like=True, gc=False):
     visitor: Visitor | None = None
 
 
-EventRow = tuple[
-    str, int, str, str, str, str, str, str, str, str, bytes, dict[str, Any] | None, Visitor | None
-]
-"""The values of an `Event` in their order: many are written at a time, and never looked at."""
+EventRow = tuple[str, int, str, str, str, str, str, str, str, str, bytes]
+"""The values of an `Event` in their order; `lifted` and `visitor`, mostly None, are left out."""
+
+WholeEventRow = tuple[*EventRow, dict[str, Any] | None, Visitor | None]
 
 
 class Vital(Struct, frozen=True, array_like=True, gc=False):
@@ -118,7 +118,7 @@ class EventRowsRecord(Struct, frozen=True, array_like=True, tag="events", gc=Fal
 
     received_ms: int
     visitor: Visitor
-    items: Sequence[EventRow]
+    items: Sequence[EventRow] | Sequence[WholeEventRow]
     repeat_key: bytes = b""
 
 
