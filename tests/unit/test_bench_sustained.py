@@ -1,6 +1,9 @@
 """What the benchmark makes of the samples of a sustained load."""
 
-from bench.sustained import Minute, Sample
+from pathlib import Path
+
+from bench.scale import Scale
+from bench.sustained import Minute, Sample, steady_figures
 
 
 def minute(*backlogs: int) -> Minute:
@@ -27,3 +30,11 @@ def test_backlog_is_the_time_in_which_that_of_the_last_third_comes_in() -> None:
 def test_growth_is_what_the_last_third_has_more_than_the_second() -> None:
     assert minute(9, 9, 400, 600, 1500, 2500).growth_s == 1.5
     assert minute(9, 9, 400, 600, 600, 400).growth_s == 0.0
+
+
+def test_steady_rate_that_was_not_reached_is_told() -> None:
+    row = steady_figures([minute(0, 0, 0, 0, 0, 0)], Scale(folder=Path()))[0]
+    assert (row.value, row.remark) == (
+        1000.0,
+        "1,000 a second got a 200; all 6,000 events are stored; the client took 10% of a core",
+    )
