@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from millrace.model.catalog import EVENTS, Column
@@ -15,10 +15,13 @@ from millrace.query.parameters import Parameters
 from millrace.query.properties import PropertyColumns
 from tests.chdb_fixture import FreshStore
 
-KEYS = ("k", "a.b", "a", 'x"k', 'k"', "\\k", '"', "{", 'k":1,"k', "ü", "\n", ",", "\u2028")
+KEYS = (
+    *("k", "a.b", "a", 'x"k', 'k"', "\\k", '"', "{", 'k":1,"k', "ü", "\n", "\u2028"),
+    *(",", ":", "],", ":5,", ",k"),
+)
 TEXTS = (
     *("", "pro", "5", "true", "null", '"', "\\", '"k":1', '{"k":1}', ',"k":5', ':{"k', "[", "a,b"),
-    *("}", "]", "\n", "\u2028", "ü", 'x":{"y', "-1", "1e5", " pro", " "),
+    *("}", "]", "\n", "\u2028", "ü", 'x":{"y', "-1", "1e5", " pro", " ", ":", ":5,", ":5}", "],"),
 )
 NUMBERS = (
     *(0, 1, -1, 5.0, 0.1, -0.0, -0.5, 1e21, 1e-7, 123_456_789_012, 2**32, 2**32 + 5, 2**53 + 1),
@@ -33,7 +36,7 @@ values = st.recursive(
     max_leaves=6,
 )
 documents = st.dictionaries(
-    st.sampled_from(KEYS[:3]), simple | st.lists(simple, max_size=2)
+    st.sampled_from((*KEYS[:3], ":", ":k", ",")), simple | st.lists(simple, max_size=2)
 ) | st.dictionaries(st.sampled_from(KEYS), values)
 DIALECTS = (
     pytest.param(EMBEDDED, id="embedded"),
@@ -82,6 +85,10 @@ def column(key: str) -> Column:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(drawn=st.lists(documents, min_size=1, max_size=40), key=st.sampled_from(KEYS))
+@example(drawn=[{"a": ":5, "}], key=":")
+@example(drawn=[{"a": "x", ":5,": 1}], key=",")
+@example(drawn=[{"a": ["x"], ":5,": 1}], key="],")
+@example(drawn=[{"a": "x", "b": 5, "c": ":6}"}], key=":")
 def test_value_is_the_one_that_was_sent(
     chdb_store_of_module: FreshStore,
     dialect: Dialect,

@@ -21,11 +21,15 @@ from millrace.query.parameters import Parameters
 
 _TEXT_MARK = '"'
 _DOT = "."
+_BETWEEN_TEXTS = (":", ",", "]")
 
 # Most documents hold neither an escape nor an object within. In these a key stands at one place, so
 # its value is found by searching, without reading the document: documents have no blanks, and
-# `"key":` cannot be within a text whose quotation marks would have to be escaped.
+# `"key":` cannot be within a text whose quotation marks would have to be escaped. It can reach from
+# the end of one text to the beginning of the next, so keys that are like what may stand between
+# texts are not searched for.
 _FLAT = "properties_flat"
+_NEVER = "0"
 _IS_FLAT = (
     " + ".join(f"position(properties, '{mark}')" for mark in (r"\\", ':{"', ',{"', '[{"')) + " = 0"
 )
@@ -76,12 +80,18 @@ class _Property(NamedTuple):
     """A property of a statement: its name, and the places of its key in JSON and of its names."""
 
     alias: str
+    key: str
     written: str
     places: list[list[str]]
 
     @property
     def found(self) -> str:
         return f"{self.alias}_found"
+
+    @property
+    def flat(self) -> str:
+        """SQL that is true where the key may be searched for."""
+        return _NEVER if self.key.startswith(_BETWEEN_TEXTS) else _FLAT
 
 
 _Step = tuple[str, str]
@@ -118,7 +128,7 @@ class PropertyColumns:
     def _of_number(self, column: Column, name: str, sql: str) -> str:
         found = self._property(column)
         alias = f"{found.alias}_{name}"
-        number = sql.format(flat=_FLAT, found=found.found, value=found.alias)
+        number = sql.format(flat=found.flat, found=found.found, value=found.alias)
         self._define([*self._value_steps(found), (alias, number)])
         return alias
 
@@ -138,7 +148,7 @@ class PropertyColumns:
         if _DOT in key:
             places.append([self._parameters.bind(part, "String") for part in key.split(_DOT)])
         written = self._parameters.bind(msgspec.json.encode(key)[1:-1].decode(), "String")
-        return _Property(alias, written, places)
+        return _Property(alias, key, written, places)
 
     def _define(self, steps: list[_Step]) -> None:
         """Define what is not yet; each step is over the names before, the last is what is asked."""
@@ -154,7 +164,7 @@ class PropertyColumns:
         if self._dialect.writes_definitions_out:
             exact = [(exact[-1][0], _one_within_the_other(exact))]
         *before, (name, sql) = exact
-        value = _VALUE.format(flat=_FLAT, found=found.found, exact=_in_place(sql))
+        value = _VALUE.format(flat=found.flat, found=found.found, exact=_in_place(sql))
         return [
             (_FLAT, _IS_FLAT),
             (found.found, _FOUND.format(key=found.written)),
