@@ -54,8 +54,9 @@ def source_of(
     would only copy it.
     """
     if plan.table.is_derived:
-        visits = Visits(_of_people(website), is_distributed)
-        return _derived_source(plan, website, places, parameters, visits)
+        among = "GLOBAL IN" if is_distributed else "IN"
+        visits = Visits(_of_people(website), in_view=is_distributed or _asks_events(plan))
+        return _derived_source(plan, website, places, parameters, visits, among=among)
     time = plan.table.time_column
     conditions = [_of_website(website), *is_in_range(time, places)]
     if all(planned.column.name != _IS_BOT for planned in plan.filters):
@@ -69,6 +70,8 @@ def _derived_source(
     places: RangeParameters,
     parameters: Parameters,
     visits: Visits,
+    *,
+    among: str,
 ) -> Source:
     """Gather the whole lives of those who may belong to the range.
 
@@ -84,12 +87,12 @@ def _derived_source(
     there = visits.select(
         [half], [f"visit.day BETWEEN {days.first} AND {days.last}", f"{owner.key} != {NO_KEY}"]
     )
-    known = [f"{owner.key} != {NO_KEY}", f"{half} {_among(visits)} {subquery(there)}"]
+    known = [f"{owner.key} != {NO_KEY}", f"{half} {among} {subquery(there)}"]
     if owner is _SESSION:
         time = plan.table.time_column
         sessions = _gather(plan, owner, visits, known, "")
         return Source(wall_clock(time, places), subquery(sessions), is_in_range(time, places))
-    seen = _is_seen(plan.range, website, places, _among(visits))
+    seen = _is_seen(plan.range, website, places, among)
     return Source([], subquery(_gather(plan, owner, visits, known, f"HAVING {seen}")), [])
 
 
@@ -100,8 +103,9 @@ def _gather(
     return visits.select(figures or [owner.key], conditions, f"GROUP BY {owner.key}", having)
 
 
-def _among(visits: Visits) -> str:
-    return "GLOBAL IN" if visits.is_distributed else "IN"
+def _asks_events(plan: QueryPlan) -> bool:
+    """Tell whether visits do not tell by themselves who belongs to the range: see `_is_seen`."""
+    return plan.table.name == PROFILES.name and not is_told_by_days(plan.range)
 
 
 def _is_seen(days: DateRange, website: str, places: RangeParameters, among: str) -> str:

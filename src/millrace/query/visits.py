@@ -13,25 +13,26 @@ _PLACES = {"first_ms": "first_place", "last_ms": "last_place"}
 
 
 class Visits(Struct, frozen=True):
-    """Visits that meet `conditions`.
+    """Visits that meet `conditions`, read in the view of all columns or by the projection's names.
 
-    An engine alone reads the projection by its own names: to plan the view of all columns takes
-    longer than many an answer. The machines of a cluster read each other's views.
+    To plan the view takes longer than many an answer. But the machines of a cluster read each
+    other's views, and a statement that reads a projection takes its table's columns for those of
+    the projection too, so it cannot read the table beside it.
     """
 
     conditions: Sequence[str]
-    is_distributed: bool
+    in_view: bool
 
     def select(self, columns: Sequence[str], conditions: Sequence[str], *others: str) -> str:
         """Return a SELECT of columns where these conditions are met too, with other clauses."""
-        table = VISITS if self.is_distributed else VISITS_PROJECTION
+        table = VISITS if self.in_view else VISITS_PROJECTION
         named = statement(
             clause("SELECT", ",", columns),
             f"FROM {table} AS visit",
             clause("WHERE", " AND", [*self.conditions, *conditions]),
             *others,
         )
-        return named if self.is_distributed else _read_projection(named)
+        return named if self.in_view else _read_projection(named)
 
 
 def _read_projection(named: str) -> str:
