@@ -159,9 +159,13 @@ class ClickHouseServers:
     @property
     def servers(self) -> Sequence[ClickHouseServer]:
         """The servers; one that has died by itself is started anew first."""
+        self.mend()
+        return self._servers
+
+    def mend(self) -> None:
+        """Start those anew that have died by themselves."""
         for server in self._servers:
             server.mend()
-        return self._servers
 
     def start(self) -> None:
         """Start all of them."""

@@ -56,8 +56,18 @@ class Cluster:
     def start(self) -> None:
         for machine in self.machines:
             machine.launch()
-        for machine in self.machines:
-            machine.wait_ready()
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """Wait for the machines; a server of ClickHouse that died by itself is one more fault."""
+        self._shards.mend()
+        try:
+            for machine in self.machines:
+                machine.wait_ready()
+        except AssertionError as error:
+            for server in self._shards.servers:
+                error.add_note(server.last_words())
+            raise
 
     def faults(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
         """Return what kills each part, and what brings it back."""
@@ -151,8 +161,7 @@ def test_every_acknowledged_event_is_there_once_whatever_dies(
             break_it()
             time.sleep(DOWN_S)
             mend_it()
-        for machine in cluster.machines:
-            machine.wait_ready()
+        cluster.wait_ready()
         time.sleep(UP_S)
         for sender in senders:
             sender.stopping.set()

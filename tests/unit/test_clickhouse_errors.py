@@ -2,7 +2,7 @@
 
 import pytest
 
-from millrace.adapters.clickhouse.connection import NO_ANSWER
+from millrace.adapters.clickhouse.connection import NO_ANSWER, no_answer
 from millrace.adapters.clickhouse.reader import select_error
 from millrace.adapters.embedded.engine import EngineFailure
 from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
@@ -24,3 +24,18 @@ from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 )
 def test_a_failed_select_is_told_by_what_its_caller_can_do(code: int, error: type[object]) -> None:
     assert type(select_error(EngineFailure(code, "NAME", "words"))) is error
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("<urlopen error [Errno 111] Connection refused>", "CONNECTION_REFUSED"),
+        ("Read timed out. (read timeout=10)", "TIMED_OUT"),
+        ("[Errno -2] Name or service not known", "UNKNOWN_HOST"),
+        ("certificate verify failed: self-signed certificate", "CERTIFICATE_REFUSED"),
+        ("Remote end closed connection without response", "NO_ANSWER"),
+    ],
+)
+def test_the_log_tells_why_no_server_answered(words: str, name: str) -> None:
+    failure = no_answer(words)
+    assert (failure.code, failure.name) == (NO_ANSWER, name)

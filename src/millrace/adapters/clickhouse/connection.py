@@ -20,6 +20,14 @@ CONNECT_TIMEOUT_S: Final = 3
 NO_ANSWER: Final = -1
 """The code of a failure that no server told of: it is away, or the way to it broke."""
 
+_WHY_NO_ANSWER: Final[Mapping[str, str]] = {
+    "Connection refused": "CONNECTION_REFUSED",
+    "Name or service not known": "UNKNOWN_HOST",
+    "certificate verify failed": "CERTIFICATE_REFUSED",
+    "timed out": "TIMED_OUT",
+}
+"""What operators want to know of it, by what the system's own words hold."""
+
 _NOT_TOLD: Final = 0
 
 _MEMORY_OF_ALL = "(total) memory limit exceeded"
@@ -164,12 +172,18 @@ def named_failures() -> Generator[None]:
     except Error as error:
         raise _failure(error.code, error.name, str(error)) from None
     except OSError as error:  # a file of certificates, or a socket
-        raise EngineFailure(NO_ANSWER, "NO_ANSWER", str(error)) from None
+        raise no_answer(str(error)) from None
+
+
+def no_answer(words: str) -> EngineFailure:
+    """Return the failure of which no server told, named by why that is, as far as is known."""
+    why = (name for part, name in _WHY_NO_ANSWER.items() if part in words)
+    return EngineFailure(NO_ANSWER, next(why, "NO_ANSWER"), words)
 
 
 def _failure(code: int | None, name: str | None, words: str) -> EngineFailure:
     if not code:
-        return EngineFailure(NO_ANSWER, "NO_ANSWER", words)
+        return no_answer(words)
     if _MEMORY_OF_ALL in words:
         return EngineFailure(_NOT_TOLD, "NO_MEMORY", words)
     return EngineFailure(code, name or "UNKNOWN", words)
