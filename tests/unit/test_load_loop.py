@@ -10,6 +10,7 @@ import pytest_asyncio
 from structlog.testing import capture_logs
 
 from millrace.adapters.engine.load_loop import LoadLoop, spacing_s
+from millrace.base.clock import FixedClock
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import get_logger
 from millrace.ports.log import LogChunk, LogPosition
@@ -43,7 +44,9 @@ class Log:
 class Loader:
     """Notes how far it was told to load; waits while it is held, fails while it is broken."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: FixedClock) -> None:
+        self.clock = clock
+        self.takes_ms = 0
         self.loaded: list[int] = []
         self.started = threading.Event()
         self.held = threading.Event()
@@ -53,6 +56,7 @@ class Loader:
     def load_until(self, ends: Mapping[str, LogPosition]) -> None:
         self.started.set()
         assert self.held.wait(30)
+        self.clock.advance(self.takes_ms)
         if self.failures:
             raise self.failures.pop(0)
         self.loaded.append(ends["log"].offset)
@@ -63,13 +67,15 @@ class Case:
 
     def __init__(self, interval_s: float, rest_s: Callable[[float], float] = spacing_s) -> None:
         self.log = Log()
-        self.loader = Loader()
+        clock = FixedClock(0)
+        self.loader = Loader(clock)
         self.loop = LoadLoop(
             loader=self.loader,
             log_reader=self.log,
             interval_s=interval_s,
             log=get_logger(),
             rest_s=rest_s,
+            clock=clock,
         )
         self.running: asyncio.Task[None] | None = None
 
@@ -111,6 +117,18 @@ async def test_what_is_durable_is_loaded_without_being_asked(often: Case) -> Non
     for end in (10, 20, 30):
         often.log.end = end
         await until_loaded(often, end)
+
+
+async def test_after_a_load_that_took_the_whole_interval_the_next_one_does_not_wait() -> None:
+    case = Case(interval_s=3600, rest_s=lambda _: 0)
+    case.loader.takes_ms = 3_600_000
+    case.loader.held.clear()
+    case.start()
+    await asyncio.to_thread(case.loader.started.wait, 30)
+    case.log.end = 10  # the running load has looked before
+    case.loader.held.set()
+    await until_loaded(case, 10)
+    await case.stop()
 
 
 async def test_a_barrier_waits_until_all_that_was_durable_is_loaded(on_demand: Case) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from millrace.base.clock import Clock, SystemClock
 from millrace.base.errors import StoreUnavailable
 from millrace.base.telemetry import Logger
 from millrace.ports.log import LogPosition, LogReader
@@ -38,7 +39,11 @@ def spacing_s(load_s: float) -> float:
 
 
 class LoadLoop:
-    """Drives a loader on one thread; used from one event loop."""
+    """Drives a loader on one thread; used from one event loop.
+
+    From the beginning of a load to that of the next are `interval_s`, or as long as the load and
+    its rest take: a load that takes longer has gathered enough meanwhile.
+    """
 
     def __init__(
         self,
@@ -49,12 +54,14 @@ class LoadLoop:
         log: Logger,
         longest_pause_s: float = _LONGEST_PAUSE_S,
         rest_s: Callable[[float], float] = spacing_s,
+        clock: Clock | None = None,
     ) -> None:
         self._loader = loader
         self._log_reader = log_reader
         self._interval_s = interval_s
         self._longest_pause_s = longest_pause_s
         self._rest_s = rest_s
+        self._clock = clock or SystemClock()
         self._log = log
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._waiters: list[asyncio.Future[None]] = []
@@ -88,9 +95,8 @@ class LoadLoop:
     async def run(self) -> None:
         """Load until cancelled; a running load then goes on, and `finish` waits for it."""
         pause_s = _FIRST_PAUSE_S
-        loop = asyncio.get_running_loop()
         while True:
-            began_s = loop.time()
+            began_s = self._clock.monotonic_s()
             something_new = await self._load()
             if self._is_failing:
                 await asyncio.sleep(pause_s)
@@ -98,9 +104,8 @@ class LoadLoop:
                 continue
             pause_s = _FIRST_PAUSE_S
             if something_new:
-                now_s = loop.time()
-                await self._rest(now_s + self._rest_s(now_s - began_s))
-            await self._wait()
+                await self._rest(self._rest_s(self._clock.monotonic_s() - began_s))
+            await self._wait(began_s + self._interval_s - self._clock.monotonic_s())
 
     async def finish(self, *, timeout_s: float) -> bool:
         """Load what is durable, once `run` has ended. Tells whether it was done in time."""
@@ -115,13 +120,14 @@ class LoadLoop:
         """Wait for the thread to end. What it runs must be ending: see `ChdbWriter.refuse`."""
         self._thread.shutdown()
 
-    async def _wait(self) -> None:
+    async def _wait(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._interval_s):
+            async with asyncio.timeout(seconds):
                 await self._wanted.wait()
 
-    async def _rest(self, until_s: float) -> None:
-        """Load nothing until then, but keep nobody waiting for whom there is nothing to load."""
+    async def _rest(self, seconds: float) -> None:
+        """Load nothing for so long, but keep nobody waiting for whom there is nothing to load."""
+        until_s = asyncio.get_running_loop().time() + seconds
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(until_s):
                 await self._wanted.wait()
