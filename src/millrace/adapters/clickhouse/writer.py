@@ -7,7 +7,6 @@ away its batches wait in the log.
 
 import contextlib
 import re
-import time
 from collections.abc import Generator, Mapping
 from io import BytesIO
 from typing import Any, Final
@@ -26,6 +25,7 @@ from millrace.adapters.embedded.engine import EngineFailure
 from millrace.adapters.embedded.writer import REJECTED
 from millrace.adapters.sql.ddl import MIGRATIONS, Migration
 from millrace.adapters.sql.parameters import encode_parameters
+from millrace.base.clock import Clock, SystemClock
 from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.ingest.arrow import RowMark, first_row, inserted_columns
 from millrace.model.catalog import Table
@@ -80,8 +80,10 @@ class ClickHouseWriter:
         migrations: tuple[Migration, ...] = MIGRATIONS,
         read_timeout_s: float = READ_TIMEOUT_S,
         prepare_timeout_s: float = PREPARE_TIMEOUT_S,
+        clock: Clock | None = None,
     ) -> None:
         self._address = address
+        self._clock = clock or SystemClock()
         self._preparation = Preparation(address, migrations)
         self._patience_s = prepare_timeout_s
         self._nodes = BlockingNodes(address, read_timeout_s=read_timeout_s)
@@ -104,7 +106,7 @@ class ClickHouseWriter:
         Raises `OperatorError` when a newer Millrace wrote them, when nobody knows the cluster or
         the user may not do it, else `StoreUnavailable`, which names the statement.
         """
-        began_s = time.monotonic()
+        began_s = self._clock.monotonic_s()
         try:
             self._shards = self._prepare()
         except EngineFailure as failure:
@@ -112,7 +114,7 @@ class ClickHouseWriter:
                 f"{failure}; the statement was: {self.preparing}"
             ) from failure
         finally:
-            if time.monotonic() - began_s > self._patience_s:
+            if self._clock.monotonic_s() - began_s > self._patience_s:
                 self._patience_s = min(self._patience_s * 2, _MOST_PATIENCE_S)
 
     def insert(
