@@ -43,7 +43,8 @@ READER_SETTINGS: Final[Mapping[str, str]] = {
     # The memory guard is the guard: a heavy query must not fill the disk that events need.
     "max_bytes_ratio_before_external_group_by": "0",
     "max_bytes_ratio_before_external_sort": "0",
-    # Marks of sessions are everywhere: to look for all of them in the index takes time for nothing.
+    # The visits that a list of keys finds are everywhere: to look for them in the index, too, takes
+    # time for nothing (43 against 35 ms).
     "use_index_for_in_with_subqueries": "0",
     # Visits are read by name. To see whether other questions could be too takes 3 ms for nothing.
     "optimize_use_projections": "0",
