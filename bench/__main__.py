@@ -4,7 +4,6 @@ Every part runs in a process of its own, so that none is measured in the memory 
 """
 
 import argparse
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from bench import footprint, guarantees, half_load, ingestion, questions, sustained
+from bench.command import begin, benchmark_parser, keep_full_run
 from bench.figures import Figure
 from bench.results import (
-    RESULTS,
     Results,
     collect,
     describe_machine,
@@ -33,30 +32,18 @@ PARTS: Mapping[str, Callable[[Scale], list[Figure]]] = {
     "footprint": footprint.measure,
     "guarantees": guarantees.measure,
 }
-DEFAULT_FOLDER = Path(tempfile.gettempdir()) / "millrace-bench"
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=DEFAULT_FOLDER,
-        help="on the disk that is measured; data sets stay there for the next run",
-    )
-    parser.add_argument("--quick", action="store_true", help="three minutes, small data sets")
-    parser.add_argument("--only", choices=PARTS, action="append", help="a part; may be repeated")
+def _parser() -> argparse.ArgumentParser:
+    parser = benchmark_parser("bench", __doc__, PARTS)
     parser.add_argument("--runs", type=int, help="turns of everything but questions")
-    parser.add_argument("--json", type=Path, help="write the results there, too")
     parser.add_argument("--figures", type=Path, help=argparse.SUPPRESS)  # of one part
-    return parser.parse_args()
+    return parser
 
 
 def main() -> None:
     """Run the parts and report."""
-    options = _arguments()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))
-    options.folder.mkdir(parents=True, exist_ok=True)
+    options = begin(_parser())
     scale = quick(options.folder) if options.quick else Scale(folder=options.folder)
     if options.runs:
         scale = msgspec.structs.replace(scale, runs=options.runs)
@@ -98,10 +85,7 @@ def _report(results: Results, options: argparse.Namespace) -> None:
     print_results(results)
     if options.json:
         write_results(results, options.json)
-    if not (options.quick or options.only):
-        kept = RESULTS / f"{results.date[:10]}-{results.commit.rstrip('+')}.json"
-        write_results(results, kept)
-        print(f"kept as {kept}; for the page: python -m bench.page {kept}")
+    keep_full_run(results, options, page_program="bench.page")
 
 
 if __name__ == "__main__":

@@ -4,20 +4,18 @@ Everything runs on this one machine, and all of it shares its cores. Prints one 
 kept in bench/results. Ten minutes on two quiet cores, three with --quick.
 """
 
-import argparse
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bench import cluster_freshness, cluster_ingestion, cluster_questions, cluster_recovery
-from bench.cluster_page import PAGE
 from bench.cluster_place import Place, place
 from bench.cluster_scale import QUICK, ClusterScale
 from bench.cluster_sizing import cluster_sizing_lines
+from bench.command import begin, benchmark_parser, keep_full_run
 from bench.figures import Figure
-from bench.results import RESULTS, collect, describe_machine, print_results, write_results
+from bench.results import collect, describe_machine, print_results, write_results
 
 PARTS: Mapping[str, Callable[[Place, ClusterScale], list[Figure]]] = {
     "ingestion": cluster_ingestion.measure,
@@ -25,28 +23,11 @@ PARTS: Mapping[str, Callable[[Place, ClusterScale], list[Figure]]] = {
     "freshness": cluster_freshness.measure,
     "recovery": cluster_recovery.measure,
 }
-DEFAULT_FOLDER = Path(tempfile.gettempdir()) / "millrace-bench"
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.cluster", description=__doc__)
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=DEFAULT_FOLDER,
-        help="on the disk that is measured; data sets stay there for the next run",
-    )
-    parser.add_argument("--quick", action="store_true", help="three minutes, little data")
-    parser.add_argument("--only", choices=PARTS, action="append", help="a part; may be repeated")
-    parser.add_argument("--json", type=Path, help="write the results there, too")
-    return parser.parse_args()
 
 
 def main() -> None:
     """Run the parts and report."""
-    options = _arguments()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends what it has started
-    options.folder.mkdir(parents=True, exist_ok=True)
+    options = begin(benchmark_parser("bench.cluster", __doc__, PARTS))
     scale = QUICK if options.quick else ClusterScale()
     machine = describe_machine(options.folder)
     figures: list[Figure] = []
@@ -58,10 +39,7 @@ def main() -> None:
     results = collect(figures, machine)
     print_results(results)
     print("\n".join(["", *cluster_sizing_lines(figures)]))
-    if not (options.quick or options.only):
-        kept = RESULTS / f"{results.date[:10]}-{results.commit.rstrip('+')}-cluster.json"
-        write_results(results, kept)
-        print(f"kept as {kept}; for {PAGE.name}: python -m bench.cluster_page {kept}")
+    keep_full_run(results, options, page_program="bench.cluster_page", suffix="-cluster")
 
 
 def _measure(part: str, folder: Path, scale: ClusterScale) -> list[Figure]:

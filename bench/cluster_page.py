@@ -3,13 +3,12 @@
 Run: .venv/bin/python -m bench.cluster_page bench/results/FILE.json [FILE.json ...]
 """
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from bench.cluster_sizing import cluster_sizing_lines
-from bench.page import figure_lines, fill_marked
-from bench.results import Results, read_results
+from bench.page import figure_lines, fill_marked, main
+from bench.results import Results
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance-cluster.md"
 
@@ -22,14 +21,5 @@ def fill_cluster_page(text: str, runs: Sequence[Results]) -> str:
     return fill_marked(text, "calculation", "\n".join(cluster_sizing_lines(figures)))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", type=Path, nargs="+")
-    parser.add_argument("--page", type=Path, default=PAGE)
-    options = parser.parse_args()
-    runs = [read_results(file) for file in options.files]
-    options.page.write_text(fill_cluster_page(options.page.read_text(), runs))
-
-
 if __name__ == "__main__":
-    main()
+    main(fill_cluster_page, PAGE, __doc__)

@@ -6,7 +6,7 @@ Several files are parts of one benchmark that were measured one at a time (`--on
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -48,14 +48,17 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(
+    fill: Callable[[str, Sequence[Results]], str], page: Path, description: str | None
+) -> None:
+    """Fill a page with the runs whose files the command line names."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("files", type=Path, nargs="+")
-    parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--page", type=Path, default=page)
     options = parser.parse_args()
     runs = [read_results(file) for file in options.files]
-    options.page.write_text(fill_page(options.page.read_text(), runs))
+    options.page.write_text(fill(options.page.read_text(), runs))
 
 
 if __name__ == "__main__":
-    main()
+    main(fill_page, PAGE, __doc__)

@@ -1,0 +1,48 @@
+"""What the programs that run a whole benchmark share: arguments, and where results are kept."""
+
+import argparse
+import signal
+import sys
+import tempfile
+from collections.abc import Collection
+from pathlib import Path
+
+from bench.results import RESULTS, Results, write_results
+
+DEFAULT_FOLDER = Path(tempfile.gettempdir()) / "millrace-bench"
+
+
+def benchmark_parser(
+    program: str, description: str | None, parts: Collection[str]
+) -> argparse.ArgumentParser:
+    """Return a parser of the arguments that every such program takes."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=DEFAULT_FOLDER,
+        help="on the disk that is measured; data sets stay there for the next run",
+    )
+    parser.add_argument("--quick", action="store_true", help="three minutes, little data")
+    parser.add_argument("--only", choices=parts, action="append", help="a part; may be repeated")
+    parser.add_argument("--json", type=Path, help="write the results there, too")
+    return parser
+
+
+def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Parse the arguments, and see to it that a run ends what it has started."""
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))
+    options.folder.mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def keep_full_run(
+    results: Results, options: argparse.Namespace, *, page_program: str, suffix: str = ""
+) -> None:
+    """Write the results of all parts into bench/results, and tell how a page takes them."""
+    if options.quick or options.only:
+        return
+    kept = RESULTS / f"{results.date[:10]}-{results.commit.rstrip('+')}{suffix}.json"
+    write_results(results, kept)
+    print(f"kept as {kept}; for the page: python -m {page_program} {kept}")
