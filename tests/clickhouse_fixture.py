@@ -162,6 +162,10 @@ class ClickHouseServers:
         self.mend()
         return self._servers
 
+    def last_words(self) -> str:
+        """Tell how it stands with each server, as it is now: nothing is started anew for it."""
+        return "\n".join(server.last_words() for server in self._servers)
+
     def mend(self) -> None:
         """Start those anew that have died by themselves."""
         for server in self._servers:

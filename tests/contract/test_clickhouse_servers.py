@@ -250,6 +250,8 @@ def test_a_server_that_died_by_itself_is_started_anew(
     dead.execute("CREATE DATABASE kept")
     os.kill(dead.pid, signal.SIGSEGV)
     wait_until(lambda: dead.has_died, "the server has died")
+    assert f"the server's exit code is {-signal.SIGSEGV}" in own_shards.last_words()
+    assert dead.has_died
     assert dead is own_shards.servers[1]
     assert dead.execute("SELECT count() FROM system.databases WHERE name = 'kept'") == "1\n"
     assert f"the server's exit code is {-signal.SIGSEGV}" in capfd.readouterr().err

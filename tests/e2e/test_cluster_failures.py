@@ -65,8 +65,7 @@ class Cluster:
             for machine in self.machines:
                 machine.wait_ready()
         except AssertionError as error:
-            for server in self._shards.servers:
-                error.add_note(server.last_words())
+            error.add_note(self._shards.last_words())
             raise
 
     def faults(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
