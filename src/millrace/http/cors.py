@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from millrace.http.endpoints import CorsPolicy, EndpointRow
 from millrace.http.replies import Header, Reply
+from millrace.model.tenancy import DEFAULT_PORTS
 
 PREFLIGHT_MAX_AGE_S = 86_400
 
@@ -89,9 +90,8 @@ def cors_of(row: EndpointRow, query_origins: Collection[str]) -> Cors | None:
 
 def _as_browsers_write(origin: str) -> bytes:
     written = origin.rstrip("/").lower()
-    if written.startswith("https:"):
-        return written.removesuffix(":443").encode()
-    return (written.removesuffix(":80") if written.startswith("http:") else written).encode()
+    port = DEFAULT_PORTS.get(written.partition(":")[0])
+    return (written if port is None else written.removesuffix(f":{port}")).encode()
 
 
 def _allow(row: EndpointRow) -> Header:

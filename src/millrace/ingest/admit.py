@@ -19,6 +19,7 @@ from millrace.base.errors import (
 )
 from millrace.ingest.faults import MAX_FAULTS
 from millrace.model.tenancy import (
+    DEFAULT_PORTS,
     ApiKey,
     Credentials,
     Scope,
@@ -30,7 +31,6 @@ from millrace.model.tenancy import (
 
 NO_WEBSITE = "is required: the API key can write several websites and has no home among them"
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 _LONGEST_KEY = 128  # no key of ours is as long; what is longer is not worth remembering
 _hash_remembered = lru_cache(maxsize=2_048)(hash_secret)
 
@@ -168,4 +168,4 @@ def _parts_of_origin(origin: str) -> tuple[str, str, int | None]:
         port = parts.port
     except ValueError:
         return "", "", None
-    return parts.scheme, parts.hostname or "", port or _DEFAULT_PORTS.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", port or DEFAULT_PORTS.get(parts.scheme)

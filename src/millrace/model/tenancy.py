@@ -13,6 +13,8 @@ KeyId = NewType("KeyId", str)
 SecretHash = NewType("SecretHash", bytes)
 
 DEFAULT_ORGANIZATION_NAME = "default"
+DEFAULT_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
+"""The port of a scheme that browsers leave out of an origin."""
 
 
 def hash_secret(secret: str) -> SecretHash:

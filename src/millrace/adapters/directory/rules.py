@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from millrace.base.errors import OperatorError
-from millrace.model.tenancy import OrganizationId, Scope, Website
+from millrace.model.tenancy import DEFAULT_PORTS, OrganizationId, Scope, Website
 
 _LABEL = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
 _HOST_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
@@ -16,7 +16,6 @@ _ORIGIN = re.compile(
     r"(?P<rest>.*)",
     re.DOTALL,
 )
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def check_name(what: str, name: str) -> str:
@@ -75,7 +74,7 @@ def _check_port(origin: str, scheme: str, port: str | None) -> str:
         return ""
     if not re.fullmatch(r"[0-9]{1,5}", port) or not 1 <= int(port) <= 65535:
         raise _bad_origin(origin, f"{port!r} is not a port")
-    return "" if _DEFAULT_PORTS.get(scheme) == int(port) else f":{int(port)}"
+    return "" if DEFAULT_PORTS.get(scheme) == int(port) else f":{int(port)}"
 
 
 def _bad_origin(origin: str, reason: str) -> OperatorError:
