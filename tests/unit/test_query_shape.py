@@ -119,6 +119,9 @@ def test_body_of_another_shape_is_refused(body: Any, why: str) -> None:
     assert refusal_of(body) == ("INVALID_BODY", f"Invalid request body: {why}")
 
 
+KEYS_OF_ROOT = (
+    "(one of query, startDate, endDate, timezone, granularity, limit, orderBy, offset, fill)"
+)
 UNKNOWN_KEYS = [
     pytest.param(asked(groupby=[]), 'unknown key "groupby" (did you mean "groupBy"?)', id="query"),
     pytest.param(
@@ -126,7 +129,7 @@ UNKNOWN_KEYS = [
     ),
     pytest.param(
         asked(selects=[{**select("*", "count"), "as": "n"}]),
-        'unknown key "as"',
+        'unknown key "as" (one of field, aggregate, alias)',
         id="select, nothing close",
     ),
     pytest.param(
@@ -136,7 +139,7 @@ UNKNOWN_KEYS = [
     ),
     pytest.param(
         question(orderBy=[{"field": "n", "dir": "asc"}]),
-        'unknown key "dir"',
+        'unknown key "dir" (one of field, direction)',
         id="orderBy, nothing close",
     ),
     pytest.param(
@@ -145,8 +148,30 @@ UNKNOWN_KEYS = [
     pytest.param(
         question(groupBy=["path"]), 'unknown key "groupBy" (it belongs in query)', id="too high"
     ),
-    pytest.param({**question(), "k" * 200: 1}, f'unknown key "{"k" * 100}…"', id="very long"),
-    pytest.param({**question(), 'a`"b': 1}, 'unknown key "a`\\"b"', id="awkward"),
+    pytest.param(
+        asked(order_by=[]),
+        'unknown key "order_by" (did you mean "orderBy" in the outermost object?)',
+        id="too deep and misspelled",
+    ),
+    pytest.param(
+        question(groupby=["path"]),
+        'unknown key "groupby" (did you mean "groupBy" in query?)',
+        id="too high and misspelled",
+    ),
+    pytest.param(
+        asked(selects=[{**select("*", "count"), "operator": "eq"}]),
+        'unknown key "operator" (it belongs in query.filters)',
+        id="beside its place",
+    ),
+    pytest.param(
+        question(field="path"),
+        'unknown key "field" (it belongs in query.selects, query.filters or orderBy)',
+        id="several places",
+    ),
+    pytest.param(
+        {**question(), "k" * 200: 1}, f'unknown key "{"k" * 100}…" {KEYS_OF_ROOT}', id="very long"
+    ),
+    pytest.param({**question(), 'a`"b': 1}, f'unknown key "a`\\"b" {KEYS_OF_ROOT}', id="awkward"),
 ]
 
 

@@ -4,14 +4,14 @@ The rules stand in the wire structs; msgspec checks them, and its errors are put
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from millrace.base.errors import InvalidQuery, QueryFault
 from millrace.model import wire
-from millrace.query.suggest import did_you_mean, quoted
+from millrace.query.suggest import did_you_mean_one_of, likely_meant, quoted
 
 _DECODER = msgspec.json.Decoder(wire.QueryRequest)
 
@@ -70,17 +70,31 @@ def _explain(message: str) -> str:
 
 
 def _explain_unknown_key(key: str, place: str) -> str:
-    struct = _STRUCTS[re.sub(r"\[\d+\]$", "", place)]
-    hint = did_you_mean(key, _keys(struct)) or _other_home(key)
-    return f"unknown key {quoted(key)}{hint}"
+    keys = _keys(_STRUCTS[re.sub(r"\[\d+\]$", "", place)])
+    return f"unknown key {quoted(key)}{_elsewhere(key, keys) or did_you_mean_one_of(key, keys)}"
 
 
-def _other_home(key: str) -> str:
-    """Tell where a key belongs that is known elsewhere, such as `limit` inside `query`."""
+def _elsewhere(key: str, keys: tuple[str, ...]) -> str:
+    """Tell of a key that belongs in another place, such as `limit` or `Limit` inside `query`.
+
+    Nothing where it does not, or where one of the `keys` of its own place is close.
+    """
+    homes = _homes()
+    if key in homes:
+        return f" (it belongs in {homes[key]})"
+    meant = likely_meant(key, homes)
+    if meant is None or likely_meant(key, keys) is not None:
+        return ""
+    return f" (did you mean {quoted(meant)} in {homes[meant]}?)"
+
+
+def _homes() -> Mapping[str, str]:
+    """Return all keys, and the places where each belongs."""
+    homes: dict[str, list[str]] = {}
     for place, struct in _STRUCTS.items():
-        if key in _keys(struct):
-            return f" (it belongs in {place or 'the outermost object'})"
-    return ""
+        for key in _keys(struct):
+            homes.setdefault(key, []).append(place or "the outermost object")
+    return {key: _listed(places) for key, places in homes.items()}
 
 
 def _keys(struct: type[Struct]) -> tuple[str, ...]:
@@ -89,6 +103,10 @@ def _keys(struct: type[Struct]) -> tuple[str, ...]:
 
 def _expected(union: str) -> str:
     names = dict.fromkeys(_TYPE_NAMES[part] for part in union.split(" | ") if part != "null")
+    return _listed(list(names))
+
+
+def _listed(names: Sequence[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 

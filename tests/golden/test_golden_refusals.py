@@ -1,0 +1,50 @@
+"""Refusals in a file that people can read: what was asked, and what the service says of it.
+
+MILLRACE_UPDATE_GOLDEN=1 writes the codes and errors of `refusals.json` anew.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from millrace.base.errors import QueryFault
+from tests.questions import refusal_of
+
+FILE = Path(__file__).with_name("refusals.json")
+IS_UPDATED = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
+
+Case = Mapping[str, Any]
+
+
+def cases() -> list[Case]:
+    found: list[Case] = json.loads(FILE.read_text())
+    return found
+
+
+def refused(case: Case) -> Case:
+    """Return a case with the code and the error that its body is refused with."""
+    code, error = refusal_of(case["body"])
+    return {**case, "code": code, "error": error}
+
+
+def written(refusals: Iterable[Case]) -> str:
+    """Write cases with a line for each of their parts."""
+    texts = [
+        ",\n ".join(f'"{name}": {json.dumps(part, ensure_ascii=False)}' for name, part in parts)
+        for parts in (case.items() for case in refusals)
+    ]
+    return "[\n" + ",\n\n".join(f"{{{text}}}" for text in texts) + "\n]\n"
+
+
+def test_queries_are_refused_as_the_file_says() -> None:
+    text = written(refused(case) for case in cases())
+    if IS_UPDATED:
+        FILE.write_text(text)
+    assert FILE.read_text() == text
+
+
+def test_every_cause_is_in_the_file() -> None:
+    reserved = {QueryFault.INVALID_FILTER.name}
+    assert {case["code"] for case in cases()} == {fault.name for fault in QueryFault} - reserved
