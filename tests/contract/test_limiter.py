@@ -10,7 +10,7 @@ import pytest
 from millrace.adapters.engine.limiter import WindowLimiter
 from millrace.adapters.shared.limiter import SharedLimiter
 from millrace.adapters.shared.server import AsyncSharedServer
-from millrace.base.clock import SystemClock
+from millrace.base.clock import FixedClock, SystemClock
 from millrace.base.errors import SharedUnavailable
 from millrace.ports.limiter import Limiter, RateVerdict
 from tests.servers import Shared
@@ -119,15 +119,31 @@ async def test_many_calls_at_once_are_counted_exactly(limiter: MakeLimiter) -> N
 
 
 async def test_callers_whose_calls_have_left_the_window_are_forgotten() -> None:
-    window = in_memory(1, window_s=1)
-    for number in range(3000):
-        await window.hit(f"early {number}")
-    await asyncio.sleep(1.1)
-    await window.hit("late")
-    await asyncio.sleep(0.2)  # the library empties windows on a thread of its own
-    for number in range(1500):
-        await window.hit(f"late {number}")
-    assert window.known_callers <= 1501
+    clock = FixedClock(0)
+    window = WindowLimiter(2, window_s=1, clock=clock)
+    for caller in ("early", "often", "late"):
+        await window.hit(caller)
+        clock.advance(400)
+    await window.hit("often")  # 1,200 ms: the call at 0 has left
+    assert window.known_callers == 2
+    clock.advance(600)
+    await window.hit("often")  # 1,800 ms: so has that at 800
+    assert window.known_callers == 1
+    clock.advance(1001)
+    await window.hit("new")
+    assert window.known_callers == 1
+
+
+async def test_a_call_leaves_the_window_when_it_has_lasted_whole() -> None:
+    clock = FixedClock(0)
+    window = WindowLimiter(1, clock=clock)
+    await window.hit("a")
+    clock.advance(59_001)
+    assert await hit(window, "a") == RateVerdict(allowed=False, limit=1, remaining=0, reset_s=1)
+    clock.advance(998)
+    assert not (await hit(window, "a")).allowed
+    clock.advance(1)
+    assert await hit(window, "a") == RateVerdict(allowed=True, limit=1, remaining=0, reset_s=60)
 
 
 async def test_machines_share_a_window(shared_server: Shared) -> None:

@@ -1,5 +1,6 @@
 """How often a caller may ask."""
 
+import math
 from typing import Protocol
 
 from msgspec import Struct
@@ -16,6 +17,22 @@ class RateVerdict(Struct, frozen=True):
     limit: int
     remaining: int
     reset_s: int
+
+
+def verdict_of(
+    *, allowed: bool, limit: int, remaining: int, window_s: int, oldest_leaves_in_s: float
+) -> RateVerdict:
+    """Return what a caller is told of a window, once one more call was counted or refused.
+
+    `oldest_leaves_in_s` is when the oldest counted call leaves the window.
+    """
+    waiting_s = min(max(1, math.ceil(oldest_leaves_in_s)), window_s)
+    return RateVerdict(
+        allowed=allowed,
+        limit=limit,
+        remaining=max(0, remaining),
+        reset_s=window_s if allowed else waiting_s,
+    )
 
 
 class Limiter(Protocol):

@@ -1,6 +1,5 @@
 """The rate limit of queries, counted in a server that machines share."""
 
-import math
 from collections.abc import Awaitable, Callable
 from hashlib import blake2b
 
@@ -12,7 +11,7 @@ from limits.errors import StorageError
 from millrace.adapters.shared.server import PREFIX, AsyncSharedServer
 from millrace.base.clock import Clock
 from millrace.base.errors import SharedUnavailable
-from millrace.ports.limiter import RateVerdict
+from millrace.ports.limiter import RateVerdict, verdict_of
 
 KEY_CALLERS = "key:"
 """Names of callers that begin so hold a key's public id, and no address."""
@@ -61,12 +60,12 @@ class SharedLimiter:
             oldest_ends_s, remaining = await self._window.get_window_stats(self._item, name)
         except (StorageError, OSError) as error:
             raise SharedUnavailable("the shared rate limit cannot be counted") from error
-        waiting_s = math.ceil(oldest_ends_s - self._clock.now_ms() / 1000)
-        return RateVerdict(
+        return verdict_of(
             allowed=allowed,
             limit=self._limit,
-            remaining=max(0, remaining),
-            reset_s=self._window_s if allowed else min(max(1, waiting_s), self._window_s),
+            remaining=remaining,
+            window_s=self._window_s,
+            oldest_leaves_in_s=oldest_ends_s - self._clock.now_ms() / 1000,
         )
 
     async def _name_of(self, caller: str) -> str:
