@@ -131,8 +131,7 @@ async def read_reply(reader: asyncio.StreamReader) -> Reply:
 async def write_message(writer: asyncio.StreamWriter, message: Request | Reply) -> None:
     """Send a message. Raises `OSError` of the socket."""
     body = _ENCODER.encode(message)
-    writer.write(len(body).to_bytes(_LENGTH_BYTES, "big"))
-    writer.write(body)
+    writer.writelines((len(body).to_bytes(_LENGTH_BYTES, "big"), body))  # one write: one wake-up
     await writer.drain()
 
 
