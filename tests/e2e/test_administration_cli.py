@@ -260,6 +260,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
 def test_what_cannot_be_done_is_one_sentence_and_exit_code_1(
     run: Run, arguments: tuple[str, ...], sentence: str
 ) -> None:
+    run("init")
     assert run(*arguments, "--json") == Done(1, "", f"millrace: {sentence}\n")
 
 
@@ -272,6 +273,35 @@ def test_home_that_the_key_may_not_write_is_refused(run: Run) -> None:
         "",
         f"millrace: the home website {shop} is not one of those that the key is limited to\n",
     )
+
+
+NEED_DATA = (
+    "organization delete org_x",
+    "website delete web_x",
+    "website create --name Blog --organization org_x",
+    "key revoke key_x",
+    "key create --scope read:data --organization org_x",
+    "key create --scope read:data --website web_x",
+    "key create --scope track:events --home web_x",
+    "quarantine list",
+    "quarantine show x",
+    "quarantine retry --all",
+    "backup file",
+    "verify",
+    "migrate-store --to clickhouse://u:p@127.0.0.1:1/db",
+)
+
+
+@pytest.mark.parametrize("command", NEED_DATA)
+def test_command_that_needs_data_makes_none_where_there_is_nothing(
+    run: Run, data: Path, command: str
+) -> None:
+    refusal = Done(1, "", f"millrace: {data} is no data directory: nothing is kept there\n")
+    assert run(*command.split()) == refusal
+    assert not data.exists()
+    data.mkdir()
+    assert run(*command.split()) == refusal
+    assert list(data.iterdir()) == []
 
 
 def test_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -325,7 +355,7 @@ def test_data_directory_comes_from_the_environment_and_is_private(tmp_path: Path
 
 
 @pytest.mark.parametrize("group", ["organization", "website", "key"])
-def test_list_of_a_directory_that_is_not_there_names_it_and_does_not_make_it(
+def test_list_of_a_directory_without_data_names_it_and_makes_nothing(
     run: Run, data: Path, group: str
 ) -> None:
     next_step = {
@@ -336,6 +366,9 @@ def test_list_of_a_directory_that_is_not_there_names_it_and_does_not_make_it(
     said = f"There are no {group}s in {data} yet{next_step[group]}\n"
     assert [run(group, "list"), run(group, "list", "--json").value] == [Done(0, said, ""), []]
     assert not data.exists()
+    data.mkdir()
+    assert run(group, "list") == Done(0, said, "")
+    assert list(data.iterdir()) == []
 
 
 def test_people_see_sentences_and_aligned_tables(run: Run) -> None:

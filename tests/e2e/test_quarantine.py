@@ -190,7 +190,8 @@ REFUSED = {
 def test_what_cannot_be_retried_is_one_sentence(
     tmp_path: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
-    assert refused(tmp_path / "data", *arguments) == (1, f"millrace: {sentence}\n")
+    (tmp_path / "quarantine").mkdir()
+    assert refused(tmp_path, *arguments) == (1, f"millrace: {sentence}\n")
 
 
 def test_entry_that_was_mended_wrongly_stays(tmp_path: Path) -> None:
@@ -214,14 +215,16 @@ def test_entry_that_was_mended_wrongly_stays(tmp_path: Path) -> None:
 def test_nothing_is_retried_while_another_command_has_the_directory(
     tmp_path: Path, holder: str
 ) -> None:
+    (tmp_path / "quarantine").mkdir()
     with hold_data(tmp_path, holder):
         said = refused(tmp_path, "retry", "--all")
     assert said == (1, f"millrace: the data directory {tmp_path} is in use by `{holder}`\n")
-    assert {path.name for path in tmp_path.iterdir()} == {"lock"}
+    assert {path.name for path in tmp_path.iterdir()} == {"lock", "quarantine"}
     assert refused(tmp_path, "retry", "--all") == (0, "")
 
 
 def test_directory_is_held_while_entries_are_retried(tmp_path: Path) -> None:
+    (tmp_path / "quarantine").mkdir()
     settings = load_settings({"data": str(tmp_path)}, {})
     with (
         retrying_desk(settings, SystemClock()) as desk,

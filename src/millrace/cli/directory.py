@@ -8,8 +8,9 @@ from millrace.base.clock import Clock, SystemClock
 from millrace.base.settings import Settings, data_path, load_settings
 from millrace.cli.private_directory import make_private_directory
 from millrace.ports.directory import Directory
-from millrace.wiring.data import check_data
+from millrace.wiring.data import check_data, check_there_is_data
 from millrace.wiring.directory import open_directory_of, shares_directory
+from millrace.wiring.places import places_of
 
 Listed = TypeVar("Listed", bound=Sequence[object])
 
@@ -30,19 +31,34 @@ def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
         directory.close()
 
 
-def directory_of(data: str | None) -> contextlib.AbstractContextManager[Directory]:
-    """Open the directory of a command's `--data`, as `opened_directory` does."""
-    return opened_directory(load_settings({"data": data}), SystemClock())
+@contextlib.contextmanager
+def directory_of(data: str | None, *, may_be_new: bool) -> Generator[Directory]:
+    """Open the directory of a command's `--data`, as `opened_directory` does.
+
+    Raises `OperatorError` where nothing is kept and it may not be new: a command that names what is
+    there already has been given the wrong path, and should leave nothing behind.
+    """
+    settings = load_settings({"data": data})
+    if not may_be_new and not shares_directory(settings):
+        check_there_is_data(settings)
+    with opened_directory(settings, SystemClock()) as directory:
+        yield directory
 
 
 def list_from_directory(
     settings: Settings, read: Callable[[Directory], Listed]
 ) -> Listed | tuple[()]:
     """Return what a directory lists; nothing where there is none yet: looking does not make it."""
-    if not shares_directory(settings) and not data_path(settings).exists():
+    if not shares_directory(settings) and not _may_have_data(settings):
         return ()
     with opened_directory(settings, SystemClock()) as directory:
         return read(directory)
+
+
+def _may_have_data(settings: Settings) -> bool:
+    """Tell whether to look: also at what is no directory at all, which is then refused."""
+    places = places_of(settings)
+    return places.has_data or places.root.is_file()
 
 
 def place_of(settings: Settings) -> str:

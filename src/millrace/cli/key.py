@@ -56,7 +56,8 @@ def create_key(
 ) -> None:
     """Create an API key and print it. It is not kept and cannot be shown again."""
     expires_ms = None if expires is None else parse_expiry(expires)
-    with directory_of(data) as directory:
+    names_nothing = organization is None and not websites and home is None
+    with directory_of(data, may_be_new=names_nothing) as directory:
         made, secret = directory.create_key(
             scopes=frozenset(map(Scope, scopes)),
             organization_id=None if organization is None else OrganizationId(organization),
@@ -100,7 +101,7 @@ def list_keys(data: str | None, as_json: bool) -> None:
 @data_options
 def revoke_key(key_id: str, data: str | None, as_json: bool) -> None:
     """Revoke a key for good. A running service refuses it within seconds."""
-    with directory_of(data) as directory:
+    with directory_of(data, may_be_new=False) as directory:
         directory.revoke_key(KeyId(key_id))
         keys = directory.keys()
     if as_json:

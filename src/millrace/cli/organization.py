@@ -19,7 +19,7 @@ def organization() -> None:
 @data_options
 def create_organization(name: str, data: str | None, as_json: bool) -> None:
     """Create an organization and print its id."""
-    with directory_of(data) as directory:
+    with directory_of(data, may_be_new=True) as directory:
         made = directory.create_organization(name)
     if as_json:
         print_json(organization_object(made))
@@ -49,7 +49,7 @@ def list_organizations(data: str | None, as_json: bool) -> None:
 @data_options
 def delete_organization(organization_id: str, data: str | None, as_json: bool) -> None:
     """Delete an organization and its keys. Its websites stay and accept nothing any more."""
-    with directory_of(data) as directory:
+    with directory_of(data, may_be_new=False) as directory:
         directory.delete_organization(OrganizationId(organization_id))
     if as_json:
         print_json({"id": organization_id, "deleted": True})

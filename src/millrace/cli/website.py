@@ -45,7 +45,7 @@ def create_website(
     as_json: bool,
 ) -> None:
     """Create a website and print its id, which is public."""
-    with directory_of(data) as directory:
+    with directory_of(data, may_be_new=organization is None) as directory:
         made = directory.create_website(
             name=name,
             domain=domain,
@@ -82,7 +82,7 @@ def list_websites(data: str | None, as_json: bool) -> None:
 @data_options
 def delete_website(website_id: str, data: str | None, as_json: bool) -> None:
     """Delete a website. What is stored of it stays on the disk and can no longer be asked for."""
-    with directory_of(data) as directory:
+    with directory_of(data, may_be_new=False) as directory:
         directory.delete_website(WebsiteId(website_id))
     if as_json:
         print_json({"id": website_id, "deleted": True})

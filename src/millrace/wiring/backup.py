@@ -14,12 +14,12 @@ from millrace.adapters.embedded.engine import ChdbEngine
 from millrace.adapters.log.segment_reader import SegmentReader
 from millrace.adapters.places.files import sync_directory
 from millrace.adapters.places.lock import SERVE, DataHeld, hold_data
-from millrace.adapters.places.places import KEPT, LOCK, DataPlaces
+from millrace.adapters.places.places import LOCK, DataPlaces
 from millrace.adapters.sqlite.ledger import SqliteLedger
 from millrace.base.errors import OperatorError
 from millrace.base.settings import Settings, data_path
 from millrace.base.telemetry import get_logger
-from millrace.wiring.data import check_data, held_for
+from millrace.wiring.data import check_data, check_there_is_data, held_for
 from millrace.wiring.places import ENGINE_SOCKET
 from millrace.wiring.store_address import clickhouse_of
 
@@ -27,7 +27,7 @@ from millrace.wiring.store_address import clickhouse_of
 def back_up(settings: Settings, target: Path, *, made: str, progress: Progress) -> Contents:
     """Write a backup of the data directory. Raises `OperatorError`."""
     places = DataPlaces(data_path(settings))
-    check_there_is_data(places)
+    check_there_is_data(settings)
     if target.exists() or not target.parent.is_dir():
         reason = "it exists already" if target.exists() else f"there is no {target.parent}"
         raise OperatorError(f"cannot write the backup {target}: {reason}")
@@ -64,12 +64,6 @@ def restore(settings: Settings, file: Path, *, progress: Progress) -> Contents:
         mark.unlink()
         sync_directory(root)
     return contents
-
-
-def check_there_is_data(places: DataPlaces) -> None:
-    """Refuse a directory in which nothing is kept, with `OperatorError`."""
-    if not any((places.root / name).exists() for name in KEPT):
-        raise OperatorError(f"{places.root} is no data directory: nothing is kept there")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,9 @@ from millrace.adapters.moving.moves import check_moves
 from millrace.adapters.places.format import is_current, migrate
 from millrace.adapters.places.lock import SERVE, hold_data
 from millrace.adapters.places.runtime_directory import runtime_directory
+from millrace.base.errors import OperatorError
 from millrace.base.settings import Settings, data_path
+from millrace.wiring.places import places_of
 from millrace.wiring.store_address import clickhouse_of
 
 
@@ -38,6 +40,13 @@ def held_for(settings: Settings, command: str) -> Generator[None]:
     with hold_data(data_path(settings), command):
         migrate(data_path(settings))
         yield
+
+
+def check_there_is_data(settings: Settings) -> None:
+    """Refuse a directory in which nothing is kept, with `OperatorError`; makes nothing there."""
+    places = places_of(settings)
+    if not places.has_data:
+        raise OperatorError(f"{places.root} is no data directory: nothing is kept there")
 
 
 def check_data(settings: Settings) -> None:

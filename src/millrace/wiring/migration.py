@@ -21,8 +21,7 @@ from millrace.base.settings import Settings, data_path
 from millrace.base.telemetry import get_logger
 from millrace.model.moving import Outcome, Target
 from millrace.model.storage import STORED
-from millrace.wiring.backup import check_there_is_data
-from millrace.wiring.data import check_data, held_for
+from millrace.wiring.data import check_data, check_there_is_data, held_for
 from millrace.wiring.places import ENGINE_SOCKET
 from millrace.wiring.store_address import clickhouse_of
 
@@ -39,6 +38,8 @@ def move_store(
     """
     places = DataPlaces(data_path(settings))
     address = _address(settings, to)
+    if target_of(to) is Target.CLICKHOUSE:
+        check_there_is_data(settings)
     with ExitStack() as held:
         service = _hold(settings, held)
         desk = MoveDesk(places.root)
@@ -47,7 +48,6 @@ def move_store(
         held.callback(clickhouse.close)
         clickhouse.prepare()
         if target_of(to) is Target.CLICKHOUSE:
-            check_there_is_data(places)
             store = held.enter_context(_source_store(places, desk, service))
             ends = _Ends(_embedded(store, held), clickhouse)
             is_last = service is None or not service.has_store

@@ -7,15 +7,18 @@ from millrace.adapters.places.lock import SERVE, DataHeld
 from millrace.adapters.quarantine.desk import QuarantineDesk
 from millrace.base.clock import Clock
 from millrace.base.settings import Settings
-from millrace.wiring.data import check_data, held_for
+from millrace.wiring.data import check_data, check_there_is_data, held_for
 from millrace.wiring.places import places_of
 
 
 def quarantine_of(settings: Settings, clock: Clock) -> QuarantineDesk:
-    """Return the desk of a data directory. Raises `OperatorError` when a newer version wrote it."""
+    """Return the desk of a data directory.
+
+    Raises `OperatorError` when nothing is kept there, or a newer version wrote it.
+    """
     places = places_of(settings)
-    if places.root.exists():
-        check_data(settings)
+    check_there_is_data(settings)
+    check_data(settings)
     return QuarantineDesk(places.quarantine, log_root=places.log, clock=clock)
 
 
@@ -26,11 +29,11 @@ def retrying_desk(settings: Settings, clock: Clock) -> Generator[QuarantineDesk]
     Beside a service the log's own lock is enough. Raises `OperatorError`, `DataHeld` when another
     command holds the data directory.
     """
+    check_there_is_data(settings)
     with contextlib.ExitStack() as held:
-        if places_of(settings).root.is_dir():
-            try:
-                held.enter_context(held_for(settings, "millrace quarantine retry"))
-            except DataHeld as refusal:
-                if refusal.holder.command != SERVE:
-                    raise
+        try:
+            held.enter_context(held_for(settings, "millrace quarantine retry"))
+        except DataHeld as refusal:
+            if refusal.holder.command != SERVE:
+                raise
         yield quarantine_of(settings, clock)

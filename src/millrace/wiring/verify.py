@@ -20,8 +20,7 @@ from millrace.base.errors import OperatorError
 from millrace.base.settings import Settings, data_path
 from millrace.base.telemetry import get_logger
 from millrace.model.findings import Findings, Problem
-from millrace.wiring.backup import check_there_is_data
-from millrace.wiring.data import held_for
+from millrace.wiring.data import check_there_is_data, held_for
 from millrace.wiring.directory import shares_directory
 from millrace.wiring.shared import shares_repeats
 from millrace.wiring.store_address import clickhouse_of, reading_clickhouse_of
@@ -33,7 +32,7 @@ def verify(settings: Settings) -> Findings:
     Raises `OperatorError` when the service runs, or there is nothing to check.
     """
     places = DataPlaces(data_path(settings))
-    check_there_is_data(places)
+    check_there_is_data(settings)
     with _stopped(settings):
         files = list(check_files(places, elsewhere=_kept_elsewhere(settings)))
         is_ledger_sound = all(problem.part != "ledger" for problem in files)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from millrace import __version__
 from millrace.adapters.places.files import write_whole
-from millrace.adapters.places.places import KEPT, DataPlaces
+from millrace.adapters.places.places import DataPlaces
 from millrace.base.errors import OperatorError
 
 FIRST_FORMAT = 1
@@ -54,7 +54,7 @@ def is_current(root: Path, steps: Sequence[Step] = STEPS) -> bool:
             f"a restore into {root} was broken off: empty the directory and restore again"
         )
     found = read_stamp(root)
-    if found is None and not any((root / name).exists() for name in KEPT):
+    if found is None and not places.has_data:
         _write_stamp(places, newest_format(steps))
         return True
     return found is not None and _is_known(root, found, steps)
