@@ -255,6 +255,19 @@ def test_caller_that_closes_its_connection_ends_its_query() -> None:
     run(world, scenario)
 
 
+def test_thousands_of_calls_in_one_piece_are_answered_one_after_the_other() -> None:
+    calls = 5_000
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write((HEAD + b"Content-Length: 2\r\n\r\n{}") * calls)
+        for _ in range(calls):
+            assert (await read_reply(reader))[0] == 200
+        writer.close()
+
+    run(World(), scenario)
+
+
 def test_what_was_accepted_is_answered_after_the_stop_and_nothing_new_is() -> None:
     world = World()
     slow = SlowAcceptor()

@@ -34,9 +34,9 @@ class BoundedHeads(PlainConnection):
 
     def data_received(self, data: bytes) -> None:
         """Take a piece, and refuse a head that has become too long."""
-        goes_on = self._head_since_s is not None
+        since_s = self._head_since_s
         super().data_received(data)
-        if goes_on and self._head_since_s is not None:
+        if since_s is not None and self._head_since_s == since_s:  # no newer one has begun
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(PayloadTooLarge())
