@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import socket
+import struct
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
@@ -253,6 +254,45 @@ def test_caller_that_closes_its_connection_ends_its_query() -> None:
         await world.queries.was_cancelled.wait()
 
     run(world, scenario)
+
+
+SENT_BEHIND: dict[str, bytes] = {
+    "a call": b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a hundred calls": b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" * 100,
+    "another query": QUERY,
+    "a plain call": HEAD + b"Content-Length: 2\r\n\r\n{}",
+    "part of a body": HEAD + b"Content-Length: 50000\r\n\r\n" + b"x" * 40_000,
+    "part of a head": HEAD,
+    "no HTTP": b"nonsense\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("in_one_piece", [True, False], ids=["in one piece", "in two pieces"])
+@pytest.mark.parametrize("is_reset", [True, False], ids=["reset", "closed"])
+@pytest.mark.parametrize("behind", SENT_BEHIND.values(), ids=list(SENT_BEHIND))
+def test_caller_that_leaves_ends_its_query_whatever_it_sent_behind_it(
+    behind: bytes, is_reset: bool, in_one_piece: bool
+) -> None:
+    world = World()
+    world.queries = TwinQueries(TwinQueries.never)
+
+    async def scenario(server: Server) -> None:
+        _, writer = await server.connect()
+        writer.write(QUERY + behind if in_one_piece else QUERY)
+        await world.queries.began.wait()
+        if not in_one_piece:
+            writer.write(behind)
+            await asyncio.sleep(0.05)
+        if is_reset:
+            writer.transport.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
+        writer.close()
+        await world.queries.was_cancelled.wait()
+
+    run(world, scenario)
+    assert len(world.queries.asked) == 1
+    assert world.acceptor.requests == []
 
 
 def test_thousands_of_calls_in_one_piece_are_answered_one_after_the_other() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from starlette.types import Receive, Scope, Send
 
 from millrace.base.errors import CallerError, PayloadTooLarge, RequestTimeout
+from millrace.http.leaving import HearingConnection
 from millrace.http.replies import Envelope, Reply, refuse
-from millrace.http.upgrades import PlainConnection
 
 MAX_HEAD_BYTES = 65_536
 """What a head may bring after its first piece; every piece is joined to those before it."""
@@ -16,7 +16,7 @@ MAX_HEAD_BYTES = 65_536
 _REASONS = {408: b"Request Timeout", 413: b"Content Too Large"}
 
 
-class BoundedHeads(PlainConnection):
+class BoundedHeads(HearingConnection):
     """uvicorn's protocol of one connection, with bounds on the request line and the headers."""
 
     _head_bytes = 0
@@ -101,8 +101,8 @@ class BoundedHeads(PlainConnection):
             self._end_after_calls()
 
     def _end_after_calls(self) -> None:
-        """Read no more, and close after the reply to the last call that was taken."""
-        self.flow.pause_reading()
+        """Take no more, and close after the reply to the last call that was taken."""
+        self.takes_no_more = True
         self.cycle.keep_alive = False
 
 
