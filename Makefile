@@ -30,7 +30,7 @@ $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
 
 .PHONY: serve
 serve: $(VENV)/.runtime ## Set up, make a first website and keys, and serve on 127.0.0.1:8080
-	@$(BIN)/millrace init --data $(DATA)
+	@$(BIN)/millrace init --data $(DATA) $(SERVE_ARGS)
 	@exec $(BIN)/millrace serve --data $(DATA) $(SERVE_ARGS)
 
 .PHONY: test

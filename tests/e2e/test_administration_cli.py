@@ -448,6 +448,11 @@ def test_init_makes_a_website_and_two_keys_once(run: Run) -> None:
     ]
 
 
+def test_init_takes_what_serve_takes_as_make_serve_gives_both_the_same(run: Run) -> None:
+    done = run("init", "--port", "8091", "--workers", "2", "--query-rate-limit", "60", "--json")
+    assert done.value["url"] == "http://127.0.0.1:8091"
+
+
 def test_init_prints_the_calls_with_the_address_of_the_settings(run: Run, data: Path) -> None:
     said = run("init", MILLRACE_HOST="::1", MILLRACE_PORT="9001")
     (website,) = run("website", "list", "--json").value

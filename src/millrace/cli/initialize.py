@@ -10,7 +10,7 @@ from millrace.base.clock import SystemClock, utc_day
 from millrace.base.settings import Settings, load_settings
 from millrace.cli.directory import opened_directory
 from millrace.cli.key import key_object
-from millrace.cli.options import data_options
+from millrace.cli.options import data_options, setting_options
 from millrace.cli.output import JsonObject, print_json
 from millrace.cli.service_address import base_url
 from millrace.cli.website import website_object
@@ -40,13 +40,15 @@ class FirstSteps(Struct, frozen=True):
 @click.command("init")
 @click.option("--host", help="Address that the service listens on.")
 @click.option("--port", help="Port that the service listens on.")
+@setting_options(but=("data", "host", "port"), hidden=True)
 @data_options
-def initialize_command(host: str | None, port: str | None, data: str | None, as_json: bool) -> None:
+def initialize_command(*, as_json: bool, **overrides: str | None) -> None:
     """Make a first website and keys, and print calls to paste.
 
-    Does nothing where there is a website already.
+    Does nothing where there is a website already. Takes all options of `millrace serve`, so that
+    both can be called alike.
     """
-    settings = load_settings({"data": data, "host": host, "port": port})
+    settings = load_settings(overrides)
     clock = SystemClock()
     with opened_directory(settings, clock) as directory:
         found = directory.websites()

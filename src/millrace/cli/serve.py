@@ -19,7 +19,6 @@ from millrace.base.settings import (
     data_path,
     load_settings,
     mistyped_variables,
-    setting_rows,
     settings_environment,
 )
 from millrace.base.telemetry import (
@@ -30,6 +29,7 @@ from millrace.base.telemetry import (
 from millrace.cli.heartbeat import beat
 from millrace.cli.lifeline import hold_lifeline, stop_on_signals
 from millrace.cli.limits import raise_file_limit
+from millrace.cli.options import setting_options
 from millrace.cli.private_directory import make_private_directory
 from millrace.cli.supervisor import (
     EXIT_OPERATOR_ERROR,
@@ -48,22 +48,8 @@ An engine that is killed loses nothing: what it had not stored is in the log.
 """
 
 
-def _setting_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for every setting, with what the table says of it.
-
-    The default is only shown: an option that is not given leaves the word to the environment.
-    """
-    for row in reversed(setting_rows()):
-        shown = "" if row.default in ("", ()) else f"  [default: {row.default}]"
-        metavar = "NUMBER" if isinstance(row.default, int | float) else "TEXT"
-        command = click.option(
-            row.option, row.name, default=None, help=row.help + shown, metavar=metavar
-        )(command)
-    return command
-
-
 @click.command("serve")
-@_setting_options
+@setting_options()
 def serve_command(**overrides: str | None) -> None:
     """Take in events and answer queries until it is stopped.
 
