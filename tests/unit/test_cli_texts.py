@@ -130,7 +130,7 @@ def test_calls_to_paste_are_what_a_shell_sends() -> None:
         reading=a_key(Scope.READ_DATA, "mr_read"),
         reading_secret="mr_read",
     )
-    text = render(made, "http://127.0.0.1:8080", today="2026-03-01")
+    text = render(made, "http://127.0.0.1:8080", now_ms=1_772_323_200_000)
     assert [line for line in text.splitlines() if line.startswith("  export ")] == [
         "  export MILLRACE_URL=http://127.0.0.1:8080",
         "  export WEBSITE_ID=web_1",
@@ -157,7 +157,7 @@ def test_calls_to_paste_are_what_a_shell_sends() -> None:
                     "groupBy": ["event_name"],
                 },
                 "startDate": "2026-03-01",
-                "endDate": "2026-03-01",
+                "endDate": "2026-03-31",
             },
         ),
     ]

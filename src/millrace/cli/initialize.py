@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 from msgspec import Struct
 
-from millrace.base.clock import SystemClock, utc_day
+from millrace.base.clock import MILLISECONDS_PER_DAY, SystemClock, utc_day
 from millrace.base.settings import Settings, load_settings
 from millrace.cli.directory import opened_directory
 from millrace.cli.key import key_object
@@ -24,7 +24,9 @@ _QUERY = """\
 {"query": {"table": "events",
                    "selects": [{"field": "*", "aggregate": "count", "alias": "events"}],
                    "groupBy": ["event_name"]},
-         "startDate": "TODAY", "endDate": "TODAY"}"""
+         "startDate": "FIRST", "endDate": "LAST"}"""
+
+_ASKED_DAYS = 30
 
 
 class FirstSteps(Struct, frozen=True):
@@ -58,7 +60,7 @@ def initialize_command(*, as_json: bool, **overrides: str | None) -> None:
     elif as_json:
         print_json(_as_object(made, base_url(settings)))
     else:
-        click.echo(render(made, base_url(settings), today=utc_day(clock.now_ms())))
+        click.echo(render(made, base_url(settings), now_ms=clock.now_ms()))
 
 
 def make_first_steps(directory: Directory) -> FirstSteps:
@@ -80,8 +82,8 @@ def make_first_steps(directory: Directory) -> FirstSteps:
     return FirstSteps(website, tracking, tracking_secret, reading, reading_secret)
 
 
-def render(made: FirstSteps, url: str, *, today: str) -> str:
-    """Return what people read: the values to keep, and two calls to paste."""
+def render(made: FirstSteps, url: str, *, now_ms: int) -> str:
+    """Return what people read: the values to keep, and two calls to paste, today or later."""
     query_url = f"{url}/v1/query/custom?website_id={made.website.id}"
     return f"""\
 Made the website "{made.website.name}" and two keys. Keep them now: keys are not shown again.
@@ -95,12 +97,17 @@ Send an event:
 
 {_curl(f"{url}/track", made.tracking_secret, _EVENT)}
 
-Count the events of today by name:
+Count the events by name, from today on:
 
-{_curl(query_url, made.reading_secret, _QUERY.replace("TODAY", today))}
+{_curl(query_url, made.reading_secret, _query(now_ms))}
 
 All endpoints and rules, once the service runs: {url}/docs
 """
+
+
+def _query(now_ms: int) -> str:
+    first, last = utc_day(now_ms), utc_day(now_ms + _ASKED_DAYS * MILLISECONDS_PER_DAY)
+    return _QUERY.replace("FIRST", first).replace("LAST", last)
 
 
 def _curl(url: str, secret: str, body: str) -> str:
