@@ -146,7 +146,7 @@ def _aggregate(table: str, select: Select, rows: list[Row]) -> float | None:
     if select.aggregate == "uniq":
         present = [_shown(table, select.field, value) for value in values if not _missing(value)]
         return len({(_type(value), value) for value in present})
-    numbers: list[float] = sorted(value for value in values if _type(value) == "number")
+    numbers = sorted(float(value) for value in values if _type(value) == "number")
     if select.aggregate == "sum":
         return math.fsum(numbers)
     return _NUMERIC[select.aggregate](numbers) if numbers else None
@@ -185,6 +185,8 @@ _NUMERIC: dict[str, Callable[[Sequence[float]], float]] = {
 def _fill(query: Query, groups: dict[tuple[Any, ...], list[Row]]) -> None:
     """Add every group of the answer to every bucket of the range."""
     without_date = {key[1:] for key in groups} if query.group_by else {()}
+    if without_date and _has_too_many_hours(query):
+        raise Refused("INVALID_FILL")
     buckets = _buckets(query)
     if len(buckets) * len(without_date) > 10_000:
         raise Refused("INVALID_FILL")
@@ -193,15 +195,25 @@ def _fill(query: Query, groups: dict[tuple[Any, ...], list[Row]]) -> None:
             groups.setdefault((bucket, *key), [])
 
 
+def _has_too_many_hours(query: Query) -> bool:
+    """Tell of ranges that need not be walked through: a day has 23 hours or more."""
+    days = (query.end - query.start).days
+    return query.granularity == "hourly" and days * 23 > 10_000
+
+
 def _buckets(query: Query) -> set[str]:
-    """Walk the range by quarters of an hour: every offset in use is a multiple of one."""
+    """Walk the range by quarters of an hour, of which nearly every offset is a multiple.
+
+    Days are walked through by quarters of a day.
+    """
+    step = timedelta(minutes=15) if query.granularity == "hourly" else timedelta(hours=6)
     at = datetime.combine(query.start, time(), UTC) - timedelta(days=1)
     buckets: set[str] = set()
     while at.date() <= query.end + timedelta(days=1):
         local = at.astimezone(query.zone)
         if query.start <= local.date() <= query.end:
             buckets.add(_bucket(query, local))
-        at += timedelta(minutes=15)
+        at += step
     return buckets
 
 

@@ -1,24 +1,34 @@
-"""What the comparison with the oracle draws from: data sets, queries over them, and faults.
+"""What the comparison with the oracle asks: queries over the data of `query_data`, and faults.
 
-Values come from small pools, so that filters find rows and groups have several. Nearly all numbers
-are sums of few powers of two: their sums are exact, whatever the order of addition.
+What tells most is drawn most: columns that the data fill, aggregates over several rows, single
+days, and ranges at whose ends clocks change.
 """
 
 from copy import deepcopy
 from typing import Any
 
-from hypothesis import strategies as st
-
 from tests.oracle.check import AGGREGATES, LIST_OPERATORS, ORDER_OPERATORS, TEXT_OPERATORS
 from tests.oracle.columns import OTHER_NAMES, TABLES, Column, find_column
+from tests.property.chances import Chance, drawn
+from tests.property.query_data import (
+    EVENT_NAMES,
+    FEW_TEXTS,
+    LEVELS,
+    LONG_NUMBERS,
+    METRICS,
+    NUMBERS,
+    PATHS,
+    PEOPLE,
+    PROPERTY_KEYS,
+    SESSIONS,
+    TEXTS,
+    Item,
+    moment,
+)
 from tests.property.query_faults import FAULTS
 
-Item = dict[str, Any]
 Body = dict[str, Any]
 
-DAY_MS = 86_400_000
-FIRST_DAY_MS = 1_761_264_000_000  # 2025-10-24; clocks go back in Europe on the 26th
-CHANGES_MS = (1_761_440_400_000, 1_762_063_200_000)  # Berlin 10-26T01:00Z, New York 11-02T06:00Z
 ZONES = (
     *("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu"),
     *("Australia/Lord_Howe", "Pacific/Kiritimati", "America/St_Johns", "Etc/GMT+12"),
@@ -27,140 +37,67 @@ DATES = (
     *(f"2025-10-{day}" for day in range(22, 32)),
     *("2025-11-01", "2025-11-02", "2025-11-05"),
 )
-
-TEXTS = (
-    *("a", "b", "B", "ä", "a_b", "100%", "\\", "it's", "ab\tc\n", '"'),
-    *("🦆", "\uff21", "5", "-0", "true", "null", "[]", '{"b":1}'),
+BUSY_DATES = ("2025-10-25", "2025-10-26", "2025-11-02")
+_ALL_DAYS = (DATES[0], DATES[-1])
+FAR_RANGES = (
+    ("2010-11-06", "2010-11-06", "America/St_Johns"),
+    ("2010-11-07", "2010-11-07", "America/St_Johns"),
+    ("2010-11-06", "2010-11-07", "America/St_Johns"),
+    ("2011-12-30", "2011-12-30", "Pacific/Apia"),
+    ("2011-12-29", "2011-12-31", "Pacific/Apia"),
+    ("2025-03-30", "2025-03-30", "Europe/Berlin"),
+    ("2025-03-29", "2025-03-31", "Europe/Berlin"),
+    ("2023-06-01", "2025-10-26", "Europe/Berlin"),  # so many changes are looked up in a table
+    ("2016-01-01", "2025-11-05", "America/New_York"),
+    ("1969-12-31", "1970-01-01", "UTC"),
+    ("2299-12-31", "2300-01-01", "Asia/Kolkata"),
 )
-PATHS = ("/", "/a", "/a_b", "/aXb", "/A", "/ü/🦆", "/a%20b", "/'", "/\\n")
-NUMBERS = (0, 1, -1, 2, 3, 5, 2.5, -0.25, 1e6, 1_048_576.5, -123_456.75, 2**40, 10, 5.0, -0.0)
-EVENT_NAMES = ("screen_view", "pageview", "page_view", "click", "page_exit", "Kauf 🛒")
-PEOPLE = ("u1", "u2", "u3", "ü🦆", "it's")
-SESSIONS = ("s1", "s2", "s3", "s4", "ß", "s\\")
-CHROME = (
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
-    " Chrome/126.0.0.0 Safari/537.36"
-)
-FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-_DESKTOP = {"device_type": "desktop"}
-VISITORS: tuple[tuple[Item, Item], ...] = (
-    ({}, {}),
-    ({"ip": "8.8.8.8"}, {"country": "US"}),
-    ({"userAgent": FIREFOX}, {"browser_name": "Firefox", "os_name": "Linux", **_DESKTOP}),
-    (
-        {"ip": "1.1.1.1", "userAgent": CHROME},
-        {"country": "AU", "browser_name": "Chrome", "os_name": "Windows", **_DESKTOP},
-    ),
-    (
-        {"anonymousId": "bot"},
-        {"is_bot": True, "anonymous_id": "bot", "browser_name": "Googlebot", "device_type": "bot"},
-    ),
-)
-"""What an item says of its visitor, and what is then stored. Bots come without a key."""
-
-PROPERTY_KEYS = ("k", "n", "a.b", "a", "value", "ключ", "missing")
+_TIMES = ("T00:00:00", " 02:30:00", "T12:00:00.5", "T23:59:59.999")
 
 # Ids and times of receipt cannot be known; versions are named as the User-Agent library likes.
 UNKNOWN = frozenset({"id", "website_id", "received_at", "browser_version", "os_version", "stack"})
+COUNTED = ("id", "website_id", "stack")
+"""Unknown columns of which it is known how many values they have."""
 
-
-# Data.
-
-
-@st.composite
-def _near_a_quarter(draw: st.DrawFn) -> int:
-    quarter = draw(st.integers(-96, 10 * 96))
-    return FIRST_DAY_MS + quarter * 900_000 + draw(st.sampled_from((-1, 0, 1, 9_999, 10_000)))
-
-
-@st.composite
-def _near_a_change(draw: st.DrawFn) -> int:
-    steps = (-3_600_000, -1_800_000, -1, 0, 1, 1_800_000, 3_600_000)
-    return draw(st.sampled_from(CHANGES_MS)) + draw(st.sampled_from(steps))
-
-
-moments = st.one_of(
-    st.integers(FIRST_DAY_MS - DAY_MS, FIRST_DAY_MS + 11 * DAY_MS),
-    _near_a_quarter(),
-    _near_a_change(),
+LIVELY = frozenset(
+    (
+        *("event_name", "namespace", "source", "anonymous_id", "session_id", "path", "referrer"),
+        *("country", "browser_name", "language", "utm_source", "time", "is_bot"),
+        *("scroll_depth", "load_time", "value"),
+        *("entry_path", "exit_path", "start_time", "end_time", "is_bounce"),
+        *("duration", "page_views", "event_count", "session_count", "first_seen", "last_seen"),
+        *("message", "level", "error_type", "lineno", "metric_name", "metric_value"),
+    )
 )
-json_values = st.one_of(
-    st.sampled_from(TEXTS),
-    st.sampled_from(NUMBERS),
-    st.sampled_from(
-        (True, False, None, "", [], {}, [1, "x", None], {"b": 1}, {"b": "ä", "c": [2]}, 1e21, 0.1)
-    ),
-)
+"""The columns that the data fill."""
 
-
-def maybe(values: tuple[Any, ...]) -> st.SearchStrategy[Any]:
-    return st.one_of(st.none(), st.sampled_from(values), st.just(""))
-
-
-properties = st.fixed_dictionaries(
-    {},
-    optional={
-        **{key: json_values for key in PROPERTY_KEYS if key != "missing"},
-        "path": st.sampled_from((*PATHS, 5)),
-        "referrer": st.sampled_from((*TEXTS, "", 5, None)),
-        "utm_source": st.sampled_from((*TEXTS, "", True)),
-        "language": st.sampled_from(("de", "en", "", [])),
-        "load_time": st.sampled_from((*NUMBERS, "5", True, None)),
-        "scroll_depth": st.sampled_from(NUMBERS),
-    },
-)
-_common: dict[str, st.SearchStrategy[Any]] = {
-    "timestamp": moments,
-    "anonymousId": maybe(PEOPLE),
-    "sessionId": maybe(SESSIONS),
-    "visitor": st.sampled_from(VISITORS),
+_POOLS: dict[str, tuple[str, ...]] = {
+    "event_name": EVENT_NAMES,
+    "namespace": FEW_TEXTS,
+    "referrer": FEW_TEXTS,
+    "source": ("web", "app"),
+    "anonymous_id": PEOPLE,
+    "session_id": SESSIONS,
+    "path": PATHS,
+    "entry_path": PATHS,
+    "exit_path": PATHS,
+    "country": ("US", "AU"),
+    "browser_name": ("Chrome", "Firefox"),
+    "os_name": ("Windows", "Linux"),
+    "device_type": ("desktop", "bot"),
+    "metric_name": METRICS,
+    "level": LEVELS,
+    "error_type": ("TypeError",),
+    "language": ("de", "en"),
 }
-events = st.fixed_dictionaries(
-    {
-        **_common,
-        "name": st.sampled_from(EVENT_NAMES),
-        "namespace": maybe(TEXTS),
-        "source": maybe(("web", "app")),
-        "path": st.one_of(st.none(), st.sampled_from(PATHS)),
-        "properties": st.one_of(st.none(), properties),
-    }
-)
-vitals = st.fixed_dictionaries(
-    {
-        **_common,
-        "path": st.sampled_from(PATHS),
-        "metricName": st.sampled_from(("FCP", "LCP", "CLS")),
-        "metricValue": st.sampled_from(NUMBERS),
-    }
-)
-errors = st.fixed_dictionaries(
-    {
-        **_common,
-        "path": st.sampled_from(PATHS),
-        "message": st.sampled_from(("", *TEXTS)),
-        "level": st.sampled_from((None, "warning", "fatal")),
-        "errorType": maybe(("TypeError",)),
-        "lineno": st.one_of(st.none(), st.sampled_from(NUMBERS)),
-    }
-)
-data_sets = st.fixed_dictionaries(
-    {
-        "events": st.one_of(
-            st.lists(events, max_size=5), *[st.lists(events, min_size=25, max_size=60)] * 4
-        ),
-        "performance": st.lists(vitals, min_size=5, max_size=20),
-        "errors": st.lists(errors, min_size=5, max_size=20),
-    }
-)
-
-
-# Queries.
 
 
 def columns_of(table: str) -> list[str]:
+    """Return the names of columns, those that tell more several times."""
     names = [name for name in TABLES[table] if name not in UNKNOWN]
-    return names + [f"properties.{key}" for key in PROPERTY_KEYS if table == "events"] * 2
+    lively = [name for name in names if name in LIVELY]
+    properties = [f"properties.{key}" for key in PROPERTY_KEYS if table == "events"]
+    return names + lively * 6 + properties * 5
 
 
 def column(table: str, name: str) -> Column:
@@ -169,108 +106,131 @@ def column(table: str, name: str) -> Column:
     return found
 
 
-@st.composite
-def selects(draw: st.DrawFn, table: str) -> Item:
-    field = draw(st.sampled_from(["*", *columns_of(table)]))
+def _select(chance: Chance, table: str) -> Item:
+    names = columns_of(table)
+    measures = [name for name in names if column(table, name).aggregatable] or names
+    any_names = [*names, *(name for name in COUNTED if name in TABLES[table])]
+    field = chance.one(chance.one((["*"], any_names, any_names, measures, measures, measures)))
+    select = {"field": field, "aggregate": chance.one(_aggregates(table, field))}
+    alias = chance.one(("x", "n n", "Ü🦆", "`", '"', "a.b", "?"))
+    return select | ({"alias": alias} if chance.is_so(0.4) else {})
+
+
+def _aggregates(table: str, field: str) -> tuple[str, ...]:
+    """Return what suits a field. Sums of long numbers depend on the order of addition."""
     if field == "*":
-        aggregate = "count"
-    elif column(table, field).aggregatable:
-        aggregate = draw(st.sampled_from(AGGREGATES))
-    else:
-        aggregate = draw(st.sampled_from(("count", "uniq")))
-    alias = draw(st.one_of(st.none(), st.sampled_from(("x", "n n", "Ü🦆", "`", '"', "a.b", "?"))))
-    return {"field": field, "aggregate": aggregate, **({"alias": alias} if alias else {})}
+        return ("count",)
+    if not column(table, field).aggregatable:
+        return ("count", "uniq")
+    return ("uniq", "max", "min") if field == "properties.long" else AGGREGATES
 
 
-def texts_for(name: str) -> tuple[str, ...]:
-    pools = {
-        "event_name": EVENT_NAMES,
-        "anonymous_id": PEOPLE,
-        "session_id": SESSIONS,
-        "country": ("US", "AU"),
-        "browser_name": ("Chrome", "Firefox"),
-        "metric_name": ("FCP", "LCP"),
-        "level": ("error", "warning"),
-        "language": ("de", "en"),
-    }
-    return pools.get(name, TEXTS + PATHS)
+def _text(chance: Chance, name: str) -> str:
+    """Draw a text that the column may have, or a piece of one."""
+    text = chance.one(_POOLS.get(name, TEXTS))
+    if chance.is_so(0.6):
+        return text
+    start = chance.whole(0, len(text))
+    return text[start : start + chance.whole(0, 3)]
 
 
-@st.composite
-def _iso_moments(draw: st.DrawFn) -> str:
-    times = ("T00:00:00", " 02:30:00", "T12:00:00.5", "T23:59:59.999")
-    time = draw(st.sampled_from(("", *times)))
-    zone = draw(st.sampled_from(("", "Z", "+02:00", "-0330"))) if time else ""
-    return draw(st.sampled_from(DATES)) + time + zone
+def _iso_moment(chance: Chance) -> str:
+    day = chance.one((*DATES, "2010-11-06", "2010-11-07", "2025-03-30"))
+    if chance.is_so(0.2):
+        return day
+    return day + chance.one(_TIMES) + chance.one(("", "", "Z", "+02:00", "-0330"))
 
 
-def scalars(table: str, name: str) -> st.SearchStrategy[Any]:
-    numbers = st.sampled_from(NUMBERS)
+def _number(chance: Chance) -> Any:
+    number = chance.one((*NUMBERS, *range(6)))
+    return str(number) if chance.is_so(0.3) else number
+
+
+def _property(chance: Chance, name: str) -> Any:
+    if name == "properties.long" and chance.is_so(0.7):
+        return chance.one((*LONG_NUMBERS, *map(str, LONG_NUMBERS)))
+    match chance.whole(0, 4):
+        case 0 | 1:
+            return chance.one(NUMBERS)
+        case 2 | 3:
+            return _text(chance, name)
+        case _:
+            return chance.one((True, False))
+
+
+def _scalar(chance: Chance, table: str, name: str) -> Any:
     match column(table, name).kind:
         case "text":
-            return st.one_of(st.sampled_from(texts_for(name)), st.just(""))
+            return _text(chance, name)
         case "number":
-            return st.one_of(
-                numbers, st.integers(0, 5), st.sampled_from([str(one) for one in NUMBERS])
-            )
+            return _number(chance)
         case "datetime":
-            return st.one_of(moments, _iso_moments())
+            return chance.one((moment, _iso_moment))(chance)
         case "boolean":
-            return st.booleans()
+            return chance.one((True, False))
         case "json":
-            return st.one_of(st.sampled_from(TEXTS), numbers, st.booleans(), st.just(""))
+            return _property(chance, name)
 
 
-@st.composite
-def filters(draw: st.DrawFn, table: str) -> Item:
+def _filter(chance: Chance, table: str) -> Item:
     names = [name for name in columns_of(table) if column(table, name).filterable]
-    field = draw(st.sampled_from(names))
+    field = chance.one(names)
     kind = column(table, field).kind
     operators: tuple[str, ...] = ("eq", "ne", *LIST_OPERATORS)
     operators += TEXT_OPERATORS if kind in ("text", "json") else ()
     operators += ORDER_OPERATORS if kind != "boolean" else ()
-    operator = draw(st.sampled_from(operators))
-    values = scalars(table, field)
-    if operator in LIST_OPERATORS:
-        return _filter(field, operator, draw(st.lists(values, min_size=1, max_size=4)))
-    return _filter(field, operator, draw(values))
-
-
-def _filter(field: str, operator: str, value: Any) -> Item:
+    operator = chance.one(operators)
+    values = chance.times(1, 4, lambda chance: _scalar(chance, table, field))
+    value = values if operator in LIST_OPERATORS else values[0]
     return {"field": field, "operator": operator, "value": value}
 
 
-@st.composite
-def bodies(draw: st.DrawFn) -> Body:
+def _body(chance: Chance) -> Body:
     """Draw a body that is valid but for rare accidents (equal names, true compared by order)."""
-    table = draw(st.sampled_from([*TABLES, "events", "events", *OTHER_NAMES]))
+    table = chance.one((*TABLES, "events", "events", "sessions", "profiles", *OTHER_NAMES))
     real = OTHER_NAMES.get(table, table)
+    selects = chance.times(1, 3, lambda chance: _select(chance, real))
     query: Body = {
         "table": table,
-        "selects": draw(st.lists(selects(real), min_size=1, max_size=3, unique_by=output_name)),
+        "selects": list({output_name(select): select for select in selects}.values()),
     }
-    if draw(st.booleans()):
-        query["filters"] = draw(st.lists(filters(real), max_size=2))
-    if draw(st.integers(0, 3)):
-        columns = st.sampled_from(columns_of(real))
-        query["groupBy"] = draw(st.lists(columns, max_size=3, unique=True))
-    start, end = draw(st.one_of(st.just((DATES[0], DATES[-1])), ranges))
-    body: Body = {"query": query, "startDate": start, "endDate": end}
-    body |= draw(
-        st.fixed_dictionaries({}, optional={"timezone": st.sampled_from(ZONES), "limit": limits})
-    )
-    if real != "profiles" and draw(st.booleans()):
-        body["granularity"] = draw(st.sampled_from(("hourly", "daily")))
-        body["fill"] = draw(st.booleans())
-    if draw(st.integers(0, 4)) == 0:
-        body["offset"] = draw(st.integers(0, 12))
-    if draw(st.booleans()):
-        body["orderBy"] = draw(st.lists(order_keys(output_names(body)), max_size=3))
-    return body
+    if chance.is_so(0.6):
+        query["filters"] = chance.times(
+            1, chance.one((1, 1, 3)), lambda chance: _filter(chance, real)
+        )
+    if chance.is_so(0.65):
+        query["groupBy"] = chance.some(columns_of(real), 1, chance.one((1, 1, 3)))
+    return {"query": query} | _range(chance) | _page(chance, query, has_buckets=real != "profiles")
 
 
-ranges = st.tuples(st.sampled_from(DATES), st.sampled_from(DATES)).map(sorted)
-limits = st.one_of(st.integers(1, 12), st.sampled_from((1000, 10_000, 10_001)))
+def _range(chance: Chance) -> Body:
+    first, last = sorted(chance.one(DATES) for _ in range(2))
+    day = chance.one((*BUSY_DATES, first))
+    start, end = chance.one((_ALL_DAYS, _ALL_DAYS, _ALL_DAYS, (first, last), (day, day)))
+    zone = chance.one(ZONES) if chance.is_so(0.7) else None
+    if chance.is_so(0.12):
+        start, end, zone = chance.one(FAR_RANGES)
+    return {"startDate": start, "endDate": end} | ({"timezone": zone} if zone else {})
+
+
+def _page(chance: Chance, query: Body, *, has_buckets: bool) -> Body:
+    page: Body = {}
+    if has_buckets and chance.is_so(0.45):
+        page["granularity"] = chance.one(("hourly", "daily", "daily"))
+        page["fill"] = chance.one((True, False))
+    if chance.is_so(0.25 if query.get("groupBy") or page else 0.05):
+        page["offset"] = chance.one((0, 1, 2, 5, 12))
+    if chance.is_so(0.5):
+        page["limit"] = chance.one((chance.whole(1, 12), 1000, 10_000, 10_001))
+    if chance.is_so(0.5):
+        names = output_names(query, page)
+        page["orderBy"] = chance.times(0, 3, lambda chance: _order_key(chance, names))
+    return page
+
+
+def _order_key(chance: Chance, names: list[str]) -> Item:
+    direction = chance.one((None, "asc", "desc", "desc"))
+    return {"field": chance.one(names)} | ({"direction": direction} if direction else {})
 
 
 def output_name(select: Item) -> str:
@@ -278,23 +238,15 @@ def output_name(select: Item) -> str:
     return select.get("alias") or f"{select['aggregate']}_{field}"
 
 
-def output_names(body: Body) -> list[str]:
-    names = [output_name(select) for select in body["query"]["selects"]]
-    groups: list[str] = body["query"].get("groupBy", [])
-    return names + groups + (["date"] if "granularity" in body else [])
+def output_names(query: Body, page: Body) -> list[str]:
+    names = [output_name(select) for select in query["selects"]]
+    return [*names, *query.get("groupBy", []), *(["date"] if "granularity" in page else [])]
 
 
-def order_keys(names: list[str]) -> st.SearchStrategy[Item]:
-    return st.fixed_dictionaries(
-        {"field": st.sampled_from(names)}, optional={"direction": st.sampled_from(("asc", "desc"))}
-    )
-
-
-@st.composite
-def spoilt_bodies(draw: st.DrawFn) -> Body:
+def _spoilt_body(chance: Chance) -> Body:
     """Draw a body with one or two faults; some of them turn out to be none."""
-    body = deepcopy(draw(bodies()))
-    spoil, *others = draw(st.lists(st.sampled_from(FAULTS), min_size=1, max_size=2))
+    body = deepcopy(_body(chance))
+    spoil, *others = chance.some(FAULTS, 1, 2)
     for later in others:
         later(body)
     if isinstance(body.get("query"), dict) and body["query"].get("selects"):
@@ -302,4 +254,5 @@ def spoilt_bodies(draw: st.DrawFn) -> Body:
     return body
 
 
-any_bodies = st.one_of(bodies(), bodies(), bodies(), spoilt_bodies())
+bodies = drawn(_body)
+any_bodies = drawn(lambda chance: _spoilt_body(chance) if chance.is_so(0.15) else _body(chance))

@@ -1,0 +1,34 @@
+"""Making a query simpler for as long as it shows what is wrong, so that people see it."""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from typing import Any
+
+from tests.oracle.columns import is_list, is_object
+
+Body = dict[str, Any]
+
+_LISTS = ("filters", "groupBy", "selects")
+
+
+def simplest(body: Body, is_wrong: Callable[[Body], bool]) -> Body:
+    """Leave parts out, one after the other, as long as what remains is still wrong."""
+    for simpler in _without_a_part(body):
+        if is_wrong(simpler):
+            return simplest(simpler, is_wrong)
+    return body
+
+
+def _without_a_part(body: Body) -> Iterator[Body]:
+    for key in body:
+        if key not in ("query", "startDate", "endDate"):
+            yield {name: value for name, value in body.items() if name != key}
+    query: Any = body.get("query")
+    if not is_object(query):
+        return
+    for name in _LISTS:
+        items: Any = query.get(name)
+        for number in range(len(items) if is_list(items) else 0):
+            simpler = deepcopy(body)
+            del simpler["query"][name][number]
+            yield simpler
