@@ -8,6 +8,7 @@ from millrace.adapters.clickhouse.layout import (
     create_version_table,
     distribute_tables,
     local_statements,
+    mutations_of,
 )
 from millrace.adapters.embedded.engine import ChdbEngine
 from millrace.adapters.sql.ddl import MIGRATIONS, Migration
@@ -33,6 +34,13 @@ def test_a_statement_for_a_replicated_cluster_can_be_parsed(
 def test_a_statement_for_a_replicated_cluster_runs_on_all_of_its_nodes(statement: str) -> None:
     assert statement.count(" ON CLUSTER `main`") == 1
     assert "currentDatabase()" not in statement
+
+
+def test_mutations_are_looked_for_on_all_nodes_of_a_replicated_cluster(
+    chdb_engine: ChdbEngine,
+) -> None:
+    assert chdb_engine.execute(f"EXPLAIN AST SELECT is_done FROM {mutations_of(REPLICATED)}")
+    assert mutations_of(parse_address("clickhouse://h/millrace")) == "system.mutations"
 
 
 def test_replicas_of_a_shard_share_a_path_and_a_memory_of_tokens() -> None:

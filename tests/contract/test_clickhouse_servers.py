@@ -17,6 +17,7 @@ from millrace.adapters.clickhouse.reader import ClickHouseReader
 from millrace.adapters.clickhouse.wide import MOST_CHARACTERS
 from millrace.adapters.clickhouse.writer import ClickHouseWriter
 from millrace.adapters.embedded.engine import EngineFailure
+from millrace.adapters.sql.ddl import MIGRATIONS
 from millrace.adapters.sql.parameters import ParameterTexts
 from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.base.telemetry import get_logger
@@ -232,6 +233,43 @@ def test_a_distributed_table_that_lacks_a_column_is_made_anew(cluster: ClickHous
     writer.prepare()
     writer.close()
     assert cluster.rows("SELECT DISTINCT path FROM events") == [[""]]
+
+
+def test_a_projection_that_is_being_filled_is_waited_for_and_not_filled_once_more(
+    clickhouse_servers: ClickHouseServers,
+) -> None:
+    (server, _) = clickhouse_servers.servers
+    address = parse_address(address_of([server], new_database()))
+    older = ClickHouseWriter(address, migrations=MIGRATIONS[:1])
+    older.insert(EVENTS, arrow_stream(EVENTS, rows(0)), token="t")
+    older.close()
+    server.execute(f"SYSTEM STOP MERGES `{address.database}`.events")  # stops mutations, too
+    filling = (
+        f"SELECT count() FROM system.mutations WHERE database = '{address.database}' "
+        "AND command LIKE '%MATERIALIZE PROJECTION%'"
+    )
+    hasty = ClickHouseWriter(address, prepare_timeout_s=1)
+    with pytest.raises(StoreUnavailable, match="no server of ClickHouse answers"):
+        hasty.prepare()
+    hasty.close()
+    assert server.execute(filling) == "1\n"
+    stopped = ClickHouseWriter(address, prepare_timeout_s=1)
+    with ThreadPoolExecutor(1) as machine:
+        preparing = machine.submit(stopped.prepare)
+        wait_until(lambda: "MATERIALIZE" in stopped.preparing, "the projection is waited for")
+        stopped.close()
+        with pytest.raises(StoreUnavailable, match="the store is closing"):
+            preparing.result()
+    assert server.execute(filling) == "1\n"
+    patient = ClickHouseWriter(address)
+    with ThreadPoolExecutor(1) as machine:
+        preparing = machine.submit(patient.prepare)
+        wait_until(lambda: "MATERIALIZE" in patient.preparing, "the projection is waited for")
+        server.execute(f"SYSTEM START MERGES `{address.database}`.events")
+        preparing.result()
+    patient.close()
+    assert server.execute(f"SELECT sum(event_count) FROM `{address.database}`.visits") == "10\n"
+    server.execute(f"DROP DATABASE `{address.database}` SYNC")
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for_long() -> None:

@@ -83,6 +83,13 @@ def distributed_names(migrations: Sequence[Migration]) -> list[str]:
     return [*created, VERSION_TABLE]
 
 
+def mutations_of(address: ClickHouseAddress) -> str:
+    """Return what FROM names to read the mutations of all nodes that a statement runs on."""
+    if not address.is_replicated:
+        return "system.mutations"
+    return f"clusterAllReplicas(`{address.cluster}`, `system`, `mutations`)"
+
+
 def _everywhere(address: ClickHouseAddress) -> str:
     return f" ON CLUSTER `{address.cluster}`" if address.is_replicated else ""
 

@@ -1,5 +1,7 @@
 """Makes and changes the tables on servers of ClickHouse, where that is not done yet."""
 
+import re
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -11,6 +13,7 @@ from millrace.adapters.clickhouse.layout import (
     distribute_tables,
     distributed_names,
     local_statements,
+    mutations_of,
 )
 from millrace.adapters.sql.ddl import (
     VERSION_TABLE,
@@ -23,6 +26,13 @@ from millrace.base.errors import StoreUnavailable
 
 _SHOWN_CHARACTERS: Final = 100
 _VERSION: Final = f"SELECT max(version) FROM `{{database}}`.`{VERSION_TABLE}`"  # noqa: S608 - our own names
+_LOOK_S: Final = 1.0
+_FILLS = re.compile(r"^ALTER TABLE (?:`\w+`\.)?`(\w+)` .*?\b(MATERIALIZE PROJECTION \w+)")
+_FILLING: Final = (
+    "SELECT count(), countIf(latest_fail_reason != '') FROM {mutations} "
+    "WHERE database = {{database:String}} AND table = {{table:String}} "
+    "AND position(command, {{command:String}}) > 0 AND NOT is_done"
+)
 _COLUMNS: Final = (
     "SELECT table, toString(arraySort(groupArray((position, name, type)))) FROM system.columns "
     "WHERE database = {database:String} GROUP BY table"
@@ -40,12 +50,12 @@ class Preparation:
     def __init__(self, address: ClickHouseAddress, migrations: tuple[Migration, ...]) -> None:
         self._address = address
         self._migrations = migrations
-        self._refusing = False
+        self._refusing = threading.Event()
         self.statement = ""
 
     def refuse(self) -> None:
         """Run no further statement; from any thread."""
-        self._refusing = True
+        self._refusing.set()
 
     def prepare(self, client: BlockingClient) -> None:
         """Do what is left to do through one host; what needs no Keeper is done on that host alone.
@@ -98,7 +108,30 @@ class Preparation:
 
     def _run(self, client: BlockingClient, statements: Sequence[str]) -> None:
         for statement in statements:
-            if self._refusing:
-                raise StoreUnavailable("the store is closing")
+            self._check_wanted()
             self.statement = " ".join(statement.split())[:_SHOWN_CHARACTERS]
+            self._await_filling(client, statement)
             client.command(statement)
+
+    def _await_filling(self, client: BlockingClient, statement: str) -> None:
+        """Wait while what this statement fills is being filled already, however long that takes.
+
+        A server goes on with that when nobody waits for its answer any more. Asked again, it would
+        go through all parts once more behind the first time. Raises `StoreUnavailable`.
+        """
+        filled = _FILLS.match(statement)
+        while filled and self._is_filling(client, table=filled[1], command=filled[2]):
+            self._refusing.wait(_LOOK_S)
+            self._check_wanted()
+
+    def _is_filling(self, client: BlockingClient, *, table: str, command: str) -> bool:
+        sql = _FILLING.format(mutations=mutations_of(self._address))
+        named = {"database": self._address.local_database, "table": table, "command": command}
+        ((running, failing),) = query_rows(client, sql, encode_parameters(named))
+        if failing:
+            raise StoreUnavailable(f"ClickHouse fails at {command}: system.mutations tells why")
+        return bool(running)
+
+    def _check_wanted(self) -> None:
+        if self._refusing.is_set():
+            raise StoreUnavailable("the store is closing")
