@@ -48,11 +48,23 @@ FINISHED = [
     pytest.param(OutputKind.JSON, None, None, id="missing property"),
 ]
 
+PLAIN: dict[OutputKind, list[Any]] = {OutputKind.NUMBER: [1, 0.5], OutputKind.TEXT: ["a"]}
+"""Values that are finished already."""
+
 
 @pytest.mark.parametrize(("kind", "value", "finished"), FINISHED)
 def test_value_is_finished(kind: OutputKind, value: Any, finished: Any) -> None:
     ((found,),) = finish_rows([[value]], [kind])
     assert (found, type(found)) == (finished, type(finished))
+
+
+@pytest.mark.parametrize(("kind", "value", "finished"), FINISHED)
+def test_value_is_finished_whatever_stands_above_and_below_it(
+    kind: OutputKind, value: Any, finished: Any
+) -> None:
+    plain = PLAIN.get(kind, [])
+    found = finish_rows([[one] for one in (*plain, value, *plain)], [kind])
+    assert repr(found) == repr([[one] for one in (*plain, finished, *plain)])
 
 
 def test_every_kind_has_its_finisher() -> None:

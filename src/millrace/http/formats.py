@@ -66,7 +66,8 @@ def _objects(answer: QueryAnswer) -> Sequence[Any]:
 def _row_type(names: tuple[str, ...]) -> type[Struct]:
     """Return a type with these names in JSON; whoever repeats a question finds it made."""
     fields = {f"c{index}": name for index, name in enumerate(names)}
-    return msgspec.defstruct("Row", [(field, Any) for field in fields], rename=fields)
+    row = [(field, Any) for field in fields]
+    return msgspec.defstruct("Row", row, rename=fields, gc=False)  # of texts and numbers
 
 
 def write_csv(answer: QueryAnswer, _request_id: str) -> Reply:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
+from operator import is_
 from typing import Any
 
 import msgspec
@@ -22,29 +23,43 @@ class QueryAnswer(Struct, frozen=True):
 
     names: tuple[str, ...]
     kinds: tuple[OutputKind, ...]
-    rows: list[list[Any]]
+    rows: Rows
     limit: int
     truncated: bool
     execution_ms: float
 
 
-def finish_rows(rows: Rows, kinds: Sequence[OutputKind]) -> list[list[Any]]:
+def finish_rows(rows: Rows, kinds: Sequence[OutputKind]) -> Rows:
     """Turn rows of the store into rows of the answer; null stays null."""
     if not rows:
         return []
-    columns = zip(*rows, strict=True)
-    finished = [
-        _finish_column(column, FINISHERS[kind]) for column, kind in zip(columns, kinds, strict=True)
-    ]
+    columns = list(zip(*rows, strict=True))
+    finished = list(map(_finish_column, columns, kinds))
+    if all(map(is_, finished, columns)):
+        return rows
     return list(map(list, zip(*finished, strict=True)))
 
 
-def _finish_column(column: Sequence[Any], finish: Callable[[Any], Any]) -> Sequence[Any]:
+def _finish_column(column: Sequence[Any], kind: OutputKind) -> Sequence[Any]:
     """Finish every value once, however many rows have it: equal ones of a column finish alike."""
-    if finish is str:
-        return column  # texts come as texts
+    if kind is OutputKind.TEXT or (kind is OutputKind.NUMBER and _are_finished(column)):
+        return column
+    finish = FINISHERS[kind]
     finished = {value: None if value is None else finish(value) for value in set(column)}
     return [finished[value] for value in column]
+
+
+def _are_finished(numbers: Sequence[Any]) -> bool:
+    """Tell whether numbers are all as JSON shows them, as nearly always: to look takes a third."""
+    if not set(map(type, numbers)) <= {int, float}:
+        return False
+    fractions = [one for one in numbers if type(one) is float]
+    return (
+        all(map(math.isfinite, fractions))
+        and not any(map(float.is_integer, fractions))
+        and min(numbers) >= -_LARGEST_EXACT_INTEGER
+        and max(numbers) <= _LARGEST_EXACT_INTEGER
+    )
 
 
 def _finish_number(value: Any) -> int | float | None:  # noqa: ANN401 - a value of the store
