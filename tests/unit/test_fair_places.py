@@ -100,10 +100,10 @@ async def test_website_that_holds_fewer_places_is_next() -> None:
 
 @pytest.mark.parametrize(
     ("max_waiting", "max_waiting_of_website", "refused"),
-    [(100, 2, ["a3", "b2"]), (2, 100, ["a3", "b0", "b1", "b2"])],
+    [(100, 2, ["a3", "b2"]), (2, 100, ["a2", "a3", "b1", "b2"])],
     ids=["of one website", "of all"],
 )
-async def test_who_comes_when_too_many_wait_is_turned_away(
+async def test_last_of_the_website_that_waits_most_is_turned_away_where_too_many_wait(
     max_waiting: int, max_waiting_of_website: int, refused: list[str]
 ) -> None:
     selects = Selects(1, max_waiting=max_waiting, max_waiting_of_website=max_waiting_of_website)
@@ -112,6 +112,17 @@ async def test_who_comes_when_too_many_wait_is_turned_away(
     assert list(done) == refused
     assert all(isinstance(error, StoreUnavailable) for error in done.values())
     assert selects.figures() == (1, 6 - len(refused))
+
+
+async def test_newcomer_finds_room_where_several_websites_have_filled_the_queue() -> None:
+    selects = Selects(2, max_waiting=6, max_waiting_of_website=3)
+    await selects.ask("a0", "b0", *(f"{name}{number}" for number in (1, 2, 3) for name in "ab"))
+    await selects.ask("c0")
+    turned_away = [name for name, task in selects.tasks.items() if task.done()]
+    assert turned_away == ["a3"]
+    assert selects.figures() == (2, 6)
+    assert await selects.end("a0", "b0") == ["a1", "b1"]
+    assert await selects.end("a1") == ["c0"]
 
 
 async def test_who_goes_away_while_waiting_leaves_the_queue() -> None:

@@ -24,7 +24,8 @@ class FairPlaces:
 
     The website that holds the fewest places is next, of equal ones the one that was served longest
     ago. The last free place is kept for a website that holds none: so where there are two or more,
-    a newcomer finds one however many selects of another website run and wait.
+    a newcomer finds one however many selects of another website run and wait. Where too many wait,
+    the website that has the most of them loses the last one that came.
     """
 
     def __init__(self, bounds: PlaceBounds, *, metrics: Metrics) -> None:
@@ -49,10 +50,8 @@ class FairPlaces:
         self._waiting.setdefault(website, deque()).append(waiter)
         self._waiting_count += 1
         self._hand_out()
-        if not waiter.done() and self._are_too_many(website):
-            self._leave(website, waiter)
-            self._metrics.count("millrace_selects_refused_total", 1, "full")
-            raise StoreUnavailable("too many queries are waiting")
+        if not waiter.done():
+            self._turn_away_who_is_too_many(website)
         try:
             await waiter
         except asyncio.CancelledError:
@@ -62,11 +61,20 @@ class FairPlaces:
                 self._give_back(website)
             raise
 
-    def _are_too_many(self, website: str) -> bool:
-        return (
-            self._waiting_count > self._bounds.max_waiting
-            or len(self._waiting[website]) > self._bounds.max_waiting_of_website
-        )
+    def _turn_away_who_is_too_many(self, newcomer: str) -> None:
+        if len(self._waiting[newcomer]) > self._bounds.max_waiting_of_website:
+            greedy = newcomer
+        elif self._waiting_count > self._bounds.max_waiting:
+            greedy = max(
+                self._waiting, key=lambda name: (len(self._waiting[name]), name == newcomer)
+            )
+        else:
+            return
+        waiter = self._waiting[greedy][-1]
+        self._leave(greedy, waiter)
+        if not waiter.done():  # or it is leaving already
+            self._metrics.count("millrace_selects_refused_total", 1, "full")
+            waiter.set_exception(StoreUnavailable("too many queries are waiting"))
 
     def _leave(self, website: str, waiter: asyncio.Future[None]) -> None:
         queue = self._waiting.get(website, deque())
