@@ -14,6 +14,8 @@ import pytest
 from millrace.base.settings import Settings
 from millrace.http.server import serve
 from millrace.ingest.accept import Accepted, IngestRequest
+from millrace.model.plan import OutputKind
+from millrace.query.answers import QueryAnswer
 from tests.contract.http_twins import (
     PRIVATE,
     READER,
@@ -431,6 +433,44 @@ def test_caller_that_takes_nothing_of_its_replies_is_let_go(reads_on: bool, gets
             assert (received.count(b"HTTP/1.1 200") == asked) is gets_all
 
     run(World(Settings(body_timeout_s=0.2)), scenario)
+
+
+LARGE = 20_000_000
+
+
+async def take(port: int, pause_s: float, until: asyncio.Event) -> int:
+    """Ask a question, take a little of the answer again and again, then all; return how much."""
+    loop = asyncio.get_running_loop()
+    received = 0
+    with socket.socket() as caller:
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        caller.setblocking(False)
+        await loop.sock_connect(caller, ("127.0.0.1", port))
+        await loop.sock_sendall(caller, QUERY)
+        with suppress(ConnectionError):
+            while received < LARGE and (piece := await loop.sock_recv(caller, 65_536)):
+                received += len(piece)
+                if not until.is_set():
+                    await asyncio.sleep(pause_s)
+    return received
+
+
+def test_slowest_callers_are_let_go_where_too_much_waits_to_be_taken() -> None:
+    world = World(Settings(body_timeout_s=2, max_inflight_bytes=2 * LARGE))
+    answer = QueryAnswer(("x",), (OutputKind.TEXT,), [["x" * LARGE]], 1, False, 0.0)
+    world.queries = TwinQueries(answer)
+
+    async def scenario(server: Server) -> None:
+        until = asyncio.Event()
+        slow = [asyncio.create_task(take(server.port, 0.1, until)) for _ in range(4)]
+        await asyncio.sleep(0.2)
+        assert await take(server.port, 0, until) >= LARGE
+        while sum(each.done() for each in slow) < 2:
+            await asyncio.sleep(0.05)
+        until.set()
+        assert [await each >= LARGE for each in slow].count(True) == 2
+
+    run(world, scenario)
 
 
 def test_signals_are_left_to_the_process() -> None:

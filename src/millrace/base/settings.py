@@ -60,7 +60,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = 0
     max_inflight_bytes: Annotated[
         Positive,
-        _help("bytes of bodies that one worker holds at a time; what comes beyond gets 503"),
+        _help(
+            "bytes of bodies that one worker holds at a time; what comes beyond gets 503. Where "
+            "more of replies wait to be taken, the slowest callers are let go"
+        ),
     ] = 268_435_456
     max_items: Annotated[Positive, _help("most items in one ingestion request")] = 10_000
     max_query_bytes: Annotated[Positive, _help("longest query body")] = 1_048_576

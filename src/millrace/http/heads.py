@@ -24,7 +24,10 @@ class BoundedHeads(HearingConnection):
     _opened_s = 0.0
     _has_begun = False
     _is_in_body = False
-    _unread_bytes = 0  # of replies, that the caller has not taken
+    taken_bytes: int | None = None
+    """What the caller took of replies between the last two looks; None where none waited."""
+
+    _unread_bytes = 0  # of replies, that the caller had not taken at the last look
     _unread_since_s = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn narrows it
@@ -86,9 +89,10 @@ class BoundedHeads(HearingConnection):
             self.transport.close()
 
     def _takes_nothing(self, now_s: float, timeout_s: float) -> bool:
-        unread_bytes = self.transport.get_write_buffer_size()
-        if unread_bytes == 0 or unread_bytes != self._unread_bytes:
-            self._unread_bytes, self._unread_since_s = unread_bytes, now_s
+        before, self._unread_bytes = self._unread_bytes, self.transport.get_write_buffer_size()
+        self.taken_bytes = max(before - self._unread_bytes, 0) if before else None
+        if self._unread_bytes == 0 or self._unread_bytes != before:
+            self._unread_since_s = now_s
         return now_s - self._unread_since_s > timeout_s
 
     def _refuse(self, error: CallerError) -> None:
@@ -107,14 +111,40 @@ class BoundedHeads(HearingConnection):
 
 
 async def end_late_heads(
-    connections: Collection[object], *, head_timeout_s: float, idle_timeout_s: float
+    connections: Collection[object],
+    *,
+    head_timeout_s: float,
+    idle_timeout_s: float,
+    max_unread_bytes: int,
 ) -> None:
     """Look at all connections again and again, until cancelled: one timer serves them all."""
     while True:
         await asyncio.sleep(head_timeout_s / 4)
-        for connection in tuple(connections):
-            if isinstance(connection, BoundedHeads):
-                connection.end_if_late(head_timeout_s=head_timeout_s, idle_timeout_s=idle_timeout_s)
+        ours = [each for each in tuple(connections) if isinstance(each, BoundedHeads)]
+        for connection in ours:
+            connection.end_if_late(head_timeout_s=head_timeout_s, idle_timeout_s=idle_timeout_s)
+        _let_slowest_go(ours, max_unread_bytes)
+
+
+def _let_slowest_go(connections: Collection[BoundedHeads], max_unread_bytes: int) -> None:
+    """Close those that would take longest for what waits for them, where too much waits in all.
+
+    A reply is held in memory until it is taken, and a caller may take a byte now and then.
+    """
+    unread = {each: each.transport.get_write_buffer_size() for each in connections}
+    excess_bytes = sum(unread.values()) - max_unread_bytes
+    if excess_bytes <= 0:
+        return
+    pending = {
+        each: size / (each.taken_bytes + 1)
+        for each, size in unread.items()
+        if each.taken_bytes is not None
+    }
+    for connection in sorted(pending, key=pending.__getitem__, reverse=True):
+        connection.transport.abort()
+        excess_bytes -= unread[connection]
+        if excess_bytes <= 0:
+            return
 
 
 async def _refuse_broken_body(_scope: Scope, _receive: Receive, send: Send) -> None:

@@ -51,6 +51,7 @@ async def serve(
                 server.server_state.connections,
                 head_timeout_s=settings.body_timeout_s,
                 idle_timeout_s=_KEEP_ALIVE_S,
+                max_unread_bytes=settings.max_inflight_bytes,
             )
         ),
     )
