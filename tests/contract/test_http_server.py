@@ -462,7 +462,7 @@ def test_slowest_callers_are_let_go_where_too_much_waits_to_be_taken() -> None:
 
     async def scenario(server: Server) -> None:
         until = asyncio.Event()
-        slow = [asyncio.create_task(take(server.port, 0.1, until)) for _ in range(4)]
+        slow = [asyncio.create_task(take(server.port, 0.02, until)) for _ in range(4)]
         await asyncio.sleep(0.2)
         assert await take(server.port, 0, until) >= LARGE
         while sum(each.done() for each in slow) < 2:
