@@ -40,7 +40,7 @@ documents = st.dictionaries(
 ) | st.dictionaries(st.sampled_from(KEYS), values)
 DIALECTS = (
     pytest.param(EMBEDDED, id="embedded"),
-    pytest.param(Dialect(writes_definitions_out=True, loses_long_numbers=True), id="cluster"),
+    pytest.param(Dialect(loses_long_numbers=True), id="cluster"),
 )
 
 

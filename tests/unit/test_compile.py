@@ -297,11 +297,25 @@ def test_values_of_a_property_are_told_by_their_type() -> None:
     assert compiled.parameters["p6"] == [0.5, 1e30]
 
 
+def test_property_that_is_asked_for_texts_alone_is_not_read_as_a_number() -> None:
+    sql = statement_of(question(filters=[where("properties.k", "in", ["x", "5"])])).sql
+    assert "ifNull(property_0 IN {p5:Array(String)}, false)" in sql
+    assert "property_0_number" not in sql
+
+
+def test_order_by_a_property_names_the_column_of_rows_that_are_made() -> None:
+    sql = statement_of(question(group_by=["properties.k"])).sql
+    rows, _, order = sql.partition("\n)\nORDER BY\n")
+    assert rows.startswith("SELECT *\nFROM (\n    WITH\n")
+    assert rows.endswith("GROUP BY\n        c0")
+    assert "property_0" not in order
+
+
 def test_property_is_looked_up_by_its_key_and_then_by_its_parts() -> None:
     compiled = statement_of(question(group_by=["properties.a.b"]))
     assert (
-        "if(JSONHas(properties, {p3:String}), JSONExtractRaw(properties, {p3:String}),"
-        " JSONExtractRaw(properties, {p4:String}, {p5:String})) AS property_0_raw"
+        "[if(JSONHas(properties, {p3:String}), JSONExtractRaw(properties, {p3:String}),"
+        " JSONExtractRaw(properties, {p4:String}, {p5:String}))]"
     ) in compiled.sql
     assert [compiled.parameters[name] for name in ("p3", "p4", "p5")] == ["a.b", "a", "b"]
 

@@ -25,13 +25,10 @@ class QueryGuards(Struct, frozen=True):
 class Dialect(Struct, frozen=True):
     """What a store makes of a statement, where stores differ.
 
-    One that `writes_definitions_out` puts what each name of WITH stands for in its place, as the
-    nodes of a cluster do for each other: names that build upon each other become huge. One that
-    `loses_long_numbers` finds nothing in a JSON document with an integer past 64 bits. One that
-    `is_distributed` has its rows on several machines.
+    One that `loses_long_numbers` finds nothing in a JSON document with an integer past 64 bits.
+    One that `is_distributed` has its rows on several machines.
     """
 
-    writes_definitions_out: bool = False
     loses_long_numbers: bool = False
     is_distributed: bool = False
 

@@ -6,14 +6,16 @@ has, how often clocks change within the range, whether they went back across mid
 it, and whether it starts and ends within a day. Every value is bound, the website exactly once.
 """
 
+from collections.abc import Sequence
+
 from millrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS
 from millrace.model.plan import CompiledQuery, Output, OutputKind, QueryPlan
 from millrace.ports.store import EMBEDDED, Dialect
 from millrace.query.buckets import BUCKET_KINDS, bind_range, bucket
-from millrace.query.clauses import clause, statement
+from millrace.query.clauses import clause, statement, subquery
 from millrace.query.conditions import write_condition
 from millrace.query.expressions import OUTPUT_KINDS, Expressions
-from millrace.query.ordering import order_keys, write_order
+from millrace.query.ordering import OrderKey, order_keys, write_order
 from millrace.query.parameters import Parameters
 from millrace.query.sources import source_of
 
@@ -34,8 +36,7 @@ def compile_query(plan: QueryPlan, dialect: Dialect = EMBEDDED) -> CompiledQuery
     filters = [write_condition(planned, expressions) for planned in plan.filters]
     aliases = [f"c{index}" for index in range(len(columns))]
     groups = aliases[: -len(plan.selects)]
-    order = write_order(order_keys(plan, outputs), aliases) if groups else []
-    sql = statement(
+    rows = statement(
         clause("WITH", ",", [*source.definitions, *expressions.properties.definitions]),
         clause(
             "SELECT",
@@ -45,9 +46,9 @@ def compile_query(plan: QueryPlan, dialect: Dialect = EMBEDDED) -> CompiledQuery
         f"FROM {source.table}",
         clause("WHERE", " AND", [*source.conditions, *filters]),
         clause("GROUP BY", ",", groups),
-        clause("ORDER BY", ",", order),
-        _page(plan, parameters),
     )
+    keys = order_keys(plan, outputs) if groups else ()
+    sql = statement(_settled(rows, keys), _order(keys, aliases), _page(plan, parameters))
     return CompiledQuery(sql, parameters.values, outputs, plan.website_id)
 
 
@@ -66,6 +67,21 @@ def _write_columns(
         outputs.append(Output(select.alias, OutputKind.NUMBER))
         columns.append(expressions.aggregate(select))
     return tuple(outputs), columns
+
+
+def _settled(rows: str, keys: Sequence[OrderKey]) -> str:
+    """Return rows whose columns may be named often.
+
+    A name of SELECT stands for all of its expression wherever it is used. The order by a property
+    names it five times, and to plan that takes longer than many an answer.
+    """
+    if any(key.kind is OutputKind.JSON for key in keys):
+        return f"SELECT *\nFROM {subquery(rows)}"
+    return rows
+
+
+def _order(keys: Sequence[OrderKey], columns: Sequence[str]) -> str:
+    return clause("ORDER BY", ",", write_order(keys, columns))
 
 
 def _page(plan: QueryPlan, parameters: Parameters) -> str:

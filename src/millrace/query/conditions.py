@@ -1,6 +1,6 @@
 """Filters as SQL, one table row for each operator. No condition is ever NULL."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from millrace.model.catalog import LIST_OPERATORS, Kind, Operator
 from millrace.model.plan import PlannedFilter
@@ -71,14 +71,18 @@ def _write_property_condition(planned: PlannedFilter, expressions: Expressions) 
 
 
 def _match(planned: PlannedFilter, expressions: Expressions) -> str:
-    wanted = planned.values
-    value, number = expressions.value(planned.column), expressions.number(planned.column)
-    texts = [value_text(item) for item in wanted]
+    texts = [value_text(item) for item in planned.values]
     known = [text for text in texts if text is not None]
-    others = [item for item, text in zip(wanted, texts, strict=True) if text is None]
-    known_place = expressions.parameters.bind(known, "Array(String)")
-    others_place = expressions.parameters.bind(others, "Array(Float64)")
-    return f"ifNull({value} IN {known_place} OR {number} IN {others_place}, false)"
+    others = [item for item, text in zip(planned.values, texts, strict=True) if text is None]
+    match = _among(expressions.value(planned.column), known, "String", expressions)
+    if not all(isinstance(item, str) for item in planned.values):
+        number = expressions.number(planned.column)
+        match += f" OR {_among(number, others, 'Float64', expressions)}"
+    return f"ifNull({match}, false)"
+
+
+def _among(column: str, values: Sequence[object], type_name: str, expressions: Expressions) -> str:
+    return f"{column} IN {expressions.parameters.bind(values, f'Array({type_name})')}"
 
 
 def _compare(column: str, planned: PlannedFilter, expressions: Expressions, type_name: str) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from millrace.model.catalog import Column, property_key
 from millrace.model.plan import FilterScalar
 from millrace.ports.store import Dialect
+from millrace.query.clauses import INDENT
 from millrace.query.long_numbers import readable
 from millrace.query.parameters import Parameters
 
@@ -53,26 +54,27 @@ _ADDEND = "if({flat}, toFloat64OrZero({found}), ifNull(toFloat64OrNull({value}),
 # where its answer has such digits, all texts of the document that are these digits get a mark, it
 # is asked again, and what comes without the mark is a number. (The other parser that ClickHouse
 # has knows such numbers, and is off in the last digit of others.)
-_LONG_DIGITS = "arrayDistinct(extractAll({raw}, '\"-?[1-9][0-9]{{18,}}\"'))"
+_MOST_SHORT = 20
+_LONG_DIGITS = "arrayDistinct(extractAll(raw, '\"-?[1-9][0-9]{18,}\"'))"
 _MARKED = """arrayFold(
-    (document, digits) -> replaceAll(document, digits, concat('"(text)', substring(digits, 2))),
-    {long},
+    (text, digits) -> replaceAll(text, digits, concat('"(text)', substring(digits, 2))),
+    long,
     properties
 )"""
-_JSON = """if(length({raw}) <= 20 OR empty({long}), {raw}, arrayFold(
-    (json, digits) -> replaceAll(
-        replaceAll(json, digits, trim(BOTH '"' FROM digits)),
+_UNMARKED = """arrayFold(
+    (text, digits) -> replaceAll(
+        replaceAll(text, digits, trim(BOTH '"' FROM digits)),
         concat('"(text)', substring(digits, 2)),
         digits
     ),
-    {long},
+    long,
     {again}
-))"""
+)"""
 _EXACT = """multiIf(
-    {json} IN ('', 'null'), NULL,
-    {json} = '-0', '0',
-    startsWith({json}, '"'), concat('"', JSONExtractString({json}), '"'),
-    {json}
+    json IN ('', 'null'), NULL,
+    json = '-0', '0',
+    startsWith(json, '"'), concat('"', JSONExtractString(json), '"'),
+    json
 )"""
 
 
@@ -152,60 +154,45 @@ class PropertyColumns:
 
     def _define(self, steps: list[_Step]) -> None:
         """Define what is not yet; each step is over the names before, the last is what is asked."""
-        if self._dialect.writes_definitions_out:
-            steps = [(steps[-1][0], _one_within_the_other(steps))]
         for name, sql in steps:
             if name not in self._defined:
                 self._defined.add(name)
                 self.definitions.append(f"{sql} AS {name}")
 
     def _value_steps(self, found: _Property) -> list[_Step]:
-        exact = self._exact_steps(found)
-        if self._dialect.writes_definitions_out:
-            exact = [(exact[-1][0], _one_within_the_other(exact))]
-        *before, (name, sql) = exact
-        value = _VALUE.format(flat=found.flat, found=found.found, exact=_in_place(sql))
+        exact = _moved(self._exact(found.places), 2)
         return [
             (_FLAT, _IS_FLAT),
             (found.found, _FOUND.format(key=found.written)),
-            *before,
-            (name, value),
+            (found.alias, _VALUE.format(flat=found.flat, found=found.found, exact=exact)),
         ]
 
-    def _exact_steps(self, found: _Property) -> list[_Step]:
-        """Return names and their SQL, for all documents; the last is the value."""
-        raw, long, marked, json = (
-            f"{found.alias}_{part}" for part in ("raw", "long", "marked", "json")
-        )
-        document, again = "properties", marked
-        repaired: list[_Step] = []
-        repaired_again: list[_Step] = []
+    def _exact(self, places: list[list[str]]) -> str:
+        """Return the SQL of a value that is right for all documents."""
+        again = _moved(_let("marked", _MARKED, self._extract("marked", places)), 1)
+        unmarked = f"if(empty(long), raw, {_UNMARKED.format(again=again)})"
+        json = f"if(length(raw) <= {_MOST_SHORT}, raw, {_let('long', _LONG_DIGITS, unmarked)})"
+        return _let("raw", self._extract("properties", places), _let("json", json, _EXACT))
+
+    def _extract(self, document: str, places: list[list[str]]) -> str:
+        """Return the SQL of the JSON text at the first place that is there."""
         if self._dialect.loses_long_numbers:
-            document, again = f"{found.alias}_document", f"{found.alias}_again"
-            repaired = [(document, readable("properties"))]
-            repaired_again = [(again, readable(marked))]
-        return [
-            *repaired,
-            (raw, _extract(document, found.places)),
-            (long, _LONG_DIGITS.format(raw=raw)),
-            (marked, _MARKED.format(long=long)),
-            *repaired_again,
-            (json, _JSON.format(raw=raw, long=long, again=_extract(again, found.places))),
-            (found.alias, _EXACT.format(json=json)),
-        ]
+            return _let("document", readable(document), _extract("document", places))
+        return _extract(document, places)
 
 
-def _one_within_the_other(steps: list[_Step]) -> str:
-    """Write steps as one expression that has each of them once, however often its name is used."""
-    *named, (_, sql) = steps
-    for name, step in reversed(named):
-        sql = f"arrayMap({name} -> {sql}, [{step}])[1]"
-    return sql
+def _let(name: str, value: str, sql: str) -> str:
+    """Return SQL in which a name stands for a value that is made once.
+
+    A name of WITH stands for its expression wherever it is used: names that build upon each other
+    are planned, and made for each row, many times over.
+    """
+    return f"arrayMap(\n    {name} -> {_moved(sql, 1)},\n    [{_moved(value, 1)}]\n)[1]"
 
 
-def _in_place(sql: str) -> str:
-    """Move the lines of an argument to where it stands."""
-    return sql.replace("\n", "\n        ")
+def _moved(sql: str, steps: int) -> str:
+    """Move the lines of a part that stands so many steps to the right."""
+    return sql.replace("\n", "\n" + steps * INDENT)
 
 
 def text_of(value: str) -> str:

@@ -17,7 +17,7 @@ from millrace.base.telemetry import Logger
 from millrace.model.plan import CompiledQuery
 from millrace.ports.store import Dialect, QueryGuards, Rows
 
-SERVERS: Final = Dialect(writes_definitions_out=True, loses_long_numbers=True, is_distributed=True)
+SERVERS: Final = Dialect(loses_long_numbers=True, is_distributed=True)
 """What servers of ClickHouse make of statements; on a single one names are slow to work out."""
 
 
