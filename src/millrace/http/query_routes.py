@@ -134,6 +134,7 @@ async def while_connected(work: Coroutine[Any, Any, Result], receive: Receive) -
             raise Disconnected
         return working.result()
     finally:
+        leaving.cancel()  # an answer does not wait for its end
         working.cancel()
-        leaving.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
+        if not working.done():
+            await asyncio.gather(working, leaving, return_exceptions=True)
