@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
 import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
@@ -25,6 +26,7 @@ from millrace.adapters.engine.client import (
     SelectFailed,
 )
 from millrace.adapters.engine.limiter import WindowLimiter
+from millrace.adapters.engine.protocol import AskReady, Readiness, Reply, Request, Select
 from millrace.adapters.engine.server import EngineServer
 from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
 from millrace.adapters.selects.shared_selects import NoVersions, SharedSelects
@@ -297,6 +299,36 @@ async def test_nonsense_on_the_socket_ends_that_conversation_alone(
     writer.write_eof()
     assert await reader.read() == b""
     writer.close()
+    assert await select(connections, "SELECT 1") == [[1]]
+
+
+def frame(message: Request) -> bytes:
+    body = msgspec.msgpack.encode(message)
+    return len(body).to_bytes(4, "big") + body
+
+
+async def test_a_request_that_comes_in_pieces_is_answered(engine: Engine) -> None:
+    reader, writer = await asyncio.open_unix_connection(engine.socket)
+    for byte in frame(AskReady()):
+        writer.write(bytes([byte]))
+        await asyncio.sleep(0.002)
+    size = int.from_bytes(await reader.readexactly(4), "big")
+    reply = msgspec.msgpack.decode(await reader.readexactly(size), type=Reply)
+    writer.close()
+    assert reply == Readiness(is_ready=True)
+
+
+@pytest.mark.parametrize("pause_s", [0, 0.1], ids=["in one piece", "later"])
+async def test_asking_again_before_the_answer_ends_the_conversation_and_its_query(
+    pause_s: float, engine: Engine, connections: EngineConnections
+) -> None:
+    reader, writer = await asyncio.open_unix_connection(engine.socket)
+    writer.write(frame(Select(ENDLESS, {}, "", GUARDS)))
+    await asyncio.sleep(pause_s)
+    writer.write(frame(AskReady()))
+    assert await reader.read() == b""
+    writer.close()
+    await until_running(engine.store, ENDLESS, 0)
     assert await select(connections, "SELECT 1") == [[1]]
 
 

@@ -1,17 +1,18 @@
 """The workers' end of the engine's socket: the `Store` and the `Limiter` of a worker."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from millrace.adapters.embedded.engine import decode_rows
 from millrace.adapters.engine.protocol import (
+    REPLIES,
     Answer,
     AskReady,
     AwaitStored,
     BrokenConversation,
+    Conversation,
     Failure,
     FailureKind,
     Hit,
@@ -21,8 +22,6 @@ from millrace.adapters.engine.protocol import (
     Select,
     Stored,
     Verdict,
-    read_reply,
-    write_message,
 )
 from millrace.adapters.sql.parameters import encode_parameters
 from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
@@ -35,9 +34,6 @@ READY_TIMEOUT_S: Final = 1.0
 SELECT_GRACE_S: Final = 5.0
 """The engine ends a select at its deadline; what takes so long beyond it comes no more."""
 
-_Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-_BUFFER_BYTES = 1_048_576
 _MOST_IDLE = 32
 
 
@@ -51,6 +47,31 @@ _ERRORS: Mapping[FailureKind, type[Exception]] = {
     FailureKind.UNAVAILABLE: StoreUnavailable,
     FailureKind.FAILED: SelectFailed,
 }
+
+
+class _Connection(Conversation[Reply]):
+    """Asks one request at a time."""
+
+    def __init__(self) -> None:
+        super().__init__(REPLIES)
+        self._reply: asyncio.Future[Reply] | None = None
+
+    def ask(self, request: Request) -> asyncio.Future[Reply]:
+        """Send a request; its reply fails with `BrokenConversation` where the engine ends first."""
+        self._reply = asyncio.get_running_loop().create_future()
+        self.send(request)
+        return self._reply
+
+    def receive(self, message: Reply) -> None:
+        """Hand a reply to who asked."""
+        if self._reply is None or self._reply.done():
+            raise BrokenConversation("nobody waits for a reply")
+        self._reply.set_result(message)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - not told apart
+        """Tell who asked that there will be no reply; called by the event loop."""
+        if self._reply is not None and not self._reply.done():
+            self._reply.set_exception(BrokenConversation("the engine ended before it answered"))
 
 
 class EngineConnections:
@@ -70,38 +91,38 @@ class EngineConnections:
         the caller ends the request in the engine.
         """
         try:
-            async with asyncio.timeout(timeout_s), self._connection() as (reader, writer):
-                await write_message(writer, request)
-                return await read_reply(reader)
+            async with asyncio.timeout(timeout_s):
+                return await self._ask(self._alive() or await self._connect(), request)
         except (OSError, BrokenConversation) as error:  # TimeoutError is an OSError
             raise StoreUnavailable("the engine is away") from error
 
     async def close(self) -> None:
         """Close the idle connections. May be called twice."""
         while self._idle:
-            self._idle.pop()[1].close()
+            self._idle.pop().end()
 
-    @contextlib.asynccontextmanager
-    async def _connection(self) -> AsyncGenerator[_Connection]:
-        connection = self._alive() or await asyncio.open_unix_connection(
-            self._socket, limit=_BUFFER_BYTES
-        )
+    async def _ask(self, connection: _Connection, request: Request) -> Reply:
         try:
-            yield connection
+            reply = await connection.ask(request)
         except BaseException:
-            connection[1].close()  # a reply may be on its way, and a query may run for it
+            connection.end()  # a reply may be on its way, and a query may run for it
             raise
         if len(self._idle) < _MOST_IDLE:
             self._idle.append(connection)
         else:
-            connection[1].close()
+            connection.end()
+        return reply
+
+    async def _connect(self) -> _Connection:
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_unix_connection(_Connection, str(self._socket))
+        return connection
 
     def _alive(self) -> _Connection | None:
         while self._idle:
-            reader, writer = self._idle.pop()
-            if not reader.at_eof() and not writer.is_closing():
-                return reader, writer
-            writer.close()
+            connection = self._idle.pop()
+            if not connection.is_over:
+                return connection
         return None
 
 

@@ -6,8 +6,9 @@ request at a time; to close it ends the request.
 
 import asyncio
 import socket
+from abc import abstractmethod
 from enum import Enum
-from typing import TypeVar
+from typing import Generic, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -101,38 +102,88 @@ class Failure(Struct, frozen=True, tag="failure"):
 
 Reply = Answer | Verdict | Readiness | Stored | SnapshotTaken | Failure
 
-_Message = TypeVar("_Message")
+_Received = TypeVar("_Received")
 
 _ENCODER = msgspec.msgpack.Encoder()
-_REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
-_REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
 class BrokenConversation(Exception):
     """The other side ended within a message or sent what is not one."""
 
 
-async def read_request(reader: asyncio.StreamReader) -> Request | None:
-    """Read the next request, or None where the other side has ended.
+class FrameBuffer:
+    """Puts the frames of a connection together. One comes at a time: each is waited for."""
 
-    Raises `BrokenConversation`, or `OSError` of the socket.
+    def __init__(self) -> None:
+        self._received: bytes | bytearray = b""
+
+    def feed(self, piece: bytes) -> memoryview | None:
+        """Return the message of the frame that these bytes have made whole, or None.
+
+        Raises `BrokenConversation` for a frame that is too long, or what follows one.
+        """
+        if self._received:
+            self._received += piece
+        else:
+            self._received = piece  # nearly always the whole frame
+        received = self._received
+        if len(received) < _LENGTH_BYTES:
+            return None
+        size = int.from_bytes(received[:_LENGTH_BYTES], "big")
+        if size > MAX_FRAME_BYTES or len(received) > _LENGTH_BYTES + size:
+            raise BrokenConversation("a message is too long")
+        if len(received) < _LENGTH_BYTES + size:
+            if isinstance(received, bytes):
+                self._received = bytearray(received)
+            return None
+        self._received = b""
+        return memoryview(received)[_LENGTH_BYTES:]
+
+
+class Conversation(asyncio.Protocol, Generic[_Received]):
+    """One end of a connection, on an event loop. What is no message ends it.
+
+    Not by streams, whose readers and writers take several turns of the event loop for a message.
     """
-    return await _read(reader, _REQUESTS)
 
+    def __init__(self, messages: msgspec.msgpack.Decoder[_Received]) -> None:
+        self._messages = messages
+        self._frames = FrameBuffer()
+        self._transport: asyncio.Transport
 
-async def read_reply(reader: asyncio.StreamReader) -> Reply:
-    """Read the reply to a request. Raises `BrokenConversation`, or `OSError` of the socket."""
-    reply = await _read(reader, _REPLIES)
-    if reply is None:
-        raise BrokenConversation("the engine ended before it answered")
-    return reply
+    @abstractmethod
+    def receive(self, message: _Received) -> None:
+        """Take the next message. Raises `BrokenConversation` where none was expected."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no more can be sent."""
+        return self._transport.is_closing()
 
-async def write_message(writer: asyncio.StreamWriter, message: Request | Reply) -> None:
-    """Send a message. Raises `OSError` of the socket."""
-    body = _ENCODER.encode(message)
-    writer.writelines((len(body).to_bytes(_LENGTH_BYTES, "big"), body))  # one write: one wake-up
-    await writer.drain()
+    def send(self, message: Request | Reply) -> None:
+        """Send a message; nothing where the conversation is over."""
+        if not self.is_over:
+            body = _ENCODER.encode(message)
+            self._transport.writelines((len(body).to_bytes(_LENGTH_BYTES, "big"), body))
+
+    def end(self) -> None:
+        """End it, once what was sent is gone. May be called twice."""
+        self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin; called by the event loop."""
+        self._transport = cast("asyncio.Transport", transport)  # that of a stream
+
+    def data_received(self, data: bytes) -> None:
+        """Take some bytes; called by the event loop."""
+        try:
+            frame = self._frames.feed(data)
+            if frame is not None:
+                self.receive(self._messages.decode(frame))
+        except (BrokenConversation, msgspec.MsgspecError):
+            self._transport.abort()
 
 
 def ask_blocking(connection: socket.socket, request: Request) -> Reply:
@@ -145,29 +196,6 @@ def ask_blocking(connection: socket.socket, request: Request) -> Reply:
     with connection.makefile("rb") as stream:
         length = int.from_bytes(stream.read(_LENGTH_BYTES), "big")
         try:
-            return _REPLIES.decode(stream.read(min(length, MAX_FRAME_BYTES)))
+            return REPLIES.decode(stream.read(min(length, MAX_FRAME_BYTES)))
         except msgspec.MsgspecError as error:
             raise BrokenConversation("the engine ended before it answered") from error
-
-
-async def _read(
-    reader: asyncio.StreamReader, decoder: msgspec.msgpack.Decoder[_Message]
-) -> _Message | None:
-    try:
-        frame = await _read_frame(reader)
-        return None if frame is None else decoder.decode(frame)
-    except (asyncio.IncompleteReadError, msgspec.MsgspecError) as error:
-        raise BrokenConversation("a message was cut off or is not one") from error
-
-
-async def _read_frame(reader: asyncio.StreamReader) -> bytes | None:
-    try:
-        head = await reader.readexactly(_LENGTH_BYTES)
-    except asyncio.IncompleteReadError as error:
-        if error.partial:
-            raise
-        return None
-    length = int.from_bytes(head, "big")
-    if length > MAX_FRAME_BYTES:
-        raise BrokenConversation("a message is too long")
-    return await reader.readexactly(length)

@@ -3,31 +3,33 @@
 import asyncio
 import itertools
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeAlias, assert_never
+from typing import Any, Protocol, TypeAlias, assert_never
+from weakref import WeakSet
 
 from millrace.adapters.backup.tree import Snapshot
 from millrace.adapters.embedded.engine import EngineFailure
 from millrace.adapters.engine.protocol import (
     LONGEST_SOCKET_PATH,
+    REQUESTS,
     Answer,
     AskReady,
     AwaitStored,
     BrokenConversation,
+    Conversation,
     Failure,
     FailureKind,
     Hit,
     Readiness,
     Reply,
+    Request,
     Select,
     SnapshotTaken,
     Stored,
     TakeSnapshot,
     Verdict,
-    read_request,
-    write_message,
 )
 from millrace.adapters.selects.question import Question
 from millrace.adapters.selects.shared_selects import SharedSelects
@@ -62,6 +64,30 @@ class SnapshotTaker(Protocol):
         ...
 
 
+class _Asked(Conversation[Request]):
+    """The engine's end of a connection. Who hangs up ends what was asked, but not a snapshot."""
+
+    def __init__(self, answer: Callable[[Request, "_Asked"], Coroutine[Any, Any, None]]) -> None:
+        super().__init__(REQUESTS)
+        self._answer = answer
+        self._request: Request | None = None
+        self.answering: asyncio.Task[None] | None = None
+        self.is_left = asyncio.Event()
+
+    def receive(self, message: Request) -> None:
+        """Answer a request."""
+        if self.answering is not None and not self.answering.done():
+            raise BrokenConversation("something was asked before the answer")
+        self._request = message
+        self.answering = asyncio.create_task(self._answer(message, self))
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - not told apart
+        """End; called by the event loop."""
+        self.is_left.set()
+        if self.answering is not None and not isinstance(self._request, TakeSnapshot):
+            self.answering.cancel()
+
+
 class EngineServer:
     """Serves one Unix socket on one event loop; `shared` decides which selects `runner` runs.
 
@@ -90,7 +116,7 @@ class EngineServer:
         self._snapshots = snapshots
         self._log = log
         self._query_ids = (f"{os.getpid()}-{number}" for number in itertools.count(1))
-        self._conversations: set[asyncio.Task[None]] = set()
+        self._conversations: WeakSet[_Asked] = WeakSet()
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
@@ -106,7 +132,8 @@ class EngineServer:
         try:
             self._socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._socket.unlink(missing_ok=True)  # what a killed engine left behind
-            self._server = await asyncio.start_unix_server(self._converse, self._socket)
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_unix_server(self._converse, str(self._socket))
             self._socket.chmod(0o600)
         except OSError as error:
             raise OperatorError(
@@ -118,49 +145,44 @@ class EngineServer:
         if self._server is not None:
             self._server.close()
             self._socket.unlink(missing_ok=True)
+        answering = [one.answering for one in self._conversations if one.answering is not None]
         for conversation in self._conversations:
-            conversation.cancel()
-        await asyncio.gather(*self._conversations, return_exceptions=True)
+            conversation.end()
+        for answer in answering:
+            answer.cancel()
+        await asyncio.gather(*answering, return_exceptions=True)
         await self._shared.close()
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        conversation = asyncio.current_task()
-        if conversation is not None:
-            self._conversations.add(conversation)
-            conversation.add_done_callback(self._conversations.discard)
-        try:
-            while (request := await read_request(reader)) is not None:
-                if isinstance(request, TakeSnapshot):
-                    await self._lend_snapshot(reader, writer)
-                    break
-                reply = await self._reply(request, reader)
-                if reply is None:
-                    break
-                await write_message(writer, reply)
-        except (BrokenConversation, OSError):
-            self._log.debug("conversation_broken")
-        except asyncio.CancelledError:
-            self._log.debug("conversation_ended")  # by close(); nobody waits for this task
-        finally:
-            writer.close()
+    def _converse(self) -> _Asked:
+        conversation = _Asked(self._answer)
+        self._conversations.add(conversation)
+        return conversation
 
-    async def _lend_snapshot(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _answer(self, request: Request, conversation: _Asked) -> None:
+        try:
+            if isinstance(request, TakeSnapshot):
+                await self._lend_snapshot(conversation)
+            else:
+                conversation.send(await self._reply(request))
+        except BaseException:
+            conversation.end()
+            raise
+
+    async def _lend_snapshot(self, conversation: _Asked) -> None:
         """Take a snapshot and keep it until the other side goes away, however that happens."""
         try:
             snapshot = await self._snapshots.take()
         except OperatorError as error:
-            await write_message(writer, Failure(FailureKind.UNAVAILABLE, str(error)))
+            conversation.send(Failure(FailureKind.UNAVAILABLE, str(error)))
             return
         self._log.info("snapshot_taken")
         try:
-            await write_message(writer, SnapshotTaken(str(snapshot.path), snapshot.entries))
-            await reader.read(1)
+            conversation.send(SnapshotTaken(str(snapshot.path), snapshot.entries))
+            await conversation.is_left.wait()
         finally:
             await self._snapshots.remove(snapshot.path)
 
-    async def _reply(self, request: _Answered, reader: asyncio.StreamReader) -> Reply | None:
+    async def _reply(self, request: _Answered) -> Reply:
         match request:
             case Hit():
                 return Verdict(await self._limiter.hit(request.caller))
@@ -169,7 +191,7 @@ class EngineServer:
             case AwaitStored():
                 return await self._await_stored()
             case Select():
-                return await self._select_while_asked(request, reader)
+                return await self._select(request)
         assert_never(request)
 
     async def _await_stored(self) -> Reply:
@@ -178,20 +200,6 @@ class EngineServer:
         except StoreUnavailable as error:
             return Failure(FailureKind.UNAVAILABLE, str(error))
         return Stored()
-
-    async def _select_while_asked(
-        self, request: Select, reader: asyncio.StreamReader
-    ) -> Reply | None:
-        """Run a select, or end it and return None when the other side goes away."""
-        reply = asyncio.ensure_future(self._select(request))
-        gone = asyncio.ensure_future(reader.read(1))  # nothing is sent before the reply
-        try:
-            await asyncio.wait({reply, gone}, return_when=asyncio.FIRST_COMPLETED)
-            return reply.result() if reply.done() else None
-        finally:
-            reply.cancel()
-            gone.cancel()
-            await asyncio.gather(reply, gone, return_exceptions=True)
 
     async def _select(self, request: Select) -> Reply:
         question = Question(
