@@ -212,6 +212,7 @@ BEGUN_WITHIN_A_BATCH = [
 
 
 @example(steps=[(name, True) for name in BEGUN_WITHIN_A_BATCH])
+@example(steps=[(name, True) for name in ["acknowledge a", "load", *BEGUN_WITHIN_A_BATCH]])
 @settings(deadline=None, max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=steps)
 def test_every_answer_has_all_that_was_acknowledged_before_its_question(
