@@ -122,6 +122,14 @@ def test_sum_of_many_fractions_is_not_off_in_the_last_digits(tables: Tables) -> 
     assert found == pytest.approx(100, rel=1e-15)  # a plain sum is off by ten times that
 
 
+def test_distinct_values_and_percentiles_of_many_rows_are_exact(tables: Tables) -> None:
+    """What only estimates them is right for fewer than these."""
+    tables.insert(EVENTS, [event(value=float(number)) for number in range(100_001)])
+    shares = ("uniq", "p50", "p75", "p90", "p95", "p99")
+    asked = question(*(select("value", aggregate) for aggregate in shares))
+    assert ask_whole(tables, asked).rows == [[100_001, 50_000, 75_000, 90_000, 95_000, 99_000]]
+
+
 @pytest.mark.parametrize("aggregate", ["sum", "avg", "p50"])
 def test_what_overflows_a_double_is_null(tables: Tables, aggregate: str) -> None:
     signs = (1, -1) if aggregate == "p50" else (1, 1)
