@@ -39,6 +39,7 @@ DATES = (
 )
 BUSY_DATES = ("2025-10-25", "2025-10-26", "2025-11-02")
 _ALL_DAYS = (DATES[0], DATES[-1])
+_YEARS_BEFORE = "2016-01-01"
 FAR_RANGES = (
     ("2010-11-06", "2010-11-06", "America/St_Johns"),
     ("2010-11-07", "2010-11-07", "America/St_Johns"),
@@ -48,11 +49,10 @@ FAR_RANGES = (
     ("2025-03-30", "2025-03-30", "Europe/Berlin"),
     ("2025-03-29", "2025-03-31", "Europe/Berlin"),
     ("2023-06-01", "2025-10-26", "Europe/Berlin"),  # so many changes are looked up in a table
-    ("2016-01-01", "2025-11-05", "America/New_York"),
     ("1969-12-31", "1970-01-01", "UTC"),
     ("2299-12-31", "2300-01-01", "Asia/Kolkata"),
 )
-_TIMES = ("T00:00:00", " 02:30:00", "T12:00:00.5", "T23:59:59.999")
+_TIMES = ("T00:00:00", " 01:30:00", " 02:30:00", "T12:00:00.5", "T23:59:59.999")
 
 # Ids and times of receipt cannot be known; versions are named as the User-Agent library likes.
 UNKNOWN = frozenset({"id", "website_id", "received_at", "browser_version", "os_version", "stack"})
@@ -62,7 +62,7 @@ COUNTED = ("id", "website_id", "stack")
 LIVELY = frozenset(
     (
         *("event_name", "namespace", "source", "anonymous_id", "session_id", "path", "referrer"),
-        *("country", "browser_name", "language", "utm_source", "time", "is_bot"),
+        *("country", "browser_name", "language", "utm_source", "utm_term", "time", "is_bot"),
         *("scroll_depth", "load_time", "value"),
         *("entry_path", "exit_path", "start_time", "end_time", "is_bounce"),
         *("duration", "page_views", "event_count", "session_count", "first_seen", "last_seen"),
@@ -75,6 +75,8 @@ _POOLS: dict[str, tuple[str, ...]] = {
     "event_name": EVENT_NAMES,
     "namespace": FEW_TEXTS,
     "referrer": FEW_TEXTS,
+    "utm_source": FEW_TEXTS,
+    "utm_term": FEW_TEXTS,
     "source": ("web", "app"),
     "anonymous_id": PEOPLE,
     "session_id": SESSIONS,
@@ -135,7 +137,7 @@ def _text(chance: Chance, name: str) -> str:
 
 
 def _iso_moment(chance: Chance) -> str:
-    day = chance.one((*DATES, "2010-11-06", "2010-11-07", "2025-03-30"))
+    day = chance.one((*DATES, *BUSY_DATES * 3, "2010-11-06", "2010-11-07", "2025-03-30"))
     if chance.is_so(0.2):
         return day
     return day + chance.one(_TIMES) + chance.one(("", "", "Z", "+02:00", "-0330"))
@@ -174,8 +176,10 @@ def _scalar(chance: Chance, table: str, name: str) -> Any:
 
 def _filter(chance: Chance, table: str) -> Item:
     names = [name for name in columns_of(table) if column(table, name).filterable]
-    field = chance.one(names)
-    kind = column(table, field).kind
+    kinds = {name: column(table, name).kind for name in names}
+    kind = chance.one(sorted({*kinds.values()}))
+    field = chance.one([name for name in names if kinds[name] == kind or chance.is_so(0.3)])
+    kind = kinds[field]
     operators: tuple[str, ...] = ("eq", "ne", *LIST_OPERATORS)
     operators += TEXT_OPERATORS if kind in ("text", "json") else ()
     operators += ORDER_OPERATORS if kind != "boolean" else ()
@@ -207,6 +211,7 @@ def _range(chance: Chance) -> Body:
     first, last = sorted(chance.one(DATES) for _ in range(2))
     day = chance.one((*BUSY_DATES, first))
     start, end = chance.one((_ALL_DAYS, _ALL_DAYS, _ALL_DAYS, (first, last), (day, day)))
+    start = _YEARS_BEFORE if chance.is_so(0.05) else start
     zone = chance.one(ZONES) if chance.is_so(0.7) else None
     if chance.is_so(0.12):
         start, end, zone = chance.one(FAR_RANGES)
@@ -218,7 +223,7 @@ def _page(chance: Chance, query: Body, *, has_buckets: bool) -> Body:
     if has_buckets and chance.is_so(0.45):
         page["granularity"] = chance.one(("hourly", "daily", "daily"))
         page["fill"] = chance.one((True, False))
-    if chance.is_so(0.25 if query.get("groupBy") or page else 0.05):
+    if chance.is_so(0.4 if page.get("fill") else 0.2 if query.get("groupBy") or page else 0.05):
         page["offset"] = chance.one((0, 1, 2, 5, 12))
     if chance.is_so(0.5):
         page["limit"] = chance.one((chance.whole(1, 12), 1000, 10_000, 10_001))

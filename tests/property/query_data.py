@@ -22,7 +22,7 @@ FAR_CHANGES_MS = (
 _STEPS_MS = (-3_600_000, -1_800_000, -60_001, -1, 0, 1, 59_999, 1_800_000, 3_600_000)
 
 TEXTS = (
-    *("a", "b", "B", "ä", "a_b", "100%", "\\", "it's", "ab\tc\n", '"'),
+    *("a", "b", "B", "ä", "ab", "a_b", "100%", "\\", "it's", "ab\tc\n", '"'),
     *("🦆", "\uff21", "5", "-0", "true", "null", "[]", '{"b":1}'),
 )
 FEW_TEXTS = ("a", "ab", "B", "ä_b")
@@ -50,21 +50,25 @@ VISITORS: tuple[tuple[Item, Item], ...] = (
         {"country": "AU", "browser_name": "Chrome", "os_name": "Windows", **_DESKTOP},
     ),
     (
-        {"anonymousId": "bot"},
-        {"is_bot": True, "anonymous_id": "bot", "browser_name": "Googlebot", "device_type": "bot"},
+        {"anonymousId": "u1"},
+        {"is_bot": True, "anonymous_id": "u1", "browser_name": "Googlebot", "device_type": "bot"},
     ),
 )
-"""What an item says of its visitor, and what is then stored. Bots come without a key."""
+"""What an item says of its visitor, and what is then stored. Bots come without a key, and
+as one who is also known as a person."""
 
-PROPERTY_KEYS = ("k", "n", "a.b", "a", "a.b.c", "value", "ключ", 'k"', "],", "long", "missing")
+SENT_KEYS = ("k", "n", "a.b", "a", "a.b.c", "value", "ключ", 'k"', "],", "long")
+PROPERTY_KEYS = (*SENT_KEYS, "b")
 _OTHER_JSON: tuple[Any, ...] = (
     *(True, False, None, "", [], {}, [1, "x", None], {"b": 1}, {"b": "ä", "c": [2]}, 1e21, 0.1),
     *({"b": {"c": 5}}, {"b": {"c": "a"}}, {"b": None}, {"b.c": 1}, '":', "],"),
+    *([{"k": 5}], [1, {"n": 7}], {"k": "a"}, {"n": 3}),
 )
 _LIFTED: dict[str, tuple[Any, ...]] = {
     "path": (*PATHS, 5),
     "referrer": (*FEW_TEXTS, "", 5, None),
-    "utm_source": (*TEXTS, "", True),
+    "utm_source": (*FEW_TEXTS, "", True),
+    "utm_term": (*FEW_TEXTS, ""),
     "language": ("de", "en", "", []),
     "load_time": (*NUMBERS, "5", True, None),
     "scroll_depth": NUMBERS,
@@ -96,7 +100,7 @@ def _json(chance: Chance) -> Any:
 def _properties(chance: Chance) -> Item | None:
     if chance.is_so(0.1):
         return None
-    drawn = {key: _json(chance) for key in PROPERTY_KEYS if key != "missing"}
+    drawn = {key: _json(chance) for key in SENT_KEYS}
     drawn["n"] = chance.one(NUMBERS) if chance.is_so(0.8) else _json(chance)
     drawn["long"] = chance.one((*LONG_NUMBERS, *map(str, LONG_NUMBERS), 5, None))
     drawn |= {name: chance.one(values) for name, values in _LIFTED.items()}
@@ -144,20 +148,19 @@ def _error(chance: Chance) -> Item:
 
 
 def _short_session(chance: Chance) -> list[Item]:
-    """Draw few events, some at one moment, some as far on as tells a bounce."""
-    owner = {"sessionId": f"v{chance.whole(0, 99)}", "anonymousId": _maybe(chance, PEOPLE)}
-    start, steps = moment(chance), (0, 0, 1, 9_999, 10_000)
-    return [
-        _event(chance) | owner | {"timestamp": start + chance.one(steps)}
-        for _ in range(chance.whole(1, 3))
-    ]
+    """Draw few events of one person, some at one moment, some as far on as tells a bounce."""
+    owner = {"sessionId": f"v{chance.whole(0, 99)}", "anonymousId": f"p{chance.whole(0, 99)}"}
+    start, steps = moment(chance), (0, 1, 9_999, 10_000, 10_000, 3_600_000)
+    moments = [start, *(start + chance.one(steps) for _ in range(chance.whole(0, 2)))]
+    clicks = {"name": "click"} if chance.is_so(0.5) else {}
+    return [_event(chance) | owner | clicks | {"timestamp": at} for at in moments]
 
 
 def _events(chance: Chance) -> list[Item]:
     if chance.is_so(0.1):
         return chance.times(0, 5, _event)
-    sessions = chain.from_iterable(chance.times(0, 8, _short_session))
-    return [*chance.times(20, 50, _event), *sessions]
+    sessions = chain.from_iterable(chance.times(3, 12, _short_session))
+    return [*chance.times(20, 40, _event), *sessions]
 
 
 def _data_set(chance: Chance) -> dict[str, list[Item]]:
