@@ -265,7 +265,7 @@ CONDITIONS = [
     pytest.param(
         where("properties.k", "not_contains", "x"),
         "ifNull(position(if(startsWith(property_0, '\"'),"
-        " substring(property_0, 2, length(property_0) - 2), NULL), {p5:String}) = 0, true)",
+        " substring(property_0, 2, -1), NULL), {p5:String}) = 0, true)",
         id="texts of a property",
     ),
 ]

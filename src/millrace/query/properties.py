@@ -197,7 +197,7 @@ def _moved(sql: str, steps: int) -> str:
 
 def text_of(value: str) -> str:
     """Return the SQL of a property's text, NULL for all other values."""
-    return f"if(startsWith({value}, '\"'), substring({value}, 2, length({value}) - 2), NULL)"
+    return f"if(startsWith({value}, '\"'), substring({value}, 2, -1), NULL)"
 
 
 def value_text(value: FilterScalar) -> str | None:
