@@ -64,15 +64,20 @@ def _local(query: Query, epoch_ms: int) -> datetime:
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda value, wanted: value == wanted,
-    "gt": lambda value, wanted: value > wanted,
-    "lt": lambda value, wanted: value < wanted,
-    "gte": lambda value, wanted: value >= wanted,
-    "lte": lambda value, wanted: value <= wanted,
+    "gt": lambda value, wanted: _place(value) > _place(wanted),
+    "lt": lambda value, wanted: _place(value) < _place(wanted),
+    "gte": lambda value, wanted: _place(value) >= _place(wanted),
+    "lte": lambda value, wanted: _place(value) <= _place(wanted),
     "contains": lambda value, wanted: wanted in value,
     "starts_with": lambda value, wanted: value.startswith(wanted),
     "in": lambda value, wanted: value == wanted,
 }
 _NEGATIONS = {"ne": "eq", "not_contains": "contains", "not_in": "in"}
+
+
+def _place(value: Any) -> Any:
+    """Numbers are put in order as doubles, which long ones of a property do not all fit in."""
+    return float(value) if _type(value) == "number" else value
 
 
 def _matches_all(query: Query, row: Row) -> bool:
