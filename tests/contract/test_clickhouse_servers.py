@@ -22,6 +22,7 @@ from millrace.adapters.sql.parameters import ParameterTexts
 from millrace.base.errors import OperatorError, StoreUnavailable
 from millrace.base.telemetry import get_logger
 from millrace.model.catalog import EVENTS
+from millrace.ports.store import QueryGuards
 from tests.chdb_fixture import ENDLESS, GUARDS, arrow_stream
 from tests.clickhouse_fixture import (
     CLUSTER,
@@ -35,6 +36,7 @@ from tests.e2e.service import free_port, wait_until
 pytestmark = pytest.mark.clickhouse
 
 COUNT = "SELECT count(), uniqExact(id) FROM events"
+PATIENT = QueryGuards(timeout_s=600, max_memory_bytes=1_000_000_000)
 
 
 def rows(first: int, count: int = 10) -> list[dict[str, Any]]:
@@ -320,7 +322,9 @@ def test_a_host_that_is_away_is_passed_over(clickhouse_servers: ClickHouseServer
     made.close()
 
 
-def test_cancelling_the_asker_ends_the_query_on_every_shard(cluster: ClickHouseTables) -> None:
+def test_cancelling_the_asker_kills_the_query_on_every_shard(
+    cluster: ClickHouseTables, capfd: pytest.CaptureFixture[str]
+) -> None:
     query_id = f"{cluster.database}-cancelled"
     running = (
         f"SELECT count() FROM clusterAllReplicas('{CLUSTER}', system.processes) "
@@ -331,12 +335,14 @@ def test_cancelling_the_asker_ends_the_query_on_every_shard(cluster: ClickHouseT
         return int(cluster.servers[0].execute(running))
 
     asking = asyncio.run_coroutine_threadsafe(
-        cluster.reader.select(ENDLESS, ParameterTexts({}), GUARDS, query_id),
+        cluster.reader.select(ENDLESS, ParameterTexts({}), PATIENT, query_id),
         cluster.loop,
     )
     wait_until(lambda: count() > 0, "the query runs")
     asking.cancel()
     wait_until(lambda: count() == 0, "the query has ended")
+    cluster.run(asyncio.sleep(0.1))  # until the reader has told what became of it
+    assert "query_not_killed" not in "".join(capfd.readouterr())
 
 
 @pytest.mark.parametrize(

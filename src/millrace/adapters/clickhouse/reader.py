@@ -5,7 +5,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from millrace.adapters.clickhouse.address import ClickHouseAddress
-from millrace.adapters.clickhouse.connection import AsyncClient, AsyncNodes, bound
+from millrace.adapters.clickhouse.connection import (
+    AsyncClient,
+    AsyncNodes,
+    bound,
+    named_failures,
+)
 from millrace.adapters.embedded.engine import (
     ANSWER_FORMAT,
     READER_SETTINGS,
@@ -53,6 +58,7 @@ _PASSING: Final = frozenset(
 _SETTINGS: Final[Mapping[str, str]] = {
     **READER_SETTINGS,
     "readonly": "2",  # the statement changes nothing, whatever the user's rights
+    "cancel_http_readonly_queries_on_client_close": "1",  # a worker may die while it waits
     "timeout_overflow_mode": "throw",  # an answer is whole, whatever the user's profile says
     "result_overflow_mode": "throw",
     "group_by_overflow_mode": "throw",
@@ -135,14 +141,16 @@ class ClickHouseReader:
         try:
             async with asyncio.timeout(_KILL_PATIENCE_S):
                 while not answer.done():
-                    await client.command(kill)
+                    with named_failures():
+                        await client.command(kill)
                     await asyncio.wait({answer}, timeout=_KILL_PAUSE_S)
+            self._log.info("query_killed", query_id=query_id)
         except Exception as error:  # noqa: BLE001 - whatever it is, the query is given up below
-            self._log.warning("query_not_killed", query_id=query_id, reason=type(error).__name__)
+            reason = error.name if isinstance(error, EngineFailure) else type(error).__name__
+            self._log.warning("query_not_killed", query_id=query_id, reason=reason)
         finally:
             answer.cancel()  # nothing, once it is done; else the server sees that nobody listens
             answer.add_done_callback(_look_at)
-        self._log.info("query_killed", query_id=query_id)
 
 
 def _look_at(answer: asyncio.Future[bytes]) -> None:
