@@ -359,6 +359,21 @@ def test_explain_shows_the_sql_without_a_service() -> None:
     )
 
 
+@pytest.mark.parametrize("arguments", [("--explain",), ("--explain", "--format", "json")])
+def test_output_without_room_is_a_sentence(arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [MILLRACE, "query", *BY_PATH, *RANGE, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=clean_environment(),
+            timeout=60,
+            check=False,
+        )
+    assert done.stderr.decode() == "millrace: there is no room left where the output goes\n"
+    assert done.returncode == 1
+
+
 def test_explain_refuses_what_the_service_refuses() -> None:
     assert run("-", "--explain", given='{"table": "events", "select": []}') == Done(
         1,

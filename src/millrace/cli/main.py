@@ -3,6 +3,7 @@
 So `millrace serve` does not carry a database library, and `millrace website list` no engine.
 """
 
+import errno
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
@@ -106,6 +107,11 @@ class LazyGroup(click.Group):
             raise Refusal(
                 f"no permission for {error.filename}: run this as the user who runs the service"
             ) from error
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            place = f"for {error.filename}" if error.filename else "where the output goes"
+            raise Refusal(f"there is no room left {place}") from error
 
 
 @click.group("millrace", cls=LazyGroup)
