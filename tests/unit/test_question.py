@@ -144,6 +144,11 @@ def test_options_win_over_what_a_file_says_beside_its_query(tmp_path: Path) -> N
     }
 
 
+def test_file_may_begin_with_the_mark_that_some_editors_write(tmp_path: Path) -> None:
+    file = written(tmp_path, b"\xef\xbb\xbf" + json.dumps(COUNT_EVENTS).encode())
+    assert composed(file)["query"] == COUNT_EVENTS
+
+
 FILES = {
     "no JSON": (b"{", "is not valid JSON: Input data was truncated"),
     "no UTF-8": (b'{"table": "\xff"}', "is not valid JSON: "),

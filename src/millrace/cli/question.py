@@ -1,6 +1,7 @@
 """From a file or from options to the body of a query, as it is sent or explained."""
 
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from datetime import UTC, date, timedelta
 from pathlib import Path
@@ -78,7 +79,7 @@ def _from_file(source: str, options: QuestionOptions) -> JsonObject:
             "the file has the query: --table, --select, --where and --group-by do not go with it"
         )
     try:
-        content = _read_bytes(source)
+        content = _read_bytes(source).removeprefix(BOM_UTF8)  # as some editors write it
         return _as_body(msgspec.json.decode(content, type=dict[str, Any]))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
