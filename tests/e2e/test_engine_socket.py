@@ -276,6 +276,18 @@ async def test_an_engine_that_is_away_is_found_again_when_it_is_back(
     assert await select(connections, "SELECT 1") == [[1]]
 
 
+async def test_an_engine_that_hangs_up_at_once_is_away(tmp_path: Path) -> None:
+    async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await asyncio.start_unix_server(hang_up, tmp_path / "engine.sock")
+    connections = EngineConnections(tmp_path / "engine.sock")
+    for _ in range(100):
+        with pytest.raises(StoreUnavailable, match="the engine is away"):
+            await connections.ask(AskReady(), timeout_s=5)
+    server.close()
+
+
 async def test_a_select_under_way_is_turned_away_when_the_engine_ends(
     engine: Engine, connections: EngineConnections
 ) -> None:

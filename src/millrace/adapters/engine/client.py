@@ -57,7 +57,9 @@ class _Connection(Conversation[Reply]):
         self._reply: asyncio.Future[Reply] | None = None
 
     def ask(self, request: Request) -> asyncio.Future[Reply]:
-        """Send a request; its reply fails with `BrokenConversation` where the engine ends first."""
+        """Send a request; it or its reply fails with `BrokenConversation` where the engine ends."""
+        if self.is_over:  # the engine may have ended since it let us in
+            raise BrokenConversation("the engine has ended")
         self._reply = asyncio.get_running_loop().create_future()
         self.send(request)
         return self._reply
