@@ -4,8 +4,10 @@ So filters find rows, groups have several, and moments meet the ends of buckets 
 all numbers are sums of few powers of two: their sums are exact, whatever the order of addition.
 """
 
+from datetime import datetime
 from itertools import chain
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from tests.property.chances import Chance, drawn
 
@@ -13,6 +15,13 @@ Item = dict[str, Any]
 
 DAY_MS = 86_400_000
 FIRST_DAY_MS = 1_761_264_000_000  # 2025-10-24; clocks go back in Europe on the 26th
+MIDNIGHTS = ("2025-10-22", "2025-10-25", "2025-10-26", "2025-10-27", "2025-11-02", "2025-11-06")
+"""Where the ranges that are asked most begin or end."""
+
+ZONES = (
+    *("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu"),
+    *("Australia/Lord_Howe", "Pacific/Kiritimati", "America/St_Johns", "Etc/GMT+12"),
+)
 CHANGES_MS = (1_761_440_400_000, 1_762_063_200_000)  # Berlin 10-26T01:00Z, New York 11-02T06:00Z
 FAR_CHANGES_MS = (
     1_743_296_400_000,  # 2025-03-30T01:00Z, clocks go forward in Berlin
@@ -22,7 +31,7 @@ FAR_CHANGES_MS = (
 _STEPS_MS = (-3_600_000, -1_800_000, -60_001, -1, 0, 1, 59_999, 1_800_000, 3_600_000)
 
 TEXTS = (
-    *("a", "b", "B", "ä", "ab", "a_b", "100%", "\\", "it's", "ab\tc\n", '"'),
+    *("a", "a ", "a!", "b", "B", "ä", "a_b", "100%", "\\", "it's", "a\tc\n", '"'),
     *("🦆", "\uff21", "5", "-0", "true", "null", "[]", '{"b":1}'),
 )
 FEW_TEXTS = ("a", "ab", "B", "ä_b")
@@ -76,14 +85,18 @@ _LIFTED: dict[str, tuple[Any, ...]] = {
 
 
 def moment(chance: Chance) -> int:
-    """Draw a moment: any, or one near a change of clocks or the end of a quarter of an hour."""
-    match chance.whole(0, 6):
+    """Draw a moment: any, or one near a midnight, a quarter of an hour or a change of clocks."""
+    match chance.whole(0, 7):
         case 0 | 1:
             return FIRST_DAY_MS + chance.whole(-DAY_MS, 11 * DAY_MS)
-        case 2 | 3:
+        case 2:
             quarter = chance.whole(-96, 10 * 96)
             return FIRST_DAY_MS + quarter * 900_000 + chance.one((-1, 0, 1))
-        case 4 | 5:
+        case 3 | 4:
+            midnight = datetime.fromisoformat(chance.one(MIDNIGHTS))
+            zone = ZoneInfo(chance.one(("UTC", *ZONES)))
+            return round(midnight.replace(tzinfo=zone).timestamp() * 1000) + chance.one((-1, 0, 0))
+        case 5 | 6:
             return chance.one(CHANGES_MS) + chance.one(_STEPS_MS)
         case _:
             return chance.one(FAR_CHANGES_MS) + chance.one(_STEPS_MS)
