@@ -622,3 +622,17 @@ def test_profile_is_not_seen_by_a_minute_of_another_day(tables: Tables) -> None:
         for day in ("2010-11-06", "2010-11-07")
     }
     assert counts == {"2010-11-06": [{"n": 0}], "2010-11-07": [{"n": 1}]}
+
+
+def test_nobody_is_seen_on_a_day_that_never_was(tables: Tables) -> None:
+    """At 10:00 UTC the 29th ended in Apia and the 31st began."""
+    visit = [event(when=f"2011-12-30T{at}", anonymous_id="u") for at in ("09:59:59", "10:00:00")]
+    tables.insert(EVENTS, visit)
+    counts = {
+        day: ask(
+            tables,
+            question(table="profiles", startDate=day, endDate=day, timezone="Pacific/Apia"),
+        )
+        for day in ("2011-12-29", "2011-12-30", "2011-12-31")
+    }
+    assert counts == {"2011-12-29": [{"n": 1}], "2011-12-30": [{"n": 0}], "2011-12-31": [{"n": 1}]}
