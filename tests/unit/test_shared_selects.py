@@ -279,6 +279,34 @@ async def test_deadline_is_told_where_it_comes_first(is_loading: bool) -> None:
     await desk.selects.close()
 
 
+async def test_who_comes_later_has_time_of_its_own_where_a_run_had_waited_for_its_turn() -> None:
+    desk = Desk(places=1)
+    other = await desk.ask("SELECT 2")
+    first = await desk.ask(timeout_s=30)
+    await asyncio.sleep(0.3)
+    desk.end()
+    await other
+    await settled()
+    later = await desk.ask(timeout_s=30)
+    desk.end(error=QueryTimedOut("Query timed out"))
+    with pytest.raises(QueryTimedOut):
+        await first
+    await settled()
+    desk.end()
+    assert await later == b"3"
+    assert desk.runs[1].timeout_s < desk.runs[2].timeout_s
+
+
+async def test_who_comes_later_is_not_kept_where_a_run_had_all_the_time_there_is() -> None:
+    desk = Desk()
+    asked = [await desk.ask(), await desk.ask()]
+    desk.end(error=QueryTimedOut("Query timed out"))
+    for each in asked:
+        with pytest.raises(QueryTimedOut):
+            await each
+    assert desk.sources() == {"run": 1, "shared": 1}
+
+
 async def test_deadline_ends_the_run() -> None:
     desk = Desk()
     with pytest.raises(QueryTimedOut):

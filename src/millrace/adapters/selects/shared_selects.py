@@ -5,6 +5,7 @@ of a website's rows.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -62,6 +63,7 @@ class _Flight(Generic[AnswerT]):
         self.question = question
         self.callers = 0
         self.deadline_s = 0.0
+        self.given_s = math.inf  # what the run may take, once it has begun
         self.turn = asyncio.Event()  # it has begun, or has ended before it could
         self.has_begun = False
         self.version: Version | None = None
@@ -113,8 +115,15 @@ class SharedSelects(Generic[AnswerT]):
                 if kept is not None:
                     self._metrics.count("millrace_selects_total", 1, "cached")
                     return kept
+                flight = self._flight_for(question, run)
+                try:
+                    return await self._fly_along(flight, patience_s, deadline_s)
+                except QueryTimedOut:
+                    if _left_s(deadline_s) <= flight.given_s:
+                        raise
+                # It had waited for its turn longer than who came after it had begun.
                 return await self._fly_along(
-                    self._flight_for(question, run), patience_s, deadline_s
+                    self._flight_for(question, run), deadline_s, deadline_s
                 )
         except TimeoutError as error:
             raise QueryTimedOut("Query timed out") from error
@@ -183,7 +192,8 @@ class SharedSelects(Generic[AnswerT]):
                 flight.has_begun = True
                 flight.turn.set()
                 self._metrics.count("millrace_selects_total", 1, "run")
-                answer = await run(_remaining(flight))
+                flight.given_s = max(_left_s(flight.deadline_s), _LEAST_RUN_S)
+                answer = await run(_guards(flight))
         finally:
             flight.turn.set()
             self._land(flight)
@@ -213,11 +223,14 @@ _REASONS = {
 }
 
 
-def _remaining(flight: _Flight[AnswerT]) -> QueryGuards:
-    left_s = flight.deadline_s - asyncio.get_running_loop().time()
+def _left_s(deadline_s: float) -> float:
+    return deadline_s - asyncio.get_running_loop().time()
+
+
+def _guards(flight: _Flight[AnswerT]) -> QueryGuards:
     guards = flight.question.guards
     return QueryGuards(
-        timeout_s=max(left_s, _LEAST_RUN_S),
+        timeout_s=flight.given_s,
         max_memory_bytes=guards.max_memory_bytes,
         max_rows=guards.max_rows,
     )
