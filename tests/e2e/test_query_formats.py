@@ -137,6 +137,15 @@ def test_arrow_keeps_moments_and_the_json_of_properties(service: Service, websit
     assert json.loads(json.loads(told[3])) == [1, "y"]
 
 
+def test_arrow_has_another_character_for_nul_in_names(service: Service, varied: str) -> None:
+    """Its libraries pass names on as C does, which end there."""
+    asked = query(select("*", "count", "a\0b"))
+    assert get(service, varied, "application/json", body(asked)).json()["data"] == [{"a\0b": 12}]
+    reply = get(service, varied, ARROW, body(asked))
+    assert (reply.status_code, content_type(reply)) == (200, ARROW)
+    assert arrow_rows(reply) == [{"a\N{REPLACEMENT CHARACTER}b": 12}]
+
+
 def test_arrow_of_no_rows_still_has_its_columns(service: Service, website: str) -> None:
     reply = get(service, website, ARROW)
     table = read_ipc_stream(io.BytesIO(reply.content)).read_all()

@@ -87,7 +87,7 @@ def write_arrow(answer: QueryAnswer, _request_id: str) -> Reply:
     arrays: list[Array] = []
     for name, kind, values in zip(answer.names, answer.kinds, by_column, strict=True):
         column = _ARROW_COLUMNS[kind]
-        fields.append(Field(name, column.type, nullable=True, metadata=column.metadata))
+        fields.append(Field(_c_name(name), column.type, nullable=True, metadata=column.metadata))
         arrays.append(_arrow_array(column, values))
     stream = io.BytesIO()
     batch = RecordBatch.from_arrays(  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
@@ -138,6 +138,11 @@ _ARROW_COLUMNS: Mapping[OutputKind, _ArrowColumn] = {
     OutputKind.HOUR: _TEXT_COLUMN,
     OutputKind.DAY: _TEXT_COLUMN,
 }
+
+
+def _c_name(name: str) -> str:
+    """Return a name without NUL, where Arrow's libraries, that pass it on as C does, give up."""
+    return name.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _arrow_array(column: _ArrowColumn, values: Sequence[Any]) -> Array:

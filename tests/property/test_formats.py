@@ -1,0 +1,114 @@
+"""Whatever an answer has: JSON, CSV and Arrow tell the same rows under the same names."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from arro3.io import read_ipc_stream
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from millrace.http.formats import write_arrow, write_csv, write_json
+from millrace.model.plan import OutputKind
+from millrace.query.answers import QueryAnswer
+
+Value = Any
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+    ("", "a,b", 'say "hi"', "two\r\nlines", "\n", '"', "null", "5", "\\", "\0", " ")
+)
+numbers = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+moments = st.integers(0, 4_102_444_799_999).map(
+    lambda epoch_ms: (
+        (_EPOCH + timedelta(milliseconds=epoch_ms))
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
+)
+VALUES: Mapping[OutputKind, st.SearchStrategy[Value]] = {
+    OutputKind.TEXT: texts,
+    OutputKind.NUMBER: st.none() | numbers,
+    OutputKind.BOOLEAN: st.booleans(),
+    OutputKind.DATETIME: moments,
+    OutputKind.JSON: st.none() | texts | numbers | st.booleans() | st.just(2**70),
+    OutputKind.HOUR: st.just("2026-01-31 23:00:00"),
+    OutputKind.DAY: st.just("2026-01-31"),
+}
+ARROW_VALUES: Mapping[OutputKind, Callable[[Value], Value]] = {
+    OutputKind.NUMBER: float,
+    OutputKind.DATETIME: datetime.fromisoformat,
+    OutputKind.JSON: lambda value: msgspec.json.encode(value).decode(),
+}
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> QueryAnswer:
+    kinds = tuple(draw(st.lists(st.sampled_from(OutputKind), min_size=1, max_size=5)))
+    names = draw(
+        st.lists(texts.filter(bool), min_size=len(kinds), max_size=len(kinds), unique=True)
+    )
+    row = st.tuples(*(VALUES[kind] for kind in kinds)).map(list)
+    return QueryAnswer(
+        names=tuple(names),
+        kinds=kinds,
+        rows=draw(st.lists(row, max_size=6)),
+        limit=6,
+        truncated=draw(st.booleans()),
+        execution_ms=1.5,
+    )
+
+
+@settings(deadline=None)
+@given(answer=answers())
+def test_json_has_a_row_as_an_object_by_its_names(answer: QueryAnswer) -> None:
+    assert json.loads(write_json(answer, "r").body) == {
+        "success": True,
+        "data": [dict(zip(answer.names, row, strict=True)) for row in answer.rows],
+        "meta": {
+            "rowCount": len(answer.rows),
+            "executionTime": 1.5,
+            "limit": 6,
+            "truncated": answer.truncated,
+        },
+        "requestId": "r",
+    }
+
+
+def as_field(value: Value) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+@settings(deadline=None)
+@given(answer=answers())
+def test_csv_is_read_as_the_rows_that_were_written(answer: QueryAnswer) -> None:
+    reply = write_csv(answer, "r")
+    lines = list(csv.reader(io.StringIO(reply.body.decode(), newline="")))
+    assert lines == [
+        list(answer.names),
+        *([as_field(value) for value in row] for row in answer.rows),
+    ]
+    assert dict(reply.headers)[b"x-row-count"] == b"%d" % len(answer.rows)
+
+
+@settings(deadline=None)
+@given(answer=answers())
+def test_arrow_is_read_as_the_rows_that_were_written(answer: QueryAnswer) -> None:
+    table: Any = read_ipc_stream(io.BytesIO(write_arrow(answer, "r").body)).read_all()
+    names = [name.replace("\0", "\N{REPLACEMENT CHARACTER}") for name in answer.names]
+    assert list(table.schema.names) == names
+    columns = [table.column(index).to_pylist() for index in range(len(answer.names))]
+    assert list(map(list, zip(*columns, strict=True))) == [
+        [
+            None if value is None else ARROW_VALUES.get(kind, lambda same: same)(value)
+            for kind, value in zip(answer.kinds, row, strict=True)
+        ]
+        for row in answer.rows
+    ]
