@@ -174,12 +174,11 @@ def _scalar(chance: Chance, table: str, name: str) -> Any:
 def _filter(chance: Chance, table: str) -> Item:
     names = [name for name in columns_of(table) if column(table, name).filterable]
     kinds = {name: column(table, name).kind for name in names}
-    kind = chance.one(sorted({*kinds.values()}))
-    field = chance.one([name for name in names if kinds[name] == kind or chance.is_so(0.3)])
-    kind = kinds[field]
+    asked = chance.one(("text", *sorted({*kinds.values()})))
+    field = chance.one([name for name in names if kinds[name] == asked])
     operators: tuple[str, ...] = ("eq", "ne", *LIST_OPERATORS)
-    operators += TEXT_OPERATORS if kind in ("text", "json") else ()
-    operators += ORDER_OPERATORS if kind != "boolean" else ()
+    operators += TEXT_OPERATORS if asked in ("text", "json") else ()
+    operators += ORDER_OPERATORS if asked != "boolean" else ()
     operator = chance.one(operators)
     values = chance.times(1, 4, lambda chance: _scalar(chance, table, field))
     value = values if operator in LIST_OPERATORS else values[0]
