@@ -283,7 +283,7 @@ async def test_who_comes_later_has_time_of_its_own_where_a_run_had_waited_for_it
     desk = Desk(places=1)
     other = await desk.ask("SELECT 2")
     first = await desk.ask(timeout_s=30)
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(0.8)
     desk.end()
     await other
     await settled()

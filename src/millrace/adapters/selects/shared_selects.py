@@ -19,6 +19,8 @@ from millrace.ports.store import QueryGuards
 AnswerT = TypeVar("AnswerT")
 
 _LEAST_RUN_S = 0.001
+_WORTH_A_RUN_S = 0.5
+"""So much more time than a run had that timed out is worth another one."""
 
 
 Run = Callable[[QueryGuards], Coroutine[Any, Any, AnswerT]]
@@ -119,7 +121,7 @@ class SharedSelects(Generic[AnswerT]):
                 try:
                     return await self._fly_along(flight, patience_s, deadline_s)
                 except QueryTimedOut:
-                    if _left_s(deadline_s) <= flight.given_s:
+                    if _left_s(deadline_s) < flight.given_s + _WORTH_A_RUN_S:
                         raise
                 # It had waited for its turn longer than who came after it had begun.
                 return await self._fly_along(
