@@ -114,7 +114,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         Seconds, _help("a query that has waited this long for its turn gets 503")
     ] = 5.0
     query_queue: Annotated[
-        Positive, _help("queries that wait for their turn; what comes beyond gets 503")
+        Positive,
+        _help(
+            "queries that wait for their turn; beyond them the last one of the website that has "
+            "most gets 503"
+        ),
     ] = 256
     query_queue_of_website: Annotated[
         Positive, _help("of them, the most that ask of one website; what comes beyond gets 503")
