@@ -636,3 +636,17 @@ def test_nobody_is_seen_on_a_day_that_never_was(tables: Tables) -> None:
         for day in ("2011-12-29", "2011-12-30", "2011-12-31")
     }
     assert counts == {"2011-12-29": [{"n": 1}], "2011-12-30": [{"n": 0}], "2011-12-31": [{"n": 1}]}
+
+
+def test_person_is_seen_on_both_sides_of_a_midnight(tables: Tables) -> None:
+    """Kathmandu's midnight of the 6th, 18:15 UTC, is within what the store has as one visit."""
+    visit = [event(when=f"2026-01-05T18:{at}", anonymous_id="u") for at in ("14:59", "15:00")]
+    tables.insert(EVENTS, visit)
+    counts = {
+        day: ask(
+            tables,
+            question(table="profiles", startDate=day, endDate=day, timezone="Asia/Kathmandu"),
+        )[0]["n"]
+        for day in ("2026-01-04", "2026-01-05", "2026-01-06", "2026-01-07")
+    }
+    assert counts == {"2026-01-04": 0, "2026-01-05": 1, "2026-01-06": 1, "2026-01-07": 0}

@@ -11,6 +11,7 @@ from tests.oracle.check import AGGREGATES, LIST_OPERATORS, ORDER_OPERATORS, TEXT
 from tests.oracle.columns import OTHER_NAMES, TABLES, Column, find_column
 from tests.property.chances import Chance, drawn
 from tests.property.query_data import (
+    BUSY_ZONES,
     EVENT_NAMES,
     FEW_TEXTS,
     LEVELS,
@@ -134,10 +135,10 @@ def _text(chance: Chance, name: str) -> str:
 
 
 def _iso_moment(chance: Chance) -> str:
-    day = chance.one((*DATES, *BUSY_DATES * 3, "2010-11-06", "2010-11-07", "2025-03-30"))
+    day = chance.one((*DATES, *BUSY_DATES * 6, "2010-11-06", "2010-11-07", "2025-03-30"))
     if chance.is_so(0.2):
         return day
-    return day + chance.one(_TIMES) + chance.one(("", "", "Z", "+02:00", "-0330"))
+    return day + chance.one(_TIMES) + chance.one(("", "", "", "Z", "+02:00", "-0330"))
 
 
 def _number(chance: Chance) -> Any:
@@ -164,7 +165,7 @@ def _scalar(chance: Chance, table: str, name: str) -> Any:
         case "number":
             return _number(chance)
         case "datetime":
-            return chance.one((moment, _iso_moment))(chance)
+            return chance.one((moment, _iso_moment, _iso_moment))(chance)
         case "boolean":
             return chance.one((True, False))
         case "json":
@@ -178,7 +179,7 @@ def _filter(chance: Chance, table: str) -> Item:
     field = chance.one([name for name in names if kinds[name] == asked])
     operators: tuple[str, ...] = ("eq", "ne", *LIST_OPERATORS)
     operators += TEXT_OPERATORS if asked in ("text", "json") else ()
-    operators += ORDER_OPERATORS if asked != "boolean" else ()
+    operators += ORDER_OPERATORS * (3 if asked == "datetime" else 1) if asked != "boolean" else ()
     operator = chance.one(operators)
     values = chance.times(1, 4, lambda chance: _scalar(chance, table, field))
     value = values if operator in LIST_OPERATORS else values[0]
@@ -208,7 +209,7 @@ def _range(chance: Chance) -> Body:
     day = chance.one((*BUSY_DATES, first))
     start, end = chance.one((_ALL_DAYS, _ALL_DAYS, _ALL_DAYS, (first, last), (day, day)))
     start = _YEARS_BEFORE if chance.is_so(0.08) else start
-    zone = chance.one(ZONES) if chance.is_so(0.7) else None
+    zone = chance.one((*ZONES, *BUSY_ZONES * 2)) if chance.is_so(0.7) else None
     if chance.is_so(0.12):
         start, end, zone = chance.one(FAR_RANGES)
     return {"startDate": start, "endDate": end} | ({"timezone": zone} if zone else {})

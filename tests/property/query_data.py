@@ -22,6 +22,7 @@ ZONES = (
     *("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu"),
     *("Australia/Lord_Howe", "Pacific/Kiritimati", "America/St_Johns", "Etc/GMT+12"),
 )
+BUSY_ZONES = ("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns")
 CHANGES_MS = (1_761_440_400_000, 1_762_063_200_000)  # Berlin 10-26T01:00Z, New York 11-02T06:00Z
 FAR_CHANGES_MS = (
     1_743_296_400_000,  # 2025-03-30T01:00Z, clocks go forward in Berlin
@@ -84,6 +85,9 @@ _LIFTED: dict[str, tuple[Any, ...]] = {
 }
 
 
+_LABELS = ("utm_source", "utm_term", "language")
+
+
 def moment(chance: Chance) -> int:
     """Draw a moment: any, or one near a midnight, a quarter of an hour or a change of clocks."""
     match chance.whole(0, 7):
@@ -94,7 +98,7 @@ def moment(chance: Chance) -> int:
             return FIRST_DAY_MS + quarter * 900_000 + chance.one((-1, 0, 1))
         case 3 | 4:
             midnight = datetime.fromisoformat(chance.one(MIDNIGHTS))
-            zone = ZoneInfo(chance.one(("UTC", *ZONES)))
+            zone = ZoneInfo(chance.one(BUSY_ZONES))
             return round(midnight.replace(tzinfo=zone).timestamp() * 1000) + chance.one((-1, 0, 0))
         case 5 | 6:
             return chance.one(CHANGES_MS) + chance.one(_STEPS_MS)
@@ -161,12 +165,25 @@ def _error(chance: Chance) -> Item:
 
 
 def _short_session(chance: Chance) -> list[Item]:
-    """Draw few events of one person, some at one moment, some as far on as tells a bounce."""
-    owner = {"sessionId": f"v{chance.whole(0, 99)}", "anonymousId": f"p{chance.whole(0, 99)}"}
+    """Draw few events of one person, some at one moment, some as far on as tells a bounce.
+
+    What the store gathers into one visit are events with the same labels: of most of these.
+    """
+    owner: Item = {"sessionId": f"v{chance.whole(0, 99)}", "anonymousId": f"p{chance.whole(0, 99)}"}
     start, steps = moment(chance), (0, 1, 9_999, 10_000, 10_000, 3_600_000)
     moments = [start, *(start + chance.one(steps) for _ in range(chance.whole(0, 2)))]
-    clicks = {"name": "click"} if chance.is_so(0.5) else {}
-    return [_event(chance) | owner | clicks | {"timestamp": at} for at in moments]
+    if chance.is_so(0.5):
+        owner["name"] = "click"
+    if chance.is_so(0.8):
+        owner["visitor"] = chance.one(VISITORS)
+    labels = {name: chance.one(_LIFTED[name]) for name in _LABELS if chance.is_so(0.5)}
+    drawn = [_event(chance) | owner | {"timestamp": at} for at in moments]
+    return [event | {"properties": _without_labels(event) | labels} for event in drawn]
+
+
+def _without_labels(event: Item) -> Item:
+    properties: Item = event["properties"] or {}
+    return {name: value for name, value in properties.items() if name not in _LABELS}
 
 
 def _events(chance: Chance) -> list[Item]:
