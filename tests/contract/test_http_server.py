@@ -1,6 +1,7 @@
 """The server on a real socket: stalled bodies, early refusals, callers that leave, the end."""
 
 import asyncio
+import itertools
 import json
 import signal
 import socket
@@ -465,8 +466,8 @@ def test_slowest_callers_are_let_go_where_too_much_waits_to_be_taken() -> None:
         slow = [asyncio.create_task(take(server.port, 0.02, until)) for _ in range(4)]
         await asyncio.sleep(0.2)
         assert await take(server.port, 0, until) >= LARGE
-        while sum(each.done() for each in slow) < 2:
-            await asyncio.sleep(0.05)
+        for ended in itertools.islice(asyncio.as_completed(slow), 2):
+            await ended
         until.set()
         assert [await each >= LARGE for each in slow].count(True) == 2
 
