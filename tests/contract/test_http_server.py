@@ -23,6 +23,7 @@ from tests.contract.http_twins import (
     TwinQueries,
     World,
     ingestion_error,
+    query_error,
 )
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -347,6 +348,24 @@ def test_call_that_outlasts_the_time_to_stop_is_told_in_our_envelope() -> None:
         server.stop.set()
         status, _, body = await read_reply(reader)
         assert (status, body) == (500, ingestion_error("Internal server error", "INTERNAL"))
+        await server.task
+        writer.close()
+
+    run(world, scenario)
+
+
+def test_query_that_outlasts_the_time_to_stop_may_be_asked_again() -> None:
+    world = World(HURRIED)
+    world.queries = TwinQueries(TwinQueries.never)
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(QUERY)
+        await world.queries.began.wait()
+        server.stop.set()
+        status, headers, body = await read_reply(reader)
+        assert (status, headers.get("retry-after")) == (503, "5")
+        assert body == query_error("Service unavailable", "UNAVAILABLE")
         await server.task
         writer.close()
 

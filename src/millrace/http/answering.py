@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 
 from starlette.types import Receive, Scope, Send
 
-from millrace.base.errors import MethodNotAllowed
+from millrace.base.errors import MethodNotAllowed, Unavailable
 from millrace.http.calls import Call, Disconnected, Handler
 from millrace.http.cors import Cors
 from millrace.http.endpoints import EndpointRow
 from millrace.http.inflight import InflightBytes
 from millrace.http.records import CLIENT_CLOSED_REQUEST, CallRecorder
-from millrace.http.replies import Header, Reply, refuse
+from millrace.http.replies import Envelope, Header, Reply, refuse
 
 RequestIds = Callable[[], str]
 """Makes the ids of calls: short, random, URL-safe."""
@@ -51,7 +51,8 @@ class Endpoint:
             )
             return
         # A cancelled call is one that the server's shutdown ran out of time for: it is told so.
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the outermost place
+        except (Exception, asyncio.CancelledError) as caught:  # noqa: BLE001 - the outermost place
+            error = self._as_told(caught)
             recorder.record_failure(self._row, error, call.request_id)
             reply = refuse(error, self._row.envelope, call.request_id)
         finally:
@@ -65,6 +66,12 @@ class Endpoint:
         )
         await send({"type": "http.response.body", "body": reply.body})
         recorder.record(self._row, scope["method"], reply.status, started_s, call.request_id)
+
+    def _as_told(self, error: BaseException) -> BaseException:
+        """Say of a question that was cut off that it may be asked again; of events nobody knows."""
+        if isinstance(error, asyncio.CancelledError) and self._row.envelope is Envelope.QUERY:
+            return Unavailable("the service is stopping")
+        return error
 
     async def _answer(self, call: Call) -> Reply:
         method = call.scope["method"]
