@@ -127,7 +127,7 @@ def test_long_query_is_answered_and_does_not_delay_the_end(own_service: ServiceM
     asking.join(10)
 
     assert code == 0
-    assert [(reply.status_code, reply.json()["success"]) for reply in replies] == [(500, False)]
+    assert [(reply.status_code, reply.json()["success"]) for reply in replies] == [(503, False)]
 
 
 @pytest.fixture
