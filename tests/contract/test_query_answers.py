@@ -650,3 +650,60 @@ def test_person_is_seen_on_both_sides_of_a_midnight(tables: Tables) -> None:
         for day in ("2026-01-04", "2026-01-05", "2026-01-06", "2026-01-07")
     }
     assert counts == {"2026-01-04": 0, "2026-01-05": 1, "2026-01-06": 1, "2026-01-07": 0}
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "before"),
+    [
+        ("America/St_Johns", "2010-11-06", "2010-11-06T02:29:59"),
+        ("Asia/Kathmandu", "2026-01-05", "2026-01-04T18:14:59"),
+    ],
+)
+def test_person_is_not_seen_by_a_bot_of_the_same_id(
+    tables: Tables, zone: str, day: str, before: str
+) -> None:
+    """Both people come before the day; on it one of them comes again, and a bot as the other."""
+    noon = f"{day}T12:00:00"
+    rows = [event(when=when, anonymous_id="u") for when in (before, noon)]
+    rows += [event(when=before, anonymous_id="v")]
+    rows += [event(when=noon, anonymous_id="v", is_bot=True)]
+    tables.insert(EVENTS, rows)
+    root = {"table": "profiles", "startDate": day, "endDate": day, "timezone": zone}
+    asked = question(group_by=["anonymous_id"], **root)
+    assert ask(tables, asked) == [{"anonymous_id": "u", "n": 1}]
+
+
+def test_events_of_one_moment_go_by_their_ids(tables: Tables) -> None:
+    """The last bytes of an id go the other way than the first, and rows come in any order."""
+    rows = {
+        number: event(
+            id=bytes([number] + [0] * 14 + [255 - number]),
+            session_id="s",
+            path=f"/{number}",
+            referrer=f"r{number}",
+            country=f"C{number // 4}",  # of two visits
+        )
+        for number in range(8)
+    }
+    tables.insert(EVENTS, [rows[number] for number in (5, 3, 6, 1)])
+    for number in (7, 2, 4, 0):
+        tables.insert(EVENTS, [rows[number]])
+    columns = ["entry_path", "exit_path", "referrer", "country"]
+    assert ask(tables, question(table="sessions", group_by=columns)) == [
+        {"entry_path": "/0", "exit_path": "/7", "referrer": "r0", "country": "C0", "n": 1}
+    ]
+
+
+def test_visits_that_overlap_are_told_by_their_ends(tables: Tables) -> None:
+    """The first visit is there before the other one and after it."""
+    countries = {"12:00": "FR", "12:01": "DE", "12:02": "FR"}
+    tables.insert(
+        EVENTS,
+        [
+            event(when=f"2026-01-05T{at}", session_id="s", anonymous_id="u", country=country)
+            for at, country in countries.items()
+        ],
+    )
+    expected = [{"country": "FR", "n": 1}]
+    assert ask(tables, question(table="sessions", group_by=["country"])) == expected
+    assert ask(tables, question(table="profiles", group_by=["country"])) == expected

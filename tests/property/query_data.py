@@ -170,7 +170,7 @@ def _short_session(chance: Chance) -> list[Item]:
     What the store gathers into one visit are events with the same labels: of most of these.
     """
     owner: Item = {"sessionId": f"v{chance.whole(0, 99)}", "anonymousId": f"p{chance.whole(0, 99)}"}
-    start, steps = moment(chance), (0, 1, 9_999, 10_000, 10_000, 3_600_000)
+    start, steps = moment(chance), (0, 0, 0, 1, 9_999, 10_000, 10_000, 3_600_000)
     moments = [start, *(start + chance.one(steps) for _ in range(chance.whole(0, 2)))]
     if chance.is_so(0.5):
         owner["name"] = "click"
