@@ -108,7 +108,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     query_rate_limit: Annotated[Positive, _help("queries a minute for each caller")] = 30
     query_threads: Annotated[
         Positive,
-        _help("queries that run at once; the last free one is for a website that runs none"),
+        _help(
+            "queries that run at once, in front of ClickHouse in each worker; the last free one is "
+            "for a website that runs none"
+        ),
     ] = 4
     query_wait_s: Annotated[
         Seconds, _help("a query that has waited this long for its turn gets 503")
