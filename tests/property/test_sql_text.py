@@ -135,7 +135,7 @@ def test_statement_names_its_website_wherever_it_reads(body: Body, website: Webs
     assume(accepted(body))
     compiled = compile_query(check_query(decode_query(as_bytes(body)), website))
     reads = len(
-        re.findall(r"FROM (?:events|mergeTreeProjection|errors|performance)\b", compiled.sql)
+        re.findall(r"FROM (?:events|visits|mergeTreeProjection|errors|performance)\b", compiled.sql)
     )
     assert reads >= 1
     assert compiled.sql.count("website_id = {p0:String}") == reads
