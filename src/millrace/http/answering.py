@@ -51,10 +51,8 @@ class Endpoint:
             )
             return
         # A cancelled call is one that the server's shutdown ran out of time for: it is told so.
-        except (Exception, asyncio.CancelledError) as caught:  # noqa: BLE001 - the outermost place
-            error = self._as_told(caught)
-            recorder.record_failure(self._row, error, call.request_id)
-            reply = refuse(error, self._row.envelope, call.request_id)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the outermost place
+            reply = self._refuse(self._as_told(error), call)
         finally:
             self._inflight.release(call)
         await send(
@@ -66,6 +64,11 @@ class Endpoint:
         )
         await send({"type": "http.response.body", "body": reply.body})
         recorder.record(self._row, scope["method"], reply.status, started_s, call.request_id)
+
+    def _refuse(self, error: BaseException, call: Call) -> Reply:
+        """Not where it was caught: a name that outlives that place would keep the call's body."""
+        self._recorder.record_failure(self._row, error, call.request_id)
+        return refuse(error, self._row.envelope, call.request_id)
 
     def _as_told(self, error: BaseException) -> BaseException:
         """Say of a question that was cut off that it may be asked again; of events nobody knows."""
