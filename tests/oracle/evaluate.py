@@ -162,11 +162,14 @@ def _missing(value: Any) -> bool:
 
 
 def _percentile(share: float) -> Callable[[Sequence[float]], float]:
-    """Interpolate linearly between the closest ranks."""
+    """Interpolate linearly between the closest ranks, which count from one.
+
+    Counted from zero the last digit may be another, and with it the order of rows.
+    """
 
     def interpolated(numbers: Sequence[float]) -> float:
-        rank = (len(numbers) - 1) * share
-        below, above = numbers[int(rank)], numbers[min(int(rank) + 1, len(numbers) - 1)]
+        rank = (len(numbers) - 1) * share + 1
+        below, above = numbers[int(rank) - 1], numbers[min(int(rank), len(numbers) - 1)]
         return below + (above - below) * (rank - int(rank))
 
     return interpolated

@@ -80,6 +80,7 @@ def got_of(store: Tables, body: Body) -> Any:
 
 
 @pytest.mark.parametrize("store", EACH_STORE)
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of the data, at a failure
 @settings(
     max_examples=DATA_SETS,
     deadline=None,

@@ -106,6 +106,7 @@ def hold_alike(service: Service, website: str, stored: Stored, body: Body) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of the data, at a failure
 @settings(
     max_examples=max(1, PAIRS // QUERIES_A_DATA_SET),
     deadline=None,
