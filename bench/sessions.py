@@ -54,6 +54,10 @@ PAIRS: Mapping[str, tuple[Body, Body]] = {
         body("sessions", "avg duration", "country"),
         body("events", "avg load_time", "country"),
     ),
+    "the same / distinct sessions, and a number": (
+        body("sessions", "avg duration", "country"),
+        body("events", "uniq session_id, avg load_time", "country"),
+    ),
     "sessions by country / distinct sessions": (
         body("sessions", "count *", "country"),
         body("events", "uniq session_id", "country"),
