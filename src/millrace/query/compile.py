@@ -48,7 +48,7 @@ def compile_query(plan: QueryPlan, dialect: Dialect = EMBEDDED) -> CompiledQuery
         clause("GROUP BY", ",", groups),
     )
     keys = order_keys(plan, outputs) if groups else ()
-    sql = statement(_settled(rows, keys), _order(keys, aliases), _page(plan, parameters))
+    sql = statement(_as_table(rows, keys), _order(keys, aliases), _page(plan, parameters))
     return CompiledQuery(sql, parameters.values, outputs, plan.website_id)
 
 
@@ -69,7 +69,7 @@ def _write_columns(
     return tuple(outputs), columns
 
 
-def _settled(rows: str, keys: Sequence[OrderKey]) -> str:
+def _as_table(rows: str, keys: Sequence[OrderKey]) -> str:
     """Return rows whose columns may be named often.
 
     A name of SELECT stands for all of its expression wherever it is used. The order by a property

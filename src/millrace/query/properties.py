@@ -96,10 +96,6 @@ class _Property(NamedTuple):
         return _NEVER if self.key.startswith(_BETWEEN_TEXTS) else _FLAT
 
 
-_Step = tuple[str, str]
-"""A name and the SQL that it stands for."""
-
-
 class PropertyColumns:
     """Defines each property of a query once, and tells how it is called in the statement."""
 
@@ -113,7 +109,13 @@ class PropertyColumns:
     def value(self, column: Column) -> str:
         """Return the name of a property's value, defining it at the first use."""
         found = self._property(column)
-        self._define(self._value_steps(found))
+        if found.alias not in self._defined:
+            exact = _moved(self._exact(found.places), 2)
+            self._define(_FLAT, _IS_FLAT)
+            self._define(found.found, _FOUND.format(key=found.written))
+            self._define(
+                found.alias, _VALUE.format(flat=found.flat, found=found.found, exact=exact)
+            )
         return found.alias
 
     def number(self, column: Column) -> str:
@@ -128,10 +130,9 @@ class PropertyColumns:
         return self._of_number(column, "addend", _ADDEND)
 
     def _of_number(self, column: Column, name: str, sql: str) -> str:
-        found = self._property(column)
+        found, value = self._property(column), self.value(column)
         alias = f"{found.alias}_{name}"
-        number = sql.format(flat=found.flat, found=found.found, value=found.alias)
-        self._define([*self._value_steps(found), (alias, number)])
+        self._define(alias, sql.format(flat=found.flat, found=found.found, value=value))
         return alias
 
     def _property(self, column: Column) -> _Property:
@@ -152,20 +153,11 @@ class PropertyColumns:
         written = self._parameters.bind(msgspec.json.encode(key)[1:-1].decode(), "String")
         return _Property(alias, key, written, places)
 
-    def _define(self, steps: list[_Step]) -> None:
-        """Define what is not yet; each step is over the names before, the last is what is asked."""
-        for name, sql in steps:
-            if name not in self._defined:
-                self._defined.add(name)
-                self.definitions.append(f"{sql} AS {name}")
-
-    def _value_steps(self, found: _Property) -> list[_Step]:
-        exact = _moved(self._exact(found.places), 2)
-        return [
-            (_FLAT, _IS_FLAT),
-            (found.found, _FOUND.format(key=found.written)),
-            (found.alias, _VALUE.format(flat=found.flat, found=found.found, exact=exact)),
-        ]
+    def _define(self, name: str, sql: str) -> None:
+        """Define a name, over those before it, where that is not done yet."""
+        if name not in self._defined:
+            self._defined.add(name)
+            self.definitions.append(f"{sql} AS {name}")
 
     def _exact(self, places: list[list[str]]) -> str:
         """Return the SQL of a value that is right for all documents."""

@@ -18,7 +18,7 @@ from millrace.model.plan import CompiledQuery
 from millrace.ports.store import Dialect, QueryGuards, Rows
 
 SERVERS: Final = Dialect(loses_long_numbers=True, is_distributed=True)
-"""What servers of ClickHouse make of statements; on a single one names are slow to work out."""
+"""What servers of ClickHouse make of statements; those of a single one are written alike."""
 
 
 class ClickHouseStore:
