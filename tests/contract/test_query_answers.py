@@ -611,16 +611,18 @@ def test_profile_belongs_where_it_was_seen_with_its_whole_life(tables: Tables) -
     ]
 
 
+def people_by_day(tables: Tables, zone: str, *days: str) -> dict[str, list[dict[str, Any]]]:
+    """Return how many people each day of a zone has seen, as the answers to one question a day."""
+    return {
+        day: ask(tables, question(table="profiles", startDate=day, endDate=day, timezone=zone))
+        for day in days
+    }
+
+
 def test_profile_is_not_seen_by_a_minute_of_another_day(tables: Tables) -> None:
     """At 00:01 on the 7th clocks went back to 23:01 on the 6th; 02:30 UTC was 00:00 on the 7th."""
     tables.insert(EVENTS, [event(when="2010-11-07T02:30:30", anonymous_id="u")])
-    counts = {
-        day: ask(
-            tables,
-            question(table="profiles", startDate=day, endDate=day, timezone="America/St_Johns"),
-        )
-        for day in ("2010-11-06", "2010-11-07")
-    }
+    counts = people_by_day(tables, "America/St_Johns", "2010-11-06", "2010-11-07")
     assert counts == {"2010-11-06": [{"n": 0}], "2010-11-07": [{"n": 1}]}
 
 
@@ -628,13 +630,7 @@ def test_nobody_is_seen_on_a_day_that_never_was(tables: Tables) -> None:
     """At 10:00 UTC the 29th ended in Apia and the 31st began."""
     visit = [event(when=f"2011-12-30T{at}", anonymous_id="u") for at in ("09:59:59", "10:00:00")]
     tables.insert(EVENTS, visit)
-    counts = {
-        day: ask(
-            tables,
-            question(table="profiles", startDate=day, endDate=day, timezone="Pacific/Apia"),
-        )
-        for day in ("2011-12-29", "2011-12-30", "2011-12-31")
-    }
+    counts = people_by_day(tables, "Pacific/Apia", "2011-12-29", "2011-12-30", "2011-12-31")
     assert counts == {"2011-12-29": [{"n": 1}], "2011-12-30": [{"n": 0}], "2011-12-31": [{"n": 1}]}
 
 
@@ -642,13 +638,9 @@ def test_person_is_seen_on_both_sides_of_a_midnight(tables: Tables) -> None:
     """Kathmandu's midnight of the 6th, 18:15 UTC, is within what the store has as one visit."""
     visit = [event(when=f"2026-01-05T18:{at}", anonymous_id="u") for at in ("14:59", "15:00")]
     tables.insert(EVENTS, visit)
-    counts = {
-        day: ask(
-            tables,
-            question(table="profiles", startDate=day, endDate=day, timezone="Asia/Kathmandu"),
-        )[0]["n"]
-        for day in ("2026-01-04", "2026-01-05", "2026-01-06", "2026-01-07")
-    }
+    days = ("2026-01-04", "2026-01-05", "2026-01-06", "2026-01-07")
+    seen = people_by_day(tables, "Asia/Kathmandu", *days)
+    counts = {day: rows[0]["n"] for day, rows in seen.items()}
     assert counts == {"2026-01-04": 0, "2026-01-05": 1, "2026-01-06": 1, "2026-01-07": 0}
 
 
