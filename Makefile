@@ -14,7 +14,7 @@ help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit("Millrace needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -c 'import sys; sys.exit("Headrace needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 
 # The locks are complete, so --no-deps installs exactly what they say and nothing else.
@@ -30,8 +30,8 @@ $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
 
 .PHONY: serve
 serve: $(VENV)/.runtime ## Set up, make a first website and keys, and serve on 127.0.0.1:8080
-	@$(BIN)/millrace init --data $(DATA) $(SERVE_ARGS)
-	@exec $(BIN)/millrace serve --data $(DATA) $(SERVE_ARGS)
+	@$(BIN)/headrace init --data $(DATA) $(SERVE_ARGS)
+	@exec $(BIN)/headrace serve --data $(DATA) $(SERVE_ARGS)
 
 .PHONY: test
 test: $(VENV)/.dev ## Run all tests
@@ -60,7 +60,7 @@ check: $(VENV)/.dev ## Format, lint, types, imports, generated docs
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 	$(BIN)/basedpyright
-	$(BIN)/python -m millrace.cli.main reference --check docs/reference
+	$(BIN)/python -m headrace.cli.main reference --check docs/reference
 
 .PHONY: format
 format: $(VENV)/.dev ## Format the code and mend what the linter can
@@ -69,7 +69,7 @@ format: $(VENV)/.dev ## Format the code and mend what the linter can
 
 .PHONY: docs
 docs: $(VENV)/.runtime ## Write the generated reference pages anew
-	$(BIN)/python -m millrace.cli.main reference docs/reference
+	$(BIN)/python -m headrace.cli.main reference docs/reference
 
 .PHONY: lock
 lock: $(VENV)/.dev ## Pin the newest versions of all dependencies (needs uv)

@@ -27,7 +27,7 @@ EVENT = (
     b'"properties":{"plan":"pro","seats":3,"currency":"EUR","value":119.5,"trial":false}}'
 )
 NOTHING = b"[]"
-HISTOGRAM = "millrace_log_fsync_seconds"
+HISTOGRAM = "headrace_log_fsync_seconds"
 EDGES_MS = (0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
@@ -141,7 +141,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     found: dict[tuple[int, bytes], list[Waits]] = {}
-    with tempfile.TemporaryDirectory(prefix="millrace-ack-", dir=options.folder) as directory:
+    with tempfile.TemporaryDirectory(prefix="headrace-ack-", dir=options.folder) as directory:
         service = Service(Path(directory) / "data").start()
         try:
             website = service.website()

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.bare_engine import BareEngine
-from millrace.adapters.embedded.engine import ChdbEngine
-from millrace.adapters.embedded.writer import ChdbWriter
-from millrace.adapters.sql.ddl import column_list
-from millrace.base.telemetry import get_logger
-from millrace.model.catalog import EVENTS
-from millrace.model.storage import STORED
+from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.adapters.sql.ddl import column_list
+from headrace.base.telemetry import get_logger
+from headrace.model.catalog import EVENTS
+from headrace.model.storage import STORED
 
 BATCH_ROWS = 100_000
 _COLUMNS = column_list(STORED[EVENTS.name])

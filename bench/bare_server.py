@@ -10,7 +10,7 @@ import msgspec
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from millrace.model.wire import CustomEvent
+from headrace.model.wire import CustomEvent
 
 ONE = msgspec.json.Decoder(CustomEvent)
 MANY = msgspec.json.Decoder(list[CustomEvent])

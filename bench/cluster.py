@@ -1,4 +1,4 @@
-"""`python -m bench.cluster`: measures Millrace before ClickHouse, PostgreSQL and Valkey or Redis.
+"""`python -m bench.cluster`: measures Headrace before ClickHouse, PostgreSQL and Valkey or Redis.
 
 Everything runs on this one machine, and all of it shares its cores. Prints one table; a full run is
 kept in bench/results. Ten minutes on two quiet cores, three with --quick.

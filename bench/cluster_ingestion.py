@@ -18,7 +18,7 @@ from bench.processes import cpu_s, wait_until_quiet
 from bench.wrk import Driven, Load, check_wrk, drive
 
 CONNECTIONS = 16
-MILLRACE_US = "Millrace: CPU for one event, until it is stored"
+HEADRACE_US = "Headrace: CPU for one event, until it is stored"
 CLICKHOUSE_US = "ClickHouse: CPU for one event, merges of the first seconds included"
 LOG_BYTES = "log of the machines, for one event"
 _GROUP = "taking events in: two machines into two shards beside one into one"
@@ -93,7 +93,7 @@ def _drive(ours: Group, load: Load) -> list[Driven]:
 
 
 def _log_bytes(ours: Group) -> float:
-    name = "millrace_log_appended_bytes_total"
+    name = "headrace_log_appended_bytes_total"
     lines = [
         line for machine in ours.machines for line in machine.get("/metrics").text.splitlines()
     ]
@@ -118,7 +118,7 @@ def _figures(two: Sequence[Turn], one: Sequence[Turn]) -> list[Figure]:
             f"all {events:,} events are stored, none twice",
         ),
         _figure(
-            MILLRACE_US,
+            HEADRACE_US,
             "µs",
             [turn.machines_cpu_s * 1e6 / turn.events for turn in two],
             [turn.machines_cpu_s * 1e6 / turn.events for turn in one],

@@ -1,4 +1,4 @@
-"""A cluster on this one machine: two ClickHouse shards, PostgreSQL, Valkey or Redis, and Millrace.
+"""A cluster on this one machine: two ClickHouse shards, PostgreSQL, Valkey or Redis, and Headrace.
 
 Everything is real, and everything shares the same cores: wall times say nothing of several hosts.
 """
@@ -52,7 +52,7 @@ class Group:
 
     @property
     def machine_pids(self) -> tuple[int, ...]:
-        """All processes of Millrace."""
+        """All processes of Headrace."""
         return tuple(pid for machine in self.machines for pid in pids_of(machine))
 
     @property
@@ -95,8 +95,8 @@ def store_settings(servers: Sequence[ClickHouseServer]) -> Mapping[str, str]:
     options = {"cluster": CLUSTER, "replicated": 0} if len(servers) > 1 else {}
     database = new_database()
     return {
-        "MILLRACE_STORE": address_of(servers, database, **options),
-        "MILLRACE_STORE_READER": reading_address_of(servers, database, **options),
+        "HEADRACE_STORE": address_of(servers, database, **options),
+        "HEADRACE_STORE_READER": reading_address_of(servers, database, **options),
     }
 
 
@@ -106,8 +106,8 @@ def group(where: Place, *, machines: int, shards: int, name: str) -> Generator[G
     servers = where.clickhouse.servers[:shards]
     settings = {
         **store_settings(servers),
-        "MILLRACE_DIRECTORY": where.postgresql.new_database(),
-        **({"MILLRACE_SHARED": where.shared.url} if machines > 1 else {}),
+        "HEADRACE_DIRECTORY": where.postgresql.new_database(),
+        **({"HEADRACE_SHARED": where.shared.url} if machines > 1 else {}),
     }
     services = [
         Service(where.folder / f"{name}-{number}" / "data", settings=settings)

@@ -25,7 +25,7 @@ from bench.processes import pids_of, spending
 from bench.question_list import QUESTIONS, Question
 from bench.questions import MONTH, NO_CACHE, WARM_UPS, Asked, OverHttp, compare_rows, serving
 from tests.clickhouse_fixture import ClickHouseServer
-from tests.e2e.service import MILLRACE, Service, clean_environment
+from tests.e2e.service import HEADRACE, Service, clean_environment
 
 QUESTION_MS = "CPU of one question, mean of the ten, all processes"
 DISK_BYTES = "disk for one event, its share of vitals and errors included"
@@ -80,9 +80,9 @@ def _moved(where: Place, dataset: Dataset, *, shards: int) -> Generator[Moved]:
     settings = {**NO_CACHE, **store_settings(servers)}
     service = Service(data, settings=settings)
     try:
-        rows, seconds, memory_mb = _move(data, settings["MILLRACE_STORE"])
+        rows, seconds, memory_mb = _move(data, settings["HEADRACE_STORE"])
         service.start()
-        database = settings["MILLRACE_STORE"].partition("?")[0].rpartition("/")[2]
+        database = settings["HEADRACE_STORE"].partition("?")[0].rpartition("/")[2]
         yield Moved(service, servers, database, rows, seconds, memory_mb)
         service.stop()
     finally:
@@ -92,11 +92,11 @@ def _moved(where: Place, dataset: Dataset, *, shards: int) -> Generator[Moved]:
 
 def _move(data: Path, url: str) -> tuple[int, float, float]:
     """Return rows, seconds, and the megabytes that the command had at its most."""
-    command = [MILLRACE, "migrate-store", "--to", "clickhouse", "--json", "--data", str(data)]
+    command = [HEADRACE, "migrate-store", "--to", "clickhouse", "--json", "--data", str(data)]
     with (data.parent / "moved.json").open("w+b") as printed:
         started_s = time.perf_counter()
         process = subprocess.Popen(
-            command, stdout=printed, env=clean_environment({"MILLRACE_STORE": url})
+            command, stdout=printed, env=clean_environment({"HEADRACE_STORE": url})
         )
         _, status, used = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started_s

@@ -158,7 +158,7 @@ def _faults(where: Place, ours: Group) -> Sequence[Fault]:
         Fault("a node of ClickHouse (one of two shards)", node.kill, node.start),
         Fault("PostgreSQL", postgresql.kill, postgresql.start),
         Fault(where.shared.program.partition("-")[0].capitalize(), shared.kill, shared.start),
-        Fault("a machine of Millrace", machine.kill, machine.launch, machine),
+        Fault("a machine of Headrace", machine.kill, machine.launch, machine),
     )
 
 

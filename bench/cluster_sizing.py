@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from bench.cluster_ingestion import CLICKHOUSE_US, LOG_BYTES, MILLRACE_US
+from bench.cluster_ingestion import CLICKHOUSE_US, HEADRACE_US, LOG_BYTES
 from bench.cluster_questions import DISK_BYTES, QUESTION_MS
 from bench.figures import TIMES, Figure, shown
 
@@ -19,7 +19,7 @@ CLAIM_US = 31
 REPLICAS = 2
 OUTAGE_S = 4 * 3600
 DAYS = 90
-_NEEDED = (MILLRACE_US, CLICKHOUSE_US, LOG_BYTES, DISK_BYTES, QUESTION_MS)
+_NEEDED = (HEADRACE_US, CLICKHOUSE_US, LOG_BYTES, DISK_BYTES, QUESTION_MS)
 
 
 def cluster_sizing_lines(figures: Sequence[Figure]) -> list[str]:
@@ -38,7 +38,7 @@ def _rows(values: Mapping[str, float]) -> list[tuple[str, str, str]]:
     return [
         ("events a second", f"{DAILY_EVENTS:,} / 86,400 s", shown(mean)),
         ("in the busiest hour", f"{shown(mean)} {TIMES} {BUSIEST}", shown(busiest)),
-        _cores("cores of all Millrace machines", busiest, values[MILLRACE_US], 1),
+        _cores("cores of all Headrace machines", busiest, values[HEADRACE_US], 1),
         _cores("cores of all ClickHouse servers", busiest, values[CLICKHOUSE_US], REPLICAS),
         _question_cores(values[QUESTION_MS]),
         _id_row(busiest),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.results import RESULTS, Results, write_results
 
-DEFAULT_FOLDER = Path(tempfile.gettempdir()) / "millrace-bench"
+DEFAULT_FOLDER = Path(tempfile.gettempdir()) / "headrace-bench"
 
 
 def benchmark_parser(

@@ -1,4 +1,4 @@
-"""Makes a data directory with millions of realistic events, on which `millrace serve` answers.
+"""Makes a data directory with millions of realistic events, on which `headrace serve` answers.
 
 Run: .venv/bin/python -m bench.dataset --folder DIR [--events 10000000] [--of EVENTS] [--again]
 
@@ -24,16 +24,16 @@ from msgspec import Struct
 from bench import dataset_columns, dataset_words
 from bench.bare_engine import BareEngine
 from bench.dataset_columns import DAYS, EVENTS_A_VISIT, FIRST_DAY_MS, WEBSITES, Slice, select_rows
-from millrace.adapters.directory.sql_directory import open_directory
-from millrace.adapters.embedded.engine import ChdbEngine
-from millrace.adapters.embedded.writer import ChdbWriter
-from millrace.adapters.places.format import is_current
-from millrace.adapters.places.places import DataPlaces
-from millrace.adapters.sql.ddl import MIGRATIONS
-from millrace.base.clock import SystemClock
-from millrace.base.telemetry import get_logger
-from millrace.model.catalog import STORED_TABLES
-from millrace.model.tenancy import Scope
+from headrace.adapters.directory.sql_directory import open_directory
+from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.adapters.places.format import is_current
+from headrace.adapters.places.places import DataPlaces
+from headrace.adapters.sql.ddl import MIGRATIONS
+from headrace.base.clock import SystemClock
+from headrace.base.telemetry import get_logger
+from headrace.model.catalog import STORED_TABLES
+from headrace.model.tenancy import Scope
 
 BATCH_EVENTS = 100_000
 _SETTLED_S = 3.0

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from bench import dataset_words as words
-from millrace.adapters.sql.parameters import quoted
-from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Kind, Table
-from millrace.model.storage import STORED
+from headrace.adapters.sql.parameters import quoted
+from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Kind, Table
+from headrace.model.storage import STORED
 
 FIRST_DAY_MS = 1_767_225_600_000  # 2026-01-01; the days hold changes of summer time
 DAYS = 90

@@ -90,7 +90,7 @@ class Figure(Struct, frozen=True, kw_only=True):
         )
 
 
-HEADINGS = ("What", "Millrace", "Yardstick", "Ratio", "Target", "Met", "Runs", "Remark")
+HEADINGS = ("What", "Headrace", "Yardstick", "Ratio", "Target", "Met", "Runs", "Remark")
 
 
 def with_unit(number: float, unit: str) -> str:

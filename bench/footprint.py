@@ -19,7 +19,7 @@ DISK_OF_ONE = "disk for one event and its share of vitals and errors"
 _LOOK_EVERY_S = 0.01
 _DISK = """
 SELECT sum(bytes_on_disk) / 1e6, sumIf(bytes_on_disk, table = 'events') / 1e6, count()
-FROM system.parts WHERE active AND database = 'millrace'
+FROM system.parts WHERE active AND database = 'headrace'
 """
 
 

@@ -52,7 +52,7 @@ def _fsync_figures(scale: Scale) -> list[Figure]:
     batch = Load(tuple(batch_bodies()), BATCH_CONNECTIONS, scale.turn_s)
     with (
         tempfile.TemporaryDirectory(prefix="fsync-", dir=scale.folder) as on_disk,
-        tempfile.TemporaryDirectory(prefix="millrace-", dir=IN_MEMORY) as in_memory,
+        tempfile.TemporaryDirectory(prefix="headrace-", dir=IN_MEMORY) as in_memory,
         subject(Path(on_disk)) as with_fsync,
         subject(Path(in_memory)) as without,
     ):

@@ -32,7 +32,7 @@ MONTH = Days("2026-03-01", "2026-03-31", "2026-04-01")
 FIRST_WEEK = Days("2026-01-01", "2026-01-08", "2026-01-09")
 WARM_UPS = 2
 TARGET = Target(factor=1.15, fixed=3.0)
-NO_CACHE = {"MILLRACE_QUERY_CACHE_BYTES": "0"}
+NO_CACHE = {"HEADRACE_QUERY_CACHE_BYTES": "0"}
 GROWTH_TARGET = Target(factor=1.3)
 
 Rows = list[list[Any]]

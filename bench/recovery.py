@@ -31,7 +31,7 @@ BODIES = 500
 CONNECTIONS = 8
 POLL_S = 0.02
 GIVE_UP_S = 60.0
-NEVER_HANGS = {"MILLRACE_HANG_TIMEOUT_S": "3600"}
+NEVER_HANGS = {"HEADRACE_HANG_TIMEOUT_S": "3600"}
 COUNT: Json = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -223,7 +223,7 @@ def main() -> None:
     options = parser.parse_args()
     rounds: list[Recovery] = []
     for _ in range(options.rounds):
-        with tempfile.TemporaryDirectory(prefix="millrace-recovery-", dir=options.folder) as folder:
+        with tempfile.TemporaryDirectory(prefix="headrace-recovery-", dir=options.folder) as folder:
             rounds.append(run_round(Path(folder), options.events))
     print_table(rounds)
     if options.json is not None:

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from millrace.adapters.sqlite.ledger import SqliteLedger
-from millrace.base.clock import MILLISECONDS_PER_DAY
-from millrace.ingest.sift import EVENT_ID_LIFE_MS
-from millrace.ports.ledger import Ledger
+from headrace.adapters.sqlite.ledger import SqliteLedger
+from headrace.base.clock import MILLISECONDS_PER_DAY
+from headrace.ingest.sift import EVENT_ID_LIFE_MS
+from headrace.ports.ledger import Ledger
 
 DAYS = 7
 START_MS = 1_700_000_000_000
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     options = parser.parse_args()
     rng = random.Random(14)
-    with tempfile.TemporaryDirectory(prefix="millrace-repeats-", dir=options.folder) as folder:
+    with tempfile.TemporaryDirectory(prefix="headrace-repeats-", dir=options.folder) as folder:
         ledger = SqliteLedger.open(Path(folder) / "ledger.sqlite")
         before = resident_bytes()
         started_s = time.process_time()

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.figures import HEADINGS, Figure
-from millrace.base.clock import SystemClock, utc_datetime
+from headrace.base.clock import SystemClock, utc_datetime
 
 RESULTS = Path(__file__).with_name("results")
 

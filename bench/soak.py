@@ -145,7 +145,7 @@ def main() -> None:
     options = parser.parse_args()
     end_s = time.monotonic() + options.minutes * 60
     counts, samples = Counts(), list[Sample]()
-    with tempfile.TemporaryDirectory(prefix="millrace-soak-") as directory:
+    with tempfile.TemporaryDirectory(prefix="headrace-soak-") as directory:
         service = Service(Path(directory) / "data").start()
         try:
             website = service.website()

@@ -1,4 +1,4 @@
-"""The service that is measured: the real `millrace serve`, with a website, a key, and its books."""
+"""The service that is measured: the real `headrace serve`, with a website, a key, and its books."""
 
 import sys
 from collections.abc import Callable, Generator, Mapping

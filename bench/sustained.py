@@ -27,8 +27,8 @@ from bench.wrk import Load, check_wrk
 STEADY_BATCHES_PER_S = 1000
 SAMPLE_EVERY_S = 1.0
 _GROUP = "sustained load"
-_ACKNOWLEDGED = ("millrace_http_requests_total", 'endpoint="track"', 'status="200"')
-_STORED = ("millrace_items_total", 'outcome="accepted"')
+_ACKNOWLEDGED = ("headrace_http_requests_total", 'endpoint="track"', 'status="200"')
+_STORED = ("headrace_items_total", 'outcome="accepted"')
 _THROUGHPUT = Target(fixed=60_000, at_least=True)
 
 

@@ -15,12 +15,12 @@ from bench.bare_engine import BareEngine
 from bench.dataset import wait_until_settled
 from bench.dataset_columns import EVENTS_A_VISIT, Slice, select_rows
 from bench.sessions import cpu_s
-from millrace.adapters.embedded.engine import ChdbEngine
-from millrace.adapters.embedded.writer import ChdbWriter
-from millrace.adapters.sql import ddl_visits
-from millrace.adapters.sql.ddl import MIGRATIONS
-from millrace.base.telemetry import get_logger
-from millrace.model.catalog import EVENTS
+from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.adapters.sql import ddl_visits
+from headrace.adapters.sql.ddl import MIGRATIONS
+from headrace.base.telemetry import get_logger
+from headrace.model.catalog import EVENTS
 
 WEBSITES = tuple(f"web_{number}" for number in range(20))
 BATCHES_OF = {100_000: 2, 10_000: 6, 1_000: 20}

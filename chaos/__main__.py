@@ -32,7 +32,7 @@ def main() -> int:
     """Run and report; what broke is told last, with where the data is kept."""
     arguments = _arguments()
     seed = secrets.randbelow(1_000_000) if arguments.seed is None else arguments.seed
-    work = Path(tempfile.mkdtemp(prefix="millrace-chaos-"))
+    work = Path(tempfile.mkdtemp(prefix="headrace-chaos-"))
     with prepared_place(work, ordinary=arguments.ordinary_disk) as place:
         service = Service(place.data, log=work / "service.log", port=free_port())
         rounds = Rounds(service=service, place=place, seed=seed, only=arguments.only)

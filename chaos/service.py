@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 Json = Any
 
-MILLRACE = str(Path(sys.executable).with_name("millrace"))
+HEADRACE = str(Path(sys.executable).with_name("headrace"))
 HOST = "127.0.0.1"
 ANSWER_TIMEOUT_S = 30.0
 BACK_TIMEOUT_S = 90.0
@@ -23,9 +23,9 @@ _LAUNCH_PAUSE_S = 0.2
 _RUNTIME_NAME = "runtime"
 
 SETTINGS: Mapping[str, str] = {
-    "MILLRACE_QUERY_RATE_LIMIT": "1000000",
-    "MILLRACE_SEGMENT_BYTES": "65536",  # so that segments are changed all the time
-    "MILLRACE_LOAD_INTERVAL_S": "0.2",
+    "HEADRACE_QUERY_RATE_LIMIT": "1000000",
+    "HEADRACE_SEGMENT_BYTES": "65536",  # so that segments are changed all the time
+    "HEADRACE_LOAD_INTERVAL_S": "0.2",
 }
 
 
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
 
 
 class Service:
-    """`millrace serve` with two workers on one data directory."""
+    """`headrace serve` with two workers on one data directory."""
 
     def __init__(self, data: Path, *, log: Path, port: int) -> None:
         self.data = data
@@ -54,8 +54,8 @@ class Service:
     def launch(self) -> None:
         """Start it and return at once."""
         self._runtime.mkdir(exist_ok=True)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("MILLRACE_")}
-        command = [MILLRACE, "serve", "--data", str(self.data), "--host", HOST]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("HEADRACE_")}
+        command = [HEADRACE, "serve", "--data", str(self.data), "--host", HOST]
         command += ["--port", str(self.port), "--workers", "2"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -69,8 +69,8 @@ class Service:
         self.starts += 1
 
     def command(self, *arguments: str) -> Json:
-        """Run another millrace command on the data directory; return what it prints."""
-        command = [MILLRACE, *arguments, "--data", str(self.data), "--json"]
+        """Run another headrace command on the data directory; return what it prints."""
+        command = [HEADRACE, *arguments, "--data", str(self.data), "--json"]
         return json.loads(subprocess.check_output(command, timeout=ANSWER_TIMEOUT_S))
 
     @property

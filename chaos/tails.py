@@ -9,10 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
-from millrace.adapters.log.segment_directory import Disk, LogDirectory
+from headrace.adapters.log.segment_directory import Disk, LogDirectory
 
 _MARK = "durable"
-_FRAME_MAGIC = b"\xc1\xffMR"
+_FRAME_MAGIC = b"\xc1\xffHR"
 
 
 def old_marks(data: Path) -> dict[Path, bytes]:

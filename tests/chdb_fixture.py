@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.embedded.engine import ChdbEngine, ChdbSession, decode_rows
-from millrace.adapters.embedded.writer import ChdbWriter
-from millrace.adapters.sql.parameters import encode_parameters
-from millrace.base.telemetry import get_logger
-from millrace.ingest.arrow import write_stream
-from millrace.model.catalog import Kind, Table
-from millrace.model.plan import CompiledQuery
-from millrace.model.storage import STORED, StoredColumn
-from millrace.ports.store import EMBEDDED, QueryGuards
+from headrace.adapters.embedded.engine import ChdbEngine, ChdbSession, decode_rows
+from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.adapters.sql.parameters import encode_parameters
+from headrace.base.telemetry import get_logger
+from headrace.ingest.arrow import write_stream
+from headrace.model.catalog import Kind, Table
+from headrace.model.plan import CompiledQuery
+from headrace.model.storage import STORED, StoredColumn
+from headrace.ports.store import EMBEDDED, QueryGuards
 
 GUARDS = QueryGuards(timeout_s=15, max_memory_bytes=1_000_000_000)
 

@@ -26,16 +26,16 @@ from urllib.parse import quote, urlencode
 import pytest
 import requests
 
-from millrace.adapters.clickhouse.address import parse_address
-from millrace.adapters.clickhouse.reader import ClickHouseReader
-from millrace.adapters.clickhouse.store import SERVERS
-from millrace.adapters.clickhouse.wide import fit_parameters
-from millrace.adapters.clickhouse.writer import ClickHouseWriter
-from millrace.adapters.embedded.engine import decode_rows
-from millrace.base.telemetry import get_logger
-from millrace.model.catalog import Table
-from millrace.model.plan import CompiledQuery
-from millrace.ports.store import QueryGuards
+from headrace.adapters.clickhouse.address import parse_address
+from headrace.adapters.clickhouse.reader import ClickHouseReader
+from headrace.adapters.clickhouse.store import SERVERS
+from headrace.adapters.clickhouse.wide import fit_parameters
+from headrace.adapters.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.embedded.engine import decode_rows
+from headrace.base.telemetry import get_logger
+from headrace.model.catalog import Table
+from headrace.model.plan import CompiledQuery
+from headrace.ports.store import QueryGuards
 from tests.chdb_fixture import GUARDS, Row, arrow_stream
 from tests.e2e.service import free_port
 
@@ -44,8 +44,8 @@ GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "clickhouse.md"
 NPM_TIMEOUT_S = 300
 START_TIMEOUT_S = 60
 CLUSTER = "shards"
-WRITER, WRITER_PASSWORD = "millrace_writer", "w@it/for:it?"
-READER, READER_PASSWORD = "millrace_reader", "re%d & #1"
+WRITER, WRITER_PASSWORD = "headrace_writer", "w@it/for:it?"
+READER, READER_PASSWORD = "headrace_reader", "re%d & #1"
 
 _LIBRARY = Path("node_modules/@chdb/lib-linux-x64-gnu/libchdb.so")
 _NUMBERS = itertools.count(1)
@@ -62,7 +62,7 @@ class ClickHouseServer:
         self._environment = {**os.environ, **(environment or {})}
         self.port = free_port()
         self.native_port = free_port()
-        self.home = Path(tempfile.mkdtemp(prefix="millrace-clickhouse-"))
+        self.home = Path(tempfile.mkdtemp(prefix="headrace-clickhouse-"))
         self._library = library
         self._configuration = configuration
         self._process: subprocess.Popen[bytes] | None = None
@@ -149,7 +149,7 @@ class ClickHouseServers:
     """Servers that know each other as the shards of one cluster."""
 
     def __init__(self, library: Path, count: int) -> None:
-        self.home = Path(tempfile.mkdtemp(prefix="millrace-clickhouse-cluster-"))
+        self.home = Path(tempfile.mkdtemp(prefix="headrace-clickhouse-cluster-"))
         configuration = self.home / "config.xml"
         self._servers = [ClickHouseServer(library, configuration) for _ in range(count)]
         users = self.home / "users.xml"
@@ -313,7 +313,7 @@ def _grants(user: str) -> str:
     """Return the rights that the guide gives to a user, on the databases of tests."""
     rights = re.findall(rf"^(GRANT .+) TO {user};$", GUIDE.read_text(), re.MULTILINE)
     assert rights, f"the guide gives no rights to {user}"
-    queries = (re.sub(r"ON millrace(?:_shard)?\.\*", "ON test_*.*", right) for right in rights)
+    queries = (re.sub(r"ON headrace(?:_shard)?\.\*", "ON test_*.*", right) for right in rights)
     return "<grants>" + "".join(f"<query>{query}</query>" for query in queries) + "</grants>"
 
 

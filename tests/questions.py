@@ -6,17 +6,17 @@ from typing import Any
 
 import msgspec
 
-from millrace.base.clock import FixedClock
-from millrace.base.errors import InvalidQuery
-from millrace.base.telemetry import Metrics
-from millrace.model.plan import CompiledQuery, QueryPlan
-from millrace.model.tenancy import WebsiteId
-from millrace.ports.store import EMBEDDED, Dialect, QueryGuards, Rows
-from millrace.query.answers import QueryAnswer
-from millrace.query.check import check_query
-from millrace.query.compile import compile_query
-from millrace.query.run import QueryService
-from millrace.query.shape import decode_query
+from headrace.base.clock import FixedClock
+from headrace.base.errors import InvalidQuery
+from headrace.base.telemetry import Metrics
+from headrace.model.plan import CompiledQuery, QueryPlan
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.store import EMBEDDED, Dialect, QueryGuards, Rows
+from headrace.query.answers import QueryAnswer
+from headrace.query.check import check_query
+from headrace.query.compile import compile_query
+from headrace.query.run import QueryService
+from headrace.query.shape import decode_query
 from tests.chdb_fixture import GUARDS
 from tests.tables import Tables
 

@@ -18,8 +18,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from millrace.adapters.shared.server import SharedServer
-from millrace.base.errors import SharedUnavailable
+from headrace.adapters.shared.server import SharedServer
+from headrace.base.errors import SharedUnavailable
 from tests.e2e.service import free_port
 
 START_TIMEOUT_S = 60.0
@@ -79,7 +79,7 @@ class PostgreSQL:
 
     def __init__(self, programs: Path, *, fsync: str = "off") -> None:
         self.port = free_port()
-        home = Path(tempfile.mkdtemp(prefix="millrace-postgresql-"))
+        home = Path(tempfile.mkdtemp(prefix="headrace-postgresql-"))
         account = _postgresql_account()
         if account is not None:
             shutil.chown(home, account)
@@ -110,7 +110,7 @@ class PostgreSQL:
     def new_database(self) -> str:
         """Make an empty database and return its URL."""
         self._databases += 1
-        name = f"millrace_{self._databases}"
+        name = f"headrace_{self._databases}"
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self._address(name)
@@ -132,7 +132,7 @@ class Shared:
         self.program = Path(program).name
         self.port = free_port()
         self.url = f"valkey://127.0.0.1:{self.port}"
-        home = Path(tempfile.mkdtemp(prefix="millrace-shared-"))
+        home = Path(tempfile.mkdtemp(prefix="headrace-shared-"))
         options = {
             "bind": "127.0.0.1",
             "port": str(self.port),

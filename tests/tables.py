@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 import pytest
 
-from millrace.adapters.clickhouse.writer import ClickHouseWriter
-from millrace.adapters.embedded.engine import ChdbEngine
-from millrace.adapters.embedded.writer import ChdbWriter
-from millrace.adapters.sql.ddl import MIGRATIONS, Migration
-from millrace.model.catalog import Table
-from millrace.model.plan import CompiledQuery
-from millrace.ports.store import Dialect, QueryGuards, StoreWriter
+from headrace.adapters.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.adapters.sql.ddl import MIGRATIONS, Migration
+from headrace.model.catalog import Table
+from headrace.model.plan import CompiledQuery
+from headrace.ports.store import Dialect, QueryGuards, StoreWriter
 from tests.chdb_fixture import GUARDS, FreshStore, Row
 from tests.clickhouse_fixture import CLUSTER, ClickHouseServers, ClickHouseTables
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from millrace.model.tenancy import (
+from headrace.model.tenancy import (
     ApiKey,
     KeyId,
     OrganizationId,
@@ -17,14 +17,14 @@ NOW_MS = 1_714_564_800_000  # 2024-05-01T12:00:00Z
 
 HOME, ABROAD = OrganizationId("org_home"), OrganizationId("org_abroad")
 
-WHOLE = "mr_whole"  # every website of its organization
-HOMELESS = "mr_homeless"  # shop and blog, no home
-SETTLED = "mr_settled"  # shop and blog, at home in blog
-LIMITED = "mr_limited"  # shop alone
-EXPIRING = "mr_expiring"  # shop alone, for a second
-READER = "mr_reader"  # may only read
-REVOKED = "mr_revoked"
-FOREIGN = "mr_foreign"  # of another organization, which has one website
+WHOLE = "hr_whole"  # every website of its organization
+HOMELESS = "hr_homeless"  # shop and blog, no home
+SETTLED = "hr_settled"  # shop and blog, at home in blog
+LIMITED = "hr_limited"  # shop alone
+EXPIRING = "hr_expiring"  # shop alone, for a second
+READER = "hr_reader"  # may only read
+REVOKED = "hr_revoked"
+FOREIGN = "hr_foreign"  # of another organization, which has one website
 
 
 def website(website_id: str, organization: OrganizationId | None = HOME, *origins: str) -> Website:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from millrace.ingest.enrich import Enricher
-from millrace.ingest.visitor_salts import VisitorSalts
-from millrace.ports.enrichment import Place, Software
+from headrace.ingest.enrich import Enricher
+from headrace.ingest.visitor_salts import VisitorSalts
+from headrace.ports.enrichment import Place, Software
 
 GERMAN, FRENCH = "192.0.2.1", "2001:db8::1"
 CHROME, CRAWLER = "Mozilla/5.0 Chrome/126", "Googlebot/2.1"

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import structlog
 from starlette.types import ASGIApp, Message
 
-from millrace.base.clock import FixedClock
-from millrace.base.settings import Settings
-from millrace.base.telemetry import Logger, Metrics
-from millrace.http.app import Application, create_app
-from millrace.http.service_routes import Readiness
-from millrace.ingest.accept import Accepted, IngestRequest
-from millrace.model.plan import CompiledQuery
-from millrace.model.tenancy import (
+from headrace.base.clock import FixedClock
+from headrace.base.settings import Settings
+from headrace.base.telemetry import Logger, Metrics
+from headrace.http.app import Application, create_app
+from headrace.http.service_routes import Readiness
+from headrace.ingest.accept import Accepted, IngestRequest
+from headrace.model.plan import CompiledQuery
+from headrace.model.tenancy import (
     ApiKey,
     KeyId,
     OrganizationId,
@@ -25,15 +25,15 @@ from millrace.model.tenancy import (
     WebsiteId,
     hash_secret,
 )
-from millrace.ports.limiter import RateVerdict
-from millrace.ports.log import Told
-from millrace.ports.store import QueryGuards, Rows
-from millrace.query.answers import QueryAnswer
+from headrace.ports.limiter import RateVerdict
+from headrace.ports.log import Told
+from headrace.ports.store import QueryGuards, Rows
+from headrace.query.answers import QueryAnswer
 
 NOW_MS = 1_767_607_200_000
 REQUEST_ID = "0123456789abcdef"
 CLIENT = ("203.0.113.9", 50_000)
-READER, WRITER, STRANGER = "mr_reader", "mr_writer", "mr_stranger"
+READER, WRITER, STRANGER = "hr_reader", "hr_writer", "hr_stranger"
 ACME, OTHERS = OrganizationId("org_acme"), OrganizationId("org_others")
 PRIVATE, PUBLIC = WebsiteId("web_private"), WebsiteId("web_public")
 

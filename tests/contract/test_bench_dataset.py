@@ -6,8 +6,8 @@ import pytest
 
 from bench.bare_engine import BareEngine
 from bench.dataset_columns import WEBSITES, Slice, select_rows
-from millrace.adapters.embedded.engine import ChdbEngine
-from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Table
+from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Table
 from tests.chdb_fixture import FreshStore
 
 SITES = tuple(f"web_{number}" for number in range(WEBSITES))

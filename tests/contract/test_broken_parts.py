@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from millrace.adapters.embedded.engine import BrokenPart
-from millrace.adapters.embedded.mending_selects import MendingSelects
-from millrace.adapters.sql.parameters import ParameterTexts
-from millrace.base.clock import FixedClock
-from millrace.base.errors import QueryTooLarge, StoreUnavailable
-from millrace.base.telemetry import get_logger
-from millrace.model.catalog import EVENTS
-from millrace.ports.store import QueryGuards
+from headrace.adapters.embedded.engine import BrokenPart
+from headrace.adapters.embedded.mending_selects import MendingSelects
+from headrace.adapters.sql.parameters import ParameterTexts
+from headrace.base.clock import FixedClock
+from headrace.base.errors import QueryTooLarge, StoreUnavailable
+from headrace.base.telemetry import get_logger
+from headrace.model.catalog import EVENTS
+from headrace.ports.store import QueryGuards
 from tests.chdb_fixture import GUARDS, FreshStore
 
 ALL = "SELECT count(), uniqExact(id), max(event_name) FROM events"

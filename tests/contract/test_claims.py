@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from millrace.adapters.shared.claims import SharedClaims
-from millrace.adapters.shared.server import Argument, Script, SharedServer
-from millrace.base.clock import SystemClock
-from millrace.base.errors import OperatorError, SharedUnavailable
-from millrace.ports.claims import Claim
+from headrace.adapters.shared.claims import SharedClaims
+from headrace.adapters.shared.server import Argument, Script, SharedServer
+from headrace.base.clock import SystemClock
+from headrace.base.errors import OperatorError, SharedUnavailable
+from headrace.ports.claims import Claim
 from tests.servers import Shared
 
 DAY = 86_400_000

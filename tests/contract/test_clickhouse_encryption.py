@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.clickhouse.address import parse_address
-from millrace.adapters.clickhouse.reader import ClickHouseReader
-from millrace.adapters.clickhouse.writer import ClickHouseWriter
-from millrace.adapters.sql.parameters import ParameterTexts
-from millrace.base.errors import StoreUnavailable
-from millrace.base.telemetry import get_logger
-from millrace.model.catalog import EVENTS
+from headrace.adapters.clickhouse.address import parse_address
+from headrace.adapters.clickhouse.reader import ClickHouseReader
+from headrace.adapters.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.sql.parameters import ParameterTexts
+from headrace.base.errors import StoreUnavailable
+from headrace.base.telemetry import get_logger
+from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import GUARDS, arrow_stream
 from tests.clickhouse_fixture import ClickHouseServers, ClickHouseTables
 

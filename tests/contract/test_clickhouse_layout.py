@@ -2,18 +2,18 @@
 
 import pytest
 
-from millrace.adapters.clickhouse.address import parse_address
-from millrace.adapters.clickhouse.layout import (
+from headrace.adapters.clickhouse.address import parse_address
+from headrace.adapters.clickhouse.layout import (
     create_databases,
     create_version_table,
     distribute_tables,
     local_statements,
     mutations_of,
 )
-from millrace.adapters.embedded.engine import ChdbEngine
-from millrace.adapters.sql.ddl import MIGRATIONS, Migration
+from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.sql.ddl import MIGRATIONS, Migration
 
-REPLICATED = parse_address("clickhouse://h/millrace?cluster=main")
+REPLICATED = parse_address("clickhouse://h/headrace?cluster=main")
 STATEMENTS = [
     *create_databases(REPLICATED),
     create_version_table(REPLICATED),
@@ -40,16 +40,16 @@ def test_mutations_are_looked_for_on_all_nodes_of_a_replicated_cluster(
     chdb_engine: ChdbEngine,
 ) -> None:
     assert chdb_engine.execute(f"EXPLAIN AST SELECT is_done FROM {mutations_of(REPLICATED)}")
-    assert mutations_of(parse_address("clickhouse://h/millrace")) == "system.mutations"
+    assert mutations_of(parse_address("clickhouse://h/headrace")) == "system.mutations"
 
 
 def test_replicas_of_a_shard_share_a_path_and_a_memory_of_tokens() -> None:
     (events, *_) = local_statements(REPLICATED, MIGRATIONS[0])
     assert events.startswith(
-        "CREATE TABLE IF NOT EXISTS `millrace_shard`.`events` ON CLUSTER `main`"
+        "CREATE TABLE IF NOT EXISTS `headrace_shard`.`events` ON CLUSTER `main`"
     )
     assert (
-        "ENGINE = ReplicatedMergeTree('/millrace/{shard}/{database}/{table}', '{replica}')"
+        "ENGINE = ReplicatedMergeTree('/headrace/{shard}/{database}/{table}', '{replica}')"
     ) in events
     assert "replicated_deduplication_window = 10000" in events
     assert "non_replicated_deduplication_window" not in events
@@ -57,7 +57,7 @@ def test_replicas_of_a_shard_share_a_path_and_a_memory_of_tokens() -> None:
 
 def test_versions_are_the_same_on_every_node() -> None:
     assert (
-        "ReplicatedMergeTree('/millrace/all/{database}/{table}', '{shard}-{replica}')"
+        "ReplicatedMergeTree('/headrace/all/{database}/{table}', '{shard}-{replica}')"
     ) in create_version_table(REPLICATED)
 
 
@@ -65,15 +65,15 @@ def test_engines_with_arguments_keep_them() -> None:
     made = "CREATE TABLE IF NOT EXISTS `t`\n(`a` UInt8)\nENGINE = ReplacingMergeTree(a)\nORDER BY a"
     (written,) = local_statements(REPLICATED, Migration(9, (made,)))
     assert (
-        "ReplicatedReplacingMergeTree('/millrace/{shard}/{database}/{table}', '{replica}', a)"
+        "ReplicatedReplacingMergeTree('/headrace/{shard}/{database}/{table}', '{replica}', a)"
     ) in written
 
 
 def test_a_distributed_table_has_no_sharding_key() -> None:
-    address = parse_address("clickhouse://h/millrace?cluster=main&replicated=0")
+    address = parse_address("clickhouse://h/headrace?cluster=main&replicated=0")
     assert distribute_tables(address, MIGRATIONS, anew=False)[0] == (
-        "CREATE TABLE IF NOT EXISTS `millrace`.`events` AS `millrace_shard`.`events` "
-        "ENGINE = Distributed(`main`, `millrace_shard`, `events`)"
+        "CREATE TABLE IF NOT EXISTS `headrace`.`events` AS `headrace_shard`.`events` "
+        "ENGINE = Distributed(`main`, `headrace_shard`, `events`)"
     )
 
 

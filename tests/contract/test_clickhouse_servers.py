@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.clickhouse.address import parse_address
-from millrace.adapters.clickhouse.reader import ClickHouseReader
-from millrace.adapters.clickhouse.wide import MOST_CHARACTERS
-from millrace.adapters.clickhouse.writer import ClickHouseWriter
-from millrace.adapters.embedded.engine import EngineFailure
-from millrace.adapters.sql.ddl import MIGRATIONS
-from millrace.adapters.sql.parameters import ParameterTexts
-from millrace.base.errors import OperatorError, StoreUnavailable
-from millrace.base.telemetry import get_logger
-from millrace.model.catalog import EVENTS
-from millrace.ports.store import QueryGuards
+from headrace.adapters.clickhouse.address import parse_address
+from headrace.adapters.clickhouse.reader import ClickHouseReader
+from headrace.adapters.clickhouse.wide import MOST_CHARACTERS
+from headrace.adapters.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.embedded.engine import EngineFailure
+from headrace.adapters.sql.ddl import MIGRATIONS
+from headrace.adapters.sql.parameters import ParameterTexts
+from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.base.telemetry import get_logger
+from headrace.model.catalog import EVENTS
+from headrace.ports.store import QueryGuards
 from tests.chdb_fixture import ENDLESS, GUARDS, arrow_stream
 from tests.clickhouse_fixture import (
     CLUSTER,

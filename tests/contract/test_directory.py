@@ -14,12 +14,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
-from millrace.adapters.directory.connection import connect
-from millrace.adapters.directory.sql_directory import SqlDirectory, open_directory
-from millrace.adapters.directory.tables import METADATA, SCHEMA_VERSION
-from millrace.base.clock import FixedClock, SystemClock
-from millrace.base.errors import OperatorError
-from millrace.model.tenancy import (
+from headrace.adapters.directory.connection import connect
+from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
+from headrace.adapters.directory.tables import METADATA, SCHEMA_VERSION
+from headrace.base.clock import FixedClock, SystemClock
+from headrace.base.errors import OperatorError
+from headrace.model.tenancy import (
     ApiKey,
     KeyId,
     Organization,
@@ -158,7 +158,7 @@ def test_ids_are_url_safe_and_tell_what_they_are_of(directory: SqlDirectory) -> 
     assert re.fullmatch(r"web_[0-9A-Za-z]{16}", website.id)
     assert re.fullmatch(r"org_[0-9A-Za-z]{16}", key.organization_id)
     assert re.fullmatch(r"key_[0-9A-Za-z]{16}", key.id)
-    assert re.fullmatch(r"mr_[0-9A-Za-z]{42}", secret)
+    assert re.fullmatch(r"hr_[0-9A-Za-z]{42}", secret)
 
 
 def test_randomness_that_is_passed_in_makes_all_ids_and_secrets(place: Place) -> None:
@@ -169,7 +169,7 @@ def test_randomness_that_is_passed_in_makes_all_ids_and_secrets(place: Place) ->
         "org_2000000000000000",
         "key_3000000000000000",
     )
-    assert secret == "mr_1" + "0" * 41
+    assert secret == "hr_1" + "0" * 41
 
 
 def test_key_comes_back_as_it_was_made(directory: SqlDirectory) -> None:
@@ -405,8 +405,8 @@ def test_destroyed_salt_is_gone_from_the_disk(tmp_path: Path) -> None:
 
 _RACE = """
 import sys
-from millrace.adapters.directory.sql_directory import open_directory
-from millrace.base.clock import SystemClock
+from headrace.adapters.directory.sql_directory import open_directory
+from headrace.base.clock import SystemClock
 
 print("ready", flush=True)
 sys.stdin.read()
@@ -466,7 +466,7 @@ def test_directory_of_a_newer_version_is_refused(place: Place, clock: FixedClock
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     connections.reading.dispose()
     assert refusal(lambda: open_directory(place, clock)) == (
-        f"the directory {connections.place} was written by a newer version of Millrace "
+        f"the directory {connections.place} was written by a newer version of Headrace "
         f"(its schema is 9999, this version knows {SCHEMA_VERSION}): use that version"
     )
 
@@ -518,11 +518,11 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Place], str]] = {
         "the directory needs a file: several processes share it",
     ),
     "another database": (
-        lambda _: "mysql://me:hush@localhost/millrace",
+        lambda _: "mysql://me:hush@localhost/headrace",
         "the directory can be kept in SQLite or PostgreSQL, not in mysql",
     ),
     "a port that is none": (
-        lambda _: "postgresql://me@localhost:hush/millrace",
+        lambda _: "postgresql://me@localhost:hush/headrace",
         "the directory's URL is not one of a database",
     ),
     "a URL of nothing": (

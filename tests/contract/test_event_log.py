@@ -12,14 +12,14 @@ from tempfile import TemporaryDirectory
 import pytest
 from structlog.testing import capture_logs
 
-from millrace.adapters.log.segment_directory import Disk
-from millrace.adapters.log.segment_log import SegmentLog
-from millrace.adapters.log.segment_reader import SegmentReader
-from millrace.adapters.memory.log import MemoryLog
-from millrace.base.clock import FixedClock
-from millrace.base.errors import LogUnavailable, LogUncertain, MillraceError, OperatorError
-from millrace.base.telemetry import Metrics
-from millrace.ports.log import LOG_START, EventLog, LogPosition, LogReader
+from headrace.adapters.log.segment_directory import Disk
+from headrace.adapters.log.segment_log import SegmentLog
+from headrace.adapters.log.segment_reader import SegmentReader
+from headrace.adapters.memory.log import MemoryLog
+from headrace.base.clock import FixedClock
+from headrace.base.errors import HeadraceError, LogUnavailable, LogUncertain, OperatorError
+from headrace.base.telemetry import Metrics
+from headrace.ports.log import LOG_START, EventLog, LogPosition, LogReader
 
 pytestmark = pytest.mark.asyncio
 
@@ -144,7 +144,7 @@ async def test_records_that_are_handed_in_are_kept_before_it_is_told(any_log: An
     kept: list[list[bytes]] = []
     told = asyncio.Event()
 
-    def tell(failure: MillraceError | None) -> None:
+    def tell(failure: HeadraceError | None) -> None:
         assert failure is None
         kept.append(any_log.recorded())
         if len(kept) == 2:
@@ -607,13 +607,13 @@ async def test_log_that_cannot_be_read_ends_there_until_it_can_and_others_go_on(
                 assert reader.durable_ends() == {**whole, "worker-0": first.end}
                 clock.advance(1_000)
             assert reader.unreadable() == ["worker-0"]
-            assert "millrace_logs_unreadable 1.0" in metrics.render().decode()
+            assert "headrace_logs_unreadable 1.0" in metrics.render().decode()
             assert read_all(reader, "worker-1") == [b"first" * 15, b"second" * 15]
         assert reader.durable_ends()["worker-0"] == first.end  # it is not tried all the time
         clock.advance(60_000)
         assert reader.durable_ends() == whole
         assert reader.unreadable() == []
-        assert "millrace_logs_unreadable 0.0" in metrics.render().decode()
+        assert "headrace_logs_unreadable 0.0" in metrics.render().decode()
         assert read_all(reader, after=first.end) == [b"second" * 15]
     assert [(line["event"], line.get("retry_in_s")) for line in lines] == [
         ("log_unreadable", 1.0),

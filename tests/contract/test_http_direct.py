@@ -7,11 +7,11 @@ import pytest
 import uvicorn
 import uvicorn.server
 
-from millrace.base.errors import LogUnavailable
-from millrace.base.settings import Settings
-from millrace.http.direct_connection import DirectConnection
-from millrace.ingest.accept import Accepted
-from millrace.ingest.decode import Endpoint
+from headrace.base.errors import LogUnavailable
+from headrace.base.settings import Settings
+from headrace.http.direct_connection import DirectConnection
+from headrace.ingest.accept import Accepted
+from headrace.ingest.decode import Endpoint
 from tests.contract.http_twins import REQUEST_ID, TwinDirect, World, ingestion_error
 from tests.contract.test_http_server import HURRIED, SlowAcceptor, read_reply, run
 from tests.contract.test_http_server import Server as Running
@@ -65,7 +65,7 @@ def replies(world: World, *calls: Sequence[bytes]) -> list[bytes]:
 
 
 PLAIN: dict[str, bytes] = {
-    "a key": call(more=TYPE + b"Authorization: Bearer mr_1\r\n"),
+    "a key": call(more=TYPE + b"Authorization: Bearer hr_1\r\n"),
     "a website": call(b"/track?website_id=web_1"),
     "no content type": call(more=b""),
     "a page's call": call(more=b"Origin: https://shop.example\r\nUser-Agent: Mozilla/5.0\r\n"),
@@ -298,8 +298,8 @@ def test_every_call_of_the_short_way_is_counted() -> None:
     world = make_world()
     replies(world, *([call()] for _ in range(5)), [call(b"/vitals")])
     counted = world.metrics.render().decode().splitlines()
-    assert 'millrace_http_requests_total{endpoint="track",status="200"} 5.0' in counted
-    assert 'millrace_http_requests_total{endpoint="vitals",status="200"} 1.0' in counted
+    assert 'headrace_http_requests_total{endpoint="track",status="200"} 5.0' in counted
+    assert 'headrace_http_requests_total{endpoint="vitals",status="200"} 1.0' in counted
 
 
 def test_caller_that_leaves_takes_nothing_with_it() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from millrace.base.errors import (
+from headrace.base.errors import (
     Fault,
     InvalidApiKey,
     InvalidBody,
@@ -15,10 +15,10 @@ from millrace.base.errors import (
     MissingScope,
     WebsiteNotFound,
 )
-from millrace.base.settings import Settings
-from millrace.ingest.accept import Accepted, IngestRequest
-from millrace.ingest.decode import Endpoint
-from millrace.model.tenancy import Credentials
+from headrace.base.settings import Settings
+from headrace.ingest.accept import Accepted, IngestRequest
+from headrace.ingest.decode import Endpoint
+from headrace.model.tenancy import Credentials
 from tests.contract.http_twins import (
     JSON_REPLY,
     REQUEST_ID,
@@ -94,14 +94,14 @@ def test_everything_that_a_call_says_reaches_the_use_case() -> None:
         b'{"name":"a"}',
         query="client_id=web_1",
         headers={
-            "Authorization": "Bearer mr_1",
+            "Authorization": "Bearer hr_1",
             "Origin": ORIGIN,
             "User-Agent": "Browser/1",
             "Idempotency-Key": "once",
         },
     )
 
-    credentials = Credentials(api_key="mr_1", website_id="web_1", origin=ORIGIN)
+    credentials = Credentials(api_key="hr_1", website_id="web_1", origin=ORIGIN)
     assert world.acceptor.requests == [
         request_of(
             body=b'{"name":"a"}',

@@ -11,17 +11,17 @@ from arro3.core import DataType
 from arro3.io import read_ipc_stream
 from starlette.types import Message
 
-from millrace.base.errors import (
+from headrace.base.errors import (
     InvalidQuery,
     QueryFault,
     QueryTimedOut,
     QueryTooLarge,
     StoreUnavailable,
 )
-from millrace.base.settings import Settings
-from millrace.model.plan import OutputKind
-from millrace.ports.limiter import RateVerdict
-from millrace.query.answers import QueryAnswer
+from headrace.base.settings import Settings
+from headrace.model.plan import OutputKind
+from headrace.ports.limiter import RateVerdict
+from headrace.query.answers import QueryAnswer
 from tests.contract.http_twins import (
     JSON_REPLY,
     NOW_MS,
@@ -90,7 +90,7 @@ def test_answer_is_told_whole() -> None:
     length = {"content-length": str(len(reply.body))}
     assert reply.headers == {**JSON_REPLY, **RATE, **length}
     assert world.queries.asked == [(PRIVATE, b'{"query":1}')]
-    assert world.limiter.callers == ["key:key_mr_reader"]
+    assert world.limiter.callers == ["key:key_hr_reader"]
 
 
 # Every call breaks all rules from its own on; the one that is told is the first.
@@ -108,7 +108,7 @@ ORDER: dict[str, tuple[dict[str, Any], int, str, str]] = {
         "UNAUTHORIZED",
     ),
     "key": (
-        {"key": "mr_unknown", "website": "", "headers": {"Content-Type": "image/gif"}},
+        {"key": "hr_unknown", "website": "", "headers": {"Content-Type": "image/gif"}},
         401,
         "Invalid API key",
         "INVALID_API_KEY",
@@ -184,7 +184,7 @@ READABLE: dict[str, tuple[str, str | None, int]] = {
     "another organization's key does not know a private website": (PRIVATE, STRANGER, 404),
     "a private website needs a key": (PRIVATE, None, 401),
     "an unknown website needs a key": ("web_x", None, 401),
-    "a broken key is noticed at a public website": (PUBLIC, "mr_unknown", 401),
+    "a broken key is noticed at a public website": (PUBLIC, "hr_unknown", 401),
     "an empty key is a broken one": (PUBLIC, " ", 401),
     "a key without the scope does not even read a public website": (PUBLIC, WRITER, 403),
 }
@@ -233,7 +233,7 @@ def test_every_reply_to_a_known_caller_counts_and_tells_the_rate(
 def test_unknown_caller_does_not_count() -> None:
     world = World()
 
-    reply = ask(world, key="mr_unknown")
+    reply = ask(world, key="hr_unknown")
 
     assert (reply.status, world.limiter.callers) == (401, [])
     assert not RATE.keys() & reply.headers.keys()

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import pytest
 
-from millrace.base.settings import Settings
-from millrace.http.server import serve
-from millrace.ingest.accept import Accepted, IngestRequest
-from millrace.model.plan import OutputKind
-from millrace.query.answers import QueryAnswer
+from headrace.base.settings import Settings
+from headrace.http.server import serve
+from headrace.ingest.accept import Accepted, IngestRequest
+from headrace.model.plan import OutputKind
+from headrace.query.answers import QueryAnswer
 from tests.contract.http_twins import (
     PRIVATE,
     READER,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from millrace.base.errors import LogUnavailable, LogUncertain, OperatorError
-from millrace.base.settings import Settings
+from headrace.base.errors import LogUnavailable, LogUncertain, OperatorError
+from headrace.base.settings import Settings
 from tests.contract.http_twins import (
     JSON_REPLY,
     READER,
@@ -64,7 +64,7 @@ def test_metrics_count_calls_by_endpoint_and_status() -> None:
     reply = world.call("GET", "/metrics")
 
     samples = re.findall(
-        r"^millrace_http_requests_total\{(.*)\} (.*)$", reply.body.decode(), re.MULTILINE
+        r"^headrace_http_requests_total\{(.*)\} (.*)$", reply.body.decode(), re.MULTILINE
     )
     assert samples == [
         ('endpoint="track",status="200"', "2.0"),

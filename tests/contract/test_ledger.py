@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.sqlite.ledger import SqliteLedger
-from millrace.base.errors import OperatorError, StoreUnavailable
-from millrace.ports.ledger import Ledger, LogRange, PartOutcome
-from millrace.ports.log import LOG_START, LogPosition
+from headrace.adapters.sqlite.ledger import SqliteLedger
+from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.ports.ledger import Ledger, LogRange, PartOutcome
+from headrace.ports.log import LOG_START, LogPosition
 
 FIRST = LogRange(LOG_START, LogPosition(1, 500))
 SECOND = LogRange(LogPosition(1, 500), LogPosition(3, 40))
@@ -179,7 +179,7 @@ def test_ledger_of_a_newer_version_is_refused_with_a_sentence(path: Path) -> Non
     SqliteLedger.open(path).close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(OperatorError, match=r"was written by a newer version of Millrace\.$"):
+    with pytest.raises(OperatorError, match=r"was written by a newer version of Headrace\.$"):
         SqliteLedger.open(path)
 
 

@@ -7,12 +7,12 @@ from functools import partial
 
 import pytest
 
-from millrace.adapters.engine.limiter import WindowLimiter
-from millrace.adapters.shared.limiter import SharedLimiter
-from millrace.adapters.shared.server import AsyncSharedServer
-from millrace.base.clock import FixedClock, SystemClock
-from millrace.base.errors import SharedUnavailable
-from millrace.ports.limiter import Limiter, RateVerdict
+from headrace.adapters.engine.limiter import WindowLimiter
+from headrace.adapters.shared.limiter import SharedLimiter
+from headrace.adapters.shared.server import AsyncSharedServer
+from headrace.base.clock import FixedClock, SystemClock
+from headrace.base.errors import SharedUnavailable
+from headrace.ports.limiter import Limiter, RateVerdict
 from tests.servers import Shared
 
 pytestmark = pytest.mark.asyncio

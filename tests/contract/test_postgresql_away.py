@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.directory.sql_directory import open_directory
-from millrace.base.clock import FixedClock
-from millrace.base.errors import OperatorError
-from millrace.base.settings import Settings
-from millrace.wiring.directory import open_directory_of
+from headrace.adapters.directory.sql_directory import open_directory
+from headrace.base.clock import FixedClock
+from headrace.base.errors import OperatorError
+from headrace.base.settings import Settings
+from headrace.wiring.directory import open_directory_of
 from tests.servers import PostgreSQL
 
 CLOCK = FixedClock(1_700_000_000_000)
@@ -61,7 +61,7 @@ def test_url_in_a_file_and_in_the_setting_are_one_too_many(tmp_path: Path) -> No
     settings = Settings(directory="postgresql://a@b/c", directory_file=str(tmp_path / "url"))
     with pytest.raises(OperatorError) as caught:
         open_directory_of(settings, CLOCK)
-    assert str(caught.value) == "set MILLRACE_DIRECTORY or MILLRACE_DIRECTORY_FILE, not both"
+    assert str(caught.value) == "set HEADRACE_DIRECTORY or HEADRACE_DIRECTORY_FILE, not both"
 
 
 def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -73,8 +73,8 @@ def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
             open_directory_of(Settings(directory_file=os.fspath(file)), CLOCK)
         said.append(str(caught.value))
     assert said == [
-        f"cannot read {missing}, which MILLRACE_DIRECTORY_FILE names: No such file or directory",
-        f"the first line of {empty}, which MILLRACE_DIRECTORY_FILE names, is empty",
+        f"cannot read {missing}, which HEADRACE_DIRECTORY_FILE names: No such file or directory",
+        f"the first line of {empty}, which HEADRACE_DIRECTORY_FILE names, is empty",
     ]
 
 

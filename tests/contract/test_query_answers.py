@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Kind
-from millrace.model.storage import STORED
+from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Kind
+from headrace.model.storage import STORED
 from tests.questions import COUNT, WEBSITE, ask, ask_whole, question, select, where
 from tests.tables import EACH_STORE, Tables, made_tables
 

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import pytest
 
-from millrace.adapters.shared.repeats import SharedRepeats
-from millrace.adapters.shared.server import AsyncSharedServer
-from millrace.adapters.sqlite.repeats import REPEATS_FILE, SqliteRepeats
-from millrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
-from millrace.base.errors import LogUnavailable, OperatorError, SharedUnavailable
-from millrace.ports.repeats import Claimed, Remembered, Repeats
+from headrace.adapters.shared.repeats import SharedRepeats
+from headrace.adapters.shared.server import AsyncSharedServer
+from headrace.adapters.sqlite.repeats import REPEATS_FILE, SqliteRepeats
+from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
+from headrace.base.errors import LogUnavailable, OperatorError, SharedUnavailable
+from headrace.ports.repeats import Claimed, Remembered, Repeats
 from tests.servers import Shared
 
 DIGEST = b"d" * 16
@@ -95,7 +95,7 @@ class SharedMachines:
         return repeats
 
     def claims(self) -> int:
-        return sum(key.startswith(b"millrace:once:") for key in self._server.names())
+        return sum(key.startswith(b"headrace:once:") for key in self._server.names())
 
     def age(self, milliseconds: int) -> None:
         self._server.age(milliseconds)

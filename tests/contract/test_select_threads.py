@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.embedded.engine import decode_rows
-from millrace.adapters.embedded.reader import ChdbReader
-from millrace.adapters.sql.parameters import encode_parameters
-from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
-from millrace.base.telemetry import get_logger
-from millrace.ports.store import QueryGuards
+from headrace.adapters.embedded.engine import decode_rows
+from headrace.adapters.embedded.reader import ChdbReader
+from headrace.adapters.sql.parameters import encode_parameters
+from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
+from headrace.base.telemetry import get_logger
+from headrace.ports.store import QueryGuards
 from tests.chdb_fixture import ENDLESS, GUARDS, FreshStore, until_running
 
 pytestmark = pytest.mark.asyncio

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from millrace.adapters.embedded.engine import decode_rows
-from millrace.adapters.embedded.reader import ChdbReader
-from millrace.adapters.embedded.writer import ChdbWriter
-from millrace.adapters.selects.answer_cache import AnswerCache
-from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
-from millrace.adapters.selects.question import Question
-from millrace.adapters.selects.shared_selects import SharedSelects
-from millrace.adapters.selects.versions import DataVersions
-from millrace.adapters.sql.parameters import ParameterTexts
-from millrace.base.errors import QueryTimedOut
-from millrace.base.telemetry import Metrics, get_logger
-from millrace.model.catalog import EVENTS
-from millrace.ports.store import QueryGuards
+from headrace.adapters.embedded.engine import decode_rows
+from headrace.adapters.embedded.reader import ChdbReader
+from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.adapters.selects.answer_cache import AnswerCache
+from headrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
+from headrace.adapters.selects.question import Question
+from headrace.adapters.selects.shared_selects import SharedSelects
+from headrace.adapters.selects.versions import DataVersions
+from headrace.adapters.sql.parameters import ParameterTexts
+from headrace.base.errors import QueryTimedOut
+from headrace.base.telemetry import Metrics, get_logger
+from headrace.model.catalog import EVENTS
+from headrace.ports.store import QueryGuards
 from tests.chdb_fixture import ENDLESS, FreshStore, arrow_stream
 
 pytestmark = pytest.mark.asyncio
@@ -82,7 +82,7 @@ class Machine:
     def cached(self) -> int:
         """Return how many answers were kept ones."""
         lines = self.metrics.render().decode().splitlines()
-        start = 'millrace_selects_total{source="cached"}'
+        start = 'headrace_selects_total{source="cached"}'
         return sum(int(float(line.split(" ")[1])) for line in lines if line.startswith(start))
 
     async def close(self) -> None:

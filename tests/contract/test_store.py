@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.embedded.engine import ChdbEngine, ChdbSession, EngineFailure
-from millrace.adapters.embedded.writer import ChdbWriter
-from millrace.adapters.sql.ddl import DATABASE, MIGRATIONS, Migration
-from millrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
-from millrace.base.telemetry import get_logger
-from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table
-from millrace.model.storage import STORED
-from millrace.ports.store import QueryGuards, RejectedBatch
+from headrace.adapters.embedded.engine import ChdbEngine, ChdbSession, EngineFailure
+from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.adapters.sql.ddl import DATABASE, MIGRATIONS, Migration
+from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
+from headrace.base.telemetry import get_logger
+from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table
+from headrace.model.storage import STORED
+from headrace.ports.store import QueryGuards, RejectedBatch
 from tests.chdb_fixture import ENDLESS, FreshStore, arrow_stream
 from tests.tables import Tables, writer_of
 
@@ -389,7 +389,7 @@ def test_a_store_of_a_newer_version_is_refused(tables: Tables) -> None:
     newer = Migration(MIGRATIONS[-1].version + 1, ())
     writer_of(tables, (*MIGRATIONS, newer)).prepare()
     newest = MIGRATIONS[-1].version
-    words = f"newer Millrace (layout {newest + 1}, this version knows {newest})"
+    words = f"newer Headrace (layout {newest + 1}, this version knows {newest})"
     with pytest.raises(OperatorError, match=re.escape(words)):
         writer_of(tables).prepare()
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.moving.copying import StoreCopy
-from millrace.adapters.moving.ends import ClickHouseEnd
-from millrace.adapters.moving.moves import MoveDesk, Piece
-from millrace.adapters.moving.plan import PieceBounds
-from millrace.base.clock import MILLISECONDS_PER_DAY
-from millrace.base.errors import OperatorError
-from millrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Table
-from millrace.model.moving import Day, Figures, Target
+from headrace.adapters.moving.copying import StoreCopy
+from headrace.adapters.moving.ends import ClickHouseEnd
+from headrace.adapters.moving.moves import MoveDesk, Piece
+from headrace.adapters.moving.plan import PieceBounds
+from headrace.base.clock import MILLISECONDS_PER_DAY
+from headrace.base.errors import OperatorError
+from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Table
+from headrace.model.moving import Day, Figures, Target
 from tests.clickhouse_fixture import ClickHouseServers, ClickHouseTables
 
 pytestmark = pytest.mark.clickhouse

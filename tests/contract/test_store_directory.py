@@ -4,14 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from millrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.embedded.engine import ChdbEngine
 
 OPEN = """
 import sys
 from pathlib import Path
-from millrace.adapters.embedded.engine import ChdbEngine
-from millrace.base.errors import OperatorError
-from millrace.base.telemetry import configure_logging, get_logger
+from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.base.errors import OperatorError
+from headrace.base.telemetry import configure_logging, get_logger
 configure_logging("info", process="test")
 engine = ChdbEngine(Path(sys.argv[1]), log=get_logger())
 try:
@@ -35,8 +35,8 @@ def _python(program: str, *arguments: str) -> tuple[int, str]:
 def _filled_store(directory: Path) -> None:
     program = f"""{OPEN}
 import os
-from millrace.adapters.embedded.writer import ChdbWriter
-from millrace.model.catalog import EVENTS
+from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import arrow_stream
 writer = ChdbWriter(engine)
 writer.prepare()
@@ -48,7 +48,7 @@ os._exit(0)
     assert _python(program, str(directory)) == (0, "")
 
 
-COUNT = f"{OPEN}\nsys.exit(f'{{engine.execute(\"SELECT count() FROM millrace.events\")}}')"
+COUNT = f"{OPEN}\nsys.exit(f'{{engine.execute(\"SELECT count() FROM headrace.events\")}}')"
 
 
 def test_what_was_stored_is_there_after_a_process_that_just_vanished(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_damaged_directory_is_refused_and_the_reason_is_written(tmp_path: Path
 
 def test_importing_the_adapters_does_not_load_the_engine() -> None:
     program = (
-        "import sys, millrace.adapters.engine.process, millrace.adapters.engine.client\n"
+        "import sys, headrace.adapters.engine.process, headrace.adapters.engine.client\n"
         "sys.exit(str([name for name in sys.modules if name.split('.')[0] == 'chdb']))"
     )
     assert _python(program) == (1, "[]\n")

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.embedded.writer import ChdbWriter
-from millrace.adapters.selects.versions import DataVersions, Version
-from millrace.model.catalog import ERRORS, EVENTS
-from millrace.ports.store import RejectedBatch
+from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.adapters.selects.versions import DataVersions, Version
+from headrace.model.catalog import ERRORS, EVENTS
+from headrace.ports.store import RejectedBatch
 from tests.chdb_fixture import FreshStore, arrow_stream
 
 Row = dict[str, Any]

@@ -11,15 +11,15 @@ from typing import cast
 import pytest
 from structlog.testing import CapturedCall, CapturingLogger
 
-from millrace.adapters.directory.connection import connect
-from millrace.adapters.directory.schema import migrate
-from millrace.adapters.directory.sql_directory import SqlDirectory
-from millrace.adapters.directory.tenancy_source import FollowingTenancySource
-from millrace.base.clock import FixedClock, SystemClock
-from millrace.base.errors import DirectoryUnavailable, OperatorError
-from millrace.base.telemetry import Logger
-from millrace.model.tenancy import Scope, Tenancy
-from millrace.ports.directory import TenancySource
+from headrace.adapters.directory.connection import connect
+from headrace.adapters.directory.schema import migrate
+from headrace.adapters.directory.sql_directory import SqlDirectory
+from headrace.adapters.directory.tenancy_source import FollowingTenancySource
+from headrace.base.clock import FixedClock, SystemClock
+from headrace.base.errors import DirectoryUnavailable, OperatorError
+from headrace.base.telemetry import Logger
+from headrace.model.tenancy import Scope, Tenancy
+from headrace.ports.directory import TenancySource
 from tests.servers import PostgreSQL
 
 pytestmark = pytest.mark.asyncio

@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.sql.ddl_visits import count_parts_without_visits
-from millrace.model.catalog import EVENTS
+from headrace.adapters.sql.ddl_visits import count_parts_without_visits
+from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import FreshStore
 from tests.questions import ask_whole, question, select
 
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from millrace.adapters.embedded.check import check_store
-from millrace.adapters.embedded.engine import ChdbEngine
-from millrace.adapters.embedded.writer import ChdbWriter
-from millrace.adapters.sql.ddl import MIGRATIONS
-from millrace.base.telemetry import configure_logging, get_logger
-from millrace.model.catalog import EVENTS
+from headrace.adapters.embedded.check import check_store
+from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.adapters.sql.ddl import MIGRATIONS
+from headrace.base.telemetry import configure_logging, get_logger
+from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import arrow_stream
 configure_logging("error", process="test")
 engine = ChdbEngine(Path(sys.argv[1]), log=get_logger())

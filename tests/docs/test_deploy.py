@@ -14,16 +14,16 @@ import psycopg
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not locked
 
-from millrace.adapters.directory.sql_directory import open_directory
-from millrace.adapters.shared.claims import SharedClaims
-from millrace.adapters.shared.limiter import SharedLimiter
-from millrace.adapters.shared.repeats import SharedRepeats
-from millrace.adapters.shared.server import AsyncSharedServer, SharedServer
-from millrace.base.clock import SystemClock
-from millrace.base.errors import SharedUnavailable
-from millrace.base.settings import setting_rows
-from millrace.ports.claims import Claim
-from millrace.ports.repeats import Claimed, Remembered
+from headrace.adapters.directory.sql_directory import open_directory
+from headrace.adapters.shared.claims import SharedClaims
+from headrace.adapters.shared.limiter import SharedLimiter
+from headrace.adapters.shared.repeats import SharedRepeats
+from headrace.adapters.shared.server import AsyncSharedServer, SharedServer
+from headrace.base.clock import SystemClock
+from headrace.base.errors import SharedUnavailable
+from headrace.base.settings import setting_rows
+from headrace.ports.claims import Claim
+from headrace.ports.repeats import Claimed, Remembered
 from tests.chdb_fixture import FreshStore
 from tests.servers import PostgreSQL, Server, missing
 
@@ -37,7 +37,7 @@ TEXTS = sorted(
     for path in [*DEPLOY.rglob("*"), GUIDE]
     if path.is_file() and "secrets" not in path.relative_to(PROJECT).parts[:-1]
 )
-USERS = DEPLOY / "clickhouse" / "users.d" / "millrace.xml"
+USERS = DEPLOY / "clickhouse" / "users.d" / "headrace.xml"
 CONFIGURATIONS = sorted((DEPLOY / "clickhouse").rglob("*.xml"))
 
 
@@ -58,7 +58,7 @@ def made(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("text", TEXTS, ids=[str(path.relative_to(PROJECT)) for path in TEXTS])
 def test_every_setting_that_is_named_exists(text: Path) -> None:
-    named = set(re.findall(r"\bMILLRACE_[A-Z0-9_]+", text.read_text()))
+    named = set(re.findall(r"\bHEADRACE_[A-Z0-9_]+", text.read_text()))
     assert named - SETTINGS == set()
 
 
@@ -78,7 +78,7 @@ def test_parts_of_the_compose_file_are_there(made: Path) -> None:
 
 def test_every_machine_is_told_the_same() -> None:
     services = compose()["services"]
-    first, second = services["millrace-1"], services["millrace-2"]
+    first, second = services["headrace-1"], services["headrace-2"]
     assert first["environment"] == second["environment"]
     assert first["secrets"] == second["secrets"]
 
@@ -125,14 +125,14 @@ def rights(texts: Iterable[str], user: str) -> set[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("user", ["millrace_writer", "millrace_reader"])
+@pytest.mark.parametrize("user", ["headrace_writer", "headrace_reader"])
 def test_users_have_the_rights_of_the_guide_and_those_that_replicas_need(user: str) -> None:
     guide = CLICKHOUSE_GUIDE.read_text()
     named = re.findall(rf"^(GRANT .+ TO {user});$", guide, re.MULTILINE)
     tree = ET.parse(USERS)  # noqa: S314 - our own file
     given = [element.text or "" for element in tree.findall(f"users/{user}/grants/query")]
     plain, replicated = ("TABLE ENGINE", "MergeTree"), {("CLUSTER", "*.*"), ("REMOTE", "*.*")}
-    more = replicated if user == "millrace_writer" else set[tuple[str, str]]()
+    more = replicated if user == "headrace_writer" else set[tuple[str, str]]()
     assert rights(given, user) == (rights(named, user) - {plain}) | more
 
 
@@ -141,7 +141,7 @@ def test_script_makes_a_role_that_owns_one_database_and_is_nothing_else(
 ) -> None:
     if shutil.which("psql") is None:
         missing("psql")
-    script = DEPLOY / "postgresql" / "10-millrace.sh"
+    script = DEPLOY / "postgresql" / "10-headrace.sh"
     here = {"PGHOST": "127.0.0.1", "PGPORT": str(postgresql.port), "PATH": os.environ["PATH"]}
     subprocess.run(
         [script],
@@ -156,7 +156,7 @@ def test_script_makes_a_role_that_owns_one_database_and_is_nothing_else(
     directory.close()
     with psycopg.connect(url, autocommit=True) as connection:
         role = (
-            "SELECT rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = 'millrace'"
+            "SELECT rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = 'headrace'"
         )
         assert connection.execute(role).fetchone() == (False, False, False)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -178,13 +178,13 @@ def test_units_are_well_formed(tmp_path: Path) -> None:
     program = shutil.which("systemd-analyze")
     if program is None:
         pytest.skip("systemd-analyze is not installed on this machine")
-    unit = (DEPLOY / "systemd" / "millrace.service").read_text()
-    unit = unit.replace("/opt/millrace/bin/millrace", "/bin/true")
-    (tmp_path / "millrace.service").write_text(unit)
-    (tmp_path / "millrace.service.d").mkdir()
-    shutil.copy(DEPLOY / "systemd" / "cluster.conf", tmp_path / "millrace.service.d")
+    unit = (DEPLOY / "systemd" / "headrace.service").read_text()
+    unit = unit.replace("/opt/headrace/bin/headrace", "/bin/true")
+    (tmp_path / "headrace.service").write_text(unit)
+    (tmp_path / "headrace.service.d").mkdir()
+    shutil.copy(DEPLOY / "systemd" / "cluster.conf", tmp_path / "headrace.service.d")
     done = subprocess.run(
-        [program, "verify", "--man=no", tmp_path / "millrace.service"],
+        [program, "verify", "--man=no", tmp_path / "headrace.service"],
         capture_output=True,
         text=True,
         check=False,
@@ -227,7 +227,7 @@ def guarded_server(made: Path, tmp_path: Path) -> Iterator[str]:
     server.kill()
 
 
-def test_user_of_the_shared_server_may_do_what_millrace_needs(
+def test_user_of_the_shared_server_may_do_what_headrace_needs(
     guarded_server: str, tmp_path: Path
 ) -> None:
     blocking = SharedServer(guarded_server)

@@ -27,7 +27,7 @@ def variables(service: Service, website: str) -> dict[str, str]:
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "NO_PROXY": "*",
-        "MILLRACE_URL": service.url,
+        "HEADRACE_URL": service.url,
         "WEBSITE_ID": website,
         "TRACKING_KEY": service.key("track:events").secret,
         "READING_KEY": service.key("read:data").secret,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from millrace.cli.main import main
-from millrace.http.markdown import heading_id
+from headrace.cli.main import main
+from headrace.http.markdown import heading_id
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGES = sorted(REFERENCE.glob("*.md"))
@@ -36,7 +36,7 @@ def test_stale_and_missing_pages_are_named(tmp_path: Path) -> None:
 
     assert (done.exit_code, done.output) == (
         1,
-        f"millrace: not up to date in {tmp_path}: api.md, metrics.md; run `make docs`\n",
+        f"headrace: not up to date in {tmp_path}: api.md, metrics.md; run `make docs`\n",
     )
     assert (tmp_path / "api.md").read_text() == "old"
 

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import uvloop
 
-from millrace.adapters.backup.snapshots import Snapshots
-from millrace.adapters.embedded.engine import ChdbEngine
-from millrace.adapters.embedded.writer import ChdbWriter
-from millrace.adapters.engine.limiter import WindowLimiter
-from millrace.adapters.engine.process import EngineProcess
-from millrace.adapters.log.segment_reader import SegmentReader
-from millrace.adapters.places.places import DataPlaces
-from millrace.adapters.quarantine.file_quarantine import FileQuarantine
-from millrace.adapters.selects.bounds import SelectBounds
-from millrace.adapters.selects.fair_places import PlaceBounds
-from millrace.adapters.selects.versions import DataVersions
-from millrace.adapters.sqlite.ledger import SqliteLedger
-from millrace.base.clock import SystemClock
-from millrace.base.errors import OperatorError
-from millrace.base.telemetry import Metrics, configure_logging, get_logger
-from millrace.ingest.load import Loader
+from headrace.adapters.backup.snapshots import Snapshots
+from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.adapters.engine.limiter import WindowLimiter
+from headrace.adapters.engine.process import EngineProcess
+from headrace.adapters.log.segment_reader import SegmentReader
+from headrace.adapters.places.places import DataPlaces
+from headrace.adapters.quarantine.file_quarantine import FileQuarantine
+from headrace.adapters.selects.bounds import SelectBounds
+from headrace.adapters.selects.fair_places import PlaceBounds
+from headrace.adapters.selects.versions import DataVersions
+from headrace.adapters.sqlite.ledger import SqliteLedger
+from headrace.base.clock import SystemClock
+from headrace.base.errors import OperatorError
+from headrace.base.telemetry import Metrics, configure_logging, get_logger
+from headrace.ingest.load import Loader
 
 
 def engine_process(data: Path, socket: Path) -> EngineProcess:

@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 
 import requests
 
-from millrace.adapters.directory.sql_directory import DIRECTORY_FILE, SqlDirectory, open_directory
-from millrace.base.clock import SystemClock
-from millrace.model.tenancy import OrganizationId, Scope, WebsiteId
+from headrace.adapters.directory.sql_directory import DIRECTORY_FILE, SqlDirectory, open_directory
+from headrace.base.clock import SystemClock
+from headrace.model.tenancy import OrganizationId, Scope, WebsiteId
 
-MILLRACE = str(Path(sys.executable).with_name("millrace"))
+HEADRACE = str(Path(sys.executable).with_name("headrace"))
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 20
 REQUEST_TIMEOUT_S = 30
-BASE_SETTINGS: Mapping[str, str] = {"MILLRACE_QUERY_RATE_LIMIT": "100000"}
+BASE_SETTINGS: Mapping[str, str] = {"HEADRACE_QUERY_RATE_LIMIT": "100000"}
 MAX_ROWS = 10_000
 COLUMNS_A_QUERY = 4  # five groupBy columns at most, one of them the row's id
 BOTS_TOO = {"field": "is_bot", "operator": "in", "value": [True, False]}
@@ -60,12 +60,12 @@ def free_port() -> int:
 @cache
 def temporary_files() -> TemporaryDirectory[str]:
     """Return where services of this process keep their sockets; gone when the process ends."""
-    return TemporaryDirectory(prefix="mr-")
+    return TemporaryDirectory(prefix="hr-")
 
 
 def clean_environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return this environment without settings of a Millrace, and with the given ones."""
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith("MILLRACE_")}
+    """Return this environment without settings of a Headrace, and with the given ones."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("HEADRACE_")}
     inherited["TMPDIR"] = temporary_files().name
     return {**inherited, **BASE_SETTINGS, **(settings or {})}
 
@@ -87,7 +87,7 @@ def bearer(key: Key) -> dict[str, str]:
 
 
 class Service:
-    """One `millrace serve` on a data directory of its own, with the CLI beside it.
+    """One `headrace serve` on a data directory of its own, with the CLI beside it.
 
     It can be started again on the same directory after it was stopped or killed.
     """
@@ -115,7 +115,7 @@ class Service:
 
     def launch(self) -> None:
         """Start the service and return at once."""
-        command = [MILLRACE, "serve", "--data", str(self.data), "--host", "127.0.0.1"]
+        command = [HEADRACE, "serve", "--data", str(self.data), "--host", "127.0.0.1"]
         command += ["--port", str(self.port), "--workers", str(self._workers)]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -204,16 +204,16 @@ class Service:
         return self.log.read_text(errors="replace")
 
     def command(self, *arguments: str) -> Json:
-        """Run a millrace command on the data directory and return what it prints as JSON."""
+        """Run a headrace command on the data directory and return what it prints as JSON."""
         done = subprocess.run(
-            [MILLRACE, *arguments, "--data", str(self.data), "--json"],
+            [HEADRACE, *arguments, "--data", str(self.data), "--json"],
             capture_output=True,
             text=True,
             env=clean_environment(self._settings),
             timeout=REQUEST_TIMEOUT_S,
             check=False,
         )
-        assert done.returncode == 0, f"millrace {' '.join(arguments)}: {done.stderr}"
+        assert done.returncode == 0, f"headrace {' '.join(arguments)}: {done.stderr}"
         return json.loads(done.stdout) if done.stdout.strip() else None
 
     @property
@@ -223,7 +223,7 @@ class Service:
         The command line has tests of its own; here it would be most of the time.
         """
         if self._directory is None:
-            shared = (self._settings or {}).get("MILLRACE_DIRECTORY")
+            shared = (self._settings or {}).get("HEADRACE_DIRECTORY")
             self._directory = open_directory(shared or self.data / DIRECTORY_FILE, SystemClock())
         return self._directory
 

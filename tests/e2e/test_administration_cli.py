@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from millrace import __version__
-from millrace.base.settings import setting_rows
-from tests.e2e.service import MILLRACE, clean_environment
+from headrace import __version__
+from headrace.base.settings import setting_rows
+from tests.e2e.service import HEADRACE, clean_environment
 
 Run = Callable[..., "Done"]
 Json = Any
@@ -24,7 +24,7 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 WEBSITE_ID = re.compile(r"web_[0-9A-Za-z]{16}")
 ORGANIZATION_ID = re.compile(r"org_[0-9A-Za-z]{16}")
 KEY_ID = re.compile(r"key_[0-9A-Za-z]{16}")
-SECRET = re.compile(r"mr_[0-9A-Za-z]{42}")
+SECRET = re.compile(r"hr_[0-9A-Za-z]{42}")
 SHAPES = {
     "MOMENT": MOMENT,
     "WEB": WEBSITE_ID,
@@ -71,7 +71,7 @@ def run(data: Path) -> Run:
     """Runs a command on a fresh data directory."""
 
     def run_command(*arguments: str, **settings: str) -> Done:
-        return start(MILLRACE, *arguments, "--data", str(data), settings=settings)
+        return start(HEADRACE, *arguments, "--data", str(data), settings=settings)
 
     return run_command
 
@@ -85,14 +85,14 @@ def shape(value: Json) -> Json:
 
 
 @pytest.mark.parametrize(
-    "command", [(MILLRACE,), (sys.executable, "-m", "millrace")], ids=["script", "module"]
+    "command", [(HEADRACE,), (sys.executable, "-m", "headrace")], ids=["script", "module"]
 )
 def test_version_is_told(command: tuple[str, ...]) -> None:
-    assert start(*command, "--version") == Done(0, f"millrace, version {__version__}\n", "")
+    assert start(*command, "--version") == Done(0, f"headrace, version {__version__}\n", "")
 
 
 def test_help_names_the_commands_for_people_and_not_the_inner_ones() -> None:
-    done = start(MILLRACE, "--help")
+    done = start(HEADRACE, "--help")
     listed = re.findall(r"^  ([a-z]+)  +[A-Z]", done.out, re.MULTILINE)
     assert (done.code, listed) == (
         0,
@@ -105,7 +105,7 @@ def test_help_names_the_commands_for_people_and_not_the_inner_ones() -> None:
 
 _LOADED = """
 import sys
-from millrace.cli.main import main
+from headrace.cli.main import main
 
 main(sys.argv[1:], standalone_mode=False)
 heavy = {"alembic", "chdb", "sqlalchemy", "starlette", "uvicorn", "limits"}
@@ -115,18 +115,18 @@ print(*sorted(heavy & set(sys.modules)), file=sys.stderr)
 
 @pytest.mark.parametrize("group", ["organization", "website", "key", "quarantine"])
 def test_help_of_a_group_cuts_no_sentence_off(group: str) -> None:
-    assert "..." not in start(MILLRACE, group, "--help").out.partition("Commands:")[2]
+    assert "..." not in start(HEADRACE, group, "--help").out.partition("Commands:")[2]
 
 
 def test_help_of_serve_tells_every_default() -> None:
-    said = " ".join(start(MILLRACE, "serve", "--help").out.split())
+    said = " ".join(start(HEADRACE, "serve", "--help").out.split())
     assert "--port NUMBER port to listen on; 0 picks a free one [default: 8080]" in said
     assert "--shared-file TEXT" in said
     assert said.count("[default: ") == sum(row.default not in ("", ()) for row in setting_rows())
 
 
 def test_commands_load_only_what_they_need(data: Path) -> None:
-    start(MILLRACE, "init", "--data", str(data))  # makes the tables, with Alembic
+    start(HEADRACE, "init", "--data", str(data))  # makes the tables, with Alembic
     listing = start(sys.executable, "-c", _LOADED, "website", "list", "--data", str(data))
     serving = start(sys.executable, "-c", _LOADED, "serve", "--help")
     asking = start(sys.executable, "-c", _LOADED, "query", "--help")
@@ -261,7 +261,7 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_code_1(
     run: Run, arguments: tuple[str, ...], sentence: str
 ) -> None:
     run("init")
-    assert run(*arguments, "--json") == Done(1, "", f"millrace: {sentence}\n")
+    assert run(*arguments, "--json") == Done(1, "", f"headrace: {sentence}\n")
 
 
 def test_home_that_the_key_may_not_write_is_refused(run: Run) -> None:
@@ -271,7 +271,7 @@ def test_home_that_the_key_may_not_write_is_refused(run: Run) -> None:
     assert done == Done(
         1,
         "",
-        f"millrace: the home website {shop} is not one of those that the key is limited to\n",
+        f"headrace: the home website {shop} is not one of those that the key is limited to\n",
     )
 
 
@@ -296,7 +296,7 @@ NEED_DATA = (
 def test_command_that_needs_data_makes_none_where_there_is_nothing(
     run: Run, data: Path, command: str
 ) -> None:
-    refusal = Done(1, "", f"millrace: {data} is no data directory: nothing is kept there\n")
+    refusal = Done(1, "", f"headrace: {data} is no data directory: nothing is kept there\n")
     assert run(*command.split()) == refusal
     assert not data.exists()
     data.mkdir()
@@ -306,9 +306,9 @@ def test_command_that_needs_data_makes_none_where_there_is_nothing(
 
 def test_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    done = start(MILLRACE, "website", "list", "--data", str(tmp_path / "file"))
+    done = start(HEADRACE, "website", "list", "--data", str(tmp_path / "file"))
     assert done == Done(
-        1, "", f"millrace: cannot make the directory {tmp_path}/file: File exists\n"
+        1, "", f"headrace: cannot make the directory {tmp_path}/file: File exists\n"
     )
 
 
@@ -325,15 +325,15 @@ WITHOUT_PRIVILEGES = (
 def test_data_of_another_user_is_one_sentence(run: Run, data: Path, command: Sequence[str]) -> None:
     run("init")
     data.chmod(0)
-    done = start(*WITHOUT_PRIVILEGES, MILLRACE, *command, "--data", str(data))
+    done = start(*WITHOUT_PRIVILEGES, HEADRACE, *command, "--data", str(data))
     data.chmod(0o700)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), done.err
-    assert done.err.startswith(f"millrace: no permission for {data}/")
+    assert done.err.startswith(f"headrace: no permission for {data}/")
     assert done.err.endswith(": run this as the user who runs the service\n")
 
 
 def test_unknown_command_is_told_with_the_likely_one() -> None:
-    said = [start(MILLRACE, name).err.splitlines()[-1] for name in ("serv", "website2", "x")]
+    said = [start(HEADRACE, name).err.splitlines()[-1] for name in ("serv", "website2", "x")]
     assert said == [
         "Error: No such command 'serv' (did you mean 'serve'?).",
         "Error: No such command 'website2' (did you mean 'website'?).",
@@ -342,14 +342,14 @@ def test_unknown_command_is_told_with_the_likely_one() -> None:
 
 
 def test_unknown_command_and_option_are_usage_errors(run: Run) -> None:
-    codes = [start(MILLRACE, "websites").code, run("website", "list", "--all").code]
+    codes = [start(HEADRACE, "websites").code, run("website", "list", "--all").code]
     assert codes == [2, 2]
 
 
 def test_data_directory_comes_from_the_environment_and_is_private(tmp_path: Path) -> None:
-    settings = {"MILLRACE_DATA": str(tmp_path / "there")}
-    made = start(MILLRACE, "website", "create", "--name", "Blog", "--json", settings=settings)
-    listed = start(MILLRACE, "website", "list", "--json", settings=settings)
+    settings = {"HEADRACE_DATA": str(tmp_path / "there")}
+    made = start(HEADRACE, "website", "create", "--name", "Blog", "--json", settings=settings)
+    listed = start(HEADRACE, "website", "list", "--json", settings=settings)
     assert listed.value == [made.value]
     assert stat.S_IMODE((tmp_path / "there").stat().st_mode) == 0o700
 
@@ -360,8 +360,8 @@ def test_list_of_a_directory_without_data_names_it_and_makes_nothing(
 ) -> None:
     next_step = {
         "organization": "; the first website or key makes one.",
-        "website": ". Make one: millrace website create --name NAME",
-        "key": ". Make one: millrace key create --scope track:events",
+        "website": ". Make one: headrace website create --name NAME",
+        "key": ". Make one: headrace key create --scope track:events",
     }
     said = f"There are no {group}s in {data} yet{next_step[group]}\n"
     assert [run(group, "list"), run(group, "list", "--json").value] == [Done(0, said, ""), []]
@@ -454,7 +454,7 @@ def test_init_takes_what_serve_takes_as_make_serve_gives_both_the_same(run: Run)
 
 
 def test_init_prints_the_calls_with_the_address_of_the_settings(run: Run, data: Path) -> None:
-    said = run("init", MILLRACE_HOST="::1", MILLRACE_PORT="9001")
+    said = run("init", HEADRACE_HOST="::1", HEADRACE_PORT="9001")
     (website,) = run("website", "list", "--json").value
     assert (said.code, said.err) == (0, "")
     assert said.out.count("http://[::1]:9001") == 4

@@ -36,7 +36,7 @@ def hold_refused(service: Service, website: str) -> None:
 
 
 def test_too_much_backlog_is_503_until_the_engine_has_stored_it(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"MILLRACE_MAX_BACKLOG_BYTES": str(2 * MEBIBYTE)}).start()
+    service = own_service(settings={"HEADRACE_MAX_BACKLOG_BYTES": str(2 * MEBIBYTE)}).start()
     website = service.website()
     path, accepted = f"/track?website_id={website}", 0
     (engine,) = service.child_pids("engine")
@@ -75,7 +75,7 @@ def done(*command: str) -> bool:
 
 
 def test_nearly_full_disk_is_503_until_there_is_room(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"MILLRACE_MIN_FREE_BYTES": str(100 * MEBIBYTE)})
+    service = own_service(settings={"HEADRACE_MIN_FREE_BYTES": str(100 * MEBIBYTE)})
     with small_disk(service, mebibytes=300):
         service.start()
         website = service.website()

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import zstandard
 
-from millrace import __version__
+from headrace import __version__
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.envelopes import outcome, success
-from tests.e2e.service import MILLRACE, Service, clean_environment
+from tests.e2e.service import HEADRACE, Service, clean_environment
 from tests.e2e.traffic import Ledger, acknowledge_more, load
 
 RestoredMaker = Callable[[Path], Service]
@@ -42,7 +42,7 @@ def restored(tmp_path: Path) -> Iterator[RestoredMaker]:
 
 def run(*arguments: str) -> tuple[int, str, str]:
     done = subprocess.run(
-        [MILLRACE, *arguments],
+        [HEADRACE, *arguments],
         capture_output=True,
         text=True,
         env=clean_environment(),
@@ -61,7 +61,7 @@ def stored(service: Service, website: str) -> dict[str, int]:
 def test_backup_under_load_has_everything_acknowledged_before_it_once(
     own_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path, interval_s: str
 ) -> None:
-    service = own_service(workers=2, settings={"MILLRACE_LOAD_INTERVAL_S": interval_s}).start()
+    service = own_service(workers=2, settings={"HEADRACE_LOAD_INTERVAL_S": interval_s}).start()
     website, ledger, file = service.website(), Ledger(), tmp_path / "backup.tar.zst"
 
     with load(service, website, ledger, name="load"):
@@ -152,7 +152,7 @@ def backup(made_once: Path, tmp_path: Path) -> Path:
 
 def test_terminal_shows_how_far_it_is(data: Path, tmp_path: Path) -> None:
     terminal, theirs = pty.openpty()
-    command = [MILLRACE, "backup", str(tmp_path / "b"), "--data", str(data)]
+    command = [HEADRACE, "backup", str(tmp_path / "b"), "--data", str(data)]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=theirs, check=False)
     shown = os.read(terminal, 100_000).decode()
     os.close(terminal)
@@ -209,7 +209,7 @@ def test_backup_is_never_written_over(data: Path, backup: Path) -> None:
     assert run("backup", str(backup), "--data", str(data)) == (
         1,
         "",
-        f"millrace: cannot write the backup {backup}: it exists already\n",
+        f"headrace: cannot write the backup {backup}: it exists already\n",
     )
     assert backup.read_bytes() == before
 
@@ -219,7 +219,7 @@ def test_directory_without_data_is_not_backed_up(tmp_path: Path) -> None:
     assert run("backup", str(tmp_path / "b"), "--data", str(tmp_path / "empty")) == (
         1,
         "",
-        f"millrace: {tmp_path}/empty is no data directory: nothing is kept there\n",
+        f"headrace: {tmp_path}/empty is no data directory: nothing is kept there\n",
     )
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
@@ -230,14 +230,14 @@ def test_full_disk_leaves_no_half_backup(own_service: ServiceMaker, tmp_path: Pa
     website, target = service.website(), tmp_path / "target" / "backup"
     target.parent.mkdir()
     service.post(f"/track?website_id={website}", {"name": "a"})
-    command = shlex.join([MILLRACE, "backup", str(target), "--data", str(service.data)])
+    command = shlex.join([HEADRACE, "backup", str(target), "--data", str(service.data)])
     done = subprocess.run(
         ["sh", "-c", f"ulimit -f 4; exec {command}"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        f"millrace: cannot write {target}: File too large\n",
+        f"headrace: cannot write {target}: File too large\n",
     )
     assert list(target.parent.iterdir()) == []
     assert service.count(website, "events") == 1
@@ -250,7 +250,7 @@ def test_directory_that_is_not_empty_is_not_restored_into(backup: Path, tmp_path
     assert run("restore", str(backup), "--data", str(into)) == (
         1,
         "",
-        f"millrace: the directory {into} is not empty; nothing was restored\n",
+        f"headrace: the directory {into} is not empty; nothing was restored\n",
     )
     assert {path.name for path in into.iterdir()} == {"mine", "lock"}
 
@@ -290,7 +290,7 @@ def newer(content: bytes) -> bytes:
         (flip_checksum, "is no backup, or it is damaged"),
         (cut_end, "is cut off"),
         (foreign, "is no backup, or it is damaged"),
-        (newer, f"in format 9 and this is Millrace {__version__}, which knows formats up to 1"),
+        (newer, f"in format 9 and this is Headrace {__version__}, which knows formats up to 1"),
     ],
     ids=["cut", "flipped", "checksum", "end", "foreign", "newer"],
 )
@@ -300,7 +300,7 @@ def test_damaged_backup_is_refused_and_the_directory_stays_empty(
     backup.write_bytes(damage(backup.read_bytes()))
     code, out, err = run("restore", str(backup), "--data", str(tmp_path / "new"))
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert err.startswith(f"millrace: {backup} ")
+    assert err.startswith(f"headrace: {backup} ")
     assert reason in err
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["lock"]
 

@@ -494,7 +494,7 @@ def test_no_credentials_with_a_valid_body_is_401(service: Service) -> None:
 
 @pytest.mark.slow
 def test_stalled_body_is_408_and_not_stored(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"MILLRACE_BODY_TIMEOUT_S": "1"}).start()
+    service = own_service(settings={"HEADRACE_BODY_TIMEOUT_S": "1"}).start()
     website = service.website()
     head = f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 17\r\n\r\n"
@@ -513,8 +513,8 @@ def test_stalled_body_is_408_and_not_stored(own_service: ServiceMaker) -> None:
 
 @pytest.mark.slow
 def test_limits_are_settings(own_service: ServiceMaker) -> None:
-    settings = {"MILLRACE_MAX_BODY_BYTES": "300", "MILLRACE_MAX_DECODED_BYTES": "400"}
-    service = own_service(settings={**settings, "MILLRACE_MAX_ITEMS": "3"}).start()
+    settings = {"HEADRACE_MAX_BODY_BYTES": "300", "HEADRACE_MAX_DECODED_BYTES": "400"}
+    service = own_service(settings={**settings, "HEADRACE_MAX_ITEMS": "3"}).start()
     path = f"/track?website_id={service.website()}"
     encoded = {**JSON, "Content-Encoding": "gzip"}
 

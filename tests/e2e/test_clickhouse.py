@@ -1,4 +1,4 @@
-"""`millrace serve` in front of real servers of ClickHouse: one, and two shards behind one name."""
+"""`headrace serve` in front of real servers of ClickHouse: one, and two shards behind one name."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ from tests.clickhouse_fixture import (
     new_database,
     reading_address_of,
 )
-from tests.e2e.service import MILLRACE, Service, bearer, clean_environment, wait_until
+from tests.e2e.service import HEADRACE, Service, bearer, clean_environment, wait_until
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
@@ -41,8 +41,8 @@ class Machines:
         secret = self._directory / f"store-{len(self.made)}"
         secret.write_text(address_of(servers, self.database, **options) + "\n")
         self.settings = {
-            "MILLRACE_STORE_FILE": str(secret),
-            "MILLRACE_STORE_READER": reading_address_of(servers, self.database, **options),
+            "HEADRACE_STORE_FILE": str(secret),
+            "HEADRACE_STORE_READER": reading_address_of(servers, self.database, **options),
         }
         self.made.append(
             Service(self._directory / f"data-{len(self.made)}", settings=self.settings)
@@ -213,7 +213,7 @@ def test_rows_that_clickhouse_has_lost_are_found_by_verify(
     assert service.stop() == 0
     server.execute(f"TRUNCATE TABLE `{make.database}`.events")
     done = subprocess.run(
-        [MILLRACE, "verify", "--json", "--data", str(service.data)],
+        [HEADRACE, "verify", "--json", "--data", str(service.data)],
         capture_output=True,
         env=clean_environment(make.settings),
         check=False,
@@ -232,13 +232,13 @@ def test_wrong_password_is_told_in_one_sentence_and_without_it(
     clickhouse_servers: ClickHouseServers, tmp_path: Path
 ) -> None:
     url = f"clickhouse://nobody:top-secret@127.0.0.1:{clickhouse_servers.servers[0].port}/x"
-    service = Service(tmp_path / "data", settings={"MILLRACE_STORE": url})
+    service = Service(tmp_path / "data", settings={"HEADRACE_STORE": url})
     try:
         service.launch()
         wait_until(lambda: service.exit_code() is not None, "the service has given up")
         assert service.exit_code() == 1
         refusal = "ClickHouse refuses the user nobody: there is none, or the password is another"
-        assert f"millrace: {refusal}\n" in service.log_text()
+        assert f"headrace: {refusal}\n" in service.log_text()
         assert "top-secret" not in service.log_text()
     finally:
         service.kill()
@@ -246,8 +246,8 @@ def test_wrong_password_is_told_in_one_sentence_and_without_it(
 
 def test_log_tells_what_the_start_waits_for(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/millrace"
-        service = Service(tmp_path / "data", settings={"MILLRACE_STORE": url})
+        url = f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/headrace"
+        service = Service(tmp_path / "data", settings={"HEADRACE_STORE": url})
         service.launch()
         try:
             for event_name in ("store_preparing", "store_not_prepared"):

@@ -42,13 +42,13 @@ class Cluster:
         shared.empty()
         database, options = new_database(), {"cluster": CLUSTER, "replicated": 0}
         settings = {
-            "MILLRACE_STORE": address_of(shards.servers, database, **options),
-            "MILLRACE_STORE_READER": reading_address_of(shards.servers, database, **options),
-            "MILLRACE_DIRECTORY": postgresql.new_database(),
-            "MILLRACE_SHARED": shared.url,
-            "MILLRACE_LOAD_INTERVAL_S": "0.1",
-            "MILLRACE_ACK": ack,
-            "MILLRACE_ACK_TIMEOUT_S": "3",
+            "HEADRACE_STORE": address_of(shards.servers, database, **options),
+            "HEADRACE_STORE_READER": reading_address_of(shards.servers, database, **options),
+            "HEADRACE_DIRECTORY": postgresql.new_database(),
+            "HEADRACE_SHARED": shared.url,
+            "HEADRACE_LOAD_INTERVAL_S": "0.1",
+            "HEADRACE_ACK": ack,
+            "HEADRACE_ACK_TIMEOUT_S": "3",
         }
         self.machines = [Service(place / f"data-{name}", settings=settings) for name in "ab"]
         self._shards, self._postgresql, self._shared = shards, postgresql, shared

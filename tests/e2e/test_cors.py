@@ -93,7 +93,7 @@ def test_query_allows_no_origin_unless_configured(service: Service, website: str
 @pytest.mark.slow
 def test_query_allows_the_configured_origins_alone(own_service: ServiceMaker) -> None:
     origins = "https://app.example, https://other.example:8443"
-    service = own_service(settings={"MILLRACE_QUERY_ORIGINS": origins}).start()
+    service = own_service(settings={"HEADRACE_QUERY_ORIGINS": origins}).start()
     path = "/v1/query/custom"
 
     allowed = preflight(service, path, origin="https://app.example", headers="authorization")

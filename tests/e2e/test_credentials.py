@@ -3,7 +3,7 @@
 import pytest
 import requests
 
-from millrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.envelopes import (
     ENDPOINTS,
@@ -45,7 +45,7 @@ PRESENTED_KEYS = {
 }
 
 BROKEN_KEYS = {
-    "unknown": {"Authorization": "Bearer mr_0123456789abcdef0123456789abcdef"},
+    "unknown": {"Authorization": "Bearer hr_0123456789abcdef0123456789abcdef"},
     "not even like a key": {"Authorization": "Bearer nonsense"},
     "not ASCII": {"Authorization": "Bearer schlüssel"},
     "empty": {"Authorization": "Bearer"},
@@ -340,8 +340,8 @@ def test_secrets_are_not_listed(service: Service, website: str) -> None:
 def test_secret_is_long_and_told_by_its_prefix(service: Service, website: str) -> None:
     secret = service.key(websites=[website]).secret
 
-    assert secret.startswith("mr_")
-    assert len(secret) >= len("mr_") + 32
+    assert secret.startswith("hr_")
+    assert len(secret) >= len("hr_") + 32
 
 
 def test_website_and_key_of_the_command_line_work_at_once(service: Service) -> None:

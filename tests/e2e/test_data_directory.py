@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from millrace import __version__
-from millrace.adapters.sqlite.repeats import SqliteRepeats
-from millrace.base.clock import FixedClock
-from millrace.ingest.admit import Caller
-from millrace.ingest.once import digest_of
-from millrace.ports.repeats import Remembered
+from headrace import __version__
+from headrace.adapters.sqlite.repeats import SqliteRepeats
+from headrace.base.clock import FixedClock
+from headrace.ingest.admit import Caller
+from headrace.ingest.once import digest_of
+from headrace.ports.repeats import Remembered
 from tests.e2e.queries import query, select
-from tests.e2e.service import MILLRACE, Service, clean_environment
+from tests.e2e.service import HEADRACE, Service, clean_environment
 from tests.fixtures.make_data_directory import CONTENT, IDEMPOTENCY_KEY
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -104,7 +104,7 @@ async def test_idempotency_keys_of_an_older_version_are_remembered(old_service: 
 
 def run(data: Path, command: Sequence[str]) -> tuple[int, str]:
     done = subprocess.run(
-        [MILLRACE, *command, "--data", str(data)],
+        [HEADRACE, *command, "--data", str(data)],
         capture_output=True,
         text=True,
         env=clean_environment(),
@@ -118,11 +118,11 @@ def run(data: Path, command: Sequence[str]) -> tuple[int, str]:
 def test_directory_of_a_newer_version_is_refused_untouched(
     tmp_path: Path, command: Sequence[str]
 ) -> None:
-    (tmp_path / "millrace.json").write_text(json.dumps({"format": 99, "written_by": "9.9.9"}))
+    (tmp_path / "headrace.json").write_text(json.dumps({"format": 99, "written_by": "9.9.9"}))
     (tmp_path / "log").mkdir()
     refusal = (
-        f"millrace: the data directory {tmp_path} was written by Millrace 9.9.9 in format 99 and "
-        f"this is Millrace {__version__}, which knows formats up to 1: use the newer version\n"
+        f"headrace: the data directory {tmp_path} was written by Headrace 9.9.9 in format 99 and "
+        f"this is Headrace {__version__}, which knows formats up to 1: use the newer version\n"
     )
     assert run(tmp_path, command) == (1, refusal)
-    assert {path.name for path in tmp_path.iterdir()} <= {"millrace.json", "lock", "log"}
+    assert {path.name for path in tmp_path.iterdir()} <= {"headrace.json", "lock", "log"}

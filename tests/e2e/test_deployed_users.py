@@ -1,6 +1,6 @@
 """The configuration and the users of deploy/clickhouse on a real server.
 
-The users may do what Millrace needs, and no more.
+The users may do what Headrace needs, and no more.
 """
 
 import re
@@ -19,7 +19,7 @@ from tests.e2e.conftest import ServiceMaker
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
 DEPLOY = Path(__file__).parents[2] / "deploy" / "clickhouse"
-USERS = DEPLOY / "users.d" / "millrace.xml"
+USERS = DEPLOY / "users.d" / "headrace.xml"
 COUNT = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
 BASE_USERS = """<clickhouse>
 <profiles><default/></profiles>
@@ -44,11 +44,11 @@ def users_of_one_server() -> str:
 
 @pytest.fixture
 def server() -> Iterator[ClickHouseServer]:
-    with tempfile.TemporaryDirectory(prefix="millrace-users-") as name:
+    with tempfile.TemporaryDirectory(prefix="headrace-users-") as name:
         home = Path(name)
         (home / "users.xml").write_text(BASE_USERS)
         (home / "users.d").mkdir()
-        (home / "users.d" / "millrace.xml").write_text(users_of_one_server())
+        (home / "users.d" / "headrace.xml").write_text(users_of_one_server())
         configuration = home / "config.xml"
         configuration.write_text(
             f"<clickhouse><users_config>{home}/users.xml</users_config></clickhouse>"
@@ -62,7 +62,7 @@ def server() -> Iterator[ClickHouseServer]:
 
 
 def url_of(server: ClickHouseServer, user: str, variable: str) -> str:
-    return f"clickhouse://{user}:{variable}@127.0.0.1:{server.port}/millrace"
+    return f"clickhouse://{user}:{variable}@127.0.0.1:{server.port}/headrace"
 
 
 def refusal(server: ClickHouseServer, user: str, variable: str, statement: str) -> str:
@@ -78,15 +78,15 @@ def refusal(server: ClickHouseServer, user: str, variable: str, statement: str) 
     return reply.text
 
 
-def test_users_of_the_deployment_may_do_what_millrace_needs_and_no_more(
+def test_users_of_the_deployment_may_do_what_headrace_needs_and_no_more(
     server: ClickHouseServer, own_service: ServiceMaker
 ) -> None:
-    writer = ("millrace_writer", "CLICKHOUSE_WRITER_SHA256")
-    reader = ("millrace_reader", "CLICKHOUSE_READER_SHA256")
+    writer = ("headrace_writer", "CLICKHOUSE_WRITER_SHA256")
+    reader = ("headrace_reader", "CLICKHOUSE_READER_SHA256")
     service = own_service(
         settings={
-            "MILLRACE_STORE": url_of(server, *writer),
-            "MILLRACE_STORE_READER": url_of(server, *reader),
+            "HEADRACE_STORE": url_of(server, *writer),
+            "HEADRACE_STORE_READER": url_of(server, *reader),
         }
     ).start()
     website = service.website()
@@ -96,8 +96,8 @@ def test_users_of_the_deployment_may_do_what_millrace_needs_and_no_more(
     server.execute("CREATE DATABASE other")
     server.execute("CREATE TABLE other.secret (n Int8) ENGINE = MergeTree ORDER BY n")
     told = [
-        refusal(server, *reader, "INSERT INTO millrace.events (event_name) VALUES ('b')"),
-        refusal(server, *reader, "DROP TABLE millrace.events"),
+        refusal(server, *reader, "INSERT INTO headrace.events (event_name) VALUES ('b')"),
+        refusal(server, *reader, "DROP TABLE headrace.events"),
         refusal(server, *reader, "SELECT * FROM other.secret"),
         refusal(server, *writer, "SELECT * FROM other.secret"),
         refusal(server, *writer, "CREATE USER somebody"),
@@ -108,7 +108,7 @@ def test_users_of_the_deployment_may_do_what_millrace_needs_and_no_more(
 @pytest.fixture
 def configured() -> Iterator[ClickHouseServer]:
     """A server with the configuration of the cluster as it stands; it reaches no other host."""
-    with tempfile.TemporaryDirectory(prefix="millrace-configured-") as name:
+    with tempfile.TemporaryDirectory(prefix="headrace-configured-") as name:
         home = Path(name)
         (home / "users.xml").write_text(BASE_USERS)
         (home / "config.d").mkdir()
@@ -132,7 +132,7 @@ def configured() -> Iterator[ClickHouseServer]:
 def test_configuration_of_the_cluster_means_what_it_should(configured: ClickHouseServer) -> None:
     nodes = (
         "SELECT shard_num, replica_num, host_name, port, internal_replication "
-        "FROM system.clusters WHERE cluster = 'millrace' FORMAT CSV"
+        "FROM system.clusters WHERE cluster = 'headrace' FORMAT CSV"
     )
     assert configured.execute(nodes).splitlines() == [
         '1,1,"clickhouse-1a",9000,1',
@@ -141,7 +141,7 @@ def test_configuration_of_the_cluster_means_what_it_should(configured: ClickHous
         '2,2,"clickhouse-2b",9000,1',
     ]
     macros = "SELECT macro || '=' || substitution FROM system.macros ORDER BY macro FORMAT TSV"
-    assert configured.execute(macros).split() == ["cluster=millrace", "replica=2a", "shard=2"]
+    assert configured.execute(macros).split() == ["cluster=headrace", "replica=2a", "shard=2"]
     flushed = (
         "SELECT count() FROM system.merge_tree_settings WHERE value = '1' "
         "AND name IN ('fsync_after_insert', 'fsync_part_directory')"

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from millrace.adapters.engine.client import EngineConnections, EngineStore
-from millrace.adapters.log.segment_log import SegmentLog
-from millrace.base.clock import SystemClock
-from millrace.base.errors import StoreUnavailable
-from millrace.base.telemetry import Metrics
-from millrace.model.event import UNKNOWN_VISITOR, Event, EventRecord, encode_record
-from millrace.model.plan import CompiledQuery
-from millrace.ports.store import QueryGuards
+from headrace.adapters.engine.client import EngineConnections, EngineStore
+from headrace.adapters.log.segment_log import SegmentLog
+from headrace.base.clock import SystemClock
+from headrace.base.errors import StoreUnavailable
+from headrace.base.telemetry import Metrics
+from headrace.model.event import UNKNOWN_VISITOR, Event, EventRecord, encode_record
+from headrace.model.plan import CompiledQuery
+from headrace.ports.store import QueryGuards
 from tests.chdb_fixture import ENDLESS, GUARDS
 
 pytestmark = pytest.mark.asyncio
@@ -88,7 +88,7 @@ class Machine:
 
 @pytest_asyncio.fixture
 async def machine() -> AsyncIterator[Machine]:
-    directory = Path(tempfile.mkdtemp(prefix="millrace-test-"))  # short enough for a socket
+    directory = Path(tempfile.mkdtemp(prefix="headrace-test-"))  # short enough for a socket
     one = Machine(directory)
     await one.open()
     yield one

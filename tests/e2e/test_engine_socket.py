@@ -15,28 +15,28 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from millrace.adapters.backup.lease import borrowed_snapshot
-from millrace.adapters.backup.tree import Snapshot
-from millrace.adapters.embedded.reader import ChdbReader
-from millrace.adapters.engine.client import (
+from headrace.adapters.backup.lease import borrowed_snapshot
+from headrace.adapters.backup.tree import Snapshot
+from headrace.adapters.embedded.reader import ChdbReader
+from headrace.adapters.engine.client import (
     EngineBarrier,
     EngineConnections,
     EngineLimiter,
     EngineStore,
     SelectFailed,
 )
-from millrace.adapters.engine.limiter import WindowLimiter
-from millrace.adapters.engine.protocol import AskReady, Readiness, Reply, Request, Select
-from millrace.adapters.engine.server import EngineServer
-from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
-from millrace.adapters.selects.shared_selects import NoVersions, SharedSelects
-from millrace.base.clock import SystemClock
-from millrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
-from millrace.base.telemetry import Metrics, get_logger
-from millrace.model.catalog import EVENTS
-from millrace.model.plan import CompiledQuery
-from millrace.ports.limiter import RateVerdict
-from millrace.ports.store import QueryGuards, Rows
+from headrace.adapters.engine.limiter import WindowLimiter
+from headrace.adapters.engine.protocol import AskReady, Readiness, Reply, Request, Select
+from headrace.adapters.engine.server import EngineServer
+from headrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
+from headrace.adapters.selects.shared_selects import NoVersions, SharedSelects
+from headrace.base.clock import SystemClock
+from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
+from headrace.base.telemetry import Metrics, get_logger
+from headrace.model.catalog import EVENTS
+from headrace.model.plan import CompiledQuery
+from headrace.ports.limiter import RateVerdict
+from headrace.ports.store import QueryGuards, Rows
 from tests.chdb_fixture import ENDLESS, GUARDS, FreshStore, until_running
 
 pytestmark = pytest.mark.asyncio
@@ -103,7 +103,7 @@ class Engine:
 @pytest.fixture
 def socket() -> Iterator[Path]:
     """A path that is short enough, in a directory that is not there yet."""
-    directory = Path(tempfile.mkdtemp(prefix="millrace-test-"))
+    directory = Path(tempfile.mkdtemp(prefix="headrace-test-"))
     yield directory / "runtime" / "engine.sock"
     shutil.rmtree(directory)
 
@@ -216,9 +216,9 @@ async def test_a_worker_that_is_killed_takes_its_query_along(engine: Engine) -> 
     program = f"""
 import asyncio
 from pathlib import Path
-from millrace.adapters.engine.client import EngineConnections, EngineStore
-from millrace.model.plan import CompiledQuery
-from millrace.ports.store import QueryGuards
+from headrace.adapters.engine.client import EngineConnections, EngineStore
+from headrace.model.plan import CompiledQuery
+from headrace.ports.store import QueryGuards
 store = EngineStore(EngineConnections(Path({str(engine.socket)!r})))
 query = CompiledQuery(sql={ENDLESS!r}, parameters={{}}, outputs=())
 asyncio.run(store.select(query, QueryGuards(timeout_s=60, max_memory_bytes=10**9)))

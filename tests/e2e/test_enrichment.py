@@ -240,7 +240,7 @@ def test_forwarding_headers_are_not_believed_from_just_anyone(
 def test_forwarding_headers_are_believed_from_named_proxies(
     own_service: ServiceMaker, proxies: str
 ) -> None:
-    service = own_service(settings={"MILLRACE_TRUSTED_PROXIES": proxies}).start()
+    service = own_service(settings={"HEADRACE_TRUSTED_PROXIES": proxies}).start()
     chains = {"8.8.8.8": "US", "8.8.8.8, 193.0.6.139": "NL", "193.0.6.139, 127.0.0.1": "NL"}
     chains |= {"nonsense": "", "8.8.8.8, nonsense": ""}
 
@@ -365,7 +365,7 @@ def test_visitor_id_differs_by_user_agent_and_website(service: Service, website:
 
 @pytest.mark.slow
 def test_visitor_id_differs_by_address_and_outlives_a_restart(own_service: ServiceMaker) -> None:
-    service = own_service(workers=2, settings={"MILLRACE_TRUSTED_PROXIES": "127.0.0.1"}).start()
+    service = own_service(workers=2, settings={"HEADRACE_TRUSTED_PROXIES": "127.0.0.1"}).start()
     website = service.website()
     path = f"/track?website_id={website}"
 

@@ -12,7 +12,7 @@ from tests.e2e.traffic import Ledger, acknowledge_more, load
 
 pytestmark = pytest.mark.slow
 
-IMPATIENT = {"MILLRACE_HANG_TIMEOUT_S": "4"}
+IMPATIENT = {"HEADRACE_HANG_TIMEOUT_S": "4"}
 COUNT: Json = {
     "table": "events",
     "selects": [{"field": "*", "aggregate": "count", "alias": "n"}],
@@ -20,7 +20,7 @@ COUNT: Json = {
 
 
 def starts(service: Service) -> dict[str, float]:
-    pattern = r'^millrace_process_starts_total\{process="(\w+)"\} (\S+)$'
+    pattern = r'^headrace_process_starts_total\{process="(\w+)"\} (\S+)$'
     found = re.findall(pattern, service.get("/metrics").text, re.MULTILINE)
     return {process: float(count) for process, count in found}
 
@@ -82,7 +82,7 @@ def test_busy_processes_are_left_alone(own_service: ServiceMaker) -> None:
 
 
 def test_pauses_grow_while_a_process_gets_stuck_again_and_again(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"MILLRACE_HANG_TIMEOUT_S": "2"}).start()
+    service = own_service(settings={"HEADRACE_HANG_TIMEOUT_S": "2"}).start()
 
     for _ in range(3):
         wait_until(service.is_ready, "the engine answers")

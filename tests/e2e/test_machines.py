@@ -25,9 +25,9 @@ def settings(postgresql: PostgreSQL, shared_server: Shared) -> Iterator[Mapping[
     """What all machines are told; both servers run again afterwards, whatever a test does."""
     shared_server.empty()
     yield {
-        "MILLRACE_DIRECTORY": postgresql.new_database(),
-        "MILLRACE_SHARED": shared_server.url,
-        "MILLRACE_LOAD_INTERVAL_S": "0.05",
+        "HEADRACE_DIRECTORY": postgresql.new_database(),
+        "HEADRACE_SHARED": shared_server.url,
+        "HEADRACE_LOAD_INTERVAL_S": "0.05",
     }
     for server in (postgresql.server, shared_server.server):
         server.kill()
@@ -95,7 +95,7 @@ def test_requests_with_the_same_key_get_the_reply_of_the_first_on_any_machine(
 def test_machines_count_one_rate_limit(
     own_service: ServiceMaker, settings: Mapping[str, str]
 ) -> None:
-    limited = {**settings, "MILLRACE_QUERY_RATE_LIMIT": "7"}
+    limited = {**settings, "HEADRACE_QUERY_RATE_LIMIT": "7"}
     machines = [own_service(settings=limited).start() for _ in range(2)]
     website, key = machines[0].website(), machines[0].key()
     statuses = [
@@ -148,7 +148,7 @@ def test_known_keys_go_on_without_the_directory_and_unknown_ones_wait_for_it(
     postgresql.server.kill()
     assert send(first, website, "b", headers=known).status_code == 200
     assert stored(first, website) == 2
-    unknown = {"Authorization": "Bearer mr_unknown"}
+    unknown = {"Authorization": "Bearer hr_unknown"}
     assert refusal(send(first, website, "c", headers=unknown)) == UNAVAILABLE
     assert refusal(send(first, "web_unknown", "d")) == UNAVAILABLE
     postgresql.server.start()
@@ -162,7 +162,7 @@ def test_known_keys_go_on_without_the_directory_and_unknown_ones_wait_for_it(
 def test_without_the_directory_for_too_long_everything_waits_for_it(
     own_service: ServiceMaker, settings: Mapping[str, str], postgresql: PostgreSQL
 ) -> None:
-    machine = own_service(settings={**settings, "MILLRACE_DIRECTORY_STALE_S": "1"}).start()
+    machine = own_service(settings={**settings, "HEADRACE_DIRECTORY_STALE_S": "1"}).start()
     website = machine.website()
     assert send(machine, website, "a").status_code == 200
     postgresql.server.kill()
@@ -179,7 +179,7 @@ def test_without_the_directory_for_too_long_everything_waits_for_it(
 def test_acknowledgement_may_wait_for_the_store(
     own_service: ServiceMaker, settings: Mapping[str, str], headers: Mapping[str, str]
 ) -> None:
-    told = {**settings, "MILLRACE_ACK": "stored", "MILLRACE_ACK_TIMEOUT_S": "1"}
+    told = {**settings, "HEADRACE_ACK": "stored", "HEADRACE_ACK_TIMEOUT_S": "1"}
     machine = own_service(settings=told).start()
     website = machine.website()
     assert send(machine, website, "a").status_code == 200

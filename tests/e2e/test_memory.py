@@ -78,7 +78,7 @@ def begin_bodies(
 
 
 def test_slow_bodies_are_408_and_take_no_more_than_they_brought(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"MILLRACE_BODY_TIMEOUT_S": "2"}).start()
+    service = own_service(settings={"HEADRACE_BODY_TIMEOUT_S": "2"}).start()
     website = service.website()
 
     with bounded_growth(service, 100), ExitStack() as opened:
@@ -92,7 +92,7 @@ def test_slow_bodies_are_408_and_take_no_more_than_they_brought(own_service: Ser
 
 def test_more_bodies_at_once_than_memory_is_given_are_503(own_service: ServiceMaker) -> None:
     limit = 16 * MEBIBYTE
-    settings = {"MILLRACE_BODY_TIMEOUT_S": "3", "MILLRACE_MAX_INFLIGHT_BYTES": str(limit)}
+    settings = {"HEADRACE_BODY_TIMEOUT_S": "3", "HEADRACE_MAX_INFLIGHT_BYTES": str(limit)}
     service = own_service(settings=settings).start()
     website = service.website()
 
@@ -107,7 +107,7 @@ def test_more_bodies_at_once_than_memory_is_given_are_503(own_service: ServiceMa
 
 
 def test_huge_batches_in_parallel_are_stored_or_503(own_service: ServiceMaker) -> None:
-    settings = {"MILLRACE_MAX_INFLIGHT_BYTES": str(32 * MEBIBYTE)}
+    settings = {"HEADRACE_MAX_INFLIGHT_BYTES": str(32 * MEBIBYTE)}
     service = own_service(settings=settings).start()
     website = service.website()
     batch = json.dumps([{"name": "big", "properties": {"text": "x" * 900}}] * 9_000).encode()
@@ -122,7 +122,7 @@ def test_huge_batches_in_parallel_are_stored_or_503(own_service: ServiceMaker) -
 
 
 def test_call_that_is_larger_than_the_bound_passes_alone(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"MILLRACE_MAX_INFLIGHT_BYTES": "1"}).start()
+    service = own_service(settings={"HEADRACE_MAX_INFLIGHT_BYTES": "1"}).start()
     website = service.website()
     body = [{"name": "big", "properties": {"text": "x" * 900}}] * 1_000
 
@@ -166,7 +166,7 @@ def test_bombs_are_413(own_service: ServiceMaker, encoding: str) -> None:
 
 
 def test_bodies_that_are_large_only_when_decoded_count_too(own_service: ServiceMaker) -> None:
-    settings = {"MILLRACE_MAX_INFLIGHT_BYTES": str(40 * MEBIBYTE)}
+    settings = {"HEADRACE_MAX_INFLIGHT_BYTES": str(40 * MEBIBYTE)}
     service = own_service(settings=settings).start()
     website = service.website()
     body = gzip.compress(b" " * (19 * MEBIBYTE) + b'{"name":"a"}', 1)
@@ -211,7 +211,7 @@ def test_ten_thousand_idle_connections_leave_room_for_a_new_client(
 def test_more_idle_connections_than_a_worker_takes_keep_nobody_out(
     own_service: ServiceMaker,
 ) -> None:
-    service = own_service(settings={"MILLRACE_MAX_CONNECTIONS": "50"}).start()
+    service = own_service(settings={"HEADRACE_MAX_CONNECTIONS": "50"}).start()
     website = service.website()
 
     with ExitStack() as opened:

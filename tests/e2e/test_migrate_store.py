@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.clickhouse.address import parse_address
-from millrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
+from headrace.adapters.clickhouse.address import parse_address
+from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
 from tests.clickhouse_fixture import (
     CLUSTER,
     ClickHouseServer,
@@ -19,7 +19,7 @@ from tests.clickhouse_fixture import (
     address_of,
     new_database,
 )
-from tests.e2e.service import MILLRACE, Json, Service, clean_environment, free_port, wait_until
+from tests.e2e.service import HEADRACE, Json, Service, clean_environment, free_port, wait_until
 from tests.e2e.traffic import Ledger, acknowledge_more, load
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
@@ -44,7 +44,7 @@ class Machine:
         self.url = address_of(servers, self.database, **(SHARDS if len(servers) > 1 else {}))
         self.embedded = Service(directory / "data", workers=2)
         self.clickhouse = Service(
-            directory / "data", workers=2, settings={"MILLRACE_STORE": self.url}
+            directory / "data", workers=2, settings={"HEADRACE_STORE": self.url}
         )
         self.clickhouse.port, self.clickhouse.url = self.embedded.port, self.embedded.url
         self.data = directory / "data"
@@ -52,11 +52,11 @@ class Machine:
     def begin(self, to: str, *options: str) -> subprocess.Popen[str]:
         """Begin to move the rows."""
         return subprocess.Popen(
-            [MILLRACE, "migrate-store", "--to", to, "--json", "--data", str(self.data), *options],
+            [HEADRACE, "migrate-store", "--to", to, "--json", "--data", str(self.data), *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=clean_environment({"MILLRACE_STORE": self.url}),
+            env=clean_environment({"HEADRACE_STORE": self.url}),
         )
 
     def move(self, to: str) -> Json:
@@ -179,12 +179,12 @@ def test_rows_of_others_are_refused_and_told_of(
     assert machine.clickhouse.post(f"/track?website_id={website}", events).status_code == 200
     assert machine.clickhouse.count(website, "events") == 2
     assert machine.refused("clickhouse") == (
-        "millrace: the running service stores its events in ClickHouse already: stop it before its "
+        "headrace: the running service stores its events in ClickHouse already: stop it before its "
         "older rows are moved there"
     )
     assert machine.clickhouse.stop() == 0
     assert machine.refused("clickhouse") == (
-        f"millrace: the ClickHouse ({machine.database}) has 2 rows already that this machine did "
+        f"headrace: the ClickHouse ({machine.database}) has 2 rows already that this machine did "
         "not move there: nothing was copied; name an empty one"
     )
     assert machine.move("embedded") == {"copied": 2, "done": True, "differences": []}
@@ -223,7 +223,7 @@ def test_what_an_operator_can_mend_is_told_in_one_sentence(make: MachineMaker) -
     }
     for url, sentence in refusals.items():
         told = machine.refused(url)
-        assert told.startswith("millrace: ")
+        assert told.startswith("headrace: ")
         assert sentence in told
         assert "secret" not in told
         assert len(told.splitlines()) == 1

@@ -18,7 +18,7 @@ import pytest
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.envelopes import MOMENT_MS
 from tests.e2e.service import (
-    MILLRACE,
+    HEADRACE,
     Json,
     Service,
     bearer,
@@ -35,7 +35,7 @@ def refused_start(
 ) -> subprocess.CompletedProcess[str]:
     """Run `serve` that must end by itself."""
     return subprocess.run(
-        [MILLRACE, "serve", "--data", str(data), *options],
+        [HEADRACE, "serve", "--data", str(data), *options],
         capture_output=True,
         text=True,
         env=clean_environment(settings),
@@ -61,8 +61,8 @@ def test_port_in_use_is_one_sentence(tmp_path: Path) -> None:
         sentence = said(refused_start(tmp_path / "data", "--port", str(port)))
 
     assert sentence == (
-        f"millrace: cannot listen on 127.0.0.1 port {port}: address already in use; "
-        "choose others with --host and --port, or MILLRACE_HOST and MILLRACE_PORT"
+        f"headrace: cannot listen on 127.0.0.1 port {port}: address already in use; "
+        "choose others with --host and --port, or HEADRACE_HOST and HEADRACE_PORT"
     )
 
 
@@ -75,22 +75,22 @@ def test_data_directory_of_another_service_is_one_sentence(service: Service) -> 
 
 
 WRONG_SETTINGS = {
-    "port that is no number": ("MILLRACE_PORT", "http"),
-    "port out of range": ("MILLRACE_PORT", "70000"),
-    "negative workers": ("MILLRACE_WORKERS", "-1"),
-    "limit of zero": ("MILLRACE_MAX_ITEMS", "0"),
-    "unknown log level": ("MILLRACE_LOG_LEVEL", "loud"),
-    "timeout that is no number": ("MILLRACE_BODY_TIMEOUT_S", "soon"),
-    "address that cannot be listened on": ("MILLRACE_HOST", "203.0.113.7"),
-    "proxy that is no network": ("MILLRACE_TRUSTED_PROXIES", "127.0.0.1, proxy"),
-    "geo database that is not there": ("MILLRACE_GEO_DATABASE", "/nowhere/geo.mmdb"),
+    "port that is no number": ("HEADRACE_PORT", "http"),
+    "port out of range": ("HEADRACE_PORT", "70000"),
+    "negative workers": ("HEADRACE_WORKERS", "-1"),
+    "limit of zero": ("HEADRACE_MAX_ITEMS", "0"),
+    "unknown log level": ("HEADRACE_LOG_LEVEL", "loud"),
+    "timeout that is no number": ("HEADRACE_BODY_TIMEOUT_S", "soon"),
+    "address that cannot be listened on": ("HEADRACE_HOST", "203.0.113.7"),
+    "proxy that is no network": ("HEADRACE_TRUSTED_PROXIES", "127.0.0.1, proxy"),
+    "geo database that is not there": ("HEADRACE_GEO_DATABASE", "/nowhere/geo.mmdb"),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("variable", "value"), WRONG_SETTINGS.values(), ids=WRONG_SETTINGS)
 def test_wrong_setting_is_one_sentence(tmp_path: Path, variable: str, value: str) -> None:
-    options = [] if variable == "MILLRACE_PORT" else ["--port", str(free_port())]
+    options = [] if variable == "HEADRACE_PORT" else ["--port", str(free_port())]
 
     sentence = said(refused_start(tmp_path / "data", *options, settings={variable: value}))
 
@@ -136,9 +136,9 @@ def test_data_directory_without_the_right_to_write_is_one_sentence(tmp_path: Pat
 
 @pytest.mark.slow
 def test_read_only_filesystem_is_one_sentence() -> None:
-    sentence = said(refused_start(Path("/proc/millrace"), "--port", str(free_port())))
+    sentence = said(refused_start(Path("/proc/headrace"), "--port", str(free_port())))
 
-    assert "/proc/millrace" in sentence
+    assert "/proc/headrace" in sentence
 
 
 @pytest.mark.slow
@@ -210,7 +210,7 @@ ADDRESS_6 = "2001:db8:85a3:8d3:1319:8a2e:370:7348"
 def test_nothing_personal_reaches_the_disk_or_the_log(
     own_service: ServiceMaker, level: str
 ) -> None:
-    settings = {"MILLRACE_TRUSTED_PROXIES": "127.0.0.1", "MILLRACE_LOG_LEVEL": level}
+    settings = {"HEADRACE_TRUSTED_PROXIES": "127.0.0.1", "HEADRACE_LOG_LEVEL": level}
     service = own_service(settings=settings).start()
     website, key = service.website(), service.key()
     agent, payload = secrets.token_hex(16), secrets.token_hex(16)

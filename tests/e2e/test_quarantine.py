@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.log.segment_log import SegmentLog
-from millrace.adapters.places.lock import DataHeld, hold_data
-from millrace.base.clock import SystemClock
-from millrace.base.settings import load_settings
-from millrace.base.telemetry import Metrics
-from millrace.model.event import Event, EventRecord, Visitor, encode_record
-from millrace.wiring.quarantine import retrying_desk
+from headrace.adapters.log.segment_log import SegmentLog
+from headrace.adapters.places.lock import DataHeld, hold_data
+from headrace.base.clock import SystemClock
+from headrace.base.settings import load_settings
+from headrace.base.telemetry import Metrics
+from headrace.model.event import Event, EventRecord, Visitor, encode_record
+from headrace.wiring.quarantine import retrying_desk
 from tests.e2e.conftest import ServiceMaker
-from tests.e2e.service import MILLRACE, Json, Service, clean_environment, wait_until
+from tests.e2e.service import HEADRACE, Json, Service, clean_environment, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -165,7 +165,7 @@ def test_retry_of_what_was_appended_before_a_crash_stores_nothing_twice(
 
 def refused(data: Path, *arguments: str) -> tuple[int, str]:
     done = subprocess.run(
-        [MILLRACE, "quarantine", *arguments, "--data", str(data)],
+        [HEADRACE, "quarantine", *arguments, "--data", str(data)],
         capture_output=True,
         text=True,
         env=clean_environment(),
@@ -191,7 +191,7 @@ def test_what_cannot_be_retried_is_one_sentence(
     tmp_path: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     (tmp_path / "quarantine").mkdir()
-    assert refused(tmp_path, *arguments) == (1, f"millrace: {sentence}\n")
+    assert refused(tmp_path, *arguments) == (1, f"headrace: {sentence}\n")
 
 
 def test_entry_that_was_mended_wrongly_stays(tmp_path: Path) -> None:
@@ -206,19 +206,19 @@ def test_entry_that_was_mended_wrongly_stays(tmp_path: Path) -> None:
 
     assert (code, said) == (
         1,
-        "millrace: gone.json cannot be put back: Expected `int`, got `str` - at `$[1]`\n",
+        "headrace: gone.json cannot be put back: Expected `int`, got `str` - at `$[1]`\n",
     )
     assert file.exists()
 
 
-@pytest.mark.parametrize("holder", ["millrace restore", "millrace backup", "millrace verify"])
+@pytest.mark.parametrize("holder", ["headrace restore", "headrace backup", "headrace verify"])
 def test_nothing_is_retried_while_another_command_has_the_directory(
     tmp_path: Path, holder: str
 ) -> None:
     (tmp_path / "quarantine").mkdir()
     with hold_data(tmp_path, holder):
         said = refused(tmp_path, "retry", "--all")
-    assert said == (1, f"millrace: the data directory {tmp_path} is in use by `{holder}`\n")
+    assert said == (1, f"headrace: the data directory {tmp_path} is in use by `{holder}`\n")
     assert {path.name for path in tmp_path.iterdir()} == {"lock", "quarantine"}
     assert refused(tmp_path, "retry", "--all") == (0, "")
 
@@ -228,7 +228,7 @@ def test_directory_is_held_while_entries_are_retried(tmp_path: Path) -> None:
     settings = load_settings({"data": str(tmp_path)}, {})
     with (
         retrying_desk(settings, SystemClock()) as desk,
-        pytest.raises(DataHeld, match="is in use by `millrace quarantine retry`"),
-        hold_data(tmp_path, "millrace restore"),
+        pytest.raises(DataHeld, match="is in use by `headrace quarantine retry`"),
+        hold_data(tmp_path, "headrace restore"),
     ):
         raise AssertionError(desk)

@@ -93,7 +93,7 @@ def test_x_api_key_header_is_a_key_too(service: Service, private: str) -> None:
 
 
 def test_authorization_wins_over_x_api_key(service: Service, private: str) -> None:
-    headers = {"Authorization": "Bearer mr_wrong", "x-api-key": service.master.secret}
+    headers = {"Authorization": "Bearer hr_wrong", "x-api-key": service.master.secret}
     assert told(ask(service, private, headers=headers)) == INVALID_KEY
 
 
@@ -112,9 +112,9 @@ def test_another_scheme_leaves_x_api_key_to_decide(service: Service, private: st
     [
         pytest.param({"Authorization": "Bearer "}, id="empty bearer"),
         pytest.param({"Authorization": "Bearer"}, id="bearer without a blank"),
-        pytest.param({"Authorization": "Bearer mr_unknown"}, id="unknown"),
+        pytest.param({"Authorization": "Bearer hr_unknown"}, id="unknown"),
         pytest.param({"x-api-key": ""}, id="empty x-api-key"),
-        pytest.param({"x-api-key": "mr_unknown"}, id="unknown x-api-key"),
+        pytest.param({"x-api-key": "hr_unknown"}, id="unknown x-api-key"),
     ],
 )
 @pytest.mark.parametrize("website", ["private", "public", "unknown"])

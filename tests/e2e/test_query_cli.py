@@ -1,4 +1,4 @@
-"""`millrace query` as people run it: whole outputs, from a process of its own."""
+"""`headrace query` as people run it: whole outputs, from a process of its own."""
 
 import json
 import re
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import pytest
 
-from millrace.model.plan import CompiledQuery
-from millrace.model.tenancy import WebsiteId
-from millrace.query.check import check_query
-from millrace.query.compile import compile_query
-from millrace.query.shape import decode_query
+from headrace.model.plan import CompiledQuery
+from headrace.model.tenancy import WebsiteId
+from headrace.query.check import check_query
+from headrace.query.compile import compile_query
+from headrace.query.shape import decode_query
 from tests.e2e.queries import body, event, query, send, where
-from tests.e2e.service import MILLRACE, Json, Service, clean_environment, free_port
+from tests.e2e.service import HEADRACE, Json, Service, clean_environment, free_port
 
 RANGE = ("--from", "2025-03-01", "--to", "2025-03-31")
 BY_PATH = (
@@ -46,7 +46,7 @@ Ask = Callable[..., Done]
 def run(*arguments: str, given: str = "", **variables: str) -> Done:
     unset = dict.fromkeys(("WEBSITE_ID", "READING_KEY"), "")
     done = subprocess.run(
-        [MILLRACE, "query", *arguments],
+        [HEADRACE, "query", *arguments],
         input=given.encode(),
         capture_output=True,
         env=clean_environment({**unset, **variables}),
@@ -81,7 +81,7 @@ def ask(service: Service, shop: str) -> Ask:
     def ask_service(*arguments: str, **options: str) -> Done:
         return run(
             *arguments,
-            MILLRACE_URL=service.url,
+            HEADRACE_URL=service.url,
             WEBSITE_ID=shop,
             READING_KEY=service.master.secret,
             **options,
@@ -151,7 +151,7 @@ def test_csv_is_what_the_service_sends(ask: Ask) -> None:
     assert ask(*BY_PATH, *RANGE, "--limit", "2", "--format", "csv") == Done(
         0,
         "path,views,visitors,mean\r\n/blog/a,2,2,1.5\r\n/,1,1,\r\n",
-        "millrace: more rows exist\n",
+        "headrace: more rows exist\n",
     )
 
 
@@ -221,7 +221,7 @@ REFUSED = {
         "Website not found",
     ),
     "invalid key": (
-        ("--table", "events", "--key", "mr_wrong"),
+        ("--table", "events", "--key", "hr_wrong"),
         "Invalid API key",
     ),
     "impossible key": (
@@ -237,7 +237,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("arguments", "sentence"), REFUSED.values(), ids=list(REFUSED))
 def test_refusal_is_one_sentence(ask: Ask, arguments: tuple[str, ...], sentence: str) -> None:
-    assert ask(*arguments) == Done(1, "", f"millrace: {sentence}\n")
+    assert ask(*arguments) == Done(1, "", f"headrace: {sentence}\n")
 
 
 def test_missing_key_and_website_are_named(service: Service, shop: str) -> None:
@@ -245,27 +245,27 @@ def test_missing_key_and_website_are_named(service: Service, shop: str) -> None:
     no_key = Done(
         1,
         "",
-        "millrace: Authentication required: no key was given; use --key, MILLRACE_KEY or "
+        "headrace: Authentication required: no key was given; use --key, HEADRACE_KEY or "
         "READING_KEY\n",
     )
     assert [run(*question), run(*question, "--key", " ")] == [no_key, no_key]
     assert run("--table", "events", "--url", service.url) == Done(
-        1, "", "millrace: no website is named: use --website or WEBSITE_ID\n"
+        1, "", "headrace: no website is named: use --website or WEBSITE_ID\n"
     )
 
 
 def test_service_that_is_away_is_named() -> None:
     port = str(free_port())
-    assert run("--table", "events", "--website", "web_a", MILLRACE_PORT=port) == Done(
+    assert run("--table", "events", "--website", "web_a", HEADRACE_PORT=port) == Done(
         1,
         "",
-        f"millrace: cannot ask http://127.0.0.1:{port}: the connection was refused; is the service "
+        f"headrace: cannot ask http://127.0.0.1:{port}: the connection was refused; is the service "
         "running there?\n",
     )
 
 
 class Elsewhere(BaseHTTPRequestHandler):
-    """Something that is not a Millrace service, or one in front of it."""
+    """Something that is not a Headrace service, or one in front of it."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -306,11 +306,11 @@ def served_elsewhere() -> Generator[str]:
 
 ELSEWHERE = {
     "moved": "{url} answered 301 and points to https://example.com/v1/query/custom; it is not the "
-    "address of a Millrace service",
+    "address of a Headrace service",
     "busy": "Rate limit exceeded; it works again in 9 s",
-    "page": "what came back is not the answer of a Millrace service",
+    "page": "what came back is not the answer of a Headrace service",
     "short": "cannot ask {url}: IncompleteRead(2 bytes read, 98 more expected)",
-    "gateway": "{url} answered 502; it is not the address of a Millrace service",
+    "gateway": "{url} answered 502; it is not the address of a Headrace service",
 }
 
 
@@ -318,8 +318,8 @@ ELSEWHERE = {
 def test_answer_from_elsewhere_is_a_sentence(place: str, sentence: str) -> None:
     with served_elsewhere() as address:
         url = f"{address}/{place}"
-        done = run("--table", "events", "--website", "web_a", "--key", "mr_a", "--url", url)
-    assert done == Done(1, "", f"millrace: {sentence.format(url=url)}\n")
+        done = run("--table", "events", "--website", "web_a", "--key", "hr_a", "--url", url)
+    assert done == Done(1, "", f"headrace: {sentence.format(url=url)}\n")
 
 
 def compiled(website: str) -> CompiledQuery:
@@ -363,14 +363,14 @@ def test_explain_shows_the_sql_without_a_service() -> None:
 def test_output_without_room_is_a_sentence(arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [MILLRACE, "query", *BY_PATH, *RANGE, *arguments],
+            [HEADRACE, "query", *BY_PATH, *RANGE, *arguments],
             stdout=full,
             stderr=subprocess.PIPE,
             env=clean_environment(),
             timeout=60,
             check=False,
         )
-    assert done.stderr.decode() == "millrace: there is no room left where the output goes\n"
+    assert done.stderr.decode() == "headrace: there is no room left where the output goes\n"
     assert done.returncode == 1
 
 
@@ -378,8 +378,8 @@ def test_explain_refuses_what_the_service_refuses() -> None:
     assert run("-", "--explain", given='{"table": "events", "select": []}') == Done(
         1,
         "",
-        'millrace: Invalid request body: unknown key "select" (did you mean "selects"?)\n',
+        'headrace: Invalid request body: unknown key "select" (did you mean "selects"?)\n',
     )
     assert run("--table", "events", "--explain", "--format", "csv") == Done(
-        1, "", "millrace: there is no CSV of --explain: use --format table or json\n"
+        1, "", "headrace: there is no CSV of --explain: use --format table or json\n"
     )

@@ -43,7 +43,7 @@ GUARDS = [
 def test_query_that_uses_more_than_it_may_is_ended(
     own_service: ServiceMaker, setting: str, value: str, expected: tuple[int, str, str]
 ) -> None:
-    service = own_service(settings={f"MILLRACE_{setting}": value}).start()
+    service = own_service(settings={f"HEADRACE_{setting}": value}).start()
     website = service.website()
     send(service, website, *(event(path=f"/{n}" * 200) for n in range(1000)))
     status, code, error = expected
@@ -54,7 +54,7 @@ def test_query_that_uses_more_than_it_may_is_ended(
 
 @pytest.mark.slow
 def test_only_configured_origins_may_ask_from_pages(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"MILLRACE_QUERY_ORIGINS": PAGE}).start()
+    service = own_service(settings={"HEADRACE_QUERY_ORIGINS": PAGE}).start()
     website = service.website()
     assert ask(service, website, PAGE).headers["Access-Control-Allow-Origin"] == PAGE
     assert "Access-Control-Allow-Origin" not in ask(service, website, "https://a.example").headers

@@ -28,7 +28,7 @@ def heavy_question() -> bytes:
 def ask_and_stay(service: Service, website: str) -> socket.socket:
     """Send a heavy question and return the connection on which its answer would come."""
     body = heavy_question()
-    headers = {"Host": "millrace", "Content-Length": str(len(body)), **bearer(service.master)}
+    headers = {"Host": "headrace", "Content-Length": str(len(body)), **bearer(service.master)}
     lines = [f"POST /v1/query/custom?website_id={website} HTTP/1.1"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     connection = socket.create_connection(("127.0.0.1", service.port))
@@ -41,7 +41,7 @@ def running(service: Service) -> int:
     (value,) = [
         line.split(" ")[1]
         for line in service.get("/metrics").text.splitlines()
-        if line.startswith("millrace_selects_running ")
+        if line.startswith("headrace_selects_running ")
     ]
     return int(float(value))
 

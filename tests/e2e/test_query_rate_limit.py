@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import requests
 
-from millrace.base.settings import load_settings
+from headrace.base.settings import load_settings
 from tests.e2e.queries import body
 from tests.e2e.service import Key, Service, bearer
 
@@ -16,7 +16,7 @@ LIMIT = 5
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service whose callers may ask five times a minute."""
-    settings = {"MILLRACE_QUERY_RATE_LIMIT": str(LIMIT)}
+    settings = {"HEADRACE_QUERY_RATE_LIMIT": str(LIMIT)}
     one = Service(tmp_path_factory.mktemp("limited") / "data", workers=2, settings=settings)
     try:
         yield one.start()
@@ -129,7 +129,7 @@ def test_thirty_queries_a_minute_are_answered_by_default(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     default = load_settings(environment={}).query_rate_limit
-    settings = {"MILLRACE_QUERY_RATE_LIMIT": str(default)}
+    settings = {"HEADRACE_QUERY_RATE_LIMIT": str(default)}
     one = Service(tmp_path_factory.mktemp("default") / "data", settings=settings)
     try:
         one.start()

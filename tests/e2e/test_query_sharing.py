@@ -12,7 +12,7 @@ ServiceMaker = Callable[..., Service]
 
 def answers_by_source(service: Service) -> dict[str, int]:
     """Return how many selects were answered from where, over the service's life."""
-    start = 'millrace_selects_total{source="'
+    start = 'headrace_selects_total{source="'
     lines = service.get("/metrics").text.splitlines()
     found = [line.removeprefix(start).split('"} ') for line in lines if line.startswith(start)]
     return {source: int(float(count)) for source, count in found}
@@ -44,7 +44,7 @@ def test_kept_answer_is_told_as_if_it_was_new(own_service: ServiceMaker) -> None
 
 @pytest.mark.slow
 def test_nothing_is_kept_where_the_setting_says_so(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"MILLRACE_QUERY_CACHE_BYTES": "0"}).start()
+    service = own_service(settings={"HEADRACE_QUERY_CACHE_BYTES": "0"}).start()
     website = service.website()
     for _ in range(3):
         assert service.answer(website, query()) == [{"n": 0}]

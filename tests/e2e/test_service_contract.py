@@ -53,7 +53,7 @@ def accepted_events(service: Service) -> float:
     samples = [
         line
         for line in service.get("/metrics").text.splitlines()
-        if line.startswith("millrace_items_total{")
+        if line.startswith("headrace_items_total{")
         and 'stream="events"' in line
         and 'outcome="accepted"' in line
     ]

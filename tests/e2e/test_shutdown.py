@@ -19,7 +19,7 @@ from tests.e2e.traffic import Ledger, acknowledge_more, load
 pytestmark = pytest.mark.slow
 
 GONE_WITHIN_S = 10
-HURRIED = {"MILLRACE_SHUTDOWN_TIMEOUT_S": "1"}
+HURRIED = {"HEADRACE_SHUTDOWN_TIMEOUT_S": "1"}
 
 
 def end(service: Service) -> int | None:
@@ -102,7 +102,7 @@ def test_big_backlog_does_not_delay_the_end(own_service: ServiceMaker) -> None:
 
 
 def test_long_query_is_answered_and_does_not_delay_the_end(own_service: ServiceMaker) -> None:
-    service = own_service(settings={**HURRIED, "MILLRACE_QUERY_TIMEOUT_S": "300"}).start()
+    service = own_service(settings={**HURRIED, "HEADRACE_QUERY_TIMEOUT_S": "300"}).start()
     website, key = service.website(), service.master
     service.post(f"/track?website_id={website}", {"name": "a"})
     (engine,) = service.child_pids("engine")

@@ -1,4 +1,4 @@
-"""`millrace verify` finds what a disk, a crash or a wrong copy did to a data directory."""
+"""`headrace verify` finds what a disk, a crash or a wrong copy did to a data directory."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.e2e.conftest import ServiceMaker
-from tests.e2e.service import MILLRACE, Service, clean_environment
+from tests.e2e.service import HEADRACE, Service, clean_environment
 from tests.fixtures.make_data_directory import CONTENT, fill
 
 Problem = tuple[str, str]
@@ -38,7 +38,7 @@ class Verdict(NamedTuple):
 
 def verify(data: Path, *options: str) -> Verdict:
     done = subprocess.run(
-        [MILLRACE, "verify", "--data", str(data), *options],
+        [HEADRACE, "verify", "--data", str(data), *options],
         capture_output=True,
         text=True,
         env=clean_environment(),
@@ -80,7 +80,7 @@ def change(file: Path, sql: str, *values: Any) -> None:
 
 def part_of(data: Path, table: str) -> Path:
     """Return the directory of the one part that a table has."""
-    (part,) = (data / "store" / "data" / "millrace" / table).resolve().glob("all_*")
+    (part,) = (data / "store" / "data" / "headrace" / table).resolve().glob("all_*")
     return part
 
 
@@ -117,7 +117,7 @@ def test_running_service_is_not_verified(own_service: ServiceMaker) -> None:
     assert verify(service.data) == Verdict(
         1,
         "",
-        f"millrace: the service runs on {service.data}: stop it first, or verify a restored "
+        f"headrace: the service runs on {service.data}: stop it first, or verify a restored "
         "backup\n",
     )
 
@@ -184,7 +184,7 @@ def test_cut_log_is_found(data: Path) -> None:
 
 def test_unfinished_tail_of_a_crash_is_no_problem(data: Path) -> None:
     with (data / "log" / "worker-0" / SEGMENT).open("ab") as segment:
-        segment.write(b"\xc1\xffMR half a record")
+        segment.write(b"\xc1\xffHR half a record")
     assert verify(data, "--json").problems == []
 
 
@@ -252,5 +252,5 @@ def test_missing_store_is_found(data: Path) -> None:
 
 def test_directory_without_data_is_not_verified(tmp_path: Path) -> None:
     assert verify(tmp_path) == Verdict(
-        1, "", f"millrace: {tmp_path} is no data directory: nothing is kept there\n"
+        1, "", f"headrace: {tmp_path} is no data directory: nothing is kept there\n"
     )

@@ -2,7 +2,7 @@
 
 A directory of `queries/` has `query.json`, and what becomes of it over the rows of `rows.json`:
 `statement.sql` with the bound values, and `answer.json`. A change of a statement shows as a
-change of these files; MILLRACE_UPDATE_GOLDEN=1 writes them anew.
+change of these files; HEADRACE_UPDATE_GOLDEN=1 writes them anew.
 """
 
 import json
@@ -15,17 +15,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from millrace.adapters.embedded.engine import ChdbEngine
-from millrace.base.clock import utc_datetime
-from millrace.model.catalog import STORED_TABLES
-from millrace.model.plan import CompiledQuery
-from millrace.query.answers import QueryAnswer
+from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.base.clock import utc_datetime
+from headrace.model.catalog import STORED_TABLES
+from headrace.model.plan import CompiledQuery
+from headrace.query.answers import QueryAnswer
 from tests.chdb_fixture import FreshStore
 from tests.questions import WEBSITE, ask_whole, statement_of
 
 HERE = Path(__file__).parent
 CASES = sorted(path.parent for path in HERE.glob("queries/*/query.json"))
-IS_UPDATED = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
+IS_UPDATED = os.environ.get("HEADRACE_UPDATE_GOLDEN") == "1"
 
 Row = dict[str, Any]
 

@@ -1,6 +1,6 @@
 """Refusals in a file that people can read: what was asked, and what the service says of it.
 
-MILLRACE_UPDATE_GOLDEN=1 writes the codes and errors of `refusals.json` anew.
+HEADRACE_UPDATE_GOLDEN=1 writes the codes and errors of `refusals.json` anew.
 """
 
 import json
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from millrace.base.errors import QueryFault
+from headrace.base.errors import QueryFault
 from tests.questions import refusal_of
 
 FILE = Path(__file__).with_name("refusals.json")
-IS_UPDATED = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
+IS_UPDATED = os.environ.get("HEADRACE_UPDATE_GOLDEN") == "1"
 
 Case = Mapping[str, Any]
 

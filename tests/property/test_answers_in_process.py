@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from millrace.base.errors import InvalidQuery
-from millrace.model.catalog import STORED_TABLES
+from headrace.base.errors import InvalidQuery
+from headrace.model.catalog import STORED_TABLES
 from tests.e2e.queries import alike
 from tests.oracle import Refused, Stored, answer
 from tests.oracle.columns import TABLES

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from millrace.adapters.selects.answer_cache import AnswerCache
-from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
-from millrace.adapters.selects.question import Question
-from millrace.adapters.selects.shared_selects import SharedSelects
-from millrace.adapters.selects.versions import DataVersions
-from millrace.base.errors import StoreUnavailable
-from millrace.base.telemetry import Metrics
-from millrace.ports.store import QueryGuards
+from headrace.adapters.selects.answer_cache import AnswerCache
+from headrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
+from headrace.adapters.selects.question import Question
+from headrace.adapters.selects.shared_selects import SharedSelects
+from headrace.adapters.selects.versions import DataVersions
+from headrace.base.errors import StoreUnavailable
+from headrace.base.telemetry import Metrics
+from headrace.ports.store import QueryGuards
 
 WEBSITES = ("a", "b")
 GUARDS = QueryGuards(timeout_s=3600, max_memory_bytes=10**9)

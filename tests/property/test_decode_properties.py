@@ -7,9 +7,9 @@ from typing import TypeAlias
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.base.errors import Fault, InvalidBody, PayloadTooLarge
-from millrace.ingest.decode import BODY_RULES, Endpoint, WireItem, decode_items
-from millrace.ingest.whole_body import count_items, holds_nul, nests_deeper
+from headrace.base.errors import Fault, InvalidBody, PayloadTooLarge
+from headrace.ingest.decode import BODY_RULES, Endpoint, WireItem, decode_items
+from headrace.ingest.whole_body import count_items, holds_nul, nests_deeper
 
 Json: TypeAlias = "bool | float | str | list[Json] | dict[str, Json] | None"
 MAX_ITEMS = 5

@@ -12,9 +12,9 @@ from arro3.io import read_ipc_stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millrace.http.formats import write_arrow, write_csv, write_json
-from millrace.model.plan import OutputKind
-from millrace.query.answers import QueryAnswer
+from headrace.http.formats import write_arrow, write_csv, write_json
+from headrace.model.plan import OutputKind
+from headrace.query.answers import QueryAnswer
 
 Value = Any
 

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millrace.adapters.log.segment_directory import Disk
-from millrace.adapters.log.segment_log import SegmentLog
-from millrace.adapters.log.segment_reader import SegmentReader
-from millrace.adapters.memory.store import MemoryStore
-from millrace.adapters.quarantine.file_quarantine import FileQuarantine
-from millrace.adapters.sqlite.ledger import SqliteLedger
-from millrace.base.clock import FixedClock
-from millrace.base.telemetry import Metrics
-from millrace.ingest.gather import BatchBounds
-from millrace.ingest.load import Loader
-from millrace.model.event import (
+from headrace.adapters.log.segment_directory import Disk
+from headrace.adapters.log.segment_log import SegmentLog
+from headrace.adapters.log.segment_reader import SegmentReader
+from headrace.adapters.memory.store import MemoryStore
+from headrace.adapters.quarantine.file_quarantine import FileQuarantine
+from headrace.adapters.sqlite.ledger import SqliteLedger
+from headrace.base.clock import FixedClock
+from headrace.base.telemetry import Metrics
+from headrace.ingest.gather import BatchBounds
+from headrace.ingest.load import Loader
+from headrace.model.event import (
     UNKNOWN_VISITOR,
     ErrorEvent,
     ErrorRecord,

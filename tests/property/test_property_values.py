@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from millrace.model.catalog import EVENTS, Column
-from millrace.model.plan import OutputKind
-from millrace.ports.store import EMBEDDED, Dialect
-from millrace.query.answers import FINISHERS
-from millrace.query.parameters import Parameters
-from millrace.query.properties import PropertyColumns
+from headrace.model.catalog import EVENTS, Column
+from headrace.model.plan import OutputKind
+from headrace.ports.store import EMBEDDED, Dialect
+from headrace.query.answers import FINISHERS
+from headrace.query.parameters import Parameters
+from headrace.query.properties import PropertyColumns
 from tests.chdb_fixture import FreshStore
 
 KEYS = (

@@ -17,7 +17,7 @@ from tests.property.query_cases import Body, any_bodies
 from tests.property.query_data import GOOGLEBOT, Item, data_sets
 from tests.property.simpler import simplest
 
-PAIRS = int(os.environ.get("MILLRACE_TEST_ORACLE_PAIRS", "400"))
+PAIRS = int(os.environ.get("HEADRACE_TEST_ORACLE_PAIRS", "400"))
 """How many queries are compared, at some 20 ms each; 100,000 take about half an hour."""
 
 QUERIES_A_DATA_SET = 40

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from millrace.base.errors import InvalidQuery
-from millrace.model.catalog import EVENTS
-from millrace.model.tenancy import WebsiteId
-from millrace.query.answers import finish_rows
-from millrace.query.buckets import changes_added_up
-from millrace.query.check import check_query
-from millrace.query.compile import compile_query
-from millrace.query.ranges import is_clean, is_told_by_days
-from millrace.query.shape import decode_query
-from millrace.query.zones import zone_names
+from headrace.base.errors import InvalidQuery
+from headrace.model.catalog import EVENTS
+from headrace.model.tenancy import WebsiteId
+from headrace.query.answers import finish_rows
+from headrace.query.buckets import changes_added_up
+from headrace.query.check import check_query
+from headrace.query.compile import compile_query
+from headrace.query.ranges import is_clean, is_told_by_days
+from headrace.query.shape import decode_query
+from headrace.query.zones import zone_names
 from tests.chdb_fixture import FreshStore
 from tests.oracle.columns import OTHER_NAMES
 from tests.property.query_cases import bodies, column

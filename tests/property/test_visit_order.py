@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from millrace.adapters.embedded.engine import ChdbEngine
-from millrace.model.catalog import EVENTS
+from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import FreshStore, Row
 from tests.e2e.queries import alike
 from tests.oracle import Stored, answer

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.memory.log import MemoryLog
-from millrace.adapters.sqlite.repeats import REPEATS_FILE, SqliteRepeats
-from millrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
-from millrace.base.errors import (
+from headrace.adapters.memory.log import MemoryLog
+from headrace.adapters.sqlite.repeats import REPEATS_FILE, SqliteRepeats
+from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
+from headrace.base.errors import (
     CallerError,
     Fault,
     InvalidApiKey,
@@ -24,14 +24,14 @@ from millrace.base.errors import (
     WebsiteMissingOrganization,
     WebsiteNotFound,
 )
-from millrace.base.telemetry import Metrics
-from millrace.ingest.accept import Accepted, Acceptor, IngestRequest
-from millrace.ingest.admit import NO_WEBSITE
-from millrace.ingest.decode import Endpoint
-from millrace.ingest.enrich import ADDRESS_FAULT
-from millrace.ingest.faults import REQUIRED
-from millrace.ingest.timestamps import FORMATS, SECONDS_HINT
-from millrace.model.event import (
+from headrace.base.telemetry import Metrics
+from headrace.ingest.accept import Accepted, Acceptor, IngestRequest
+from headrace.ingest.admit import NO_WEBSITE
+from headrace.ingest.decode import Endpoint
+from headrace.ingest.enrich import ADDRESS_FAULT
+from headrace.ingest.faults import REQUIRED
+from headrace.ingest.timestamps import FORMATS, SECONDS_HINT
+from headrace.model.event import (
     UNKNOWN_VISITOR,
     Event,
     EventRecord,
@@ -41,8 +41,8 @@ from millrace.model.event import (
     VitalRecord,
     decode_record,
 )
-from millrace.model.tenancy import Credentials, Tenancy
-from millrace.ports.log import Told
+from headrace.model.tenancy import Credentials, Tenancy
+from headrace.ports.log import Told
 from tests.tenants import (
     HOMELESS,
     LIMITED,
@@ -160,7 +160,7 @@ class Desk:
     def counted(self, outcome: str, stream: str = "events") -> int:
         label = f'{{outcome="{outcome}",stream="{stream}"}} '
         for line in self._metrics.render().decode().splitlines():
-            if line.startswith("millrace_items_total" + label):
+            if line.startswith("headrace_items_total" + label):
                 return int(float(line.rpartition(" ")[2]))
         return 0
 
@@ -396,7 +396,7 @@ async def test_broken_log_refuses_and_leaves_nothing_behind(desk: Desk) -> None:
     assert desk.counted("refused") == 1
 
 
-NEW_KEY, NEW_WEBSITE = "mr_new", "new"
+NEW_KEY, NEW_WEBSITE = "hr_new", "new"
 GROWN = tenancy(
     (website("shop"), website(NEW_WEBSITE)),
     (api_key(NEW_KEY, NEW_WEBSITE), api_key(WHOLE)),

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from millrace.base.errors import (
+from headrace.base.errors import (
     CallerError,
     Fault,
     InvalidApiKey,
@@ -14,8 +14,8 @@ from millrace.base.errors import (
     WebsiteMissingOrganization,
     WebsiteNotFound,
 )
-from millrace.ingest.admit import NO_WEBSITE, admit
-from millrace.model.tenancy import Credentials
+from headrace.ingest.admit import NO_WEBSITE, admit
+from headrace.model.tenancy import Credentials
 from tests.tenants import (
     EXPIRING,
     FOREIGN,
@@ -104,7 +104,7 @@ REFUSED: dict[str, tuple[Credentials, list[str | None], type[CallerError]]] = {
     "nothing and an empty batch": (Credentials(), [], MissingCredentials),
     "only a later item names a website": (Credentials(), [None, "shop"], MissingCredentials),
     "empty identifier": (Credentials(website_id=""), [""], MissingCredentials),
-    "unknown key": (Credentials(api_key="mr_unknown"), [None], InvalidApiKey),
+    "unknown key": (Credentials(api_key="hr_unknown"), [None], InvalidApiKey),
     "empty key": (Credentials(api_key=""), [None], InvalidApiKey),
     "unknown key beside an identifier": (
         Credentials(api_key="nonsense", website_id="shop"),

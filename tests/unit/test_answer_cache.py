@@ -1,8 +1,8 @@
 """What is kept of answers, how long, and how much."""
 
-from millrace.adapters.selects.answer_cache import AnswerCache
-from millrace.adapters.selects.question import Question
-from millrace.ports.store import QueryGuards
+from headrace.adapters.selects.answer_cache import AnswerCache
+from headrace.adapters.selects.question import Question
+from headrace.ports.store import QueryGuards
 
 GUARDS = QueryGuards(timeout_s=15.0, max_memory_bytes=10**9)
 KILOBYTE = b"x" * 1000

@@ -8,7 +8,7 @@ import pytest
 from arro3.core import RecordBatch
 from arro3.io import read_ipc_stream, write_ipc_stream
 
-from millrace.ingest.arrow import (
+from headrace.ingest.arrow import (
     RowMark,
     StreamHead,
     StreamWriter,
@@ -16,8 +16,8 @@ from millrace.ingest.arrow import (
     inserted_columns,
     read_head,
 )
-from millrace.model.catalog import EVENTS
-from millrace.model.storage import STORED
+from headrace.model.catalog import EVENTS
+from headrace.model.storage import STORED
 
 VITALS = STORED["performance"]
 

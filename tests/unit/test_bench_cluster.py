@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.cluster_ingestion import CLICKHOUSE_US, LOG_BYTES, MILLRACE_US
+from bench.cluster_ingestion import CLICKHOUSE_US, HEADRACE_US, LOG_BYTES
 from bench.cluster_page import PAGE, fill_cluster_page
 from bench.cluster_questions import DISK_BYTES, QUESTION_MS
 from bench.cluster_recovery import Probe, Seen
@@ -11,7 +11,7 @@ from bench.figures import Figure
 from bench.results import Machine, Results
 from tests.e2e.service import Service
 
-VALUES = {MILLRACE_US: 8, CLICKHOUSE_US: 4, LOG_BYTES: 250, DISK_BYTES: 100, QUESTION_MS: 60}
+VALUES = {HEADRACE_US: 8, CLICKHOUSE_US: 4, LOG_BYTES: 250, DISK_BYTES: 100, QUESTION_MS: 60}
 FIGURES = tuple(
     Figure(group="g", what=what, unit="u", runs=(value,)) for what, value in VALUES.items()
 )
@@ -40,7 +40,7 @@ def test_page_takes_the_tables_of_a_run() -> None:
     machine = Machine("p", 2, 4.0, "Linux", "3.11", "ext4", 0.0)
     results = Results("2026-11-21T00:00:00Z", "abc", machine, FIGURES)
     once = fill_cluster_page(PAGE.read_text(), [results])
-    assert f"| {MILLRACE_US} | 8 u |" in once
+    assert f"| {HEADRACE_US} | 8 u |" in once
     assert "| 125 GB |" in once
     assert fill_cluster_page(once, [results]) == once
 

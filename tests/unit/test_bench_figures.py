@@ -83,7 +83,7 @@ def test_page_gets_the_tables_of_a_run_between_its_marks() -> None:
         "# P\n<!-- figures -->\n\n"
         "2026-11-21, commit `abc1234`. CPU, 2 cores, 8 GiB, Linux 6, ext4, Python 3.11; "
         "load average at the start 0.5.\n\n**A group**\n\n"
-        "| What | Millrace | Yardstick | Ratio | Target | Met | Runs | Remark |\n"
+        "| What | Headrace | Yardstick | Ratio | Target | Met | Runs | Remark |\n"
         "|---|---|---|---|---|---|---|---|\n"
         "| x | 1 ms |  |  |  |  | 1 |  |\n\n<!-- end of figures -->\n"
         "<!-- sizing -->\n\n\n\n<!-- end of sizing -->\n"

@@ -8,11 +8,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from chaos.tails import damage_tails
-from millrace.adapters.log.segment_log import SegmentLog
-from millrace.adapters.log.segment_reader import SegmentReader
-from millrace.base.clock import FixedClock
-from millrace.base.telemetry import Metrics
-from millrace.ports.log import LOG_START
+from headrace.adapters.log.segment_log import SegmentLog
+from headrace.adapters.log.segment_reader import SegmentReader
+from headrace.base.clock import FixedClock
+from headrace.base.telemetry import Metrics
+from headrace.ports.log import LOG_START
 
 PAYLOADS = [b"one", b"two" * 100, b"three"]
 

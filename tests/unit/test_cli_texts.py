@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from millrace.base.errors import OperatorError
-from millrace.base.settings import load_settings
-from millrace.cli.initialize import FirstSteps, render
-from millrace.cli.key import parse_expiry
-from millrace.cli.output import print_table
-from millrace.cli.service_address import base_url
-from millrace.model.tenancy import (
+from headrace.base.errors import OperatorError
+from headrace.base.settings import load_settings
+from headrace.cli.initialize import FirstSteps, render
+from headrace.cli.key import parse_expiry
+from headrace.cli.output import print_table
+from headrace.cli.service_address import base_url
+from headrace.model.tenancy import (
     ApiKey,
     KeyId,
     OrganizationId,
@@ -125,22 +125,22 @@ def test_calls_to_paste_are_what_a_shell_sends() -> None:
     )
     made = FirstSteps(
         website=website,
-        tracking=a_key(Scope.TRACK_EVENTS, "mr_send"),
-        tracking_secret="mr_send",
-        reading=a_key(Scope.READ_DATA, "mr_read"),
-        reading_secret="mr_read",
+        tracking=a_key(Scope.TRACK_EVENTS, "hr_send"),
+        tracking_secret="hr_send",
+        reading=a_key(Scope.READ_DATA, "hr_read"),
+        reading_secret="hr_read",
     )
     text = render(made, "http://127.0.0.1:8080", now_ms=1_772_323_200_000)
     assert [line for line in text.splitlines() if line.startswith("  export ")] == [
-        "  export MILLRACE_URL=http://127.0.0.1:8080",
+        "  export HEADRACE_URL=http://127.0.0.1:8080",
         "  export WEBSITE_ID=web_1",
-        "  export TRACKING_KEY=mr_send",
-        "  export READING_KEY=mr_read",
+        "  export TRACKING_KEY=hr_send",
+        "  export READING_KEY=hr_read",
     ]
     assert pasted_calls(text) == [
         (
             "http://127.0.0.1:8080/track",
-            {"Authorization": "Bearer mr_send", "Content-Type": "application/json"},
+            {"Authorization": "Bearer hr_send", "Content-Type": "application/json"},
             {
                 "name": "signup_completed",
                 "anonymousId": "anon_1",
@@ -149,7 +149,7 @@ def test_calls_to_paste_are_what_a_shell_sends() -> None:
         ),
         (
             "http://127.0.0.1:8080/v1/query/custom?website_id=web_1",
-            {"Authorization": "Bearer mr_read", "Content-Type": "application/json"},
+            {"Authorization": "Bearer hr_read", "Content-Type": "application/json"},
             {
                 "query": {
                     "table": "events",

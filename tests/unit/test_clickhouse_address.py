@@ -2,8 +2,8 @@
 
 import pytest
 
-from millrace.adapters.clickhouse.address import ClickHouseAddress, Host, parse_address
-from millrace.base.errors import OperatorError
+from headrace.adapters.clickhouse.address import ClickHouseAddress, Host, parse_address
+from headrace.base.errors import OperatorError
 
 ESCAPED = "and a password has %3A for a colon, %2F for a slash, %3F for a question mark"
 
@@ -14,7 +14,7 @@ ESCAPED = "and a password has %3A for a colon, %2F for a slash, %3F for a questi
         (
             "clickhouse://store",
             ClickHouseAddress(
-                hosts=(Host("store", 8123),), user="default", password="", database="millrace"
+                hosts=(Host("store", 8123),), user="default", password="", database="headrace"
             ),
         ),
         (
@@ -123,7 +123,7 @@ def test_a_wrong_url_is_refused_without_its_password(url: str, reason: str) -> N
     ("number", "hosts"), [(0, "abc"), (1, "bca"), (2, "cab"), (3, "abc"), (65_535, "abc")]
 )
 def test_hosts_stand_in_a_circle_from_any_place_on(number: int, hosts: str) -> None:
-    address = parse_address("clickhouse://a,b,c/millrace?cluster=main")
+    address = parse_address("clickhouse://a,b,c/headrace?cluster=main")
     turned = address.beginning_at(number)
     assert "".join(host.name for host in turned.hosts) == hosts
     assert turned.beginning_at(3 - number % 3) == address

@@ -2,10 +2,10 @@
 
 import pytest
 
-from millrace.adapters.clickhouse.connection import NO_ANSWER, no_answer
-from millrace.adapters.clickhouse.reader import select_error
-from millrace.adapters.embedded.engine import EngineFailure
-from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
+from headrace.adapters.clickhouse.connection import NO_ANSWER, no_answer
+from headrace.adapters.clickhouse.reader import select_error
+from headrace.adapters.embedded.engine import EngineFailure
+from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 
 
 @pytest.mark.parametrize(

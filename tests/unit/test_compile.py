@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from millrace.model.catalog import TABLES, Aggregate, Kind, Operator, Table
-from millrace.model.plan import Granularity, Output, OutputKind
-from millrace.query.buckets import BUCKET_KINDS
-from millrace.query.conditions import MEMBERSHIPS, OPERATORS
-from millrace.query.expressions import DISTINCT_VALUES, NUMBER_AGGREGATES, OUTPUT_KINDS, VALUES
+from headrace.model.catalog import TABLES, Aggregate, Kind, Operator, Table
+from headrace.model.plan import Granularity, Output, OutputKind
+from headrace.query.buckets import BUCKET_KINDS
+from headrace.query.conditions import MEMBERSHIPS, OPERATORS
+from headrace.query.expressions import DISTINCT_VALUES, NUMBER_AGGREGATES, OUTPUT_KINDS, VALUES
 from tests.questions import COUNT, WEBSITE, question, select, statement_of, where
 
 

@@ -3,11 +3,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from millrace.ingest.convert import AdmittedBatch, convert_batch, lift
-from millrace.ingest.decode import BODY_RULES, Endpoint, WireItem, decode_items
-from millrace.ingest.enrich import Enrichment
-from millrace.model.catalog import LIFTED_COLUMNS, Kind
-from millrace.model.event import (
+from headrace.ingest.convert import AdmittedBatch, convert_batch, lift
+from headrace.ingest.decode import BODY_RULES, Endpoint, WireItem, decode_items
+from headrace.ingest.enrich import Enrichment
+from headrace.model.catalog import LIFTED_COLUMNS, Kind
+from headrace.model.event import (
     UNKNOWN_VISITOR,
     ErrorEvent,
     ErrorRecord,
@@ -20,8 +20,8 @@ from millrace.model.event import (
     decode_record,
     encode_record,
 )
-from millrace.model.tenancy import WebsiteId
-from millrace.model.wire import (
+from headrace.model.tenancy import WebsiteId
+from headrace.model.wire import (
     CustomEvent,
     ErrorReport,
     Level,

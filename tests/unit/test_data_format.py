@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace import __version__
-from millrace.adapters.places.format import (
+from headrace import __version__
+from headrace.adapters.places.format import (
     FIRST_FORMAT,
     Stamp,
     Step,
@@ -14,8 +14,8 @@ from millrace.adapters.places.format import (
     migrate,
     read_stamp,
 )
-from millrace.adapters.places.lock import SERVE, DataHeld, Holder, hold_data
-from millrace.base.errors import OperatorError
+from headrace.adapters.places.lock import SERVE, DataHeld, Holder, hold_data
+from headrace.base.errors import OperatorError
 
 OURS = Stamp(format=FIRST_FORMAT, written_by=__version__)
 
@@ -33,13 +33,13 @@ STEPS = (marking("to-2"), marking("to-3"))
 
 
 def stamp(root: Path, number: int, written_by: str = "0.0.1") -> None:
-    (root / "millrace.json").write_text(json.dumps({"format": number, "written_by": written_by}))
+    (root / "headrace.json").write_text(json.dumps({"format": number, "written_by": written_by}))
 
 
 def test_new_directory_is_current_and_gets_its_stamp(tmp_path: Path) -> None:
     assert is_current(tmp_path)
     assert read_stamp(tmp_path) == OURS
-    assert [path.name for path in tmp_path.iterdir()] == ["millrace.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["headrace.json"]
 
 
 def test_directory_older_than_the_stamp_is_of_the_first_format(tmp_path: Path) -> None:
@@ -84,20 +84,20 @@ def test_stamp_names_the_version_that_used_it_last(tmp_path: Path) -> None:
 
 def test_newer_directory_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     stamp(tmp_path, 2, "7.0.0")
-    before = (tmp_path / "millrace.json").read_bytes()
+    before = (tmp_path / "headrace.json").read_bytes()
     for look in (is_current, migrate):
         with pytest.raises(OperatorError) as refusal:
             look(tmp_path)
         assert str(refusal.value) == (
-            f"the data directory {tmp_path} was written by Millrace 7.0.0 in format 2 and this is "
-            f"Millrace {__version__}, which knows formats up to 1: use the newer version"
+            f"the data directory {tmp_path} was written by Headrace 7.0.0 in format 2 and this is "
+            f"Headrace {__version__}, which knows formats up to 1: use the newer version"
         )
-    assert (tmp_path / "millrace.json").read_bytes() == before
+    assert (tmp_path / "headrace.json").read_bytes() == before
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": "x"}'], ids=["empty", "list", "text"])
 def test_damaged_stamp_is_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / "millrace.json").write_text(content)
+    (tmp_path / "headrace.json").write_text(content)
     with pytest.raises(OperatorError, match="does not tell the format"):
         is_current(tmp_path)
 
@@ -112,16 +112,16 @@ def test_rest_of_a_restore_is_refused(tmp_path: Path) -> None:
 def test_held_directory_tells_by_whom(tmp_path: Path) -> None:
     with hold_data(tmp_path, SERVE) as tell_runtime:
         tell_runtime(Path("/run/x"))
-        with pytest.raises(DataHeld) as refusal, hold_data(tmp_path, "millrace verify"):
+        with pytest.raises(DataHeld) as refusal, hold_data(tmp_path, "headrace verify"):
             pass
     assert str(refusal.value) == (
-        f"the data directory {tmp_path} is in use by another Millrace service"
+        f"the data directory {tmp_path} is in use by another Headrace service"
     )
     assert refusal.value.holder == Holder(SERVE, "/run/x")
 
 
 def test_released_directory_can_be_held_again(tmp_path: Path) -> None:
-    with hold_data(tmp_path, "millrace verify"):
+    with hold_data(tmp_path, "headrace verify"):
         pass
     with hold_data(tmp_path, SERVE):
         pass

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.sql import ddl_visits
-from millrace.adapters.sql.ddl import (
+from headrace.adapters.sql import ddl_visits
+from headrace.adapters.sql.ddl import (
     MIGRATIONS,
     Migration,
     column_list,
@@ -13,9 +13,9 @@ from millrace.adapters.sql.ddl import (
     create_table,
     pending_migrations,
 )
-from millrace.base.errors import OperatorError
-from millrace.model.catalog import Kind
-from millrace.model.storage import STORED, StoredColumn
+from headrace.base.errors import OperatorError
+from headrace.model.catalog import Kind
+from headrace.model.storage import STORED, StoredColumn
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "store_tables.sql"
 
@@ -66,6 +66,6 @@ def test_a_store_of_a_newer_version_is_left_alone() -> None:
     with pytest.raises(OperatorError) as refused:
         pending_migrations(4, (FIRST, SECOND, THIRD))
     assert str(refused.value) == (
-        "the store was written by a newer Millrace (layout 4, this version knows 3); "
+        "the store was written by a newer Headrace (layout 4, this version knows 3); "
         "start that version, or restore a copy from before the upgrade"
     )

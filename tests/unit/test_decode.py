@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from millrace.base.errors import Fault, InvalidBody, PayloadTooLarge
-from millrace.ingest.decode import (
+from headrace.base.errors import Fault, InvalidBody, PayloadTooLarge
+from headrace.ingest.decode import (
     ARRAY_REFUSED,
     BODY_RULES,
     Endpoint,
@@ -13,7 +13,7 @@ from millrace.ingest.decode import (
     decode_items,
     explain_faults,
 )
-from millrace.ingest.faults import (
+from headrace.ingest.faults import (
     MAX_FAULTS,
     NOT_AN_OBJECT,
     NUMBER_OUT_OF_RANGE,
@@ -22,8 +22,8 @@ from millrace.ingest.faults import (
     UNREADABLE_CHARACTER,
     Check,
 )
-from millrace.ingest.timestamps import FORMATS
-from millrace.model.wire import CustomEvent, ErrorReport, MetricName, PageView, WebVital
+from headrace.ingest.timestamps import FORMATS
+from headrace.model.wire import CustomEvent, ErrorReport, MetricName, PageView, WebVital
 
 TRACK, VITALS, ERRORS, BATCH, PAGE = Endpoint
 MAX_ITEMS = 20

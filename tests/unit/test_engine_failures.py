@@ -2,8 +2,8 @@
 
 import pytest
 
-from millrace.adapters.embedded.engine import BrokenPart, EngineFailure, query_error, read_failure
-from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
+from headrace.adapters.embedded.engine import BrokenPart, EngineFailure, query_error, read_failure
+from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 
 DEADLINE = (
     "Code: 159. DB::Exception: Timeout exceeded: elapsed 1000.031 ms, maximum: 1000.000 ms. "
@@ -24,7 +24,7 @@ ROWS = (
     "10.00 thousand. (TOO_MANY_ROWS_OR_BYTES)"
 )
 KILLED = "Code: 394. DB::Exception: Query was cancelled. (QUERY_WAS_CANCELLED)"
-REOPENED = "Code: 60. DB::Exception: Table millrace.events does not exist. (UNKNOWN_TABLE)"
+REOPENED = "Code: 60. DB::Exception: Table headrace.events does not exist. (UNKNOWN_TABLE)"
 BROKEN = "Code: 246. DB::Exception: Bad size of marks file: 0, must be: 96. (CORRUPTED_DATA)"
 TRUNCATED = "Code: 33. DB::Exception: Cannot read all data. Bytes read: 0. (CANNOT_READ_ALL_DATA)"
 WRONG = (

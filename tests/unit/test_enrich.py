@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from millrace.base.clock import MILLISECONDS_PER_DAY
-from millrace.base.errors import OperatorError
-from millrace.ingest.enrich import (
+from headrace.base.clock import MILLISECONDS_PER_DAY
+from headrace.base.errors import OperatorError
+from headrace.ingest.enrich import (
     ADDRESS_FAULT,
     USER_AGENT_FAULT,
     Enricher,
@@ -15,9 +15,9 @@ from millrace.ingest.enrich import (
     check_user_agent,
     check_visitors,
 )
-from millrace.ingest.visitor_salts import VisitorSalts
-from millrace.model.event import Visitor
-from millrace.model.wire import CustomEvent
+from headrace.ingest.visitor_salts import VisitorSalts
+from headrace.model.event import Visitor
+from headrace.model.wire import CustomEvent
 from tests.tenants import NOW_MS
 from tests.visitors import (
     CHROME,

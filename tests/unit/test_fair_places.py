@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
-from millrace.base.errors import StoreUnavailable
-from millrace.base.telemetry import Metrics
+from headrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
+from headrace.base.errors import StoreUnavailable
+from headrace.base.telemetry import Metrics
 
 pytestmark = pytest.mark.asyncio
 
@@ -45,8 +45,8 @@ class Selects:
         lines = self.metrics.render().decode().splitlines()
         values = dict(line.split(" ") for line in lines if not line.startswith("#"))
         return (
-            float(values["millrace_selects_running"]),
-            float(values["millrace_selects_waiting"]),
+            float(values["headrace_selects_running"]),
+            float(values["headrace_selects_waiting"]),
         )
 
     async def _select(self, name: str) -> None:

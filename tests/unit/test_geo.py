@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.adapters.visitors.geo import BUNDLED, open_geo, read_place
-from millrace.base.errors import OperatorError
-from millrace.ports.enrichment import Place
+from headrace.adapters.visitors.geo import BUNDLED, open_geo, read_place
+from headrace.base.errors import OperatorError
+from headrace.ports.enrichment import Place
 
 Encodable: TypeAlias = "dict[str, Encodable] | list[Encodable] | str | bytes | float"
 

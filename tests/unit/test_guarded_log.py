@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.log.guarded_log import GuardedLog, LevelLimits, Levels, read_levels
-from millrace.adapters.log.segment_log import SegmentLog
-from millrace.adapters.log.segment_reader import SegmentReader
-from millrace.adapters.memory.log import MemoryLog
-from millrace.base.clock import FixedClock
-from millrace.base.errors import LogUnavailable
-from millrace.base.telemetry import Metrics
+from headrace.adapters.log.guarded_log import GuardedLog, LevelLimits, Levels, read_levels
+from headrace.adapters.log.segment_log import SegmentLog
+from headrace.adapters.log.segment_reader import SegmentReader
+from headrace.adapters.memory.log import MemoryLog
+from headrace.base.clock import FixedClock
+from headrace.base.errors import LogUnavailable
+from headrace.base.telemetry import Metrics
 
 GOOD = Levels(free_bytes=1000, backlog_bytes=50)
 LIMITS = LevelLimits(min_free_bytes=1000, max_backlog_bytes=50)

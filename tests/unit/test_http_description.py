@@ -10,17 +10,17 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
-from millrace.base.settings import Settings
-from millrace.http.chapters import readable_bytes
-from millrace.http.docs_page import content_security_policy, write_page
-from millrace.http.endpoints import ENDPOINTS, EndpointRow
-from millrace.http.fields import CORRECTIONS, FIELD_DESCRIPTIONS
-from millrace.http.markdown import heading_id, render_html
-from millrace.http.openapi import make_document
-from millrace.http.operations import OPERATIONS
-from millrace.http.reference_text import write_reference
-from millrace.http.replies import IngestionError, QueryError
-from millrace.http.schemas import make_schemas
+from headrace.base.settings import Settings
+from headrace.http.chapters import readable_bytes
+from headrace.http.docs_page import content_security_policy, write_page
+from headrace.http.endpoints import ENDPOINTS, EndpointRow
+from headrace.http.fields import CORRECTIONS, FIELD_DESCRIPTIONS
+from headrace.http.markdown import heading_id, render_html
+from headrace.http.openapi import make_document
+from headrace.http.operations import OPERATIONS
+from headrace.http.reference_text import write_reference
+from headrace.http.replies import IngestionError, QueryError
+from headrace.http.schemas import make_schemas
 
 JSON_TEXT = msgspec.json.encode(make_document(Settings()))
 DOCUMENT: dict[str, Any] = msgspec.json.decode(JSON_TEXT)

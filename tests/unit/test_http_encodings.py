@@ -9,8 +9,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.base.errors import InvalidBody, PayloadTooLarge, UnsupportedEncoding
-from millrace.http.encodings import DECODERS, MAX_MEMBERS, find_decoder
+from headrace.base.errors import InvalidBody, PayloadTooLarge, UnsupportedEncoding
+from headrace.http.encodings import DECODERS, MAX_MEMBERS, find_decoder
 
 PLENTY = 1_000_000
 BODY = b'{"name":"signup"}' * 100

@@ -6,34 +6,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.base.errors import OperatorError
-from millrace.http.body import is_json_type
-from millrace.http.calls import Call
-from millrace.http.client_address import ClientAddresses, normalize_address
-from millrace.http.credentials import read_api_key, read_parameter, read_website_id
-from millrace.http.negotiation import choose_media_type
+from headrace.base.errors import OperatorError
+from headrace.http.body import is_json_type
+from headrace.http.calls import Call
+from headrace.http.client_address import ClientAddresses, normalize_address
+from headrace.http.credentials import read_api_key, read_parameter, read_website_id
+from headrace.http.negotiation import choose_media_type
 
 JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 
 KEYS: dict[str, tuple[dict[bytes, bytes], str | None]] = {
     "none": ({}, None),
-    "bearer": ({b"authorization": b"Bearer mr_1"}, "mr_1"),
-    "bearer in another case": ({b"authorization": b"bEARER mr_1"}, "mr_1"),
-    "bearer with blanks": ({b"authorization": b"Bearer   mr_1  "}, "mr_1"),
-    "bearer with a tab": ({b"authorization": b"Bearer\tmr_1"}, "mr_1"),
+    "bearer": ({b"authorization": b"Bearer hr_1"}, "hr_1"),
+    "bearer in another case": ({b"authorization": b"bEARER hr_1"}, "hr_1"),
+    "bearer with blanks": ({b"authorization": b"Bearer   hr_1  "}, "hr_1"),
+    "bearer with a tab": ({b"authorization": b"Bearer\thr_1"}, "hr_1"),
     "empty bearer": ({b"authorization": b"Bearer "}, ""),
     "bare bearer": ({b"authorization": b"Bearer"}, ""),
     "another scheme": ({b"authorization": b"Basic dTpw"}, None),
-    "no scheme": ({b"authorization": b"mr_1"}, None),
-    "scheme that only begins alike": ({b"authorization": b"BearerX mr_1"}, None),
-    "x-api-key": ({b"x-api-key": b" mr_1 "}, "mr_1"),
+    "no scheme": ({b"authorization": b"hr_1"}, None),
+    "scheme that only begins alike": ({b"authorization": b"BearerX hr_1"}, None),
+    "x-api-key": ({b"x-api-key": b" hr_1 "}, "hr_1"),
     "empty x-api-key": ({b"x-api-key": b""}, ""),
     "x-api-key beside another scheme": (
-        {b"authorization": b"Basic dTpw", b"x-api-key": b"mr_1"},
-        "mr_1",
+        {b"authorization": b"Basic dTpw", b"x-api-key": b"hr_1"},
+        "hr_1",
     ),
-    "bearer before x-api-key": ({b"authorization": b"Bearer mr_1", b"x-api-key": b"mr_2"}, "mr_1"),
-    "empty bearer before x-api-key": ({b"authorization": b"Bearer", b"x-api-key": b"mr_2"}, ""),
+    "bearer before x-api-key": ({b"authorization": b"Bearer hr_1", b"x-api-key": b"hr_2"}, "hr_1"),
+    "empty bearer before x-api-key": ({b"authorization": b"Bearer", b"x-api-key": b"hr_2"}, ""),
     "not ASCII": ({b"authorization": b"Bearer schl\xc3\xbcssel"}, "schlÃ¼ssel"),
 }
 

@@ -3,13 +3,13 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from millrace.base.errors import (
+from headrace.base.errors import (
     CallerError,
     Fault,
+    HeadraceError,
     InvalidBody,
     InvalidQuery,
     MethodNotAllowed,
-    MillraceError,
     MissingScope,
     OperatorError,
     QueryFault,
@@ -18,13 +18,13 @@ from millrace.base.errors import (
     StoreUnavailable,
     Unavailable,
 )
-from millrace.http.endpoints import ENDPOINTS, UNKNOWN
-from millrace.http.replies import INTERNAL, REFUSALS, Envelope, Header, refusal_of, refuse
+from headrace.http.endpoints import ENDPOINTS, UNKNOWN
+from headrace.http.replies import INTERNAL, REFUSALS, Envelope, Header, refusal_of, refuse
 
 JSON: Header = (b"content-type", b"application/json")
 
 
-def family(root: type[MillraceError]) -> Iterator[type[MillraceError]]:
+def family(root: type[HeadraceError]) -> Iterator[type[HeadraceError]]:
     """Return what the tree has below an error; adapters may have narrower ones of their own."""
     for child in root.__subclasses__():
         if child.__module__ == root.__module__:
@@ -43,7 +43,7 @@ def test_every_refusal_is_one_that_some_endpoint_may_give() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("x"), OperatorError("x"), MillraceError("x"), KeyboardInterrupt()]
+    "error", [ValueError("x"), OperatorError("x"), HeadraceError("x"), KeyboardInterrupt()]
 )
 def test_error_outside_the_table_is_internal(error: BaseException) -> None:
     assert refusal_of(error) is INTERNAL
@@ -91,7 +91,7 @@ def test_scope_is_named() -> None:
     }
 
 
-HEADERS: list[tuple[MillraceError, Header]] = [
+HEADERS: list[tuple[HeadraceError, Header]] = [
     (RateLimited(17), (b"retry-after", b"17")),
     (StoreUnavailable("away"), (b"retry-after", b"5")),
     (MethodNotAllowed(("GET", "HEAD")), (b"allow", b"GET, HEAD")),
@@ -100,5 +100,5 @@ HEADERS: list[tuple[MillraceError, Header]] = [
 
 
 @pytest.mark.parametrize(("error", "header"), HEADERS, ids=[str(h[1][0]) for h in HEADERS])
-def test_refusal_has_the_headers_of_its_status(error: MillraceError, header: Header) -> None:
+def test_refusal_has_the_headers_of_its_status(error: HeadraceError, header: Header) -> None:
     assert refuse(error, Envelope.INGESTION, "id").headers == (JSON, header)

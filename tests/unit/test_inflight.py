@@ -3,9 +3,9 @@
 import pytest
 from starlette.types import Message
 
-from millrace.base.errors import Unavailable
-from millrace.http.calls import Call
-from millrace.http.inflight import InflightBytes
+from headrace.base.errors import Unavailable
+from headrace.http.calls import Call
+from headrace.http.inflight import InflightBytes
 
 
 async def receive() -> Message:

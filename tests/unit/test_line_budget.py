@@ -5,12 +5,12 @@ import logging
 import pytest
 import structlog
 
-from millrace.base.clock import FixedClock
-from millrace.base.errors import InvalidApiKey, LogUnavailable, Unavailable
-from millrace.base.line_budget import LineBudget, SparingFilter
-from millrace.base.telemetry import Logger, Metrics
-from millrace.http import endpoints
-from millrace.http.records import CallRecorder
+from headrace.base.clock import FixedClock
+from headrace.base.errors import InvalidApiKey, LogUnavailable, Unavailable
+from headrace.base.line_budget import LineBudget, SparingFilter
+from headrace.base.telemetry import Logger, Metrics
+from headrace.http import endpoints
+from headrace.http.records import CallRecorder
 
 TRACK = endpoints.INGESTION_ENDPOINTS[0]
 FULL = LogUnavailable("the disk is full")
@@ -131,5 +131,5 @@ def test_flood_of_refusals_is_a_hundred_lines_and_every_one_is_counted(clock: Fi
 
     assert [line["status"] for line in flood] == [401] * 100 + [400]
     assert [line["left_out"] for line in recorded.lines] == [900]
-    counted = 'millrace_http_requests_total{endpoint="track",status="401"} 1001.0'
+    counted = 'headrace_http_requests_total{endpoint="track",status="401"} 1001.0'
     assert counted in recorded.metrics.render().decode()

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from millrace.adapters.memory.store import MemoryStore, Row
-from millrace.adapters.quarantine.file_quarantine import FileQuarantine
-from millrace.adapters.sqlite.ledger import SqliteLedger
-from millrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
-from millrace.base.errors import StoreUnavailable
-from millrace.base.telemetry import Metrics
-from millrace.ingest.gather import BatchBounds
-from millrace.ingest.load import Loader
-from millrace.model.catalog import Table
-from millrace.model.event import (
+from headrace.adapters.memory.store import MemoryStore, Row
+from headrace.adapters.quarantine.file_quarantine import FileQuarantine
+from headrace.adapters.sqlite.ledger import SqliteLedger
+from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
+from headrace.base.errors import StoreUnavailable
+from headrace.base.telemetry import Metrics
+from headrace.ingest.gather import BatchBounds
+from headrace.ingest.load import Loader
+from headrace.model.catalog import Table
+from headrace.model.event import (
     UNKNOWN_VISITOR,
     ErrorEvent,
     ErrorRecord,
@@ -29,9 +29,9 @@ from millrace.model.event import (
     VitalRecord,
     encode_record,
 )
-from millrace.ports.ledger import LogRange
-from millrace.ports.log import LOG_START, LogChunk, LoggedRecord, LogPosition
-from millrace.ports.store import RejectedBatch
+from headrace.ports.ledger import LogRange
+from headrace.ports.log import LOG_START, LogChunk, LoggedRecord, LogPosition
+from headrace.ports.store import RejectedBatch
 
 NOON = 1_700_000_000_000
 DAY = MILLISECONDS_PER_DAY
@@ -239,7 +239,7 @@ def test_repeated_event_id_is_not_stored_and_the_first_stays(
     made = bench(ListedLogs(worker_0=records), bounds=BatchBounds(max_rows=max_rows))
     made.loader.load_available()
     assert made.names() == ["first"]
-    repeated = made.metric('millrace_items_total{outcome="repeated",stream="events"}')
+    repeated = made.metric('headrace_items_total{outcome="repeated",stream="events"}')
     assert repeated == 1
 
 
@@ -327,7 +327,7 @@ def test_store_that_is_away_is_told_and_nothing_is_lost_or_doubled(
         "performance": 1,
         "errors": 1,
     }
-    assert made.metric("millrace_load_failures_total") == len(away)
+    assert made.metric("headrace_load_failures_total") == len(away)
 
 
 def test_batch_under_way_is_done_again_over_the_same_ranges(bench: MakeBench) -> None:
@@ -370,7 +370,7 @@ def test_refused_rows_are_quarantined_and_the_rest_is_stored(
     assert made.loader.load_available() == 10 - len(bad)
     assert made.names() == [name for name in "0123456789" if name not in bad]
     assert [entry["item"]["name"] for entry in made.quarantined()] == bad
-    counted = made.metric('millrace_items_total{outcome="quarantined",stream="events"}')
+    counted = made.metric('headrace_items_total{outcome="quarantined",stream="events"}')
     assert counted == len(bad)
 
 
@@ -446,7 +446,7 @@ def test_repeat_in_a_batch_that_was_read_ahead_is_left_out(
     made = bench(logs, bounds=BatchBounds(max_rows=1))
     assert made.loader.load_available() == 2
     assert made.names() == ["a", "b"]
-    assert made.metric('millrace_items_total{outcome="repeated",stream="events"}') == 1
+    assert made.metric('headrace_items_total{outcome="repeated",stream="events"}') == 1
 
 
 class FickleStore(RecordingStore):
@@ -476,9 +476,9 @@ def test_batch_that_was_noted_as_refused_is_never_tried_whole_again(bench: MakeB
 def test_stored_items_are_counted_as_accepted(bench: MakeBench) -> None:
     made = bench(ListedLogs(worker_0=[events("a", "b"), vital()]))
     made.loader.load_available()
-    assert made.metric('millrace_items_total{outcome="accepted",stream="events"}') == 2
-    assert made.metric('millrace_items_total{outcome="accepted",stream="vitals"}') == 1
-    assert made.metric("millrace_load_seconds_count") == 1
+    assert made.metric('headrace_items_total{outcome="accepted",stream="events"}') == 2
+    assert made.metric('headrace_items_total{outcome="accepted",stream="vitals"}') == 1
+    assert made.metric("headrace_load_seconds_count") == 1
 
 
 def test_backlog_is_shown_while_the_store_is_away_and_gone_after(bench: MakeBench) -> None:
@@ -486,9 +486,9 @@ def test_backlog_is_shown_while_the_store_is_away_and_gone_after(bench: MakeBenc
     made = bench(ListedLogs(worker_0=[record]), RecordingStore(away=[1]))
     with pytest.raises(StoreUnavailable):
         made.loader.load_available()
-    assert made.metric("millrace_log_backlog_bytes") == len(record)
+    assert made.metric("headrace_log_backlog_bytes") == len(record)
     made.loader.load_available()
-    assert made.metric("millrace_log_backlog_bytes") == 0
+    assert made.metric("headrace_log_backlog_bytes") == 0
 
 
 def test_log_whose_files_were_replaced_is_read_from_its_start(bench: MakeBench) -> None:

@@ -9,11 +9,11 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from millrace.adapters.engine.load_loop import LoadLoop, spacing_s
-from millrace.base.clock import FixedClock
-from millrace.base.errors import StoreUnavailable
-from millrace.base.telemetry import get_logger
-from millrace.ports.log import LogChunk, LogPosition
+from headrace.adapters.engine.load_loop import LoadLoop, spacing_s
+from headrace.base.clock import FixedClock
+from headrace.base.errors import StoreUnavailable
+from headrace.base.telemetry import get_logger
+from headrace.ports.log import LogChunk, LogPosition
 
 pytestmark = pytest.mark.asyncio
 

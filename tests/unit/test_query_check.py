@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from millrace.base.errors import QueryFault
-from millrace.model.catalog import (
+from headrace.base.errors import QueryFault
+from headrace.model.catalog import (
     EVENTS,
     PERFORMANCE,
     SESSIONS,
@@ -16,7 +16,7 @@ from millrace.model.catalog import (
     Operator,
     table_names,
 )
-from millrace.model.plan import (
+from headrace.model.plan import (
     DateRange,
     Direction,
     Granularity,

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from millrace.base.errors import InvalidQuery, QueryFault
-from millrace.model.plan import Direction, OutputKind
-from millrace.query.answers import FINISHERS, finish_rows
-from millrace.query.compile import compile_query
-from millrace.query.fill import fill_buckets
-from millrace.query.ordering import OrderKey, sort_rows
+from headrace.base.errors import InvalidQuery, QueryFault
+from headrace.model.plan import Direction, OutputKind
+from headrace.query.answers import FINISHERS, finish_rows
+from headrace.query.compile import compile_query
+from headrace.query.fill import fill_buckets
+from headrace.query.ordering import OrderKey, sort_rows
 from tests.questions import COUNT, plan_of, question, select
 
 FINISHED = [

@@ -1,7 +1,7 @@
 """The document that tells what a query may be composed of."""
 
-from millrace.model.catalog import QUERY_LIMITS, TABLES
-from millrace.query.schema import query_schema
+from headrace.model.catalog import QUERY_LIMITS, TABLES
+from headrace.query.schema import query_schema
 
 
 def test_schema_has_its_four_parts() -> None:

@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from millrace.base.clock import FixedClock
-from millrace.base.errors import (
+from headrace.base.clock import FixedClock
+from headrace.base.errors import (
+    HeadraceError,
     InvalidQuery,
-    MillraceError,
     QueryTimedOut,
     QueryTooLarge,
     StoreUnavailable,
 )
-from millrace.base.telemetry import Metrics
-from millrace.model.plan import CompiledQuery, OutputKind
-from millrace.ports.store import QueryGuards, Rows
-from millrace.query.answers import QueryAnswer
-from millrace.query.run import QueryService
+from headrace.base.telemetry import Metrics
+from headrace.model.plan import CompiledQuery, OutputKind
+from headrace.ports.store import QueryGuards, Rows
+from headrace.query.answers import QueryAnswer
+from headrace.query.run import QueryService
 from tests.questions import WEBSITE, as_bytes, question, statement_of
 
 GUARDS = QueryGuards(timeout_s=15.0, max_memory_bytes=2**31)
@@ -131,7 +131,7 @@ OUTCOMES = [
 def test_every_query_is_counted_with_its_outcome(
     body: Any, raised: type[Exception] | None, labels: tuple[str, str]
 ) -> None:
-    error = None if raised in (None, InvalidQuery) else (raised or MillraceError)("why")
+    error = None if raised in (None, InvalidQuery) else (raised or HeadraceError)("why")
     metrics = Metrics()
     store = StoreOfRows([[1]], error=error)
     if raised is None:
@@ -140,11 +140,11 @@ def test_every_query_is_counted_with_its_outcome(
         with pytest.raises(raised):
             run(store, body, metrics=metrics)
     table, outcome = labels
-    line = f'millrace_queries_total{{outcome="{outcome}",table="{table}"}} 1.0'
+    line = f'headrace_queries_total{{outcome="{outcome}",table="{table}"}} 1.0'
     assert [line] == [
         line
         for line in metrics.render().decode().split("\n")
-        if line.startswith("millrace_queries_total{")
+        if line.startswith("headrace_queries_total{")
     ]
 
 
@@ -153,7 +153,7 @@ def test_time_in_the_store_is_measured_also_when_it_failed() -> None:
     store = StoreOfRows(error=QueryTimedOut("late"), clock=clock, takes_ms=2000)
     with pytest.raises(QueryTimedOut):
         run(store, question(), metrics=metrics, clock=clock)
-    assert "millrace_query_seconds_sum 2.0" in metrics.render().decode()
+    assert "headrace_query_seconds_sum 2.0" in metrics.render().decode()
 
 
 def test_store_is_not_asked_for_what_is_refused() -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from millrace.model.wire import Filter, OrderBy, Query, QueryRequest, Select
-from millrace.query.shape import decode_query
+from headrace.model.wire import Filter, OrderBy, Query, QueryRequest, Select
+from headrace.query.shape import decode_query
 from tests.questions import as_bytes, question, refusal_of, select, where
 
 

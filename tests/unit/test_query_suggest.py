@@ -2,8 +2,8 @@
 
 import pytest
 
-from millrace.model.catalog import EVENTS
-from millrace.query.suggest import did_you_mean, did_you_mean_one_of, likely_meant, quoted
+from headrace.model.catalog import EVENTS
+from headrace.query.suggest import did_you_mean, did_you_mean_one_of, likely_meant, quoted
 
 COLUMNS = [column.name for column in EVENTS.columns]
 

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from millrace.base.clock import FixedClock
-from millrace.base.errors import OperatorError
-from millrace.cli.answers import print_answer_csv, print_answer_table
-from millrace.cli.asking import Reply
-from millrace.cli.question import QuestionOptions, compose_question
+from headrace.base.clock import FixedClock
+from headrace.base.errors import OperatorError
+from headrace.cli.answers import print_answer_csv, print_answer_table
+from headrace.cli.asking import Reply
+from headrace.cli.question import QuestionOptions, compose_question
 
 LATE = FixedClock(1_767_222_000_000)  # 2025-12-31T23:00:00Z
 COUNT = {"field": "*", "aggregate": "count", "alias": None}
@@ -265,11 +265,11 @@ def test_answer_is_a_table_for_people(
 def test_answer_of_something_else_is_refused(body: bytes) -> None:
     with pytest.raises(OperatorError) as caught:
         print_answer_table(Reply(body, is_cut=False))
-    assert str(caught.value) == "what came back is not the answer of a Millrace service"
+    assert str(caught.value) == "what came back is not the answer of a Headrace service"
 
 
 def test_csv_that_is_cut_says_so_beside_the_rows(
     capsysbinary: pytest.CaptureFixture[bytes],
 ) -> None:
     print_answer_csv(Reply(b"n\r\n1\r\n", is_cut=True))
-    assert capsysbinary.readouterr() == (b"n\r\n1\r\n", b"millrace: more rows exist\n")
+    assert capsysbinary.readouterr() == (b"n\r\n1\r\n", b"headrace: more rows exist\n")

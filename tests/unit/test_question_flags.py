@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from millrace.base.errors import OperatorError
-from millrace.cli.question_flags import read_filter, read_group, read_order, read_select
-from millrace.model.catalog import EVENTS, Operator
-from millrace.model.wire import Filter, OrderBy, Select
+from headrace.base.errors import OperatorError
+from headrace.cli.question_flags import read_filter, read_group, read_order, read_select
+from headrace.model.catalog import EVENTS, Operator
+from headrace.model.wire import Filter, OrderBy, Select
 
 KNOWN = (
     "=, !=, >, >=, <, <=, eq, ne, gt, lt, gte, lte, contains, not_contains, starts_with, in, not_in"

@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from millrace.adapters.memory.store import MemoryStore, Row
-from millrace.base.clock import utc_datetime
-from millrace.ingest.arrow import write_stream
-from millrace.ingest.batch import collect, log_number, row_ids
-from millrace.ingest.gather import GatheredRecord
-from millrace.ingest.rows import SHAPES
-from millrace.model.catalog import LIFTED_COLUMNS, Kind
-from millrace.model.event import (
+from headrace.adapters.memory.store import MemoryStore, Row
+from headrace.base.clock import utc_datetime
+from headrace.ingest.arrow import write_stream
+from headrace.ingest.batch import collect, log_number, row_ids
+from headrace.ingest.gather import GatheredRecord
+from headrace.ingest.rows import SHAPES
+from headrace.model.catalog import LIFTED_COLUMNS, Kind
+from headrace.model.event import (
     UNKNOWN_VISITOR,
     ErrorEvent,
     ErrorRecord,
@@ -25,8 +25,8 @@ from millrace.model.event import (
     Vital,
     VitalRecord,
 )
-from millrace.model.storage import STORED
-from millrace.ports.log import LoggedRecord, LogPosition
+from headrace.model.storage import STORED
+from headrace.ports.log import LoggedRecord, LogPosition
 
 NOON = 1_700_000_000_123
 LATER = NOON + 456

@@ -2,17 +2,17 @@
 
 import pytest
 
-from millrace.base.errors import OperatorError
-from millrace.base.settings import load_settings, mistyped_variables, setting_rows
+from headrace.base.errors import OperatorError
+from headrace.base.settings import load_settings, mistyped_variables, setting_rows
 
 
 @pytest.mark.parametrize(
     ("variable", "meant"),
     [
-        ("MILLRACE_PROT", "MILLRACE_PORT"),
-        ("MILLRACE_DATTA", "MILLRACE_DATA"),
-        ("MILLRACE_QUERY_THREAD", "MILLRACE_QUERY_THREADS"),
-        ("MILLRACE_TRUSTED_PROXYS", "MILLRACE_TRUSTED_PROXIES"),
+        ("HEADRACE_PROT", "HEADRACE_PORT"),
+        ("HEADRACE_DATTA", "HEADRACE_DATA"),
+        ("HEADRACE_QUERY_THREAD", "HEADRACE_QUERY_THREADS"),
+        ("HEADRACE_TRUSTED_PROXYS", "HEADRACE_TRUSTED_PROXIES"),
     ],
 )
 def test_variable_with_a_typing_error_is_noticed(variable: str, meant: str) -> None:
@@ -21,18 +21,18 @@ def test_variable_with_a_typing_error_is_noticed(variable: str, meant: str) -> N
 
 def test_variables_of_settings_and_of_other_programs_are_not_taken_for_errors() -> None:
     ours = {row.variable: "1" for row in setting_rows()}
-    of_the_commands = {"MILLRACE_URL": "http://127.0.0.1", "MILLRACE_KEY": "mr_x"}
+    of_the_commands = {"HEADRACE_URL": "http://127.0.0.1", "HEADRACE_KEY": "hr_x"}
     of_kubernetes = {
-        "MILLRACE_SERVICE_HOST": "10.0.0.1",
-        "MILLRACE_SERVICE_PORT": "80",
-        "MILLRACE_PORT_80_TCP": "tcp://10.0.0.1:80",
+        "HEADRACE_SERVICE_HOST": "10.0.0.1",
+        "HEADRACE_SERVICE_PORT": "80",
+        "HEADRACE_PORT_80_TCP": "tcp://10.0.0.1:80",
     }
     assert mistyped_variables(ours | of_the_commands | of_kubernetes) == {}
 
 
 def test_origins_are_taken_as_people_write_them() -> None:
     origins = "https://example.com, HTTP://localhost:3000/, chrome-extension://abc, http://[::1]:80"
-    settings = load_settings(environment={"MILLRACE_QUERY_ORIGINS": origins})
+    settings = load_settings(environment={"HEADRACE_QUERY_ORIGINS": origins})
     assert settings.query_origins == tuple(origins.split(", "))
 
 
@@ -41,9 +41,9 @@ def test_origins_are_taken_as_people_write_them() -> None:
 )
 def test_what_is_no_origin_keeps_the_service_from_starting(origin: str) -> None:
     with pytest.raises(OperatorError) as refused:
-        load_settings(environment={"MILLRACE_QUERY_ORIGINS": f"https://example.com,{origin}"})
+        load_settings(environment={"HEADRACE_QUERY_ORIGINS": f"https://example.com,{origin}"})
     assert str(refused.value) == (
-        f"MILLRACE_QUERY_ORIGINS=https://example.com, {origin} is not a valid setting:"
+        f"HEADRACE_QUERY_ORIGINS=https://example.com, {origin} is not a valid setting:"
         f" '{origin}' is not an origin such as https://example.com or http://localhost:3000"
     )
 
@@ -51,10 +51,10 @@ def test_what_is_no_origin_keeps_the_service_from_starting(origin: str) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "reason"),
     [
-        ("MILLRACE_LOG_LEVEL", "loud", "expected debug, info, warning or error"),
-        ("MILLRACE_ACK", "never", "expected log or stored"),
-        ("MILLRACE_PORT", "high", "expected a whole number"),
-        ("MILLRACE_QUERY_TIMEOUT_S", "nan", "expected a number > 0.0"),
+        ("HEADRACE_LOG_LEVEL", "loud", "expected debug, info, warning or error"),
+        ("HEADRACE_ACK", "never", "expected log or stored"),
+        ("HEADRACE_PORT", "high", "expected a whole number"),
+        ("HEADRACE_QUERY_TIMEOUT_S", "nan", "expected a number > 0.0"),
     ],
 )
 def test_value_that_cannot_be_used_is_told_with_what_can(

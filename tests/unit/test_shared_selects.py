@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from millrace.adapters.selects.answer_cache import AnswerCache
-from millrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
-from millrace.adapters.selects.question import Question
-from millrace.adapters.selects.shared_selects import NoVersions, SharedSelects, TellsVersions
-from millrace.adapters.selects.versions import DataVersions
-from millrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
-from millrace.base.telemetry import Metrics
-from millrace.ports.store import QueryGuards
+from headrace.adapters.selects.answer_cache import AnswerCache
+from headrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
+from headrace.adapters.selects.question import Question
+from headrace.adapters.selects.shared_selects import NoVersions, SharedSelects, TellsVersions
+from headrace.adapters.selects.versions import DataVersions
+from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
+from headrace.base.telemetry import Metrics
+from headrace.ports.store import QueryGuards
 
 pytestmark = pytest.mark.asyncio
 
@@ -64,7 +64,7 @@ class Desk:
 
     def sources(self) -> dict[str, float]:
         """Return how many selects were answered from where."""
-        start = "millrace_selects_total{source="
+        start = "headrace_selects_total{source="
         lines = self.metrics.render().decode().splitlines()
         found = (line.removeprefix(start).split("} ") for line in lines if line.startswith(start))
         return {source.strip('"'): float(count) for source, count in found}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from millrace.adapters.clickhouse.address import parse_address
-from millrace.adapters.moving.moves import HeldLoads, MoveDesk, check_moves, name_of
-from millrace.base.errors import OperatorError, StoreUnavailable
-from millrace.model.moving import Target
-from millrace.ports.log import LogPosition
+from headrace.adapters.clickhouse.address import parse_address
+from headrace.adapters.moving.moves import HeldLoads, MoveDesk, check_moves, name_of
+from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.model.moving import Target
+from headrace.ports.log import LogPosition
 
 ENDS = {"worker-0": LogPosition(1, 2)}
 
@@ -34,7 +34,7 @@ def desk(tmp_path: Path) -> MoveDesk:
     [
         (Target.CLICKHOUSE, False, True, None),
         (Target.CLICKHOUSE, False, False, None),
-        (Target.CLICKHOUSE, True, True, "have moved to ClickHouse \\(m\\): set MILLRACE_STORE"),
+        (Target.CLICKHOUSE, True, True, "have moved to ClickHouse \\(m\\): set HEADRACE_STORE"),
         (Target.CLICKHOUSE, True, False, None),
         (Target.EMBEDDED, False, True, "into the data directory is not finished"),
         (Target.EMBEDDED, False, False, None),
@@ -61,7 +61,7 @@ def test_directory_without_a_move_starts_with_any_store(tmp_path: Path) -> None:
 def test_loading_waits_until_the_move_is_done(desk: MoveDesk, tmp_path: Path) -> None:
     move, loads = desk.start(Target.CLICKHOUSE, "m"), Loads()
     held = HeldLoads(loads, tmp_path)
-    with pytest.raises(StoreUnavailable, match="run `millrace migrate-store"):
+    with pytest.raises(StoreUnavailable, match="run `headrace migrate-store"):
         held.load_until(ENDS)
     assert loads.loaded == []
     desk.note_done(move)
@@ -96,7 +96,7 @@ def test_new_move_forgets_the_piece_of_another(desk: MoveDesk) -> None:
 def test_only_one_command_moves(desk: MoveDesk, tmp_path: Path) -> None:
     with (
         desk.held(),
-        pytest.raises(OperatorError, match="another `millrace migrate-store` runs already"),
+        pytest.raises(OperatorError, match="another `headrace migrate-store` runs already"),
         MoveDesk(tmp_path).held(),
     ):
         pass

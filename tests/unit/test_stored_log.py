@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from millrace.adapters.log.stored_log import StoredLog
-from millrace.adapters.memory.log import MemoryLog
-from millrace.base.errors import LogUnavailable, MillraceError, NotYetStored, StoreUnavailable
+from headrace.adapters.log.stored_log import StoredLog
+from headrace.adapters.memory.log import MemoryLog
+from headrace.base.errors import HeadraceError, LogUnavailable, NotYetStored, StoreUnavailable
 
 pytestmark = pytest.mark.asyncio
 
@@ -68,9 +68,9 @@ async def until_ready(log: StoredLog) -> None:
             await asyncio.sleep(0.01)
 
 
-def told_by(log: StoredLog, record: bytes) -> "asyncio.Future[MillraceError | None]":
+def told_by(log: StoredLog, record: bytes) -> "asyncio.Future[HeadraceError | None]":
     """Hand a record in and return what will be told of it."""
-    heard: asyncio.Future[MillraceError | None] = asyncio.get_running_loop().create_future()
+    heard: asyncio.Future[HeadraceError | None] = asyncio.get_running_loop().create_future()
     log.hand_in(record, heard.set_result)
     return heard
 

@@ -6,9 +6,9 @@ from typing import cast
 import pytest
 from structlog.testing import CapturingLogger
 
-from millrace.base.clock import SystemClock
-from millrace.base.telemetry import Logger
-from millrace.cli.supervisor import ProcessSpec, Supervisor
+from headrace.base.clock import SystemClock
+from headrace.base.telemetry import Logger
+from headrace.cli.supervisor import ProcessSpec, Supervisor
 
 NOT_OPEN = 1_000_000
 

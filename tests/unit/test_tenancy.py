@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from millrace.adapters.directory.rules import check_key, check_name, check_origin, check_text
-from millrace.base.errors import OperatorError
-from millrace.model.tenancy import (
+from headrace.adapters.directory.rules import check_key, check_name, check_origin, check_text
+from headrace.base.errors import OperatorError
+from headrace.model.tenancy import (
     ApiKey,
     KeyId,
     OrganizationId,
@@ -41,8 +41,8 @@ def a_key(
 ) -> ApiKey:
     return ApiKey(
         id=KeyId("key_1"),
-        prefix="mr_abc",
-        secret_hash=hash_secret("mr_abcdef"),
+        prefix="hr_abc",
+        secret_hash=hash_secret("hr_abcdef"),
         organization_id=ACME,
         scopes=frozenset(Scope),
         created_ms=1,
@@ -118,7 +118,7 @@ def test_home_website_is_the_chosen_or_the_only_possible_one(
     assert tenancy.home_website_of(key) == home
 
 
-@pytest.mark.parametrize("secret", ["mr_0123456789", "", "grüße", "\udc80"])
+@pytest.mark.parametrize("secret", ["hr_0123456789", "", "grüße", "\udc80"])
 def test_secret_is_kept_as_its_sha256(secret: str) -> None:
     expected = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
     assert hash_secret(secret) == expected

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from millrace.base.clock import MILLISECONDS_PER_DAY
-from millrace.ingest.timestamps import (
+from headrace.base.clock import MILLISECONDS_PER_DAY
+from headrace.ingest.timestamps import (
     EARLIEST_MS,
     FORMATS,
     SECONDS_HINT,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.adapters.visitors.user_agents import MAX_NAME, MAX_PARSED, UaParserUserAgents
-from millrace.ports.enrichment import Software
+from headrace.adapters.visitors.user_agents import MAX_NAME, MAX_PARSED, UaParserUserAgents
+from headrace.ports.enrichment import Software
 
 USER_AGENTS = UaParserUserAgents(remembered=8)
 

@@ -1,0 +1,5 @@
+"""`python -m headrace` is the headrace command."""
+
+from headrace.cli.main import main
+
+main()

@@ -1,0 +1,228 @@
+"""A backup as one file: a tar of a snapshot, compressed with zstd and with a checksum.
+
+The first member says what the file is; the last one is only there when all the others are.
+"""
+
+import contextlib
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Generator
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Final
+
+import msgspec
+import zstandard
+from msgspec import Struct
+
+from headrace import __version__
+from headrace.adapters.backup.tree import Snapshot, entries_below
+from headrace.adapters.log.segment_directory import Disk, LogDirectory
+from headrace.adapters.places.files import sync_directory
+from headrace.adapters.places.format import newest_format, read_stamp
+from headrace.adapters.places.places import LOG
+from headrace.base.errors import OperatorError
+
+Progress = Callable[[int, int], None]
+"""Is told how many bytes of the data are done, and how many there are."""
+
+_CONTENTS: Final = "backup.json"
+_END: Final = "backup-complete"
+_LEVEL: Final = 3
+_THREADS: Final = 1
+_READ_BYTES: Final = 1_048_576
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+class Contents(Struct, frozen=True):
+    """What a backup says of itself. `made` is ISO 8601 in UTC, `bytes` is before compression."""
+
+    format: int
+    written_by: str
+    made: str
+    files: int
+    bytes: int
+
+
+class _Member(Struct, frozen=True):
+    """A file, a directory or a link of a snapshot. `size` is how much of a file belongs to it."""
+
+    path: Path
+    name: str
+    size: int
+
+
+def write_archive(snapshot: Snapshot, target: Path, *, made: str, progress: Progress) -> Contents:
+    """Archive a snapshot. The file is whole and on disk when it has its name.
+
+    Raises `OperatorError` when the file exists, when there is not enough room for it without
+    compression, or when it cannot be written.
+    """
+    members = _members(snapshot)
+    stamp = read_stamp(snapshot.path)
+    contents = Contents(
+        format=newest_format() if stamp is None else stamp.format,
+        written_by=__version__,
+        made=made,
+        files=len(members),
+        bytes=sum(member.size for member in members),
+    )
+    _check_room(target.parent, contents.bytes)
+    with _new_file(target) as file:
+        compressor = zstandard.ZstdCompressor(level=_LEVEL, threads=_THREADS, write_checksum=True)
+        with (
+            compressor.stream_writer(file, closefd=False) as compressed,
+            tarfile.open(fileobj=compressed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
+        ):
+            _add(archive, _CONTENTS, msgspec.json.encode(contents))
+            done = 0
+            for member in members:
+                _add_member(archive, member)
+                done += member.size
+                progress(done, contents.bytes)
+            _add(archive, _END, b"")
+    return contents
+
+
+def read_archive(file: Path, into: Path, *, progress: Progress) -> Contents:
+    """Unpack a backup into a directory and return when everything is on disk.
+
+    Raises `OperatorError` when it is none, is damaged or cut off, was made by a newer version,
+    or does not fit.
+    """
+    with _told(file), file.open("rb") as opened:
+        content = zstandard.ZstdDecompressor().stream_reader(opened)
+        with tarfile.open(fileobj=content, mode="r|") as archive:
+            contents = _read_contents(archive, file)
+            _check_room(into, contents.bytes)
+            _extract(archive, file, into, contents, progress)
+        while content.read(_READ_BYTES):  # to the checksum
+            pass
+    os.sync()
+    return contents
+
+
+def _members(snapshot: Snapshot) -> list[_Member]:
+    """List what is there, and refuse what is not whole any more: its engine has ended."""
+    root = snapshot.path
+    with _whole():
+        members = [
+            _Member(path, str(path.relative_to(root)), _size(path, root))
+            for path in entries_below(root)
+        ]
+        if len(members) != snapshot.entries:
+            raise FileNotFoundError
+    return members
+
+
+@contextlib.contextmanager
+def _whole() -> Generator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise OperatorError(
+            "the engine ended during the backup, and its snapshot is gone; try again"
+        ) from error
+
+
+def _size(path: Path, snapshot: Path) -> int:
+    if path.is_symlink() or path.is_dir():
+        return 0
+    size = path.stat().st_size
+    if path.parent.parent != snapshot / LOG or path.suffix != ".segment":
+        return size
+    log = LogDirectory(path.parent, disk=Disk())
+    try:
+        end = log.durable_end()  # the service goes on writing behind it
+    finally:
+        log.close()
+    return min(size, end.offset) if path == log.segment_path(end.segment) else size
+
+
+def _check_room(directory: Path, needed: int) -> None:
+    free = shutil.disk_usage(directory).free
+    if needed > free:
+        raise OperatorError(
+            f"there is not enough room in {directory}: it may take {needed} bytes and {free} are "
+            "free"
+        )
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(content), 0o600
+    archive.addfile(member, BytesIO(content))
+
+
+def _add_member(archive: tarfile.TarFile, member: _Member) -> None:
+    with _whole():
+        header = archive.gettarinfo(member.path, member.name)
+    header.uid = header.gid = 0
+    header.uname = header.gname = ""
+    if not header.isreg():
+        archive.addfile(header)
+        return
+    header.size = member.size
+    with _whole(), member.path.open("rb") as opened:
+        archive.addfile(header, opened)
+
+
+@contextlib.contextmanager
+def _new_file(target: Path) -> Generator[IO[bytes]]:
+    """Make a file that gets its name when it is whole, for its owner alone."""
+    if target.exists():
+        raise OperatorError(f"{target} exists already; a backup is never written over")
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    try:
+        with os.fdopen(os.open(unfinished, _NEW, 0o600), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.rename(target)
+        sync_directory(target.parent)
+    except OSError as error:
+        raise OperatorError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _told(file: Path) -> Generator[None]:
+    try:
+        yield
+    except (zstandard.ZstdError, tarfile.TarError, EOFError) as error:
+        raise OperatorError(f"{file} is no backup, or it is damaged: {error}") from error
+    except OSError as error:
+        place = error.filename or file
+        raise OperatorError(f"cannot restore {file}: {error.strerror}: {place}") from error
+
+
+def _read_contents(archive: tarfile.TarFile, file: Path) -> Contents:
+    first = archive.next()
+    opened = archive.extractfile(first) if first and first.name == _CONTENTS else None
+    if opened is None:
+        raise OperatorError(f"{file} is not a backup of Headrace")
+    try:
+        contents = msgspec.json.decode(opened.read(), type=Contents)
+    except msgspec.MsgspecError as error:
+        raise OperatorError(f"{file} does not say what is in it: {error}") from error
+    if contents.format > newest_format():
+        raise OperatorError(
+            f"{file} was made by Headrace {contents.written_by} in format {contents.format} and "
+            f"this is Headrace {__version__}, which knows formats up to {newest_format()}: use "
+            "the newer version"
+        )
+    return contents
+
+
+def _extract(
+    archive: tarfile.TarFile, file: Path, into: Path, contents: Contents, progress: Progress
+) -> None:
+    done = files = 0
+    while (member := archive.next()) is not None and member.name != _END:
+        archive.extract(member, into, filter="data")
+        done, files = done + member.size, files + 1
+        progress(done, contents.bytes)
+    if member is None or files != contents.files:
+        raise OperatorError(f"{file} is cut off: it holds {files} of {contents.files} files")

@@ -1,0 +1,143 @@
+"""Where ClickHouse is and how its tables stand there, as one URL says it.
+
+    clickhouse://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?OPTION=VALUE&…
+
+`clickhouses://` encrypts. The ports are those of ClickHouse's HTTP interface.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from headrace.base.errors import OperatorError
+
+_PLAIN: Final = "clickhouse"
+_ENCRYPTED: Final = "clickhouses"
+_PORTS: Final[Mapping[bool, int]] = {False: 8123, True: 8443}
+_DEFAULT_USER: Final = "default"
+_DEFAULT_DATABASE: Final = "headrace"
+_SHARD_SUFFIX: Final = "_shard"
+_BOOLEANS: Final[Mapping[str, bool]] = {"1": True, "true": True, "0": False, "false": False}
+_OPTIONS: Final = ("secure", "ca", "cluster", "replicated", "quorum")
+_SHAPE: Final = "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE"
+_ESCAPED: Final = "and a password has %3A for a colon, %2F for a slash, %3F for a question mark"
+
+
+class Host(Struct, frozen=True):
+    """One server of ClickHouse: its name or address, and the port of its HTTP interface."""
+
+    name: str
+    port: int
+
+    def __str__(self) -> str:
+        """Return it as people write it."""
+        return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
+
+
+class ClickHouseAddress(Struct, frozen=True, kw_only=True):
+    """A parsed URL. Any of the `hosts` answers for all of the store.
+
+    Without a `cluster` the tables stand in `database` alone. With one `database` has tables that
+    are distributed over its shards, and what they are made of stands in `local_database` on each;
+    `is_replicated` says that shards have replicas, which ClickHouse Keeper holds together.
+    `quorum` replicas have a batch when its insert returns; 0 leaves that to the server.
+    """
+
+    hosts: tuple[Host, ...]
+    user: str
+    password: str
+    database: str
+    is_secure: bool = False
+    ca_file: str = ""
+    cluster: str = ""
+    is_replicated: bool = False
+    quorum: int = 0
+
+    def beginning_at(self, number: int) -> "ClickHouseAddress":
+        """Return the same with its hosts in a circle from a place on; any number is one.
+
+        Whoever uses an address begins with its first host. Processes that draw a number each share
+        the hosts out among them, and machines that start at once make the tables of other shards.
+        """
+        first = number % len(self.hosts)
+        return replace(self, hosts=self.hosts[first:] + self.hosts[:first])
+
+    @property
+    def local_database(self) -> str:
+        """The database of the tables that hold rows."""
+        return self.database + _SHARD_SUFFIX if self.cluster else self.database
+
+
+def parse_address(url: str) -> ClickHouseAddress:
+    """Read the URL of a ClickHouse store. Raises `OperatorError`, which tells no password."""
+    try:
+        return _parse(url)
+    except ValueError as error:
+        raise OperatorError(f"the URL of the ClickHouse store is not valid: {error}") from None
+
+
+def _parse(url: str) -> ClickHouseAddress:
+    parts = urlsplit(url)
+    if parts.scheme not in (_PLAIN, _ENCRYPTED):
+        raise ValueError(f"it must begin with {_PLAIN}:// or {_ENCRYPTED}://, as in {_SHAPE}")
+    credentials, _, hosts = parts.netloc.rpartition("@")
+    user, _, password = credentials.partition(":")
+    options = _read_options(parts.query)
+    is_secure = parts.scheme == _ENCRYPTED or _boolean(options, "secure", default=False)
+    cluster = options.get("cluster", "")
+    quorum = options.get("quorum", "0")
+    if not quorum.isdecimal():
+        raise ValueError("the option quorum is a number of replicas")
+    if not cluster and ("replicated" in options or "quorum" in options):
+        raise ValueError("the options replicated and quorum need the option cluster")
+    return ClickHouseAddress(
+        hosts=_read_hosts(hosts, _PORTS[is_secure]),
+        user=unquote(user) or _DEFAULT_USER,
+        password=unquote(password),
+        database=_read_name(unquote(parts.path.strip("/")) or _DEFAULT_DATABASE, "database"),
+        is_secure=is_secure,
+        ca_file=options.get("ca", ""),
+        cluster=_read_name(cluster, "cluster") if cluster else "",
+        is_replicated=bool(cluster) and _boolean(options, "replicated", default=True),
+        quorum=int(quorum),
+    )
+
+
+def _read_options(query: str) -> dict[str, str]:
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    if not options.keys() <= set(_OPTIONS):  # unnamed: it may be the rest of a password
+        raise ValueError(f"its options may be {', '.join(_OPTIONS)}, {_ESCAPED}")
+    return options
+
+
+def _boolean(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+    if name not in options:
+        return default
+    if options[name].lower() not in _BOOLEANS:
+        raise ValueError(f"the option {name} is 1 or 0")
+    return _BOOLEANS[options[name].lower()]
+
+
+def _read_hosts(text: str, default_port: int) -> tuple[Host, ...]:
+    hosts = tuple(_read_host(part, default_port) for part in text.split(","))
+    if any(not host.name for host in hosts):
+        raise ValueError(f"it names no host, as in {_SHAPE}")
+    return hosts
+
+
+def _read_host(text: str, default_port: int) -> Host:
+    parts = urlsplit(f"//{text}")
+    try:
+        port = parts.port
+    except ValueError:
+        raise ValueError(f"a port is a number up to 65535, {_ESCAPED}") from None
+    return Host(parts.hostname or "", default_port if port is None else port)
+
+
+def _read_name(name: str, what: str) -> str:
+    if not name.replace("_", "").replace("-", "").isalnum() or not name.isascii():
+        raise ValueError(f"the name of the {what} may have letters, digits, _ and -")
+    return name

@@ -1,0 +1,122 @@
+"""What a website or a key may be. Pure: every function returns what to store or raises
+`OperatorError` with one clear sentence.
+"""
+
+import ipaddress
+import re
+from collections.abc import Sequence
+
+from headrace.base.errors import OperatorError
+from headrace.model.tenancy import DEFAULT_PORTS, OrganizationId, Scope, Website
+
+_LABEL = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
+_HOST_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_ORIGIN = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<host>\[[^\]]*\]|[^:/?#@\[\]]*)(:(?P<port>[^/?#@]*))?"
+    r"(?P<rest>.*)",
+    re.DOTALL,
+)
+
+
+def check_name(what: str, name: str) -> str:
+    """Return a name without blanks around it; it must be printable text and not empty."""
+    name = check_text(f"the name of {what}", name)
+    if not name:
+        raise OperatorError(f"the name of {what} must not be empty")
+    return name
+
+
+def check_text(what: str, value: str) -> str:
+    """Return a text without blanks around it; it may be empty."""
+    value = value.strip()
+    if not value.isprintable():
+        raise OperatorError(f"{what} must be one line of printable text, and {value!r} is not")
+    return value
+
+
+def check_origin(origin: str) -> str:
+    """Return an origin as browsers send it: lower case, without the port that goes without saying.
+
+    Takes `scheme://host`, `scheme://host:port`, and `*.domain` for subdomains at any depth.
+    """
+    text = origin.strip().lower()
+    if text.startswith("*."):
+        return f"*.{_check_host(origin, text.removeprefix('*.'))}"
+    match = _ORIGIN.fullmatch(text)
+    if match is None:
+        raise _bad_origin(origin, "write scheme://host, scheme://host:port or *.domain")
+    scheme, host, port, rest = match["scheme"], match["host"], match["port"], match["rest"]
+    if rest:
+        raise _bad_origin(origin, f"it ends after the host and the port, without {rest!r}")
+    if "*" in host:
+        raise _bad_origin(origin, "for all subdomains write *.domain, without a scheme")
+    host = _check_bracketed(origin, host) if host.startswith("[") else _check_host(origin, host)
+    return f"{scheme}://{host}{_check_port(origin, scheme, port)}"
+
+
+def _check_host(origin: str, host: str) -> str:
+    if not host.isascii():
+        raise _bad_origin(origin, "write the host as browsers send it, in ASCII (xn--…)")
+    if not _HOST_NAME.fullmatch(host):
+        raise _bad_origin(origin, f"{host!r} is not the name of a host")
+    return host
+
+
+def _check_bracketed(origin: str, host: str) -> str:
+    try:
+        return f"[{ipaddress.IPv6Address(host[1:-1]).compressed}]"
+    except ValueError as error:
+        raise _bad_origin(origin, f"{host!r} is not an IPv6 address") from error
+
+
+def _check_port(origin: str, scheme: str, port: str | None) -> str:
+    if port is None:
+        return ""
+    if not re.fullmatch(r"[0-9]{1,5}", port) or not 1 <= int(port) <= 65535:
+        raise _bad_origin(origin, f"{port!r} is not a port")
+    return "" if DEFAULT_PORTS.get(scheme) == int(port) else f":{int(port)}"
+
+
+def _bad_origin(origin: str, reason: str) -> OperatorError:
+    return OperatorError(f"{origin!r} is not an origin: {reason}")
+
+
+def check_key(
+    *,
+    scopes: frozenset[Scope],
+    organization_id: OrganizationId,
+    websites: Sequence[Website],
+    home: Website | None,
+) -> None:
+    """Refuse a key without a right, beyond its organization, or with a home it may not write.
+
+    `websites` are those the key is limited to; none means all of its organization.
+    """
+    if not scopes:
+        names = " or ".join(scope.value for scope in Scope)
+        raise OperatorError(f"a key needs at least one scope: {names}")
+    for website in (*websites, *((home,) if home else ())):
+        _check_organization(website, organization_id)
+    if home is None:
+        return
+    if Scope.TRACK_EVENTS not in scopes:
+        raise OperatorError(
+            "a home website is where events go, and this key may not send any: "
+            f"give it the scope {Scope.TRACK_EVENTS.value} too, or no home"
+        )
+    if websites and home not in websites:
+        raise OperatorError(
+            f"the home website {home.id} is not one of those that the key is limited to"
+        )
+
+
+def _check_organization(website: Website, organization_id: OrganizationId) -> None:
+    if website.organization_id is None:
+        raise OperatorError(
+            f"the organization of the website {website.id} was deleted, so no key can reach it"
+        )
+    if website.organization_id != organization_id:
+        raise OperatorError(
+            f"the website {website.id} belongs to the organization {website.organization_id}, "
+            f"and the key would belong to {organization_id}"
+        )

@@ -1,0 +1,51 @@
+"""Brings the directory's tables to the newest schema when it is opened."""
+
+from sqlalchemy import Connection, String, column, inspect, select, table, text
+
+from headrace.adapters.directory.connection import Connections
+from headrace.adapters.directory.tables import SCHEMA_VERSION
+from headrace.base.errors import OperatorError
+
+_VERSIONS = table("alembic_version")
+
+
+def migrate(connections: Connections) -> None:
+    """Run the migrations that are missing, in one transaction.
+
+    Several processes may do so at once: one migrates, the others wait and find it done. Raises
+    `OperatorError` when a newer version of Headrace has written the directory.
+    """
+    with connections.reading.connect() as connection:
+        if _schema_version(connection) == SCHEMA_VERSION:
+            return
+    with connections.changing.begin() as connection:
+        if connections.schema_lock is not None:
+            connection.execute(text(connections.schema_lock))
+        if _schema_version(connection) != SCHEMA_VERSION:
+            _upgrade(connection, connections.place)
+
+
+def _schema_version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table(_VERSIONS.name):
+        return None
+    query = select(column("version_num", String)).select_from(_VERSIONS)
+    version: str | None = connection.scalar(query)
+    return version
+
+
+def _upgrade(connection: Connection, place: str) -> None:
+    from alembic import command  # noqa: PLC0415 - takes 0.2 s, needed once in a directory's life
+    from alembic.config import Config  # noqa: PLC0415
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", "headrace.adapters.directory:migrations")
+    config.attributes["connection"] = connection
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    version = _schema_version(connection)
+    if version is not None and version not in known:
+        raise OperatorError(
+            f"the directory {place} was written by a newer version of Headrace "
+            f"(its schema is {version}, this version knows {SCHEMA_VERSION}): use that version"
+        )
+    command.upgrade(config, "head")

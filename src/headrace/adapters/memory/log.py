@@ -1,0 +1,36 @@
+"""A log that keeps its records in memory: for tests and for trying things out."""
+
+import asyncio
+
+from headrace.base.errors import LogUnavailable
+from headrace.ports.log import Told
+
+
+class MemoryLog:
+    """An `EventLog` whose records are a list. Refuses while `is_broken`."""
+
+    def __init__(self) -> None:
+        self.records: list[bytes] = []
+        self.is_broken = False
+        self.is_closed = False
+
+    async def append(self, record: bytes) -> None:
+        """Keep a record. Raises `LogUnavailable`, and keeps nothing, while broken or closed."""
+        if self.is_broken or self.is_closed:
+            raise LogUnavailable("the log in memory was told to refuse")
+        self.records.append(record)
+
+    def hand_in(self, record: bytes, told: Told) -> None:
+        """Keep a record, and tell in the loop's next turn. Refuses what `append` refuses."""
+        if self.is_broken or self.is_closed:
+            raise LogUnavailable("the log in memory was told to refuse")
+        self.records.append(record)
+        asyncio.get_running_loop().call_soon(told, None)
+
+    async def is_ready(self) -> bool:
+        """Tell whether it takes records."""
+        return not (self.is_broken or self.is_closed)
+
+    async def close(self) -> None:
+        """Take no more records. May be called twice."""
+        self.is_closed = True

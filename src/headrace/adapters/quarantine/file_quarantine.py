@@ -1,0 +1,121 @@
+"""The quarantine as a directory of readable JSON files, one for each item or record."""
+
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from headrace.adapters.places.files import write_whole
+from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.ports.log import LogPosition
+from headrace.ports.quarantine import Quarantined, SetAside
+
+_SUFFIX = ".json"
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """What a file holds."""
+
+    log: str
+    position: LogPosition
+    reason: str
+    stream: str | None = None
+    index: int | None = None
+    item: Mapping[str, msgspec.Raw] | None = None
+    payload: bytes | None = None
+
+
+class FileQuarantine:
+    """A `Quarantine`. A file's name is its id and says where in the log its content came from.
+
+    Bytes that are not JSON text come in base64. People may mend a file; what they leave of it is
+    what `read` returns.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def put(self, entry: Quarantined) -> None:
+        """Write an entry's file; see `ports.quarantine.Quarantine`."""
+        file = self._path / _file_name(entry)
+        if file.exists():
+            return
+        content = msgspec.json.format(msgspec.json.encode(_readable(entry)), indent=2)
+        try:
+            self._path.mkdir(parents=True, exist_ok=True)
+            write_whole(file, content)
+        except OSError as error:
+            raise StoreUnavailable(f"The quarantine cannot be written: {error}.") from error
+
+    def ids(self) -> list[str]:
+        """Return the ids of all entries, by log and place."""
+        return sorted(file.name for file in self._path.glob(f"*{_SUFFIX}"))
+
+    def read(self, entry_id: str) -> SetAside:
+        """Return an entry. Raises `OperatorError` where there is none or it is no entry."""
+        if entry_id not in self.ids():
+            raise OperatorError(f"nothing in the quarantine has the id {entry_id!r}")
+        file = self._path / entry_id
+        try:
+            text, status = file.read_bytes(), file.stat()
+            entry = _parse(text)
+        except (OSError, ValueError) as error:
+            raise OperatorError(f"{file} cannot be read: {error}") from error
+        return SetAside(entry_id, status.st_mtime_ns // 1_000_000, entry, text)
+
+    def remove(self, entry_id: str) -> None:
+        """Remove an entry's file. Safe to call twice; `sync_directory` makes it durable."""
+        (self._path / entry_id).unlink(missing_ok=True)
+
+
+def _file_name(entry: Quarantined) -> str:
+    place = f"{entry.log}-{entry.position.segment:020}-{entry.position.offset:010}"
+    return f"{place}.json" if entry.index is None else f"{place}-{entry.index:05}.json"
+
+
+def _readable(entry: Quarantined) -> dict[str, Any]:
+    readable = {
+        name: value
+        for name, value in msgspec.structs.asdict(entry).items()
+        if value is not None and name != "item"
+    }
+    if entry.item is not None:
+        readable["item"] = {name: _as_json(value) for name, value in entry.item.items()}
+    return readable
+
+
+def _parse(text: bytes) -> Quarantined:
+    written = msgspec.json.decode(text, type=_Written)
+    item = written.item
+    return Quarantined(
+        log=written.log,
+        position=written.position,
+        reason=written.reason,
+        stream=written.stream,
+        index=written.index,
+        item=None if item is None else {name: _from_json(name, raw) for name, raw in item.items()},
+        payload=written.payload,
+    )
+
+
+def _from_json(name: str, raw: msgspec.Raw) -> object:
+    """Undo what `_as_json` did: properties are the one field that is bytes."""
+    value = msgspec.json.decode(raw)
+    if name != "properties":
+        return value
+    if isinstance(value, str):
+        return base64.b64decode(value, validate=True)
+    return msgspec.json.format(bytes(raw), indent=-1)
+
+
+def _as_json(value: object) -> object:
+    """Let JSON text stand as it is; other bytes are left to be written in base64."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        msgspec.json.decode(value)
+    except msgspec.MsgspecError:
+        return value
+    return msgspec.Raw(value)

@@ -1,0 +1,219 @@
+"""The loader's ledger in one SQLite file that only the engine process opens."""
+
+import itertools
+import sqlite3
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from headrace.adapters.sqlite.copies import copy_open_sqlite
+from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.ports.ledger import Intent, LogRange, PartOutcome
+from headrace.ports.log import LogPosition
+
+SCHEMA_VERSION = 2
+_SCHEMA = """
+    BEGIN;
+    CREATE TABLE ledger (identity TEXT NOT NULL, last_batch INTEGER NOT NULL, intent BLOB);
+    INSERT INTO ledger VALUES (lower(hex(randomblob(8))), 0, NULL);
+    CREATE TABLE positions (log TEXT PRIMARY KEY, segment INTEGER NOT NULL, place INTEGER NOT NULL)
+        WITHOUT ROWID;
+    CREATE TABLE parts (token TEXT PRIMARY KEY, outcome TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE seen (digest BLOB PRIMARY KEY, expires_ms INTEGER NOT NULL) WITHOUT ROWID;
+    PRAGMA user_version = 2;
+    COMMIT;
+"""
+_TO_VERSION_2 = """
+    BEGIN;
+    DROP INDEX IF EXISTS seen_by_expiry;
+    PRAGMA user_version = 2;
+    COMMIT;
+"""
+_ASKED_AT_ONCE = 500
+_LEAST_SWEPT = 1000
+_SWEPT_FOR_EACH = 8
+"""For each new digest so many others are looked at, round and round in their order: all that has
+expired is gone once an eighth as many came anew. An index by expiry took more room than they."""
+_CACHE_KIB = 65_536
+_SWEEP_END = "SELECT digest FROM seen WHERE digest > ? ORDER BY digest LIMIT 1 OFFSET ?"
+_FORGET_BETWEEN = "DELETE FROM seen WHERE digest > ? AND digest <= ? AND expires_ms < ?"
+_FORGET_BEHIND = "DELETE FROM seen WHERE digest > ? AND expires_ms < ?"
+_SELECT_SEEN = "SELECT digest, expires_ms FROM seen WHERE digest IN ({})"
+_ENCODER = msgspec.msgpack.Encoder()
+_INTENT_DECODER = msgspec.msgpack.Decoder(Intent)
+
+
+class SqliteLedger:
+    """A `Ledger`. Commits are on disk (WAL, synchronous=FULL); a second opener is refused."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        (self._swept,) = self._row(
+            "SELECT randomblob(16)"
+        )  # anywhere: each start goes on elsewhere
+
+    @classmethod
+    def open(cls, path: Path) -> "SqliteLedger":
+        """Open or create the file. Raises `OperatorError` where it cannot be used."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(
+                path, timeout=0, isolation_level=None, check_same_thread=False
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise OperatorError(f"The ledger {path} cannot be opened: {error}.") from error
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(connection)
+
+    def identity(self) -> str:
+        """Return a name that no other ledger has; see `ports.ledger.Ledger`."""
+        return str(self._row("SELECT identity FROM ledger")[0])
+
+    def positions(self) -> Mapping[str, LogPosition]:
+        """Return what is stored of each log; see `ports.ledger.Ledger`."""
+        with self._reading():
+            rows = self._connection.execute("SELECT log, segment, place FROM positions").fetchall()
+        return {log: LogPosition(segment, place) for log, segment, place in rows}
+
+    def intent(self) -> Intent | None:
+        """Return the batch under way; see `ports.ledger.Ledger`."""
+        encoded = self._row("SELECT intent FROM ledger")[0]
+        return None if encoded is None else _INTENT_DECODER.decode(encoded)
+
+    def begin(self, ranges: Mapping[str, LogRange]) -> Intent:
+        """Begin a batch; see `ports.ledger.Ledger`."""
+        with self._writing() as connection:
+            batch = self._row("SELECT last_batch FROM ledger")[0] + 1
+            intent = Intent(batch=batch, ranges=ranges)
+            connection.execute(
+                "UPDATE ledger SET last_batch = ?, intent = ?", (batch, _ENCODER.encode(intent))
+            )
+        return intent
+
+    def parts(self) -> Mapping[str, PartOutcome]:
+        """Return the outcomes of parts; see `ports.ledger.Ledger`."""
+        with self._reading():
+            rows = self._connection.execute("SELECT token, outcome FROM parts").fetchall()
+        return {token: PartOutcome(outcome) for token, outcome in rows}
+
+    def note_part(self, token: str, outcome: PartOutcome) -> None:
+        """Remember the outcome of a part; see `ports.ledger.Ledger`."""
+        with self._writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?)", (token, outcome.value))
+
+    def seen(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
+        """Return those digests that are remembered; see `ports.ledger.Ledger`."""
+        found: dict[bytes, int] = {}
+        asked = iter(sorted(digests))  # a seventh quicker: neighbours share pages
+        with self._reading():
+            while chunk := tuple(itertools.islice(asked, _ASKED_AT_ONCE)):
+                sql = _SELECT_SEEN.format(",".join("?" * len(chunk)))
+                found.update(self._connection.execute(sql, chunk))
+        return found
+
+    def all_seen(self) -> Generator[tuple[bytes, int]]:
+        """Return every digest that is remembered, with the moment it expires in epoch ms.
+
+        May be read while a batch is under way, and not while one is committed.
+        """
+        with self._reading():
+            yield from self._connection.execute("SELECT digest, expires_ms FROM seen")
+
+    def commit(
+        self, batch: int, *, seen: Mapping[bytes, int], forget_before_ms: int
+    ) -> Mapping[str, LogPosition]:
+        """End the batch under way; see `ports.ledger.Ledger`."""
+        intent = self.intent()
+        if intent is None or intent.batch != batch:
+            raise ValueError(f"batch {batch} is not under way")
+        with self._writing() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
+                [(log, r.end.segment, r.end.offset) for log, r in intent.ranges.items()],
+            )
+            connection.executemany(
+                "INSERT OR REPLACE INTO seen VALUES (?, ?)",
+                [(digest, seen[digest]) for digest in sorted(seen)],
+            )
+            swept = self._sweep(
+                forget_before_ms, digests=_LEAST_SWEPT + _SWEPT_FOR_EACH * len(seen)
+            )
+            connection.execute("DELETE FROM parts")
+            connection.execute("UPDATE ledger SET intent = NULL")
+        self._swept = swept
+        return self.positions()
+
+    def _sweep(self, forget_before_ms: int, *, digests: int) -> bytes:
+        """Forget what expired among the next so many digests; return where to go on."""
+        execute = self._connection.execute
+        end = execute(_SWEEP_END, (self._swept, digests)).fetchone()
+        if end is not None:
+            execute(_FORGET_BETWEEN, (self._swept, *end, forget_before_ms))
+            return bytes(end[0])
+        execute(_FORGET_BEHIND, (self._swept, forget_before_ms))
+        end = execute(_SWEEP_END, (b"", digests)).fetchone()  # from the front again
+        if end is None:
+            execute(_FORGET_BEHIND, (b"", forget_before_ms))
+            return b""
+        execute(_FORGET_BETWEEN, (b"", *end, forget_before_ms))
+        return bytes(end[0])
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the ledger into a new file, for a snapshot. Raises `StoreUnavailable`."""
+        with self._reading():
+            copy_open_sqlite(self._connection, path)
+
+    def close(self) -> None:
+        """Close the file; see `ports.ledger.Ledger`."""
+        self._connection.close()
+
+    def _row(self, sql: str) -> tuple[Any, ...]:
+        with self._reading():
+            row = self._connection.execute(sql).fetchone()
+        return cast("tuple[Any, ...]", row)  # the tables with one row have it from the start
+
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"The loader's ledger failed: {error}.") from error
+
+    @contextmanager
+    def _writing(self) -> Generator[sqlite3.Connection]:
+        with self._reading():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            connection.executescript(_SCHEMA)
+        elif version == 1:
+            connection.executescript(_TO_VERSION_2)
+    except sqlite3.OperationalError as error:
+        reason = "in use by another process" if "locked" in str(error) else f"unusable: {error}"
+        raise OperatorError(f"The ledger {path} is {reason}.") from error
+    except sqlite3.DatabaseError as error:
+        raise OperatorError(f"The ledger {path} is damaged: {error}.") from error
+    if version > SCHEMA_VERSION:
+        raise OperatorError(f"The ledger {path} was written by a newer version of Headrace.")

@@ -1,0 +1,114 @@
+"""Places of addresses, from a file in MaxMind's format that is mapped into memory."""
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, cast
+
+import maxminddb
+
+from headrace.base.errors import OperatorError
+from headrace.ports.enrichment import Place
+
+BUNDLED = Path(__file__).parent / "data" / "geo-whois-asn-country.mmdb"
+"""Countries only; data/README.md says where it comes from."""
+
+_Path = tuple[str | int, ...]
+
+_NOWHERE = Place()
+
+_COUNTRY: tuple[_Path, ...] = (("country_code",), ("country", "iso_code"))
+_REGION: tuple[_Path, ...] = (("state1",), ("subdivisions", 0, "names", "en"))
+_CITY: tuple[_Path, ...] = (("city",), ("city", "names", "en"))
+
+
+class _Metadata(Protocol):
+    @property
+    def ip_version(self) -> int: ...
+
+
+class Reader(Protocol):
+    """What is used of the library's reader; its own types are recursive and partly unknown."""
+
+    def get(self, ip_address: ipaddress.IPv4Address | ipaddress.IPv6Address, /) -> object:
+        """Return the record of an address, or None."""
+        ...
+
+    def metadata(self) -> _Metadata:
+        """Return what the file says of itself."""
+        ...
+
+    def close(self) -> None:
+        """Close the file."""
+        ...
+
+
+class MaxMindGeo:
+    """The `Geo` port over one open file. Look-ups take microseconds, from any thread."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._knows_ipv6 = reader.metadata().ip_version == 6
+
+    def locate(self, address: str) -> Place:
+        """Return the place of an address; empty for what is no public address, or unknown."""
+        try:
+            parsed = ipaddress.ip_address(address)
+        except ValueError:
+            return _NOWHERE
+        if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
+            parsed = parsed.ipv4_mapped
+        # Files do place private networks: the included one has 192.168.0.0/16 in Australia.
+        if not parsed.is_global or (parsed.version == 6 and not self._knows_ipv6):
+            return _NOWHERE
+        try:
+            record = self._reader.get(parsed)
+        except maxminddb.InvalidDatabaseError:
+            return _NOWHERE  # a damaged record costs the place, never the event
+        return read_place(record)
+
+    def close(self) -> None:
+        """Give the file back. No look-ups after this."""
+        self._reader.close()
+
+
+def open_geo(path: str) -> MaxMindGeo:
+    """Open a file in MaxMind's format; "" means the included one.
+
+    Raises `OperatorError` where there is no such file, or it is no such database.
+    """
+    try:
+        reader = maxminddb.open_database(path or str(BUNDLED))  # pyright: ignore[reportUnknownMemberType] - bare PathLike
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OperatorError(f"cannot read the geo database {path!r}: {reason}") from error
+    except (ValueError, maxminddb.InvalidDatabaseError) as error:
+        raise OperatorError(
+            f"the geo database {path!r} is not a file in MaxMind's format (.mmdb)"
+        ) from error
+    return MaxMindGeo(reader)
+
+
+def read_place(record: object) -> Place:
+    """Read a record, flat as of ip-location-db or nested as of GeoLite2 and DB-IP."""
+    return Place(
+        country=_first_text(record, _COUNTRY),
+        region=_first_text(record, _REGION),
+        city=_first_text(record, _CITY),
+    )
+
+
+def _first_text(record: object, paths: tuple[_Path, ...]) -> str:
+    found = (_follow(record, path) for path in paths)
+    return next((value for value in found if isinstance(value, str)), "")
+
+
+def _follow(value: object, path: _Path) -> object:
+    for step in path:
+        if isinstance(step, str) and isinstance(value, Mapping):
+            value = cast("Mapping[str, object]", value).get(step)
+        elif isinstance(step, int) and isinstance(value, Sequence):
+            value = next(iter(cast("Sequence[object]", value)[step:]), None)
+        else:
+            return None
+    return value

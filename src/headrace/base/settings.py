@@ -1,0 +1,382 @@
+"""Every setting as one row of a table: environment variable, command-line help and docs page.
+
+A setting NAME is the environment variable HEADRACE_NAME and, on `headrace serve`, --name.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+from msgspec import Meta, Struct
+
+from headrace.base.errors import OperatorError
+
+ENVIRONMENT_PREFIX = "HEADRACE_"
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@*\s]+/?", re.IGNORECASE)
+_ALIKE = 0.9
+"""Two letters that changed places in the shortest name are still alike, other words are not."""
+
+Port = Annotated[int, Meta(ge=0, le=65535)]
+NotNegative = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0)]
+
+
+def _help(text: str) -> Any:  # noqa: ANN401 - Meta cannot be the type of an Annotated by variable
+    return Meta(description=text)
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """All settings of a running service. The descriptions are the documentation."""
+
+    data: Annotated[str, _help("directory that holds everything the service keeps")] = "data"
+    host: Annotated[str, _help("address to listen on")] = "127.0.0.1"
+    port: Annotated[Port, _help("port to listen on; 0 picks a free one")] = 8080
+    workers: Annotated[
+        Annotated[int, Meta(ge=0, le=64)],
+        _help("server processes; 0 means one for each core but one, at least one"),
+    ] = 0
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        _help(
+            "least severe lines that are written; accepted ingestion requests and probes are debug"
+        ),
+    ] = "info"
+    max_body_bytes: Annotated[Positive, _help("longest ingestion body on the wire")] = 10_485_760
+    max_decoded_bytes: Annotated[
+        Positive, _help("longest ingestion body after Content-Encoding")
+    ] = 20_971_520
+    max_connections: Annotated[
+        NotNegative,
+        _help(
+            "connections of one worker; beyond them an idle one is closed for each new one; "
+            "0 means as many as it may open files"
+        ),
+    ] = 0
+    max_inflight_bytes: Annotated[
+        Positive,
+        _help(
+            "bytes of bodies that one worker holds at a time; what comes beyond gets 503. Where "
+            "more of replies wait to be taken, the slowest callers are let go"
+        ),
+    ] = 268_435_456
+    max_items: Annotated[Positive, _help("most items in one ingestion request")] = 10_000
+    max_query_bytes: Annotated[Positive, _help("longest query body")] = 1_048_576
+    body_timeout_s: Annotated[
+        Seconds,
+        _help("a body that brings nothing, or a head that is not whole, after this long is 408"),
+    ] = 15.0
+    slow_body_after_s: Annotated[
+        Seconds,
+        _help("a body that takes longer than this must have kept up slow_body_bytes_per_s, or 408"),
+    ] = 60.0
+    slow_body_bytes_per_s: Annotated[
+        NotNegative,
+        _help("bytes a second that a long body must have brought; 0 lets it trickle for ever"),
+    ] = 1024
+    min_free_bytes: Annotated[
+        NotNegative,
+        _help(
+            "while the data directory's file system has less room, events are refused with 503; "
+            "0 turns it off"
+        ),
+    ] = 268_435_456
+    max_backlog_bytes: Annotated[
+        Positive,
+        _help("while more than this is durable and not in the store, events are refused with 503"),
+    ] = 17_179_869_184
+    trusted_proxies: Annotated[
+        tuple[str, ...],
+        _help("addresses or networks whose X-Forwarded-For is believed, separated by commas"),
+    ] = ()
+    query_origins: Annotated[
+        tuple[str, ...],
+        _help("origins whose pages may call the query endpoint, separated by commas"),
+    ] = ()
+    geo_database: Annotated[
+        str, _help("file in MaxMind's format; empty means the one that is included (countries)")
+    ] = ""
+    query_timeout_s: Annotated[Seconds, _help("a query is ended after this long")] = 15.0
+    query_max_memory_bytes: Annotated[Positive, _help("memory that one query may use")] = (
+        2_147_483_648
+    )
+    query_rate_limit: Annotated[Positive, _help("queries a minute for each caller")] = 30
+    query_threads: Annotated[
+        Positive,
+        _help(
+            "queries that run at once, in front of ClickHouse in each worker; the last free one is "
+            "for a website that runs none"
+        ),
+    ] = 4
+    query_wait_s: Annotated[
+        Seconds, _help("a query that has waited this long for its turn gets 503")
+    ] = 5.0
+    query_queue: Annotated[
+        Positive,
+        _help(
+            "queries that wait for their turn; beyond them the last one of the website that has "
+            "most gets 503"
+        ),
+    ] = 256
+    query_queue_of_website: Annotated[
+        Positive, _help("of them, the most that ask of one website; what comes beyond gets 503")
+    ] = 64
+    query_cache_bytes: Annotated[
+        NotNegative,
+        _help("answers that are kept until events of their website are stored; 0 keeps none"),
+    ] = 67_108_864
+    load_interval_s: Annotated[
+        Seconds, _help("how long the engine gathers rows before it stores them, at the most")
+    ] = 1.0
+    segment_bytes: Annotated[
+        Annotated[int, Meta(ge=4096)],
+        _help("a file of the durable log is followed by the next one at this length"),
+    ] = 67_108_864
+    hang_timeout_s: Annotated[
+        Seconds,
+        _help("a process whose event loop stands still for this long is killed and started again"),
+    ] = 30.0
+    shutdown_timeout_s: Annotated[
+        Seconds,
+        _help(
+            "how long requests under way may take after SIGTERM; the end comes at most 5 s later"
+        ),
+    ] = 4.0
+    store: Annotated[
+        str,
+        _help(
+            "ClickHouse that several machines share, as clickhouse://USER@HOST:PORT/DATABASE (or "
+            "clickhouses, encrypted); empty means a store in the data directory"
+        ),
+    ] = ""
+    store_file: Annotated[
+        str, _help("file whose first line is the store's URL, so that its password stands there")
+    ] = ""
+    store_reader: Annotated[
+        str,
+        _help(
+            "the same store for queries, with a user who may only read; empty means as store says"
+        ),
+    ] = ""
+    store_reader_file: Annotated[
+        str, _help("file whose first line is that URL, so that its password stands there")
+    ] = ""
+    directory: Annotated[
+        str,
+        _help(
+            "database of websites and keys that several machines share, as "
+            "postgresql://USER@HOST/NAME; empty means a file in the data directory"
+        ),
+    ] = ""
+    directory_file: Annotated[
+        str,
+        _help("file whose first line is the directory's URL, so that its password stands there"),
+    ] = ""
+    directory_stale_s: Annotated[
+        Seconds,
+        _help(
+            "while the directory cannot be read, the websites and keys that are known go on for "
+            "this long; then calls get 503"
+        ),
+    ] = 3600.0
+    shared: Annotated[
+        str,
+        _help(
+            "server of repeats and rate limits that several machines share, as valkey://HOST:PORT "
+            "(or valkeys, redis, rediss); empty means this machine's own files and memory"
+        ),
+    ] = ""
+    shared_file: Annotated[
+        str,
+        _help(
+            "file whose first line is the shared server's URL, so that its password stands there"
+        ),
+    ] = ""
+    ack: Annotated[
+        Literal["log", "stored"],
+        _help(
+            "when events are acknowledged: once they are durable on this machine (log), or once "
+            "the store has them too (stored)"
+        ),
+    ] = "log"
+    ack_timeout_s: Annotated[
+        Seconds,
+        _help(
+            "with ack=stored, what is not in the store after this long is answered 500: it is "
+            "stored later, and repeating it with the same id is safe"
+        ),
+    ] = 10.0
+
+
+class SettingRow(Struct, frozen=True):
+    """One setting as people read of it."""
+
+    name: str
+    variable: str
+    option: str
+    default: object
+    help: str
+
+
+def setting_rows() -> tuple[SettingRow, ...]:
+    """All settings, in the order of the table; for the command line and the reference page."""
+    return tuple(
+        SettingRow(
+            name=field.name,
+            variable=environment_name(field.name),
+            option=option_name(field.name),
+            default=field.default,
+            help=_description(field.type),
+        )
+        for field in msgspec.structs.fields(Settings)
+    )
+
+
+def _description(annotated: Any) -> str:  # noqa: ANN401 - an Annotated has no type of its own
+    metas = [meta for meta in annotated.__metadata__ if isinstance(meta, Meta)]
+    return next(meta.description for meta in reversed(metas) if meta.description is not None)
+
+
+def option_name(setting: str) -> str:
+    """Return the command-line option of a setting."""
+    return f"--{setting.replace('_', '-')}"
+
+
+def environment_name(setting: str) -> str:
+    """Return the environment variable of a setting."""
+    return ENVIRONMENT_PREFIX + setting.upper()
+
+
+def mistyped_variables(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return variables that are almost a setting's, and which; those of other programs are not."""
+    known = [row.variable for row in setting_rows()]
+    unknown = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX)]
+    likely = {name: get_close_matches(name, known, n=1, cutoff=_ALIKE) for name in unknown}
+    return {name: found[0] for name, found in likely.items() if found and name != found[0]}
+
+
+def load_settings(
+    overrides: Mapping[str, object] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """Read the settings: command line over environment over defaults.
+
+    Raises `OperatorError` naming the setting and what it may be.
+    """
+    environment = os.environ if environment is None else environment
+    values: dict[str, object] = {}
+    for field in msgspec.structs.fields(Settings):
+        variable = environment_name(field.name)
+        raw = (overrides or {}).get(field.name)
+        source = option_name(field.name)
+        if raw is None and variable in environment:
+            raw, source = environment[variable], variable
+        if raw is not None:
+            values[field.name] = _convert(raw, field.type, source)
+            _check(field.name, values[field.name], source)
+    return Settings(**values)  # type: ignore[arg-type]  # each value was converted to its field
+
+
+def _check(name: str, value: object, source: str) -> None:
+    try:
+        _CHECKS.get(name, _accept_all)(value)
+    except ValueError as error:
+        raise _wrong(source, value, str(error)) from error
+
+
+def _accept_all(_value: object) -> None:
+    return
+
+
+def _convert(raw: object, to: object, source: str) -> object:
+    if isinstance(raw, str) and "tuple" in str(to):
+        raw = tuple(part.strip() for part in raw.split(",") if part.strip())
+    try:
+        return msgspec.convert(raw, type=to, strict=False)
+    except msgspec.ValidationError as error:
+        raise _wrong(source, raw, _in_words(str(error), to)) from error
+
+
+def _wrong(source: str, raw: object, reason: str) -> OperatorError:
+    shown = ", ".join(map(str, raw)) if isinstance(raw, tuple) else raw  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return OperatorError(f"{source}={shown} is not a valid setting: {reason}")
+
+
+def _in_words(error: str, to: object) -> str:
+    """Say what the decoder expected as people would."""
+    if error.startswith("Invalid enum value"):
+        choices: tuple[str, ...] = get_args(get_args(to)[0])
+        return f"expected {', '.join(choices[:-1])} or {choices[-1]}"
+    for type_name, words in (("`int`", "a whole number"), ("`float`", "a number")):
+        error = error.replace(type_name, words)
+    return error.split(", got ")[0].replace("Expected", "expected")
+
+
+def _check_networks(texts: tuple[str, ...]) -> None:
+    for text in texts:
+        try:
+            ip_network(text, strict=False)
+        except ValueError as error:
+            raise ValueError(
+                f"{text!r} is neither an address nor a network such as 10.0.0.0/8"
+            ) from error
+
+
+def _check_origins(texts: tuple[str, ...]) -> None:
+    for text in texts:
+        if not _ORIGIN.fullmatch(text):
+            raise ValueError(
+                f"{text!r} is not an origin such as https://example.com or http://localhost:3000"
+            )
+
+
+_CHECKS: Mapping[str, Callable[[Any], None]] = {
+    "trusted_proxies": _check_networks,
+    "query_origins": _check_origins,
+}
+"""What a type cannot tell; each raises `ValueError` with the reason."""
+
+
+def settings_environment(settings: Settings) -> dict[str, str]:
+    """Write settings as the environment variables that `load_settings` reads back."""
+    return {
+        environment_name(name): _as_text(value)
+        for name, value in msgspec.structs.asdict(settings).items()
+    }
+
+
+def _as_text(value: str | float | tuple[str, ...]) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def secret_text(settings: Settings, name: str) -> str:
+    """Return a setting that may stand in a file: NAME itself, or the first line of NAME_file.
+
+    Raises `OperatorError` where both are set or the file cannot be read; never quotes a secret.
+    """
+    value: str = getattr(settings, name)
+    file: str = getattr(settings, f"{name}_file")
+    if not file:
+        return value
+    variable = environment_name(f"{name}_file")
+    if value:
+        raise OperatorError(f"set {environment_name(name)} or {variable}, not both")
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise OperatorError(f"cannot read {file}, which {variable} names: {reason}") from error
+    first = text.partition("\n")[0].strip()
+    if not first:
+        raise OperatorError(f"the first line of {file}, which {variable} names, is empty")
+    return first
+
+
+def data_path(settings: Settings, *parts: str) -> Path:
+    """Return a path below the data directory."""
+    return Path(settings.data).joinpath(*parts)

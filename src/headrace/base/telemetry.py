@@ -1,0 +1,282 @@
+"""Log lines and metrics. Neither ever carries an address, a User-Agent, a key or a payload."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, cast
+
+import msgspec
+import structlog
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from headrace.base.clock import SystemClock
+from headrace.base.line_budget import LineBudget, SparingFilter
+
+_FIRST_FIELDS = ("timestamp", "level", "process", "event_name")
+"""What people look for in a line of JSON stands at its beginning."""
+
+METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""Where the processes of a service share metrics; the supervisor sets it for its children."""
+
+Logger = structlog.typing.FilteringBoundLogger
+
+
+def configure_logging(level: str, *, process: str) -> None:
+    """Write log lines to standard error, each with the name of the process.
+
+    They are JSON, but at a terminal text for people. Lines of libraries that use the standard
+    library's logging come out the same way.
+    """
+    severity = logging.getLevelNamesMapping()[level.upper()]
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _add_process(process),
+        structlog.processors.EventRenamer("event_name"),
+        structlog.processors.format_exc_info,
+    ]
+    at_terminal = sys.stderr.isatty()
+    structlog.configure(
+        processors=[*shared, _for_people() if at_terminal else _for_programs(_dump)],
+        wrapper_class=structlog.make_filtering_bound_logger(severity),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr)
+        if at_terminal
+        else structlog.BytesLoggerFactory(sys.stderr.buffer),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler()
+    handler.addFilter(
+        SparingFilter(LineBudget(lines=10, window_s=10.0, monotonic_s=SystemClock().monotonic_s))
+    )
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _for_people() if at_terminal else _for_programs(_dump_text),
+            ],
+        )
+    )
+    logging.basicConfig(level=max(severity, logging.WARNING), handlers=[handler], force=True)
+
+
+def _for_people() -> structlog.typing.Processor:
+    return structlog.dev.ConsoleRenderer(event_key="event_name", pad_event_to=20)
+
+
+def _for_programs(serializer: Callable[..., str | bytes]) -> structlog.typing.Processor:
+    return structlog.processors.JSONRenderer(serializer=serializer)
+
+
+def get_logger() -> Logger:
+    """Return a logger: `log.info("engine_started", pid=1)`."""
+    return cast("Logger", structlog.get_logger())  # structlog types its lazy proxy as Any
+
+
+def _add_process(process: str) -> structlog.typing.Processor:
+    def add(
+        _logger: object, _method: str, event: structlog.typing.EventDict
+    ) -> structlog.typing.EventDict:
+        event["process"] = process
+        return event
+
+    return add
+
+
+def _dump(event: Any, **_options: Any) -> bytes:  # noqa: ANN401 - structlog's serializer takes anything
+    ordered = {name: event[name] for name in _FIRST_FIELDS if name in event} | event
+    return msgspec.json.encode(ordered, enc_hook=str)
+
+
+def _dump_text(event: Any, **options: Any) -> str:  # noqa: ANN401
+    return _dump(event, **options).decode()
+
+
+class MetricKind(Enum):
+    """How a metric behaves."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Metric(Struct, frozen=True):
+    """One metric. `when_it_rises` tells an operator what to do. Labels take closed sets only."""
+
+    name: str
+    kind: MetricKind
+    help: str
+    when_it_rises: str
+    labels: tuple[str, ...] = ()
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "headrace_http_requests_total",
+        MetricKind.COUNTER,
+        "requests answered",
+        "statuses of 500 and above are ours: look for request_failed in the log",
+        ("endpoint", "status"),
+    ),
+    Metric(
+        "headrace_items_total",
+        MetricKind.COUNTER,
+        "items by the one outcome each of them had: accepted and stored, repeated, refused, "
+        "quarantined",
+        "refused: a sender breaks the rules; quarantined: the store refused rows",
+        ("stream", "outcome"),
+    ),
+    Metric(
+        "headrace_log_appended_bytes_total",
+        MetricKind.COUNTER,
+        "bytes made durable in the log",
+        "follows the traffic",
+    ),
+    Metric(
+        "headrace_log_fsync_seconds",
+        MetricKind.HISTOGRAM,
+        "time of one fsync of the log",
+        "the disk is slow or busy; acknowledgements wait for it",
+    ),
+    Metric(
+        "headrace_log_backlog_bytes",
+        MetricKind.GAUGE,
+        "durable bytes that are not in the store yet",
+        "the engine is away or slower than what comes in; over max_backlog_bytes events are "
+        "refused with 503",
+    ),
+    Metric(
+        "headrace_disk_free_bytes",
+        MetricKind.GAUGE,
+        "room that the file system of the data directory has left",
+        "it should not fall: below min_free_bytes events are refused with 503",
+    ),
+    Metric(
+        "headrace_load_seconds",
+        MetricKind.HISTOGRAM,
+        "time of storing one batch",
+        "the disk is slow, or the engine is busy with queries or merges",
+    ),
+    Metric(
+        "headrace_logs_unreadable",
+        MetricKind.GAUGE,
+        "logs of which a part cannot be read; what they hold before it, and all others, is stored",
+        "a disk or a file's rights fail: look for log_unreadable in the log",
+    ),
+    Metric(
+        "headrace_load_failures_total",
+        MetricKind.COUNTER,
+        "batches that could not be stored at the first try",
+        "look for load_failed in the log",
+    ),
+    Metric(
+        "headrace_queries_total",
+        MetricKind.COUNTER,
+        "queries answered or refused",
+        "timed_out and too_large: queries need a shorter range or fewer groups",
+        ("table", "outcome"),
+    ),
+    Metric(
+        "headrace_query_seconds",
+        MetricKind.HISTOGRAM,
+        "time of one query in the store, waiting included",
+        "more queries than query_threads, or heavier ones",
+    ),
+    Metric(
+        "headrace_selects_total",
+        MetricKind.COUNTER,
+        "selects by where their rows came from: a run of their own, one shared with an equal "
+        "select under way, the answers that are kept",
+        "run is what costs; cached falls where events of the same website come often",
+        ("source",),
+    ),
+    Metric(
+        "headrace_selects_running",
+        MetricKind.GAUGE,
+        "selects that run in the engine",
+        "at query_threads others wait; selects that stay though nobody asks are a fault",
+    ),
+    Metric(
+        "headrace_selects_waiting",
+        MetricKind.GAUGE,
+        "selects that wait for their turn",
+        "the engine is busy: look for heavy queries, or raise query_threads where cores are free",
+    ),
+    Metric(
+        "headrace_selects_refused_total",
+        MetricKind.COUNTER,
+        "selects answered with 503 because too many waited (full), their turn did not come "
+        "(turn), or what came before was not stored (loading) within query_wait_s",
+        "full and turn: as for headrace_selects_waiting; loading: as for headrace_load_seconds",
+        ("reason",),
+    ),
+    Metric(
+        "headrace_process_starts_total",
+        MetricKind.COUNTER,
+        "starts of processes by the supervisor",
+        "more than one for each process: look for process_died in the log",
+        ("process",),
+    ),
+)
+
+_BUCKETS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15)
+
+
+class Metrics:
+    """The metrics of this process, shared with its siblings where the supervisor set that up."""
+
+    def __init__(self) -> None:
+        registry = CollectorRegistry()
+        self._registry = registry
+        self._counters = {m.name: _counter(m, registry) for m in _of(MetricKind.COUNTER)}
+        self._gauges = {m.name: _gauge(m, registry) for m in _of(MetricKind.GAUGE)}
+        self._histograms = {m.name: _histogram(m, registry) for m in _of(MetricKind.HISTOGRAM)}
+        self._children: dict[tuple[str, ...], Counter] = {}
+
+    def count(self, name: str, amount: float = 1, *labels: str) -> None:
+        """Add to a counter; labels in the order of its row."""
+        child = self._children.get((name, *labels))
+        if child is None:
+            counter = self._counters[name]
+            child = counter.labels(*labels) if labels else counter
+            self._children[(name, *labels)] = child
+        child.inc(amount)
+
+    def observe(self, name: str, value: float) -> None:
+        """Add one observation to a histogram, in seconds."""
+        self._histograms[name].observe(value)
+
+    def set(self, name: str, value: float) -> None:
+        """Set a gauge."""
+        self._gauges[name].set(value)
+
+    def render(self) -> bytes:
+        """Return Prometheus' text format, over all processes of the service."""
+        if METRICS_DIRECTORY_VARIABLE not in os.environ:
+            return generate_latest(self._registry)
+        shared = CollectorRegistry()
+        MultiProcessCollector(shared)  # type: ignore[no-untyped-call]  # the library's own gap
+        return generate_latest(shared)
+
+
+def _of(kind: MetricKind) -> tuple[Metric, ...]:
+    return tuple(metric for metric in METRICS if metric.kind is kind)
+
+
+def _counter(metric: Metric, registry: CollectorRegistry) -> Counter:
+    return Counter(metric.name, metric.help, metric.labels, registry=registry)
+
+
+def _gauge(metric: Metric, registry: CollectorRegistry) -> Gauge:
+    return Gauge(
+        metric.name, metric.help, metric.labels, registry=registry, multiprocess_mode="mostrecent"
+    )
+
+
+def _histogram(metric: Metric, registry: CollectorRegistry) -> Histogram:
+    return Histogram(metric.name, metric.help, metric.labels, registry=registry, buckets=_BUCKETS_S)

@@ -1,0 +1,162 @@
+"""`headrace key`: API keys, and until when they work."""
+
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from headrace.base.clock import SystemClock
+from headrace.base.errors import OperatorError
+from headrace.base.settings import load_settings
+from headrace.cli.directory import directory_of, list_from_directory, place_of
+from headrace.cli.options import data_options
+from headrace.cli.output import JsonObject, iso_moment, print_json, print_table, short_moment
+from headrace.model.tenancy import ApiKey, KeyId, OrganizationId, Scope, WebsiteId
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@click.group("key")
+def key() -> None:
+    """Create, list and revoke API keys."""
+
+
+@key.command("create")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice([scope.value for scope in Scope]),
+    help="What the key may do. May be repeated.",
+)
+@click.option("--organization", metavar="ID", help="Its owner.  [default: the one named default]")
+@click.option(
+    "--website",
+    "websites",
+    multiple=True,
+    metavar="ID",
+    help="Limit the key to this website. May be repeated.  [default: all of the organization]",
+)
+@click.option("--home", metavar="ID", help="Where events go that name no website.")
+@click.option(
+    "--expires",
+    metavar="ISO8601",
+    help="When it stops working: 2027-01-31 (as the day begins) or 2027-01-31T12:00:00Z; UTC "
+    "without an offset.  [default: never]",
+)
+@data_options
+def create_key(
+    *,
+    scopes: tuple[str, ...],
+    organization: str | None,
+    websites: tuple[str, ...],
+    home: str | None,
+    expires: str | None,
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Create an API key and print it. It is not kept and cannot be shown again."""
+    expires_ms = None if expires is None else parse_expiry(expires)
+    names_nothing = organization is None and not websites and home is None
+    with directory_of(data, may_be_new=names_nothing) as directory:
+        made, secret = directory.create_key(
+            scopes=frozenset(map(Scope, scopes)),
+            organization_id=None if organization is None else OrganizationId(organization),
+            website_ids=tuple(map(WebsiteId, websites)),
+            home_website_id=None if home is None else WebsiteId(home),
+            expires_ms=expires_ms,
+        )
+    if as_json:
+        print_json({"key": secret, **key_object(made)})
+    else:
+        scopes_made = ", ".join(_scope_names(made))
+        click.echo(
+            f"Made the key {made.id} ({scopes_made}). It is not shown again:\n\n  {secret}\n"
+        )
+        now_ms = SystemClock().now_ms()
+        if not made.is_valid_at(now_ms):
+            click.echo(f"It does not work: it {_state(made, now_ms)}.")
+
+
+@key.command("list")
+@data_options
+def list_keys(data: str | None, as_json: bool) -> None:
+    """List all keys without their secrets, oldest first."""
+    settings = load_settings({"data": data})
+    found = list_from_directory(settings, lambda directory: directory.keys())
+    if as_json:
+        print_json([key_object(each) for each in found])
+    elif found:
+        now_ms = SystemClock().now_ms()
+        headers = ("id", "begins", "scopes", "organization", "websites", "home", "state")
+        print_table(headers, [_row(each, now_ms) for each in found])
+    else:
+        click.echo(
+            f"There are no keys in {place_of(settings)} yet. "
+            "Make one: headrace key create --scope track:events"
+        )
+
+
+@key.command("revoke")
+@click.argument("key_id", metavar="ID")
+@data_options
+def revoke_key(key_id: str, data: str | None, as_json: bool) -> None:
+    """Revoke a key for good. A running service refuses it within seconds."""
+    with directory_of(data, may_be_new=False) as directory:
+        directory.revoke_key(KeyId(key_id))
+        keys = directory.keys()
+    if as_json:
+        print_json(*(key_object(each) for each in keys if each.id == key_id))
+    else:
+        click.echo(f"Revoked the key {key_id}.")
+
+
+def parse_expiry(text: str) -> int:
+    """Return epoch milliseconds of an ISO 8601 date or date-time; UTC where it has no offset."""
+    try:
+        moment = datetime.fromisoformat(text.strip().upper())
+    except ValueError as error:
+        raise OperatorError(
+            f"{text!r} is not a moment in ISO 8601, such as 2027-01-31 or 2027-01-31T12:00:00Z"
+        ) from error
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // timedelta(milliseconds=1)
+
+
+def key_object(key: ApiKey) -> JsonObject:
+    """Return a key for programs, without its secret."""
+    return {
+        "id": key.id,
+        "prefix": key.prefix,
+        "scopes": _scope_names(key),
+        "organization": key.organization_id,
+        "websites": key.website_ids,
+        "home": key.home_website_id,
+        "created": iso_moment(key.created_ms),
+        "expires": None if key.expires_ms is None else iso_moment(key.expires_ms),
+        "revoked": None if key.revoked_ms is None else iso_moment(key.revoked_ms),
+    }
+
+
+def _scope_names(key: ApiKey) -> list[str]:
+    return sorted(scope.value for scope in key.scopes)
+
+
+def _row(key: ApiKey, now_ms: int) -> tuple[str, ...]:
+    return (
+        key.id,
+        key.prefix,
+        ", ".join(_scope_names(key)),
+        key.organization_id,
+        ", ".join(key.website_ids) or "all",
+        key.home_website_id or "-",
+        _state(key, now_ms),
+    )
+
+
+def _state(key: ApiKey, now_ms: int) -> str:
+    if key.revoked_ms is not None:
+        return f"revoked {short_moment(key.revoked_ms)}"
+    if key.expires_ms is None:
+        return "works"
+    verb = "works until" if now_ms < key.expires_ms else "expired"
+    return f"{verb} {short_moment(key.expires_ms)}"

@@ -1,0 +1,70 @@
+"""`headrace organization`: who owns websites and keys."""
+
+import click
+
+from headrace.base.settings import load_settings
+from headrace.cli.directory import directory_of, list_from_directory, place_of
+from headrace.cli.options import data_options
+from headrace.cli.output import JsonObject, iso_moment, print_json, print_table, short_moment
+from headrace.model.tenancy import Organization, OrganizationId
+
+
+@click.group("organization")
+def organization() -> None:
+    """Create, list and delete organizations. They own websites and keys."""
+
+
+@organization.command("create")
+@click.option("--name", required=True, help="Name for people.")
+@data_options
+def create_organization(name: str, data: str | None, as_json: bool) -> None:
+    """Create an organization and print its id."""
+    with directory_of(data, may_be_new=True) as directory:
+        made = directory.create_organization(name)
+    if as_json:
+        print_json(organization_object(made))
+    else:
+        click.echo(f"Made the organization {made.name}: {made.id}")
+
+
+@organization.command("list")
+@data_options
+def list_organizations(data: str | None, as_json: bool) -> None:
+    """List all organizations, oldest first."""
+    settings = load_settings({"data": data})
+    found = list_from_directory(settings, lambda directory: directory.organizations())
+    if as_json:
+        print_json([organization_object(each) for each in found])
+    elif found:
+        print_table(("id", "name", "created"), [_row(each) for each in found])
+    else:
+        click.echo(
+            f"There are no organizations in {place_of(settings)} yet; "
+            "the first website or key makes one."
+        )
+
+
+@organization.command("delete")
+@click.argument("organization_id", metavar="ID")
+@data_options
+def delete_organization(organization_id: str, data: str | None, as_json: bool) -> None:
+    """Delete an organization and its keys. Its websites stay and accept nothing any more."""
+    with directory_of(data, may_be_new=False) as directory:
+        directory.delete_organization(OrganizationId(organization_id))
+    if as_json:
+        print_json({"id": organization_id, "deleted": True})
+    else:
+        click.echo(f"Deleted the organization {organization_id} and its keys.")
+
+
+def organization_object(organization: Organization) -> JsonObject:
+    """Return an organization for programs."""
+    return {
+        "id": organization.id,
+        "name": organization.name,
+        "created": iso_moment(organization.created_ms),
+    }
+
+
+def _row(organization: Organization) -> tuple[str, ...]:
+    return organization.id, organization.name, short_moment(organization.created_ms)

@@ -1,0 +1,178 @@
+"""The language of `headrace query`: --select, --where, --group-by and --order-by.
+
+It decides only what was written, never whether names and values suit: that is for the service to
+say. Names, values and items may stand in single or double quotes, where a quote is doubled.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from headrace.base.errors import OperatorError
+from headrace.model.catalog import ALL_ROWS, LIST_OPERATORS, Kind, Operator, Table
+from headrace.model.wire import Filter, OrderBy, Scalar, Select
+
+Part = TypeVar("Part")
+
+SYMBOLS: Mapping[str, Operator] = {
+    "=": Operator.EQ,
+    "!=": Operator.NE,
+    ">": Operator.GT,
+    ">=": Operator.GTE,
+    "<": Operator.LT,
+    "<=": Operator.LTE,
+}
+"""Operators that need no blanks around them; all have a word too, which does."""
+
+_TEXT_KINDS = frozenset({Kind.TEXT, Kind.IDENTIFIER})
+
+_QUOTED = r"(?:'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")"
+_WORDS = "|".join(operator.value.replace("_", r"[_\s]+") for operator in Operator)
+_FLAGS = re.IGNORECASE | re.DOTALL
+
+_NAME = re.compile(rf"\s*({_QUOTED}|[^\s=!<>'\"]+)", _FLAGS)
+_OPERATOR = re.compile(rf"\s*([=!<>]+)|\s+({_WORDS})(?=[\s('\"]|$)", _FLAGS)
+_ITEM = re.compile(rf"(?:^|,)\s*({_QUOTED}?[^,]*)", _FLAGS)
+_SELECT = re.compile(
+    rf"\s*(?P<aggregate>\w+)\s*(?:\(\s*(?P<field>{_QUOTED}|[^()]*?)\s*\))?"
+    r"(?:\s+as\s+(?P<alias>\S.*))?\s*",
+    _FLAGS,
+)
+_ORDER = re.compile(rf"\s*(?P<name>{_QUOTED}|\S.*?)(?:\s+(?P<direction>asc|desc))?\s*", _FLAGS)
+
+
+class _Word(NamedTuple):
+    text: str
+    is_quoted: bool
+
+
+def read_select(text: str) -> Select:
+    """Read `count`, `uniq(anonymous_id)` or `p95(properties.seconds) as slow`."""
+    return _read("select", text, _select)
+
+
+def read_filter(text: str, table: Table | None) -> Filter:
+    """Read `country = DE`, `path starts_with /blog` or `country in DE, AT`.
+
+    A bare number, true or false is one, except for the text columns of the table; in quotes
+    everything is text.
+    """
+    return _read("where", text, lambda written: _filter(written, table))
+
+
+def read_group(text: str) -> list[str]:
+    """Read `path`, or several columns with commas between them."""
+    return _read("group-by", text, lambda written: [_named(item) for item in _items(written)])
+
+
+def read_order(text: str) -> list[OrderBy]:
+    """Read `visitors desc`, or several with commas between them."""
+    return _read("order-by", text, lambda written: [_order(item) for item in _items(written)])
+
+
+def _read(option: str, text: str, reader: Callable[[str], Part]) -> Part:
+    try:
+        return reader(text)
+    except ValueError as error:
+        raise OperatorError(f"cannot read --{option} {text!r}: {error}") from error
+
+
+def _select(text: str) -> Select:
+    found = _SELECT.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            "write it as count, uniq(anonymous_id) or avg(value) as mean, and repeat --select "
+            "for more than one"
+        )
+    field, alias = found["field"] or ALL_ROWS, found["alias"]
+    return Select(
+        _named(field), found["aggregate"].lower(), None if alias is None else _named(alias)
+    )
+
+
+def _filter(text: str, table: Table | None) -> Filter:
+    name = _NAME.match(text)
+    if name is None:
+        raise ValueError("it begins with the name of a column, such as country = DE")
+    column, rest = _named(name[1]), text[name.end() :]
+    found = _OPERATOR.match(rest)
+    operator = None if found is None else _operator(found[1], found[2])
+    if found is None or operator is None:
+        raise ValueError(_explain_operator(column, rest))
+    value = rest[found.end() :].strip()
+    as_text = _holds_text(table, column)
+    if operator in LIST_OPERATORS:
+        return Filter(column, operator.value, [_value(item, as_text) for item in _list(value)])
+    return Filter(column, operator.value, _value(value, as_text))
+
+
+def _operator(symbol: str | None, word: str | None) -> Operator | None:
+    if word is None:
+        return SYMBOLS.get(symbol or "")
+    return Operator("_".join(re.split(r"[_\s]+", word.lower())))
+
+
+def _explain_operator(column: str, rest: str) -> str:
+    known = ", ".join([*SYMBOLS, *(operator.value for operator in Operator)])
+    symbol = re.match(r"\s*([=!<>]+)", rest)
+    first = symbol[1] if symbol else next(iter(rest.split()), "")
+    if not first:
+        return f"an operator and a value are missing behind {column} (one of {known})"
+    return f"{first} is not an operator (one of {known}, with blanks around words)"
+
+
+def _holds_text(table: Table | None, name: str) -> bool:
+    """Tell whether values are texts however they look. For an unknown column they are."""
+    column = None if table is None else table.column(name)
+    return column is None or column.kind in _TEXT_KINDS
+
+
+def _value(text: str, as_text: bool) -> Scalar:
+    word = _word(text)
+    if not word.text and not word.is_quoted:
+        raise ValueError("a value is missing; the empty text is written ''")
+    if word.is_quoted or as_text:
+        return word.text
+    try:
+        number: Scalar = msgspec.json.decode(word.text, type=int | float | bool)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return word.text
+    return number
+
+
+def _list(text: str) -> list[str]:
+    """Split a list, which may stand in parentheses as in SQL."""
+    inner = text[1:-1] if text.startswith("(") and text.endswith(")") else text
+    return _items(inner)
+
+
+def _items(text: str) -> list[str]:
+    items: list[str] = _ITEM.findall(text)
+    return items
+
+
+def _order(text: str) -> OrderBy:
+    found = _ORDER.fullmatch(text)
+    if found is None:
+        raise ValueError("a name is missing; write it as visitors desc or path")
+    direction = found["direction"]
+    return OrderBy(_named(found["name"]), None if direction is None else direction.lower())
+
+
+def _named(text: str) -> str:
+    word = _word(text)
+    if not word.text:
+        raise ValueError("a name is missing")
+    return word.text
+
+
+def _word(text: str) -> _Word:
+    text = text.strip()
+    if not text.startswith(("'", '"')):
+        return _Word(text, is_quoted=False)
+    if not re.fullmatch(_QUOTED, text, re.DOTALL):
+        raise ValueError(f"the quotes in {text} do not match; a quote inside of quotes is doubled")
+    quote = text[0]
+    return _Word(text[1:-1].replace(quote * 2, quote), is_quoted=True)

@@ -1,0 +1,238 @@
+"""`headrace serve` and the two commands it starts: the server worker and the engine."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Coroutine, Generator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headrace.base.clock import SystemClock
+from headrace.base.errors import OperatorError
+from headrace.base.settings import (
+    Settings,
+    data_path,
+    load_settings,
+    mistyped_variables,
+    settings_environment,
+)
+from headrace.base.telemetry import (
+    METRICS_DIRECTORY_VARIABLE,
+    configure_logging,
+    get_logger,
+)
+from headrace.cli.heartbeat import beat
+from headrace.cli.lifeline import hold_lifeline, stop_on_signals
+from headrace.cli.limits import raise_file_limit
+from headrace.cli.options import setting_options
+from headrace.cli.private_directory import make_private_directory
+from headrace.cli.supervisor import (
+    EXIT_OPERATOR_ERROR,
+    ProcessSpec,
+    Supervisor,
+)
+from headrace.wiring.data import held_for_service
+from headrace.wiring.preflight import check_files
+
+_BACKLOG = 2048
+_WORKER_LAST_WORDS_S = 2.0
+_ENGINE_GRACE_S = 3.0
+"""With `shutdown_timeout_s` the service is gone within ten seconds, whatever its processes do.
+
+An engine that is killed loses nothing: what it had not stored is in the log.
+"""
+
+
+@click.command("serve")
+@setting_options()
+def serve_command(**overrides: str | None) -> None:
+    """Take in events and answer queries until it is stopped.
+
+    Each option is an environment variable too: --port is HEADRACE_PORT. The option wins.
+    """
+    settings = load_settings(overrides)
+    configure_logging(settings.log_level, process="supervisor")
+    for variable, meant in mistyped_variables(os.environ).items():
+        get_logger().warning("unknown_variable", variable=variable, did_you_mean=meant)
+    check_files(settings)
+    raise_file_limit()
+    make_private_directory(data_path(settings))
+    with (
+        held_for_service(settings) as runtime,
+        _listening(settings) as listening_socket,
+    ):
+        began = asyncio.run(_supervise(settings, listening_socket, runtime))
+    if not began:
+        sys.exit(1)
+
+
+@click.command("worker", hidden=True)
+@click.option("--index", type=int, required=True)
+@click.option("--socket", "descriptor", type=int, required=True)
+@click.option("--runtime", type=click.Path(path_type=Path), required=True)
+@click.option("--lifeline", type=int, required=True)
+@click.option("--heartbeat", type=int, required=True)
+def worker_command(
+    *, index: int, descriptor: int, runtime: Path, lifeline: int, heartbeat: int
+) -> None:
+    """Serve HTTP on an inherited socket; started by the supervisor."""
+    from headrace.wiring.worker import run_worker  # noqa: PLC0415 - the supervisor must not import it
+
+    settings = load_settings()
+    configure_logging(settings.log_level, process=f"worker-{index}")
+    listening_socket = socket.socket(fileno=descriptor)
+    _run_child(
+        lambda stop: run_worker(
+            settings, index=index, listening_socket=listening_socket, runtime=runtime, stop=stop
+        ),
+        settings,
+        lifeline=lifeline,
+        heartbeat=heartbeat,
+    )
+
+
+@click.command("engine", hidden=True)
+@click.option("--runtime", type=click.Path(path_type=Path), required=True)
+@click.option("--lifeline", type=int, required=True)
+@click.option("--heartbeat", type=int, required=True)
+def engine_command(runtime: Path, lifeline: int, heartbeat: int) -> None:
+    """Load the logs into the store and answer selects; started by the supervisor."""
+    from headrace.wiring.engine import run_engine  # noqa: PLC0415 - the supervisor must not import it
+
+    settings = load_settings()
+    configure_logging(settings.log_level, process="engine")
+    _run_child(
+        lambda stop: run_engine(settings, runtime=runtime, stop=stop),
+        settings,
+        lifeline=lifeline,
+        heartbeat=heartbeat,
+    )
+
+
+def _run_child(
+    run: Callable[[asyncio.Event], Coroutine[Any, Any, None]],
+    settings: Settings,
+    *,
+    lifeline: int,
+    heartbeat: int,
+) -> None:
+    import uvloop  # noqa: PLC0415 - the supervisor must not import it
+
+    hold_lifeline(lifeline)
+
+    async def main() -> None:
+        beating = asyncio.create_task(beat(heartbeat, settings.hang_timeout_s))
+        await run(stop_on_signals())
+        beating.cancel()
+
+    try:
+        uvloop.run(main())
+    except OperatorError as error:
+        click.echo(f"headrace: {error}", err=True)
+        sys.exit(EXIT_OPERATOR_ERROR)
+
+
+async def _supervise(settings: Settings, listening_socket: socket.socket, runtime: Path) -> bool:
+    metrics_directory = runtime / "metrics"
+    metrics_directory.mkdir()
+    supervisor = Supervisor(
+        _process_specs(settings, listening_socket.fileno(), runtime),
+        environment={
+            **os.environ,
+            **settings_environment(settings),
+            METRICS_DIRECTORY_VARIABLE: str(metrics_directory),
+        },
+        clock=SystemClock(),
+        log=get_logger(),
+    )
+    host, port = listening_socket.getsockname()[:2]
+
+    def stop() -> None:
+        listening_socket.close()  # or what connects from now on would wait for nobody
+        supervisor.stop()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    announcement = asyncio.create_task(_announce(settings, host, port, supervisor))
+    try:
+        return await supervisor.run()
+    finally:
+        announcement.cancel()
+
+
+def _process_specs(settings: Settings, descriptor: int, runtime: Path) -> list[ProcessSpec]:
+    """Workers stop first, so that the engine still answers what they have accepted."""
+    place = ("--runtime", str(runtime))
+    engine = ProcessSpec(
+        "engine",
+        ("engine", *place),
+        stop_order=1,
+        grace_s=_ENGINE_GRACE_S,
+        hang_timeout_s=settings.hang_timeout_s,
+    )
+    workers = [
+        ProcessSpec(
+            f"worker-{index}",
+            ("worker", *("--index", str(index), "--socket", str(descriptor)), *place),
+            descriptors=(descriptor,),
+            grace_s=settings.shutdown_timeout_s + _WORKER_LAST_WORDS_S,
+            hang_timeout_s=settings.hang_timeout_s,
+        )
+        for index in range(_worker_count(settings))
+    ]
+    return [engine, *workers]
+
+
+def _worker_count(settings: Settings) -> int:
+    return settings.workers or max(1, (os.cpu_count() or 1) - 1)
+
+
+async def _announce(settings: Settings, host: str, port: int, supervisor: Supervisor) -> None:
+    """Tell people where the service answers, once it does."""
+    while not await _is_ready(host, port):  # noqa: ASYNC110 - readiness is another process's
+        await asyncio.sleep(0.05)
+    supervisor.note_served()
+    shown = f"[{host}]" if ":" in host else host
+    get_logger().info("service_ready", host=host, port=port)
+    click.echo(f"Headrace answers on http://{shown}:{port} and keeps its data in {settings.data}")
+
+
+async def _is_ready(host: str, port: int) -> bool:
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - a lookup
+    try:
+        async with asyncio.timeout(2):
+            reader, writer = await asyncio.open_connection(reachable, port)
+            writer.write(b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            status = await reader.readline()
+            writer.close()
+    except (OSError, TimeoutError):
+        return False
+    return b" 200 " in status
+
+
+@contextlib.contextmanager
+def _listening(settings: Settings) -> Generator[socket.socket]:
+    """Listen before any child starts; the workers share the socket."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listening_socket:
+        listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening_socket.bind((settings.host, settings.port))
+            listening_socket.listen(_BACKLOG)
+        except OSError as error:
+            raise OperatorError(
+                f"cannot listen on {settings.host} port {settings.port}: {_reason(error)}; "
+                "choose others with --host and --port, or HEADRACE_HOST and HEADRACE_PORT"
+            ) from error
+        listening_socket.setblocking(False)
+        yield listening_socket
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

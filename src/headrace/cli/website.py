@@ -1,0 +1,115 @@
+"""`headrace website`: what events belong to."""
+
+import click
+
+from headrace.base.settings import load_settings
+from headrace.cli.directory import directory_of, list_from_directory, place_of
+from headrace.cli.options import data_options
+from headrace.cli.output import (
+    JsonObject,
+    iso_moment,
+    print_json,
+    print_table,
+    short_moment,
+)
+from headrace.model.tenancy import OrganizationId, Website, WebsiteId
+
+
+@click.group("website")
+def website() -> None:
+    """Create, list and delete websites. Events belong to one."""
+
+
+@website.command("create")
+@click.option("--name", required=True, help="Name for people.")
+@click.option("--domain", default="", help="Domain for people.")
+@click.option("--organization", metavar="ID", help="Its owner.  [default: the one named default]")
+@click.option("--public", is_flag=True, help="Let everybody query it without a key.")
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    metavar="URL",
+    help="Accept calls without a key from pages of this origin only (https://example.com, or "
+    "*.example.com for its subdomains). May be repeated.",
+)
+@data_options
+def create_website(
+    *,
+    name: str,
+    domain: str,
+    organization: str | None,
+    public: bool,
+    origins: tuple[str, ...],
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Create a website and print its id, which is public."""
+    with directory_of(data, may_be_new=organization is None) as directory:
+        made = directory.create_website(
+            name=name,
+            domain=domain,
+            organization_id=None if organization is None else OrganizationId(organization),
+            public=public,
+            origins=origins,
+        )
+    if as_json:
+        print_json(website_object(made))
+    else:
+        click.echo(f"Made the website {made.name}: {made.id}")
+
+
+@website.command("list")
+@data_options
+def list_websites(data: str | None, as_json: bool) -> None:
+    """List all websites, oldest first."""
+    settings = load_settings({"data": data})
+    found = list_from_directory(settings, lambda directory: directory.websites())
+    if as_json:
+        print_json([website_object(each) for each in found])
+    elif found:
+        headers = ("id", "name", "domain", "organization", "public", "origins", "created")
+        print_table(headers, [_row(each) for each in found])
+    else:
+        click.echo(
+            f"There are no websites in {place_of(settings)} yet. "
+            "Make one: headrace website create --name NAME"
+        )
+
+
+@website.command("delete")
+@click.argument("website_id", metavar="ID")
+@data_options
+def delete_website(website_id: str, data: str | None, as_json: bool) -> None:
+    """Delete a website. What is stored of it stays on the disk and can no longer be asked for."""
+    with directory_of(data, may_be_new=False) as directory:
+        directory.delete_website(WebsiteId(website_id))
+    if as_json:
+        print_json({"id": website_id, "deleted": True})
+    else:
+        click.echo(f"Deleted the website {website_id}.")
+
+
+def website_object(website: Website) -> JsonObject:
+    """Return a website for programs."""
+    return {
+        "id": website.id,
+        "name": website.name,
+        "domain": website.domain,
+        "organization": website.organization_id,
+        "public": website.public,
+        "origins": website.origins,
+        "created": iso_moment(website.created_ms),
+    }
+
+
+def _row(website: Website) -> tuple[str, ...]:
+    return (
+        website.id,
+        website.name,
+        website.domain or "-",
+        website.organization_id or "(deleted)",
+        "yes" if website.public else "no",
+        ", ".join(website.origins) or "any",
+        short_moment(website.created_ms),
+    )

@@ -1,0 +1,58 @@
+"""What a call says of its sender, read from headers and query string and not yet judged."""
+
+from collections.abc import Mapping
+from urllib.parse import unquote_to_bytes
+
+from headrace.model.tenancy import Credentials
+
+Headers = Mapping[bytes, bytes]
+
+
+def read_credentials(query_string: bytes, headers: Headers) -> Credentials:
+    """Return all that a call to an ingestion endpoint says of its sender."""
+    origin = headers.get(b"origin")
+    return Credentials(
+        api_key=read_api_key(headers),
+        website_id=read_website_id(query_string, headers),
+        origin=origin.decode("latin-1") if origin else None,
+    )
+
+
+def read_api_key(headers: Headers) -> str | None:
+    """Return the API key of a call: None for none, "" for an empty one.
+
+    `Authorization: Bearer KEY` comes before `x-api-key`; another scheme counts as no key.
+    """
+    authorization = headers.get(b"authorization")
+    if authorization is not None:
+        scheme, _, key = authorization.replace(b"\t", b" ").partition(b" ")
+        if scheme.lower() == b"bearer":
+            return key.strip().decode("latin-1")
+    key_header = headers.get(b"x-api-key")
+    return None if key_header is None else key_header.strip().decode("latin-1")
+
+
+def read_website_id(query_string: bytes, headers: Headers) -> str | None:
+    """Return the first website identifier that is there and not empty."""
+    if query_string:
+        identifier = read_parameter(query_string, b"website_id")
+        identifier = identifier or read_parameter(query_string, b"client_id")
+        if identifier:
+            return identifier
+    header = headers.get(b"databuddy-client-id")
+    return header.decode("latin-1") if header else None
+
+
+def read_parameter(query_string: bytes, name: bytes) -> str | None:
+    """Return the first value of a query parameter that is not empty."""
+    for pair in query_string.split(b"&"):
+        key, _, value = pair.partition(b"=")
+        if value and _form_decoded(key) == name:
+            return _form_decoded(value).decode(errors="replace")
+    return None
+
+
+def _form_decoded(text: bytes) -> bytes:
+    if b"%" not in text and b"+" not in text:
+        return text
+    return unquote_to_bytes(text.replace(b"+", b" "))

@@ -1,0 +1,171 @@
+"""Undoing a Content-Encoding, with the size counted while decoding.
+
+Every decoder takes the whole encoded body and the most bytes that may come out of it. It raises
+`PayloadTooLarge` past them and `InvalidBody` where the data is damaged, ends early, or goes on
+behind its end.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from io import SEEK_CUR, BytesIO
+from typing import Any, cast
+
+import brotli as untyped_brotli  # type: ignore[import-untyped]  # it brings no types
+import zstandard
+
+from headrace.base.errors import InvalidBody, PayloadTooLarge, UnsupportedEncoding
+
+Decoder = Callable[[bytes, int], bytes]
+
+MAX_MEMBERS = 1_000
+"""Most gzip members or zstd frames of one body: half a million empty ones would fit into 10 MB."""
+
+_BROTLI = cast("Any", untyped_brotli)
+_PIECE_BYTES = 65_536
+_ZSTD_WINDOW_BYTES = 8_388_608  # what RFC 9659 allows for this Content-Encoding
+_GZIP = 16 + zlib.MAX_WBITS
+_RAW_DEFLATE = -zlib.MAX_WBITS
+
+
+def find_decoder(values: list[bytes]) -> Decoder | None:
+    """Return the decoder for the Content-Encoding headers of a call; None for identity.
+
+    Raises `UnsupportedEncoding` for unknown ones and for several.
+    """
+    name = b",".join(values).strip().lower().decode("latin-1")
+    if name in ("", "identity"):
+        return None
+    decoder = DECODERS.get(name)
+    if decoder is None:
+        raise UnsupportedEncoding
+    return decoder
+
+
+def decode_gzip(encoded: bytes, max_bytes: int) -> bytes:
+    """Decode gzip with any number of members up to `MAX_MEMBERS`."""
+    return _join(_gzip_pieces(BytesIO(encoded)), max_bytes)
+
+
+def decode_deflate(encoded: bytes, max_bytes: int) -> bytes:
+    """Decode deflate: with zlib's header, as the name means, or raw, as many clients send it."""
+    stream = BytesIO(encoded)
+    window_bits = zlib.MAX_WBITS if _has_zlib_header(encoded) else _RAW_DEFLATE
+    decoded = _join(_inflate(stream, window_bits), max_bytes)
+    if stream.read(1):
+        raise InvalidBody
+    return decoded
+
+
+def decode_brotli(encoded: bytes, max_bytes: int) -> bytes:
+    """Decode one brotli stream."""
+    return _join(_brotli_pieces(encoded), max_bytes)
+
+
+def decode_zstd(encoded: bytes, max_bytes: int) -> bytes:
+    """Decode zstd frames, skippable ones too.
+
+    Where the library bounds the output it does not tell whether a frame was whole, and the other
+    way round: so the first pass counts, and the second decodes what is known to be small enough.
+    """
+    _join(_zstd_pieces(encoded), max_bytes, keep=False)
+    return b"".join(_zstd_frames(BytesIO(encoded)))
+
+
+DECODERS: Mapping[str, Decoder] = {
+    "gzip": decode_gzip,
+    "deflate": decode_deflate,
+    "br": decode_brotli,
+    "zstd": decode_zstd,
+}
+
+
+def _join(pieces: Iterator[bytes], max_bytes: int, *, keep: bool = True) -> bytes:
+    kept: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > max_bytes:
+            raise PayloadTooLarge
+        if keep:
+            kept.append(piece)
+    return b"".join(kept)
+
+
+def _gzip_pieces(stream: BytesIO) -> Iterator[bytes]:
+    for _ in range(MAX_MEMBERS):
+        yield from _inflate(stream, _GZIP)
+        if _is_at_end(stream):
+            return
+    raise PayloadTooLarge
+
+
+def _inflate(stream: BytesIO, window_bits: int) -> Iterator[bytes]:
+    """Decode one member, and leave the stream behind it."""
+    inflater = zlib.decompressobj(window_bits)
+    while not inflater.eof:
+        feed = inflater.unconsumed_tail or stream.read(_PIECE_BYTES)
+        try:
+            piece = inflater.decompress(feed, _PIECE_BYTES)
+        except zlib.error as error:
+            raise InvalidBody from error
+        if not feed and not piece:
+            raise InvalidBody
+        yield piece
+    stream.seek(-len(inflater.unused_data), SEEK_CUR)
+
+
+def _has_zlib_header(encoded: bytes) -> bool:
+    return len(encoded) >= 2 and encoded[0] & 0x0F == 8 and int.from_bytes(encoded[:2]) % 31 == 0
+
+
+def _brotli_pieces(encoded: bytes) -> Iterator[bytes]:
+    decoder: Any = _BROTLI.Decompressor()
+    feed = encoded
+    while not decoder.is_finished():
+        try:
+            piece = decoder.process(feed, output_buffer_limit=_PIECE_BYTES)
+        except _BROTLI.error as error:
+            raise InvalidBody from error
+        if not piece and not decoder.is_finished():
+            raise InvalidBody
+        feed = b""
+        yield piece
+
+
+def _zstd_pieces(encoded: bytes) -> Iterator[bytes]:
+    reader = _zstd_decompressor().stream_reader(encoded, read_across_frames=True)
+    try:
+        while piece := reader.read(_PIECE_BYTES):
+            yield piece
+    except zstandard.ZstdError as error:
+        raise InvalidBody from error
+
+
+def _zstd_frames(stream: BytesIO) -> Iterator[bytes]:
+    for _ in range(MAX_MEMBERS):
+        yield from _zstd_frame(stream)
+        if _is_at_end(stream):
+            return
+    raise PayloadTooLarge
+
+
+def _zstd_frame(stream: BytesIO) -> Iterator[bytes]:
+    """Decode one frame, and leave the stream behind it."""
+    frame = _zstd_decompressor().decompressobj()
+    while not frame.eof:
+        feed = stream.read(_PIECE_BYTES)
+        if not feed:
+            raise InvalidBody
+        try:
+            yield frame.decompress(feed)
+        except zstandard.ZstdError as error:
+            raise InvalidBody from error
+    stream.seek(-len(frame.unused_data), SEEK_CUR)
+
+
+def _zstd_decompressor() -> zstandard.ZstdDecompressor:
+    return zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
+
+
+def _is_at_end(stream: BytesIO) -> bool:
+    return stream.tell() == len(stream.getbuffer())

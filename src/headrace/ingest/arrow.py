@@ -1,0 +1,192 @@
+"""From columns to an Arrow IPC stream, in the stored layout."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from io import BytesIO
+from typing import Any, cast
+
+from arro3.core import Array, DataType, Field, RecordBatch, Schema, Table
+from arro3.io import read_ipc_stream, write_ipc_stream
+from msgspec import Struct
+
+from headrace.model.catalog import Kind
+from headrace.model.storage import StoredColumn, StoredTable
+
+_MOMENT = DataType.timestamp("ms", tz="UTC")
+_ARROW_TYPES: Mapping[Kind, DataType] = {
+    Kind.TEXT: DataType.utf8(),
+    Kind.NUMBER: DataType.float64(),
+    Kind.DATETIME: _MOMENT,
+    Kind.BOOLEAN: DataType.bool(),
+    Kind.IDENTIFIER: DataType.binary(16),
+    Kind.JSON: DataType.binary(),
+}
+MISSING: Mapping[Kind, str | bytes | bool | None] = {
+    Kind.TEXT: "",
+    Kind.NUMBER: None,
+    Kind.BOOLEAN: False,
+    Kind.JSON: b"",
+}
+"""What stands in a column for no value; the other kinds always have one."""
+_KEYS = frozenset({"website_id", "time", "id"})
+_NOTED = frozenset({b"website_id", b"time", b"id", b"websites"})
+_BETWEEN = "\0"
+"""Between websites in a text. No text of a caller holds it."""
+
+
+class RowMark(Struct, frozen=True):
+    """What finds one row in the store: its website, its time in epoch milliseconds and its id."""
+
+    website_id: str
+    time_ms: int
+    row_id: bytes
+
+
+class StreamHead(Struct, frozen=True):
+    """What a stream says of its rows."""
+
+    first: RowMark
+    websites: frozenset[str]
+
+
+class StreamWriter:
+    """Writes the rows of one batch of a table as an Arrow IPC stream, chunk by chunk.
+
+    The stream has one record batch, the columns of the table that some row fills or none can be
+    without, and says of itself which row is its first one. Most columns of most batches are empty,
+    and each one that is written is copied four times on its way to the store.
+    """
+
+    def __init__(self, table: StoredTable) -> None:
+        self._table = table
+        self._schema = _schema(table)
+        self._filled = {column.name for column in table.columns if _is_always_there(column)}
+        self._chunks: list[RecordBatch] = []
+        self._first: RowMark | None = None
+        self._websites: set[str] = set()
+
+    def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Take rows; `columns` are those of `ingest.rows.Columns`.
+
+        Raises `ValueError`, `TypeError` or `OverflowError` for values that their columns cannot
+        hold.
+        """
+        rows = len(columns["id"])
+        arrays = [self._array(column, columns, rows) for column in self._table.columns]
+        if rows and self._first is None:
+            self._first = RowMark(columns["website_id"][0], columns["time"][0], columns["id"][0])
+        self._websites.update(columns["website_id"])
+        self._chunks.append(
+            RecordBatch.from_arrays(arrays, schema=self._schema)  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+        )
+
+    def _array(
+        self, column: StoredColumn, columns: Mapping[str, Sequence[Any]], rows: int
+    ) -> Array:
+        values = columns.get(column.name)
+        if values is None or _has_nothing(column.kind, values):
+            return _missing(column.kind, rows)
+        self._filled.add(column.name)
+        return _array(column.kind, values)
+
+    def finish(self) -> bytes:
+        """Return the stream of all rows that were taken."""
+        filled = [column.name for column in self._table.columns if column.name in self._filled]
+        whole = Table.from_batches(self._chunks, schema=self._schema).select(filled)
+        # One record batch, so that it is stored as one part.
+        (batch,) = whole.combine_chunks().to_batches()
+        if self._first is not None:
+            head = StreamHead(self._first, frozenset(self._websites))
+            batch = batch.with_schema(batch.schema.with_metadata(head_metadata(head)))
+        stream = BytesIO()
+        write_ipc_stream(batch, stream, compression=None)
+        return stream.getvalue()
+
+
+def write_stream(table: StoredTable, columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """Write one batch of a table's rows at once; see `StreamWriter`."""
+    writer = StreamWriter(table)
+    writer.add(columns)
+    return writer.finish()
+
+
+def head_metadata(head: StreamHead) -> dict[str, str]:
+    """Return what the schema of a stream carries, so that nobody has to read the rows for it."""
+    first = head.first
+    return {
+        "website_id": first.website_id,
+        "time": str(first.time_ms),
+        "id": first.row_id.hex(),
+        "websites": _BETWEEN.join(head.websites),
+    }
+
+
+def read_head(arrow_stream: bytes) -> StreamHead | None:
+    """Return what a stream says of its rows, None where it has none.
+
+    Reads the rows only where the stream does not say it of itself: its schema carries it as text.
+    Whatever is no stream of rows raises an exception of arro3, which has no class of its own.
+    """
+    reader = read_ipc_stream(BytesIO(arrow_stream))
+    noted = reader.schema.metadata
+    if noted.keys() >= _NOTED:
+        texts = {name.decode(): noted[name].decode() for name in _NOTED}
+        first = RowMark(texts["website_id"], int(texts["time"]), bytes.fromhex(texts["id"]))
+        return StreamHead(first, frozenset(texts["websites"].split(_BETWEEN)))
+    batch: RecordBatch = reader.read_next_batch()
+    if batch.num_rows == 0:
+        return None
+    time_ms = batch["time"].cast(DataType.int64())[0].as_py()
+    first = RowMark(batch["website_id"][0].as_py(), time_ms, batch["id"][0].as_py())
+    websites = cast("list[str]", batch["website_id"].to_pylist())  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+    return StreamHead(first, frozenset(websites))
+
+
+def inserted_columns(table: StoredTable, arrow_stream: bytes) -> list[str]:
+    """Return the columns that an INSERT of a stream has to name, in the table's order.
+
+    They are those that it brings, and those that no row can be without. All others are missing in
+    every row, as the store's own default is. Raises what `read_head` raises.
+    """
+    brought = frozenset(read_ipc_stream(BytesIO(arrow_stream)).schema.names)
+    return [
+        column.name
+        for column in table.columns
+        if column.name in brought or _is_always_there(column)
+    ]
+
+
+def first_row(arrow_stream: bytes) -> RowMark | None:
+    """Return what finds the first row of a stream, None where it has no rows; see `read_head`."""
+    head = read_head(arrow_stream)
+    return None if head is None else head.first
+
+
+@cache
+def _schema(table: StoredTable) -> Schema:
+    return Schema([Field(column.name, _ARROW_TYPES[column.kind]) for column in table.columns])
+
+
+def _is_always_there(column: StoredColumn) -> bool:
+    return column.kind not in MISSING or column.name in _KEYS
+
+
+def _has_nothing(kind: Kind, values: Sequence[Any]) -> bool:
+    """Tell whether all values are the one that stands for none; a number may be 0."""
+    return kind in MISSING and MISSING[kind] is not None and not any(values)
+
+
+def _array(kind: Kind, values: Sequence[Any]) -> Array:
+    if kind is Kind.DATETIME:  # cannot be made of numbers directly
+        return Array(values, DataType.int64()).cast(_MOMENT)
+    return Array(values, _ARROW_TYPES[kind])
+
+
+def _missing(kind: Kind, rows: int) -> Array:
+    """Return a column without a value: most columns of most batches."""
+    return _longest_missing(kind, 1 << rows.bit_length()).slice(0, rows)
+
+
+@cache
+def _longest_missing(kind: Kind, rows: int) -> Array:
+    return Array([MISSING[kind]] * rows, _ARROW_TYPES[kind])

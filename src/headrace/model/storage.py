@@ -1,0 +1,48 @@
+"""The stored layout: which columns a table has in the store, in the order of every Arrow stream.
+
+The loader builds its streams from it and the store its tables. `events` has one column beyond the
+catalog's: `properties`, the caller's JSON object as text, empty where there was none.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from headrace.model.catalog import STORED_TABLES, Kind, Table
+
+
+class StoredColumn(Struct, frozen=True):
+    """One stored column. Its kind decides its type:
+
+    | Kind       | Arrow                     | ClickHouse             | missing |
+    |------------|---------------------------|------------------------|---------|
+    | TEXT       | utf8                      | String                 | ""      |
+    | NUMBER     | float64                   | Nullable(Float64)      | null    |
+    | DATETIME   | timestamp(ms, UTC)        | DateTime64(3, 'UTC')   | never   |
+    | BOOLEAN    | bool                      | Bool                   | never   |
+    | IDENTIFIER | fixed-size binary of 16   | FixedString(16)        | never   |
+    | JSON       | binary, JSON text (UTF-8) | String                 | ""      |
+    """
+
+    name: str
+    kind: Kind
+    few_values: bool = False
+
+
+class StoredTable(Struct, frozen=True):
+    """A table as the store keeps it."""
+
+    name: str
+    columns: tuple[StoredColumn, ...]
+
+
+PROPERTIES = StoredColumn("properties", Kind.JSON)
+
+
+def _stored(table: Table) -> StoredTable:
+    columns = tuple(StoredColumn(c.name, c.kind, c.few_values) for c in table.columns)
+    return StoredTable(table.name, (*columns, PROPERTIES) if table.has_properties else columns)
+
+
+STORED: Mapping[str, StoredTable] = {table.name: _stored(table) for table in STORED_TABLES}
+"""The stored tables by the names that the catalog gives them."""
