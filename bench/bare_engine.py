@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from headrace.adapters.sql.ddl import DATABASE
+from headrace.adapters.store.dialect.ddl import DATABASE
 
 ROWS_FORMAT = "JSONCompactEachRow"
 _ROWS: msgspec.json.Decoder[list[Any]] = msgspec.json.Decoder(list[Any])

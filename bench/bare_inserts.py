@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.bare_engine import BareEngine
-from headrace.adapters.embedded.engine import ChdbEngine
-from headrace.adapters.embedded.writer import ChdbWriter
-from headrace.adapters.sql.ddl import column_list
+from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.dialect.ddl import column_list
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import EVENTS
 from headrace.model.storage import STORED

@@ -24,12 +24,12 @@ from msgspec import Struct
 from bench import dataset_columns, dataset_words
 from bench.bare_engine import BareEngine
 from bench.dataset_columns import DAYS, EVENTS_A_VISIT, FIRST_DAY_MS, WEBSITES, Slice, select_rows
+from headrace.adapters.data_dir.format import is_current
+from headrace.adapters.data_dir.paths import DataPlaces
 from headrace.adapters.directory.sql_directory import open_directory
-from headrace.adapters.embedded.engine import ChdbEngine
-from headrace.adapters.embedded.writer import ChdbWriter
-from headrace.adapters.places.format import is_current
-from headrace.adapters.places.places import DataPlaces
-from headrace.adapters.sql.ddl import MIGRATIONS
+from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.dialect.ddl import MIGRATIONS
 from headrace.base.clock import SystemClock
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import STORED_TABLES

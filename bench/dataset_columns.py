@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from bench import dataset_words as words
-from headrace.adapters.sql.parameters import quoted
+from headrace.adapters.store.dialect.parameters import quoted
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Kind, Table
 from headrace.model.storage import STORED
 

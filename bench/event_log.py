@@ -25,9 +25,9 @@ import uvloop
 from msgspec import Struct
 
 from bench.log_candidates import Candidate, LmdbTree, SegmentFiles, SqliteTable, framed, unframed
-from headrace.adapters.log.segment_log import SegmentLog
+from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.telemetry import configure_logging
-from headrace.ports.log import LogPosition
+from headrace.ports.event_log import LogPosition
 
 RECORD_BYTES = 400
 SINGLE_APPENDS = 200

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from headrace.adapters.log.segment_directory import Disk, LogDirectory
-from headrace.adapters.log.segment_format import frame_head
-from headrace.adapters.log.segment_log import (
+from headrace.adapters.event_log.segment_directory import Disk, LogDirectory
+from headrace.adapters.event_log.segment_format import frame_head
+from headrace.adapters.event_log.segment_log import (
     SEGMENT_BYTES,
     _SegmentFiles,  # pyright: ignore[reportPrivateUsage]  # the blocking part is what is compared
 )
-from headrace.adapters.log.segment_reader import SegmentReader
+from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import SystemClock
 from headrace.base.telemetry import Metrics
-from headrace.ports.log import LogChunk, LoggedRecord, LogPosition
+from headrace.ports.event_log import LogChunk, LoggedRecord, LogPosition
 
 SQLITE_WAL_HEADER_BYTES = 32
 SQLITE_WAL_SALT = slice(16, 24)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.ingest.sift import EVENT_ID_LIFE_MS
+from headrace.ingest.load.deduplicate import EVENT_ID_LIFE_MS
 from headrace.ports.ledger import Ledger
 
 DAYS = 7

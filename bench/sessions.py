@@ -17,14 +17,14 @@ from typing import NamedTuple
 import msgspec
 
 from bench.dataset import provide
-from headrace.adapters.embedded.engine import ChdbEngine, ChdbSession
-from headrace.adapters.sql.parameters import encode_parameters
+from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession
+from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.base.telemetry import get_logger
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.store import QueryGuards
-from headrace.query.check import check_query
-from headrace.query.compile import compile_query
-from headrace.query.shape import decode_query
+from headrace.query.sql.compile import compile_query
+from headrace.query.validate.check import check_query
+from headrace.query.validate.decode import decode_query
 
 MONTH = {"startDate": "2026-02-10", "endDate": "2026-03-11", "timezone": "Europe/Berlin"}
 GUARDS = QueryGuards(timeout_s=60, max_memory_bytes=4_000_000_000)

@@ -15,10 +15,10 @@ from bench.bare_engine import BareEngine
 from bench.dataset import wait_until_settled
 from bench.dataset_columns import EVENTS_A_VISIT, Slice, select_rows
 from bench.sessions import cpu_s
-from headrace.adapters.embedded.engine import ChdbEngine
-from headrace.adapters.embedded.writer import ChdbWriter
-from headrace.adapters.sql import ddl_visits
-from headrace.adapters.sql.ddl import MIGRATIONS
+from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.dialect import rollup_ddl
+from headrace.adapters.store.dialect.ddl import MIGRATIONS
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import EVENTS
 
@@ -26,7 +26,7 @@ WEBSITES = tuple(f"web_{number}" for number in range(20))
 BATCHES_OF = {100_000: 2, 10_000: 6, 1_000: 20}
 """How many batches of so many rows one run stores."""
 FILLED_IN = 100_000
-WITHOUT = tuple(one for one in MIGRATIONS if one.statements != ddl_visits.STATEMENTS)
+WITHOUT = tuple(one for one in MIGRATIONS if one.statements != rollup_ddl.STATEMENTS)
 """All but that of visits: others change how much is merged."""
 
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
-from headrace.adapters.log.segment_directory import Disk, LogDirectory
+from headrace.adapters.event_log.segment_directory import Disk, LogDirectory
 
 _MARK = "durable"
 _FRAME_MAGIC = b"\xc1\xffHR"

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.embedded.engine import ChdbEngine, ChdbSession, decode_rows
-from headrace.adapters.embedded.writer import ChdbWriter
-from headrace.adapters.sql.parameters import encode_parameters
+from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession, decode_rows
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.base.telemetry import get_logger
-from headrace.ingest.arrow import write_stream
+from headrace.formats.arrow_batch import write_stream
 from headrace.model.catalog import Kind, Table
 from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORED, StoredColumn

@@ -12,11 +12,11 @@ from headrace.base.telemetry import Metrics
 from headrace.model.plan import CompiledQuery, QueryPlan
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.store import EMBEDDED, Dialect, QueryGuards, Rows
-from headrace.query.answers import QueryAnswer
-from headrace.query.check import check_query
-from headrace.query.compile import compile_query
-from headrace.query.run import QueryService
-from headrace.query.shape import decode_query
+from headrace.query.result_values import QueryAnswer
+from headrace.query.service import QueryService
+from headrace.query.sql.compile import compile_query
+from headrace.query.validate.check import check_query
+from headrace.query.validate.decode import decode_query
 from tests.chdb_fixture import GUARDS
 from tests.tables import Tables
 

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from headrace.adapters.shared.server import SharedServer
+from headrace.adapters.valkey.client import SharedServer
 from headrace.base.errors import SharedUnavailable
 from tests.e2e.service import free_port
 

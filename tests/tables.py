@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 import pytest
 
-from headrace.adapters.clickhouse.writer import ClickHouseWriter
-from headrace.adapters.embedded.engine import ChdbEngine
-from headrace.adapters.embedded.writer import ChdbWriter
-from headrace.adapters.sql.ddl import MIGRATIONS, Migration
+from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
 from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery
 from headrace.ports.store import Dialect, QueryGuards, StoreWriter

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from headrace.ingest.enrich import Enricher
-from headrace.ingest.visitor_salts import VisitorSalts
+from headrace.ingest.receive.enrich import Enricher
+from headrace.ingest.receive.visitor_salts import VisitorSalts
 from headrace.ports.enrichment import Place, Software
 
 GERMAN, FRENCH = "192.0.2.1", "2001:db8::1"

@@ -12,8 +12,8 @@ from headrace.base.clock import FixedClock
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics
 from headrace.http.app import Application, create_app
-from headrace.http.service_routes import Readiness
-from headrace.ingest.accept import Accepted, IngestRequest
+from headrace.http.routes.operations import Readiness
+from headrace.ingest.receive.service import Accepted, IngestRequest
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import (
     ApiKey,
@@ -25,10 +25,10 @@ from headrace.model.tenancy import (
     WebsiteId,
     hash_secret,
 )
-from headrace.ports.limiter import RateVerdict
-from headrace.ports.log import Told
+from headrace.ports.event_log import Told
+from headrace.ports.rate_limiter import RateVerdict
 from headrace.ports.store import QueryGuards, Rows
-from headrace.query.answers import QueryAnswer
+from headrace.query.result_values import QueryAnswer
 
 NOW_MS = 1_767_607_200_000
 REQUEST_ID = "0123456789abcdef"

@@ -6,7 +6,7 @@ import pytest
 
 from bench.bare_engine import BareEngine
 from bench.dataset_columns import WEBSITES, Slice, select_rows
-from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbEngine
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Table
 from tests.chdb_fixture import FreshStore
 

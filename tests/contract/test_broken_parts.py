@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from headrace.adapters.embedded.engine import BrokenPart
-from headrace.adapters.embedded.mending_selects import MendingSelects
-from headrace.adapters.sql.parameters import ParameterTexts
+from headrace.adapters.store.chdb.connection import BrokenPart
+from headrace.adapters.store.chdb.self_healing_reader import MendingSelects
+from headrace.adapters.store.dialect.parameters import ParameterTexts
 from headrace.base.clock import FixedClock
 from headrace.base.errors import QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import get_logger

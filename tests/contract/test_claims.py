@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from headrace.adapters.shared.claims import SharedClaims
-from headrace.adapters.shared.server import Argument, Script, SharedServer
+from headrace.adapters.valkey.client import Argument, Script, SharedServer
+from headrace.adapters.valkey.dedup_claims import SharedClaims
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError, SharedUnavailable
-from headrace.ports.claims import Claim
+from headrace.ports.dedup_claims import Claim
 from tests.servers import Shared
 
 DAY = 86_400_000

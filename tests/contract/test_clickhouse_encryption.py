@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.clickhouse.address import parse_address
-from headrace.adapters.clickhouse.reader import ClickHouseReader
-from headrace.adapters.clickhouse.writer import ClickHouseWriter
-from headrace.adapters.sql.parameters import ParameterTexts
+from headrace.adapters.store.clickhouse.address import parse_address
+from headrace.adapters.store.clickhouse.reader import ClickHouseReader
+from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.store.dialect.parameters import ParameterTexts
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import EVENTS

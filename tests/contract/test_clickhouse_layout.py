@@ -2,16 +2,16 @@
 
 import pytest
 
-from headrace.adapters.clickhouse.address import parse_address
-from headrace.adapters.clickhouse.layout import (
+from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.clickhouse.address import parse_address
+from headrace.adapters.store.clickhouse.layout import (
     create_databases,
     create_version_table,
     distribute_tables,
     local_statements,
     mutations_of,
 )
-from headrace.adapters.embedded.engine import ChdbEngine
-from headrace.adapters.sql.ddl import MIGRATIONS, Migration
+from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
 
 REPLICATED = parse_address("clickhouse://h/headrace?cluster=main")
 STATEMENTS = [

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.clickhouse.address import parse_address
-from headrace.adapters.clickhouse.reader import ClickHouseReader
-from headrace.adapters.clickhouse.wide import MOST_CHARACTERS
-from headrace.adapters.clickhouse.writer import ClickHouseWriter
-from headrace.adapters.embedded.engine import EngineFailure
-from headrace.adapters.sql.ddl import MIGRATIONS
-from headrace.adapters.sql.parameters import ParameterTexts
+from headrace.adapters.store.chdb.connection import EngineFailure
+from headrace.adapters.store.clickhouse.address import parse_address
+from headrace.adapters.store.clickhouse.reader import ClickHouseReader
+from headrace.adapters.store.clickhouse.wide_parameters import MOST_CHARACTERS
+from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.store.dialect.ddl import MIGRATIONS
+from headrace.adapters.store.dialect.parameters import ParameterTexts
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import EVENTS

@@ -12,14 +12,14 @@ from tempfile import TemporaryDirectory
 import pytest
 from structlog.testing import capture_logs
 
-from headrace.adapters.log.segment_directory import Disk
-from headrace.adapters.log.segment_log import SegmentLog
-from headrace.adapters.log.segment_reader import SegmentReader
+from headrace.adapters.event_log.segment_directory import Disk
+from headrace.adapters.event_log.segment_log import SegmentLog
+from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.memory.log import MemoryLog
 from headrace.base.clock import FixedClock
 from headrace.base.errors import HeadraceError, LogUnavailable, LogUncertain, OperatorError
 from headrace.base.telemetry import Metrics
-from headrace.ports.log import LOG_START, EventLog, LogPosition, LogReader
+from headrace.ports.event_log import LOG_START, EventLog, LogPosition, LogReader
 
 pytestmark = pytest.mark.asyncio
 

@@ -9,9 +9,9 @@ import uvicorn.server
 
 from headrace.base.errors import LogUnavailable
 from headrace.base.settings import Settings
-from headrace.http.direct_connection import DirectConnection
-from headrace.ingest.accept import Accepted
-from headrace.ingest.decode import Endpoint
+from headrace.http.server.fast_path_protocol import DirectConnection
+from headrace.ingest.receive.decode import Endpoint
+from headrace.ingest.receive.service import Accepted
 from tests.contract.http_twins import REQUEST_ID, TwinDirect, World, ingestion_error
 from tests.contract.test_http_server import HURRIED, SlowAcceptor, read_reply, run
 from tests.contract.test_http_server import Server as Running

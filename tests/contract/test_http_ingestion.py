@@ -16,8 +16,8 @@ from headrace.base.errors import (
     WebsiteNotFound,
 )
 from headrace.base.settings import Settings
-from headrace.ingest.accept import Accepted, IngestRequest
-from headrace.ingest.decode import Endpoint
+from headrace.ingest.receive.decode import Endpoint
+from headrace.ingest.receive.service import Accepted, IngestRequest
 from headrace.model.tenancy import Credentials
 from tests.contract.http_twins import (
     JSON_REPLY,

@@ -20,8 +20,8 @@ from headrace.base.errors import (
 )
 from headrace.base.settings import Settings
 from headrace.model.plan import OutputKind
-from headrace.ports.limiter import RateVerdict
-from headrace.query.answers import QueryAnswer
+from headrace.ports.rate_limiter import RateVerdict
+from headrace.query.result_values import QueryAnswer
 from tests.contract.http_twins import (
     JSON_REPLY,
     NOW_MS,

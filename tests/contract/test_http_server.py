@@ -13,10 +13,10 @@ from typing import NamedTuple
 import pytest
 
 from headrace.base.settings import Settings
-from headrace.http.server import serve
-from headrace.ingest.accept import Accepted, IngestRequest
+from headrace.http.server.server import serve
+from headrace.ingest.receive.service import Accepted, IngestRequest
 from headrace.model.plan import OutputKind
-from headrace.query.answers import QueryAnswer
+from headrace.query.result_values import QueryAnswer
 from tests.contract.http_twins import (
     PRIVATE,
     READER,

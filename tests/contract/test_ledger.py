@@ -9,8 +9,8 @@ import pytest
 
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.ports.event_log import LOG_START, LogPosition
 from headrace.ports.ledger import Ledger, LogRange, PartOutcome
-from headrace.ports.log import LOG_START, LogPosition
 
 FIRST = LogRange(LOG_START, LogPosition(1, 500))
 SECOND = LogRange(LogPosition(1, 500), LogPosition(3, 40))

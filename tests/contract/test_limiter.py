@@ -7,12 +7,12 @@ from functools import partial
 
 import pytest
 
-from headrace.adapters.engine.limiter import WindowLimiter
-from headrace.adapters.shared.limiter import SharedLimiter
-from headrace.adapters.shared.server import AsyncSharedServer
+from headrace.adapters.engine.rate_limiter import WindowLimiter
+from headrace.adapters.valkey.client import AsyncSharedServer
+from headrace.adapters.valkey.rate_limiter import SharedLimiter
 from headrace.base.clock import FixedClock, SystemClock
 from headrace.base.errors import SharedUnavailable
-from headrace.ports.limiter import Limiter, RateVerdict
+from headrace.ports.rate_limiter import Limiter, RateVerdict
 from tests.servers import Shared
 
 pytestmark = pytest.mark.asyncio

@@ -10,7 +10,7 @@ from headrace.adapters.directory.sql_directory import open_directory
 from headrace.base.clock import FixedClock
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings
-from headrace.wiring.directory import open_directory_of
+from headrace.wiring.shared import open_directory_of
 from tests.servers import PostgreSQL
 
 CLOCK = FixedClock(1_700_000_000_000)

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import pytest
 
-from headrace.adapters.shared.repeats import SharedRepeats
-from headrace.adapters.shared.server import AsyncSharedServer
-from headrace.adapters.sqlite.repeats import REPEATS_FILE, SqliteRepeats
+from headrace.adapters.sqlite.idempotency import REPEATS_FILE, SqliteRepeats
+from headrace.adapters.valkey.client import AsyncSharedServer
+from headrace.adapters.valkey.idempotency import SharedRepeats
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import LogUnavailable, OperatorError, SharedUnavailable
-from headrace.ports.repeats import Claimed, Remembered, Repeats
+from headrace.ports.idempotency import Claimed, Remembered, Repeats
 from tests.servers import Shared
 
 DIGEST = b"d" * 16

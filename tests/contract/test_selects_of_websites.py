@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from headrace.adapters.embedded.engine import decode_rows
-from headrace.adapters.embedded.reader import ChdbReader
-from headrace.adapters.embedded.writer import ChdbWriter
-from headrace.adapters.selects.answer_cache import AnswerCache
-from headrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
-from headrace.adapters.selects.question import Question
-from headrace.adapters.selects.shared_selects import SharedSelects
-from headrace.adapters.selects.versions import DataVersions
-from headrace.adapters.sql.parameters import ParameterTexts
+from headrace.adapters.query_scheduler.coalescing_executor import SharedSelects
+from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, PlaceBounds
+from headrace.adapters.query_scheduler.key import Question
+from headrace.adapters.query_scheduler.result_cache import AnswerCache
+from headrace.adapters.query_scheduler.versions import DataVersions
+from headrace.adapters.store.chdb.connection import decode_rows
+from headrace.adapters.store.chdb.reader import ChdbReader
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.dialect.parameters import ParameterTexts
 from headrace.base.errors import QueryTimedOut
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.model.catalog import EVENTS

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.moving.copying import StoreCopy
-from headrace.adapters.moving.ends import ClickHouseEnd
-from headrace.adapters.moving.moves import MoveDesk, Piece
-from headrace.adapters.moving.plan import PieceBounds
+from headrace.adapters.store_migration.copy_stores import ClickHouseEnd
+from headrace.adapters.store_migration.copying import StoreCopy
+from headrace.adapters.store_migration.migration_state import MoveDesk, Piece
+from headrace.adapters.store_migration.plan import PieceBounds
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.base.errors import OperatorError
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Table
-from headrace.model.moving import Day, Figures, Target
+from headrace.model.migration import Day, Figures, Target
 from tests.clickhouse_fixture import ClickHouseServers, ClickHouseTables
 
 pytestmark = pytest.mark.clickhouse

@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbEngine
 
 OPEN = """
 import sys
 from pathlib import Path
-from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbEngine
 from headrace.base.errors import OperatorError
 from headrace.base.telemetry import configure_logging, get_logger
 configure_logging("info", process="test")
@@ -35,7 +35,7 @@ def _python(program: str, *arguments: str) -> tuple[int, str]:
 def _filled_store(directory: Path) -> None:
     program = f"""{OPEN}
 import os
-from headrace.adapters.embedded.writer import ChdbWriter
+from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import arrow_stream
 writer = ChdbWriter(engine)
@@ -100,7 +100,7 @@ def test_a_damaged_directory_is_refused_and_the_reason_is_written(tmp_path: Path
 
 def test_importing_the_adapters_does_not_load_the_engine() -> None:
     program = (
-        "import sys, headrace.adapters.engine.process, headrace.adapters.engine.client\n"
+        "import sys, headrace.adapters.engine.chdb_process, headrace.adapters.engine.ipc.client\n"
         "sys.exit(str([name for name in sys.modules if name.split('.')[0] == 'chdb']))"
     )
     assert _python(program) == (1, "[]\n")

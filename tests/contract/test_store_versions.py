@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.embedded.writer import ChdbWriter
-from headrace.adapters.selects.versions import DataVersions, Version
+from headrace.adapters.query_scheduler.versions import DataVersions, Version
+from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.model.catalog import ERRORS, EVENTS
 from headrace.ports.store import RejectedBatch
 from tests.chdb_fixture import FreshStore, arrow_stream

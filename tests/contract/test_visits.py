@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.sql.ddl_visits import count_parts_without_visits
+from headrace.adapters.store.dialect.rollup_ddl import count_parts_without_visits
 from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import FreshStore
 from tests.questions import ask_whole, question, select
@@ -19,10 +19,10 @@ from tests.questions import ask_whole, question, select
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from headrace.adapters.embedded.check import check_store
-from headrace.adapters.embedded.engine import ChdbEngine
-from headrace.adapters.embedded.writer import ChdbWriter
-from headrace.adapters.sql.ddl import MIGRATIONS
+from headrace.adapters.store.chdb.check import check_store
+from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.dialect.ddl import MIGRATIONS
 from headrace.base.telemetry import configure_logging, get_logger
 from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import arrow_stream

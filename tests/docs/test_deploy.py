@@ -15,15 +15,15 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not locked
 
 from headrace.adapters.directory.sql_directory import open_directory
-from headrace.adapters.shared.claims import SharedClaims
-from headrace.adapters.shared.limiter import SharedLimiter
-from headrace.adapters.shared.repeats import SharedRepeats
-from headrace.adapters.shared.server import AsyncSharedServer, SharedServer
+from headrace.adapters.valkey.client import AsyncSharedServer, SharedServer
+from headrace.adapters.valkey.dedup_claims import SharedClaims
+from headrace.adapters.valkey.idempotency import SharedRepeats
+from headrace.adapters.valkey.rate_limiter import SharedLimiter
 from headrace.base.clock import SystemClock
 from headrace.base.errors import SharedUnavailable
 from headrace.base.settings import setting_rows
-from headrace.ports.claims import Claim
-from headrace.ports.repeats import Claimed, Remembered
+from headrace.ports.dedup_claims import Claim
+from headrace.ports.idempotency import Claimed, Remembered
 from tests.chdb_fixture import FreshStore
 from tests.servers import PostgreSQL, Server, missing
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.cli.main import main
-from headrace.http.markdown import heading_id
+from headrace.http.apidocs.markdown import heading_id
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGES = sorted(REFERENCE.glob("*.md"))

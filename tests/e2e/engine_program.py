@@ -8,21 +8,20 @@ from pathlib import Path
 import uvloop
 
 from headrace.adapters.backup.snapshots import Snapshots
-from headrace.adapters.embedded.engine import ChdbEngine
-from headrace.adapters.embedded.writer import ChdbWriter
-from headrace.adapters.engine.limiter import WindowLimiter
-from headrace.adapters.engine.process import EngineProcess
-from headrace.adapters.log.segment_reader import SegmentReader
-from headrace.adapters.places.places import DataPlaces
+from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.engine.chdb_process import EngineProcess
+from headrace.adapters.engine.rate_limiter import WindowLimiter
+from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
-from headrace.adapters.selects.bounds import SelectBounds
-from headrace.adapters.selects.fair_places import PlaceBounds
-from headrace.adapters.selects.versions import DataVersions
+from headrace.adapters.query_scheduler.fair_semaphore import PlaceBounds, SelectBounds
+from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.adapters.sqlite.ledger import SqliteLedger
+from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
 from headrace.base.telemetry import Metrics, configure_logging, get_logger
-from headrace.ingest.load import Loader
+from headrace.ingest.load.loader import Loader
 
 
 def engine_process(data: Path, socket: Path) -> EngineProcess:

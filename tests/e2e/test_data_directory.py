@@ -11,11 +11,11 @@ import pytest
 import zstandard
 
 from headrace import __version__
-from headrace.adapters.sqlite.repeats import SqliteRepeats
+from headrace.adapters.sqlite.idempotency import SqliteRepeats
 from headrace.base.clock import FixedClock
-from headrace.ingest.admit import Caller
-from headrace.ingest.once import digest_of
-from headrace.ports.repeats import Remembered
+from headrace.ingest.receive.authorize import Caller
+from headrace.ingest.receive.idempotency import digest_of
+from headrace.ports.idempotency import Remembered
 from tests.e2e.queries import query, select
 from tests.e2e.service import HEADRACE, Service, clean_environment
 from tests.fixtures.make_data_directory import CONTENT, IDEMPOTENCY_KEY

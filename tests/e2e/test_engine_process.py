@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from headrace.adapters.engine.client import EngineConnections, EngineStore
-from headrace.adapters.log.segment_log import SegmentLog
+from headrace.adapters.engine.ipc.client import EngineConnections, EngineStore
+from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.clock import SystemClock
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
-from headrace.model.event import UNKNOWN_VISITOR, Event, EventRecord, encode_record
+from headrace.model.log_records import UNKNOWN_VISITOR, Event, EventRecord, encode_record
 from headrace.model.plan import CompiledQuery
 from headrace.ports.store import QueryGuards
 from tests.chdb_fixture import ENDLESS, GUARDS

@@ -15,27 +15,27 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from headrace.adapters.backup.lease import borrowed_snapshot
-from headrace.adapters.backup.tree import Snapshot
-from headrace.adapters.embedded.reader import ChdbReader
-from headrace.adapters.engine.client import (
+from headrace.adapters.backup.snapshots import Snapshot
+from headrace.adapters.engine.ipc.client import (
     EngineBarrier,
     EngineConnections,
     EngineLimiter,
     EngineStore,
     SelectFailed,
 )
-from headrace.adapters.engine.limiter import WindowLimiter
-from headrace.adapters.engine.protocol import AskReady, Readiness, Reply, Request, Select
-from headrace.adapters.engine.server import EngineServer
-from headrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
-from headrace.adapters.selects.shared_selects import NoVersions, SharedSelects
+from headrace.adapters.engine.ipc.protocol import AskReady, Readiness, Reply, Request, Select
+from headrace.adapters.engine.ipc.server import EngineServer
+from headrace.adapters.engine.ipc.snapshot_client import borrowed_snapshot
+from headrace.adapters.engine.rate_limiter import WindowLimiter
+from headrace.adapters.query_scheduler.coalescing_executor import NoVersions, SharedSelects
+from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, PlaceBounds
+from headrace.adapters.store.chdb.reader import ChdbReader
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.model.catalog import EVENTS
 from headrace.model.plan import CompiledQuery
-from headrace.ports.limiter import RateVerdict
+from headrace.ports.rate_limiter import RateVerdict
 from headrace.ports.store import QueryGuards, Rows
 from tests.chdb_fixture import ENDLESS, GUARDS, FreshStore, until_running
 
@@ -216,7 +216,7 @@ async def test_a_worker_that_is_killed_takes_its_query_along(engine: Engine) -> 
     program = f"""
 import asyncio
 from pathlib import Path
-from headrace.adapters.engine.client import EngineConnections, EngineStore
+from headrace.adapters.engine.ipc.client import EngineConnections, EngineStore
 from headrace.model.plan import CompiledQuery
 from headrace.ports.store import QueryGuards
 store = EngineStore(EngineConnections(Path({str(engine.socket)!r})))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.clickhouse.address import parse_address
+from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
 from tests.clickhouse_fixture import (
     CLUSTER,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.log.segment_log import SegmentLog
-from headrace.adapters.places.lock import DataHeld, hold_data
+from headrace.adapters.data_dir.lock import DataHeld, hold_data
+from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.clock import SystemClock
 from headrace.base.settings import load_settings
 from headrace.base.telemetry import Metrics
-from headrace.model.event import Event, EventRecord, Visitor, encode_record
+from headrace.model.log_records import Event, EventRecord, Visitor, encode_record
 from headrace.wiring.quarantine import retrying_desk
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.service import HEADRACE, Json, Service, clean_environment, wait_until

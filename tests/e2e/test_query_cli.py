@@ -14,9 +14,9 @@ import pytest
 
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
-from headrace.query.check import check_query
-from headrace.query.compile import compile_query
-from headrace.query.shape import decode_query
+from headrace.query.sql.compile import compile_query
+from headrace.query.validate.check import check_query
+from headrace.query.validate.decode import decode_query
 from tests.e2e.queries import body, event, query, send, where
 from tests.e2e.service import HEADRACE, Json, Service, clean_environment, free_port
 

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbEngine
 from headrace.base.clock import utc_datetime
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.plan import CompiledQuery
-from headrace.query.answers import QueryAnswer
+from headrace.query.result_values import QueryAnswer
 from tests.chdb_fixture import FreshStore
 from tests.questions import WEBSITE, ask_whole, statement_of
 

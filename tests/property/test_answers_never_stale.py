@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from headrace.adapters.selects.answer_cache import AnswerCache
-from headrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
-from headrace.adapters.selects.question import Question
-from headrace.adapters.selects.shared_selects import SharedSelects
-from headrace.adapters.selects.versions import DataVersions
+from headrace.adapters.query_scheduler.coalescing_executor import SharedSelects
+from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, PlaceBounds
+from headrace.adapters.query_scheduler.key import Question
+from headrace.adapters.query_scheduler.result_cache import AnswerCache
+from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
 from headrace.ports.store import QueryGuards

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.sql.parameters import encode_parameters
+from headrace.adapters.store.dialect.parameters import encode_parameters
 from tests.tables import Tables
 
 AWKWARD = (

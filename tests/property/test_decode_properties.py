@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.base.errors import Fault, InvalidBody, PayloadTooLarge
-from headrace.ingest.decode import BODY_RULES, Endpoint, WireItem, decode_items
-from headrace.ingest.whole_body import count_items, holds_nul, nests_deeper
+from headrace.ingest.receive.body_scan import count_items, holds_nul, nests_deeper
+from headrace.ingest.receive.decode import BODY_RULES, Endpoint, WireItem, decode_items
 
 Json: TypeAlias = "bool | float | str | list[Json] | dict[str, Json] | None"
 MAX_ITEMS = 5

@@ -12,9 +12,9 @@ from arro3.io import read_ipc_stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.http.formats import write_arrow, write_csv, write_json
+from headrace.http.routes.result_formats import write_arrow, write_csv, write_json
 from headrace.model.plan import OutputKind
-from headrace.query.answers import QueryAnswer
+from headrace.query.result_values import QueryAnswer
 
 Value = Any
 

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.log.segment_directory import Disk
-from headrace.adapters.log.segment_log import SegmentLog
-from headrace.adapters.log.segment_reader import SegmentReader
+from headrace.adapters.event_log.segment_directory import Disk
+from headrace.adapters.event_log.segment_log import SegmentLog
+from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.memory.store import MemoryStore
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import FixedClock
 from headrace.base.telemetry import Metrics
-from headrace.ingest.gather import BatchBounds
-from headrace.ingest.load import Loader
-from headrace.model.event import (
+from headrace.ingest.load.batch_reader import BatchBounds
+from headrace.ingest.load.loader import Loader
+from headrace.model.log_records import (
     UNKNOWN_VISITOR,
     ErrorEvent,
     ErrorRecord,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from headrace.model.catalog import EVENTS, Column
 from headrace.model.plan import OutputKind
 from headrace.ports.store import EMBEDDED, Dialect
-from headrace.query.answers import FINISHERS
-from headrace.query.parameters import Parameters
-from headrace.query.properties import PropertyColumns
+from headrace.query.result_values import FINISHERS
+from headrace.query.sql.builder import Parameters
+from headrace.query.sql.json_properties import PropertyColumns
 from tests.chdb_fixture import FreshStore
 
 KEYS = (

@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.log.segment_directory import Disk, LogDirectory
-from headrace.adapters.log.segment_log import SegmentLog
-from headrace.adapters.log.segment_reader import SegmentReader
+from headrace.adapters.event_log.segment_directory import Disk, LogDirectory
+from headrace.adapters.event_log.segment_log import SegmentLog
+from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock
 from headrace.base.telemetry import Metrics
-from headrace.ports.log import LOG_START, LoggedRecord, LogPosition
+from headrace.ports.event_log import LOG_START, LoggedRecord, LogPosition
 
 NAME = "worker-0"
 METRICS = Metrics()
@@ -161,7 +161,7 @@ def test_flipped_byte_at_any_place_costs_at_most_its_own_record(
 WRITER = """
     import asyncio, os, sys
     from pathlib import Path
-    from headrace.adapters.log.segment_log import SegmentLog
+    from headrace.adapters.event_log.segment_log import SegmentLog
     from headrace.base.clock import SystemClock
     from headrace.base.telemetry import Metrics
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from headrace.base.errors import InvalidQuery
 from headrace.model.catalog import EVENTS
 from headrace.model.tenancy import WebsiteId
-from headrace.query.answers import finish_rows
-from headrace.query.buckets import changes_added_up
-from headrace.query.check import check_query
-from headrace.query.compile import compile_query
-from headrace.query.ranges import is_clean, is_told_by_days
-from headrace.query.shape import decode_query
-from headrace.query.zones import zone_names
+from headrace.query.result_values import finish_rows
+from headrace.query.sql.compile import compile_query
+from headrace.query.sql.time_buckets import changes_added_up
+from headrace.query.validate.check import check_query
+from headrace.query.validate.day_range import is_clean, is_told_by_days
+from headrace.query.validate.decode import decode_query
+from headrace.query.validate.timezones import zone_names
 from tests.chdb_fixture import FreshStore
 from tests.oracle.columns import OTHER_NAMES
 from tests.property.query_cases import bodies, column

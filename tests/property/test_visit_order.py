@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.embedded.engine import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbEngine
 from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import FreshStore, Row
 from tests.e2e.queries import alike

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headrace.adapters.memory.log import MemoryLog
-from headrace.adapters.sqlite.repeats import REPEATS_FILE, SqliteRepeats
+from headrace.adapters.sqlite.idempotency import REPEATS_FILE, SqliteRepeats
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import (
     CallerError,
@@ -25,13 +25,13 @@ from headrace.base.errors import (
     WebsiteNotFound,
 )
 from headrace.base.telemetry import Metrics
-from headrace.ingest.accept import Accepted, Acceptor, IngestRequest
-from headrace.ingest.admit import NO_WEBSITE
-from headrace.ingest.decode import Endpoint
-from headrace.ingest.enrich import ADDRESS_FAULT
-from headrace.ingest.faults import REQUIRED
-from headrace.ingest.timestamps import FORMATS, SECONDS_HINT
-from headrace.model.event import (
+from headrace.ingest.receive.authorize import NO_WEBSITE
+from headrace.ingest.receive.decode import Endpoint
+from headrace.ingest.receive.enrich import ADDRESS_FAULT
+from headrace.ingest.receive.service import Accepted, Acceptor, IngestRequest
+from headrace.ingest.receive.timestamps import FORMATS, SECONDS_HINT
+from headrace.ingest.receive.validation_errors import REQUIRED
+from headrace.model.log_records import (
     UNKNOWN_VISITOR,
     Event,
     EventRecord,
@@ -42,7 +42,7 @@ from headrace.model.event import (
     decode_record,
 )
 from headrace.model.tenancy import Credentials, Tenancy
-from headrace.ports.log import Told
+from headrace.ports.event_log import Told
 from tests.tenants import (
     HOMELESS,
     LIMITED,

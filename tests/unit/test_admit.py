@@ -14,7 +14,7 @@ from headrace.base.errors import (
     WebsiteMissingOrganization,
     WebsiteNotFound,
 )
-from headrace.ingest.admit import NO_WEBSITE, admit
+from headrace.ingest.receive.authorize import NO_WEBSITE, admit
 from headrace.model.tenancy import Credentials
 from tests.tenants import (
     EXPIRING,

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from headrace.ingest.agree import sift_with_others
-from headrace.ingest.gather import GatheredRecord
-from headrace.model.event import UNKNOWN_VISITOR, Event, EventRecord, LogRecord, Stream
-from headrace.ports.claims import Claim
-from headrace.ports.log import LOG_START, LoggedRecord
+from headrace.ingest.load.batch_reader import GatheredRecord
+from headrace.ingest.load.deduplicate import sift_with_others
+from headrace.model.log_records import UNKNOWN_VISITOR, Event, EventRecord, LogRecord, Stream
+from headrace.ports.dedup_claims import Claim
+from headrace.ports.event_log import LOG_START, LoggedRecord
 
 NOON = 1_700_000_000_000
 

@@ -1,7 +1,7 @@
 """What is kept of answers, how long, and how much."""
 
-from headrace.adapters.selects.answer_cache import AnswerCache
-from headrace.adapters.selects.question import Question
+from headrace.adapters.query_scheduler.key import Question
+from headrace.adapters.query_scheduler.result_cache import AnswerCache
 from headrace.ports.store import QueryGuards
 
 GUARDS = QueryGuards(timeout_s=15.0, max_memory_bytes=10**9)

@@ -8,7 +8,7 @@ import pytest
 from arro3.core import RecordBatch
 from arro3.io import read_ipc_stream, write_ipc_stream
 
-from headrace.ingest.arrow import (
+from headrace.formats.arrow_batch import (
     RowMark,
     StreamHead,
     StreamWriter,

@@ -8,11 +8,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from chaos.tails import damage_tails
-from headrace.adapters.log.segment_log import SegmentLog
-from headrace.adapters.log.segment_reader import SegmentReader
+from headrace.adapters.event_log.segment_log import SegmentLog
+from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock
 from headrace.base.telemetry import Metrics
-from headrace.ports.log import LOG_START
+from headrace.ports.event_log import LOG_START
 
 PAYLOADS = [b"one", b"two" * 100, b"three"]
 

@@ -8,10 +8,10 @@ import pytest
 
 from headrace.base.errors import OperatorError
 from headrace.base.settings import load_settings
-from headrace.cli.initialize import FirstSteps, render
-from headrace.cli.key import parse_expiry
+from headrace.cli.commands.init import FirstSteps, render
+from headrace.cli.commands.key import parse_expiry
+from headrace.cli.options import base_url
 from headrace.cli.output import print_table
-from headrace.cli.service_address import base_url
 from headrace.model.tenancy import (
     ApiKey,
     KeyId,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.adapters.clickhouse.address import ClickHouseAddress, Host, parse_address
+from headrace.adapters.store.clickhouse.address import ClickHouseAddress, Host, parse_address
 from headrace.base.errors import OperatorError
 
 ESCAPED = "and a password has %3A for a colon, %2F for a slash, %3F for a question mark"

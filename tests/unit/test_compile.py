@@ -7,9 +7,9 @@ import pytest
 
 from headrace.model.catalog import TABLES, Aggregate, Kind, Operator, Table
 from headrace.model.plan import Granularity, Output, OutputKind
-from headrace.query.buckets import BUCKET_KINDS
-from headrace.query.conditions import MEMBERSHIPS, OPERATORS
-from headrace.query.expressions import DISTINCT_VALUES, NUMBER_AGGREGATES, OUTPUT_KINDS, VALUES
+from headrace.query.sql.conditions import MEMBERSHIPS, OPERATORS
+from headrace.query.sql.expressions import DISTINCT_VALUES, NUMBER_AGGREGATES, OUTPUT_KINDS, VALUES
+from headrace.query.sql.time_buckets import BUCKET_KINDS
 from tests.questions import COUNT, WEBSITE, question, select, statement_of, where
 
 

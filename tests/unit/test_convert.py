@@ -3,11 +3,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from headrace.ingest.convert import AdmittedBatch, convert_batch, lift
-from headrace.ingest.decode import BODY_RULES, Endpoint, WireItem, decode_items
-from headrace.ingest.enrich import Enrichment
+from headrace.ingest.receive.convert import AdmittedBatch, convert_batch, lift
+from headrace.ingest.receive.decode import BODY_RULES, Endpoint, WireItem, decode_items
+from headrace.ingest.receive.enrich import Enrichment
 from headrace.model.catalog import LIFTED_COLUMNS, Kind
-from headrace.model.event import (
+from headrace.model.log_records import (
     UNKNOWN_VISITOR,
     ErrorEvent,
     ErrorRecord,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headrace import __version__
-from headrace.adapters.places.format import (
+from headrace.adapters.data_dir.format import (
     FIRST_FORMAT,
     Stamp,
     Step,
@@ -14,7 +14,7 @@ from headrace.adapters.places.format import (
     migrate,
     read_stamp,
 )
-from headrace.adapters.places.lock import SERVE, DataHeld, Holder, hold_data
+from headrace.adapters.data_dir.lock import SERVE, DataHeld, Holder, hold_data
 from headrace.base.errors import OperatorError
 
 OURS = Stamp(format=FIRST_FORMAT, written_by=__version__)

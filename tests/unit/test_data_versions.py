@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.adapters.selects.versions import DataVersions
+from headrace.adapters.query_scheduler.versions import DataVersions
 
 
 def test_rows_of_a_website_change_with_its_own_alone() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.sql import ddl_visits
-from headrace.adapters.sql.ddl import (
+from headrace.adapters.store.dialect import rollup_ddl
+from headrace.adapters.store.dialect.ddl import (
     MIGRATIONS,
     Migration,
     column_list,
@@ -24,7 +24,7 @@ FIRST, SECOND, THIRD = (Migration(version, (f"statement {version}",)) for versio
 
 def test_the_stored_layout_changes_only_together_with_a_migration() -> None:
     """Where the catalog gained a column: add a migration that adds it, then renew the file."""
-    made = (*(create_table(table) for table in STORED.values()), *ddl_visits.STATEMENTS)
+    made = (*(create_table(table) for table in STORED.values()), *rollup_ddl.STATEMENTS)
     statements = ";\n\n".join(made) + ";\n"
     assert (MIGRATIONS[-1].version, statements) == (3, GOLDEN.read_text())
 

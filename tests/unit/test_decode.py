@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from headrace.base.errors import Fault, InvalidBody, PayloadTooLarge
-from headrace.ingest.decode import (
+from headrace.ingest.receive.decode import (
     ARRAY_REFUSED,
     BODY_RULES,
     Endpoint,
@@ -13,7 +13,8 @@ from headrace.ingest.decode import (
     decode_items,
     explain_faults,
 )
-from headrace.ingest.faults import (
+from headrace.ingest.receive.timestamps import FORMATS
+from headrace.ingest.receive.validation_errors import (
     MAX_FAULTS,
     NOT_AN_OBJECT,
     NUMBER_OUT_OF_RANGE,
@@ -22,7 +23,6 @@ from headrace.ingest.faults import (
     UNREADABLE_CHARACTER,
     Check,
 )
-from headrace.ingest.timestamps import FORMATS
 from headrace.model.wire import CustomEvent, ErrorReport, MetricName, PageView, WebVital
 
 TRACK, VITALS, ERRORS, BATCH, PAGE = Endpoint

@@ -2,7 +2,12 @@
 
 import pytest
 
-from headrace.adapters.embedded.engine import BrokenPart, EngineFailure, query_error, read_failure
+from headrace.adapters.store.chdb.connection import (
+    BrokenPart,
+    EngineFailure,
+    query_error,
+    read_failure,
+)
 from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 
 DEADLINE = (

@@ -6,7 +6,7 @@ import pytest
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.base.errors import OperatorError
-from headrace.ingest.enrich import (
+from headrace.ingest.receive.enrich import (
     ADDRESS_FAULT,
     USER_AGENT_FAULT,
     Enricher,
@@ -15,8 +15,8 @@ from headrace.ingest.enrich import (
     check_user_agent,
     check_visitors,
 )
-from headrace.ingest.visitor_salts import VisitorSalts
-from headrace.model.event import Visitor
+from headrace.ingest.receive.visitor_salts import VisitorSalts
+from headrace.model.log_records import Visitor
 from headrace.model.wire import CustomEvent
 from tests.tenants import NOW_MS
 from tests.visitors import (

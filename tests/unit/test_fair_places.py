@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from headrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
+from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, PlaceBounds
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
 

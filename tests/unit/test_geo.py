@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.adapters.visitors.geo import BUNDLED, open_geo, read_place
+from headrace.adapters.enrichment.geo import BUNDLED, open_geo, read_place
 from headrace.base.errors import OperatorError
 from headrace.ports.enrichment import Place
 

@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.log.guarded_log import GuardedLog, LevelLimits, Levels, read_levels
-from headrace.adapters.log.segment_log import SegmentLog
-from headrace.adapters.log.segment_reader import SegmentReader
+from headrace.adapters.event_log.backpressure_log import (
+    GuardedLog,
+    LevelLimits,
+    Levels,
+    read_levels,
+)
+from headrace.adapters.event_log.segment_log import SegmentLog
+from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.memory.log import MemoryLog
 from headrace.base.clock import FixedClock
 from headrace.base.errors import LogUnavailable

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from headrace.cli.heartbeat import Heartbeat, beat, beat_interval_s
+from headrace.cli.process.heartbeat import Heartbeat, beat, beat_interval_s
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,16 @@ import pytest
 from markdown_it import MarkdownIt
 
 from headrace.base.settings import Settings
-from headrace.http.chapters import readable_bytes
-from headrace.http.docs_page import content_security_policy, write_page
+from headrace.http.apidocs.endpoint_docs import OPERATIONS
+from headrace.http.apidocs.field_docs import CORRECTIONS, FIELD_DESCRIPTIONS
+from headrace.http.apidocs.guide import readable_bytes
+from headrace.http.apidocs.markdown import heading_id, render_html
+from headrace.http.apidocs.openapi import make_document
+from headrace.http.apidocs.render_html import content_security_policy, write_page
+from headrace.http.apidocs.render_markdown import write_reference
+from headrace.http.apidocs.schemas import make_schemas
 from headrace.http.endpoints import ENDPOINTS, EndpointRow
-from headrace.http.fields import CORRECTIONS, FIELD_DESCRIPTIONS
-from headrace.http.markdown import heading_id, render_html
-from headrace.http.openapi import make_document
-from headrace.http.operations import OPERATIONS
-from headrace.http.reference_text import write_reference
-from headrace.http.replies import IngestionError, QueryError
-from headrace.http.schemas import make_schemas
+from headrace.http.responses import IngestionError, QueryError
 
 JSON_TEXT = msgspec.json.encode(make_document(Settings()))
 DOCUMENT: dict[str, Any] = msgspec.json.decode(JSON_TEXT)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.base.errors import InvalidBody, PayloadTooLarge, UnsupportedEncoding
-from headrace.http.encodings import DECODERS, MAX_MEMBERS, find_decoder
+from headrace.http.reading.content_encoding import DECODERS, MAX_MEMBERS, find_decoder
 
 PLENTY = 1_000_000
 BODY = b'{"name":"signup"}' * 100

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.base.errors import OperatorError
-from headrace.http.body import is_json_type
-from headrace.http.calls import Call
-from headrace.http.client_address import ClientAddresses, normalize_address
-from headrace.http.credentials import read_api_key, read_parameter, read_website_id
-from headrace.http.negotiation import choose_media_type
+from headrace.http.reading.body import is_json_type
+from headrace.http.reading.client_address import ClientAddresses, normalize_address
+from headrace.http.reading.credentials import read_api_key, read_parameter, read_website_id
+from headrace.http.reading.negotiation import choose_media_type
+from headrace.http.request import Call
 
 JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 

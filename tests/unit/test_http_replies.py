@@ -19,7 +19,7 @@ from headrace.base.errors import (
     Unavailable,
 )
 from headrace.http.endpoints import ENDPOINTS, UNKNOWN
-from headrace.http.replies import INTERNAL, REFUSALS, Envelope, Header, refusal_of, refuse
+from headrace.http.responses import INTERNAL, REFUSALS, Envelope, Header, refusal_of, refuse
 
 JSON: Header = (b"content-type", b"application/json")
 

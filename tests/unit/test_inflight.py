@@ -4,8 +4,8 @@ import pytest
 from starlette.types import Message
 
 from headrace.base.errors import Unavailable
-from headrace.http.calls import Call
-from headrace.http.inflight import InflightBytes
+from headrace.http.reading.memory_limit import InflightBytes
+from headrace.http.request import Call
 
 
 async def receive() -> Message:

@@ -7,10 +7,10 @@ import structlog
 
 from headrace.base.clock import FixedClock
 from headrace.base.errors import InvalidApiKey, LogUnavailable, Unavailable
-from headrace.base.line_budget import LineBudget, SparingFilter
+from headrace.base.log_throttle import LineBudget, SparingFilter
 from headrace.base.telemetry import Logger, Metrics
 from headrace.http import endpoints
-from headrace.http.records import CallRecorder
+from headrace.http.access_log import CallRecorder
 
 TRACK = endpoints.INGESTION_ENDPOINTS[0]
 FULL = LogUnavailable("the disk is full")

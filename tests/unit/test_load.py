@@ -16,10 +16,10 @@ from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
-from headrace.ingest.gather import BatchBounds
-from headrace.ingest.load import Loader
+from headrace.ingest.load.batch_reader import BatchBounds
+from headrace.ingest.load.loader import Loader
 from headrace.model.catalog import Table
-from headrace.model.event import (
+from headrace.model.log_records import (
     UNKNOWN_VISITOR,
     ErrorEvent,
     ErrorRecord,
@@ -29,8 +29,8 @@ from headrace.model.event import (
     VitalRecord,
     encode_record,
 )
+from headrace.ports.event_log import LOG_START, LogChunk, LoggedRecord, LogPosition
 from headrace.ports.ledger import LogRange
-from headrace.ports.log import LOG_START, LogChunk, LoggedRecord, LogPosition
 from headrace.ports.store import RejectedBatch
 
 NOON = 1_700_000_000_000

@@ -13,7 +13,7 @@ from headrace.adapters.engine.load_loop import LoadLoop, spacing_s
 from headrace.base.clock import FixedClock
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
-from headrace.ports.log import LogChunk, LogPosition
+from headrace.ports.event_log import LogChunk, LogPosition
 
 pytestmark = pytest.mark.asyncio
 

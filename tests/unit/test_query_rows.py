@@ -6,10 +6,10 @@ import pytest
 
 from headrace.base.errors import InvalidQuery, QueryFault
 from headrace.model.plan import Direction, OutputKind
-from headrace.query.answers import FINISHERS, finish_rows
-from headrace.query.compile import compile_query
-from headrace.query.fill import fill_buckets
-from headrace.query.ordering import OrderKey, sort_rows
+from headrace.query.gap_fill import fill_buckets
+from headrace.query.result_values import FINISHERS, finish_rows
+from headrace.query.sql.compile import compile_query
+from headrace.query.sql.order_by import OrderKey, sort_rows
 from tests.questions import COUNT, plan_of, question, select
 
 FINISHED = [

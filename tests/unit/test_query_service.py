@@ -16,8 +16,8 @@ from headrace.base.errors import (
 from headrace.base.telemetry import Metrics
 from headrace.model.plan import CompiledQuery, OutputKind
 from headrace.ports.store import QueryGuards, Rows
-from headrace.query.answers import QueryAnswer
-from headrace.query.run import QueryService
+from headrace.query.result_values import QueryAnswer
+from headrace.query.service import QueryService
 from tests.questions import WEBSITE, as_bytes, question, statement_of
 
 GUARDS = QueryGuards(timeout_s=15.0, max_memory_bytes=2**31)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from headrace.model.wire import Filter, OrderBy, Query, QueryRequest, Select
-from headrace.query.shape import decode_query
+from headrace.query.validate.decode import decode_query
 from tests.questions import as_bytes, question, refusal_of, select, where
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.model.catalog import EVENTS
-from headrace.query.suggest import did_you_mean, did_you_mean_one_of, likely_meant, quoted
+from headrace.query.validate.suggest import did_you_mean, did_you_mean_one_of, likely_meant, quoted
 
 COLUMNS = [column.name for column in EVENTS.columns]
 

@@ -9,9 +9,9 @@ import pytest
 
 from headrace.base.clock import FixedClock
 from headrace.base.errors import OperatorError
-from headrace.cli.answers import print_answer_csv, print_answer_table
-from headrace.cli.asking import Reply
-from headrace.cli.question import QuestionOptions, compose_question
+from headrace.cli.query.client import Reply
+from headrace.cli.query.compose import QuestionOptions, compose_question
+from headrace.cli.query.render import print_answer_csv, print_answer_table
 
 LATE = FixedClock(1_767_222_000_000)  # 2025-12-31T23:00:00Z
 COUNT = {"field": "*", "aggregate": "count", "alias": None}

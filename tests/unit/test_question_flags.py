@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headrace.base.errors import OperatorError
-from headrace.cli.question_flags import read_filter, read_group, read_order, read_select
+from headrace.cli.query.syntax import read_filter, read_group, read_order, read_select
 from headrace.model.catalog import EVENTS, Operator
 from headrace.model.wire import Filter, OrderBy, Select
 

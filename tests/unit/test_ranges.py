@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.model.plan import DateRange, Granularity
-from headrace.query.ranges import buckets_of, is_clean, range_of_days, wall_clock_ms
-from headrace.query.zones import find_zone, offset_at, offsets_between, zone_names
+from headrace.query.validate.day_range import buckets_of, is_clean, range_of_days, wall_clock_ms
+from headrace.query.validate.timezones import find_zone, offset_at, offsets_between, zone_names
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

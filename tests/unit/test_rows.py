@@ -8,12 +8,12 @@ import pytest
 
 from headrace.adapters.memory.store import MemoryStore, Row
 from headrace.base.clock import utc_datetime
-from headrace.ingest.arrow import write_stream
-from headrace.ingest.batch import collect, log_number, row_ids
-from headrace.ingest.gather import GatheredRecord
-from headrace.ingest.rows import SHAPES
+from headrace.formats.arrow_batch import write_stream
+from headrace.ingest.load.batch import collect, log_number, row_ids
+from headrace.ingest.load.batch_reader import GatheredRecord
+from headrace.ingest.load.columns import SHAPES
 from headrace.model.catalog import LIFTED_COLUMNS, Kind
-from headrace.model.event import (
+from headrace.model.log_records import (
     UNKNOWN_VISITOR,
     ErrorEvent,
     ErrorRecord,
@@ -26,7 +26,7 @@ from headrace.model.event import (
     VitalRecord,
 )
 from headrace.model.storage import STORED
-from headrace.ports.log import LoggedRecord, LogPosition
+from headrace.ports.event_log import LoggedRecord, LogPosition
 
 NOON = 1_700_000_000_123
 LATER = NOON + 456

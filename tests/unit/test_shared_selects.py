@@ -5,11 +5,15 @@ from collections.abc import Callable
 
 import pytest
 
-from headrace.adapters.selects.answer_cache import AnswerCache
-from headrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
-from headrace.adapters.selects.question import Question
-from headrace.adapters.selects.shared_selects import NoVersions, SharedSelects, TellsVersions
-from headrace.adapters.selects.versions import DataVersions
+from headrace.adapters.query_scheduler.coalescing_executor import (
+    NoVersions,
+    SharedSelects,
+    TellsVersions,
+)
+from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, PlaceBounds
+from headrace.adapters.query_scheduler.key import Question
+from headrace.adapters.query_scheduler.result_cache import AnswerCache
+from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import Metrics
 from headrace.ports.store import QueryGuards

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from headrace.adapters.moving.plan import (
+from headrace.adapters.store_migration.plan import (
     Minutes,
     PieceBounds,
     Reading,
@@ -12,9 +12,9 @@ from headrace.adapters.moving.plan import (
     WantedDay,
     plan_readings,
 )
-from headrace.adapters.moving.selects import MINUTE_MS, Stretch
+from headrace.adapters.store_migration.selects import MINUTE_MS, Stretch
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.model.moving import Day, Figures
+from headrace.model.migration import Day, Figures
 
 BOUNDS = PieceBounds(rows=100, bytes=1000)
 

@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.clickhouse.address import parse_address
-from headrace.adapters.moving.moves import HeldLoads, MoveDesk, check_moves, name_of
+from headrace.adapters.store.clickhouse.address import parse_address
+from headrace.adapters.store_migration.migration_state import (
+    HeldLoads,
+    MoveDesk,
+    check_moves,
+    name_of,
+)
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.model.moving import Target
-from headrace.ports.log import LogPosition
+from headrace.model.migration import Target
+from headrace.ports.event_log import LogPosition
 
 ENDS = {"worker-0": LogPosition(1, 2)}
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headrace.adapters.log.stored_log import StoredLog
+from headrace.adapters.event_log.ack_after_store_log import StoredLog
 from headrace.adapters.memory.log import MemoryLog
 from headrace.base.errors import HeadraceError, LogUnavailable, NotYetStored, StoreUnavailable
 

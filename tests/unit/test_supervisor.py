@@ -8,7 +8,7 @@ from structlog.testing import CapturingLogger
 
 from headrace.base.clock import SystemClock
 from headrace.base.telemetry import Logger
-from headrace.cli.supervisor import ProcessSpec, Supervisor
+from headrace.cli.process.supervisor import ProcessSpec, Supervisor
 
 NOT_OPEN = 1_000_000
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.adapters.visitors.user_agents import MAX_NAME, MAX_PARSED, UaParserUserAgents
+from headrace.adapters.enrichment.user_agents import MAX_NAME, MAX_PARSED, UaParserUserAgents
 from headrace.ports.enrichment import Software
 
 USER_AGENTS = UaParserUserAgents(remembered=8)

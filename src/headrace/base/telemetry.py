@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from headrace.base.clock import SystemClock
-from headrace.base.line_budget import LineBudget, SparingFilter
+from headrace.base.log_throttle import LineBudget, SparingFilter
 
 _FIRST_FIELDS = ("timestamp", "level", "process", "event_name")
 """What people look for in a line of JSON stands at its beginning."""

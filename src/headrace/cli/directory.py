@@ -6,11 +6,10 @@ from typing import TypeVar
 
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.settings import Settings, data_path, load_settings
-from headrace.cli.private_directory import make_private_directory
+from headrace.cli.options import make_private_directory
 from headrace.ports.directory import Directory
-from headrace.wiring.data import check_data, check_there_is_data
-from headrace.wiring.directory import open_directory_of, shares_directory
-from headrace.wiring.places import places_of
+from headrace.wiring.data import check_data, check_there_is_data, places_of
+from headrace.wiring.shared import open_directory_of, shares_directory
 
 Listed = TypeVar("Listed", bound=Sequence[object])
 

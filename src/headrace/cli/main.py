@@ -25,33 +25,40 @@ class LazyCommand(NamedTuple):
 COMMANDS: Mapping[str, LazyCommand] = {
     "serve": LazyCommand("headrace.cli.serve:serve_command", "Take in events and answer queries."),
     "init": LazyCommand(
-        "headrace.cli.initialize:initialize_command",
+        "headrace.cli.commands.init:initialize_command",
         "Make a first website and keys, and print calls to paste.",
     ),
-    "query": LazyCommand("headrace.cli.query:query_command", "Ask a running service."),
-    "website": LazyCommand("headrace.cli.website:website", "Create, list and delete websites."),
-    "key": LazyCommand("headrace.cli.key:key", "Create, list and revoke API keys."),
+    "query": LazyCommand("headrace.cli.query.command:query_command", "Ask a running service."),
+    "website": LazyCommand(
+        "headrace.cli.commands.website:website", "Create, list and delete websites."
+    ),
+    "key": LazyCommand("headrace.cli.commands.key:key", "Create, list and revoke API keys."),
     "organization": LazyCommand(
-        "headrace.cli.organization:organization", "Create, list and delete organizations."
+        "headrace.cli.commands.organization:organization", "Create, list and delete organizations."
     ),
     "quarantine": LazyCommand(
-        "headrace.cli.quarantine:quarantine", "Read what could not be stored, and try it again."
+        "headrace.cli.commands.quarantine:quarantine",
+        "Read what could not be stored, and try it again.",
     ),
     "backup": LazyCommand(
-        "headrace.cli.backup:backup_command", "Write everything that is kept into one file."
+        "headrace.cli.commands.backup:backup_command",
+        "Write everything that is kept into one file.",
     ),
     "restore": LazyCommand(
-        "headrace.cli.backup:restore_command", "Unpack a backup into an empty data directory."
+        "headrace.cli.commands.backup:restore_command",
+        "Unpack a backup into an empty data directory.",
     ),
     "migrate-store": LazyCommand(
-        "headrace.cli.migrate_store:migrate_store_command",
+        "headrace.cli.commands.migrate_store:migrate_store_command",
         "Move all rows to ClickHouse, or back, while the service runs.",
     ),
     "verify": LazyCommand(
-        "headrace.cli.verify:verify_command", "Read everything that is kept and tell what is wrong."
+        "headrace.cli.commands.verify:verify_command",
+        "Read everything that is kept and tell what is wrong.",
     ),
     "reference": LazyCommand(
-        "headrace.cli.reference:reference_command", "Write the reference pages of the docs."
+        "headrace.cli.commands.reference:reference_command",
+        "Write the reference pages of the docs.",
     ),
     "worker": LazyCommand("headrace.cli.serve:worker_command", None),
     "engine": LazyCommand("headrace.cli.serve:engine_command", None),

@@ -1,10 +1,15 @@
 """Options that many commands have."""
 
 from collections.abc import Callable, Collection
+from pathlib import Path
 
 import click
 
-from headrace.base.settings import setting_rows
+from headrace.base.errors import OperatorError
+from headrace.base.settings import Settings, setting_rows
+
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a lookup, nothing is bound
+
 
 Command = Callable[..., None]
 
@@ -38,3 +43,20 @@ def setting_options(
         return command
 
     return decorate
+
+
+def make_private_directory(path: Path) -> None:
+    """Make a directory that only its owner may enter, with its parents.
+
+    Leaves one that is there as it is. Raises `OperatorError` when it cannot be made.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OperatorError(f"cannot make the directory {path}: {error.strerror}") from error
+
+
+def base_url(settings: Settings) -> str:
+    """Return the address under which a service with these settings answers on this machine."""
+    host = _WILDCARDS.get(settings.host, settings.host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port or 'PORT'}"

@@ -26,18 +26,16 @@ from headrace.base.telemetry import (
     configure_logging,
     get_logger,
 )
-from headrace.cli.heartbeat import beat
-from headrace.cli.lifeline import hold_lifeline, stop_on_signals
-from headrace.cli.limits import raise_file_limit
-from headrace.cli.options import setting_options
-from headrace.cli.private_directory import make_private_directory
-from headrace.cli.supervisor import (
+from headrace.cli.options import make_private_directory, setting_options
+from headrace.cli.process.child import hold_lifeline, raise_file_limit, stop_on_signals
+from headrace.cli.process.heartbeat import beat
+from headrace.cli.process.supervisor import (
     EXIT_OPERATOR_ERROR,
     ProcessSpec,
     Supervisor,
 )
 from headrace.wiring.data import held_for_service
-from headrace.wiring.preflight import check_files
+from headrace.wiring.store import check_files
 
 _BACKLOG = 2048
 _WORKER_LAST_WORDS_S = 2.0

@@ -12,30 +12,30 @@ from headrace.base.errors import NotFound
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics, get_logger
 from headrace.http import endpoints
-from headrace.http.answering import Endpoint, RequestIds
-from headrace.http.body import BodyReader
-from headrace.http.calls import Call, Handler
-from headrace.http.client_address import ClientAddresses
-from headrace.http.cors import cors_of
-from headrace.http.direct import AcceptsDirectly, DirectLane, Place
-from headrace.http.documents import docs_handler, openapi_handler
+from headrace.http.access_log import CallRecorder
+from headrace.http.endpoint import Endpoint, RequestIds
 from headrace.http.endpoints import EndpointRow
-from headrace.http.inflight import InflightBytes
-from headrace.http.ingest_routes import AcceptsEvents, ingestion_handlers
-from headrace.http.query_routes import AnswersQueries, QueryGate, QueryRoute, schema_handler
-from headrace.http.records import CallRecorder
-from headrace.http.replies import Reply
-from headrace.http.service_routes import (
+from headrace.http.reading.body import BodyReader
+from headrace.http.reading.client_address import ClientAddresses
+from headrace.http.reading.cors import cors_of
+from headrace.http.reading.memory_limit import InflightBytes
+from headrace.http.reading.slow_bodies import StallWatch
+from headrace.http.request import Call, Handler
+from headrace.http.responses import Reply
+from headrace.http.routes.docs import docs_handler, openapi_handler
+from headrace.http.routes.ingest import AcceptsEvents, ingestion_handlers
+from headrace.http.routes.operations import (
     Readiness,
     answer_health,
     metrics_handler,
     readiness_handler,
 )
-from headrace.http.stalls import StallWatch
-from headrace.http.tallies import CallTally
-from headrace.ingest.decode import Endpoint as Ingestion
+from headrace.http.routes.query import AnswersQueries, QueryGate, QueryRoute, schema_handler
+from headrace.http.server.fast_path import AcceptsDirectly, DirectLane, Place
+from headrace.http.server.request_counter import CallTally
+from headrace.ingest.receive.decode import Endpoint as Ingestion
 from headrace.ports.directory import TenancySource
-from headrace.ports.limiter import Limiter
+from headrace.ports.rate_limiter import Limiter
 from headrace.ports.store import Store
 
 

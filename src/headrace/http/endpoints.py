@@ -32,7 +32,7 @@ from headrace.base.errors import (
     WebsiteMissingOrganization,
     WebsiteNotFound,
 )
-from headrace.http.replies import Envelope
+from headrace.http.responses import Envelope
 
 
 class CorsPolicy(Enum):

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from headrace.ports.log import LogPosition
+from headrace.ports.event_log import LogPosition
 
 
 class LogRange(Struct, frozen=True):

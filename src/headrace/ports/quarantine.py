@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from headrace.ports.log import LogPosition
+from headrace.ports.event_log import LogPosition
 
 
 class Quarantined(Struct, frozen=True):

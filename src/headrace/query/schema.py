@@ -11,7 +11,7 @@ from headrace.model.catalog import (
     Operator,
     Table,
 )
-from headrace.query.columns import PROPERTY_COLUMN
+from headrace.query.validate.columns import PROPERTY_COLUMN
 
 
 def query_schema() -> dict[str, Any]:

@@ -7,20 +7,18 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from headrace.adapters.backup.archive import Contents, Progress, read_archive, write_archive
-from headrace.adapters.backup.lease import borrowed_snapshot
-from headrace.adapters.backup.snapshots import Snapshots
-from headrace.adapters.backup.tree import Snapshot
-from headrace.adapters.embedded.engine import ChdbEngine
-from headrace.adapters.log.segment_reader import SegmentReader
-from headrace.adapters.places.files import sync_directory
-from headrace.adapters.places.lock import SERVE, DataHeld, hold_data
-from headrace.adapters.places.places import LOCK, DataPlaces
+from headrace.adapters.backup.snapshots import Snapshot, Snapshots
+from headrace.adapters.data_dir.files import sync_directory
+from headrace.adapters.data_dir.lock import SERVE, DataHeld, hold_data
+from headrace.adapters.data_dir.paths import LOCK, DataPlaces
+from headrace.adapters.engine.ipc.snapshot_client import borrowed_snapshot
+from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.sqlite.ledger import SqliteLedger
+from headrace.adapters.store.chdb.connection import ChdbEngine
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
-from headrace.wiring.data import check_data, check_there_is_data, held_for
-from headrace.wiring.places import ENGINE_SOCKET
+from headrace.wiring.data import ENGINE_SOCKET, check_data, check_there_is_data, held_for
 from headrace.wiring.store_address import clickhouse_of
 
 

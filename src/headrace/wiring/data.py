@@ -4,14 +4,16 @@ import contextlib
 from collections.abc import Generator
 from pathlib import Path
 
-from headrace.adapters.moving.moves import check_moves
-from headrace.adapters.places.format import is_current, migrate
-from headrace.adapters.places.lock import SERVE, hold_data
-from headrace.adapters.places.runtime_directory import runtime_directory
+from headrace.adapters.data_dir.format import is_current, migrate
+from headrace.adapters.data_dir.lock import SERVE, hold_data
+from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.data_dir.runtime_directory import runtime_directory
+from headrace.adapters.store_migration.migration_state import check_moves
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
-from headrace.wiring.places import places_of
 from headrace.wiring.store_address import clickhouse_of
+
+ENGINE_SOCKET = "engine.socket"
 
 
 @contextlib.contextmanager
@@ -58,3 +60,8 @@ def check_data(settings: Settings) -> None:
     if not is_current(root):
         with hold_data(root, "another headrace command"):
             migrate(root)
+
+
+def places_of(settings: Settings) -> DataPlaces:
+    """Return the paths of the data directory that the settings name."""
+    return DataPlaces(data_path(settings))

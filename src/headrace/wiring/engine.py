@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.adapters.backup.snapshots import Snapshots
-from headrace.adapters.clickhouse.address import ClickHouseAddress
-from headrace.adapters.clickhouse.process import LoadingProcess
-from headrace.adapters.clickhouse.writer import ClickHouseWriter
-from headrace.adapters.embedded.engine import ChdbEngine
-from headrace.adapters.embedded.writer import ChdbWriter
-from headrace.adapters.engine.limiter import WindowLimiter
-from headrace.adapters.engine.process import EngineProcess
-from headrace.adapters.log.segment_reader import SegmentReader
-from headrace.adapters.moving.moves import HeldLoads
-from headrace.adapters.places.places import DataPlaces
+from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.engine.chdb_process import EngineProcess
+from headrace.adapters.engine.clickhouse_process import LoadingProcess
+from headrace.adapters.engine.rate_limiter import WindowLimiter
+from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
-from headrace.adapters.selects.versions import DataVersions
+from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.adapters.sqlite.ledger import SqliteLedger
+from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.clickhouse.address import ClickHouseAddress
+from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.store_migration.migration_state import HeldLoads
 from headrace.base.clock import SystemClock
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
-from headrace.ingest.load import Loader
-from headrace.ports.claims import Claims
+from headrace.ingest.load.loader import Loader
+from headrace.ports.dedup_claims import Claims
 from headrace.ports.store import StoreWriter
-from headrace.wiring.places import ENGINE_SOCKET, places_of
+from headrace.wiring.data import ENGINE_SOCKET, places_of
 from headrace.wiring.shared import open_claims
 from headrace.wiring.store import select_bounds_of
 from headrace.wiring.store_address import clickhouse_of

@@ -6,23 +6,22 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from headrace.adapters.backup.lease import borrowed_snapshot
-from headrace.adapters.clickhouse.address import ClickHouseAddress, parse_address
-from headrace.adapters.embedded.engine import ChdbEngine
-from headrace.adapters.moving.copying import CopyProgress, StoreCopy
-from headrace.adapters.moving.ends import ClickHouseEnd, CopyEnd, EmbeddedEnd
-from headrace.adapters.moving.moves import Move, MoveDesk, name_of
-from headrace.adapters.moving.plan import PieceBounds
-from headrace.adapters.moving.selects import count_of
-from headrace.adapters.places.lock import SERVE, DataHeld, Holder
-from headrace.adapters.places.places import STORE, DataPlaces
+from headrace.adapters.data_dir.lock import SERVE, DataHeld, Holder
+from headrace.adapters.data_dir.paths import STORE, DataPlaces
+from headrace.adapters.engine.ipc.snapshot_client import borrowed_snapshot
+from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
+from headrace.adapters.store_migration.copy_stores import ClickHouseEnd, CopyEnd, EmbeddedEnd
+from headrace.adapters.store_migration.copying import CopyProgress, StoreCopy
+from headrace.adapters.store_migration.migration_state import Move, MoveDesk, name_of
+from headrace.adapters.store_migration.plan import PieceBounds
+from headrace.adapters.store_migration.selects import count_of
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
-from headrace.model.moving import Outcome, Target
+from headrace.model.migration import Outcome, Target
 from headrace.model.storage import STORED
-from headrace.wiring.data import check_data, check_there_is_data, held_for
-from headrace.wiring.places import ENGINE_SOCKET
+from headrace.wiring.data import ENGINE_SOCKET, check_data, check_there_is_data, held_for
 from headrace.wiring.store_address import clickhouse_of
 
 _COMMAND = "headrace migrate-store"

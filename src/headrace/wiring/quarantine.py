@@ -3,12 +3,11 @@
 import contextlib
 from collections.abc import Generator
 
-from headrace.adapters.places.lock import SERVE, DataHeld
-from headrace.adapters.quarantine.desk import QuarantineDesk
+from headrace.adapters.data_dir.lock import SERVE, DataHeld
+from headrace.adapters.quarantine.requeuer import QuarantineDesk
 from headrace.base.clock import Clock
 from headrace.base.settings import Settings
-from headrace.wiring.data import check_data, check_there_is_data, held_for
-from headrace.wiring.places import places_of
+from headrace.wiring.data import check_data, check_there_is_data, held_for, places_of
 
 
 def quarantine_of(settings: Settings, clock: Clock) -> QuarantineDesk:

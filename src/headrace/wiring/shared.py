@@ -8,17 +8,18 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from headrace.adapters.engine.client import EngineConnections, EngineLimiter
-from headrace.adapters.places.places import DataPlaces
+from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
+from headrace.adapters.engine.ipc.client import EngineConnections, EngineLimiter
+from headrace.adapters.sqlite.idempotency import SqliteRepeats
 from headrace.adapters.sqlite.ledger import SqliteLedger
-from headrace.adapters.sqlite.repeats import SqliteRepeats
 from headrace.base.clock import Clock
 from headrace.base.settings import Settings, secret_text
-from headrace.ingest.visitor_salts import VisitorSalts
-from headrace.ports.claims import Claims
-from headrace.ports.limiter import Limiter
-from headrace.ports.repeats import Repeats
-from headrace.wiring.places import places_of
+from headrace.ingest.receive.visitor_salts import VisitorSalts
+from headrace.ports.dedup_claims import Claims
+from headrace.ports.idempotency import Repeats
+from headrace.ports.rate_limiter import Limiter
+from headrace.wiring.data import places_of
 
 _MACHINE_ID = Path("/etc/machine-id")
 
@@ -48,9 +49,9 @@ async def open_worker_shares(
         opened.push_async_callback(own.close)
         return WorkerShares(own, EngineLimiter(engine), {})
     # Where it is not used it is not loaded: the library takes 0.2 s and 10 MiB.
-    from headrace.adapters.shared.limiter import SharedLimiter  # noqa: PLC0415
-    from headrace.adapters.shared.repeats import SharedRepeats  # noqa: PLC0415
-    from headrace.adapters.shared.server import AsyncSharedServer  # noqa: PLC0415
+    from headrace.adapters.valkey.client import AsyncSharedServer  # noqa: PLC0415
+    from headrace.adapters.valkey.idempotency import SharedRepeats  # noqa: PLC0415
+    from headrace.adapters.valkey.rate_limiter import SharedLimiter  # noqa: PLC0415
 
     server = AsyncSharedServer(url)
     opened.push_async_callback(server.close)
@@ -67,8 +68,8 @@ def open_claims(
     url = secret_text(settings, "shared")
     if not url:
         return None
-    from headrace.adapters.shared.claims import SharedClaims  # noqa: PLC0415
-    from headrace.adapters.shared.server import SharedServer  # noqa: PLC0415
+    from headrace.adapters.valkey.client import SharedServer  # noqa: PLC0415
+    from headrace.adapters.valkey.dedup_claims import SharedClaims  # noqa: PLC0415
 
     claims = SharedClaims(
         SharedServer(url),
@@ -92,3 +93,14 @@ def machine_name(data: Path) -> str:
     machine = _MACHINE_ID.read_text(encoding="ascii") if _MACHINE_ID.is_file() else ""
     told = "\0".join((machine.strip(), socket.gethostname(), str(data.resolve())))
     return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+
+
+def open_directory_of(settings: Settings, clock: Clock) -> SqlDirectory:
+    """Open the directory, made and migrated where that is due. Blocking."""
+    url = secret_text(settings, "directory")
+    return open_directory(url or places_of(settings).directory, clock)
+
+
+def shares_directory(settings: Settings) -> bool:
+    """Tell whether the directory is outside of the data directory."""
+    return bool(settings.directory or settings.directory_file)

@@ -5,14 +5,14 @@ from contextlib import AsyncExitStack
 
 from msgspec import Struct
 
-from headrace.adapters.engine.client import EngineBarrier, EngineConnections, EngineStore
-from headrace.adapters.selects.bounds import SelectBounds
-from headrace.adapters.selects.fair_places import FairPlaces, PlaceBounds
-from headrace.adapters.selects.shared_selects import NoVersions, SharedSelects
+from headrace.adapters.engine.ipc.client import EngineBarrier, EngineConnections, EngineStore
+from headrace.adapters.enrichment.geo import open_geo
+from headrace.adapters.query_scheduler.coalescing_executor import NoVersions, SharedSelects
+from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, PlaceBounds, SelectBounds
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.ports.store import EMBEDDED, Dialect, Store
-from headrace.wiring.store_address import clickhouse_of, reading_clickhouse_of
+from headrace.wiring.store_address import check_store_settings, clickhouse_of, reading_clickhouse_of
 
 
 class WorkerStore(Struct, frozen=True):
@@ -30,8 +30,8 @@ def open_worker_store(
     if address is None:
         return WorkerStore(EngineStore(engine), EMBEDDED)
     # Where it is not used it is not loaded: the library takes 0.2 s.
-    from headrace.adapters.clickhouse.reader import ClickHouseReader  # noqa: PLC0415
-    from headrace.adapters.clickhouse.store import SERVERS, ClickHouseStore  # noqa: PLC0415
+    from headrace.adapters.store.clickhouse.reader import ClickHouseReader  # noqa: PLC0415
+    from headrace.adapters.store.clickhouse.store import SERVERS, ClickHouseStore  # noqa: PLC0415
 
     bounds = select_bounds_of(settings)
     barrier = EngineBarrier(engine, timeout_s=bounds.wait_timeout_s)
@@ -67,3 +67,9 @@ def select_bounds_of(settings: Settings) -> SelectBounds:
         wait_timeout_s=settings.query_wait_s,
         cache_bytes=settings.query_cache_bytes,
     )
+
+
+def check_files(settings: Settings) -> None:
+    """Look at what the settings name. Raises `OperatorError`."""
+    open_geo(settings.geo_database).close()
+    check_store_settings(settings)

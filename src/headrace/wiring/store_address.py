@@ -1,6 +1,6 @@
 """Which store the settings name."""
 
-from headrace.adapters.clickhouse.address import ClickHouseAddress, parse_address
+from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, secret_text
 

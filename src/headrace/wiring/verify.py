@@ -11,18 +11,17 @@ from headrace.adapters.backup.check import (
     read_ledger,
     rows_of_logs,
 )
-from headrace.adapters.clickhouse.check import check_clickhouse
-from headrace.adapters.embedded.check import ExpectedRows, KnownPlaces, StoreReport, check_store
-from headrace.adapters.embedded.engine import ChdbEngine
-from headrace.adapters.places.lock import SERVE, DataHeld
-from headrace.adapters.places.places import DataPlaces
+from headrace.adapters.data_dir.lock import SERVE, DataHeld
+from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.store.chdb.check import ExpectedRows, KnownPlaces, StoreReport, check_store
+from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.clickhouse.check import check_clickhouse
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
-from headrace.model.findings import Findings, Problem
+from headrace.model.integrity import Findings, Problem
 from headrace.wiring.data import check_there_is_data, held_for
-from headrace.wiring.directory import shares_directory
-from headrace.wiring.shared import shares_repeats
+from headrace.wiring.shared import shares_directory, shares_repeats
 from headrace.wiring.store_address import clickhouse_of, reading_clickhouse_of
 
 

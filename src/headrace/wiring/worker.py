@@ -8,27 +8,26 @@ from functools import partial
 from pathlib import Path
 
 from headrace.adapters.directory.tenancy_source import FollowingTenancySource
-from headrace.adapters.engine.client import EngineBarrier, EngineConnections
-from headrace.adapters.log.guarded_log import GuardedLog, LevelLimits, read_levels
-from headrace.adapters.log.segment_log import SegmentLog
-from headrace.adapters.log.stored_log import StoredLog
-from headrace.adapters.visitors.geo import open_geo
-from headrace.adapters.visitors.user_agents import UaParserUserAgents
+from headrace.adapters.engine.ipc.client import EngineBarrier, EngineConnections
+from headrace.adapters.enrichment.geo import open_geo
+from headrace.adapters.enrichment.user_agents import UaParserUserAgents
+from headrace.adapters.event_log.ack_after_store_log import StoredLog
+from headrace.adapters.event_log.backpressure_log import GuardedLog, LevelLimits, read_levels
+from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics, get_logger
 from headrace.http.app import create_app
-from headrace.http.server import serve
-from headrace.ingest.accept import Acceptor
-from headrace.ingest.enrich import Enricher
-from headrace.ingest.visitor_salts import VisitorSalts
+from headrace.http.server.server import serve
+from headrace.ingest.receive.enrich import Enricher
+from headrace.ingest.receive.service import Acceptor
+from headrace.ingest.receive.visitor_salts import VisitorSalts
 from headrace.ports.directory import Directory
-from headrace.ports.log import EventLog
+from headrace.ports.event_log import EventLog
 from headrace.ports.store import QueryGuards
-from headrace.query.run import QueryService
-from headrace.wiring.directory import open_directory_of, shares_directory
-from headrace.wiring.places import ENGINE_SOCKET, places_of
-from headrace.wiring.shared import open_worker_shares
+from headrace.query.service import QueryService
+from headrace.wiring.data import ENGINE_SOCKET, places_of
+from headrace.wiring.shared import open_directory_of, open_worker_shares, shares_directory
 from headrace.wiring.store import open_worker_store
 
 

@@ -17,11 +17,11 @@ import zstandard
 from msgspec import Struct
 
 from headrace import __version__
-from headrace.adapters.backup.tree import Snapshot, entries_below
-from headrace.adapters.log.segment_directory import Disk, LogDirectory
-from headrace.adapters.places.files import sync_directory
-from headrace.adapters.places.format import newest_format, read_stamp
-from headrace.adapters.places.places import LOG
+from headrace.adapters.backup.snapshots import Snapshot, entries_below
+from headrace.adapters.data_dir.files import sync_directory
+from headrace.adapters.data_dir.format import newest_format, read_stamp
+from headrace.adapters.data_dir.paths import LOG
+from headrace.adapters.event_log.segment_directory import Disk, LogDirectory
 from headrace.base.errors import OperatorError
 
 Progress = Callable[[int, int], None]

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from headrace.adapters.embedded.check import ExpectedRows, KnownPlaces
-from headrace.adapters.embedded.expected_rows import expected_rows
-from headrace.adapters.log.segment_check import LogReport, check_log
-from headrace.adapters.places.places import DataPlaces
-from headrace.adapters.quarantine.desk import RETRY_LOG
-from headrace.adapters.sqlite.check import sqlite_faults
+from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.event_log.segment_check import LogReport, check_log
+from headrace.adapters.quarantine.requeuer import RETRY_LOG
+from headrace.adapters.sqlite.copies import sqlite_faults
 from headrace.adapters.sqlite.ledger import SqliteLedger
-from headrace.model.findings import Problem
+from headrace.adapters.store.chdb.check import ExpectedRows, KnownPlaces
+from headrace.adapters.store.chdb.expected_rows import expected_rows
+from headrace.model.integrity import Problem
+from headrace.ports.event_log import LOG_START, LogPosition
 from headrace.ports.ledger import Intent, LogRange
-from headrace.ports.log import LOG_START, LogPosition
 
 
 class LedgerContents(Struct, frozen=True):

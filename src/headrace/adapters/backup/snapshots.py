@@ -12,24 +12,48 @@ import os
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from headrace.adapters.backup.tree import Snapshot, entries_below
-from headrace.adapters.embedded.engine import ChdbEngine, EngineFailure
-from headrace.adapters.embedded.freeze import freeze_store, remove_frozen
-from headrace.adapters.log.segment_directory import Disk, LogDirectory, create_directory
-from headrace.adapters.log.segment_log import lock_log
-from headrace.adapters.log.segment_reader import SegmentReader
-from headrace.adapters.places.places import DataPlaces
-from headrace.adapters.quarantine.desk import RETRY_LOG
+from msgspec import Struct
+
+from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.event_log.segment_directory import Disk, LogDirectory, create_directory
+from headrace.adapters.event_log.segment_log import lock_log
+from headrace.adapters.event_log.segment_reader import SegmentReader
+from headrace.adapters.quarantine.requeuer import RETRY_LOG
 from headrace.adapters.sqlite.copies import copy_directory_database, copy_sqlite
 from headrace.adapters.sqlite.ledger import SqliteLedger
+from headrace.adapters.store.chdb.connection import ChdbEngine, EngineFailure
+from headrace.adapters.store.chdb.freeze import freeze_store, remove_frozen
 from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.ports.event_log import LogPosition
 from headrace.ports.ledger import LogRange
-from headrace.ports.log import LogPosition
+
+
+class Snapshot(Struct, frozen=True):
+    """Where it is, and how many entries it has: one that is being removed has fewer."""
+
+    path: Path
+    entries: int
+
+
+def entries_below(directory: Path) -> Iterator[Path]:
+    """Go through all files, directories and links below a directory, in one order always.
+
+    Links are not followed. Raises `OSError` where a directory cannot be read.
+    """
+    for walked, directories, files in os.walk(directory, onerror=_raise):
+        directories.sort()
+        for name in sorted((*directories, *files)):
+            yield Path(walked, name)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
 
 _RETRY_PATIENCE_S = 10.0
 _UNFINISHED = ".unfinished"

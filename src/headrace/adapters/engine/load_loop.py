@@ -4,12 +4,17 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import Final, Protocol
 
+from headrace.adapters.engine.ipc.server import EngineServer
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Logger
-from headrace.ports.log import LogPosition, LogReader
+from headrace.ports.event_log import LogPosition, LogReader
+
+LAST_LOAD_TIMEOUT_S: Final = 2.0
+"""What is not stored by then stays in the log, and the next engine stores it."""
+
 
 _LEAST_SPACING_S = 0.02
 _MOST_SPACING_S = 0.05
@@ -196,3 +201,19 @@ def _wake(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
             waiter.set_result(None)
         else:
             waiter.set_exception(error)
+
+
+async def load_until(
+    stop: asyncio.Event, *, loading: LoadLoop, server: EngineServer, log: Logger
+) -> None:
+    """Load until `stop` is set, then close the server and store what is durable."""
+    running = asyncio.create_task(loading.run())
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    await server.close()
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running  # raises where it ended by itself, which it never should
+    if not await loading.finish(timeout_s=LAST_LOAD_TIMEOUT_S):
+        log.warning("left_in_the_log")

@@ -3,7 +3,7 @@
 import asyncio
 
 from headrace.base.errors import LogUnavailable
-from headrace.ports.log import Told
+from headrace.ports.event_log import Told
 
 
 class MemoryLog:

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from arro3.io import read_ipc_stream
 
-from headrace.ingest.arrow import MISSING, inserted_columns
+from headrace.formats.arrow_batch import MISSING, inserted_columns
 from headrace.model.catalog import Table
 from headrace.model.storage import STORED
 from headrace.ports.store import RejectedBatch

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from headrace.adapters.places.files import write_whole
+from headrace.adapters.data_dir.files import write_whole
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.ports.log import LogPosition
+from headrace.ports.event_log import LogPosition
 from headrace.ports.quarantine import Quarantined, SetAside
 
 _SUFFIX = ".json"

@@ -47,3 +47,18 @@ def _connected(path: Path) -> Generator[sqlite3.Connection]:
         yield connection
     finally:
         connection.close()
+
+
+_MOST_FAULTS = 10
+
+
+def sqlite_faults(path: Path) -> list[str]:
+    """Return what is wrong with a database, in SQLite's words; nothing where it is sound."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        rows = connection.execute(f"PRAGMA integrity_check({_MOST_FAULTS})").fetchall()
+    except sqlite3.Error as error:
+        return [str(error)]
+    finally:
+        connection.close()
+    return [str(fault) for (fault,) in rows if fault != "ok"]

@@ -11,8 +11,8 @@ import msgspec
 
 from headrace.adapters.sqlite.copies import copy_open_sqlite
 from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.ports.event_log import LogPosition
 from headrace.ports.ledger import Intent, LogRange, PartOutcome
-from headrace.ports.log import LogPosition
 
 SCHEMA_VERSION = 2
 _SCHEMA = """

@@ -1,1 +1,0 @@
-"""The column store on servers of ClickHouse, one or a cluster."""

@@ -1,1 +1,0 @@
-"""The column store within the engine process."""

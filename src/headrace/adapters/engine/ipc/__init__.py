@@ -1,0 +1,1 @@
+"""The local socket between workers and the engine process."""

@@ -1,0 +1,200 @@
+"""The workers' end of the engine's socket: the `Store` and the `Limiter` of a worker."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from headrace.adapters.engine.ipc.protocol import (
+    REPLIES,
+    Answer,
+    AskReady,
+    AwaitStored,
+    BrokenConversation,
+    Conversation,
+    Failure,
+    FailureKind,
+    Hit,
+    Readiness,
+    Reply,
+    Request,
+    Select,
+    Stored,
+    Verdict,
+)
+from headrace.adapters.store.chdb.connection import decode_rows
+from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
+from headrace.model.plan import CompiledQuery
+from headrace.ports.rate_limiter import RateVerdict
+from headrace.ports.store import QueryGuards, Rows
+
+HIT_TIMEOUT_S: Final = 1.0
+READY_TIMEOUT_S: Final = 1.0
+SELECT_GRACE_S: Final = 5.0
+"""The engine ends a select at its deadline; what takes so long beyond it comes no more."""
+
+_MOST_IDLE = 32
+
+
+class SelectFailed(Exception):
+    """The engine could not make sense of a select: our own fault. Its log has the cause."""
+
+
+_ERRORS: Mapping[FailureKind, type[Exception]] = {
+    FailureKind.TIMED_OUT: QueryTimedOut,
+    FailureKind.TOO_LARGE: QueryTooLarge,
+    FailureKind.UNAVAILABLE: StoreUnavailable,
+    FailureKind.FAILED: SelectFailed,
+}
+
+
+class _Connection(Conversation[Reply]):
+    """Asks one request at a time."""
+
+    def __init__(self) -> None:
+        super().__init__(REPLIES)
+        self._reply: asyncio.Future[Reply] | None = None
+
+    def ask(self, request: Request) -> asyncio.Future[Reply]:
+        """Send a request; it or its reply fails with `BrokenConversation` where the engine ends."""
+        if self.is_over:  # the engine may have ended since it let us in
+            raise BrokenConversation("the engine has ended")
+        self._reply = asyncio.get_running_loop().create_future()
+        self.send(request)
+        return self._reply
+
+    def receive(self, message: Reply) -> None:
+        """Hand a reply to who asked."""
+        if self._reply is None or self._reply.done():
+            raise BrokenConversation("nobody waits for a reply")
+        self._reply.set_result(message)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - not told apart
+        """Tell who asked that there will be no reply; called by the event loop."""
+        if self._reply is not None and not self._reply.done():
+            self._reply.set_exception(BrokenConversation("the engine ended before it answered"))
+
+
+class EngineConnections:
+    """Connections to the engine, kept for the next request; used from one event loop.
+
+    After a failure the next request connects anew, so an engine that is back is used at once.
+    """
+
+    def __init__(self, socket: Path) -> None:
+        self._socket = socket
+        self._idle: list[_Connection] = []
+
+    async def ask(self, request: Request, *, timeout_s: float) -> Reply:
+        """Send a request and return its reply.
+
+        Raises `StoreUnavailable` when the engine is away or does not answer in time. Cancelling
+        the caller ends the request in the engine.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._ask(self._alive() or await self._connect(), request)
+        except (OSError, BrokenConversation) as error:  # TimeoutError is an OSError
+            raise StoreUnavailable("the engine is away") from error
+
+    async def close(self) -> None:
+        """Close the idle connections. May be called twice."""
+        while self._idle:
+            self._idle.pop().end()
+
+    async def _ask(self, connection: _Connection, request: Request) -> Reply:
+        try:
+            reply = await connection.ask(request)
+        except BaseException:
+            connection.end()  # a reply may be on its way, and a query may run for it
+            raise
+        if len(self._idle) < _MOST_IDLE:
+            self._idle.append(connection)
+        else:
+            connection.end()
+        return reply
+
+    async def _connect(self) -> _Connection:
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_unix_connection(_Connection, str(self._socket))
+        return connection
+
+    def _alive(self) -> _Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_over:
+                return connection
+        return None
+
+
+class EngineStore:
+    """The `Store` over the engine process."""
+
+    def __init__(self, connections: EngineConnections) -> None:
+        self._connections = connections
+
+    async def select(self, query: CompiledQuery, guards: QueryGuards) -> Rows:
+        """Run a query; see `Store.select`. Raises `SelectFailed` where the SQL itself is wrong."""
+        request = Select(
+            sql=query.sql,
+            parameters=encode_parameters(query.parameters),
+            website_id=query.website_id,
+            guards=guards,
+        )
+        timeout_s = guards.timeout_s + SELECT_GRACE_S
+        match await self._connections.ask(request, timeout_s=timeout_s):
+            case Answer(rows=rows):
+                return decode_rows(rows)
+            case Failure(kind=kind, reason=reason):
+                raise _ERRORS[kind](reason)
+            case _:
+                raise StoreUnavailable("the engine answered something else")
+
+    async def is_ready(self) -> bool:
+        """Tell whether a select would be answered now. Never raises."""
+        try:
+            reply = await self._connections.ask(AskReady(), timeout_s=READY_TIMEOUT_S)
+        except StoreUnavailable:
+            return False
+        return isinstance(reply, Readiness) and reply.is_ready
+
+
+class EngineBarrier:
+    """What acknowledgements wait for where they promise more than this machine's disk."""
+
+    def __init__(self, connections: EngineConnections, *, timeout_s: float) -> None:
+        self._connections = connections
+        self._timeout_s = timeout_s
+
+    async def wait(self) -> None:
+        """Return when everything that is durable now is in the store.
+
+        Raises `StoreUnavailable` when that cannot be, or is not in time.
+        """
+        match await self._connections.ask(AwaitStored(), timeout_s=self._timeout_s):
+            case Stored():
+                return
+            case Failure(reason=reason):
+                raise StoreUnavailable(reason)
+            case _:
+                raise StoreUnavailable("the engine answered something else")
+
+    async def is_current(self) -> bool:
+        """Tell whether the store takes what is durable now. Never raises."""
+        return await EngineStore(self._connections).is_ready()
+
+
+class EngineLimiter:
+    """The `Limiter` over the engine process, which counts for all workers."""
+
+    def __init__(self, connections: EngineConnections) -> None:
+        self._connections = connections
+
+    async def hit(self, caller: str) -> RateVerdict | None:
+        """Count one call of a caller; None when the engine is away."""
+        try:
+            reply = await self._connections.ask(Hit(caller), timeout_s=HIT_TIMEOUT_S)
+        except StoreUnavailable:
+            return None
+        return reply.verdict if isinstance(reply, Verdict) else None

@@ -1,0 +1,52 @@
+"""The rate limit of queries, counted in memory by the one process that all workers ask."""
+
+from collections import OrderedDict, deque
+
+from headrace.base.clock import Clock
+from headrace.ports.rate_limiter import RateVerdict, verdict_of
+
+
+class WindowLimiter:
+    """The `Limiter` over a sliding window in memory: `limit` calls in any `window_s` seconds.
+
+    Its own, as the library's storage starts a thread at each call: ADR 8.
+    """
+
+    def __init__(self, limit: int, *, window_s: int = 60, clock: Clock) -> None:
+        self._limit = limit
+        self._window_s = window_s
+        self._clock = clock
+        self._calls: OrderedDict[str, deque[float]] = OrderedDict()  # who was counted last is last
+
+    @property
+    def known_callers(self) -> int:
+        """How many callers are held in memory: those with a call within the window."""
+        return len(self._calls)
+
+    async def hit(self, caller: str) -> RateVerdict:
+        """Count one call of a caller; see `Limiter.hit`."""
+        now_s = self._clock.monotonic_s()
+        begin_s = now_s - self._window_s
+        self._forget_until(begin_s)
+        calls = self._calls.setdefault(caller, deque())
+        while calls and calls[0] <= begin_s:
+            calls.popleft()
+        allowed = len(calls) < self._limit
+        if allowed:
+            calls.append(now_s)
+            self._calls.move_to_end(caller)
+        return verdict_of(
+            allowed=allowed,
+            limit=self._limit,
+            remaining=self._limit - len(calls),
+            window_s=self._window_s,
+            oldest_leaves_in_s=calls[0] + self._window_s - now_s,
+        )
+
+    def _forget_until(self, moment_s: float) -> None:
+        """Forget callers whose calls have all left the window."""
+        while self._calls:
+            caller, calls = next(iter(self._calls.items()))
+            if calls[-1] > moment_s:
+                return
+            del self._calls[caller]

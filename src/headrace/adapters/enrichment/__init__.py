@@ -1,0 +1,1 @@
+"""What an address and a User-Agent say about a visitor."""

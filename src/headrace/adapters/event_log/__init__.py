@@ -1,0 +1,1 @@
+"""The durable log of each worker: segment files, their writer and their reader."""

@@ -1,0 +1,139 @@
+"""Acknowledges later: a record is told to be safe once the store has it, not only the disk."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from headrace.base.errors import HeadraceError, LogUnavailable, NotYetStored, StoreUnavailable
+from headrace.base.telemetry import get_logger
+from headrace.ports.event_log import EventLog, Told
+
+LOOK_INTERVAL_S = 1.0
+
+
+class StoredLog:
+    """An `EventLog` in front of another; used from one event loop.
+
+    A record that is in the log and not in the store within `timeout_s` raises `NotYetStored`: it
+    will be stored, and nobody may say that it was not. From then on records are refused before the
+    log has them, until `is_store_ready` says that the store takes rows again.
+
+    `barrier` returns when everything that was durable when it was called is in the store, or
+    raises `StoreUnavailable`. One call of it serves all records that came while the one before ran.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        *,
+        barrier: Callable[[], Awaitable[None]],
+        is_store_ready: Callable[[], Awaitable[bool]],
+        timeout_s: float,
+        look_interval_s: float = LOOK_INTERVAL_S,
+    ) -> None:
+        self._log = log
+        self._barrier = barrier
+        self._is_store_ready = is_store_ready
+        self._timeout_s = timeout_s
+        self._look_interval_s = look_interval_s
+        self._store_is_away = False
+        self._waiting: list[asyncio.Future[None]] = []
+        self._asking: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def append(self, record: bytes) -> None:
+        """Return when the store has a record; see `ports.log.EventLog`. Raises `NotYetStored`."""
+        self._check_store()
+        await self._log.append(record)
+        await self._wait_until_stored()
+
+    def hand_in(self, record: bytes, told: Told) -> None:
+        """Do what `append` does, and tell; see `ports.log.EventLog`."""
+        self._check_store()
+
+        def durable(failure: HeadraceError | None) -> None:
+            if failure is None:
+                self._begin(self._tell_when_stored(told))
+            else:
+                told(failure)
+
+        self._log.hand_in(record, durable)
+
+    async def is_ready(self) -> bool:
+        """Tell whether an append would succeed now; see `ports.log.EventLog`."""
+        return not self._store_is_away and await self._log.is_ready()
+
+    async def close(self) -> None:
+        """Stop waiting and close the log. May be called twice."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._log.close()
+
+    def _check_store(self) -> None:
+        if self._store_is_away:
+            raise LogUnavailable("The store is away, and acknowledgements wait for it.")
+
+    async def _wait_until_stored(self) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        if self._asking is None or self._asking.done():
+            self._asking = self._begin(self._ask())
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await waiter
+        except (StoreUnavailable, TimeoutError) as error:
+            self._note_away()
+            raise NotYetStored(
+                "events are durable, and the store does not have them yet"
+            ) from error
+
+    async def _tell_when_stored(self, told: Told) -> None:
+        try:
+            await self._wait_until_stored()
+        except NotYetStored as failure:
+            told(failure)
+        except asyncio.CancelledError:
+            told(NotYetStored("the service ended before the store had the events"))
+            raise
+        else:
+            told(None)
+
+    async def _ask(self) -> None:
+        while self._waiting:
+            waiters, self._waiting = self._waiting, []
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    await self._barrier()
+            except (StoreUnavailable, TimeoutError) as error:
+                _wake(waiters, StoreUnavailable(str(error) or "the store takes too long"))
+            else:
+                _wake(waiters, None)
+
+    def _note_away(self) -> None:
+        if not self._store_is_away:
+            self._store_is_away = True
+            get_logger().error("acknowledgements_paused")
+            self._begin(self._look_until_ready())
+
+    async def _look_until_ready(self) -> None:
+        while not await self._is_store_ready():  # noqa: ASYNC110 - readiness is another process's
+            await asyncio.sleep(self._look_interval_s)
+        self._store_is_away = False
+        get_logger().info("acknowledgements_resumed")
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _wake(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
+    for waiter in waiters:
+        if waiter.done():
+            continue  # its caller has waited long enough, or went away
+        if error is None:
+            waiter.set_result(None)
+        else:
+            waiter.set_exception(error)

@@ -1,0 +1,237 @@
+"""The directory of one log: its segment files, its lock, its mark, and recovery after a crash."""
+
+import fcntl
+import os
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from zlib import crc32
+
+from headrace.adapters.event_log.segment_format import (
+    HEADER_SIZE,
+    SEGMENT_SUFFIX,
+    last_record_end,
+    parse_header,
+    segment_name,
+)
+from headrace.base.telemetry import get_logger
+from headrace.ports.event_log import LOG_START, LogPosition
+
+_MARK_NAME = "durable"
+_SLOT = struct.Struct(">QQQI")
+_SLOTS = 2
+_LOADED_NAME = "loaded"
+_LOADED = struct.Struct(">QQI")
+
+
+class Disk:
+    """What is asked of the disk. A class, so that tests can hand in one that fails."""
+
+    def create(self, path: Path) -> int:
+        """Open a new file, or empty one that a failed attempt left behind; return it."""
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+
+    def write(self, file: int, content: bytes, offset: int) -> None:
+        """Write everything at an offset."""
+        written = os.pwrite(file, content, offset)
+        while written < len(content):
+            written += os.pwrite(file, content[written:], offset + written)
+
+    def truncate(self, file: int, size: int) -> None:
+        """Cut a file to a size."""
+        os.ftruncate(file, size)
+
+    def sync(self, file: int) -> None:
+        """Return when what was written to a file is on disk."""
+        _fdatasync(file)
+
+    def sync_directory(self, path: Path) -> None:
+        """Return when the names in a directory are on disk."""
+        directory = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+_fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)  # macOS has only fsync
+
+
+class LogDirectory:
+    """One log's directory, with its lock and its mark.
+
+    The mark is the durable end of the log: its writer sets it after each fsync and before anyone
+    is told, readers in other processes follow it. It has two slots that are written in turns, each
+    with a checksum, so a reader finds a whole pair at any moment. It lies in the page cache, which
+    outlives a killed process; after a power cut it may be old, never too new. Written with
+    pwrite and not through a mapping: a full disk is then an error and not a fatal signal. Behind
+    the two slots stands the end of the last segment that could not be cut.
+    """
+
+    def __init__(self, path: Path, *, disk: Disk) -> None:
+        self.path = path
+        self._disk = disk
+        self._file = os.open(path / _MARK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+        self._generation, self._mark = self._read_mark()
+
+    def close(self) -> None:
+        """Close the mark, which gives the lock back. May be called twice."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+    def try_lock(self) -> bool:
+        """Take the writer's lock if it is free."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def unlock(self) -> None:
+        """Give the lock back."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def is_deleted(self) -> bool:
+        """Tell whether somebody has removed the directory, or the mark in it."""
+        return is_deleted(self._file)
+
+    def durable_end(self) -> LogPosition:
+        """Return the mark as it is now."""
+        self._generation, self._mark = self._read_mark()
+        return self._mark or LOG_START
+
+    def publish(self, end: LogPosition) -> None:
+        """Set the mark. The lock must be held."""
+        generation = self._generation + 1
+        plain = _SLOT.pack(generation, end.segment, end.offset, 0)[:-4]
+        slot = plain + crc32(plain).to_bytes(4, "big")
+        os.pwrite(self._file, slot, generation % _SLOTS * _SLOT.size)
+        self._generation, self._mark = generation, end
+
+    def note_refused(self, end: LogPosition) -> bool:
+        """Note durably that a segment holds nothing behind a place; tell whether that is done.
+
+        For what was refused and could not be cut off. Nothing may be appended to it any more. It
+        needs no room on the disk. The lock must be held.
+        """
+        plain = _SLOT.pack(0, end.segment, end.offset, 0)[:-4]
+        try:
+            os.pwrite(self._file, plain + crc32(plain).to_bytes(4, "big"), _SLOTS * _SLOT.size)
+            self._disk.sync(self._file)
+        except OSError as error:
+            get_logger().error("log_refusal_not_noted", log=self.path.name, reason=str(error))
+            return False
+        return True
+
+    def size_of(self, sequence: int) -> int:
+        """Return how long a segment is, without what was refused. Raises `OSError`."""
+        size = self.segment_path(sequence).stat().st_size
+        return min(size, self._refused_from(sequence, size))
+
+    def sequences(self) -> list[int]:
+        """Return the numbers of the segments, oldest first."""
+        names = (file.name for file in self.path.glob(f"*{SEGMENT_SUFFIX}"))
+        return sorted(int(name.removesuffix(SEGMENT_SUFFIX)) for name in names)
+
+    def segment_path(self, sequence: int) -> Path:
+        """Return the file of a segment."""
+        return self.path / segment_name(sequence)
+
+    def recover(self) -> LogPosition:
+        """Cut off what a dead writer left unfinished, make the rest durable, return the end.
+
+        Damage before the last whole record stays where it is: the reader sets it aside. The lock
+        must be held. Cheap where nothing is to be done.
+        """
+        mark, sequences = self.durable_end(), self.sequences()
+        if not sequences or sequences[-1] < mark.segment:
+            return mark
+        with self.segment_path(sequences[-1]).open("r+b") as file:
+            size = os.fstat(file.fileno()).st_size
+            if mark == LogPosition(sequences[-1], size):
+                return mark
+            readable = min(size, self._refused_from(sequences[-1], size))
+            known = min(mark.offset, readable) if mark.segment == sequences[-1] else 0
+            end = LogPosition(sequences[-1], _whole_size(file.fileno(), known, readable))
+            self._disk.truncate(file.fileno(), end.offset)
+            self._disk.sync(file.fileno())
+        self._disk.sync_directory(self.path)
+        self.publish(end)
+        if size > end.offset:
+            get_logger().warning("log_tail_cut", log=self.path.name, cut_bytes=size - end.offset)
+        return end
+
+    def _refused_from(self, sequence: int, size: int) -> int:
+        """Return where in a segment begins what was refused; its size where nothing was."""
+        for _, refused in self._slots_of(os.pread(self._file, _SLOT.size, _SLOTS * _SLOT.size)):
+            if refused is not None and refused.segment == sequence:
+                return refused.offset
+        return size
+
+    def _read_mark(self) -> tuple[int, LogPosition | None]:
+        slots = os.pread(self._file, _SLOTS * _SLOT.size, 0)
+        return max([(0, None), *self._slots_of(slots)], key=lambda mark: mark[0])
+
+    @staticmethod
+    def _slots_of(data: bytes) -> list[tuple[int, LogPosition | None]]:
+        slots = (data[at : at + _SLOT.size] for at in range(0, len(data), _SLOT.size))
+        return [
+            (generation, LogPosition(segment, offset))
+            for slot in slots
+            if len(slot) == _SLOT.size
+            for generation, segment, offset, checksum in (_SLOT.unpack(slot),)
+            if crc32(slot[:-4]) == checksum
+        ]
+
+
+def note_loaded(path: Path, position: LogPosition) -> None:
+    """Leave word in a log's directory of the place up to which everything is in the store.
+
+    It lies in the page cache and may be old after a power cut. Raises `OSError`.
+    """
+    plain = _LOADED.pack(position.segment, position.offset, 0)[:-4]
+    file = os.open(path / _LOADED_NAME, os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        os.pwrite(file, plain + crc32(plain).to_bytes(4, "big"), 0)
+    finally:
+        os.close(file)
+
+
+def loaded_end(path: Path) -> LogPosition | None:
+    """Return what `note_loaded` left in a log's directory; None where it cannot be read."""
+    try:
+        data = (path / _LOADED_NAME).read_bytes()
+    except OSError:
+        return None
+    if len(data) != _LOADED.size or crc32(data[:-4]) != int.from_bytes(data[-4:], "big"):
+        return None
+    segment, offset, _ = _LOADED.unpack(data)
+    return LogPosition(segment, offset)
+
+
+def _whole_size(file: int, known: int, size: int) -> int:
+    data = read_exactly(file, size - known, known)
+    begin = HEADER_SIZE if known == 0 and parse_header(data) is not None else 0
+    return known + last_record_end(data, begin)
+
+
+def is_deleted(file: int) -> bool:
+    """Tell whether an open file has no name any more."""
+    return os.fstat(file).st_nlink == 0
+
+
+def read_exactly(file: int, size: int, offset: int) -> bytes:
+    """Read a stretch of a file; shorter only where the file ends."""
+    data = os.pread(file, size, offset)
+    while len(data) < size and (more := os.pread(file, size - len(data), offset + len(data))):
+        data += more
+    return data
+
+
+def create_directory(path: Path, *, disk: Disk) -> None:
+    """Make a directory and those above it, durably."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        disk.sync_directory(folder.parent)

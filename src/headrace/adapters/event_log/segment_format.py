@@ -1,0 +1,117 @@
+"""How records lie in a segment file. Bytes in, bytes out; no I/O.
+
+A segment is one header and then one frame for each record, all numbers big-endian:
+
+    header   magic 8 · version 2 · sequence 8 · end of the segment before 8 · CRC-32 4
+    frame    magic 4 · length of the payload 4 · CRC-32 of length and payload 4 · payload
+
+The header says how far the segment before it is valid, because a failed write may have left bytes
+behind that end which could not be cut off. The magic of a frame holds bytes that UTF-8 never has:
+no text that a caller sends can pass for a frame when the reader looks for one behind damage.
+"""
+
+import struct
+from zlib import crc32
+
+from msgspec import Struct
+
+from headrace.ports.event_log import LoggedRecord, LogPosition
+
+FORMAT_VERSION = 1
+SEGMENT_SUFFIX = ".segment"
+
+_SEGMENT_MAGIC = b"\xffHEADRC\xc1"
+_FRAME_MAGIC = b"\xc1\xffHR"
+_HEADER = struct.Struct(">8sHQQI")
+_FRAME = struct.Struct(">4sII")
+
+HEADER_SIZE = _HEADER.size
+FRAME_SIZE = _FRAME.size
+
+
+class SegmentHeader(Struct, frozen=True):
+    """What a segment says of itself and of the end of the one before it."""
+
+    sequence: int
+    previous_end: int
+
+
+def segment_name(sequence: int) -> str:
+    """Return the name of a segment's file."""
+    return f"{sequence:020}{SEGMENT_SUFFIX}"
+
+
+def pack_header(header: SegmentHeader) -> bytes:
+    """Write a segment's header."""
+    plain = _HEADER.pack(_SEGMENT_MAGIC, FORMAT_VERSION, header.sequence, header.previous_end, 0)
+    return plain[:-4] + crc32(plain[:-4]).to_bytes(4, "big")
+
+
+def parse_header(data: bytes) -> SegmentHeader | None:
+    """Read the header at the beginning of data; None where it is not whole."""
+    if len(data) < HEADER_SIZE:
+        return None
+    magic, version, sequence, previous_end, checksum = _HEADER.unpack_from(data)
+    if magic != _SEGMENT_MAGIC or crc32(data[: HEADER_SIZE - 4]) != checksum:
+        return None
+    return SegmentHeader(sequence, previous_end) if version == FORMAT_VERSION else None
+
+
+def frame_head(payload: bytes) -> bytes:
+    """Return what goes before a payload."""
+    length = len(payload)
+    return _FRAME.pack(_FRAME_MAGIC, length, crc32(payload, length))
+
+
+def promised_size(data: bytes, index: int) -> int | None:
+    """Return the size of the frame that seems to begin at an index, whole or not."""
+    if len(data) < index + FRAME_SIZE:
+        return None
+    magic, length, _ = _FRAME.unpack_from(data, index)
+    return FRAME_SIZE + length if magic == _FRAME_MAGIC else None
+
+
+def parse_records(data: bytes, start: LogPosition) -> list[LoggedRecord]:
+    """Read the whole records at the beginning of data, which lies at `start` in its log."""
+    records: list[LoggedRecord] = []
+    place, segment, before = start, start.segment, start.offset
+    index = 0
+    while (payload := _payload_at(data, index)) is not None:
+        index += FRAME_SIZE + len(payload)
+        behind = LogPosition(segment, before + index)
+        records.append(LoggedRecord(payload, place, behind))
+        place = behind
+    return records
+
+
+def find_record(data: bytes, index: int) -> int:
+    """Return where the next whole record begins, at the index or behind it; else the length."""
+    while (index := data.find(_FRAME_MAGIC, index)) >= 0:
+        if _payload_at(data, index) is not None:
+            return index
+        index += 1
+    return len(data)
+
+
+def last_record_end(data: bytes, index: int) -> int:
+    """Return the place behind the last whole record that begins at the index or behind it.
+
+    Whole records behind a damaged one count. Without any record it is the index.
+    """
+    end = index
+    while (index := find_record(data, index)) < len(data):
+        while (payload := _payload_at(data, index)) is not None:
+            index += FRAME_SIZE + len(payload)
+        end = index
+    return end
+
+
+def _payload_at(data: bytes, index: int) -> bytes | None:
+    if len(data) < index + FRAME_SIZE:
+        return None
+    magic, length, checksum = _FRAME.unpack_from(data, index)
+    begin = index + FRAME_SIZE
+    if magic != _FRAME_MAGIC or len(data) < begin + length:
+        return None
+    payload = data[begin : begin + length]
+    return payload if crc32(payload, length) == checksum else None

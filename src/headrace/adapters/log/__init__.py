@@ -1,1 +1,0 @@
-"""The durable log of each worker, as plain segment files."""

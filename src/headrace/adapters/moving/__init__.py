@@ -1,1 +1,0 @@
-"""The move of all rows from one store to another."""

@@ -1,1 +1,0 @@
-"""The data directory: what stands where, in which format, held by whom."""

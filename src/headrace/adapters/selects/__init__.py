@@ -1,1 +1,0 @@
-"""Where all selects of a machine meet: turns, shared runs, kept answers."""

@@ -1,1 +1,0 @@
-"""What several machines share, in Valkey or Redis."""

@@ -1,1 +1,0 @@
-"""The SQL that both stores speak: how rows are laid out, and how values are bound."""

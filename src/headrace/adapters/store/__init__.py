@@ -1,0 +1,1 @@
+"""The column stores: chDB in the engine process, or ClickHouse servers."""

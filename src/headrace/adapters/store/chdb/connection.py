@@ -1,0 +1,321 @@
+"""The embedded engine: opens the one store directory and hands out connections to it.
+
+The only module that imports chdb, and only when a store is opened: the import takes 200 MB, and a
+process that has it must not fork.
+"""
+
+import contextlib
+import fcntl
+import re
+import threading
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
+
+import msgspec
+
+from headrace.adapters.store.dialect.ddl import DATABASE
+from headrace.adapters.store.dialect.parameters import ParameterTexts, encode_parameters, quoted
+from headrace.base.errors import (
+    HeadraceError,
+    OperatorError,
+    QueryTimedOut,
+    QueryTooLarge,
+    StoreUnavailable,
+)
+from headrace.base.telemetry import Logger
+from headrace.ports.store import QueryGuards
+
+MEMORY_SHARE: Final = 0.7
+"""Of the machine's or container's memory, for the whole engine; workers need the rest."""
+
+MAX_RESULT_BYTES: Final = 134_217_728
+"""10,000 rows of 13 kB: an answer is held in memory by the engine and by the worker."""
+
+ANSWER_FORMAT: Final = "JSONCompactEachRow"
+READER_SETTINGS: Final[Mapping[str, str]] = {
+    "output_format_json_quote_64bit_integers": "0",
+    "output_format_json_quote_denormals": "0",  # NaN and infinity are null
+    "output_format_json_quote_decimals": "0",
+    "output_format_json_validate_utf8": "1",
+    "session_timezone": "UTC",
+    "max_result_bytes": str(MAX_RESULT_BYTES),
+    # The memory guard is the guard: a heavy query must not fill the disk that events need.
+    "max_bytes_ratio_before_external_group_by": "0",
+    "max_bytes_ratio_before_external_sort": "0",
+    # The visits that a list of keys finds are everywhere: to look for them in the index, too, takes
+    # time for nothing (43 against 35 ms).
+    "use_index_for_in_with_subqueries": "0",
+    # Visits are read by name. To see whether other questions could be too takes 3 ms for nothing.
+    "optimize_use_projections": "0",
+}
+"""What answers look like and may take, whichever ClickHouse gives them."""
+
+_NOT_TOLD = 0
+_TIMED_OUT = frozenset({159, 160})  # TIMEOUT_EXCEEDED, TOO_SLOW
+_TOO_LARGE = frozenset({158, 191, 241, 307, 396})  # too many rows or bytes, memory
+_PASSING = frozenset({_NOT_TOLD, 394, 60})
+"""QUERY_WAS_CANCELLED; UNKNOWN_TABLE, while the writer opens it anew."""
+_BROKEN_PART = frozenset(
+    {
+        32,  # ATTEMPT_TO_READ_AFTER_EOF
+        33,  # CANNOT_READ_ALL_DATA: truncated
+        39,  # TOO_LARGE_SIZE_COMPRESSED
+        40,  # CHECKSUM_DOESNT_MATCH
+        74,  # CANNOT_READ_FROM_FILE_DESCRIPTOR
+        76,  # CANNOT_OPEN_FILE
+        107,  # FILE_DOESNT_EXIST
+        226,  # NO_FILE_IN_DATA_PART
+        228,  # BAD_SIZE_OF_FILE_IN_DATA_PART
+        246,  # CORRUPTED_DATA
+        271,  # CANNOT_DECOMPRESS
+        432,  # UNKNOWN_CODEC
+    }
+)
+"""What a select meets in a part that is not as it was written."""
+_CODE = re.compile(r"Code: (\d+)\. .*\(([A-Z_0-9]+)\)", re.DOTALL)
+_MEMORY_OF_ALL = "(total) memory limit exceeded"
+
+
+class EngineFailure(Exception):
+    """The engine refused a statement. Carries its code and the code's name.
+
+    `words` are the engine's own. They may hold values of a caller, so they are not for the log.
+    """
+
+    def __init__(self, code: int, name: str, words: str = "") -> None:
+        super().__init__(f"the engine refused a statement: {name} ({code})")
+        self.code = code
+        self.name = name
+        self.words = words
+
+
+class BrokenPart(StoreUnavailable):
+    """A select met a part that cannot be read; it may be mended by opening the tables anew."""
+
+
+class _Answer(Protocol):
+    def bytes(self) -> bytes: ...
+
+
+class _Inserter(Protocol):
+    def append(self, data: bytes) -> None: ...
+    def finish(self) -> object: ...
+    def cancel(self) -> None: ...
+
+
+class _Connection(Protocol):
+    """What is used of chdb's connection, which is typed in part only."""
+
+    def query(self, query: str, format: str, params: dict[str, str]) -> _Answer: ...  # noqa: A002
+    def send_insert(self, query: str, format: str) -> _Inserter: ...  # noqa: A002
+    def close(self) -> None: ...
+
+
+class ChdbSession:
+    """One connection; used by one thread at a time, whichever it is."""
+
+    def __init__(self, connection: _Connection, *, memory_ceiling: int) -> None:
+        self._connection = connection
+        self._memory_ceiling = memory_ceiling
+
+    def execute(
+        self, statement: str, parameters: Mapping[str, object] | None = None
+    ) -> list[list[Any]]:
+        """Run a statement of our own and return its rows. Raises `EngineFailure`."""
+        return decode_rows(self._query(statement, encode_parameters(parameters or {})))
+
+    def select(
+        self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
+    ) -> bytes:
+        """Run one SELECT and return its rows as `decode_rows` reads them.
+
+        `query_id` names it for `ChdbEngine.kill`. Raises `QueryTimedOut`, `QueryTooLarge`,
+        `StoreUnavailable` when it was killed or all memory is in use, else `EngineFailure`.
+        """
+        memory = min(guards.max_memory_bytes, self._memory_ceiling)
+        guarded = (  # SET would be a statement of its own, which takes half a millisecond
+            f"{sql}\nSETTINGS max_execution_time = {guards.timeout_s:f}, "
+            f"max_memory_usage = {memory:d}, max_result_rows = {guards.max_rows:d}, "
+            f"log_comment = {quoted(query_id)}"
+        )
+        try:
+            return self._query(guarded, parameters)
+        except EngineFailure as failure:
+            error = query_error(failure)
+            if error is None:
+                raise
+            raise error from failure
+
+    def insert(self, statement: str, arrow_stream: bytes) -> None:
+        """Run an INSERT with an Arrow IPC stream as its rows. Raises `EngineFailure`.
+
+        Returning promises nothing: chDB 4.4 reports rows as written whose part it could not commit,
+        on a full disk for one. Who must know has to look for them.
+        """
+        with _named_failures():
+            inserter = self._connection.send_insert(statement, "ArrowStream")
+            try:
+                inserter.append(arrow_stream)
+                inserter.finish()
+            finally:
+                inserter.cancel()  # nothing, once it is finished
+
+    def fetch(self, sql: str, parameters: ParameterTexts, answer_format: str) -> bytes:
+        """Run a SELECT of our own; its rows come as they are written in a format of the engine.
+
+        Raises `EngineFailure`.
+        """
+        with _named_failures():
+            return self._connection.query(sql, answer_format, parameters).bytes()
+
+    def close(self) -> None:
+        """Close the connection. No call may be running. May be called twice."""
+        self._connection.close()
+
+    def _query(self, sql: str, parameters: ParameterTexts) -> bytes:
+        return self.fetch(sql, parameters, ANSWER_FORMAT)
+
+
+class ChdbEngine:
+    """One store directory, opened by this process alone. Its methods may be called from any thread.
+
+    chDB holds one directory in a process: a second one cannot be open at the same time.
+    `directory` is the absolute path.
+    """
+
+    def __init__(self, directory: Path, *, log: Logger) -> None:
+        self.directory = directory.absolute()  # the import of chdb changes directory for a moment
+        self._log = log
+        self._control: ChdbSession | None = None
+        self._control_lock = threading.Lock()
+        self._memory_ceiling = 0
+
+    def open(self) -> None:
+        """Import chdb and open the directory, made where it is not there; takes about 0.3 s.
+
+        Raises `OperatorError` when another process has it or it cannot be opened.
+        """
+        if "?" in str(self.directory):
+            raise OperatorError(f"the path of the store {self.directory} must not have a '?'")
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._control = self._connect(f"max_server_memory_usage_to_ram_ratio={MEMORY_SHARE}")
+        except OSError as error:
+            raise OperatorError(
+                f"cannot make the store directory {self.directory}: {error.strerror}"
+            ) from error
+        except RuntimeError as error:
+            raise self._not_opened() from error
+        self._memory_ceiling = self._half_of_the_memory()
+        self.report_broken_parts()
+
+    def session(self, database: str = DATABASE, *, writable: bool = False) -> ChdbSession:
+        """Open a connection to a database, read-only unless it is to write; takes 0.5 ms."""
+        session = self._connect("" if writable else "mode=ro")
+        session.execute(f"USE `{database}`")
+        if not writable:
+            settings = (f"{name} = {quoted(value)}" for name, value in READER_SETTINGS.items())
+            session.execute(f"SET {', '.join(settings)}")
+        return session
+
+    def execute(self, statement: str) -> list[list[Any]]:
+        """Run a short statement of our own on the control connection."""
+        with self._control_lock:
+            if self._control is None:
+                raise StoreUnavailable("the store is closed")
+            return self._control.execute(statement)
+
+    def kill(self, query_id: str) -> None:
+        """Ask a running select to end; it does between two blocks of rows. Safe to repeat."""
+        self.execute(f"KILL QUERY WHERE Settings['log_comment'] = {quoted(query_id)} ASYNC")
+
+    def close(self) -> None:
+        """Close the store. All sessions must be closed before. May be called twice."""
+        with self._control_lock:
+            if self._control is not None:
+                self._control.close()
+                self._control = None
+
+    def _connect(self, options: str) -> ChdbSession:
+        from chdb.state.sqlitelike import Connection  # noqa: PLC0415 - see the module's docstring
+
+        connection = Connection(f"{self.directory}?{options}" if options else str(self.directory))
+        return ChdbSession(cast("_Connection", connection), memory_ceiling=self._memory_ceiling)
+
+    def _not_opened(self) -> OperatorError:
+        """Tell whose fault it is from the lock file: chDB's error has no reason."""
+        if _is_locked(self.directory / "status"):
+            return OperatorError(f"the store {self.directory} is in use by another process")
+        return OperatorError(
+            f"the store {self.directory} cannot be opened; "
+            "the engine has written the reason to standard error"
+        )
+
+    def _half_of_the_memory(self) -> int:
+        """No query may take all: it would be told to come back later and never succeed."""
+        ((limit,),) = self.execute(
+            "SELECT toUInt64(value) FROM system.server_settings "
+            "WHERE name = 'max_server_memory_usage' "
+            "SETTINGS output_format_json_quote_64bit_integers = 0"
+        )
+        return int(limit) // 2
+
+    def report_broken_parts(self) -> None:
+        """Log which parts the engine has set aside because it could not read them."""
+        rows = self.execute(
+            "SELECT database, table, name, reason FROM system.detached_parts "
+            "WHERE startsWith(reason, 'broken') ORDER BY ALL"
+        )
+        for database, table, name, reason in rows:
+            self._log.error(
+                "broken_part_set_aside", database=database, table=table, part=name, reason=reason
+            )
+
+
+_ROWS: msgspec.json.Decoder[list[Any]] = msgspec.json.Decoder(list[Any])
+
+
+def decode_rows(answer: bytes) -> list[list[Any]]:
+    """Read an answer of the engine: a JSON array for each row, one a line."""
+    return _ROWS.decode_lines(answer)
+
+
+@contextlib.contextmanager
+def _named_failures() -> Generator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        raise read_failure(str(error)) from None  # the message may hold values of a caller
+
+
+def read_failure(message: str) -> EngineFailure:
+    """Read the engine's message; one without a code, or about all memory, has the code 0."""
+    found = _CODE.search(message)
+    if found is None or _MEMORY_OF_ALL in message:
+        return EngineFailure(_NOT_TOLD, "NO_MEMORY" if found else "UNKNOWN")
+    return EngineFailure(int(found[1]), found[2], message[found.start() :])
+
+
+def query_error(failure: EngineFailure) -> HeadraceError | None:
+    """Return the error that a failed select is to its caller; None where the SQL is wrong."""
+    if failure.code in _TIMED_OUT:
+        return QueryTimedOut("Query timed out")
+    if failure.code in _TOO_LARGE:
+        return QueryTooLarge("Query too large")
+    if failure.code in _BROKEN_PART:
+        return BrokenPart(f"a part of the store cannot be read: {failure.name}")
+    if failure.code in _PASSING:
+        return StoreUnavailable(f"the query was ended: {failure.name}")
+    return None
+
+
+def _is_locked(file: Path) -> bool:
+    try:
+        with file.open("rb") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

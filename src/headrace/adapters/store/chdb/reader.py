@@ -1,0 +1,102 @@
+"""Runs selects on a bounded pool of threads and ends those that nobody waits for any more."""
+
+import asyncio
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+
+from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession, EngineFailure
+from headrace.adapters.store.dialect.ddl import DATABASE
+from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.base.errors import QueryTimedOut
+from headrace.base.telemetry import Logger
+from headrace.ports.store import QueryGuards
+
+_OVERRUN_S = 2.0
+"""A query that the engine has not ended by itself so long after its deadline is killed."""
+
+_KILL_PAUSE_S = 0.05
+"""A kill may come before the query has begun, so it is repeated until the thread is free."""
+
+
+class ChdbReader:
+    """A connection for each thread; used from one event loop by many tasks."""
+
+    def __init__(
+        self,
+        engine: ChdbEngine,
+        *,
+        threads: int,
+        log: Logger,
+        database: str = DATABASE,
+    ) -> None:
+        self._engine = engine
+        self._threads = threads
+        self._log = log
+        self._database = database
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="select")
+        self._control = ThreadPoolExecutor(1, thread_name_prefix="kill")
+        self._idle: asyncio.Queue[ChdbSession] = asyncio.Queue()
+        self._running: dict[str, asyncio.Future[bytes]] = {}
+        self._killers: set[asyncio.Task[None]] = set()
+
+    def open(self) -> None:
+        """Open the connections; the tables must have been prepared."""
+        for _ in range(self._threads):
+            self._idle.put_nowait(self._engine.session(self._database))
+
+    async def select(
+        self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
+    ) -> bytes:
+        """Run one SELECT and return its rows as `decode_rows` reads them.
+
+        Raises as `ChdbSession.select` does. Waits for a free thread: who asks sees to it that there
+        is one. Cancelling the caller kills the query; it returns when the thread is free again.
+        """
+        session = await self._idle.get()
+        answer = asyncio.get_running_loop().run_in_executor(
+            self._pool, session.select, sql, parameters, guards, query_id
+        )
+        self._running[query_id] = answer
+        answer.add_done_callback(lambda done: self._release(query_id, session, done))
+        try:
+            await asyncio.wait({answer}, timeout=guards.timeout_s + _OVERRUN_S)
+        finally:
+            overran = not answer.done()
+            if overran:
+                await asyncio.shield(self._end(query_id, answer))
+        if overran:
+            raise QueryTimedOut("Query timed out")
+        return answer.result()
+
+    async def close(self) -> None:
+        """Kill what runs, wait for its threads, close the connections.
+
+        To leave the process while a query runs would be a segmentation fault.
+        """
+        for query_id, answer in tuple(self._running.items()):
+            self._end(query_id, answer)
+        while self._killers:
+            await asyncio.wait(self._killers)
+        self._pool.shutdown()
+        self._control.shutdown()
+        while not self._idle.empty():
+            self._idle.get_nowait().close()
+
+    def _release(self, query_id: str, session: ChdbSession, answer: asyncio.Future[bytes]) -> None:
+        del self._running[query_id]
+        self._idle.put_nowait(session)
+        answer.exception()  # whoever asked may be gone, and nobody else looks
+
+    def _end(self, query_id: str, answer: asyncio.Future[bytes]) -> asyncio.Task[None]:
+        killer = asyncio.create_task(self._kill_until_done(query_id, answer))
+        self._killers.add(killer)
+        killer.add_done_callback(self._killers.discard)
+        return killer
+
+    async def _kill_until_done(self, query_id: str, answer: asyncio.Future[bytes]) -> None:
+        loop = asyncio.get_running_loop()
+        while not answer.done():
+            with contextlib.suppress(EngineFailure):
+                await loop.run_in_executor(self._control, self._engine.kill, query_id)
+            await asyncio.wait({answer}, timeout=_KILL_PAUSE_S)
+        self._log.info("query_killed", query_id=query_id)

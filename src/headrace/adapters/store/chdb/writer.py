@@ -1,0 +1,331 @@
+"""Stores the loader's batches in the embedded engine and keeps the layout of its tables."""
+
+import contextlib
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession, EngineFailure
+from headrace.adapters.store.chdb.deduplication_log import newest_part, sync_log
+from headrace.adapters.store.dialect.ddl import (
+    CREATE_VERSION_TABLE,
+    DATABASE,
+    MIGRATIONS,
+    SELECT_VERSION,
+    Migration,
+    pending_migrations,
+    record_version,
+)
+from headrace.adapters.store.dialect.parameters import quoted
+from headrace.adapters.store.dialect.rollup_ddl import (
+    FILL_PROJECTION,
+    count_parts_without_visits,
+    count_projections,
+)
+from headrace.base.errors import StoreUnavailable
+from headrace.base.telemetry import get_logger
+from headrace.formats.arrow_batch import inserted_columns, read_head
+from headrace.model.catalog import Table
+from headrace.model.storage import STORED, StoredTable
+from headrace.ports.store import NobodyToTell, NotesChanges, RejectedBatch
+
+REJECTED = frozenset(
+    {
+        6,  # CANNOT_PARSE_TEXT
+        8,  # THERE_IS_NO_COLUMN, in the stream
+        27,  # CANNOT_PARSE_INPUT_ASSERTION_FAILED
+        32,  # ATTEMPT_TO_READ_AFTER_EOF
+        33,  # CANNOT_READ_ALL_DATA
+        41,  # CANNOT_PARSE_DATETIME
+        50,  # UNKNOWN_TYPE
+        53,  # TYPE_MISMATCH
+        69,  # ARGUMENT_OUT_OF_BOUND
+        70,  # CANNOT_CONVERT_TYPE
+        72,  # CANNOT_PARSE_NUMBER
+        117,  # INCORRECT_DATA
+        131,  # TOO_LARGE_STRING_SIZE
+        321,  # VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
+        349,  # CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
+    }
+)
+"""Codes that blame the rows. All others, a full disk or a missing table, may be mended."""
+
+
+_REOPEN_EVERY = 16
+"""So many failures are less than three minutes, and old parts are kept for eight."""
+
+_NO_SUCH_PART = 232
+_CORRUPTED = 246
+
+
+class ChdbWriter:
+    """The `StoreWriter` over the embedded engine: one thread, a connection of its own."""
+
+    def __init__(
+        self,
+        engine: ChdbEngine,
+        *,
+        database: str = DATABASE,
+        migrations: tuple[Migration, ...] = MIGRATIONS,
+        changes: NotesChanges | None = None,
+    ) -> None:
+        self._engine = engine
+        self._database = database
+        self._migrations = migrations
+        self._changes = changes or NobodyToTell()
+        self._session: ChdbSession | None = None
+        self._refusing = False
+        self._failures = 0
+        self._deduplication_logs: dict[str, Path] = {}
+
+    def prepare(self) -> None:
+        """Create or migrate the tables. Safe to call at every start.
+
+        Raises `OperatorError` when a newer Headrace wrote them, else `StoreUnavailable`.
+        """
+        try:
+            self._engine.execute(f"CREATE DATABASE IF NOT EXISTS `{self._database}`")
+            session = self._open_session()
+            session.execute(CREATE_VERSION_TABLE)
+            ((version,),) = session.execute(SELECT_VERSION)
+            for migration in pending_migrations(version, self._migrations):
+                for statement in (*migration.statements, record_version(migration)):
+                    session.execute(statement)
+            self._make_missing_visits(session)
+        except EngineFailure as failure:
+            raise StoreUnavailable(str(failure)) from failure
+
+    def insert(
+        self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
+    ) -> None:
+        """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
+        stored = STORED[table.name]
+        with self._counting_failures():
+            self._insert(stored, arrow_stream, token, is_new=is_new)
+
+    def _insert(
+        self, stored: StoredTable, arrow_stream: bytes, token: str, *, is_new: bool
+    ) -> None:
+        try:
+            self._insert_once(stored, arrow_stream, token, is_new=is_new)
+            self._sync_deduplication_log(stored)
+            self._look_after_failures()
+        except EngineFailure as failure:
+            if failure.code in REJECTED:
+                raise RejectedBatch(failure.words) from failure  # for the quarantine
+            self._close_session()
+            raise StoreUnavailable(str(failure)) from failure
+        except OSError as error:
+            raise StoreUnavailable(f"the store cannot be synced: {error.strerror}") from error
+
+    def reopen(self) -> None:
+        """Open all tables anew, which sets broken parts aside and may bring back their sources.
+
+        Between two inserts, on their thread. Raises `StoreUnavailable`.
+        """
+        try:
+            self._reopen_all()
+        except EngineFailure as failure:
+            raise StoreUnavailable(str(failure)) from failure
+
+    def refuse(self) -> None:
+        """Refuse every batch after the running one; from any thread, when the engine must stop."""
+        self._refusing = True
+
+    def close(self) -> None:
+        """Close the connection for good. No insert may be running. May be called twice."""
+        self.refuse()
+        self._close_session()
+
+    def _open_session(self) -> ChdbSession:
+        if self._refusing:
+            raise StoreUnavailable("the store is closing")
+        if self._session is None:
+            self._session = self._engine.session(self._database, writable=True)
+        return self._session
+
+    def _close_session(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    @contextlib.contextmanager
+    def _counting_failures(self) -> Generator[None]:
+        try:
+            yield
+        except StoreUnavailable:
+            if not self._refusing and self._failures % _REOPEN_EVERY == 0:
+                with contextlib.suppress(StoreUnavailable, EngineFailure):
+                    self._reopen_all()
+            self._failures += 1
+            raise
+
+    def _look_after_failures(self) -> None:
+        if self._failures:
+            self._reopen_all()
+            self._failures = 0
+
+    def _reopen_all(self) -> None:
+        """Have broken parts of all tables set aside, merged ones too.
+
+        On a full disk a merge may leave one as well. What it was made of comes back as long as it
+        is there, for `old_parts_lifetime`: so this is done while the failures last, and after them.
+        """
+        for table in STORED.values():
+            self._reopen(self._open_session(), table)
+
+    def _insert_once(
+        self, table: StoredTable, arrow_stream: bytes, token: str, *, is_new: bool
+    ) -> None:
+        """Insert a batch that is not there, and look whether it is there then.
+
+        chDB reports success where it could not commit a part, and it notes a token just before the
+        part: a crash or a full disk in between leaves a token without rows, which keeps every
+        repeat out. Then another token is tried. Raises `StoreUnavailable` where that fails too.
+        """
+        batch = _read_batch(table, arrow_stream)
+        if batch is None:
+            return
+        with self._changes.changing(batch.websites):
+            if not is_new and self._is_stored(table, batch.first_row):
+                return
+            for attempt in (token, f"{token}-again"):
+                statement = _insert_statement(table.name, batch.columns, attempt)
+                self._open_session().insert(statement, arrow_stream)
+                if self._was_just_stored(table, batch.first_row):
+                    return
+            raise StoreUnavailable(f"the engine did not keep a batch of {table.name}")
+
+    def _was_just_stored(self, table: StoredTable, row: Mapping[str, object]) -> bool:
+        """Look into the newest part alone, and into all where that does not have the batch.
+
+        Looking into all takes several times as long, more with each part that there is.
+        """
+        part = newest_part(self._deduplication_log(table.name))
+        if part is not None:
+            with contextlib.suppress(EngineFailure):  # which the other look meets and mends
+                if _has_batch(self._open_session(), table, row, part=part):
+                    return True
+        return self._is_stored(table, row)
+
+    def _is_stored(self, table: StoredTable, row: Mapping[str, object]) -> bool:
+        """Look for a batch's first row; where that fails open the table anew and look again."""
+        session = self._open_session()
+        with contextlib.suppress(EngineFailure):
+            return _has_batch(session, table, row)
+        self._reopen(session, table)
+        try:
+            return _has_batch(session, table, row)
+        except EngineFailure as failure:  # says nothing against the batch, whatever its code
+            raise StoreUnavailable(f"{table.name} cannot be read: {failure}") from failure
+
+    def _reopen(self, session: ChdbSession, table: StoredTable) -> None:
+        """Have the engine set broken parts aside, which it does when it opens a table.
+
+        On a full disk it keeps parts that it could not write to the end, and no select that meets
+        one succeeds any more. The log still has their rows: a batch is committed when it was read.
+        """
+        get_logger().error("table_reopened", table=table.name)
+        try:
+            with self._changes.changing_all():
+                with contextlib.suppress(EngineFailure):  # an earlier attempt may have got so far
+                    session.execute(f"DETACH TABLE `{self._database}`.`{table.name}` SYNC")
+                session.execute(f"ATTACH TABLE IF NOT EXISTS `{self._database}`.`{table.name}`")
+                self._make_missing_visits(session)
+        except EngineFailure as failure:
+            raise StoreUnavailable(f"{table.name} cannot be opened: {failure}") from failure
+        self._engine.report_broken_parts()
+
+    def _make_missing_visits(self, session: ChdbSession) -> None:
+        """Make the visits of parts whose own are broken, which a power cut may do.
+
+        They are not put on disk with their part, and no select of visits succeeds that meets one.
+        """
+        database = quoted(self._database)
+        ((has_visits,),) = session.execute(count_projections(database))
+        ((parts,),) = session.execute(count_parts_without_visits(database))
+        if has_visits and parts:
+            get_logger().warning("visits_made_anew", parts=int(parts))
+            session.execute(FILL_PROJECTION)
+
+    def _sync_deduplication_log(self, table: StoredTable) -> None:
+        """Put the token of the stored batch on disk too: ClickHouse leaves that to the system.
+
+        Otherwise a power cut within some seconds could store a repeated batch twice.
+        """
+        sync_log(self._deduplication_log(table.name))
+
+    def _deduplication_log(self, table: str) -> Path:
+        if table not in self._deduplication_logs:
+            ((paths,),) = self._engine.execute(
+                f"SELECT data_paths FROM system.tables WHERE name = {quoted(table)} "  # noqa: S608 - ours
+                f"AND database = {quoted(self._database)}"
+            )
+            self._deduplication_logs[table] = Path(paths[0], "deduplication_logs")
+        return self._deduplication_logs[table]
+
+
+def _insert_statement(table: str, columns: Sequence[str], token: str) -> str:
+    named = ", ".join(f"`{column}`" for column in columns)
+    return (
+        f"INSERT INTO `{table}` ({named}) SETTINGS "
+        "async_insert = 0, "  # on by default
+        "input_format_null_as_default = 0, "
+        "input_format_arrow_allow_missing_columns = 0, "
+        f"insert_deduplication_token = {quoted(token)}"
+    )
+
+
+def _has_batch(
+    session: ChdbSession, table: StoredTable, row: Mapping[str, object], *, part: str | None = None
+) -> bool:
+    """Look for the first row of a batch. A batch is one part: all of it is there, or nothing.
+
+    Ids depend on the place in the log alone, so a batch has the same ones at every attempt. `part`
+    is the only one to look into. Raises `EngineFailure` where the part is not as it was written.
+    """
+    within = "" if part is None else f"_part = {quoted(part)} AND "
+    sql = (
+        f"SELECT _part FROM `{table.name}` WHERE {within}website_id = {{website:String}} "  # noqa: S608 - our own name
+        "AND time = fromUnixTimestamp64Milli({time:Int64}, 'UTC') AND hex(id) = {id:String} LIMIT 1"
+    )
+    for (found,) in session.execute(sql, row):
+        _check_part(session, table, found)
+        return True
+    return False
+
+
+def _check_part(session: ChdbSession, table: StoredTable, part: str) -> None:
+    """Compare a part with its checksums. One that was merged meanwhile was whole."""
+    check = f"CHECK TABLE `{table.name}` PART {quoted(part)}"
+    try:
+        ((is_whole,),) = session.execute(f"{check} SETTINGS check_query_single_value_result = 1")
+    except EngineFailure as failure:
+        if failure.code == _NO_SUCH_PART:
+            return
+        raise
+    if not is_whole:
+        raise EngineFailure(_CORRUPTED, "CORRUPTED_DATA")
+
+
+class _Batch(Struct, frozen=True):
+    """What names the first row of a batch, whose rows it has, and which columns of them."""
+
+    first_row: Mapping[str, object]
+    websites: list[str]
+    columns: list[str]
+
+
+def _read_batch(table: StoredTable, arrow_stream: bytes) -> _Batch | None:
+    """Look into a stream; None without rows. Raises `RejectedBatch`."""
+    try:
+        head = read_head(arrow_stream)
+        columns = inserted_columns(table, arrow_stream)
+    except Exception as error:  # what arro3 raises has no narrower class
+        raise RejectedBatch(f"not an Arrow stream of the table: {error}") from error
+    if head is None:
+        return None
+    first = head.first
+    row = {"website": first.website_id, "time": first.time_ms, "id": first.row_id.hex().upper()}
+    return _Batch(row, sorted(head.websites), columns)

@@ -1,0 +1,82 @@
+"""Checks the part of a ClickHouse store that a machine can answer for: what its logs still have.
+
+The parts of the servers' tables are theirs to check, and other machines' rows stand among ours.
+"""
+
+from collections.abc import Sequence
+
+from headrace.adapters.store.chdb.check import ExpectedRows, StoreReport
+from headrace.adapters.store.chdb.connection import EngineFailure
+from headrace.adapters.store.clickhouse.address import ClickHouseAddress
+from headrace.adapters.store.clickhouse.connection import BlockingClient, BlockingNodes, query_rows
+from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.base.errors import StoreUnavailable
+from headrace.ingest.load.batch import log_number
+from headrace.model.storage import STORED
+
+_READ_TIMEOUT_S = 600.0
+_WHOLE = {"skip_unavailable_shards": 0}
+_IDS = (
+    "SELECT hex(id) FROM `{table}` WHERE hex(substring(id, 7, 2)) = {{number:String}} "
+    "AND hex(substring(id, 9, 8)) BETWEEN {{first:String}} AND {{last:String}}"
+)
+
+
+def check_clickhouse(
+    address: ClickHouseAddress, *, identity: str, expected: Sequence[ExpectedRows]
+) -> StoreReport:
+    """Look for rows that must be there. `identity` is the ledger's.
+
+    Reads all ids of a table that has such rows. What cannot be asked is told as a fault.
+    """
+    nodes = BlockingNodes(address, read_timeout_s=_READ_TIMEOUT_S)
+    try:
+        return nodes.on_any(lambda client: _check(client, address, identity, expected))
+    except (EngineFailure, StoreUnavailable) as error:
+        return StoreReport((f"ClickHouse cannot be asked: {error}",), 0, 0)
+    finally:
+        nodes.close()
+
+
+def _check(
+    client: BlockingClient,
+    address: ClickHouseAddress,
+    identity: str,
+    expected: Sequence[ExpectedRows],
+) -> StoreReport:
+    client.database = address.database
+    counts = [_count(client, table) for table in STORED]
+    faults = [fault for wanted in expected if (fault := _missing(client, identity, wanted))]
+    return StoreReport(tuple(faults), parts=0, rows=sum(counts))
+
+
+def _count(client: BlockingClient, table: str) -> int:
+    ((rows,),) = query_rows(
+        client,
+        f"SELECT toFloat64(count()) FROM `{table}`",  # noqa: S608 - our own name
+        settings=_WHOLE,
+    )
+    return int(rows)
+
+
+def _missing(client: BlockingClient, identity: str, wanted: ExpectedRows) -> str | None:
+    places = sorted(one[8:].hex().upper() for one in wanted.ids)
+    found = query_rows(
+        client,
+        _IDS.format(table=wanted.table),
+        encode_parameters(
+            {
+                "number": f"{log_number(identity, wanted.log):04X}",
+                "first": places[0],
+                "last": places[-1],
+            }
+        ),
+        _WHOLE,
+    )
+    missing = wanted.ids - {bytes.fromhex(one) for (one,) in found}
+    if not missing:
+        return None
+    return (
+        f"the table {wanted.table} lacks {len(missing)} of {len(wanted.ids)} rows that the "
+        f"ledger has noted as stored and that are still in the log {wanted.log}"
+    )

@@ -1,0 +1,298 @@
+"""Connections to servers of ClickHouse over their HTTP interface, and what their errors mean.
+
+The only module that imports clickhouse-connect, and only when a connection is opened: the import
+costs 0.2 s, which a machine with the embedded store need not pay.
+"""
+
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar, cast
+
+from headrace.adapters.store.chdb.connection import ANSWER_FORMAT, EngineFailure, decode_rows
+from headrace.adapters.store.clickhouse.address import ClickHouseAddress, Host
+from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.base.errors import StoreUnavailable
+from headrace.base.telemetry import get_logger
+
+CONNECT_TIMEOUT_S: Final = 3
+
+NO_ANSWER: Final = -1
+"""The code of a failure that no server told of: it is away, or the way to it broke."""
+
+_WHY_NO_ANSWER: Final[Mapping[str, str]] = {
+    "Connection refused": "CONNECTION_REFUSED",
+    "Name or service not known": "UNKNOWN_HOST",
+    "certificate verify failed": "CERTIFICATE_REFUSED",
+    "timed out": "TIMED_OUT",
+}
+"""What operators want to know of it, by what the system's own words hold."""
+
+_NOT_TOLD: Final = 0
+
+_MEMORY_OF_ALL = "(total) memory limit exceeded"
+_ResultT = TypeVar("_ResultT")
+
+
+class BlockingClient(Protocol):
+    """What is used of clickhouse-connect's client for threads."""
+
+    database: str | None
+
+    def command(self, cmd: str) -> object:
+        """Run a statement."""
+        ...
+
+    def raw_query(
+        self, query: str, parameters: dict[str, Any], *, settings: dict[str, Any], fmt: str
+    ) -> bytes:
+        """Run a SELECT and return its answer as it came."""
+        ...
+
+    def raw_insert(
+        self,
+        table: str,
+        column_names: Sequence[str],
+        insert_block: bytes,
+        settings: dict[str, Any],
+        fmt: str,
+    ) -> object:
+        """Insert rows as they are."""
+        ...
+
+    def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+class AsyncClient(Protocol):
+    """What is used of clickhouse-connect's client for event loops."""
+
+    async def command(self, cmd: str) -> object:
+        """Run a statement."""
+        ...
+
+    async def raw_query(
+        self, query: str, parameters: dict[str, Any], *, settings: dict[str, Any], fmt: str
+    ) -> bytes:
+        """Run a SELECT and return its answer as it came."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+class _Written:
+    """A parameter that is written already: the client takes the text of what it does not know."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def bound(parameters: ParameterTexts) -> dict[str, Any]:
+    """Return parameters as the clients bind them: on the server, never within the statement."""
+    return {name: _Written(text) for name, text in parameters.items()}
+
+
+def open_blocking_client(
+    address: ClickHouseAddress, host: Host, *, read_timeout_s: float
+) -> BlockingClient:
+    """Connect for one thread. Raises `EngineFailure`."""
+    _be_quiet()
+    from clickhouse_connect.driver import (  # noqa: PLC0415 - see the module
+        create_client,  # pyright: ignore[reportUnknownVariableType] - its **kwargs have no type
+    )
+
+    with named_failures():
+        client = create_client(
+            **_options(address, host, read_timeout_s), dedicated_pool=True, compress=False
+        )
+    return cast("BlockingClient", client)
+
+
+async def open_async_client(
+    address: ClickHouseAddress, host: Host, *, read_timeout_s: float, connections: int
+) -> AsyncClient:
+    """Connect for one event loop; all its tasks may use the client. Raises `EngineFailure`."""
+    _be_quiet()
+    from clickhouse_connect.driver import (  # noqa: PLC0415 - see the module
+        create_async_client,  # pyright: ignore[reportUnknownVariableType] - as above
+    )
+
+    with named_failures():
+        client = await create_async_client(
+            **_options(address, host, read_timeout_s),
+            database=address.database,
+            compress=False,
+            connector_limit=connections,
+            connector_limit_per_host=connections,
+        )
+    return cast("AsyncClient", client)
+
+
+def _be_quiet() -> None:
+    """Keep the client's own lines out of the log: its errors are raised, and told of by others."""
+    for library in ("clickhouse_connect", "urllib3.connectionpool"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
+
+
+def _options(address: ClickHouseAddress, host: Host, read_timeout_s: float) -> Mapping[str, Any]:
+    return {
+        "host": host.name,
+        "port": host.port,
+        "interface": "https" if address.is_secure else "http",
+        "username": address.user,
+        "password": address.password,
+        "connect_timeout": CONNECT_TIMEOUT_S,
+        "send_receive_timeout": read_timeout_s,
+        "query_retries": 0,  # who asks decides what is worth a second attempt, and where
+        "autogenerate_session_id": False,  # a session would run one query at a time
+        "show_clickhouse_errors": "scrub",
+        "client_name": "headrace",
+        **({"ca_cert": address.ca_file} if address.ca_file else {}),
+    }
+
+
+@contextlib.contextmanager
+def named_failures() -> Generator[None]:
+    """Turn the client's errors into `EngineFailure`, without the values that they may quote."""
+    from clickhouse_connect.driver.exceptions import (  # noqa: PLC0415 - see the module
+        Error,
+        ProgrammingError,
+    )
+
+    try:
+        yield
+    except ProgrammingError as error:  # the client would not even ask: a closed one, a setting
+        raise EngineFailure(_NOT_TOLD, "REFUSED_BY_CLIENT", str(error)) from None
+    except Error as error:
+        raise _failure(error.code, error.name, str(error)) from None
+    except OSError as error:  # a file of certificates, or a socket
+        raise no_answer(str(error)) from None
+
+
+def no_answer(words: str) -> EngineFailure:
+    """Return the failure of which no server told, named by why that is, as far as is known."""
+    why = (name for part, name in _WHY_NO_ANSWER.items() if part in words)
+    return EngineFailure(NO_ANSWER, next(why, "NO_ANSWER"), words)
+
+
+def _failure(code: int | None, name: str | None, words: str) -> EngineFailure:
+    if not code:
+        return no_answer(words)
+    if _MEMORY_OF_ALL in words:
+        return EngineFailure(_NOT_TOLD, "NO_MEMORY", words)
+    return EngineFailure(code, name or "UNKNOWN", words)
+
+
+class BlockingNodes:
+    """The hosts of an address, for one thread: one is used until it fails, then the next."""
+
+    def __init__(self, address: ClickHouseAddress, *, read_timeout_s: float) -> None:
+        self._address = address
+        self._read_timeout_s = read_timeout_s
+        self._clients: dict[Host, BlockingClient] = {}
+        self._hosts = list(address.hosts)
+
+    def on_any(self, work: Callable[[BlockingClient], _ResultT]) -> _ResultT:
+        """Do something on one host that is there; it must be safe to do it on two.
+
+        Raises `EngineFailure` that a server told of, `StoreUnavailable` when none answers.
+        """
+        for host in tuple(self._hosts):
+            try:
+                return self.on(host, work)
+            except EngineFailure as failure:
+                if failure.code != NO_ANSWER:
+                    raise
+                get_logger().warning("clickhouse_away", host=str(host), reason=failure.name)
+            self._hosts.append(self._hosts.pop(0))
+        raise StoreUnavailable("no server of ClickHouse answers")
+
+    def on(self, host: Host, work: Callable[[BlockingClient], _ResultT]) -> _ResultT:
+        """Do something on a certain host. Raises `EngineFailure`."""
+        if host not in self._clients:
+            self._clients[host] = open_blocking_client(
+                self._address, host, read_timeout_s=self._read_timeout_s
+            )
+        try:
+            with named_failures():
+                return work(self._clients[host])
+        except EngineFailure as failure:
+            if failure.code == NO_ANSWER:
+                self._clients.pop(host).close()
+            raise
+
+    def close(self) -> None:
+        """Close all connections. May be called twice."""
+        while self._clients:
+            self._clients.popitem()[1].close()
+
+
+def query_rows(
+    client: BlockingClient,
+    sql: str,
+    parameters: ParameterTexts | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> list[list[Any]]:
+    """Run a SELECT of our own and return its rows."""
+    return decode_rows(
+        client.raw_query(
+            sql,
+            bound(parameters or ParameterTexts({})),
+            settings=dict(settings or {}),
+            fmt=ANSWER_FORMAT,
+        )
+    )
+
+
+class AsyncNodes:
+    """The hosts of an address, for one event loop: one is used until it fails, then the next."""
+
+    def __init__(
+        self, address: ClickHouseAddress, *, read_timeout_s: float, connections: int
+    ) -> None:
+        self._address = address
+        self._read_timeout_s = read_timeout_s
+        self._connections = connections
+        self._clients: dict[Host, AsyncClient] = {}
+        self._hosts = list(address.hosts)
+
+    async def on_any(self, work: Callable[[AsyncClient], Awaitable[_ResultT]]) -> _ResultT:
+        """Do something on one host that is there; it must be safe to do it on two.
+
+        Raises `EngineFailure` that a server told of, `StoreUnavailable` when none answers.
+        """
+        for host in tuple(self._hosts):
+            try:
+                with named_failures():
+                    return await work(await self._client(host))
+            except EngineFailure as failure:
+                if failure.code != NO_ANSWER:
+                    raise
+            if self._hosts[0] == host:  # another task may have passed it over already
+                self._hosts.append(self._hosts.pop(0))
+        raise StoreUnavailable("no server of ClickHouse answers")
+
+    async def close(self) -> None:
+        """Close all connections. May be called twice."""
+        while self._clients:
+            await self._clients.popitem()[1].close()
+
+    async def _client(self, host: Host) -> AsyncClient:
+        if host not in self._clients:
+            client = await open_async_client(
+                self._address,
+                host,
+                read_timeout_s=self._read_timeout_s,
+                connections=self._connections,
+            )
+            if host in self._clients:  # two tasks opened one
+                await client.close()
+            else:
+                self._clients[host] = client
+        return self._clients[host]

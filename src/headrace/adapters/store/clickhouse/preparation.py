@@ -1,0 +1,137 @@
+"""Makes and changes the tables on servers of ClickHouse, where that is not done yet."""
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from headrace.adapters.store.clickhouse.address import ClickHouseAddress
+from headrace.adapters.store.clickhouse.connection import BlockingClient, query_rows
+from headrace.adapters.store.clickhouse.layout import (
+    create_databases,
+    create_version_table,
+    distribute_tables,
+    distributed_names,
+    local_statements,
+    mutations_of,
+)
+from headrace.adapters.store.dialect.ddl import (
+    VERSION_TABLE,
+    Migration,
+    pending_migrations,
+    record_version,
+)
+from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.base.errors import StoreUnavailable
+
+_SHOWN_CHARACTERS: Final = 100
+_VERSION: Final = f"SELECT max(version) FROM `{{database}}`.`{VERSION_TABLE}`"  # noqa: S608 - our own names
+_LOOK_S: Final = 1.0
+_FILLS = re.compile(r"^ALTER TABLE (?:`\w+`\.)?`(\w+)` .*?\b(MATERIALIZE PROJECTION \w+)")
+_FILLING: Final = (
+    "SELECT count(), countIf(latest_fail_reason != '') FROM {mutations} "
+    "WHERE database = {{database:String}} AND table = {{table:String}} "
+    "AND position(command, {{command:String}}) > 0 AND NOT is_done"
+)
+_COLUMNS: Final = (
+    "SELECT table, toString(arraySort(groupArray((position, name, type)))) FROM system.columns "
+    "WHERE database = {database:String} GROUP BY table"
+)
+
+
+class Preparation:
+    """Brings the tables of an address to the newest layout; used from one thread.
+
+    Every step may be run twice, and by several machines at once. Where all is done it only looks: a
+    statement for all nodes of a cluster fails while one of them is away, and a machine must be able
+    to start, and to load again after a failure, without that replica.
+    """
+
+    def __init__(self, address: ClickHouseAddress, migrations: tuple[Migration, ...]) -> None:
+        self._address = address
+        self._migrations = migrations
+        self._refusing = threading.Event()
+        self.statement = ""
+
+    def refuse(self) -> None:
+        """Run no further statement; from any thread."""
+        self._refusing.set()
+
+    def prepare(self, client: BlockingClient) -> None:
+        """Do what is left to do through one host; what needs no Keeper is done on that host alone.
+
+        Raises `OperatorError` when a newer Headrace wrote the tables, `StoreUnavailable` after
+        `refuse`, or what the client raises.
+        """
+        client.database = "default"
+        found = self._version(client)
+        if pending_migrations(found, self._migrations) or not self._is_distributed(client):
+            self._make(client)
+        client.database = self._address.database
+
+    def _make(self, client: BlockingClient) -> None:
+        address = self._address
+        self._run(client, create_databases(address))
+        client.database = address.local_database
+        self._run(client, [create_version_table(address)])
+        for migration in pending_migrations(self._version(client), self._migrations):
+            if self._version(client) < migration.version:  # another machine may be quicker
+                statements = local_statements(address, migration)
+                self._run(client, [*statements, record_version(migration)])
+        anew = bool(self._columns(client, address.database)) and not self._is_distributed(client)
+        self._run(client, distribute_tables(address, self._migrations, anew=anew))
+
+    def _version(self, client: BlockingClient) -> int:
+        """Return the version of what stands on this host; 0 where nothing does."""
+        database = self._address.local_database
+        if VERSION_TABLE not in self._columns(client, database):
+            return 0
+        ((version,),) = query_rows(client, _VERSION.format(database=database))
+        return int(version)
+
+    def _is_distributed(self, client: BlockingClient) -> bool:
+        """Tell whether every distributed table is there, and has the columns of what it is over."""
+        address = self._address
+        if not address.cluster:
+            return True
+        local = self._columns(client, address.local_database)
+        distributed = self._columns(client, address.database)
+        return all(
+            name in local and distributed.get(name) == local[name]
+            for name in distributed_names(self._migrations)
+        )
+
+    def _columns(self, client: BlockingClient, database: str) -> Mapping[str, str]:
+        """Return the columns of each table of a database, as one text."""
+        parameters = encode_parameters({"database": database})
+        return dict(query_rows(client, _COLUMNS, parameters))
+
+    def _run(self, client: BlockingClient, statements: Sequence[str]) -> None:
+        for statement in statements:
+            self._check_wanted()
+            self.statement = " ".join(statement.split())[:_SHOWN_CHARACTERS]
+            self._await_filling(client, statement)
+            client.command(statement)
+
+    def _await_filling(self, client: BlockingClient, statement: str) -> None:
+        """Wait while what this statement fills is being filled already, however long that takes.
+
+        A server goes on with that when nobody waits for its answer any more. Asked again, it would
+        go through all parts once more behind the first time. Raises `StoreUnavailable`.
+        """
+        filled = _FILLS.match(statement)
+        while filled and self._is_filling(client, table=filled[1], command=filled[2]):
+            self._refusing.wait(_LOOK_S)
+            self._check_wanted()
+
+    def _is_filling(self, client: BlockingClient, *, table: str, command: str) -> bool:
+        sql = _FILLING.format(mutations=mutations_of(self._address))
+        named = {"database": self._address.local_database, "table": table, "command": command}
+        ((running, failing),) = query_rows(client, sql, encode_parameters(named))
+        if failing:
+            raise StoreUnavailable(f"ClickHouse fails at {command}: system.mutations tells why")
+        return bool(running)
+
+    def _check_wanted(self) -> None:
+        if self._refusing.is_set():
+            raise StoreUnavailable("the store is closing")

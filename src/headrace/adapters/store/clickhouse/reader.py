@@ -1,0 +1,166 @@
+"""Runs selects in ClickHouse and ends those that nobody waits for any more."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from headrace.adapters.store.chdb.connection import (
+    ANSWER_FORMAT,
+    READER_SETTINGS,
+    EngineFailure,
+    query_error,
+)
+from headrace.adapters.store.clickhouse.address import ClickHouseAddress
+from headrace.adapters.store.clickhouse.connection import (
+    AsyncClient,
+    AsyncNodes,
+    bound,
+    named_failures,
+)
+from headrace.adapters.store.dialect.ddl import VERSION_TABLE
+from headrace.adapters.store.dialect.parameters import ParameterTexts, quoted
+from headrace.base.errors import HeadraceError, QueryTimedOut, StoreUnavailable
+from headrace.base.telemetry import Logger
+from headrace.ports.store import QueryGuards
+
+_OVERRUN_S: Final = 2.0
+"""A query that no server has ended by itself so long after its deadline is killed."""
+
+_KILL_PAUSE_S: Final = 0.05
+_KILL_PATIENCE_S: Final = 5.0
+_READ_TIMEOUT_S: Final = 3600.0
+"""Never the reason why a query ends: its deadline is."""
+
+_MOST_STALE_S: Final = 1
+
+_PASSING: Final = frozenset(
+    {
+        3,  # UNEXPECTED_END_OF_FILE
+        32,  # ATTEMPT_TO_READ_AFTER_EOF
+        81,  # UNKNOWN_DATABASE, until a machine has made it
+        202,  # TOO_MANY_SIMULTANEOUS_QUERIES
+        209,  # SOCKET_TIMEOUT
+        210,  # NETWORK_ERROR
+        236,  # ABORTED
+        242,  # TABLE_IS_READ_ONLY
+        279,  # ALL_CONNECTION_TRIES_FAILED
+        369,  # ALL_REPLICAS_ARE_STALE
+        439,  # CANNOT_SCHEDULE_TASK
+        473,  # DEADLOCK_AVOIDED, while a machine makes tables anew
+        497,  # ACCESS_DENIED: the operator can mend it, and callers may try again then
+        516,  # AUTHENTICATION_FAILED
+        701,  # CLUSTER_DOESNT_EXIST
+        745,  # SERVER_OVERLOADED: its cores are so busy that it turns connections away
+    }
+)
+"""Codes of a server or a cluster that works again later, beside those of `query_error`."""
+
+_SETTINGS: Final[Mapping[str, str]] = {
+    **READER_SETTINGS,
+    "readonly": "2",  # the statement changes nothing, whatever the user's rights
+    "cancel_http_readonly_queries_on_client_close": "1",  # a worker may die while it waits
+    "timeout_overflow_mode": "throw",  # an answer is whole, whatever the user's profile says
+    "result_overflow_mode": "throw",
+    "group_by_overflow_mode": "throw",
+    "skip_unavailable_shards": "0",
+    "max_replica_delay_for_distributed_queries": str(_MOST_STALE_S),
+    "fallback_to_stale_replicas_for_distributed_queries": "0",
+}
+
+
+class ClickHouseReader:
+    """Connections to the hosts of an address; used from one event loop by many tasks."""
+
+    def __init__(self, address: ClickHouseAddress, *, connections: int, log: Logger) -> None:
+        self._nodes = AsyncNodes(address, read_timeout_s=_READ_TIMEOUT_S, connections=connections)
+        self._log = log
+
+    async def select(
+        self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
+    ) -> bytes:
+        """Run one SELECT and return its rows as `decode_rows` reads them.
+
+        Raises `QueryTimedOut`, `QueryTooLarge`, `StoreUnavailable` when no server answers or one
+        ended it, else `EngineFailure`. Cancelling the caller kills the query; it returns when the
+        server has ended it.
+        """
+        settings = {
+            **_SETTINGS,
+            "query_id": query_id,
+            "max_execution_time": f"{guards.timeout_s:f}",
+            "max_memory_usage": f"{guards.max_memory_bytes:d}",
+            "max_result_rows": f"{guards.max_rows:d}",
+        }
+        try:
+            return await self._nodes.on_any(
+                lambda client: self._ask(client, sql, bound(parameters), settings)
+            )
+        except EngineFailure as failure:
+            error = select_error(failure)
+            if error is None:
+                raise
+            raise error from failure
+
+    async def is_ready(self) -> bool:
+        """Tell whether a select would be answered now, by every shard. Never raises."""
+        guards = QueryGuards(timeout_s=1, max_memory_bytes=100_000_000)
+        sql = f"SELECT max(version) FROM `{VERSION_TABLE}`"  # noqa: S608 - our own name
+        try:
+            async with asyncio.timeout(guards.timeout_s):
+                answer = await self._nodes.on_any(
+                    lambda client: client.raw_query(sql, {}, settings=dict(_SETTINGS), fmt="TSV")
+                )
+        except (EngineFailure, StoreUnavailable, TimeoutError):
+            return False
+        return int(answer) > 0
+
+    async def close(self) -> None:
+        """Close the connections. No select may be running."""
+        await self._nodes.close()
+
+    async def _ask(
+        self, client: AsyncClient, sql: str, parameters: dict[str, Any], settings: dict[str, str]
+    ) -> bytes:
+        answer = asyncio.ensure_future(
+            client.raw_query(sql, parameters, settings=dict(settings), fmt=ANSWER_FORMAT)
+        )
+        patience_s = float(settings["max_execution_time"]) + _OVERRUN_S
+        try:
+            await asyncio.wait({answer}, timeout=patience_s)
+        finally:
+            overran = not answer.done()
+            if overran:
+                await self._end(client, settings["query_id"], answer)
+        if overran:
+            raise QueryTimedOut("Query timed out")
+        return answer.result()
+
+    async def _end(self, client: AsyncClient, query_id: str, answer: asyncio.Future[bytes]) -> None:
+        """Kill a query and wait until it has ended; a kill may come before the query has begun."""
+        kill = f"KILL QUERY WHERE query_id = {quoted(query_id)} ASYNC"
+        try:
+            async with asyncio.timeout(_KILL_PATIENCE_S):
+                while not answer.done():
+                    with named_failures():
+                        await client.command(kill)
+                    await asyncio.wait({answer}, timeout=_KILL_PAUSE_S)
+            self._log.info("query_killed", query_id=query_id)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the query is given up below
+            reason = error.name if isinstance(error, EngineFailure) else type(error).__name__
+            self._log.warning("query_not_killed", query_id=query_id, reason=reason)
+        finally:
+            answer.cancel()  # nothing, once it is done; else the server sees that nobody listens
+            answer.add_done_callback(_look_at)
+
+
+def _look_at(answer: asyncio.Future[bytes]) -> None:
+    """Whoever asked may be gone, and nobody else looks."""
+    if not answer.cancelled():
+        answer.exception()
+
+
+def select_error(failure: EngineFailure) -> HeadraceError | None:
+    """Return the error that a failed select is to its caller; None where the SQL is wrong."""
+    if failure.code in _PASSING:
+        return StoreUnavailable(f"ClickHouse cannot answer: {failure.name}")
+    return query_error(failure)

@@ -1,0 +1,69 @@
+"""The `Store` over servers of ClickHouse: what a worker asks itself."""
+
+import itertools
+import os
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from headrace.adapters.engine.ipc.client import SelectFailed
+from headrace.adapters.query_scheduler.coalescing_executor import SharedSelects
+from headrace.adapters.query_scheduler.key import Question
+from headrace.adapters.store.chdb.connection import EngineFailure, decode_rows
+from headrace.adapters.store.clickhouse.reader import ClickHouseReader
+from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
+from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.base.telemetry import Logger
+from headrace.model.plan import CompiledQuery
+from headrace.ports.store import Dialect, QueryGuards, Rows
+
+SERVERS: Final = Dialect(loses_long_numbers=True, is_distributed=True)
+"""What servers of ClickHouse make of statements; those of a single one are written alike."""
+
+
+class ClickHouseStore:
+    """Asks ClickHouse; `shared` waits for the loading of this machine, and hands out the turns.
+
+    `is_loaded` tells whether this machine's loading keeps up.
+    """
+
+    def __init__(
+        self,
+        reader: ClickHouseReader,
+        *,
+        shared: SharedSelects[bytes],
+        is_loaded: Callable[[], Awaitable[bool]],
+        log: Logger,
+    ) -> None:
+        self._reader = reader
+        self._shared = shared
+        self._is_loaded = is_loaded
+        self._log = log
+        start = f"headrace-{secrets.token_hex(4)}-{os.getpid()}"
+        self._query_ids = (f"{start}-{number}" for number in itertools.count(1))
+
+    async def select(self, query: CompiledQuery, guards: QueryGuards) -> Rows:
+        """Run a query; see `Store.select`. Raises `SelectFailed` where the SQL itself is wrong."""
+        sql, parameters = fit_parameters(query.sql, query.parameters)
+        question = Question(query.website_id, sql, tuple(parameters.items()), guards)
+
+        async def run(left: QueryGuards) -> bytes:
+            return await self._run(sql, parameters, left)
+
+        return decode_rows(await self._shared.answer(question, run))
+
+    async def is_ready(self) -> bool:
+        """Tell whether a select would be answered now. Never raises."""
+        return await self._is_loaded() and await self._reader.is_ready()
+
+    async def close(self) -> None:
+        """End what runs and close the connections."""
+        await self._shared.close()
+        await self._reader.close()
+
+    async def _run(self, sql: str, parameters: ParameterTexts, guards: QueryGuards) -> bytes:
+        try:
+            return await self._reader.select(sql, parameters, guards, next(self._query_ids))
+        except EngineFailure as failure:
+            self._log.error("select_refused", code=failure.code, name=failure.name, sql=sql)
+            raise SelectFailed(str(failure)) from None

@@ -1,0 +1,80 @@
+"""Parameters that are longer than ClickHouse takes: bound in pieces, put together by the server.
+
+A server refuses a field of a form above 128 KiB. The text of the statement then depends on how long
+a value is, and still on nothing that is in it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from headrace.adapters.store.dialect.parameters import ParameterTexts, encode_parameters
+
+MOST_CHARACTERS: Final = 16_384
+"""Of a piece, before it is written: UTF-8 makes at most four bytes of one, an escape two."""
+
+_ARRAY = re.compile(r"Array\((\w+)\)")
+_NUMBER_SIZE: Final = 24
+_SEPARATOR_SIZE: Final = 3
+
+_Bind = Callable[[object, str], str]
+
+
+def fit_parameters(sql: str, values: Mapping[str, object]) -> tuple[str, ParameterTexts]:
+    """Return a statement and its parameters, none of them too long for a server."""
+    fitting: dict[str, object] = {}
+    for name, value in values.items():
+        if _size(value) <= MOST_CHARACTERS:
+            fitting[name] = value
+        else:
+            sql = _bind_in_pieces(sql, name, value, fitting)
+    return sql, encode_parameters(fitting)
+
+
+def _bind_in_pieces(sql: str, name: str, value: object, into: dict[str, object]) -> str:
+    found = re.search(rf"\{{{re.escape(name)}:([\w()]+)\}}", sql)
+    if found is None:
+        return sql  # nothing reads it
+
+    def bind(piece: object, kind: str) -> str:
+        place = f"{name}_{len(into)}"
+        into[place] = piece
+        return f"{{{place}:{kind}}}"
+
+    array = _ARRAY.fullmatch(found[1])
+    if array is None:
+        return sql.replace(found[0], _text(str(value), bind))
+    parts = _array(cast("Sequence[Any]", value), array[1], bind)
+    return sql.replace(found[0], f"arrayConcat({', '.join(parts)})")
+
+
+def _text(value: str, bind: _Bind) -> str:
+    starts = range(0, len(value), MOST_CHARACTERS)
+    pieces = (bind(value[start : start + MOST_CHARACTERS], "String") for start in starts)
+    return f"concat({', '.join(pieces)})"
+
+
+def _array(values: Sequence[Any], kind: str, bind: _Bind) -> Iterator[str]:
+    piece: list[Any] = []
+    size = 0
+    for value in values:
+        value_size = _size(value)
+        if size + value_size > MOST_CHARACTERS:
+            yield bind(piece, f"Array({kind})")
+            piece, size = [], 0
+        if value_size > MOST_CHARACTERS:
+            yield f"[{_text(value, bind)}]"
+            continue
+        piece.append(value)
+        size += value_size
+    yield bind(piece, f"Array({kind})")
+
+
+def _size(value: object) -> int:
+    match value:
+        case str():
+            return len(value) + _SEPARATOR_SIZE
+        case list() | tuple():
+            return sum(map(_size, cast("Sequence[Any]", value)))
+        case _:
+            return _NUMBER_SIZE

@@ -1,0 +1,268 @@
+"""Stores the loader's batches in ClickHouse and keeps the layout of its tables.
+
+A batch goes to one shard, which its token names, as one part: it is there wholly or not at all, and
+a repeat meets the memory of tokens of that shard, whichever host it is sent to. While a shard is
+away its batches wait in the log.
+"""
+
+import contextlib
+import re
+from collections.abc import Generator, Mapping
+from io import BytesIO
+from typing import Any, Final
+from zlib import crc32
+
+from arro3.io import read_ipc_stream
+
+from headrace.adapters.store.chdb.connection import EngineFailure
+from headrace.adapters.store.chdb.writer import REJECTED
+from headrace.adapters.store.clickhouse.address import ClickHouseAddress
+from headrace.adapters.store.clickhouse.connection import (
+    BlockingClient,
+    BlockingNodes,
+    query_rows,
+)
+from headrace.adapters.store.clickhouse.preparation import Preparation
+from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
+from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.base.clock import Clock, SystemClock
+from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.formats.arrow_batch import RowMark, first_row, inserted_columns
+from headrace.model.catalog import Table
+from headrace.model.storage import STORED, StoredTable
+from headrace.ports.store import RejectedBatch
+
+READ_TIMEOUT_S: Final = 60.0
+PREPARE_TIMEOUT_S: Final = 10.0
+_MOST_PATIENCE_S: Final = 3600.0
+"""A statement that makes tables takes 0.1 s, and 3 s on servers that are ten times overloaded. One
+that hangs is tried again soon, and one that has much to do gets twice the time with each attempt.
+"""
+
+_QUORUM_TIMEOUT_MS: Final = 30_000
+
+_CUT_OFF: Final = frozenset({32, 33})
+"""ATTEMPT_TO_READ_AFTER_EOF, CANNOT_READ_ALL_DATA: servers say so of each other, too."""
+
+_REFUSED: Final[Mapping[int, str]] = {
+    497: "it lacks a right",  # ACCESS_DENIED
+    516: "there is none, or the password is another",  # AUTHENTICATION_FAILED
+}
+"""Codes that only the operator can mend, and what is wrong with the user."""
+
+_LACKING = re.compile(r"necessary to have the grant (.+?)\. \(")
+_CLUSTER_DOESNT_EXIST: Final = 701
+
+_INSERT_SETTINGS: Final[Mapping[str, Any]] = {
+    "async_insert": 0,  # on by default: the answer would come before the rows are on disk
+    "insert_deduplicate": 1,
+    "input_format_null_as_default": 0,
+    "input_format_arrow_allow_missing_columns": 0,
+}
+
+
+_SELECT_SHARDS: Final = (
+    "SELECT max(shard_num) FROM system.clusters WHERE cluster = {cluster:String}"
+)
+_FIRST_ROW: Final = (
+    "SELECT toFloat64(count()) FROM {table} WHERE website_id = {{website:String}} "
+    "AND time = fromUnixTimestamp64Milli({{time:Int64}}, 'UTC') AND id = unhex({{id:String}})"
+)
+
+
+class ClickHouseWriter:
+    """The `StoreWriter` over servers of ClickHouse; used from one thread."""
+
+    def __init__(
+        self,
+        address: ClickHouseAddress,
+        *,
+        migrations: tuple[Migration, ...] = MIGRATIONS,
+        read_timeout_s: float = READ_TIMEOUT_S,
+        prepare_timeout_s: float = PREPARE_TIMEOUT_S,
+        clock: Clock | None = None,
+    ) -> None:
+        self._address = address
+        self._clock = clock or SystemClock()
+        self._preparation = Preparation(address, migrations)
+        self._patience_s = prepare_timeout_s
+        self._nodes = BlockingNodes(address, read_timeout_s=read_timeout_s)
+        self._shards: int | None = None
+        self._refusing = False
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the tables were found or made, and no insert has failed since."""
+        return self._shards is not None
+
+    @property
+    def preparing(self) -> str:
+        """The statement that `prepare` runs, or ran last, for people to read; from any thread."""
+        return self._preparation.statement
+
+    def prepare(self) -> None:
+        """Create or migrate the tables. Safe at every start, of several machines at once.
+
+        Raises `OperatorError` when a newer Headrace wrote them, when nobody knows the cluster or
+        the user may not do it, else `StoreUnavailable`, which names the statement.
+        """
+        began_s = self._clock.monotonic_s()
+        try:
+            self._shards = self._prepare()
+        except EngineFailure as failure:
+            raise _operators_fault(failure, self._address) or StoreUnavailable(
+                f"{failure}; the statement was: {self.preparing}"
+            ) from failure
+        finally:
+            if self._clock.monotonic_s() - began_s > self._patience_s:
+                self._patience_s = min(self._patience_s * 2, _MOST_PATIENCE_S)
+
+    def insert(
+        self,
+        table: Table,
+        arrow_stream: bytes,
+        *,
+        token: str,
+        is_new: bool = False,  # noqa: ARG002 - the servers are asked anyway
+    ) -> None:
+        """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
+        stored = STORED[table.name]
+        row = _first_row(arrow_stream)
+        if row is None:
+            return
+        if self._refusing:
+            raise StoreUnavailable("the store is closing")
+        if not self.is_prepared:
+            self.prepare()
+        try:
+            self._insert_once(stored, arrow_stream, row, f"{token}-{row.row_id.hex()}")
+        except EngineFailure as failure:
+            if failure.code in _CUT_OFF:
+                _check_whole(arrow_stream)
+            elif failure.code in REJECTED:
+                raise RejectedBatch(failure.words) from failure  # for the quarantine
+            self._shards = None  # whatever was changed there, it is looked at again
+            raise StoreUnavailable(str(failure)) from failure
+
+    def refuse(self) -> None:
+        """Refuse every batch after the running one; from any thread, when the engine must stop."""
+        self._refusing = True
+        self._preparation.refuse()
+
+    def close(self) -> None:
+        """Close the connections for good. No insert may be running. May be called twice."""
+        self.refuse()
+        self._nodes.close()
+
+    def _prepare(self) -> int:
+        address, prepare = self._address, self._preparation.prepare
+        with contextlib.closing(BlockingNodes(address, read_timeout_s=self._patience_s)) as nodes:
+            if address.cluster and not address.is_replicated:
+                for host in address.hosts:  # nothing tells the others
+                    nodes.on(host, prepare)
+            else:
+                nodes.on_any(prepare)
+            return nodes.on_any(self._count_shards)
+
+    def _count_shards(self, client: BlockingClient) -> int:
+        cluster = self._address.cluster
+        if not cluster:
+            return 0
+        ((shards,),) = query_rows(client, _SELECT_SHARDS, encode_parameters({"cluster": cluster}))
+        if not shards:
+            raise OperatorError(f"ClickHouse knows no cluster {cluster}")
+        return int(shards)
+
+    def _insert_once(
+        self, table: StoredTable, arrow_stream: bytes, row: RowMark, token: str
+    ) -> None:
+        """Insert a batch that is not there, and look whether it is there then.
+
+        A server without Keeper notes a token just before the part: a crash in between leaves a
+        token without rows, which keeps every repeat out. Then another token is tried. Keeper takes
+        token and part together, and a look at a replica that is behind would mislead.
+        """
+        again = () if self._address.is_replicated else (f"{token}-again",)
+        settings = self._insert_settings(token)
+        for attempt in (token, *again):
+            if self._is_stored(table, row):
+                return
+            self._insert(table, arrow_stream, settings | {"insert_deduplication_token": attempt})
+        if again and not self._is_stored(table, row):
+            raise StoreUnavailable(f"ClickHouse did not keep a batch of {table.name}")
+
+    def _insert(self, table: StoredTable, arrow_stream: bytes, settings: Mapping[str, Any]) -> None:
+        self._nodes.on_any(
+            lambda client: client.raw_insert(
+                f"`{self._address.database}`.`{table.name}`",
+                inserted_columns(table, arrow_stream),
+                arrow_stream,
+                dict(settings),
+                "ArrowStream",
+            )
+        )
+
+    def _insert_settings(self, token: str) -> dict[str, Any]:
+        settings = dict(_INSERT_SETTINGS)
+        if self._shards:
+            settings["distributed_foreground_insert"] = 1
+            settings["insert_shard_id"] = crc32(token.encode()) % self._shards + 1
+        if self._address.quorum:
+            settings["insert_quorum"] = self._address.quorum
+            settings["insert_quorum_timeout"] = _QUORUM_TIMEOUT_MS
+        return settings
+
+    def _is_stored(self, table: StoredTable, row: RowMark) -> bool:
+        """Look for a batch by its first row: a batch is one part, all of it is there, or nothing.
+
+        Ids depend on the place in the log alone, so a batch has the same ones at every attempt.
+        Raises `StoreUnavailable` where fewer replicas have it than the quorum.
+        """
+        address = self._address
+        place = f"`{address.database}`.`{table.name}`"
+        if address.is_replicated:
+            local = f"`{address.local_database}`, `{table.name}`"
+            place = f"clusterAllReplicas(`{address.cluster}`, {local})"
+        found = self._nodes.on_any(
+            lambda client: query_rows(
+                client,
+                _FIRST_ROW.format(table=place),
+                encode_parameters(
+                    {"website": row.website_id, "time": row.time_ms, "id": row.row_id.hex()}
+                ),
+                {"skip_unavailable_shards": int(address.is_replicated)},
+            )
+        )[0][0]
+        if 0 < found < address.quorum:
+            raise StoreUnavailable(f"too few replicas have a batch of {table.name} yet")
+        return bool(found)
+
+
+def _operators_fault(failure: EngineFailure, address: ClickHouseAddress) -> OperatorError | None:
+    if failure.code == _CLUSTER_DOESNT_EXIST:
+        return OperatorError(f"ClickHouse knows no cluster {address.cluster}")
+    if failure.code not in _REFUSED:
+        return None
+    lacking = _LACKING.search(failure.words)
+    right = f": {lacking[1]}" if lacking else ""
+    return OperatorError(
+        f"ClickHouse refuses the user {address.user}: {_REFUSED[failure.code]}{right}"
+    )
+
+
+def _first_row(arrow_stream: bytes) -> RowMark | None:
+    with _rejected():
+        return first_row(arrow_stream)
+
+
+def _check_whole(arrow_stream: bytes) -> None:
+    with _rejected():
+        read_ipc_stream(BytesIO(arrow_stream)).read_all()
+
+
+@contextlib.contextmanager
+def _rejected() -> Generator[None]:
+    try:
+        yield
+    except Exception as error:  # what arro3 raises has no narrower class
+        raise RejectedBatch(f"not an Arrow stream of the table: {error}") from error

@@ -1,0 +1,1 @@
+"""The SQL that both stores speak: table layout, and how values are bound."""

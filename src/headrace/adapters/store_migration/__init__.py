@@ -1,0 +1,1 @@
+"""Copies rows from one store to another and verifies the copy."""

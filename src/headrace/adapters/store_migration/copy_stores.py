@@ -1,0 +1,179 @@
+"""The two kinds of stores that rows are copied between; blocking, for one thread."""
+
+import contextlib
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession, EngineFailure
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.clickhouse.address import ClickHouseAddress
+from headrace.adapters.store.clickhouse.connection import BlockingNodes, bound, query_rows
+from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.model.catalog import Table
+from headrace.model.storage import StoredTable
+from headrace.ports.store import RejectedBatch
+
+_ARROW: Final = "ArrowStream"
+_READ_TIMEOUT_S: Final = 3600.0
+_WHOLE: Final = {"skip_unavailable_shards": 0}
+
+Parameters = Mapping[str, object]
+
+
+class CopyEnd(Protocol):
+    """A store to copy from or to. Every method raises `OperatorError`, with the reason."""
+
+    def prepare(self) -> None:
+        """Create or migrate the tables."""
+        ...
+
+    def rows(self, sql: str, parameters: Parameters) -> Sequence[Sequence[Any]]:
+        """Run a select."""
+        ...
+
+    def arrow(self, sql: str, parameters: Parameters) -> bytes:
+        """Run a select; return an Arrow IPC stream."""
+        ...
+
+    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+        """Store a piece once, however often it is tried; see `StoreWriter.insert`."""
+        ...
+
+    def place_of_ids(self, table: StoredTable) -> str:
+        """Return SQL for where every stored id is found, of replicas that are behind as well."""
+        ...
+
+    def may_be_behind(self) -> bool:
+        """Tell whether a select may miss rows that an insert has just stored."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it. May be called twice."""
+        ...
+
+
+class EmbeddedEnd:
+    """A store directory that nobody else has open."""
+
+    def __init__(self, engine: ChdbEngine) -> None:
+        self._engine = engine
+        self._writer = ChdbWriter(engine)
+        self._session: ChdbSession | None = None
+
+    def prepare(self) -> None:
+        """Open it; see `CopyEnd`."""
+        with _told("the store in the data directory"):
+            self._engine.open()
+            self._writer.prepare()
+            self._session = self._engine.session(writable=True)
+            self._session.execute("SET session_timezone = 'UTC'")
+
+    def rows(self, sql: str, parameters: Parameters) -> Sequence[Sequence[Any]]:
+        """Run a select; see `CopyEnd`."""
+        with _told("the store in the data directory"):
+            return self._opened().execute(sql, parameters)
+
+    def arrow(self, sql: str, parameters: Parameters) -> bytes:
+        """Run a select; see `CopyEnd`."""
+        with _told("the store in the data directory"):
+            return self._opened().fetch(sql, encode_parameters(parameters), _ARROW)
+
+    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+        """Store a piece; see `CopyEnd`."""
+        with _told("the store in the data directory"):
+            self._writer.insert(table, arrow_stream, token=token)
+
+    def place_of_ids(self, table: StoredTable) -> str:
+        """Return the table; see `CopyEnd`."""
+        return f"`{table.name}`"
+
+    def may_be_behind(self) -> bool:
+        """Never; see `CopyEnd`."""
+        return False
+
+    def close(self) -> None:
+        """Close the store; see `CopyEnd`."""
+        self._writer.close()
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+        self._engine.close()
+
+    def _opened(self) -> ChdbSession:
+        if self._session is None:
+            raise StoreUnavailable("it is closed")
+        return self._session
+
+
+class ClickHouseEnd:
+    """Servers of ClickHouse."""
+
+    def __init__(self, address: ClickHouseAddress) -> None:
+        self._address = address
+        self._writer = ClickHouseWriter(address)
+        self._nodes = BlockingNodes(address, read_timeout_s=_READ_TIMEOUT_S)
+
+    def prepare(self) -> None:
+        """Make the tables; see `CopyEnd`."""
+        with _told("ClickHouse"):
+            self._writer.prepare()
+
+    def rows(self, sql: str, parameters: Parameters) -> Sequence[Sequence[Any]]:
+        """Run a select; see `CopyEnd`."""
+        texts = encode_parameters(parameters)
+        with _told("ClickHouse"):
+            return self._nodes.on_any(
+                lambda client: query_rows(client, self._qualified(client, sql), texts, _WHOLE)
+            )
+
+    def arrow(self, sql: str, parameters: Parameters) -> bytes:
+        """Run a select; see `CopyEnd`."""
+        values = bound(encode_parameters(parameters))
+        with _told("ClickHouse"):
+            return self._nodes.on_any(
+                lambda client: client.raw_query(
+                    self._qualified(client, sql), values, settings=dict(_WHOLE), fmt=_ARROW
+                )
+            )
+
+    def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
+        """Store a piece; see `CopyEnd`."""
+        with _told("ClickHouse"):
+            self._writer.insert(table, arrow_stream, token=token)
+
+    def place_of_ids(self, table: StoredTable) -> str:
+        """Return the table, on all replicas where there are some; see `CopyEnd`."""
+        address = self._address
+        if not address.is_replicated:
+            return f"`{table.name}`"
+        return (
+            f"clusterAllReplicas(`{address.cluster}`, `{address.local_database}`, `{table.name}`)"
+        )
+
+    def may_be_behind(self) -> bool:
+        """Tell whether there are replicas; see `CopyEnd`."""
+        return self._address.is_replicated
+
+    def close(self) -> None:
+        """Close the connections; see `CopyEnd`."""
+        self._writer.close()
+        self._nodes.close()
+
+    def _qualified(self, client: Any, sql: str) -> str:  # noqa: ANN401 - a client of the library
+        client.database = self._address.database
+        return sql
+
+
+@contextlib.contextmanager
+def _told(store: str) -> Generator[None]:
+    try:
+        yield
+    except (EngineFailure, StoreUnavailable) as error:
+        raise OperatorError(
+            f"{store} does not answer as it should: {error}; what was copied stays, and the same "
+            "command goes on from there"
+        ) from error
+    except RejectedBatch as error:
+        raise OperatorError(f"{store} refuses rows: {error}") from error

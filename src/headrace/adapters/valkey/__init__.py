@@ -1,0 +1,1 @@
+"""State that several machines share, in Valkey or Redis."""

@@ -1,1 +1,0 @@
-"""What a client's address and its User-Agent tell."""

@@ -1,0 +1,137 @@
+"""`headrace init`: a first website and keys where there are none, and calls to paste."""
+
+import shlex
+from collections.abc import Sequence
+
+import click
+from msgspec import Struct
+
+from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock, utc_day
+from headrace.base.settings import Settings, load_settings
+from headrace.cli.commands.key import key_object
+from headrace.cli.commands.website import website_object
+from headrace.cli.directory import opened_directory
+from headrace.cli.options import base_url, data_options, setting_options
+from headrace.cli.output import JsonObject, print_json
+from headrace.model.tenancy import ApiKey, Scope, Website
+from headrace.ports.directory import Directory
+
+FIRST_WEBSITE_NAME = "My website"
+
+_EVENT = '{"name": "signup_completed", "anonymousId": "anon_1", "properties": {"plan": "pro"}}'
+_QUERY = """\
+{"query": {"table": "events",
+                   "selects": [{"field": "*", "aggregate": "count", "alias": "events"}],
+                   "groupBy": ["event_name"]},
+         "startDate": "FIRST", "endDate": "LAST"}"""
+
+_ASKED_DAYS = 30
+
+
+class FirstSteps(Struct, frozen=True):
+    """What `init` made, with the secrets that are shown this once."""
+
+    website: Website
+    tracking: ApiKey
+    tracking_secret: str
+    reading: ApiKey
+    reading_secret: str
+
+
+@click.command("init")
+@click.option("--host", help="Address that the service listens on.")
+@click.option("--port", help="Port that the service listens on.")
+@setting_options(but=("data", "host", "port"), hidden=True)
+@data_options
+def initialize_command(*, as_json: bool, **overrides: str | None) -> None:
+    """Make a first website and keys, and print calls to paste.
+
+    Does nothing where there is a website already. Takes all options of `headrace serve`, so that
+    both can be called alike.
+    """
+    settings = load_settings(overrides)
+    clock = SystemClock()
+    with opened_directory(settings, clock) as directory:
+        found = directory.websites()
+        made = None if found else make_first_steps(directory)
+    if made is None:
+        _print_found(found, settings, as_json=as_json)
+    elif as_json:
+        print_json(_as_object(made, base_url(settings)))
+    else:
+        click.echo(render(made, base_url(settings), now_ms=clock.now_ms()))
+
+
+def make_first_steps(directory: Directory) -> FirstSteps:
+    """Make a website, a key that sends to it and a key that reads.
+
+    Two keys, because the one that sends is handed out to applications, and what is in them should
+    not be able to read. It has the website as its home, so that it still knows where to send when
+    there is a second website.
+    """
+    website = directory.create_website(name=FIRST_WEBSITE_NAME)
+    tracking, tracking_secret = directory.create_key(
+        scopes=frozenset({Scope.TRACK_EVENTS}),
+        organization_id=website.organization_id,
+        home_website_id=website.id,
+    )
+    reading, reading_secret = directory.create_key(
+        scopes=frozenset({Scope.READ_DATA}), organization_id=website.organization_id
+    )
+    return FirstSteps(website, tracking, tracking_secret, reading, reading_secret)
+
+
+def render(made: FirstSteps, url: str, *, now_ms: int) -> str:
+    """Return what people read: the values to keep, and two calls to paste, today or later."""
+    query_url = f"{url}/v1/query/custom?website_id={made.website.id}"
+    return f"""\
+Made the website "{made.website.name}" and two keys. Keep them now: keys are not shown again.
+
+  export HEADRACE_URL={url}
+  export WEBSITE_ID={made.website.id}
+  export TRACKING_KEY={made.tracking_secret}
+  export READING_KEY={made.reading_secret}
+
+Send an event:
+
+{_curl(f"{url}/track", made.tracking_secret, _EVENT)}
+
+Count the events by name, from today on:
+
+{_curl(query_url, made.reading_secret, _query(now_ms))}
+
+All endpoints and rules, once the service runs: {url}/docs
+"""
+
+
+def _query(now_ms: int) -> str:
+    first, last = utc_day(now_ms), utc_day(now_ms + _ASKED_DAYS * MILLISECONDS_PER_DAY)
+    return _QUERY.replace("FIRST", first).replace("LAST", last)
+
+
+def _curl(url: str, secret: str, body: str) -> str:
+    lines = (
+        f"curl -sS {shlex.quote(url)}",
+        f"  -H 'Authorization: Bearer {secret}'",
+        "  -H 'Content-Type: application/json'",
+        f"  -d '{body}'",
+    )
+    return "  " + " \\\n  ".join(lines)
+
+
+def _as_object(made: FirstSteps, url: str) -> JsonObject:
+    return {
+        "created": True,
+        "url": url,
+        "website": website_object(made.website),
+        "tracking_key": {"key": made.tracking_secret, **key_object(made.tracking)},
+        "reading_key": {"key": made.reading_secret, **key_object(made.reading)},
+    }
+
+
+def _print_found(found: Sequence[Website], settings: Settings, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"created": False, "websites": [website_object(each) for each in found]})
+        return
+    there = "is a website" if len(found) == 1 else f"are {len(found)} websites"
+    click.echo(f"There {there} in {settings.data} already; nothing was made.")

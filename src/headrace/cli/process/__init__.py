@@ -1,0 +1,1 @@
+"""The processes of `headrace serve`: the supervisor and what its children need."""

@@ -1,0 +1,187 @@
+"""Keeps the processes of one service running: starts them, starts dead ones again, stops them all.
+
+Knows nothing of what they do. It stays small in memory: no web framework, no engine, no database.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from headrace.base.clock import Clock
+from headrace.base.telemetry import Logger
+from headrace.cli.process.heartbeat import Heartbeat
+
+EXIT_OPERATOR_ERROR = 78
+"""A child's exit code for what only the operator can mend (EX_CONFIG); starting again is no use."""
+
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 10.0
+_STEADY_AFTER_S = 30.0
+
+
+class ProcessSpec(Struct, frozen=True):
+    """One child: its name, its arguments to the headrace command, the descriptors it inherits.
+
+    Children of a lower `stop_order` are stopped first; `grace_s` is how long they get. A child
+    whose event loop does not turn for `hang_timeout_s` is killed.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    descriptors: tuple[int, ...] = ()
+    stop_order: int = 0
+    grace_s: float = 10.0
+    hang_timeout_s: float = 30.0
+
+
+class _Ending(Struct, frozen=True):
+    """How a child ended, and how long it had worked: being stuck is not counted."""
+
+    exit_code: int
+    worked_s: float
+
+
+class Supervisor:
+    """Runs the children of one service until it is told to stop.
+
+    Every child inherits the reading end of a pipe whose writing end only the supervisor has: when
+    the supervisor is gone, however it went, the pipe ends and the child leaves at once.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[ProcessSpec],
+        *,
+        environment: Mapping[str, str],
+        clock: Clock,
+        log: Logger,
+    ) -> None:
+        self._specs = specs
+        self._environment = dict(environment)
+        self._clock = clock
+        self._log = log
+        self._children: dict[str, asyncio.subprocess.Process] = {}
+        self._stopping = asyncio.Event()
+        self._could_not_begin = False
+        self._has_served = False
+
+    def stop(self) -> None:
+        """Ask for the end; `run` returns when all children are gone."""
+        self._stopping.set()
+
+    def note_served(self) -> None:
+        """Note that the service answered: from now on no child's failure ends it."""
+        self._has_served = True
+
+    async def run(self) -> bool:
+        """Run until `stop`; return False when a child could not even begin, and said why."""
+        lifeline, held = os.pipe()
+        keepers = [
+            asyncio.create_task(self._keep_running(spec, lifeline), name=spec.name)
+            for spec in self._specs
+        ]
+        try:
+            await self._stopping.wait()
+            await self._stop_children()
+            await asyncio.gather(*keepers)
+        finally:
+            os.close(held)
+            os.close(lifeline)
+        return not self._could_not_begin
+
+    async def _keep_running(self, spec: ProcessSpec, lifeline: int) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while not self._stopping.is_set():
+            ending = await self._run_once(spec, lifeline)
+            code = ending.exit_code
+            if self._stopping.is_set():
+                return
+            if code == EXIT_OPERATOR_ERROR and not self._has_served:
+                self._could_not_begin = True
+                self.stop()
+                return
+            pause_s = _FIRST_PAUSE_S if ending.worked_s > _STEADY_AFTER_S else pause_s
+            self._log.error("process_died", child=spec.name, exit_code=code, restart_in_s=pause_s)
+            await self._pause(pause_s)
+            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+    async def _run_once(self, spec: ProcessSpec, lifeline: int) -> _Ending:
+        heartbeat = Heartbeat(spec.hang_timeout_s)
+        try:
+            try:
+                child = await self._start(spec, lifeline, heartbeat)
+            except OSError as error:  # no memory, no process left, or a program nobody may run
+                reason = error.strerror
+                self._log.error("process_not_started", child=spec.name, reason=reason)
+                return _Ending(EXIT_OPERATOR_ERROR, worked_s=0)
+            heartbeat.close_child_end()
+            started_s = self._clock.monotonic_s()
+            if self._stopping.is_set():  # asked while it was being started
+                _signal(child, signal.SIGKILL)
+            watching = asyncio.create_task(self._kill_when_silent(spec, child, heartbeat))
+            code = await child.wait()
+            watching.cancel()
+            worked_s = self._clock.monotonic_s() - started_s - heartbeat.silence_s
+        finally:
+            heartbeat.close()
+        del self._children[spec.name]
+        return _Ending(code, worked_s)
+
+    async def _start(
+        self, spec: ProcessSpec, lifeline: int, heartbeat: Heartbeat
+    ) -> asyncio.subprocess.Process:
+        child = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "headrace",
+            *spec.arguments,
+            *("--lifeline", str(lifeline), "--heartbeat", str(heartbeat.descriptor)),
+            env=self._environment,
+            pass_fds=(*spec.descriptors, lifeline, heartbeat.descriptor),
+            stdin=asyncio.subprocess.DEVNULL,
+        )
+        self._children[spec.name] = child
+        self._log.info("process_started", child=spec.name, child_pid=child.pid)
+        return child
+
+    async def _kill_when_silent(
+        self, spec: ProcessSpec, child: asyncio.subprocess.Process, heartbeat: Heartbeat
+    ) -> None:
+        await heartbeat.wait_for_silence()
+        self._log.error("process_hung", child=spec.name, silent_for_s=round(heartbeat.silence_s))
+        _signal(child, signal.SIGKILL)
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except TimeoutError:
+            return
+
+    async def _stop_children(self) -> None:
+        for order in sorted({spec.stop_order for spec in self._specs}):
+            await asyncio.gather(
+                *(self._stop_child(spec) for spec in self._specs if spec.stop_order == order)
+            )
+
+    async def _stop_child(self, spec: ProcessSpec) -> None:
+        child = self._children.get(spec.name)
+        if child is None:
+            return
+        _signal(child, signal.SIGTERM)
+        try:
+            await asyncio.wait_for(child.wait(), spec.grace_s)
+        except TimeoutError:
+            self._log.warning("process_killed", child=spec.name, after_s=spec.grace_s)
+            _signal(child, signal.SIGKILL)
+            await child.wait()
+
+
+def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    try:
+        child.send_signal(number)
+    except ProcessLookupError:
+        return  # it is gone already, which is what was wanted

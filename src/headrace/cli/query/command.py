@@ -1,0 +1,148 @@
+"""`headrace query`: asks a running service, or shows the SQL of a question."""
+
+import click
+import msgspec
+
+from headrace.base.clock import SystemClock
+from headrace.base.errors import InvalidQuery, OperatorError
+from headrace.base.settings import load_settings
+from headrace.cli.options import base_url
+from headrace.cli.output import print_json
+from headrace.cli.query.client import Asker, ask
+from headrace.cli.query.compose import QuestionOptions, compose_question
+from headrace.cli.query.render import FORMATS
+from headrace.model.catalog import TABLES
+from headrace.model.plan import CompiledQuery
+from headrace.model.tenancy import WebsiteId
+from headrace.query.sql.compile import compile_query
+from headrace.query.validate.check import check_query
+from headrace.query.validate.decode import decode_query
+
+_SOME_WEBSITE = "WEBSITE_ID"
+
+
+@click.command("query")
+@click.argument("file", required=False)
+@click.option(
+    "--url",
+    envvar="HEADRACE_URL",
+    help="Address of the service.  [default: HEADRACE_URL, or where the settings let it listen]",
+)
+@click.option(
+    "--key",
+    envvar=["HEADRACE_KEY", "READING_KEY"],
+    help="API key with the scope read:data; none is needed for a public website.  [default: "
+    "HEADRACE_KEY, or READING_KEY]",
+)
+@click.option(
+    "--website",
+    envvar="WEBSITE_ID",
+    metavar="ID",
+    help="The website that is asked about.  [default: WEBSITE_ID]",
+)
+@click.option("--table", help=f"One of {', '.join(table.name for table in TABLES)}.")
+@click.option(
+    "--select",
+    "selects",
+    multiple=True,
+    metavar="TEXT",
+    help="What to compute: count, uniq(anonymous_id), avg(value) as mean. May be repeated.  "
+    "[default: count]",
+)
+@click.option(
+    "--where",
+    "filters",
+    multiple=True,
+    metavar="TEXT",
+    help="Condition: country = DE, path starts_with /blog, country in DE,AT. May be repeated; "
+    "all must hold.",
+)
+@click.option(
+    "--group-by",
+    "groups",
+    multiple=True,
+    metavar="COLUMN",
+    help="One row for each value. May be repeated, or name several with commas.",
+)
+@click.option(
+    "--from",
+    "first",
+    metavar="DATE",
+    help="First day, such as 2026-01-01.  [default: six days before the last]",
+)
+@click.option("--to", "last", metavar="DATE", help="Last day, included.  [default: today]")
+@click.option(
+    "--timezone", metavar="ZONE", help="Whose days: Europe/Berlin, for one.  [default: UTC]"
+)
+@click.option("--granularity", help="One row for each bucket of time: hourly or daily.")
+@click.option(
+    "--order-by",
+    "order",
+    multiple=True,
+    metavar="TEXT",
+    help="Output name with asc or desc: visitors desc. May be repeated, or name several with "
+    "commas.",
+)
+@click.option("--limit", type=int, help="Most rows.  [default: 1000]")
+@click.option("--offset", type=int, help="Rows to skip.")
+@click.option("--fill", is_flag=True, help="Show buckets without rows too.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(list(FORMATS)),
+    default="table",
+    help="How the answer is printed.  [default: table]",
+)
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Print the SQL and its parameters, and ask nothing; needs no service and no key.",
+)
+def query_command(
+    *,
+    file: str | None,
+    url: str | None,
+    key: str | None,
+    website: str | None,
+    format_name: str,
+    explain: bool,
+    **options: object,
+) -> None:
+    """Ask a running service.
+
+    The question is in options, or in a JSON file (`-` is standard input) with the body of
+    `POST /v1/query/custom` or only its `query`. Beside a file's query, options win.
+    """
+    written = msgspec.convert(options, type=QuestionOptions)
+    question = compose_question(file, written, SystemClock())
+    if explain:
+        _print_explanation(_compile(question, website or _SOME_WEBSITE), format_name)
+        return
+    if not website:
+        raise OperatorError("no website is named: use --website or WEBSITE_ID")
+    asker = Asker(url or base_url(load_settings()), website, (key or "").strip() or None)
+    answer_format = FORMATS[format_name]
+    answer_format.show(ask(asker, question, answer_format.media_type))
+
+
+def _compile(question: bytes, website: str) -> CompiledQuery:
+    """Go the way of the service. Raises `OperatorError` with the sentence of its refusal."""
+    try:
+        return compile_query(check_query(decode_query(question), WebsiteId(website)))
+    except InvalidQuery as error:
+        raise OperatorError(str(error)) from error
+
+
+def _print_explanation(query: CompiledQuery, format_name: str) -> None:
+    """Print SQL that stays SQL: what belongs to it stands in comments."""
+    if format_name == "csv":
+        raise OperatorError("there is no CSV of --explain: use --format table or json")
+    outputs = {f"c{index}": output.name for index, output in enumerate(query.outputs)}
+    if format_name == "json":
+        print_json({"sql": query.sql, "parameters": query.parameters, "columns": outputs})
+        return
+    click.echo(query.sql)
+    for title, values in (("Columns", outputs), ("Parameters", query.parameters)):
+        click.echo(f"\n-- {title}")
+        for name, value in values.items():
+            click.echo(f"-- {name} = {msgspec.json.encode(value).decode()}")

@@ -1,0 +1,149 @@
+"""From a file or from options to the body of a query, as it is sent or explained."""
+
+import sys
+from codecs import BOM_UTF8
+from collections.abc import Mapping
+from datetime import UTC, date, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from headrace.base.clock import Clock, utc_datetime
+from headrace.base.errors import OperatorError
+from headrace.cli.output import JsonObject
+from headrace.cli.query.syntax import read_filter, read_group, read_order, read_select
+from headrace.model.catalog import find_table
+from headrace.model.wire import Query
+from headrace.query.validate.timezones import find_zone
+
+STANDARD_INPUT = "-"
+DEFAULT_DAYS = 7
+"""So many days are asked for where no range is named, today included."""
+
+_COUNT_ROWS = ("count",)
+
+
+class QuestionOptions(Struct, frozen=True, kw_only=True):
+    """The options that make a question, as they were written."""
+
+    table: str | None = None
+    selects: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    first: str | None = None
+    last: str | None = None
+    timezone: str | None = None
+    granularity: str | None = None
+    order: tuple[str, ...] = ()
+    limit: int | None = None
+    offset: int | None = None
+    fill: bool = False
+
+
+def compose_question(source: str | None, options: QuestionOptions, clock: Clock) -> bytes:
+    """Return the body of a question from a file's path (`-` is standard input) or from options.
+
+    What a file says beside its query, options replace; what neither says has the defaults.
+    Raises `OperatorError` for what cannot be read.
+    """
+    body = _from_options(options) if source is None else _from_file(source, options)
+    body |= _beside_the_query(options)
+    body |= _missing_days(body, clock)
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:
+        raise OperatorError("the question is not valid UTF-8") from None
+
+
+def _from_options(options: QuestionOptions) -> JsonObject:
+    if options.table is None:
+        raise OperatorError(
+            "there is no question: name a table with --table, or a file with a question in JSON"
+        )
+    table = find_table(options.table)
+    query = Query(
+        options.table,
+        selects=[read_select(text) for text in options.selects or _COUNT_ROWS],
+        filters=[read_filter(text, table) for text in options.filters],
+        group_by=[name for text in options.groups for name in read_group(text)],
+    )
+    return {"query": msgspec.to_builtins(query)}
+
+
+def _from_file(source: str, options: QuestionOptions) -> JsonObject:
+    """Read a whole body, or only its query."""
+    if options.table or options.selects or options.filters or options.groups:
+        raise OperatorError(
+            "the file has the query: --table, --select, --where and --group-by do not go with it"
+        )
+    try:
+        content = _read_bytes(source).removeprefix(BOM_UTF8)  # as some editors write it
+        return _as_body(msgspec.json.decode(content, type=dict[str, Any]))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise OperatorError(f"cannot read {_shown(source)}: {why}") from error
+    except msgspec.ValidationError:
+        raise OperatorError(f"{_shown(source)} has no question: it is not an object") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise OperatorError(f"{_shown(source)} is not valid JSON: {error}") from None
+
+
+def _read_bytes(source: str) -> bytes:
+    if source == STANDARD_INPUT:
+        return sys.stdin.buffer.read()
+    return Path(source).read_bytes()
+
+
+def _shown(source: str) -> str:
+    return "standard input" if source == STANDARD_INPUT else source
+
+
+def _as_body(content: JsonObject) -> JsonObject:
+    return content if "query" in content else {"query": content}
+
+
+def _beside_the_query(options: QuestionOptions) -> JsonObject:
+    order = [key for text in options.order for key in read_order(text)]
+    said = {
+        "startDate": options.first,
+        "endDate": options.last,
+        "timezone": options.timezone,
+        "granularity": options.granularity,
+        "orderBy": msgspec.to_builtins(order) or None,
+        "limit": options.limit,
+        "offset": options.offset,
+        "fill": options.fill or None,
+    }
+    return _without_nulls(said)
+
+
+def _without_nulls(said: Mapping[str, Any]) -> JsonObject:
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _missing_days(body: Mapping[str, Any], clock: Clock) -> JsonObject:
+    """Return the ends of the range that a body lacks: seven days, up to today in its timezone."""
+    missing: JsonObject = {}
+    today = _today(body.get("timezone"), clock)
+    if body.get("endDate") is None:
+        missing["endDate"] = today.isoformat()
+    if body.get("startDate") is None:
+        last = _as_date(body.get("endDate")) or today
+        missing["startDate"] = (last - timedelta(days=DEFAULT_DAYS - 1)).isoformat()
+    return missing
+
+
+def _today(timezone: object, clock: Clock) -> date:
+    zone = find_zone(timezone) if isinstance(timezone, str) else None
+    return utc_datetime(clock.now_ms()).astimezone(zone or UTC).date()
+
+
+def _as_date(text: object) -> date | None:
+    """Return a date that has a week before it; a wrong one is for the service to refuse."""
+    try:
+        day = date.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return day if day is not None and day.year > 1 else None

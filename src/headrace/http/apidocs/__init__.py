@@ -1,0 +1,1 @@
+"""OpenAPI and the reference documentation, generated from the tables of the code."""

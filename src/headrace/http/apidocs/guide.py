@@ -1,0 +1,149 @@
+"""The chapters of the reference: prose with its figures filled in, and tables of the code's own.
+
+Figures in the prose are written as `$name` and come from the settings and the catalog, so that no
+sentence can disagree with the code.
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from msgspec import Struct
+
+from headrace.base.settings import Settings
+from headrace.http.apidocs.markdown import write_code, write_table
+from headrace.http.reading.content_encoding import MAX_MEMBERS
+from headrace.http.reading.cors import INGESTION_REQUEST_HEADERS
+from headrace.ingest.receive.body_scan import MAX_NESTING
+from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY
+from headrace.ingest.receive.validation_errors import MAX_FAULTS
+from headrace.model.catalog import (
+    AGGREGATE_DESCRIPTIONS,
+    LIFTED_COLUMNS,
+    OPERATOR_DESCRIPTIONS,
+    PAGE_VIEW_NAMES,
+    QUERY_LIMITS,
+    TABLES,
+)
+from headrace.query.schema import query_schema
+
+_KIBIBYTE = 1024
+_UNITS = ("bytes", "KiB", "MiB", "GiB")
+
+
+class Chapter(Struct, frozen=True):
+    """One chapter in Markdown; its headings begin at the third level."""
+
+    title: str
+    text: str
+
+
+def overview() -> str:
+    """Return what comes before all chapters."""
+    return _read_prose("overview")
+
+
+def make_chapters(settings: Settings) -> tuple[Chapter, ...]:
+    """Return the chapters in the order in which they are read."""
+    figures = _figures(settings)
+
+    def chapter(title: str, prose: str, *tables: str) -> Chapter:
+        text = Template(_read_prose(prose)).substitute(figures)
+        return Chapter(title, "\n\n".join((text, *tables)))
+
+    return (
+        chapter("Credentials", "credentials"),
+        chapter("Sending", "sending"),
+        chapter("From an event to a row", "storing"),
+        chapter("Tables and columns", "tables", *_column_tables()),
+        chapter("Query language", "asking", *_function_tables()),
+        chapter("Answers", "answers"),
+    )
+
+
+def readable_bytes(size: int) -> str:
+    """Write a number of bytes in the largest unit that divides it: `10 MiB`."""
+    unit = 0
+    while size % _KIBIBYTE == 0 and unit < len(_UNITS) - 1:
+        size //= _KIBIBYTE
+        unit += 1
+    return f"{size:,} {_UNITS[unit]}"
+
+
+def _figures(settings: Settings) -> Mapping[str, str]:
+    return {
+        "max_body": readable_bytes(settings.max_body_bytes),
+        "max_decoded": readable_bytes(settings.max_decoded_bytes),
+        "max_items": f"{settings.max_items:,}",
+        "max_query_body": readable_bytes(settings.max_query_bytes),
+        "body_timeout": _seconds(settings.body_timeout_s),
+        "slow_body_after": _seconds(settings.slow_body_after_s),
+        "slow_body_pace": readable_bytes(settings.slow_body_bytes_per_s),
+        "query_timeout": _seconds(settings.query_timeout_s),
+        "query_wait": _seconds(settings.query_wait_s),
+        "query_max_memory": readable_bytes(settings.query_max_memory_bytes),
+        "query_rate_limit": f"{settings.query_rate_limit:,}",
+        "max_members": f"{MAX_MEMBERS:,}",
+        "max_nesting": f"{MAX_NESTING:,}",
+        "max_faults": f"{MAX_FAULTS:,}",
+        "max_idempotency_key": f"{MAX_IDEMPOTENCY_KEY:,}",
+        "ingestion_headers": ", ".join(map(write_code, INGESTION_REQUEST_HEADERS)),
+        "page_views": ", ".join(map(write_code, PAGE_VIEW_NAMES)),
+        "lifted_columns": ", ".join(write_code(column.name) for column in LIFTED_COLUMNS),
+        **{name: f"{limit:,}" for name, limit in QUERY_LIMITS.items()},
+    }
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:g} seconds"
+
+
+def _read_prose(name: str) -> str:
+    return (files("headrace.http.apidocs") / "chapters" / f"{name}.md").read_text().strip()
+
+
+def _column_tables() -> Iterator[str]:
+    other_names = {one.name: one.other_names for one in TABLES}
+    for one in query_schema()["tables"]:
+        also = "".join(f" Also called {write_code(name)}." for name in other_names[one["name"]])
+        rows = [_column_row(column) for column in one["columns"]]
+        header = ("Column", "Type", "Filter", "Figures", "Meaning")
+        yield f"### {one['name']}\n\n{_sentence(one['description'])}{also}"
+        yield write_table(header, rows)
+
+
+def _column_row(column: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        write_code(column["name"]),
+        column["type"],
+        _tick(column["filterable"]),
+        _tick(column["aggregatable"]),
+        column["description"],
+    )
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _tick(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
+def _function_tables() -> Iterator[str]:
+    yield "### All aggregates"
+    aggregates = AGGREGATE_DESCRIPTIONS.items()
+    yield write_table(
+        ("Aggregate", "Gives"), ((write_code(one.value), text) for one, text in aggregates)
+    )
+    yield "### All operators"
+    operators = OPERATOR_DESCRIPTIONS.items()
+    yield write_table(
+        ("Operator", "Matches"), ((write_code(one.value), text) for one, text in operators)
+    )
+    yield "### All limits of a query"
+    limits = QUERY_LIMITS.items()
+    yield write_table(
+        ("Limit", "Value"), ((write_code(name), f"{limit:,}") for name, limit in limits)
+    )

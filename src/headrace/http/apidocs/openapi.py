@@ -1,0 +1,111 @@
+"""The OpenAPI document, made from the code's own tables: endpoints, refusals, structs, settings."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import headrace
+from headrace.base.settings import Settings
+from headrace.http.apidocs.endpoint_docs import OPERATIONS, TAGS, Operation
+from headrace.http.apidocs.guide import make_chapters, overview
+from headrace.http.apidocs.openapi_responses import HEADERS, make_responses
+from headrace.http.apidocs.schemas import make_schemas, reference
+from headrace.http.endpoints import QUERY, EndpointRow
+from headrace.http.responses import JSON_TYPE
+from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY
+
+Document = dict[str, Any]
+
+SECURITY_SCHEMES: Mapping[str, Document] = {
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An API key: `Authorization: Bearer hr_...`",
+    },
+    "apiKey": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "x-api-key",
+        "description": "The same key, where `Authorization` is taken by something else",
+    },
+}
+_SECURITY: Sequence[Document] = ({"bearer": []}, {"apiKey": []}, {})
+"""A key one way or the other, or none: a website identifier or a public website will do."""
+
+
+def make_document(settings: Settings) -> Document:
+    """Return the OpenAPI 3.1 document of a service with these settings."""
+    chapters = make_chapters(settings)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Headrace",
+            "version": headrace.__version__,
+            "summary": "Event ingestion and analytics queries",
+            "description": overview(),
+        },
+        "servers": [{"url": "/", "description": "this service"}],
+        "tags": [
+            *({"name": chapter.title, "description": chapter.text} for chapter in chapters),
+            *({"name": name, "description": text} for name, text in TAGS.items()),
+        ],
+        "paths": {
+            row.path: {row.methods[0].lower(): _operation(row, operation, settings)}
+            for row, operation in OPERATIONS.items()
+        },
+        "components": {
+            "schemas": make_schemas(),
+            "headers": HEADERS,
+            "securitySchemes": SECURITY_SCHEMES,
+        },
+    }
+
+
+def _operation(row: EndpointRow, operation: Operation, settings: Settings) -> Document:
+    described: Document = {
+        "operationId": row.name,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "description": operation.description,
+        "responses": make_responses(row, operation),
+    }
+    if operation.item is None:
+        return described
+    return {
+        **described,
+        "security": _SECURITY,
+        "parameters": _parameters(row),
+        "requestBody": {
+            "required": True,
+            "content": {JSON_TYPE: _request_content(operation, settings)},
+        },
+    }
+
+
+def _request_content(operation: Operation, settings: Settings) -> Document:
+    schema = reference(operation.item or "")
+    if operation.takes_arrays:
+        array = {"type": "array", "items": schema, "maxItems": settings.max_items}
+        schema = {"anyOf": [array, schema]}
+    return {"schema": schema, "example": operation.example}
+
+
+def _parameters(row: EndpointRow) -> Sequence[Document]:
+    if row is QUERY:
+        website = _parameter("website_id", "query", "the website that is asked about", minLength=1)
+        return ({**website, "required": True},)
+    return (
+        _parameter("website_id", "query", "the website; without a key one must be named"),
+        _parameter("client_id", "query", "the same, by the name that browser trackers use"),
+        _parameter("databuddy-client-id", "header", "the same, where the URL is fixed"),
+        _parameter(
+            "Idempotency-Key",
+            "header",
+            "makes the request safe to repeat",
+            maxLength=MAX_IDEMPOTENCY_KEY,
+        ),
+    )
+
+
+def _parameter(name: str, place: str, description: str, **rules: int) -> Document:
+    schema = {"type": "string", **rules}
+    return {"name": name, "in": place, "description": description, "schema": schema}

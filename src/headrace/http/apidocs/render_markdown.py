@@ -1,0 +1,188 @@
+"""From the OpenAPI document to what people read: one text for the page and the docs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from headrace.http.apidocs.endpoint_docs import TAGS
+from headrace.http.apidocs.field_docs import SCHEMA_PREFIX
+from headrace.http.apidocs.markdown import heading_id, write_block, write_code, write_table
+
+Document = Mapping[str, Any]
+Schema = Mapping[str, Any]
+
+_NULL: Schema = {"type": "null"}
+_LINE_LENGTH = 88
+
+
+def write_reference(document: Document) -> str:
+    """Write everything: the overview, the endpoints, the chapters, the schemas."""
+    return "\n\n".join(
+        (
+            *write_endpoints(document),
+            *(part for tag in chapters_of(document) for part in write_chapter(tag)),
+            *write_schemas(document),
+        )
+    )
+
+
+def chapters_of(document: Document) -> Sequence[Document]:
+    """Return the tags that are chapters and have no operations."""
+    return [tag for tag in document["tags"] if tag["name"] not in TAGS]
+
+
+def write_chapter(tag: Document) -> Iterator[str]:
+    """Write one chapter under a heading of the second level."""
+    yield f"## {tag['name']}"
+    yield tag["description"]
+
+
+def write_endpoints(document: Document) -> Iterator[str]:
+    """Write the overview and every endpoint, by its tag."""
+    yield "## Overview"
+    yield document["info"]["description"]
+    for name, text in TAGS.items():
+        yield f"## {name}"
+        yield text
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                if operation["tags"] == [name]:
+                    yield from _write_operation(method.upper(), path, operation)
+
+
+def write_schemas(document: Document) -> Iterator[str]:
+    """Write the fields of every body."""
+    yield "## Schemas"
+    yield "A field that is not required may be left out or be null."
+    for name, schema in document["components"]["schemas"].items():
+        yield f"### {name}"
+        yield schema["description"]
+        if "enum" in schema:
+            yield f"One of {_listed(schema['enum'])}."
+        else:
+            yield write_table(("Field", "Type", "Required", "Meaning"), _field_rows(schema))
+
+
+def _write_operation(method: str, path: str, operation: Document) -> Iterator[str]:
+    yield f"### {method} {path}"
+    yield f"**{operation['summary']}.** {operation['description']}"
+    if parameters := operation.get("parameters"):
+        yield write_table(("Parameter", "In", "Meaning"), map(_parameter_row, parameters))
+    if body := operation.get("requestBody"):
+        yield from _write_example("Body", body["content"]["application/json"])
+    yield from _write_example(
+        "Answer", operation["responses"]["200"]["content"].get("application/json", {})
+    )
+    yield write_table(("Status", "Code", "Message"), _response_rows(operation["responses"]))
+
+
+def _write_example(title: str, content: Document) -> Iterator[str]:
+    if "example" in content:
+        yield f"{title}: {_body_type(content['schema'])}"
+        yield write_block("json", _fold(content["example"]))
+
+
+def _body_type(schema: Schema) -> str:
+    """Name what a body is: one thing, or also many of them."""
+    if "anyOf" not in schema:
+        return _type_of(schema)
+    many, one = schema["anyOf"]
+    return f"{_type_of(many)}, at most {many['maxItems']:,}, or one {_type_of(one)}"
+
+
+def _parameter_row(parameter: Document) -> Sequence[str]:
+    rules = "".join(f"; {rule}" for rule in _rules_of(parameter["schema"]))
+    needed = "; required" if parameter.get("required") else ""
+    meaning = f"{parameter['description']}{needed}{rules}"
+    return write_code(parameter["name"]), parameter["in"], meaning
+
+
+def _response_rows(responses: Document) -> Iterator[Sequence[str]]:
+    for status, response in responses.items():
+        examples = response["content"].get("application/json", {}).get("examples")
+        if examples is None:
+            yield status, "", response["description"]
+            continue
+        for example in examples.values():
+            yield status, write_code(example["value"]["code"]), example["summary"]
+
+
+def _field_rows(schema: Schema) -> Iterator[Sequence[str]]:
+    for name, rules in schema["properties"].items():
+        is_required = name in schema["required"]
+        or_null = " or null" if is_required and _NULL in rules.get("anyOf", ()) else ""
+        meaning = "; ".join((rules["description"], *_rules_of(rules)))
+        yield write_code(name), _type_of(rules) + or_null, "yes" if is_required else "", meaning
+
+
+def _type_of(schema: Schema) -> str:
+    """Name a schema's type in words; null is left to whether the field is required."""
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix(SCHEMA_PREFIX)
+        return f"[{name}](#{heading_id(name)})"
+    if "anyOf" in schema:
+        return _either([_type_of(one) for one in schema["anyOf"] if one != _NULL])
+    if "enum" in schema or "const" in schema:
+        return _either([write_code(_compact(value)) for value in _values_of(schema)])
+    kind = schema.get("type", "anything")
+    items = schema.get("items")
+    return f"array of {_type_of(items)}" if kind == "array" and items else kind
+
+
+def _either(kinds: Sequence[str]) -> str:
+    named = [kind for kind in dict.fromkeys(kinds) if kind != "integer" or "number" not in kinds]
+    return "anything" if {"object", "string"} <= set(named) else " or ".join(named)
+
+
+def _rules_of(schema: Schema) -> Iterator[str]:
+    """Say in words what a schema asks beyond the type."""
+    for one in schema.get("anyOf", (schema,)):
+        for (least, most), unit in _BOUNDS.items():
+            yield from _bounds(one.get(least), one.get(most), unit)
+    if schema.get("default"):
+        yield f"default {write_code(schema['default'])}"
+
+
+_BOUNDS: Mapping[tuple[str, str], str] = {
+    ("minLength", "maxLength"): " characters",
+    ("minItems", "maxItems"): " of them",
+    ("minimum", "maximum"): "",
+}
+
+
+def _bounds(least: int | None, most: int | None, unit: str) -> Iterator[str]:
+    if least is not None and most is not None:
+        yield f"{least:,} to {most:,}{unit}"
+    elif most is not None:
+        yield f"at most {most:,}{unit}"
+    elif least is not None:
+        yield f"at least {least:,}{unit}"
+
+
+def _values_of(schema: Schema) -> Sequence[Any]:
+    values: Sequence[Any] = schema["enum"] if "enum" in schema else [schema["const"]]
+    return values
+
+
+def _listed(values: Sequence[Any]) -> str:
+    return ", ".join(map(write_code, values))
+
+
+def _fold(value: Any, indent: str = "") -> str:  # noqa: ANN401 - plain JSON
+    """Write JSON with each object and array on one line where it is short enough."""
+    compact, deeper = _compact(value), f"{indent}  "
+    if len(indent) + len(compact) <= _LINE_LENGTH:
+        return compact
+    if compact.startswith("{"):
+        parts = [f"{_compact(key)}: {_fold(part, deeper)}" for key, part in value.items()]
+    elif compact.startswith("["):
+        parts = [_fold(part, deeper) for part in value]
+    else:
+        return compact
+    inner = ",\n".join(deeper + part for part in parts)
+    return f"{compact[0]}\n{inner}\n{indent}{compact[-1]}"
+
+
+def _compact(value: Any) -> str:  # noqa: ANN401 - plain JSON
+    return msgspec.json.format(msgspec.json.encode(value), indent=0).decode()

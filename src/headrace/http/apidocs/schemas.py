@@ -1,0 +1,100 @@
+"""JSON Schemas of every body, made from the structs that decode and encode them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from headrace.http.apidocs.field_docs import CORRECTIONS, FIELD_DESCRIPTIONS, SCHEMA_PREFIX, Schema
+from headrace.http.responses import IngestionError, QueryError
+from headrace.http.routes.ingest import BatchReply, CountReply, PageReply
+from headrace.http.routes.operations import HealthReply, ReadyReply
+from headrace.http.routes.result_formats import QueryReply
+from headrace.model.wire import CustomEvent, ErrorReport, PageView, QueryRequest, WebVital
+
+
+class SchemaColumn(Struct, frozen=True):
+    """One column, as /v1/query/schema describes it."""
+
+    name: str
+    type: str
+    filterable: bool
+    aggregatable: bool
+    description: str
+
+
+class SchemaTable(Struct, frozen=True):
+    """One table, as /v1/query/schema describes it."""
+
+    name: str
+    description: str
+    columns: tuple[SchemaColumn, ...]
+
+
+class SchemaReply(Struct, frozen=True):
+    """The body of /v1/query/schema: all that a query may be composed of."""
+
+    tables: tuple[SchemaTable, ...]
+    aggregates: tuple[str, ...]
+    operators: tuple[str, ...]
+    limits: dict[str, int]
+
+
+REQUEST_BODIES: tuple[type[Struct], ...] = (
+    CustomEvent,
+    WebVital,
+    ErrorReport,
+    PageView,
+    QueryRequest,
+)
+REPLY_BODIES: tuple[type[Struct], ...] = (
+    CountReply,
+    BatchReply,
+    PageReply,
+    IngestionError,
+    QueryReply,
+    QueryError,
+    SchemaReply,
+    HealthReply,
+    ReadyReply,
+)
+
+
+def make_schemas() -> Mapping[str, Schema]:
+    """Return the schema of every body and of everything within, by name."""
+    _, components = msgspec.json.schema_components(
+        (*REQUEST_BODIES, *REPLY_BODIES), ref_template=SCHEMA_PREFIX + "{name}"
+    )
+    return {name: _finished(name, schema) for name, schema in components.items()}
+
+
+def reference(schema: type[Struct] | str) -> Schema:
+    """Return a reference to the schema of a struct."""
+    return {"$ref": SCHEMA_PREFIX + (schema if isinstance(schema, str) else schema.__name__)}
+
+
+def _finished(name: str, schema: Schema) -> Schema:
+    """Add what the struct does not say: descriptions of fields, and rules beyond their types."""
+    finished = {key: value for key, value in schema.items() if key != "title"}
+    finished["description"] = " ".join(schema.get("description", "").split("\n\n")[0].split())
+    if "properties" in schema:
+        finished["properties"] = {
+            field: _finished_field(name, field, rules)
+            for field, rules in schema["properties"].items()
+        }
+        finished["required"] = _required(name, schema)
+    return finished
+
+
+def _finished_field(name: str, field: str, rules: Schema) -> Schema:
+    corrected: Schema = CORRECTIONS.get((name, field), rules)
+    kept = {key: value for key, value in corrected.items() if (key, value) != ("default", None)}
+    return {"description": FIELD_DESCRIPTIONS[name][field], **kept}
+
+
+def _required(name: str, schema: Mapping[str, Any]) -> list[str]:
+    """A field is needed where the struct has no default, or where its rules rule out null."""
+    named: list[str] = list(schema.get("required", ()))
+    strict = [field for field in ("startDate", "endDate") if name == "QueryRequest"]
+    return named + strict

@@ -1,0 +1,106 @@
+"""The address of the caller, found behind the proxies that the operator named and no others."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from headrace.base.errors import OperatorError
+from headrace.http.request import Call
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+
+class ClientAddresses:
+    """Finds client addresses, believing forwarding headers only from trusted proxies."""
+
+    def __init__(self, trusted_proxies: Sequence[str]) -> None:
+        self._trusted = tuple(_parse_network(proxy) for proxy in trusted_proxies)
+
+    def find(self, call: Call) -> str:
+        """Return the client's address, or "" where it is not known."""
+        return self.find_of(call.scope.get("client"), call.scope["headers"])
+
+    def find_of(
+        self, client: tuple[str, int] | None, headers: Sequence[tuple[bytes, bytes]]
+    ) -> str:
+        """Return the address behind a connection's other end and the headers of a call.
+
+        The chain of addresses is walked from this machine outwards for as long as each one is a
+        trusted proxy, since only what such a proxy has added can be believed.
+        """
+        peer = normalize_address(client[0]) if client else ""
+        if not self._trusted or not self._is_trusted(peer):
+            return peer
+        nearest = peer
+        for text in reversed(_forwarded_chain(headers)):
+            nearest = normalize_address(_without_port(text))
+            if not self._is_trusted(nearest):
+                break
+        return nearest
+
+    def _is_trusted(self, address: str) -> bool:
+        return address != "" and any(ip_address(address) in proxy for proxy in self._trusted)
+
+
+@lru_cache(maxsize=4096)
+def normalize_address(text: str) -> str:
+    """Return an address in its usual form, or "" for what is none.
+
+    IPv4 within IPv6 becomes IPv4; a zone (`%eth0`) is left out.
+    """
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return ""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
+
+
+def _parse_network(proxy: str) -> Network:
+    try:
+        return ip_network(proxy, strict=False)
+    except ValueError as error:
+        raise OperatorError(
+            f"trusted_proxies: {proxy!r} is neither an address nor a network such as 10.0.0.0/8"
+        ) from error
+
+
+def _forwarded_chain(headers: Sequence[tuple[bytes, bytes]]) -> list[str]:
+    """Return the addresses that the proxies noted, the farthest first.
+
+    Only the first of the headers that is there counts: a proxy writes one of them and may let
+    the others of a caller through.
+    """
+    for name, parse in _FORWARDING_HEADERS:
+        values = [value for key, value in headers if key == name]
+        if values:
+            return list(parse(b",".join(values).decode("latin-1")))
+    return []
+
+
+def _split_list(value: str) -> Iterable[str]:
+    return (part.strip() for part in value.split(",") if part.strip())
+
+
+def _forwarded_for(value: str) -> Iterable[str]:
+    """Return what the `for` parameters of a Forwarded header name; "" for an element without."""
+    for element in _split_list(value):
+        pairs = (pair.partition("=") for pair in element.split(";"))
+        named = {key.strip().lower(): text.strip().strip('"') for key, _, text in pairs}
+        yield named.get("for", "")
+
+
+_FORWARDING_HEADERS: tuple[tuple[bytes, Callable[[str], Iterable[str]]], ...] = (
+    (b"x-forwarded-for", _split_list),
+    (b"forwarded", _forwarded_for),
+    (b"x-real-ip", _split_list),
+)
+
+
+def _without_port(text: str) -> str:
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    host, colon, _ = text.partition(":")
+    is_bare_ipv6 = text.count(":") > 1
+    return host if colon and not is_bare_ipv6 else text

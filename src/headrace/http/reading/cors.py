@@ -1,0 +1,110 @@
+"""Which pages may call which endpoint, told in the headers that browsers ask for."""
+
+from collections.abc import Collection
+
+from msgspec import Struct
+
+from headrace.http.endpoints import CorsPolicy, EndpointRow
+from headrace.http.responses import Header, Reply
+from headrace.model.tenancy import DEFAULT_PORTS
+
+PREFLIGHT_MAX_AGE_S = 86_400
+
+INGESTION_REQUEST_HEADERS = (
+    "Accept",
+    "Accept-Language",
+    "Authorization",
+    "Content-Encoding",
+    "Content-Language",
+    "Content-Type",
+    "Idempotency-Key",
+    "X-API-Key",
+    "X-Requested-With",
+    "databuddy-client-id",
+    "databuddy-sdk-name",
+    "databuddy-sdk-version",
+)
+QUERY_REQUEST_HEADERS = (
+    "Accept",
+    "Accept-Language",
+    "Authorization",
+    "Content-Encoding",
+    "Content-Language",
+    "Content-Type",
+    "X-API-Key",
+)
+INGESTION_REPLY_HEADERS = ("X-Request-Id", "Retry-After")
+QUERY_REPLY_HEADERS = (
+    *INGESTION_REPLY_HEADERS,
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "X-Row-Count",
+    "X-Truncated",
+)
+
+_VARY: Header = (b"vary", b"Origin")
+_ALLOW_CREDENTIALS: Header = (b"access-control-allow-credentials", b"true")
+
+
+class Cors(Struct, frozen=True):
+    """The answers to the browser's questions. `origins` is None where every page may call."""
+
+    origins: frozenset[bytes] | None
+    allow: Header
+    preflight: tuple[Header, ...]
+    reply: tuple[Header, ...]
+
+    def reply_headers(self, origin: bytes) -> tuple[Header, ...]:
+        """Return what a reply to a call from a page carries."""
+        if self.origins is not None and origin not in self.origins:
+            return (_VARY,)
+        return ((b"access-control-allow-origin", origin), *self.reply)
+
+    def answer_preflight(self, origin: bytes | None) -> Reply:
+        """Answer OPTIONS. `reply_headers` are not in it; every reply gets them anyway."""
+        is_allowed = origin is not None and (self.origins is None or origin in self.origins)
+        return Reply(204, b"", (self.allow, *(self.preflight if is_allowed else ())))
+
+
+def cors_of(row: EndpointRow, query_origins: Collection[str]) -> Cors | None:
+    """Return what a row of the endpoint table asks for."""
+    match row.cors:
+        case CorsPolicy.NONE:
+            return None
+        case CorsPolicy.ANY_ORIGIN:
+            return Cors(
+                None,
+                _allow(row),
+                _preflight_headers(row, INGESTION_REQUEST_HEADERS),
+                (_ALLOW_CREDENTIALS, _expose(INGESTION_REPLY_HEADERS), _VARY),
+            )
+        case CorsPolicy.CONFIGURED_ORIGINS:
+            return Cors(
+                frozenset(_as_browsers_write(origin) for origin in query_origins),
+                _allow(row),
+                _preflight_headers(row, QUERY_REQUEST_HEADERS),
+                (_expose(QUERY_REPLY_HEADERS), _VARY),
+            )
+
+
+def _as_browsers_write(origin: str) -> bytes:
+    written = origin.rstrip("/").lower()
+    port = DEFAULT_PORTS.get(written.partition(":")[0])
+    return (written if port is None else written.removesuffix(f":{port}")).encode()
+
+
+def _allow(row: EndpointRow) -> Header:
+    return b"allow", ", ".join(row.methods).encode()
+
+
+def _preflight_headers(row: EndpointRow, headers: Collection[str]) -> tuple[Header, ...]:
+    return (
+        (b"access-control-allow-methods", ", ".join(row.methods).encode()),
+        (b"access-control-allow-headers", ", ".join(headers).encode()),
+        (b"access-control-max-age", b"%d" % PREFLIGHT_MAX_AGE_S),
+    )
+
+
+def _expose(headers: Collection[str]) -> Header:
+    return b"access-control-expose-headers", ", ".join(headers).encode()

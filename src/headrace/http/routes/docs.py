@@ -1,0 +1,46 @@
+"""The description of the service: for programs at /openapi.json, for people at /docs."""
+
+from collections.abc import Callable
+from functools import cache
+
+import msgspec
+
+from headrace.base.settings import Settings
+from headrace.http.apidocs.openapi import make_document
+from headrace.http.apidocs.render_html import content_security_policy, write_page
+from headrace.http.request import Call, Handler
+from headrace.http.responses import JSON_HEADER, Header, Reply
+
+_HTML_HEADER: Header = (b"content-type", b"text/html; charset=utf-8")
+_COMMON_HEADERS: tuple[Header, ...] = (
+    (b"cache-control", b"no-cache"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+
+def openapi_handler(settings: Settings) -> Handler:
+    """Return the handler of /openapi.json."""
+    return _handler(
+        lambda: msgspec.json.encode(make_document(settings)), (JSON_HEADER, *_COMMON_HEADERS)
+    )
+
+
+def docs_handler(settings: Settings) -> Handler:
+    """Return the handler of /docs."""
+    headers = (
+        _HTML_HEADER,
+        (b"content-security-policy", content_security_policy().encode()),
+        (b"referrer-policy", b"no-referrer"),
+        *_COMMON_HEADERS,
+    )
+    return _handler(lambda: write_page(make_document(settings)).encode(), headers)
+
+
+def _handler(make_body: Callable[[], bytes], headers: tuple[Header, ...]) -> Handler:
+    """Return a handler whose body is made when it is first asked for, which few ever are."""
+    body = cache(make_body)
+
+    async def answer(_call: Call) -> Reply:
+        return Reply(200, body(), headers)
+
+    return answer

@@ -1,0 +1,1 @@
+"""From durable records of the logs to batches in the store."""

@@ -1,0 +1,122 @@
+"""What of an event's properties, path and URL becomes columns of its row.
+
+The fast way is one typed decode that accepts only what can be lifted as it is. Properties that it
+refuses, because a type is wrong, are looked at value by value.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeAlias, TypedDict, cast
+from urllib.parse import unquote_plus
+
+import msgspec
+from msgspec import Meta
+
+from headrace.model.catalog import LIFTED_COLUMNS, Column, Kind
+from headrace.model.log_records import Event
+
+_BY_NAME = {column.name: column for column in LIFTED_COLUMNS}
+_CAMPAIGN_LIMITS = {c.name: c.max_length for c in LIFTED_COLUMNS if c.name.startswith("utm_")}
+_Number: TypeAlias = (
+    Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)] | None  # finite
+)
+_TYPES: Mapping[Kind, Any] = {
+    Kind.TEXT: str | None,
+    Kind.NUMBER: _Number,
+}
+
+Lifted: TypeAlias = Mapping[str, Any]
+"""What an event brought of `LIFTED_COLUMNS`, by name; "" and None are as good as missing.
+
+Texts are as long as they were sent.
+"""
+
+NOTHING_LIFTED: Lifted = {}
+
+_typed_dict = cast("Callable[..., Any]", TypedDict)  # mypy takes only one that is written out
+_DECODER: msgspec.json.Decoder[Lifted] = msgspec.json.Decoder(
+    _typed_dict("_Lifted", {c.name: _TYPES[c.kind] for c in LIFTED_COLUMNS}, total=False)
+)
+_ANY_DECODER = msgspec.json.Decoder(dict[str, Any])
+
+
+def lift(event: Event) -> Lifted:
+    """Return what an event's properties and top level bring for columns, right types only."""
+    if not event.properties:
+        return event.lifted or NOTHING_LIFTED
+    try:
+        lifted = _DECODER.decode(event.properties)
+    except msgspec.MsgspecError:
+        lifted = _lift_one_by_one(event.properties)
+    return {**lifted, **event.lifted} if event.lifted else lifted
+
+
+def _lift_one_by_one(properties: bytes) -> Lifted:
+    lifted = {
+        name: _right_typed(_BY_NAME[name], value)
+        for name, value in _read(properties).items()
+        if name in _BY_NAME
+    }
+    return {name: value for name, value in lifted.items() if value is not None}
+
+
+def _read(properties: bytes) -> Mapping[str, Any]:
+    try:
+        return _ANY_DECODER.decode(properties)
+    except msgspec.MsgspecError:  # a number beyond all floats, which is infinite to Python's reader
+        return cast("dict[str, Any]", json.loads(properties, parse_int=float))
+
+
+def _right_typed(column: Column, value: object) -> str | float | None:
+    if column.kind is Kind.TEXT:
+        return value if isinstance(value, str) else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return value if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def settle_page(path: str, url: str) -> tuple[str, str]:
+    """Return a row's path and URL: an absolute path is split, a missing one comes from the URL."""
+    if path.startswith(("http://", "https://")):
+        return path_of(path), url or path
+    if url and not path:
+        return path_of(url), url
+    return path, url
+
+
+def path_of(url: str) -> str:
+    """Return a URL's path without query and fragment, as it is written; the root's is `/`.
+
+    Anything without `//` in front of a host is taken for a path.
+    """
+    plain = url.partition("#")[0].partition("?")[0]
+    scheme, slashes, behind = plain.partition("//")
+    if not slashes or (scheme and not (scheme.endswith(":") and "/" not in scheme)):
+        return plain
+    return behind[behind.find("/") :] if "/" in behind else "/"
+
+
+def campaign_of(url: str) -> Mapping[str, str]:
+    """Return the utm values of a URL's query, form-decoded, cut to their columns' limits.
+
+    Of a name that comes twice the first counts.
+    """
+    found: dict[str, str] = {}
+    query = url.partition("#")[0].partition("?")[2]
+    if "utm_" not in query and "%" not in query:
+        return found
+    for part in query.split("&"):
+        name, _, value = part.partition("=")
+        name = _form_decoded(name)
+        if name in _CAMPAIGN_LIMITS and name not in found:
+            found[name] = _form_decoded(value)[: _CAMPAIGN_LIMITS[name]]
+    return found
+
+
+def _form_decoded(text: str) -> str:
+    return unquote_plus(text) if "%" in text or "+" in text else text

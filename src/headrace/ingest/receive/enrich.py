@@ -1,0 +1,165 @@
+"""What address and User-Agent tell of a visitor. Both stay in memory and go no further."""
+
+import functools
+import hashlib
+import ipaddress
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from headrace.ingest.receive.decode import WireItem
+from headrace.ingest.receive.validation_errors import Check
+from headrace.ingest.receive.visitor_salts import VisitorSalts
+from headrace.model.log_records import UNKNOWN_VISITOR, Visitor
+from headrace.ports.enrichment import Geo, UserAgents
+
+MAX_USER_AGENT = 2048
+"""Code points; a longer one is a fault where it is a field, and cut where it is a header."""
+
+_VISITORS_REMEMBERED = 4096
+_VISITOR_ID_BYTES = 16
+
+ADDRESS_FAULT = "must be a valid IP address"
+USER_AGENT_FAULT = f"must be text of at most {MAX_USER_AGENT} characters"
+
+
+class Enrichment(Struct, frozen=True):
+    """What a batch's items get beside what they say: see `AdmittedBatch`.
+
+    `visitor` is who sent the request; `visitors` says who else for each item, None for the same,
+    and is None where that holds for all. `anonymous_id` is for the items that bring none.
+    """
+
+    visitor: Visitor = UNKNOWN_VISITOR
+    visitors: Sequence[Visitor | None] | None = None
+    anonymous_id: str = ""
+
+
+_NOTHING_NAMED = Enrichment()
+
+
+class Enricher:
+    """Turns (address, User-Agent) into a `Visitor`, remembering those it saw last."""
+
+    def __init__(
+        self,
+        *,
+        geo: Geo,
+        user_agents: UserAgents,
+        salts: VisitorSalts,
+        remembered: int = _VISITORS_REMEMBERED,
+    ) -> None:
+        self._geo = geo
+        self._user_agents = user_agents
+        self._salts = salts
+        self._visitor = functools.lru_cache(remembered)(self._look_up)
+
+    def enrich_named(self, items: Sequence[WireItem]) -> Enrichment:
+        """Enrich a call with a key: only by what its items say of the visitor."""
+        for item in items:
+            if item.ip is not None or item.user_agent is not None:
+                return Enrichment(visitors=[self._named_visitor(item) for item in items])
+        return _NOTHING_NAMED
+
+    async def enrich_client(
+        self,
+        items: Sequence[WireItem],
+        *,
+        website_id: str,
+        address: str,
+        user_agent: str,
+        now_ms: int,
+    ) -> Enrichment:
+        """Enrich a call without a key: by where it comes from. All items are of one website."""
+        salt = None if _all_named(items) else await self._salts.salt_at(now_ms)
+        return self._enrich_salted(website_id, address, user_agent, salt)
+
+    def enrich_client_directly(
+        self,
+        items: Sequence[WireItem],
+        *,
+        website_id: str,
+        address: str,
+        user_agent: str,
+        now_ms: int,
+    ) -> Enrichment | None:
+        """Do what `enrich_client` does, or return None where it would wait."""
+        salt = None if _all_named(items) else self._salts.current_salt(now_ms)
+        if salt is None and not _all_named(items):
+            return None
+        return self._enrich_salted(website_id, address, user_agent, salt)
+
+    def _enrich_salted(
+        self, website_id: str, address: str, user_agent: str, salt: bytes | None
+    ) -> Enrichment:
+        user_agent = user_agent[:MAX_USER_AGENT]
+        visitor = self._visitor(address, user_agent)
+        if salt is None:
+            return Enrichment(visitor)
+        anonymous_id = make_visitor_id(
+            salt, website_id=website_id, address=address, user_agent=user_agent
+        )
+        return Enrichment(visitor, anonymous_id=anonymous_id)
+
+    def _named_visitor(self, item: WireItem) -> Visitor | None:
+        if item.ip is None and not item.user_agent:
+            return None
+        visitor = self._visitor(item.ip or "", item.user_agent or "")
+        # A server sends what its visitors did: nothing that it passes on is left out as a bot's.
+        return msgspec.structs.replace(visitor, is_bot=False) if visitor.is_bot else visitor
+
+    def _look_up(self, address: str, user_agent: str) -> Visitor:
+        place = self._geo.locate(address)
+        software = self._user_agents.parse(user_agent)
+        return Visitor(
+            country=place.country,
+            region=place.region,
+            city=place.city,
+            browser_name=software.browser_name,
+            browser_version=software.browser_version,
+            os_name=software.os_name,
+            os_version=software.os_version,
+            device_type=software.device_type,
+            is_bot=software.is_bot,
+        )
+
+
+def _all_named(items: Sequence[WireItem]) -> bool:
+    return all(item.anonymous_id for item in items)
+
+
+def make_visitor_id(salt: bytes, *, website_id: str, address: str, user_agent: str) -> str:
+    """Name a visitor without cookies: the same all day, and not to be traced the day after."""
+    seen = f"{website_id}\0{address}\0{user_agent}".encode(errors="surrogatepass")
+    return "anon_" + hashlib.blake2b(seen, digest_size=_VISITOR_ID_BYTES, key=salt[:64]).hexdigest()
+
+
+def check_address(value: object) -> str:
+    """Return an item's `ip`. Raises `ValueError` where it is not the text of an address."""
+    text = value if isinstance(value, str) else ""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError as error:
+        raise ValueError(ADDRESS_FAULT) from error
+    return text
+
+
+def check_user_agent(value: object) -> str:
+    """Return an item's `userAgent`. Raises `ValueError` where it is not a text of its length."""
+    if not isinstance(value, str) or len(value) > MAX_USER_AGENT:
+        raise ValueError(USER_AGENT_FAULT)
+    return value
+
+
+VISITOR_CHECKS: Mapping[str, Check] = {"ip": check_address, "user_agent": check_user_agent}
+"""The rules of the fields that are believed on calls with a key only."""
+
+
+def check_visitors(items: Sequence[WireItem]) -> None:
+    """Check what the items of a call with a key say of their visitors. Raises `ValueError`."""
+    for item in items:
+        if item.ip is not None:
+            check_address(item.ip)
+        if item.user_agent is not None:
+            check_user_agent(item.user_agent)

@@ -1,0 +1,35 @@
+"""Adding the buckets in which nothing happened, then ordering and paging as the store would."""
+
+from typing import Any
+
+from headrace.model.catalog import Aggregate
+from headrace.model.plan import Output, QueryPlan
+from headrace.ports.store import Rows
+from headrace.query.sql.order_by import order_keys, sort_rows
+from headrace.query.validate.day_range import buckets_of
+from headrace.query.validate.pagination import check_filled_rows
+
+_ZERO_OVER_NOTHING = frozenset({Aggregate.COUNT, Aggregate.UNIQ, Aggregate.SUM})
+
+
+def fill_buckets(plan: QueryPlan, outputs: tuple[Output, ...], rows: Rows) -> list[list[Any]]:
+    """Return all rows of the filled answer in its order, values as the store hands them out.
+
+    Every group of the answer has a row in every bucket; without groups every bucket has one.
+    Raises `InvalidQuery` (`Invalid fill`) where these are too many.
+    """
+    if plan.granularity is None:
+        return [list(row) for row in rows]
+    groups_end = 1 + len(plan.group_by)
+    groups = dict.fromkeys(tuple(row[1:groups_end]) for row in rows) if plan.group_by else [()]
+    buckets = buckets_of(plan.range, plan.granularity)
+    check_filled_rows(len(groups) * len(buckets))
+    found = {tuple(row[:groups_end]): list(row) for row in rows}
+    nothing = [0 if select.aggregate in _ZERO_OVER_NOTHING else None for select in plan.selects]
+    filled = [
+        found.get((bucket, *group)) or [bucket, *group, *nothing]
+        for bucket in buckets
+        for group in groups
+    ]
+    sort_rows(filled, order_keys(plan, outputs))
+    return filled

@@ -1,0 +1,99 @@
+"""Filters as SQL, one table row for each operator. No condition is ever NULL."""
+
+from collections.abc import Mapping, Sequence
+
+from headrace.model.catalog import LIST_OPERATORS, Kind, Operator
+from headrace.model.plan import PlannedFilter
+from headrace.query.sql.expressions import Expressions
+from headrace.query.sql.json_properties import text_of, value_text
+
+OPERATORS: Mapping[Operator, str] = {
+    Operator.EQ: "{column} = {value}",
+    Operator.NE: "{column} != {value}",
+    Operator.GT: "{column} > {value}",
+    Operator.LT: "{column} < {value}",
+    Operator.GTE: "{column} >= {value}",
+    Operator.LTE: "{column} <= {value}",
+    Operator.CONTAINS: "position({column}, {value}) > 0",  # not LIKE: % is a plain character
+    Operator.NOT_CONTAINS: "position({column}, {value}) = 0",
+    Operator.STARTS_WITH: "startsWith({column}, {value})",
+    Operator.IN: "{column} IN {value}",
+    Operator.NOT_IN: "{column} NOT IN {value}",
+}
+
+MEMBERSHIPS: Mapping[Operator, str] = {
+    Operator.EQ: "{match}",
+    Operator.NE: "NOT {match}",
+    Operator.IN: "{match}",
+    Operator.NOT_IN: "NOT {match}",
+}
+"""What a property of any type is asked: is it one of these values? `eq` has one of them."""
+
+MATCHING_MISSING = frozenset({Operator.NE, Operator.NOT_IN, Operator.NOT_CONTAINS})
+"""The operators that a missing value satisfies, and a property of another type."""
+
+_PARAMETER_TYPES: Mapping[Kind, str] = {
+    Kind.TEXT: "String",
+    Kind.NUMBER: "Float64",
+    Kind.DATETIME: "Int64",
+    Kind.BOOLEAN: "Bool",
+    Kind.IDENTIFIER: "String",
+}
+
+
+def write_condition(planned: PlannedFilter, expressions: Expressions) -> str:
+    """Return the SQL of one filter, with its values bound."""
+    if planned.column.kind is Kind.JSON:
+        return _write_property_condition(planned, expressions)
+    condition = _compare(
+        expressions.value(planned.column),
+        planned,
+        expressions,
+        _PARAMETER_TYPES[planned.column.kind],
+    )
+    return _settled(condition, planned) if planned.column.kind is Kind.NUMBER else condition
+
+
+def _write_property_condition(planned: PlannedFilter, expressions: Expressions) -> str:
+    if planned.operator in MEMBERSHIPS:
+        match = _match(planned, expressions)
+        return MEMBERSHIPS[planned.operator].format(match=match)
+    is_text = isinstance(planned.values[0], str)
+    condition = _compare(
+        text_of(expressions.value(planned.column))
+        if is_text
+        else expressions.number(planned.column),
+        planned,
+        expressions,
+        "String" if is_text else "Float64",
+    )
+    return _settled(condition, planned)
+
+
+def _match(planned: PlannedFilter, expressions: Expressions) -> str:
+    texts = [value_text(item) for item in planned.values]
+    known = [text for text in texts if text is not None]
+    others = [item for item, text in zip(planned.values, texts, strict=True) if text is None]
+    match = _among(expressions.value(planned.column), known, "String", expressions)
+    if not all(isinstance(item, str) for item in planned.values):
+        number = expressions.number(planned.column)
+        match += f" OR {_among(number, others, 'Float64', expressions)}"
+    return f"ifNull({match}, false)"
+
+
+def _among(column: str, values: Sequence[object], type_name: str, expressions: Expressions) -> str:
+    return f"{column} IN {expressions.parameters.bind(values, f'Array({type_name})')}"
+
+
+def _compare(column: str, planned: PlannedFilter, expressions: Expressions, type_name: str) -> str:
+    if planned.operator in LIST_OPERATORS:
+        value = expressions.parameters.bind(list(planned.values), f"Array({type_name})")
+    else:
+        value = expressions.parameters.bind(planned.values[0], type_name)
+    return OPERATORS[planned.operator].format(column=column, value=value)
+
+
+def _settled(condition: str, planned: PlannedFilter) -> str:
+    """Decide for a missing value, which makes the condition NULL."""
+    missing = "true" if planned.operator in MATCHING_MISSING else "false"
+    return f"ifNull({condition}, {missing})"

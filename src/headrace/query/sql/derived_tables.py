@@ -1,0 +1,92 @@
+"""SQL over the visits of one session or one person, that both derived tables are made with."""
+
+from collections.abc import Mapping
+
+from headrace.formats.rollup_columns import NO_KEY, VISIT_LABELS
+
+_BOUNCE_MOST_PAGE_VIEWS = 1
+
+
+_BOUNCE_BELOW_MS = 10_000
+
+
+_FROM_THE_BEGINNING = "utm_"
+"""What brought the person here the first time; other labels are as they were seen last."""
+
+
+EVENTS_COUNTED = "sum(visit.event_count)"
+PAGE_VIEWS_COUNTED = "sum(visit.page_views)"
+FIRST_MS = "min(visit.first_ms)"
+LAST_MS = "max(visit.last_ms)"
+FIRST_MOMENT = f"fromUnixTimestamp64Milli({FIRST_MS}, 'UTC')"
+LAST_MOMENT = f"fromUnixTimestamp64Milli({LAST_MS}, 'UTC')"
+FIRST_PATH = "argMinIfMerge(visit.first_path)"
+LAST_PATH = "argMaxIfMerge(visit.last_path)"
+FIRST_REFERRER = "argMinIfMerge(visit.first_referrer)"
+
+_OF_VISITS = frozenset({*VISIT_LABELS, "anonymous_id"})
+
+
+def first_text(column: str) -> str:
+    """Return the first text that is not empty, by time, then by arrival."""
+    return f"argMinIf({_label(column)}, visit.first_place, {_label(column)} != '')"
+
+
+def last_text(column: str) -> str:
+    """Return the last text that is not empty, by time, then by arrival."""
+    return f"argMaxIf({_label(column)}, visit.last_place, {_label(column)} != '')"
+
+
+def as_number(figure: str) -> str:
+    """Give a figure the type of stored numbers, so that aggregates over no rows are null."""
+    return f"toNullable(toFloat64({figure}))"
+
+
+def _label(column: str) -> str:
+    """All events of a visit have the same text, so its first and last place are those of it."""
+    if column not in _OF_VISITS:
+        raise KeyError(column)
+    return f"visit.{column}"
+
+
+_DURATION_MS = f"({LAST_MS} - {FIRST_MS})"
+
+_SESSION_AGGREGATES: Mapping[str, str] = {
+    "session_id": "any(visit.session_id)",
+    "entry_path": FIRST_PATH,
+    "exit_path": LAST_PATH,
+    "referrer": FIRST_REFERRER,
+    "start_time": FIRST_MOMENT,
+    "end_time": LAST_MOMENT,
+    "is_bounce": (
+        f"toBool({PAGE_VIEWS_COUNTED} <= {_BOUNCE_MOST_PAGE_VIEWS}"
+        f" AND {_DURATION_MS} < {_BOUNCE_BELOW_MS})"
+    ),
+    "duration": as_number(f"{_DURATION_MS} / 1000"),
+    "page_views": as_number(PAGE_VIEWS_COUNTED),
+    "event_count": as_number(EVENTS_COUNTED),
+}
+
+
+def session_figure(column: str) -> str:
+    """Return the SQL of a column of sessions: by its row above, else the first text."""
+    return _SESSION_AGGREGATES.get(column) or first_text(column)
+
+
+_PROFILE_AGGREGATES: Mapping[str, str] = {
+    "anonymous_id": "any(visit.anonymous_id)",
+    "referrer": FIRST_REFERRER,
+    "first_seen": FIRST_MOMENT,
+    "last_seen": LAST_MOMENT,
+    "session_count": as_number(f"uniqExactIf(visit.session_key, visit.session_key != {NO_KEY})"),
+    "event_count": as_number(EVENTS_COUNTED),
+    "page_views": as_number(PAGE_VIEWS_COUNTED),
+}
+
+
+def profile_figure(column: str) -> str:
+    """Return the SQL of a column of profiles: by its row above, else the first or last text."""
+    if column in _PROFILE_AGGREGATES:
+        return _PROFILE_AGGREGATES[column]
+    is_first = column.startswith(_FROM_THE_BEGINNING)
+    return first_text(column) if is_first else last_text(column)

@@ -1,0 +1,48 @@
+"""Finding the columns that a query names, or refusing with the likely meant name."""
+
+from headrace.base.errors import InvalidQuery, QueryFault
+from headrace.model.catalog import ANY_COLUMN_AGGREGATES, PROPERTY_PREFIX, Aggregate, Column, Table
+from headrace.query.validate.suggest import did_you_mean, quoted
+
+PROPERTY_COLUMN = f"{PROPERTY_PREFIX}KEY"
+"""How the column of any one property is written where its key is open."""
+
+
+def find_column(table: Table, name: str) -> Column:
+    """Return a column of the table. Raises `InvalidQuery`: `Invalid column`."""
+    column = table.column(name)
+    if column is None:
+        names = [known.name for known in table.columns]
+        if table.has_properties:
+            names.append(PROPERTY_COLUMN)
+        raise InvalidQuery(
+            QueryFault.INVALID_COLUMN,
+            f" {quoted(name)} for table {quoted(table.name)}{did_you_mean(name, names)}",
+        )
+    return column
+
+
+def find_filterable(table: Table, name: str) -> Column:
+    """Return a column that filters may name. Raises `InvalidQuery`: `Column not filterable` too."""
+    column = find_column(table, name)
+    if not column.filterable:
+        raise InvalidQuery(
+            QueryFault.NOT_FILTERABLE, f" {quoted(name)} for table {quoted(table.name)}"
+        )
+    return column
+
+
+def check_aggregatable(table: Table, column: Column, aggregate: Aggregate) -> None:
+    """Raise `InvalidQuery` (`Column not aggregatable`) where the function needs other columns."""
+    if aggregate in ANY_COLUMN_AGGREGATES or column.aggregatable:
+        return
+    measures = [known.name for known in table.columns if known.aggregatable]
+    why = (
+        f"{aggregate.value} is for measures, such as {quoted(measures[-1])}"
+        if measures
+        else f"{aggregate.value} is for measures, and it has none"
+    )
+    raise InvalidQuery(
+        QueryFault.NOT_AGGREGATABLE,
+        f" {quoted(column.name)} for table {quoted(table.name)}: {why}",
+    )

@@ -1,0 +1,111 @@
+"""Whole days of a timezone as moments, and the buckets of a range.
+
+A moment belongs to a day when its wall-clock date in the zone is that day. Everything is integer
+arithmetic on epoch seconds and the zone's offsets, so the store can do the same.
+"""
+
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from headrace.formats.rollup_columns import DAY_MS
+from headrace.model.plan import DateRange, Granularity
+from headrace.query.validate.timezones import OffsetChange, offsets_between
+
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_WALL_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a reading of a wall clock has no zone
+_DAY_S = 86_400
+_MARGIN_S = 2 * _DAY_S  # no offset is a day or more, so a day's moments are within this of it
+
+BUCKET_SECONDS = {Granularity.HOURLY: 3_600, Granularity.DAILY: _DAY_S}
+
+Stretch = tuple[int, int, int]
+"""From one epoch second up to another, with the offset in force."""
+
+
+def range_of_days(first: date, last: date, zone: ZoneInfo) -> DateRange:
+    """Return the moments whose wall-clock date is in `first` to `last`, both included.
+
+    `start_ms` and `end_ms` are the first such moment and the end of the last one. Between them
+    there may be moments of other days (`is_clean`), or none at all: Apia had no 2011-12-30.
+    """
+    first_day, last_day = _day_number(first), _day_number(last)
+    wall_start_s, wall_end_s = first_day * _DAY_S, (last_day + 1) * _DAY_S
+    around_s = (wall_start_s - _MARGIN_S, wall_end_s + _MARGIN_S)
+    inside = [
+        (max(start_s, wall_start_s - offset), min(end_s, wall_end_s - offset))
+        for start_s, end_s, offset in _stretches(offsets_between(zone, *around_s), around_s[1])
+    ]
+    inside = [(start_s, end_s) for start_s, end_s in inside if start_s < end_s]
+    start_s, end_s = (inside[0][0], inside[-1][1]) if inside else (wall_start_s, wall_start_s)
+    return DateRange(
+        first_day=first_day,
+        last_day=last_day,
+        start_ms=start_s * 1000,
+        end_ms=end_s * 1000,
+        offsets=offsets_between(zone, start_s, end_s),
+        timezone=zone.key,
+    )
+
+
+def is_clean(days: DateRange) -> bool:
+    """Tell whether every moment between the range's ends has a date of the range.
+
+    It has not where clocks went back across midnight at an end (St. John's until 2011).
+    """
+    wall_start_s, wall_end_s = days.first_day * _DAY_S, (days.last_day + 1) * _DAY_S
+    return all(
+        wall_start_s <= start_s + offset and end_s + offset <= wall_end_s
+        for start_s, end_s, offset in _stretches(days.offsets, days.end_ms // 1000)
+    )
+
+
+def touched_days(days: DateRange) -> tuple[int, int]:
+    """Return the days in UTC, end excluded, that have a moment between the range's ends."""
+    return days.start_ms // DAY_MS, -(-days.end_ms // DAY_MS)
+
+
+def is_told_by_days(days: DateRange) -> bool:
+    """Tell whether the first and the last event of any UTC day tell if one is in the range.
+
+    They do not where the range both starts and ends within one day, or has gaps.
+    """
+    is_within_a_day = days.start_ms // DAY_MS == days.end_ms // DAY_MS
+    return is_clean(days) and not (is_within_a_day and days.start_ms % DAY_MS)
+
+
+def buckets_of(days: DateRange, granularity: Granularity) -> list[int]:
+    """Return all buckets that exist on the zone's wall clock, as days or hours since 1970.
+
+    An hour that a change of summer time skips is none; one that it repeats is one.
+    """
+    size_s = BUCKET_SECONDS[granularity]
+    first = days.first_day * _DAY_S // size_s
+    last = ((days.last_day + 1) * _DAY_S - 1) // size_s
+    found: set[int] = set()
+    for start_s, end_s, offset in _stretches(days.offsets, days.end_ms // 1000):
+        begin, end = (start_s + offset) // size_s, (end_s + offset - 1) // size_s
+        found.update(range(max(begin, first), min(end, last) + 1))
+    return sorted(found)
+
+
+def wall_clock_ms(wall: datetime, zone: ZoneInfo) -> int:
+    """Return the epoch milliseconds at which a zone's clocks showed a time, cut to milliseconds.
+
+    The first of two such moments; for a time that was skipped, the moment of the change plus how
+    far the time lies behind it.
+    """
+    offset = wall.replace(tzinfo=zone).utcoffset() or timedelta()
+    return (wall - _WALL_EPOCH - offset) // timedelta(milliseconds=1)
+
+
+def _stretches(offsets: tuple[OffsetChange, ...], end_s: int) -> list[Stretch]:
+    ends = [start_s for start_s, _ in offsets[1:]] + [end_s]
+    return [
+        (start_s, stop_s, offset)
+        for (start_s, offset), stop_s in zip(offsets, ends, strict=True)
+        if start_s < stop_s
+    ]
+
+
+def _day_number(day: date) -> int:
+    return day.toordinal() - _EPOCH_ORDINAL

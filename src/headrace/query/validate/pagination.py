@@ -1,0 +1,121 @@
+"""Which buckets and which part of the rows: granularity, limit, offset, orderBy and fill."""
+
+from collections.abc import Iterator, Sequence
+
+from headrace.base.errors import InvalidQuery, QueryFault
+from headrace.model import wire
+from headrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS, Table
+from headrace.model.plan import DateRange, Direction, Granularity, PlannedOrder
+from headrace.query.validate.day_range import buckets_of
+from headrace.query.validate.suggest import did_you_mean, did_you_mean_one_of, quoted
+
+
+class OutputNames:
+    """Gathers the keys of the answer's rows while a query is checked."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    def add(self, name: str) -> None:
+        """Add a name. Raises `InvalidQuery` (`Duplicate output name`) where it is taken."""
+        if name in self._names:
+            raise InvalidQuery(QueryFault.DUPLICATE_OUTPUT_NAME, f" {quoted(name)}")
+        self._names.append(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+
+def check_granularity(table: Table, value: object, names: OutputNames) -> Granularity | None:
+    """Return the size of a bucket, or None, and claim the output name `date`."""
+    if value is None:
+        return None
+    sizes = [size.value for size in Granularity]
+    if not isinstance(value, str):
+        raise InvalidQuery(QueryFault.INVALID_GRANULARITY, f": one of {', '.join(sizes)} is needed")
+    if value not in sizes:
+        hint = did_you_mean_one_of(value, sizes)
+        raise InvalidQuery(QueryFault.INVALID_GRANULARITY, f" {quoted(value)}{hint}")
+    if not table.has_buckets:
+        culprit = f": not available for table {quoted(table.name)}"
+        raise InvalidQuery(QueryFault.INVALID_GRANULARITY, culprit)
+    names.add(DATE_OUTPUT_NAME)
+    return Granularity(value)
+
+
+def check_limit(value: object) -> int:
+    """Return how many rows may be answered; more than the most is cut to the most."""
+    if value is None:
+        return QUERY_LIMITS["defaultLimit"]
+    limit = _whole(value)
+    if limit is None or limit < 1:
+        raise InvalidQuery(QueryFault.INVALID_LIMIT, ": a whole number from 1 is needed")
+    return min(limit, QUERY_LIMITS["maxLimit"])
+
+
+def check_offset(value: object) -> int:
+    """Return how many rows are left out at the start."""
+    if value is None:
+        return 0
+    offset, most = _whole(value), QUERY_LIMITS["maxOffset"]
+    if offset is None or not 0 <= offset <= most:
+        culprit = f": a whole number from 0 to {most} is needed"
+        raise InvalidQuery(QueryFault.INVALID_OFFSET, culprit)
+    return offset
+
+
+def check_order(keys: Sequence[wire.OrderBy], names: OutputNames) -> tuple[PlannedOrder, ...]:
+    """Return the keys of the order, each one of the output names."""
+    most = QUERY_LIMITS["maxOrderBy"]
+    if len(keys) > most:
+        culprit = f": {len(keys)} keys, and {most} are the most"
+        raise InvalidQuery(QueryFault.INVALID_ORDER_BY, culprit)
+    return tuple(_check_key(key, names) for key in keys)
+
+
+def check_fill(
+    value: object, granularity: Granularity | None, days: DateRange, *, has_groups: bool
+) -> bool:
+    """Tell whether empty buckets are added; refuses where they alone are too many rows."""
+    if value is None or value is False:
+        return False
+    if value is not True:
+        raise InvalidQuery(QueryFault.INVALID_FILL, ": true or false is needed")
+    if granularity is None:
+        raise InvalidQuery(QueryFault.INVALID_FILL, ": it needs a granularity")
+    if not has_groups:
+        check_filled_rows(len(buckets_of(days, granularity)))
+    return True
+
+
+def check_filled_rows(count: int) -> None:
+    """Raise `InvalidQuery` (`Invalid fill`) where the filled answer has too many rows."""
+    most = QUERY_LIMITS["maxLimit"]
+    if count > most:
+        raise InvalidQuery(
+            QueryFault.INVALID_FILL,
+            f": it would make {count} rows, and {most} are the most;"
+            " ask for fewer days, groups or a coarser granularity",
+        )
+
+
+def _check_key(key: wire.OrderBy, names: OutputNames) -> PlannedOrder:
+    if key.field not in names:
+        culprit = f" {quoted(key.field)}: no output has this name{did_you_mean(key.field, names)}"
+        raise InvalidQuery(QueryFault.INVALID_ORDER_BY, culprit)
+    directions = [direction.value for direction in Direction]
+    sent = Direction.ASC.value if key.direction is None else key.direction
+    if sent not in directions:
+        culprit = f": direction {quoted(sent)}{did_you_mean_one_of(sent, directions)}"
+        raise InvalidQuery(QueryFault.INVALID_ORDER_BY, culprit)
+    return PlannedOrder(key.field, Direction(sent))
+
+
+def _whole(value: object) -> int | None:
+    """Return a whole number, `5.0` included; true and false are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if value == int(value) else None
