@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession, decode_rows
+from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.telemetry import get_logger
 from headrace.formats.arrow_batch import write_stream
 from headrace.model.catalog import Kind, Table

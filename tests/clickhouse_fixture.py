@@ -26,12 +26,12 @@ from urllib.parse import quote, urlencode
 import pytest
 import requests
 
-from headrace.adapters.store.chdb.connection import decode_rows
 from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.store import SERVERS
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from headrace.adapters.store.chdb.connection import BrokenPart
 from headrace.adapters.store.chdb.self_healing_reader import MendingSelects
+from headrace.adapters.store.dialect.errors import BrokenPart
 from headrace.adapters.store.dialect.parameters import ParameterTexts
 from headrace.base.clock import FixedClock
 from headrace.base.errors import QueryTooLarge, StoreUnavailable

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.store.chdb.connection import EngineFailure
 from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.wide_parameters import MOST_CHARACTERS
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.ddl import MIGRATIONS
+from headrace.adapters.store.dialect.errors import EngineFailure
 from headrace.adapters.store.dialect.parameters import ParameterTexts
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.telemetry import get_logger

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.store.chdb.connection import decode_rows
 from headrace.adapters.store.chdb.reader import ChdbReader
 from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.ports.store import QueryGuards

@@ -15,10 +15,10 @@ from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, PlaceBo
 from headrace.adapters.query_scheduler.key import Question
 from headrace.adapters.query_scheduler.result_cache import AnswerCache
 from headrace.adapters.query_scheduler.versions import DataVersions
-from headrace.adapters.store.chdb.connection import decode_rows
 from headrace.adapters.store.chdb.reader import ChdbReader
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import QueryTimedOut
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.model.catalog import EVENTS

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession, EngineFailure
+from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.ddl import DATABASE, MIGRATIONS, Migration
+from headrace.adapters.store.dialect.errors import EngineFailure
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table

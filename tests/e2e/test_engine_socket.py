@@ -21,7 +21,6 @@ from headrace.adapters.engine.ipc.client import (
     EngineConnections,
     EngineLimiter,
     EngineStore,
-    SelectFailed,
 )
 from headrace.adapters.engine.ipc.protocol import AskReady, Readiness, Reply, Request, Select
 from headrace.adapters.engine.ipc.server import EngineServer
@@ -36,7 +35,7 @@ from headrace.base.telemetry import Metrics, get_logger
 from headrace.model.catalog import EVENTS
 from headrace.model.plan import CompiledQuery
 from headrace.ports.rate_limiter import RateVerdict
-from headrace.ports.store import QueryGuards, Rows
+from headrace.ports.store import QueryGuards, Rows, SelectFailed
 from tests.chdb_fixture import ENDLESS, GUARDS, FreshStore, until_running
 
 pytestmark = pytest.mark.asyncio

@@ -2,9 +2,9 @@
 
 import pytest
 
-from headrace.adapters.store.chdb.connection import EngineFailure
 from headrace.adapters.store.clickhouse.connection import NO_ANSWER, no_answer
 from headrace.adapters.store.clickhouse.reader import select_error
+from headrace.adapters.store.dialect.errors import EngineFailure
 from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 
 

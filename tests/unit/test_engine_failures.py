@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.adapters.store.chdb.connection import (
+from headrace.adapters.store.dialect.errors import (
     BrokenPart,
     EngineFailure,
     query_error,

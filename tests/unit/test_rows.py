@@ -9,7 +9,8 @@ import pytest
 from headrace.adapters.memory.store import MemoryStore, Row
 from headrace.base.clock import utc_datetime
 from headrace.formats.arrow_batch import write_stream
-from headrace.ingest.load.batch import collect, log_number, row_ids
+from headrace.formats.row_ids import log_number, row_ids
+from headrace.ingest.load.batch import collect
 from headrace.ingest.load.batch_reader import GatheredRecord
 from headrace.ingest.load.columns import SHAPES
 from headrace.model.catalog import LIFTED_COLUMNS, Kind

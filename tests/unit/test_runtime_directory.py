@@ -7,8 +7,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from headrace.adapters.data_dir.runtime_directory import runtime_directory, with_short_path
-from headrace.adapters.engine.ipc.protocol import LONGEST_SOCKET_PATH
+from headrace.adapters.data_dir.runtime_directory import (
+    LONGEST_SOCKET_PATH,
+    runtime_directory,
+    with_short_path,
+)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics, get_logger
 from headrace.http import endpoints
 from headrace.http.access_log import CallRecorder
+from headrace.http.apidocs.routes import docs_handler, openapi_handler
 from headrace.http.endpoint import Endpoint, RequestIds
 from headrace.http.endpoints import EndpointRow
 from headrace.http.reading.body import BodyReader
@@ -22,7 +23,6 @@ from headrace.http.reading.memory_limit import InflightBytes
 from headrace.http.reading.slow_bodies import StallWatch
 from headrace.http.request import Call, Handler
 from headrace.http.responses import Reply
-from headrace.http.routes.docs import docs_handler, openapi_handler
 from headrace.http.routes.ingest import AcceptsEvents, ingestion_handlers
 from headrace.http.routes.operations import (
     Readiness,

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from headrace.model.catalog import STORED_TABLES, Kind, Table
+from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table
+from headrace.model.log_records import Stream
 
 
 class StoredColumn(Struct, frozen=True):
@@ -46,3 +47,10 @@ def _stored(table: Table) -> StoredTable:
 
 STORED: Mapping[str, StoredTable] = {table.name: _stored(table) for table in STORED_TABLES}
 """The stored tables by the names that the catalog gives them."""
+
+TABLE_OF_STREAM: Mapping[Stream, Table] = {
+    Stream.EVENTS: EVENTS,
+    Stream.VITALS: PERFORMANCE,
+    Stream.ERRORS: ERRORS,
+}
+"""The table that stores the items of each kind of record."""

@@ -101,3 +101,7 @@ class Store(Protocol):
     async def is_ready(self) -> bool:
         """Tell whether a select would be answered now. Never raises."""
         ...
+
+
+class SelectFailed(Exception):
+    """The engine could not make sense of a select: our own fault. Its log has the cause."""

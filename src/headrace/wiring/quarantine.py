@@ -7,6 +7,7 @@ from headrace.adapters.data_dir.lock import SERVE, DataHeld
 from headrace.adapters.quarantine.requeuer import QuarantineDesk
 from headrace.base.clock import Clock
 from headrace.base.settings import Settings
+from headrace.ingest.load.requeue import restore_record
 from headrace.wiring.data import check_data, check_there_is_data, held_for, places_of
 
 
@@ -18,7 +19,9 @@ def quarantine_of(settings: Settings, clock: Clock) -> QuarantineDesk:
     places = places_of(settings)
     check_there_is_data(settings)
     check_data(settings)
-    return QuarantineDesk(places.quarantine, log_root=places.log, clock=clock)
+    return QuarantineDesk(
+        places.quarantine, log_root=places.log, restore_record=restore_record, clock=clock
+    )
 
 
 @contextlib.contextmanager

@@ -13,9 +13,10 @@ from headrace.adapters.backup.check import (
 )
 from headrace.adapters.data_dir.lock import SERVE, DataHeld
 from headrace.adapters.data_dir.paths import DataPlaces
-from headrace.adapters.store.chdb.check import ExpectedRows, KnownPlaces, StoreReport, check_store
+from headrace.adapters.store.chdb.check import check_store
 from headrace.adapters.store.chdb.connection import ChdbEngine
 from headrace.adapters.store.clickhouse.check import check_clickhouse
+from headrace.adapters.store.dialect.reports import ExpectedRows, KnownPlaces, StoreReport
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from headrace.adapters.backup.expected_rows import expected_rows
 from headrace.adapters.data_dir.paths import DataPlaces
 from headrace.adapters.event_log.segment_check import LogReport, check_log
 from headrace.adapters.quarantine.requeuer import RETRY_LOG
 from headrace.adapters.sqlite.copies import sqlite_faults
 from headrace.adapters.sqlite.ledger import SqliteLedger
-from headrace.adapters.store.chdb.check import ExpectedRows, KnownPlaces
-from headrace.adapters.store.chdb.expected_rows import expected_rows
+from headrace.adapters.store.dialect.reports import ExpectedRows, KnownPlaces
 from headrace.model.integrity import Problem
 from headrace.ports.event_log import LOG_START, LogPosition
 from headrace.ports.ledger import Intent, LogRange

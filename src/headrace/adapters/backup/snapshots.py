@@ -26,8 +26,9 @@ from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.quarantine.requeuer import RETRY_LOG
 from headrace.adapters.sqlite.copies import copy_directory_database, copy_sqlite
 from headrace.adapters.sqlite.ledger import SqliteLedger
-from headrace.adapters.store.chdb.connection import ChdbEngine, EngineFailure
+from headrace.adapters.store.chdb.connection import ChdbEngine
 from headrace.adapters.store.chdb.freeze import freeze_store, remove_frozen
+from headrace.adapters.store.dialect.errors import EngineFailure
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.ports.event_log import LogPosition
 from headrace.ports.ledger import LogRange

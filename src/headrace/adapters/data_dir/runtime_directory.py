@@ -11,7 +11,6 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from headrace.adapters.engine.ipc.protocol import LONGEST_SOCKET_PATH
 from headrace.base.errors import OperatorError
 from headrace.base.telemetry import get_logger
 
@@ -106,3 +105,7 @@ def _empty(place: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
         else:
             left.unlink()
+
+
+LONGEST_SOCKET_PATH = 107
+"""Bytes. The kernel keeps 108 for the path of a socket, with the zero at its end."""

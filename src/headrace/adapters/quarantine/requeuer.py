@@ -1,7 +1,7 @@
 """Puts what was set aside back on its way to the store, through a log of its own."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,9 +14,8 @@ from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.base.clock import Clock
 from headrace.base.errors import LogUnavailable, OperatorError
 from headrace.base.telemetry import Metrics
-from headrace.ingest.load.requeue import restore_record
 from headrace.ports.event_log import LogPosition
-from headrace.ports.quarantine import SetAside
+from headrace.ports.quarantine import Quarantined, SetAside
 
 RETRY_LOG = "retry"
 _BEGUN_NAME = "retry.begun"
@@ -37,9 +36,17 @@ class QuarantineDesk:
     file is then removed. The lock of the log keeps two desks apart.
     """
 
-    def __init__(self, path: Path, *, log_root: Path, clock: Clock) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        log_root: Path,
+        restore_record: Callable[[Quarantined], bytes],
+        clock: Clock,
+    ) -> None:
         self._path = path
         self._log_root = log_root
+        self._restore_record = restore_record
         self._clock = clock
         self._files = FileQuarantine(path)
 
@@ -82,7 +89,7 @@ class QuarantineDesk:
 
     def _record_of(self, kept: SetAside) -> bytes:
         try:
-            record = restore_record(kept.entry)
+            record = self._restore_record(kept.entry)
         except ValueError as error:
             raise OperatorError(f"{kept.id} cannot be put back: {error}") from error
         if not self._is_settled(kept):

@@ -4,11 +4,12 @@ import contextlib
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession, EngineFailure
+from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
 from headrace.adapters.store.clickhouse.connection import BlockingNodes, bound, query_rows
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.store.dialect.errors import EngineFailure
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.model.catalog import Table

@@ -18,8 +18,9 @@ from headrace.ingest.load.property_columns import (
     lift,
     settle_page,
 )
-from headrace.model.catalog import ERRORS, EVENTS, LIFTED_COLUMNS, PERFORMANCE, Kind, Table
+from headrace.model.catalog import LIFTED_COLUMNS, Kind, Table
 from headrace.model.log_records import ErrorEvent, Event, Stream, Visitor, Vital
+from headrace.model.storage import TABLE_OF_STREAM
 
 Columns = Mapping[str, Sequence[Any]]
 """Values by the stored column's name, all equally long: texts, floats or None, epoch milliseconds,
@@ -83,9 +84,9 @@ class Shape(Struct, Generic[ItemT], frozen=True):
 
 
 SHAPES: Mapping[Stream, Shape[Any]] = {
-    Stream.EVENTS: Shape(EVENTS, event_columns),
-    Stream.VITALS: Shape(PERFORMANCE, vital_columns),
-    Stream.ERRORS: Shape(ERRORS, error_columns),
+    Stream.EVENTS: Shape(TABLE_OF_STREAM[Stream.EVENTS], event_columns),
+    Stream.VITALS: Shape(TABLE_OF_STREAM[Stream.VITALS], vital_columns),
+    Stream.ERRORS: Shape(TABLE_OF_STREAM[Stream.ERRORS], error_columns),
 }
 
 

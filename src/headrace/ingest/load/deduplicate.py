@@ -7,7 +7,7 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.ingest.load.batch import STREAM_OF
+from headrace.formats.row_ids import STREAM_OF
 from headrace.ingest.load.batch_reader import GatheredRecord
 from headrace.model.log_records import ErrorEvent, Event, LogRecord, Stream, Vital
 from headrace.ports.dedup_claims import Claim, Claims

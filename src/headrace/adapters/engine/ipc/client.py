@@ -22,12 +22,12 @@ from headrace.adapters.engine.ipc.protocol import (
     Stored,
     Verdict,
 )
-from headrace.adapters.store.chdb.connection import decode_rows
 from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.model.plan import CompiledQuery
 from headrace.ports.rate_limiter import RateVerdict
-from headrace.ports.store import QueryGuards, Rows
+from headrace.ports.store import QueryGuards, Rows, SelectFailed
 
 HIT_TIMEOUT_S: Final = 1.0
 READY_TIMEOUT_S: Final = 1.0
@@ -35,10 +35,6 @@ SELECT_GRACE_S: Final = 5.0
 """The engine ends a select at its deadline; what takes so long beyond it comes no more."""
 
 _MOST_IDLE = 32
-
-
-class SelectFailed(Exception):
-    """The engine could not make sense of a select: our own fault. Its log has the cause."""
 
 
 _ERRORS: Mapping[FailureKind, type[Exception]] = {

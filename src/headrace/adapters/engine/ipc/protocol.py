@@ -16,9 +16,6 @@ from msgspec import Struct
 from headrace.ports.rate_limiter import RateVerdict
 from headrace.ports.store import QueryGuards
 
-LONGEST_SOCKET_PATH = 107
-"""Bytes. The kernel keeps 108 for the path of a socket, with the zero at its end."""
-
 MAX_FRAME_BYTES = 1_073_741_824
 """An answer is at most 128 MiB in the engine's memory; as JSON it may be several times longer."""
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeAlias, assert_never
 from weakref import WeakSet
 
 from headrace.adapters.backup.snapshots import Snapshot
+from headrace.adapters.data_dir.runtime_directory import LONGEST_SOCKET_PATH
 from headrace.adapters.engine.ipc.protocol import (
-    LONGEST_SOCKET_PATH,
     REQUESTS,
     Answer,
     AskReady,
@@ -32,7 +32,7 @@ from headrace.adapters.engine.ipc.protocol import (
 )
 from headrace.adapters.query_scheduler.coalescing_executor import SharedSelects
 from headrace.adapters.query_scheduler.key import Question
-from headrace.adapters.store.chdb.connection import EngineFailure
+from headrace.adapters.store.dialect.errors import EngineFailure
 from headrace.adapters.store.dialect.parameters import ParameterTexts
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import Logger

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import Struct
-
-from headrace.adapters.store.chdb.connection import ChdbEngine, EngineFailure
+from headrace.adapters.store.chdb.connection import ChdbEngine
 from headrace.adapters.store.dialect.ddl import DATABASE, VERSION_TABLE
+from headrace.adapters.store.dialect.errors import EngineFailure
 from headrace.adapters.store.dialect.parameters import quoted
+from headrace.adapters.store.dialect.reports import ExpectedRows, KnownPlaces, StoreReport
 from headrace.adapters.store.dialect.rollup_ddl import count_parts_without_visits
 from headrace.formats.rollup_columns import VISITS
-from headrace.ingest.load.batch import log_number
+from headrace.formats.row_ids import log_number
 from headrace.model.catalog import EVENTS
 from headrace.model.storage import STORED
 from headrace.ports.event_log import LogPosition
@@ -27,29 +27,6 @@ _IDS = (
     "SELECT hex(id) FROM `{database}`.`{table}` WHERE hex(substring(id, 7, 2)) = '{number}' "
     "AND hex(substring(id, 9, 8)) BETWEEN '{first}' AND '{last}'"
 )
-
-
-class StoreReport(Struct, frozen=True):
-    """What is wrong with the store, and how much there is."""
-
-    faults: tuple[str, ...]
-    parts: int
-    rows: int
-
-
-class KnownPlaces(Struct, frozen=True):
-    """The ledger's identity and, by the log's name, the place up to which rows may be stored."""
-
-    identity: str
-    stored_until: Mapping[str, LogPosition]
-
-
-class ExpectedRows(Struct, frozen=True):
-    """Rows of one log that must be in a table: their ids."""
-
-    log: str
-    table: str
-    ids: frozenset[bytes]
 
 
 def check_store(

@@ -6,21 +6,25 @@ process that has it must not fork.
 
 import contextlib
 import fcntl
-import re
 import threading
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-import msgspec
-
 from headrace.adapters.store.dialect.ddl import DATABASE
+from headrace.adapters.store.dialect.errors import (
+    EngineFailure,
+    query_error,
+    read_failure,
+)
 from headrace.adapters.store.dialect.parameters import ParameterTexts, encode_parameters, quoted
+from headrace.adapters.store.dialect.results import (
+    ANSWER_FORMAT,
+    READER_SETTINGS,
+    decode_rows,
+)
 from headrace.base.errors import (
-    HeadraceError,
     OperatorError,
-    QueryTimedOut,
-    QueryTooLarge,
     StoreUnavailable,
 )
 from headrace.base.telemetry import Logger
@@ -28,70 +32,6 @@ from headrace.ports.store import QueryGuards
 
 MEMORY_SHARE: Final = 0.7
 """Of the machine's or container's memory, for the whole engine; workers need the rest."""
-
-MAX_RESULT_BYTES: Final = 134_217_728
-"""10,000 rows of 13 kB: an answer is held in memory by the engine and by the worker."""
-
-ANSWER_FORMAT: Final = "JSONCompactEachRow"
-READER_SETTINGS: Final[Mapping[str, str]] = {
-    "output_format_json_quote_64bit_integers": "0",
-    "output_format_json_quote_denormals": "0",  # NaN and infinity are null
-    "output_format_json_quote_decimals": "0",
-    "output_format_json_validate_utf8": "1",
-    "session_timezone": "UTC",
-    "max_result_bytes": str(MAX_RESULT_BYTES),
-    # The memory guard is the guard: a heavy query must not fill the disk that events need.
-    "max_bytes_ratio_before_external_group_by": "0",
-    "max_bytes_ratio_before_external_sort": "0",
-    # The visits that a list of keys finds are everywhere: to look for them in the index, too, takes
-    # time for nothing (43 against 35 ms).
-    "use_index_for_in_with_subqueries": "0",
-    # Visits are read by name. To see whether other questions could be too takes 3 ms for nothing.
-    "optimize_use_projections": "0",
-}
-"""What answers look like and may take, whichever ClickHouse gives them."""
-
-_NOT_TOLD = 0
-_TIMED_OUT = frozenset({159, 160})  # TIMEOUT_EXCEEDED, TOO_SLOW
-_TOO_LARGE = frozenset({158, 191, 241, 307, 396})  # too many rows or bytes, memory
-_PASSING = frozenset({_NOT_TOLD, 394, 60})
-"""QUERY_WAS_CANCELLED; UNKNOWN_TABLE, while the writer opens it anew."""
-_BROKEN_PART = frozenset(
-    {
-        32,  # ATTEMPT_TO_READ_AFTER_EOF
-        33,  # CANNOT_READ_ALL_DATA: truncated
-        39,  # TOO_LARGE_SIZE_COMPRESSED
-        40,  # CHECKSUM_DOESNT_MATCH
-        74,  # CANNOT_READ_FROM_FILE_DESCRIPTOR
-        76,  # CANNOT_OPEN_FILE
-        107,  # FILE_DOESNT_EXIST
-        226,  # NO_FILE_IN_DATA_PART
-        228,  # BAD_SIZE_OF_FILE_IN_DATA_PART
-        246,  # CORRUPTED_DATA
-        271,  # CANNOT_DECOMPRESS
-        432,  # UNKNOWN_CODEC
-    }
-)
-"""What a select meets in a part that is not as it was written."""
-_CODE = re.compile(r"Code: (\d+)\. .*\(([A-Z_0-9]+)\)", re.DOTALL)
-_MEMORY_OF_ALL = "(total) memory limit exceeded"
-
-
-class EngineFailure(Exception):
-    """The engine refused a statement. Carries its code and the code's name.
-
-    `words` are the engine's own. They may hold values of a caller, so they are not for the log.
-    """
-
-    def __init__(self, code: int, name: str, words: str = "") -> None:
-        super().__init__(f"the engine refused a statement: {name} ({code})")
-        self.code = code
-        self.name = name
-        self.words = words
-
-
-class BrokenPart(StoreUnavailable):
-    """A select met a part that cannot be read; it may be mended by opening the tables anew."""
 
 
 class _Answer(Protocol):
@@ -273,41 +213,12 @@ class ChdbEngine:
             )
 
 
-_ROWS: msgspec.json.Decoder[list[Any]] = msgspec.json.Decoder(list[Any])
-
-
-def decode_rows(answer: bytes) -> list[list[Any]]:
-    """Read an answer of the engine: a JSON array for each row, one a line."""
-    return _ROWS.decode_lines(answer)
-
-
 @contextlib.contextmanager
 def _named_failures() -> Generator[None]:
     try:
         yield
     except RuntimeError as error:
         raise read_failure(str(error)) from None  # the message may hold values of a caller
-
-
-def read_failure(message: str) -> EngineFailure:
-    """Read the engine's message; one without a code, or about all memory, has the code 0."""
-    found = _CODE.search(message)
-    if found is None or _MEMORY_OF_ALL in message:
-        return EngineFailure(_NOT_TOLD, "NO_MEMORY" if found else "UNKNOWN")
-    return EngineFailure(int(found[1]), found[2], message[found.start() :])
-
-
-def query_error(failure: EngineFailure) -> HeadraceError | None:
-    """Return the error that a failed select is to its caller; None where the SQL is wrong."""
-    if failure.code in _TIMED_OUT:
-        return QueryTimedOut("Query timed out")
-    if failure.code in _TOO_LARGE:
-        return QueryTooLarge("Query too large")
-    if failure.code in _BROKEN_PART:
-        return BrokenPart(f"a part of the store cannot be read: {failure.name}")
-    if failure.code in _PASSING:
-        return StoreUnavailable(f"the query was ended: {failure.name}")
-    return None
 
 
 def _is_locked(file: Path) -> bool:

@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
-from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession, EngineFailure
+from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession
 from headrace.adapters.store.dialect.ddl import DATABASE
+from headrace.adapters.store.dialect.errors import EngineFailure
 from headrace.adapters.store.dialect.parameters import ParameterTexts
 from headrace.base.errors import QueryTimedOut
 from headrace.base.telemetry import Logger

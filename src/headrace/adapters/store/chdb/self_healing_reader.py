@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from headrace.adapters.store.chdb.connection import BrokenPart
+from headrace.adapters.store.dialect.errors import BrokenPart
 from headrace.adapters.store.dialect.parameters import ParameterTexts
 from headrace.base.clock import Clock
 from headrace.base.errors import Unavailable

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession, EngineFailure
+from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession
 from headrace.adapters.store.chdb.deduplication_log import newest_part, sync_log
 from headrace.adapters.store.dialect.ddl import (
     CREATE_VERSION_TABLE,
@@ -17,6 +17,7 @@ from headrace.adapters.store.dialect.ddl import (
     pending_migrations,
     record_version,
 )
+from headrace.adapters.store.dialect.errors import REJECTED, EngineFailure
 from headrace.adapters.store.dialect.parameters import quoted
 from headrace.adapters.store.dialect.rollup_ddl import (
     FILL_PROJECTION,
@@ -29,28 +30,6 @@ from headrace.formats.arrow_batch import inserted_columns, read_head
 from headrace.model.catalog import Table
 from headrace.model.storage import STORED, StoredTable
 from headrace.ports.store import NobodyToTell, NotesChanges, RejectedBatch
-
-REJECTED = frozenset(
-    {
-        6,  # CANNOT_PARSE_TEXT
-        8,  # THERE_IS_NO_COLUMN, in the stream
-        27,  # CANNOT_PARSE_INPUT_ASSERTION_FAILED
-        32,  # ATTEMPT_TO_READ_AFTER_EOF
-        33,  # CANNOT_READ_ALL_DATA
-        41,  # CANNOT_PARSE_DATETIME
-        50,  # UNKNOWN_TYPE
-        53,  # TYPE_MISMATCH
-        69,  # ARGUMENT_OUT_OF_BOUND
-        70,  # CANNOT_CONVERT_TYPE
-        72,  # CANNOT_PARSE_NUMBER
-        117,  # INCORRECT_DATA
-        131,  # TOO_LARGE_STRING_SIZE
-        321,  # VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
-        349,  # CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
-    }
-)
-"""Codes that blame the rows. All others, a full disk or a missing table, may be mended."""
-
 
 _REOPEN_EVERY = 16
 """So many failures are less than three minutes, and old parts are kept for eight."""

@@ -5,13 +5,13 @@ The parts of the servers' tables are theirs to check, and other machines' rows s
 
 from collections.abc import Sequence
 
-from headrace.adapters.store.chdb.check import ExpectedRows, StoreReport
-from headrace.adapters.store.chdb.connection import EngineFailure
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
 from headrace.adapters.store.clickhouse.connection import BlockingClient, BlockingNodes, query_rows
+from headrace.adapters.store.dialect.errors import EngineFailure
 from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.adapters.store.dialect.reports import ExpectedRows, StoreReport
 from headrace.base.errors import StoreUnavailable
-from headrace.ingest.load.batch import log_number
+from headrace.formats.row_ids import log_number
 from headrace.model.storage import STORED
 
 _READ_TIMEOUT_S = 600.0

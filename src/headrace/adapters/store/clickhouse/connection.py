@@ -9,9 +9,10 @@ import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar, cast
 
-from headrace.adapters.store.chdb.connection import ANSWER_FORMAT, EngineFailure, decode_rows
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, Host
+from headrace.adapters.store.dialect.errors import EngineFailure
 from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.adapters.store.dialect.results import ANSWER_FORMAT, decode_rows
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
 

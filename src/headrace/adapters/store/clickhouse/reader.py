@@ -4,12 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headrace.adapters.store.chdb.connection import (
-    ANSWER_FORMAT,
-    READER_SETTINGS,
-    EngineFailure,
-    query_error,
-)
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
 from headrace.adapters.store.clickhouse.connection import (
     AsyncClient,
@@ -18,7 +12,9 @@ from headrace.adapters.store.clickhouse.connection import (
     named_failures,
 )
 from headrace.adapters.store.dialect.ddl import VERSION_TABLE
+from headrace.adapters.store.dialect.errors import EngineFailure, query_error
 from headrace.adapters.store.dialect.parameters import ParameterTexts, quoted
+from headrace.adapters.store.dialect.results import ANSWER_FORMAT, READER_SETTINGS
 from headrace.base.errors import HeadraceError, QueryTimedOut, StoreUnavailable
 from headrace.base.telemetry import Logger
 from headrace.ports.store import QueryGuards

@@ -6,16 +6,16 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from headrace.adapters.engine.ipc.client import SelectFailed
 from headrace.adapters.query_scheduler.coalescing_executor import SharedSelects
 from headrace.adapters.query_scheduler.key import Question
-from headrace.adapters.store.chdb.connection import EngineFailure, decode_rows
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
+from headrace.adapters.store.dialect.errors import EngineFailure
 from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.telemetry import Logger
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import Dialect, QueryGuards, Rows
+from headrace.ports.store import Dialect, QueryGuards, Rows, SelectFailed
 
 SERVERS: Final = Dialect(loses_long_numbers=True, is_distributed=True)
 """What servers of ClickHouse make of statements; those of a single one are written alike."""

@@ -14,8 +14,6 @@ from zlib import crc32
 
 from arro3.io import read_ipc_stream
 
-from headrace.adapters.store.chdb.connection import EngineFailure
-from headrace.adapters.store.chdb.writer import REJECTED
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
 from headrace.adapters.store.clickhouse.connection import (
     BlockingClient,
@@ -24,6 +22,7 @@ from headrace.adapters.store.clickhouse.connection import (
 )
 from headrace.adapters.store.clickhouse.preparation import Preparation
 from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
+from headrace.adapters.store.dialect.errors import REJECTED, EngineFailure
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.errors import OperatorError, StoreUnavailable

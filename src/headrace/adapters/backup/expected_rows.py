@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 
 from headrace.adapters.event_log.segment_check import loaded_records
-from headrace.adapters.store.chdb.check import ExpectedRows
-from headrace.ingest.load.batch import STREAM_OF, log_number, row_ids
-from headrace.ingest.load.columns import SHAPES
+from headrace.adapters.store.dialect.reports import ExpectedRows
+from headrace.formats.row_ids import STREAM_OF, log_number, row_ids
 from headrace.model.log_records import ErrorEvent, Event, Vital, decode_record
+from headrace.model.storage import TABLE_OF_STREAM
 from headrace.ports.event_log import LoggedRecord, LogPosition
 
 
@@ -37,6 +37,6 @@ def _rows_of(record: LoggedRecord, number: int) -> Iterator[tuple[str, bytes]]:
         return
     items: Sequence[Event | Vital | ErrorEvent] = content.items
     indexes = [index for index, item in enumerate(items) if not item.event_id]
-    table = SHAPES[STREAM_OF[type(content)]].table.name
+    table = TABLE_OF_STREAM[STREAM_OF[type(content)]].name
     for one in row_ids(number, record, content.received_ms, indexes):
         yield table, one

@@ -1,0 +1,107 @@
+"""What a ClickHouse, embedded or not, refuses, and what that means to the caller of a query."""
+
+import re
+
+from headrace.base.errors import (
+    HeadraceError,
+    QueryTimedOut,
+    QueryTooLarge,
+    StoreUnavailable,
+)
+
+_NOT_TOLD = 0
+
+
+_TIMED_OUT = frozenset({159, 160})  # TIMEOUT_EXCEEDED, TOO_SLOW
+
+
+_TOO_LARGE = frozenset({158, 191, 241, 307, 396})  # too many rows or bytes, memory
+
+
+_PASSING = frozenset({_NOT_TOLD, 394, 60})
+"""QUERY_WAS_CANCELLED; UNKNOWN_TABLE, while the writer opens it anew."""
+
+
+_BROKEN_PART = frozenset(
+    {
+        32,  # ATTEMPT_TO_READ_AFTER_EOF
+        33,  # CANNOT_READ_ALL_DATA: truncated
+        39,  # TOO_LARGE_SIZE_COMPRESSED
+        40,  # CHECKSUM_DOESNT_MATCH
+        74,  # CANNOT_READ_FROM_FILE_DESCRIPTOR
+        76,  # CANNOT_OPEN_FILE
+        107,  # FILE_DOESNT_EXIST
+        226,  # NO_FILE_IN_DATA_PART
+        228,  # BAD_SIZE_OF_FILE_IN_DATA_PART
+        246,  # CORRUPTED_DATA
+        271,  # CANNOT_DECOMPRESS
+        432,  # UNKNOWN_CODEC
+    }
+)
+"""What a select meets in a part that is not as it was written."""
+
+
+_CODE = re.compile(r"Code: (\d+)\. .*\(([A-Z_0-9]+)\)", re.DOTALL)
+
+
+_MEMORY_OF_ALL = "(total) memory limit exceeded"
+
+
+class EngineFailure(Exception):
+    """The engine refused a statement. Carries its code and the code's name.
+
+    `words` are the engine's own. They may hold values of a caller, so they are not for the log.
+    """
+
+    def __init__(self, code: int, name: str, words: str = "") -> None:
+        super().__init__(f"the engine refused a statement: {name} ({code})")
+        self.code = code
+        self.name = name
+        self.words = words
+
+
+class BrokenPart(StoreUnavailable):
+    """A select met a part that cannot be read; it may be mended by opening the tables anew."""
+
+
+def read_failure(message: str) -> EngineFailure:
+    """Read the engine's message; one without a code, or about all memory, has the code 0."""
+    found = _CODE.search(message)
+    if found is None or _MEMORY_OF_ALL in message:
+        return EngineFailure(_NOT_TOLD, "NO_MEMORY" if found else "UNKNOWN")
+    return EngineFailure(int(found[1]), found[2], message[found.start() :])
+
+
+def query_error(failure: EngineFailure) -> HeadraceError | None:
+    """Return the error that a failed select is to its caller; None where the SQL is wrong."""
+    if failure.code in _TIMED_OUT:
+        return QueryTimedOut("Query timed out")
+    if failure.code in _TOO_LARGE:
+        return QueryTooLarge("Query too large")
+    if failure.code in _BROKEN_PART:
+        return BrokenPart(f"a part of the store cannot be read: {failure.name}")
+    if failure.code in _PASSING:
+        return StoreUnavailable(f"the query was ended: {failure.name}")
+    return None
+
+
+REJECTED = frozenset(
+    {
+        6,  # CANNOT_PARSE_TEXT
+        8,  # THERE_IS_NO_COLUMN, in the stream
+        27,  # CANNOT_PARSE_INPUT_ASSERTION_FAILED
+        32,  # ATTEMPT_TO_READ_AFTER_EOF
+        33,  # CANNOT_READ_ALL_DATA
+        41,  # CANNOT_PARSE_DATETIME
+        50,  # UNKNOWN_TYPE
+        53,  # TYPE_MISMATCH
+        69,  # ARGUMENT_OUT_OF_BOUND
+        70,  # CANNOT_CONVERT_TYPE
+        72,  # CANNOT_PARSE_NUMBER
+        117,  # INCORRECT_DATA
+        131,  # TOO_LARGE_STRING_SIZE
+        321,  # VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
+        349,  # CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
+    }
+)
+"""Codes that blame the rows. All others, a full disk or a missing table, may be mended."""

@@ -1,0 +1,42 @@
+"""The ids of rows, which follow from the offset of their record in its log."""
+
+from collections.abc import Mapping, Sequence
+from zlib import crc32
+
+from headrace.model.log_records import (
+    ErrorRecord,
+    EventRecord,
+    LogRecord,
+    Stream,
+    VitalRecord,
+)
+from headrace.ports.event_log import LoggedRecord
+
+STREAM_OF: Mapping[type[LogRecord], Stream] = {
+    EventRecord: Stream.EVENTS,
+    VitalRecord: Stream.VITALS,
+    ErrorRecord: Stream.ERRORS,
+}
+
+
+def log_number(identity: str, log: str) -> int:
+    """Return two bytes for a log's name that differ between logs and between machines."""
+    digits = log.rpartition("-")[2]
+    number = int(digits) if digits.isdecimal() else crc32(log.encode())
+    return (number ^ crc32(identity.encode())) & 0xFFFF
+
+
+def row_ids(
+    number: int, record: LoggedRecord, received_ms: int, indexes: Sequence[int]
+) -> list[bytes]:
+    """Return the ids of a record's items: they sort by arrival and depend on the place alone.
+
+    Six bytes of receipt, two of the log, three of the segment, five of place and index. A record
+    has more bytes than items, so place plus index is another number for every item.
+    """
+    start = record.start
+    head_number = received_ms << 40 | number << 24 | start.segment & 0xFFFFFF
+    if len(indexes) == 1:  # a record of one item is what most senders make
+        return [(head_number << 40 | start.offset + indexes[0]).to_bytes(16, "big")]
+    head, place = head_number.to_bytes(11, "big"), start.offset
+    return [head + (place + index).to_bytes(5, "big") for index in indexes]
