@@ -12,10 +12,12 @@ from pathlib import Path
 
 import msgspec
 
-from bench import footprint, guarantees, half_load, ingestion, questions, sustained
-from bench.command import begin, benchmark_parser, keep_full_run
-from bench.figures import Figure
-from bench.results import (
+from bench.command import benchmark_parser, parse_options, save_full_run
+from bench.ingestion import cpu_cost, half_capacity, sustained
+from bench.operation import footprint, guarantees
+from bench.queries import latency
+from bench.report.measurements import Measurement
+from bench.report.results import (
     Results,
     collect,
     describe_machine,
@@ -24,11 +26,11 @@ from bench.results import (
 )
 from bench.scale import Scale, quick
 
-PARTS: Mapping[str, Callable[[Scale], list[Figure]]] = {
-    "ingestion": ingestion.measure,
-    "half-load": half_load.measure,
+PARTS: Mapping[str, Callable[[Scale], list[Measurement]]] = {
+    "ingestion": cpu_cost.measure,
+    "half-load": half_capacity.measure,
     "sustained": sustained.measure,
-    "questions": questions.measure,
+    "questions": latency.measure,
     "footprint": footprint.measure,
     "guarantees": guarantees.measure,
 }
@@ -37,35 +39,35 @@ PARTS: Mapping[str, Callable[[Scale], list[Figure]]] = {
 def _parser() -> argparse.ArgumentParser:
     parser = benchmark_parser("bench", __doc__, PARTS)
     parser.add_argument("--runs", type=int, help="turns of everything but questions")
-    parser.add_argument("--figures", type=Path, help=argparse.SUPPRESS)  # of one part
+    parser.add_argument("--measurements", type=Path, help=argparse.SUPPRESS)  # of one part
     return parser
 
 
 def main() -> None:
     """Run the parts and report."""
-    options = begin(_parser())
+    options = parse_options(_parser())
     scale = quick(options.folder) if options.quick else Scale(folder=options.folder)
     if options.runs:
         scale = msgspec.structs.replace(scale, runs=options.runs)
     parts: Sequence[str] = options.only or tuple(PARTS)
-    if options.figures is not None:
+    if options.measurements is not None:
         (part,) = parts
-        options.figures.write_bytes(msgspec.json.encode(PARTS[part](scale)))
+        options.measurements.write_bytes(msgspec.json.encode(PARTS[part](scale)))
         return
     machine = describe_machine(options.folder)
-    figures = [figure for part in parts for figure in _in_own_process(part, options)]
-    _report(collect(figures, machine), options)
+    measurements = [measurement for part in parts for measurement in _in_own_process(part, options)]
+    _report(collect(measurements, machine), options)
 
 
-def _in_own_process(part: str, options: argparse.Namespace) -> list[Figure]:
+def _in_own_process(part: str, options: argparse.Namespace) -> list[Measurement]:
     print(f"measuring {part} ...", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as name:
-        file = Path(name) / "figures.json"
-        command = [sys.executable, "-m", "bench", "--only", part, "--figures", str(file)]
+        file = Path(name) / "measurements.json"
+        command = [sys.executable, "-m", "bench", "--only", part, "--measurements", str(file)]
         command += ["--folder", str(options.folder), *(["--quick"] if options.quick else [])]
         command += ["--runs", str(options.runs)] if options.runs else []
         _run(command)
-        return msgspec.json.decode(file.read_bytes(), type=list[Figure])
+        return msgspec.json.decode(file.read_bytes(), type=list[Measurement])
 
 
 def _run(command: Sequence[str]) -> None:
@@ -85,7 +87,7 @@ def _report(results: Results, options: argparse.Namespace) -> None:
     print_results(results)
     if options.json:
         write_results(results, options.json)
-    keep_full_run(results, options, page_program="bench.page")
+    save_full_run(results, options, page_program="bench.report.page")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
-from bench.results import RESULTS, Results, write_results
+from bench.report.results import RESULTS, Results, write_results
 
 DEFAULT_FOLDER = Path(tempfile.gettempdir()) / "headrace-bench"
 
@@ -29,7 +29,7 @@ def benchmark_parser(
     return parser
 
 
-def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
+def parse_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """Parse the arguments, and see to it that a run ends what it has started."""
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))
@@ -37,12 +37,12 @@ def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
     return options
 
 
-def keep_full_run(
+def save_full_run(
     results: Results, options: argparse.Namespace, *, page_program: str, suffix: str = ""
 ) -> None:
     """Write the results of all parts into bench/results, and tell how a page takes them."""
     if options.quick or options.only:
         return
-    kept = RESULTS / f"{results.date[:10]}-{results.commit.rstrip('+')}{suffix}.json"
-    write_results(results, kept)
-    print(f"kept as {kept}; for the page: python -m {page_program} {kept}")
+    path = RESULTS / f"{results.date[:10]}-{results.commit.rstrip('+')}{suffix}.json"
+    write_results(results, path)
+    print(f"kept as {path}; for the page: python -m {page_program} {path}")

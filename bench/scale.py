@@ -17,7 +17,7 @@ class Scale(Struct, frozen=True, kw_only=True):
     turn_s: int = 4
     sustained_runs: int = 3
     sustained_s: int = 60
-    questions_runs: int = 9
+    query_runs: int = 9
     small_events: int = 1_000_000
     events: int = 10_000_000
 
@@ -30,7 +30,7 @@ def quick(folder: Path) -> Scale:
         turn_s=2,
         sustained_runs=1,
         sustained_s=10,
-        questions_runs=3,
+        query_runs=3,
         small_events=100_000,
         events=1_000_000,
     )

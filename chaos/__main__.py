@@ -9,11 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from chaos.faults import FAULTS, Broken
-from chaos.place import keep_copy, prepared_place
+from chaos.disk import keep_copy, prepare_disk
+from chaos.faults import FAULTS, GuaranteeViolated
 from chaos.report import Report
 from chaos.rounds import Rounds
-from chaos.service import NotBack, Service, free_port
+from chaos.service import RecoveryTimeout, Service, free_port
 
 
 def _arguments() -> argparse.Namespace:
@@ -33,23 +33,23 @@ def main() -> int:
     arguments = _arguments()
     seed = secrets.randbelow(1_000_000) if arguments.seed is None else arguments.seed
     work = Path(tempfile.mkdtemp(prefix="headrace-chaos-"))
-    with prepared_place(work, ordinary=arguments.ordinary_disk) as place:
-        service = Service(place.data, log=work / "service.log", port=free_port())
-        rounds = Rounds(service=service, place=place, seed=seed, only=arguments.only)
+    with prepare_disk(work, ordinary=arguments.ordinary_disk) as disk:
+        service = Service(disk.data, log=work / "service.log", port=free_port())
+        rounds = Rounds(service=service, disk=disk, seed=seed, only=arguments.only)
         print(f"seed {seed}, {arguments.rounds} rounds in {work}", flush=True)
-        signal.signal(signal.SIGINT, lambda _number, _frame: rounds.end_soon())
-        broken = ""
+        signal.signal(signal.SIGINT, lambda _number, _frame: rounds.stop_after_round())
+        violation = ""
         try:
             rounds.run(arguments.rounds)
-        except (Broken, NotBack) as error:
-            broken = f"seed {seed}, round {rounds.report.rounds}: {error}"
+        except (GuaranteeViolated, RecoveryTimeout) as error:
+            violation = f"seed {seed}, round {rounds.report.rounds}: {error}"
         finally:
             service.kill_everything()
-            if broken:
-                keep_copy(place.data, work / "kept")
+            if violation:
+                keep_copy(disk.data, work / "kept")
     _show(rounds.report, arguments.json)
-    if broken:
-        print(f"\nBROKEN: {broken}\nThe data is kept in {work / 'kept'}, the log beside it.")
+    if violation:
+        print(f"\nBROKEN: {violation}\nThe data is kept in {work / 'kept'}, the log beside it.")
         return 1
     shutil.rmtree(work)
     return 0

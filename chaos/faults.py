@@ -12,26 +12,26 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from chaos.disk import DataDisk
 from chaos.load import Traffic
-from chaos.place import Place
-from chaos.questions import Questions
-from chaos.service import NotBack, Service, free_port
-from chaos.tails import damage_tails, old_marks, put_back
+from chaos.query_client import QueryClient
+from chaos.service import RecoveryTimeout, Service, free_port
+from chaos.torn_tails import damage_tails, read_markers, restore_markers
 
-_PATIENCE_S = 30.0
+_TIMEOUT_S = 30.0
 
 
-class Broken(Exception):
+class GuaranteeViolated(Exception):
     """The service broke a promise that is not about one event."""
 
 
-class Scene(NamedTuple):
+class FaultContext(NamedTuple):
     """What a fault works on."""
 
     service: Service
-    questions: Questions
+    query_client: QueryClient
     traffic: Traffic
-    place: Place
+    disk: DataDisk
     random: Random
 
 
@@ -39,7 +39,7 @@ class Fault(NamedTuple):
     """A kind of fault. It returns when the fault is over and recovery may begin."""
 
     name: str
-    strike: Callable[[Scene], None]
+    inject: Callable[[FaultContext], None]
     weight: int = 2
     needs_own_disk: bool = False
 
@@ -49,73 +49,75 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _kill_worker(scene: Scene) -> None:
-    _kill(scene.service.one_of("worker", scene.random.choice))
+def _kill_worker(context: FaultContext) -> None:
+    _kill(context.service.pick_child("worker", context.random.choice))
 
 
-def _kill_engine(scene: Scene) -> None:
-    _kill(scene.service.one_of("engine", scene.random.choice))
+def _kill_engine(context: FaultContext) -> None:
+    _kill(context.service.pick_child("engine", context.random.choice))
 
 
-def _kill_supervisor(scene: Scene) -> None:
-    scene.service.process.kill()
-    scene.service.process.wait()
+def _kill_supervisor(context: FaultContext) -> None:
+    context.service.process.kill()
+    context.service.process.wait()
 
 
-def _kill_everything(scene: Scene) -> None:
-    scene.service.kill_everything()
+def _kill_everything(context: FaultContext) -> None:
+    context.service.kill_everything()
 
 
-def _kill_during_start(scene: Scene) -> None:
-    scene.service.kill_everything()
-    scene.service.launch()
-    time.sleep(scene.random.uniform(0, 1.8))
-    scene.service.kill_everything()
+def _kill_during_start(context: FaultContext) -> None:
+    context.service.kill_everything()
+    context.service.launch()
+    time.sleep(context.random.uniform(0, 1.8))
+    context.service.kill_everything()
 
 
-def _kill_during_shutdown(scene: Scene) -> None:
-    scene.service.process.terminate()
-    time.sleep(scene.random.uniform(0, 0.6))
-    scene.service.kill_everything()
+def _kill_during_shutdown(context: FaultContext) -> None:
+    context.service.process.terminate()
+    time.sleep(context.random.uniform(0, 0.6))
+    context.service.kill_everything()
 
 
-def _stop_cleanly(scene: Scene) -> None:
-    scene.service.process.terminate()
+def _stop_cleanly(context: FaultContext) -> None:
+    context.service.process.terminate()
     try:
-        code = scene.service.process.wait(_PATIENCE_S)
+        code = context.service.process.wait(_TIMEOUT_S)
     except subprocess.TimeoutExpired as error:
-        raise Broken(f"SIGTERM did not end the service within {_PATIENCE_S:.0f} s") from error
+        raise GuaranteeViolated(
+            f"SIGTERM did not end the service within {_TIMEOUT_S:.0f} s"
+        ) from error
     if code != 0:
-        raise Broken(f"SIGTERM ended the service with exit code {code}")
+        raise GuaranteeViolated(f"SIGTERM ended the service with exit code {code}")
 
 
-def _kill_first_start(scene: Scene) -> None:
+def _kill_first_start(context: FaultContext) -> None:
     """Kill a new service while it makes its tables, and hold that it starts afterwards."""
-    folder = scene.service.log.with_name("new")
+    folder = context.service.log.with_name("new")
     folder.mkdir()
     service = Service(folder / "data", log=folder / "service.log", port=free_port())
     for _ in range(2):
         service.launch()
-        time.sleep(scene.random.uniform(0.2, 1.8))
+        time.sleep(context.random.uniform(0.2, 1.8))
         service.kill_everything()
     try:
-        service.return_to_service()
-    except NotBack as error:
-        raise Broken(f"after kills in its first start: {error}; see {folder}") from error
+        service.wait_for_recovery()
+    except RecoveryTimeout as error:
+        raise GuaranteeViolated(f"after kills in its first start: {error}; see {folder}") from error
     service.kill_everything()
     shutil.rmtree(folder)
 
 
-def _kill_at_segment_change(scene: Scene) -> None:
+def _kill_at_segment_change(context: FaultContext) -> None:
     """Kill a worker in the moment in which a new segment of a log appears."""
-    log = scene.place.data / "log"
+    log = context.disk.data / "log"
     before = set(log.glob("*/*.segment"))
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         new = set(log.glob("*/*.segment")) - before
         if new:
             name = new.pop().parent.name
-            for pid in scene.service.children("worker"):
+            for pid in context.service.children("worker"):
                 if _index(pid) == name.removeprefix("worker-"):
                     _kill(pid)
             return
@@ -128,34 +130,34 @@ def _index(pid: int) -> str:
     return ""
 
 
-def _kill_engine_in_load(scene: Scene) -> None:
+def _kill_engine_in_load(context: FaultContext) -> None:
     """Kill the engine just after it was asked to load everything for a query."""
-    pid = scene.service.one_of("engine", scene.random.choice)
-    asking = threading.Thread(target=_ask, args=(scene,))
-    asking.start()
-    time.sleep(scene.random.uniform(0, 0.06))
+    pid = context.service.pick_child("engine", context.random.choice)
+    query_thread = threading.Thread(target=_query_counts, args=(context,))
+    query_thread.start()
+    time.sleep(context.random.uniform(0, 0.06))
     _kill(pid)
-    asking.join()
+    query_thread.join()
 
 
-def _ask(scene: Scene) -> None:
-    with suppress(NotBack):
-        scene.questions.counts("events")
+def _query_counts(context: FaultContext) -> None:
+    with suppress(RecoveryTimeout):
+        context.query_client.counts("events")
 
 
-def _damage_the_tail(scene: Scene) -> None:
+def _damage_tail(context: FaultContext) -> None:
     """Kill everything and spoil what lies behind the durable end of each log."""
-    marks = old_marks(scene.place.data) if scene.random.random() < 0.3 else {}
+    markers = read_markers(context.disk.data) if context.random.random() < 0.3 else {}
     time.sleep(0.2)
-    scene.service.kill_everything()
-    before = _size(scene.service.log)
-    cut = damage_tails(scene.place.data, scene.random)
-    put_back(marks)
-    scene.service.return_to_service()
-    text = _text_behind(scene.service.log, before)
+    context.service.kill_everything()
+    before = _size(context.service.log)
+    cut = damage_tails(context.disk.data, context.random)
+    restore_markers(markers)
+    context.service.wait_for_recovery()
+    text = _text_behind(context.service.log, before)
     for log in cut:
         if not any(word in text for word in ("log_tail_cut", "log_damaged")):
-            raise Broken(f"the damaged tail of {log} was not reported")
+            raise GuaranteeViolated(f"the damaged tail of {log} was not reported")
 
 
 def _size(path: Path) -> int:
@@ -168,44 +170,44 @@ def _text_behind(path: Path, size: int) -> str:
         return file.read().decode(errors="replace")
 
 
-def _fill_disk(scene: Scene) -> None:
-    with _room_taken(scene.place.fill()):
-        time.sleep(scene.random.uniform(0.3, 1.5))
+def _fill_disk(context: FaultContext) -> None:
+    with _freed_afterwards(context.disk.fill()):
+        time.sleep(context.random.uniform(0.3, 1.5))
 
 
-def _refuse_store(scene: Scene) -> None:
-    with _room_taken(scene.place.fill_store()), _ingestion_goes_on(scene):
-        time.sleep(scene.random.uniform(0.5, 1.5))
+def _fill_store_disk(context: FaultContext) -> None:
+    with _freed_afterwards(context.disk.fill_store()), _require_ingestion(context):
+        time.sleep(context.random.uniform(0.5, 1.5))
 
 
-def _stall_store(scene: Scene) -> None:
-    pid = scene.service.one_of("engine", scene.random.choice)
+def _stall_store(context: FaultContext) -> None:
+    pid = context.service.pick_child("engine", context.random.choice)
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGSTOP)
     try:
-        with _ingestion_goes_on(scene):
-            time.sleep(scene.random.uniform(0.5, 2.5))
+        with _require_ingestion(context):
+            time.sleep(context.random.uniform(0.5, 2.5))
     finally:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
 
 
 @contextmanager
-def _room_taken(filled: Path) -> Generator[None]:
+def _freed_afterwards(filled: Path) -> Generator[None]:
     try:
         yield
     finally:
-        Place.make_room(filled)
+        DataDisk.free_space(filled)
 
 
 @contextmanager
-def _ingestion_goes_on(scene: Scene) -> Generator[None]:
-    before = scene.traffic.acknowledged_requests
+def _require_ingestion(context: FaultContext) -> Generator[None]:
+    before = context.traffic.acknowledged_requests
     yield
-    deadline = time.monotonic() + _PATIENCE_S
-    while scene.traffic.acknowledged_requests == before:
+    deadline = time.monotonic() + _TIMEOUT_S
+    while context.traffic.acknowledged_requests == before:
         if time.monotonic() > deadline:
-            raise Broken("nothing was acknowledged while the store was away")
+            raise GuaranteeViolated("nothing was acknowledged while the store was away")
         time.sleep(0.05)
 
 
@@ -222,9 +224,9 @@ FAULTS: Mapping[str, Fault] = {
         Fault("kill everything during SIGTERM", _kill_during_shutdown),
         Fault("kill a new service in its first start", _kill_first_start, weight=1),
         Fault("SIGTERM", _stop_cleanly, weight=1),
-        Fault("kill everything, damage the log's tail", _damage_the_tail),
+        Fault("kill everything, damage the log's tail", _damage_tail),
         Fault("fill the disk", _fill_disk, needs_own_disk=True),
-        Fault("fill the disk of the store", _refuse_store, needs_own_disk=True),
+        Fault("fill the disk of the store", _fill_store_disk, needs_own_disk=True),
         Fault("stall the store", _stall_store),
     )
 }

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from random import Random
 from typing import NamedTuple
 
-from chaos.bookkeeping import Books, Fate, Page
-from chaos.questions import Account
-from chaos.service import ANSWER_TIMEOUT_S, HOST, Json
+from chaos.event_journal import Bucket, EventJournal, Fate
+from chaos.query_client import Account
+from chaos.service import HOST, RESPONSE_TIMEOUT_S, Json
 
 TABLES: Mapping[str, str] = {"/track": "events", "/vitals": "performance", "/errors": "errors"}
 THREADS = 4
@@ -25,7 +25,7 @@ class Request(NamedTuple):
     """One request as it is sent, however often."""
 
     target: str
-    page: Page
+    bucket: Bucket
     ids: tuple[str, ...]
     body: bytes
     headers: Mapping[str, str]
@@ -35,33 +35,35 @@ class Request(NamedTuple):
 class Traffic:
     """What all senders share: the books, the requests to repeat, and what they saw."""
 
-    def __init__(self, *, port: int, account: Account, books: Books) -> None:
+    def __init__(self, *, port: int, account: Account, journal: EventJournal) -> None:
         self.port = port
         self.account = account
-        self.books = books
+        self.journal = journal
         self.acknowledged_requests = 0
         self.statuses: dict[int, int] = {}
         self.repeated = 0
         self.longest_wait_s = 0.0
         self.problems: list[str] = []
-        self._again: deque[Request] = deque(maxlen=_REMEMBERED_REQUESTS)
+        self._repeats: deque[Request] = deque(maxlen=_REMEMBERED_REQUESTS)
         self._lock = threading.Lock()
 
-    def keep(self, request: Request) -> None:
+    def queue_repeat(self, request: Request) -> None:
         """Have a request sent again, now or rounds later."""
-        self._again.append(request)
+        self._repeats.append(request)
 
-    def take(self, random: Random) -> Request | None:
+    def next_repeat(self, random: Random) -> Request | None:
         """Return a request to repeat: one of the newest or one of the oldest."""
         try:
-            return self._again.pop() if random.random() < 0.5 else self._again.popleft()
+            return self._repeats.pop() if random.random() < 0.5 else self._repeats.popleft()
         except IndexError:
             return None
 
-    def note(self, request: Request, status: int | None, body: bytes, waited_s: float) -> Fate:
+    def record_response(
+        self, request: Request, status: int | None, body: bytes, waited_s: float
+    ) -> Fate:
         """Book what a request was answered; None where there was no answer."""
         fate = _FATES.get(status or 0, Fate.REFUSED)
-        self.books.enter(request.page, request.ids, fate)
+        self.journal.record(request.bucket, request.ids, fate)
         with self._lock:
             self.statuses[status or 0] = self.statuses.get(status or 0, 0) + 1
             self.longest_wait_s = max(self.longest_wait_s, waited_s)
@@ -103,7 +105,9 @@ class _Sender:
         self._random = random
         self._stop = stop
         self._number = 0
-        self._connection = http.client.HTTPConnection(HOST, traffic.port, timeout=ANSWER_TIMEOUT_S)
+        self._connection = http.client.HTTPConnection(
+            HOST, traffic.port, timeout=RESPONSE_TIMEOUT_S
+        )
 
     def run(self) -> None:
         """Send until the stop, whatever the answers are."""
@@ -123,24 +127,24 @@ class _Sender:
         return True
 
     def _send_one(self) -> None:
-        repeat = self._traffic.take(self._random) if self._random.random() < 0.15 else None
+        repeat = self._traffic.next_repeat(self._random) if self._random.random() < 0.15 else None
         request = repeat or self._new_request()
         if request.is_repeatable and self._random.random() < 0.05:
-            self._traffic.keep(request)  # another thread may send it at the same time
+            self._traffic.queue_repeat(request)  # another thread may send it at the same time
         started_s = time.monotonic()
         status, body = self._exchange(request)
-        fate = self._traffic.note(request, status, body, time.monotonic() - started_s)
+        fate = self._traffic.record_response(request, status, body, time.monotonic() - started_s)
         self._traffic.repeated += repeat is not None
-        wish = 0.05 if fate is Fate.ACKNOWLEDGED else 0.8
-        if request.is_repeatable and self._random.random() < wish:
-            self._traffic.keep(request)
+        repeat_probability = 0.05 if fate is Fate.ACKNOWLEDGED else 0.8
+        if request.is_repeatable and self._random.random() < repeat_probability:
+            self._traffic.queue_repeat(request)
         self._stop.wait(0.02 if status == 503 else self._random.uniform(0, _LONGEST_PAUSE_S))
 
     def _exchange(self, request: Request) -> tuple[int | None, bytes]:
         try:
             self._connection.request("POST", request.target, request.body, dict(request.headers))
-            reply = self._connection.getresponse()
-            return reply.status, reply.read()
+            response = self._connection.getresponse()
+            return response.status, response.read()
         except (OSError, http.client.HTTPException):
             self._connection.close()
             return None, b""
@@ -148,18 +152,18 @@ class _Sender:
     def _new_request(self) -> Request:
         random, self._number = self._random, self._number + 1
         endpoint = random.choices(list(TABLES), (6, 2, 2))[0]
-        mark = f"{self._name}-{self._number}"
-        ids = tuple(f"{mark}-{index}" for index in range(random.choice(_BATCH_SIZES)))
+        request_id = f"{self._name}-{self._number}"
+        ids = tuple(f"{request_id}-{index}" for index in range(random.choice(_BATCH_SIZES)))
         path = "/" + self._name.partition("-")[0]
         kind = random.choices(("plain", "event ids", "key", "bad"), (35, 35, 25, 5))[0]
         headers = {"Content-Type": "application/json"}
         if kind == "key":
-            headers["Idempotency-Key"] = mark
+            headers["Idempotency-Key"] = request_id
         elif random.random() < 0.3:
             headers["Authorization"] = f"Bearer {self._traffic.account.key}"
         return Request(
             target=f"{endpoint}?client_id={self._traffic.account.website}",
-            page=Page(TABLES[endpoint], path),
+            bucket=Bucket(TABLES[endpoint], path),
             ids=ids,
             body=json.dumps(_items(endpoint, kind, ids, path)).encode(),
             headers=headers,
@@ -169,7 +173,7 @@ class _Sender:
 
 def _items(endpoint: str, kind: str, ids: tuple[str, ...], path: str) -> list[dict[str, Json]]:
     """Make the items of a request; those of a bad one lack a field at the end."""
-    items = [_ITEMS[endpoint](one, path) for one in ids]
+    items = [_ITEMS[endpoint](event_id, path) for event_id in ids]
     if kind == "event ids":
         items = [{**item, "eventId": item["anonymousId"]} for item in items]
     if kind == "bad":
@@ -177,18 +181,31 @@ def _items(endpoint: str, kind: str, ids: tuple[str, ...], path: str) -> list[di
     return items
 
 
-def _event(one: str, path: str) -> dict[str, Json]:
-    return {"name": "numbered", "path": path, "anonymousId": one, "properties": {"id": one}}
+def _event(event_id: str, path: str) -> dict[str, Json]:
+    return {
+        "name": "numbered",
+        "path": path,
+        "anonymousId": event_id,
+        "properties": {"id": event_id},
+    }
 
 
-def _vital(one: str, path: str) -> dict[str, Json]:
-    moment = {"timestamp": time.time_ns() // 1_000_000, "path": path, "anonymousId": one}
-    return {**moment, "metricName": "LCP", "metricValue": 1.5}
+def _vital(event_id: str, path: str) -> dict[str, Json]:
+    common_fields = {
+        "timestamp": time.time_ns() // 1_000_000,
+        "path": path,
+        "anonymousId": event_id,
+    }
+    return {**common_fields, "metricName": "LCP", "metricValue": 1.5}
 
 
-def _error(one: str, path: str) -> dict[str, Json]:
-    moment = {"timestamp": time.time_ns() // 1_000_000, "path": path, "anonymousId": one}
-    return {**moment, "message": "numbered"}
+def _error(event_id: str, path: str) -> dict[str, Json]:
+    common_fields = {
+        "timestamp": time.time_ns() // 1_000_000,
+        "path": path,
+        "anonymousId": event_id,
+    }
+    return {**common_fields, "message": "numbered"}
 
 
 _ITEMS: Mapping[str, Callable[[str, str], dict[str, Json]]] = {

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 
-from chaos.bookkeeping import Fate
+from chaos.event_journal import Fate
 from chaos.load import Traffic
 
 
@@ -31,14 +31,14 @@ class Report:
     longest_wait_for_an_answer_s: float = 0.0
     statuses: dict[str, int] = field(default_factory=dict[str, int])
 
-    def note_recovery(self, fault: str, recovery_s: float) -> None:
+    def record_recovery(self, fault: str, recovery_s: float) -> None:
         """Note how long the service took after one fault."""
         if recovery_s > self.longest_recovery_s:
             self.longest_recovery_s, self.longest_recovery_of = round(recovery_s, 2), fault
 
-    def note_traffic(self, traffic: Traffic) -> None:
+    def record_traffic(self, traffic: Traffic) -> None:
         """Take over what the senders saw."""
-        totals = traffic.books.totals()
+        totals = traffic.journal.totals()
         self.acknowledged = totals.get(Fate.ACKNOWLEDGED, 0)
         self.unanswered = totals.get(Fate.UNANSWERED, 0)
         self.refused = totals.get(Fate.REFUSED, 0)
@@ -61,7 +61,7 @@ class Report:
             f"| … {name} | skipped: needs a small tmpfs, and root to mount it |"
             for name in self.skipped
         ]
-        figures = {
+        rows = {
             "duration (s)": round(self.duration_s),
             "starts of the service": self.starts,
             "requests": self.requests,
@@ -76,4 +76,4 @@ class Report:
             "longest recovery (s)": f"{self.longest_recovery_s} ({self.longest_recovery_of})",
             "longest wait for an answer (s)": self.longest_wait_for_an_answer_s,
         }
-        return "\n".join([*lines, *(f"| {name} | {value} |" for name, value in figures.items())])
+        return "\n".join([*lines, *(f"| {name} | {value} |" for name, value in rows.items())])

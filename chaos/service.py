@@ -17,23 +17,23 @@ Json = Any
 
 HEADRACE = str(Path(sys.executable).with_name("headrace"))
 HOST = "127.0.0.1"
-ANSWER_TIMEOUT_S = 30.0
-BACK_TIMEOUT_S = 90.0
+RESPONSE_TIMEOUT_S = 30.0
+RECOVERY_TIMEOUT_S = 90.0
 _LAUNCH_PAUSE_S = 0.2
 _RUNTIME_NAME = "runtime"
 
 SETTINGS: Mapping[str, str] = {
     "HEADRACE_QUERY_RATE_LIMIT": "1000000",
-    "HEADRACE_SEGMENT_BYTES": "65536",  # so that segments are changed all the time
+    "HEADRACE_LOG_SEGMENT_BYTES": "65536",  # so that segments are changed all the time
     "HEADRACE_LOAD_INTERVAL_S": "0.2",
 }
 
 
-class NotBack(Exception):
+class RecoveryTimeout(Exception):
     """The service did not come back in time."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """A reply: its status and its body, None where that is no JSON."""
 
     status: int
@@ -71,7 +71,7 @@ class Service:
     def command(self, *arguments: str) -> Json:
         """Run another headrace command on the data directory; return what it prints."""
         command = [HEADRACE, *arguments, "--data", str(self.data), "--json"]
-        return json.loads(subprocess.check_output(command, timeout=ANSWER_TIMEOUT_S))
+        return json.loads(subprocess.check_output(command, timeout=RESPONSE_TIMEOUT_S))
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -88,12 +88,12 @@ class Service:
             return [int(child) for child in children if kind in _arguments(child)]
         return []
 
-    def one_of(self, kind: str, choose: Callable[[list[int]], int]) -> int:
+    def pick_child(self, kind: str, choose: Callable[[list[int]], int]) -> int:
         """Wait until there is a child of a kind and return one's process id."""
-        deadline = time.monotonic() + BACK_TIMEOUT_S
+        deadline = time.monotonic() + RECOVERY_TIMEOUT_S
         while not (found := self.children(kind)):
             if time.monotonic() > deadline:
-                raise NotBack(f"there was no {kind} for {BACK_TIMEOUT_S:.0f} s")
+                raise RecoveryTimeout(f"there was no {kind} for {RECOVERY_TIMEOUT_S:.0f} s")
             time.sleep(0.02)
         return choose(found)
 
@@ -105,41 +105,41 @@ class Service:
         while _group_lives(self.process.pid):
             time.sleep(0.005)
 
-    def return_to_service(self) -> None:
+    def wait_for_recovery(self) -> None:
         """Wait until it answers queries; start it again where it has ended, as systemd would."""
-        deadline = time.monotonic() + BACK_TIMEOUT_S
-        while not self._answers():
+        deadline = time.monotonic() + RECOVERY_TIMEOUT_S
+        while not self._is_ready():
             if time.monotonic() > deadline:
-                raise NotBack(f"the service was not back after {BACK_TIMEOUT_S:.0f} s")
+                raise RecoveryTimeout(f"the service was not back after {RECOVERY_TIMEOUT_S:.0f} s")
             if self.process.poll() is not None:
                 time.sleep(_LAUNCH_PAUSE_S)
                 self.launch()
             time.sleep(0.02)
 
-    def _answers(self) -> bool:
+    def _is_ready(self) -> bool:
         try:
-            return call(self.port, "GET", "/ready", timeout_s=5).status == 200
+            return send_request(self.port, "GET", "/ready", timeout_s=5).status == 200
         except (OSError, http.client.HTTPException):
             return False
 
 
-def call(
+def send_request(
     port: int,
     method: str,
     path: str,
     *,
     body: Json = None,
     headers: Mapping[str, str] | None = None,
-    timeout_s: float = ANSWER_TIMEOUT_S,
-) -> Answer:
+    timeout_s: float = RESPONSE_TIMEOUT_S,
+) -> Response:
     """Make one call on a connection of its own."""
     connection = http.client.HTTPConnection(HOST, port, timeout=timeout_s)
     try:
         sent = None if body is None else json.dumps(body)
         all_headers = {"Content-Type": "application/json", **(headers or {})}
         connection.request(method, path, body=sent, headers=all_headers)
-        reply = connection.getresponse()
-        return Answer(reply.status, _decoded(reply.read()))
+        response = connection.getresponse()
+        return Response(response.status, _decoded(response.read()))
     finally:
         connection.close()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession
+from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.results import decode_rows
@@ -19,10 +19,10 @@ from headrace.base.telemetry import get_logger
 from headrace.formats.arrow_batch import write_stream
 from headrace.model.catalog import Kind, Table
 from headrace.model.plan import CompiledQuery
-from headrace.model.storage import STORED, StoredColumn
-from headrace.ports.store import EMBEDDED, QueryGuards
+from headrace.model.storage import STORAGE_TABLES, StoredColumn
+from headrace.ports.store import CHDB_DIALECT, QueryLimits
 
-GUARDS = QueryGuards(timeout_s=15, max_memory_bytes=1_000_000_000)
+LIMITS = QueryLimits(timeout_s=15, max_memory_bytes=1_000_000_000)
 
 ENDLESS = "SELECT count() FROM numbers(1000000000000) WHERE number % 7 = 3"
 """A SELECT that ends only when it is ended."""
@@ -42,12 +42,12 @@ _MISSING: Mapping[Kind, Any] = {
 class FreshStore:
     """The three tables, empty, in a database of their own."""
 
-    def __init__(self, engine: ChdbEngine) -> None:
+    def __init__(self, engine: ChdbInstance) -> None:
         self.engine = engine
         self.database = f"test_{next(_NUMBERS)}"
         self.writer = ChdbWriter(engine, database=self.database)
         self.writer.prepare()
-        self.dialect = EMBEDDED
+        self.dialect = CHDB_DIALECT
         self._session: ChdbSession = engine.session(self.database)
 
     def insert(self, table: Table, rows: Sequence[Row], *, token: str | None = None) -> None:
@@ -56,19 +56,19 @@ class FreshStore:
             table, arrow_stream(table, rows), token=token or f"test {next(_NUMBERS)}"
         )
 
-    def select(self, query: CompiledQuery, guards: QueryGuards = GUARDS) -> list[list[Any]]:
+    def select(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> list[list[Any]]:
         """Run a compiled query as the engine process does."""
-        return self.rows(query.sql, query.parameters, guards)
+        return self.rows(query.sql, query.parameters, limits)
 
     def rows(
         self,
         sql: str,
         parameters: Mapping[str, object] | None = None,
-        guards: QueryGuards = GUARDS,
+        limits: QueryLimits = LIMITS,
     ) -> list[list[Any]]:
         """Run a SELECT with values by parameter name and return its rows."""
         texts = encode_parameters(parameters or {})
-        return decode_rows(self._session.select(sql, texts, guards, f"test-{next(_NUMBERS)}"))
+        return decode_rows(self._session.select(sql, texts, limits, f"test-{next(_NUMBERS)}"))
 
     def close(self) -> None:
         """Drop the database."""
@@ -87,7 +87,7 @@ async def until_running(store: FreshStore, sql: str, count: int) -> None:
 
 def arrow_stream(table: Table, rows: Sequence[Row]) -> bytes:
     """Write rows by column name as the loader does."""
-    stored = STORED[table.name]
+    stored = STORAGE_TABLES[table.name]
     return write_stream(
         stored, {column.name: [_value(column, row) for row in rows] for column in stored.columns}
     )
@@ -100,16 +100,16 @@ def _value(column: StoredColumn, row: Row) -> Any:
 
 
 @pytest.fixture(scope="session")
-def chdb_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChdbEngine]:
+def chdb_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChdbInstance]:
     """The one engine of the test process, open."""
-    engine = ChdbEngine(tmp_path_factory.mktemp("chdb") / "store", log=get_logger())
+    engine = ChdbInstance(tmp_path_factory.mktemp("chdb") / "store", log=get_logger())
     engine.open()
     yield engine
     engine.close()
 
 
 @pytest.fixture
-def chdb_store(chdb_engine: ChdbEngine) -> Iterator[FreshStore]:
+def chdb_store(chdb_engine: ChdbInstance) -> Iterator[FreshStore]:
     """Empty tables for one test."""
     store = FreshStore(chdb_engine)
     yield store
@@ -117,7 +117,7 @@ def chdb_store(chdb_engine: ChdbEngine) -> Iterator[FreshStore]:
 
 
 @pytest.fixture(scope="module")
-def chdb_store_of_module(chdb_engine: ChdbEngine) -> Iterator[FreshStore]:
+def chdb_store_of_module(chdb_engine: ChdbInstance) -> Iterator[FreshStore]:
     """Empty tables that the tests of one module share, for property tests over the same rows."""
     store = FreshStore(chdb_engine)
     yield store

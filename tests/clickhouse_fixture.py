@@ -28,15 +28,15 @@ import requests
 
 from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
-from headrace.adapters.store.clickhouse.store import SERVERS
+from headrace.adapters.store.clickhouse.store import SERVER_DIALECT
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import QueryGuards
-from tests.chdb_fixture import GUARDS, Row, arrow_stream
+from headrace.ports.store import QueryLimits
+from tests.chdb_fixture import LIMITS, Row, arrow_stream
 from tests.e2e.service import free_port
 
 PROJECT = Path(__file__).with_name("clickhouse_server")
@@ -82,26 +82,28 @@ class ClickHouseServer:
             )
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._answers():
-            assert not self.has_died, self.last_words()
-            assert time.monotonic() < deadline, self.last_words()
+            assert not self.is_dead, self.last_log_lines()
+            assert time.monotonic() < deadline, self.last_log_lines()
             time.sleep(0.05)
 
     @property
-    def has_died(self) -> bool:
+    def is_dead(self) -> bool:
         """Whether it ended though nobody had killed it."""
         return self._process is not None and self._process.poll() is not None
 
-    def last_words(self) -> str:
+    def last_log_lines(self) -> str:
         """Tell how it stands with the server, and the end of what it printed."""
         if self._process is None:
             return "the server was killed, or not started"
         printed = (self.home / "server.log").read_text(errors="replace")
         return f"the server's exit code is {self._process.poll()}; it printed:\n{printed[-4000:]}"
 
-    def mend(self) -> None:
+    def restart_dead(self) -> None:
         """Start it anew where it has died, and tell: the tests that come should not fail for it."""
-        if self.has_died:
-            sys.stderr.write(f"a ClickHouse server of the tests has died: {self.last_words()}\n")
+        if self.is_dead:
+            sys.stderr.write(
+                f"a ClickHouse server of the tests has died: {self.last_log_lines()}\n"
+            )
             self.start()
 
     @property
@@ -125,12 +127,12 @@ class ClickHouseServer:
     def execute(self, statement: str) -> str:
         """Run a statement as the server's own user and return its answer as text."""
         try:
-            reply = self._post(statement)
+            response = self._post(statement)
         except requests.RequestException as error:
-            error.add_note(self.last_words())
+            error.add_note(self.last_log_lines())
             raise
-        assert reply.status_code == 200, reply.text
-        return reply.text
+        assert response.status_code == 200, response.text
+        return response.text
 
     def _answers(self) -> bool:
         try:
@@ -159,17 +161,17 @@ class ClickHouseServers:
     @property
     def servers(self) -> Sequence[ClickHouseServer]:
         """The servers; one that has died by itself is started anew first."""
-        self.mend()
+        self.restart_dead()
         return self._servers
 
-    def last_words(self) -> str:
+    def last_log_lines(self) -> str:
         """Tell how it stands with each server, as it is now: nothing is started anew for it."""
-        return "\n".join(server.last_words() for server in self._servers)
+        return "\n".join(server.last_log_lines() for server in self._servers)
 
-    def mend(self) -> None:
+    def restart_dead(self) -> None:
         """Start those anew that have died by themselves."""
         for server in self._servers:
-            server.mend()
+            server.restart_dead()
 
     def start(self) -> None:
         """Start all of them."""
@@ -220,7 +222,7 @@ class ClickHouseTables:
         self.address = parse_address(self.url)
         self.writer = ClickHouseWriter(self.address)
         self.writer.prepare()
-        self.dialect = SERVERS
+        self.dialect = SERVER_DIALECT
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever)
         self._thread.start()
@@ -241,20 +243,20 @@ class ClickHouseTables:
             stream = arrow_stream(table, rows[first::batches])
             self.writer.insert(table, stream, token=token or f"test {next(_NUMBERS)}")
 
-    def select(self, query: CompiledQuery, guards: QueryGuards = GUARDS) -> list[list[Any]]:
+    def select(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> list[list[Any]]:
         """Run a compiled query as a worker does."""
-        return self.rows(query.sql, query.parameters, guards)
+        return self.rows(query.sql, query.parameters, limits)
 
     def rows(
         self,
         sql: str,
         parameters: Mapping[str, object] | None = None,
-        guards: QueryGuards = GUARDS,
+        limits: QueryLimits = LIMITS,
     ) -> list[list[Any]]:
         """Run a SELECT with values by parameter name and return its rows."""
-        fitting, texts = fit_parameters(sql, parameters or {})
+        matching, texts = fit_parameters(sql, parameters or {})
         query_id = f"{self.database}-{next(_NUMBERS)}"
-        return decode_rows(self.run(self.reader.select(fitting, texts, guards, query_id)))
+        return decode_rows(self.run(self.reader.select(matching, texts, limits, query_id)))
 
     def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         """Run a coroutine on the loop of the reader, from any other thread."""
@@ -370,7 +372,7 @@ def clickhouse_servers() -> Iterator[ClickHouseServers]:
 
 
 @pytest.fixture
-def own_shards() -> Iterator[ClickHouseServers]:
+def dedicated_shards() -> Iterator[ClickHouseServers]:
     """Two shards for one test, which may kill them."""
     with running_servers(2) as running:
         yield running

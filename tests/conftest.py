@@ -1,8 +1,8 @@
 """Fixtures for all tests."""
 
 from tests.chdb_fixture import chdb_engine, chdb_store, chdb_store_of_module
-from tests.clickhouse_fixture import clickhouse_servers, own_shards
-from tests.servers import postgresql, shared_server
+from tests.clickhouse_fixture import clickhouse_servers, dedicated_shards
+from tests.servers import postgresql, valkey_server
 from tests.tables import tables, tables_of_module
 
 __all__ = [
@@ -10,9 +10,9 @@ __all__ = [
     "chdb_store",
     "chdb_store_of_module",
     "clickhouse_servers",
-    "own_shards",
+    "dedicated_shards",
     "postgresql",
-    "shared_server",
     "tables",
     "tables_of_module",
+    "valkey_server",
 ]

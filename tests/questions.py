@@ -11,13 +11,13 @@ from headrace.base.errors import InvalidQuery
 from headrace.base.telemetry import Metrics
 from headrace.model.plan import CompiledQuery, QueryPlan
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.store import EMBEDDED, Dialect, QueryGuards, Rows
-from headrace.query.result_values import QueryAnswer
+from headrace.ports.store import CHDB_DIALECT, Dialect, QueryLimits, Rows
+from headrace.query.result_values import QueryResult
 from headrace.query.service import QueryService
 from headrace.query.sql.compile import compile_query
 from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
-from tests.chdb_fixture import GUARDS
+from tests.chdb_fixture import LIMITS
 from tests.tables import Tables
 
 Json = Any
@@ -37,7 +37,7 @@ def where(field: str, operator: str, value: Json) -> dict[str, Json]:
     return {"field": field, "operator": operator, "value": value}
 
 
-def question(
+def query_body(
     *selects: Item,
     table: str = "events",
     filters: Sequence[Json] = (),
@@ -59,17 +59,17 @@ def plan_of(body: Json) -> QueryPlan:
     return check_query(decode_query(as_bytes(body)), WEBSITE)
 
 
-def statement_of(body: Json, dialect: Dialect = EMBEDDED) -> CompiledQuery:
+def statement_of(body: Json, dialect: Dialect = CHDB_DIALECT) -> CompiledQuery:
     """Return the statement of a body that must be valid."""
     return compile_query(plan_of(body), dialect)
 
 
-def refusal_of(body: Json) -> tuple[str, str]:
+def rejection_of(body: Json) -> tuple[str, str]:
     """Return the code and the message with which a body is refused."""
     try:
         plan_of(body)
     except InvalidQuery as refusal:
-        return refusal.fault.name, str(refusal)
+        return refusal.code.name, str(refusal)
     raise AssertionError("the body is valid")
 
 
@@ -84,18 +84,18 @@ class TablesOfTest:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    async def select(self, query: CompiledQuery, guards: QueryGuards) -> Rows:
-        return self._tables.select(query, guards)
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+        return self._tables.select(query, limits)
 
     async def is_ready(self) -> bool:
         return True
 
 
-def ask_whole(tables: Tables, body: Json) -> QueryAnswer:
+def run_query(tables: Tables, body: Json) -> QueryResult:
     """Answer a body over a test's tables."""
     service = QueryService(
         store=TablesOfTest(tables),
-        guards=GUARDS,
+        limits=LIMITS,
         metrics=Metrics(),
         clock=FixedClock(0),
         dialect=tables.dialect,
@@ -105,5 +105,5 @@ def ask_whole(tables: Tables, body: Json) -> QueryAnswer:
 
 def ask(tables: Tables, body: Json) -> list[dict[str, Json]]:
     """Answer a body over a test's tables, each row by its output names."""
-    answer = ask_whole(tables, body)
+    answer = run_query(tables, body)
     return [dict(zip(answer.names, row, strict=True)) for row in answer.rows]

@@ -18,8 +18,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from headrace.adapters.valkey.client import SharedServer
-from headrace.base.errors import SharedUnavailable
+from headrace.adapters.valkey.client import ValkeyClient
+from headrace.base.errors import SharedStateUnavailable
 from tests.e2e.service import free_port
 
 START_TIMEOUT_S = 60.0
@@ -32,7 +32,7 @@ class Server:
     def __init__(
         self,
         command: Sequence[str],
-        answers: Callable[[], bool],
+        results: Callable[[], bool],
         home: Path,
         *,
         ends_with: signal.Signals = signal.SIGKILL,
@@ -40,7 +40,7 @@ class Server:
         self.home = home
         self._ends_with = ends_with
         self._command = command
-        self._answers = answers
+        self._answers = results
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -125,7 +125,7 @@ class PostgreSQL:
         return False
 
 
-class Shared:
+class ValkeyServer:
     """A Valkey or Redis server that keeps everything it was told, as the guide says."""
 
     def __init__(self, program: str) -> None:
@@ -166,14 +166,14 @@ class Shared:
                 self._ask("PEXPIRE", key, left_ms - milliseconds)
 
     def _ask(self, *command: str | bytes | int) -> Any:
-        server = SharedServer(self.url)
+        server = ValkeyClient(self.url)
         try:
-            return server.ask(*command)
+            return server.execute(*command)
         finally:
             server.close()
 
     def _is_up(self) -> bool:
-        with contextlib.suppress(SharedUnavailable):
+        with contextlib.suppress(SharedStateUnavailable):
             return bool(self._ask("PING"))
         return False
 
@@ -184,7 +184,7 @@ def find_postgresql() -> Path | None:
     return programs[-1].parent if programs else None
 
 
-def find_shared() -> str | None:
+def find_valkey() -> str | None:
     """Return Valkey's server, or Redis's where there is none."""
     return shutil.which("valkey-server") or shutil.which("redis-server")
 
@@ -213,13 +213,13 @@ def postgresql() -> Iterator[PostgreSQL]:
 
 
 @pytest.fixture(scope="session")
-def shared_server() -> Iterator[Shared]:
+def valkey_server() -> Iterator[ValkeyServer]:
     """A Valkey server, or a Redis server where there is none; tests share it."""
-    program = find_shared()
+    program = find_valkey()
     if program is None:
         missing("neither Valkey nor Redis")
     assert program is not None
-    running = Shared(program)
+    running = ValkeyServer(program)
     try:
         running.server.start()
         yield running

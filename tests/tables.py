@@ -6,14 +6,14 @@ from typing import Any, Protocol
 
 import pytest
 
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
 from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import Dialect, QueryGuards, StoreWriter
-from tests.chdb_fixture import GUARDS, FreshStore, Row
+from headrace.ports.store import Dialect, QueryLimits, StoreWriter
+from tests.chdb_fixture import LIMITS, FreshStore, Row
 from tests.clickhouse_fixture import CLUSTER, ClickHouseServers, ClickHouseTables
 
 
@@ -32,7 +32,7 @@ class Tables(Protocol):
         """Store rows by column name; what a row leaves out is missing. Datetimes are epoch ms."""
         ...
 
-    def select(self, query: CompiledQuery, guards: QueryGuards = GUARDS) -> list[list[Any]]:
+    def select(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> list[list[Any]]:
         """Run a compiled query."""
         ...
 
@@ -40,7 +40,7 @@ class Tables(Protocol):
         self,
         sql: str,
         parameters: Mapping[str, object] | None = None,
-        guards: QueryGuards = GUARDS,
+        limits: QueryLimits = LIMITS,
     ) -> list[list[Any]]:
         """Run a SELECT with values by parameter name and return its rows."""
         ...
@@ -51,7 +51,7 @@ class Tables(Protocol):
 
 
 def _embedded(request: pytest.FixtureRequest) -> Tables:
-    engine: ChdbEngine = request.getfixturevalue("chdb_engine")
+    engine: ChdbInstance = request.getfixturevalue("chdb_engine")
     return FreshStore(engine)
 
 

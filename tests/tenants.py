@@ -7,7 +7,7 @@ from headrace.model.tenancy import (
     KeyId,
     OrganizationId,
     Scope,
-    Tenancy,
+    TenancySnapshot,
     Website,
     WebsiteId,
     hash_secret,
@@ -15,16 +15,16 @@ from headrace.model.tenancy import (
 
 NOW_MS = 1_714_564_800_000  # 2024-05-01T12:00:00Z
 
-HOME, ABROAD = OrganizationId("org_home"), OrganizationId("org_abroad")
+HOME, FOREIGN_WEBSITES = OrganizationId("org_home"), OrganizationId("org_abroad")
 
-WHOLE = "hr_whole"  # every website of its organization
-HOMELESS = "hr_homeless"  # shop and blog, no home
-SETTLED = "hr_settled"  # shop and blog, at home in blog
-LIMITED = "hr_limited"  # shop alone
-EXPIRING = "hr_expiring"  # shop alone, for a second
-READER = "hr_reader"  # may only read
-REVOKED = "hr_revoked"
-FOREIGN = "hr_foreign"  # of another organization, which has one website
+UNRESTRICTED_KEY = "hr_whole"  # every website of its organization
+KEY_WITHOUT_DEFAULT = "hr_homeless"  # shop and blog, no home
+KEY_WITH_DEFAULT = "hr_settled"  # shop and blog, at home in blog
+LIMITED_KEY = "hr_limited"  # shop alone
+EXPIRING_KEY = "hr_expiring"  # shop alone, for a second
+READER_KEY = "hr_reader"  # may only read
+REVOKED_KEY = "hr_revoked"
+FOREIGN_KEY = "hr_foreign"  # of another organization, which has one website
 
 
 def website(website_id: str, organization: OrganizationId | None = HOME, *origins: str) -> Website:
@@ -55,16 +55,18 @@ def api_key(
         scopes=frozenset({scope}),
         created_ms=NOW_MS,
         website_ids=tuple(map(WebsiteId, website_ids)),
-        home_website_id=None if home is None else WebsiteId(home),
+        default_website_id=None if home is None else WebsiteId(home),
         expires_ms=expires_ms,
         revoked_ms=revoked_ms,
     )
 
 
-def tenancy(websites: Iterable[Website], keys: Iterable[ApiKey], *, revision: int = 1) -> Tenancy:
+def tenancy(
+    websites: Iterable[Website], keys: Iterable[ApiKey], *, revision: int = 1
+) -> TenancySnapshot:
     listed = tuple(websites)
     organizations = dict.fromkeys(one.organization_id for one in listed if one.organization_id)
-    return Tenancy(
+    return TenancySnapshot(
         revision=revision,
         websites={one.id: one for one in listed},
         keys={key.secret_hash: key for key in keys},
@@ -83,16 +85,16 @@ TENANCY = tenancy(
             "guarded", HOME, "https://shop.example", "http://localhost:3000", "*.brand.example"
         ),
         website("orphan", None),
-        website("island", ABROAD),
+        website("island", FOREIGN_WEBSITES),
     ),
     (
-        api_key(WHOLE),
-        api_key(HOMELESS, "shop", "blog"),
-        api_key(SETTLED, "shop", "blog", home="blog"),
-        api_key(LIMITED, "shop"),
-        api_key(EXPIRING, "shop", expires_ms=NOW_MS + 1000),
-        api_key(READER, "shop", scope=Scope.READ_DATA),
-        api_key(REVOKED, "shop", revoked_ms=NOW_MS - 1),
-        api_key(FOREIGN, organization=ABROAD),
+        api_key(UNRESTRICTED_KEY),
+        api_key(KEY_WITHOUT_DEFAULT, "shop", "blog"),
+        api_key(KEY_WITH_DEFAULT, "shop", "blog", home="blog"),
+        api_key(LIMITED_KEY, "shop"),
+        api_key(EXPIRING_KEY, "shop", expires_ms=NOW_MS + 1000),
+        api_key(READER_KEY, "shop", scope=Scope.READ_DATA),
+        api_key(REVOKED_KEY, "shop", revoked_ms=NOW_MS - 1),
+        api_key(FOREIGN_KEY, organization=FOREIGN_WEBSITES),
     ),
 )

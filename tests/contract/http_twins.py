@@ -12,28 +12,28 @@ from headrace.base.clock import FixedClock
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics
 from headrace.http.app import Application, create_app
-from headrace.http.routes.operations import Readiness
-from headrace.ingest.receive.service import Accepted, IngestRequest
+from headrace.http.routes.operations import ReadinessChecks
+from headrace.ingest.receive.service import AcceptResult, IngestRequest
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import (
     ApiKey,
     KeyId,
     OrganizationId,
     Scope,
-    Tenancy,
+    TenancySnapshot,
     Website,
     WebsiteId,
     hash_secret,
 )
-from headrace.ports.event_log import Told
-from headrace.ports.rate_limiter import RateVerdict
-from headrace.ports.store import QueryGuards, Rows
-from headrace.query.result_values import QueryAnswer
+from headrace.ports.event_log import OnDurable
+from headrace.ports.rate_limiter import RateLimitResult
+from headrace.ports.store import QueryLimits, Rows
+from headrace.query.result_values import QueryResult
 
 NOW_MS = 1_767_607_200_000
 REQUEST_ID = "0123456789abcdef"
 CLIENT = ("203.0.113.9", 50_000)
-READER, WRITER, STRANGER = "hr_reader", "hr_writer", "hr_stranger"
+READER_KEY, WRITER_KEY, FOREIGN_KEY = "hr_reader", "hr_writer", "hr_stranger"
 ACME, OTHERS = OrganizationId("org_acme"), OrganizationId("org_others")
 PRIVATE, PUBLIC = WebsiteId("web_private"), WebsiteId("web_public")
 
@@ -41,7 +41,7 @@ Headers = Mapping[str, str]
 Json = Any
 
 
-class Reply(NamedTuple):
+class Response(NamedTuple):
     """What was sent back; header names in lower case."""
 
     status: int
@@ -54,57 +54,59 @@ class Reply(NamedTuple):
         return json.loads(self.body)
 
 
-class TwinAcceptor:
+class FakeIngestService:
     """Accepts everything, or raises what it was told to, and keeps what it was asked."""
 
     def __init__(self) -> None:
-        self.outcome: Accepted | BaseException = Accepted(1)
+        self.outcome: AcceptResult | BaseException = AcceptResult(1)
         self.requests: list[IngestRequest] = []
 
-    async def accept(self, request: IngestRequest) -> Accepted:
+    async def accept(self, request: IngestRequest) -> AcceptResult:
         self.requests.append(request)
-        if isinstance(self.outcome, Accepted):
+        if isinstance(self.outcome, AcceptResult):
             return self.outcome
         raise self.outcome
 
 
-class TwinDirect:
+class FakeNowaitAcceptor:
     """Takes what may go the short way, and tells at once or when the test does."""
 
-    def __init__(self, *, takes: bool = True, tells: bool = True) -> None:
-        self.takes = takes
-        self.tells = tells
+    def __init__(self, *, accepts: bool = True, confirms: bool = True) -> None:
+        self.accepts = accepts
+        self.confirms = confirms
         self.requests: list[IngestRequest] = []
-        self.waiting: list[Told] = []
+        self.waiting: list[OnDurable] = []
         self.reached = asyncio.Event()
 
-    def accept_directly(self, request: IngestRequest, told: Told) -> Accepted | None:
+    def try_accept_nowait(
+        self, request: IngestRequest, on_durable: OnDurable
+    ) -> AcceptResult | None:
         self.requests.append(request)
         self.reached.set()
-        if not self.takes:
+        if not self.accepts:
             return None
-        if self.tells:
-            asyncio.get_running_loop().call_soon(told, None)
+        if self.confirms:
+            asyncio.get_running_loop().call_soon(on_durable, None)
         else:
-            self.waiting.append(told)
-        return Accepted(1)
+            self.waiting.append(on_durable)
+        return AcceptResult(1)
 
 
-class TwinQueries:
+class FakeQueryService:
     """Answers with what it was told to; `never` makes it wait until it is cancelled."""
 
     never: Any = object()
 
-    def __init__(self, outcome: QueryAnswer | BaseException) -> None:
+    def __init__(self, outcome: QueryResult | BaseException) -> None:
         self.outcome: Any = outcome
         self.asked: list[tuple[WebsiteId, bytes]] = []
         self.began = asyncio.Event()
         self.was_cancelled = asyncio.Event()
 
-    async def run(self, website_id: WebsiteId, body: bytes) -> QueryAnswer:
+    async def run(self, website_id: WebsiteId, body: bytes) -> QueryResult:
         self.asked.append((website_id, body))
         self.began.set()
-        if isinstance(self.outcome, QueryAnswer):
+        if isinstance(self.outcome, QueryResult):
             return self.outcome
         if isinstance(self.outcome, BaseException):
             raise self.outcome
@@ -116,58 +118,58 @@ class TwinQueries:
         raise AssertionError("waited for ever")
 
 
-class TwinTenancy:
+class FakeTenancySource:
     """A snapshot, and the one that a refresh brings."""
 
-    def __init__(self, tenancy: Tenancy) -> None:
+    def __init__(self, tenancy: TenancySnapshot) -> None:
         self.snapshot = self.newest = tenancy
 
-    def current(self) -> Tenancy:
+    def current(self) -> TenancySnapshot:
         return self.snapshot
 
-    async def refreshed(self) -> Tenancy:
+    async def refreshed(self) -> TenancySnapshot:
         self.snapshot = self.newest
         return self.snapshot
 
 
-class TwinLimiter:
+class FakeRateLimiter:
     """Says what it was told to, and keeps who was counted."""
 
     def __init__(self) -> None:
-        self.verdict: RateVerdict | None = RateVerdict(
+        self.verdict: RateLimitResult | None = RateLimitResult(
             allowed=True, limit=30, remaining=29, reset_s=60
         )
         self.callers: list[str] = []
 
-    async def hit(self, caller: str) -> RateVerdict | None:
+    async def hit(self, caller: str) -> RateLimitResult | None:
         self.callers.append(caller)
         return self.verdict
 
 
-class TwinStore:
+class FakeStore:
     """A store that is ready or not."""
 
     def __init__(self) -> None:
         self.ready = True
 
-    async def select(self, query: CompiledQuery, guards: QueryGuards) -> Rows:
-        raise NotImplementedError(query, guards)
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+        raise NotImplementedError(query, limits)
 
     async def is_ready(self) -> bool:
         return self.ready
 
 
-class World:
+class Harness:
     """An application with everything around it, in the test's hand."""
 
-    def __init__(self, settings: Settings | None = None, answer: QueryAnswer | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, result: QueryResult | None = None) -> None:
         self.settings = settings or Settings()
-        self.acceptor = TwinAcceptor()
-        self.direct: TwinDirect | None = None
-        self.queries = TwinQueries(answer or empty_answer())
-        self.tenancy = TwinTenancy(make_tenancy())
-        self.limiter = TwinLimiter()
-        self.store = TwinStore()
+        self.acceptor = FakeIngestService()
+        self.direct: FakeNowaitAcceptor | None = None
+        self.queries = FakeQueryService(result or empty_result())
+        self.tenancy = FakeTenancySource(make_tenancy())
+        self.limiter = FakeRateLimiter()
+        self.store = FakeStore()
         self.log_is_ready = True
         self.lines: list[dict[str, Any]] = []
         self.metrics = Metrics()
@@ -186,7 +188,7 @@ class World:
             metrics=self.metrics,
             log=self._logger(debug=debug),
             request_ids=lambda: REQUEST_ID,
-            direct=self.direct,
+            nowait_acceptor=self.direct,
         )
 
     def call(
@@ -199,13 +201,13 @@ class World:
         headers: Headers | Sequence[tuple[str, str]] = (),
         client: tuple[str, int] | None = CLIENT,
         debug: bool = False,
-    ) -> Reply:
+    ) -> Response:
         """Send one request and return the reply."""
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         scope = make_scope(method, path, query, pairs, client)
         return asyncio.run(exchange(self.app(debug=debug), scope, body))
 
-    def _readiness(self) -> Readiness:
+    def _readiness(self) -> ReadinessChecks:
         async def log_is_ready() -> bool:
             return self.log_is_ready
 
@@ -248,16 +250,16 @@ def make_scope(
     }
 
 
-async def exchange(app: ASGIApp, scope: dict[str, Any], *pieces: bytes) -> Reply:
+async def exchange(app: ASGIApp, scope: dict[str, Any], *chunks: bytes) -> Response:
     """Call an application with a body in pieces, and gather its reply."""
-    waiting = list(pieces)
+    waiting = list(chunks)
     sent: list[Message] = []
 
     async def receive() -> Message:
         if not waiting:
             await asyncio.Event().wait()
-        piece = waiting.pop(0)
-        return {"type": "http.request", "body": piece, "more_body": bool(waiting)}
+        chunk = waiting.pop(0)
+        return {"type": "http.request", "body": chunk, "more_body": bool(waiting)}
 
     async def send(message: Any) -> None:
         sent.append(message)
@@ -266,26 +268,26 @@ async def exchange(app: ASGIApp, scope: dict[str, Any], *pieces: bytes) -> Reply
     start, last = sent
     headers = [(name.decode(), value.decode()) for name, value in start["headers"]]
     assert len(headers) == len(dict(headers)), "a header was sent twice"
-    return Reply(start["status"], dict(headers), last["body"])
+    return Response(start["status"], dict(headers), last["body"])
 
 
-def empty_answer() -> QueryAnswer:
+def empty_result() -> QueryResult:
     """Build an answer without rows."""
-    return QueryAnswer((), (), [], limit=1000, truncated=False, execution_ms=1.5)
+    return QueryResult((), (), [], limit=1000, truncated=False, execution_ms=1.5)
 
 
-def make_tenancy() -> Tenancy:
+def make_tenancy() -> TenancySnapshot:
     """Build a private and a public website, and keys that may read, write, and read elsewhere."""
     keys = [
-        _make_key(READER, ACME, Scope.READ_DATA),
-        _make_key(WRITER, ACME, Scope.TRACK_EVENTS),
-        _make_key(STRANGER, OTHERS, Scope.READ_DATA),
+        _make_key(READER_KEY, ACME, Scope.READ_DATA),
+        _make_key(WRITER_KEY, ACME, Scope.TRACK_EVENTS),
+        _make_key(FOREIGN_KEY, OTHERS, Scope.READ_DATA),
     ]
     websites = [
         Website(PRIVATE, "private", "", ACME, NOW_MS),
         Website(PUBLIC, "public", "", ACME, NOW_MS, public=True),
     ]
-    return Tenancy(
+    return TenancySnapshot(
         revision=1,
         websites={website.id: website for website in websites},
         keys={key.secret_hash: key for key in keys},
@@ -319,14 +321,14 @@ def query_error(message: str, code: str) -> dict[str, Any]:
     return {"success": False, "error": message, "code": code, "requestId": REQUEST_ID}
 
 
-JSON_REPLY = {"content-type": "application/json", "x-request-id": REQUEST_ID}
+JSON_HEADERS = {"content-type": "application/json", "x-request-id": REQUEST_ID}
 
 
-def told(reply: Reply) -> tuple[int, Json]:
+def status_and_body(response: Response) -> tuple[int, Json]:
     """Return status and body of a reply in JSON whose headers are as they must be."""
-    assert reply.headers["content-length"] == str(len(reply.body))
-    assert JSON_REPLY.items() <= reply.headers.items()
-    return reply.status, reply.json
+    assert response.headers["content-length"] == str(len(response.body))
+    assert JSON_HEADERS.items() <= response.headers.items()
+    return response.status, response.json
 
 
-Build = Callable[[], World]
+Build = Callable[[], Harness]

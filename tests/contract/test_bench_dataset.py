@@ -4,28 +4,28 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.bare_engine import BareEngine
-from bench.dataset_columns import WEBSITES, Slice, select_rows
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from bench.baselines.chdb import BareChdb
+from bench.dataset.columns import WEBSITES, Slice, select_rows
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Table
 from tests.chdb_fixture import FreshStore
 
 SITES = tuple(f"web_{number}" for number in range(WEBSITES))
-ALL_VISITS = 10_000
+ALL_SESSIONS = 10_000
 
 
 @pytest.fixture
-def source(chdb_engine: ChdbEngine, chdb_store: FreshStore) -> Iterator[BareEngine]:
-    engine = BareEngine(chdb_engine.directory, chdb_store.database)
+def source(chdb_engine: ChdbInstance, chdb_store: FreshStore) -> Iterator[BareChdb]:
+    engine = BareChdb(chdb_engine.directory, chdb_store.database)
     yield engine
     engine.close()
 
 
 def rows_of(table: Table, first: int, visits: int, *, seed: int = 1) -> str:
-    return select_rows(table, Slice(first, visits, ALL_VISITS), SITES, seed=seed)
+    return select_rows(table, Slice(first, visits, ALL_SESSIONS), SITES, seed=seed)
 
 
-def digest(source: BareEngine, table: Table, first: int, visits: int, *, seed: int = 1) -> int:
+def digest(source: BareChdb, table: Table, first: int, visits: int, *, seed: int = 1) -> int:
     rows = rows_of(table, first, visits, seed=seed)
     ((found,),) = source.query(f"SELECT groupBitXor(cityHash64(toString(tuple(*)))) FROM ({rows})")
     return int(found)
@@ -39,8 +39,8 @@ def digest(source: BareEngine, table: Table, first: int, visits: int, *, seed: i
         pytest.param(ERRORS, 20, id="an error in every tenth visit"),
     ],
 )
-def test_rows_go_through_the_writer_each_with_an_id_of_its_own(
-    source: BareEngine, chdb_store: FreshStore, table: Table, count: int
+def test_rows_are_inserted_through_the_writer_with_unique_ids(
+    source: BareChdb, chdb_store: FreshStore, table: Table, count: int
 ) -> None:
     stream = source.query_arrow(rows_of(table, 0, 200))
     chdb_store.writer.insert(table, stream, token="one")
@@ -49,21 +49,21 @@ def test_rows_go_through_the_writer_each_with_an_id_of_its_own(
 
 
 @pytest.mark.parametrize("table", STORED_TABLES, ids=lambda table: table.name)
-def test_pieces_have_the_rows_of_the_whole(source: BareEngine, table: Table) -> None:
-    pieces = digest(source, table, 300, 100) ^ digest(source, table, 400, 200)
-    assert digest(source, table, 300, 300) == pieces
+def test_chunks_add_up_to_the_full_dataset(source: BareChdb, table: Table) -> None:
+    chunks = digest(source, table, 300, 100) ^ digest(source, table, 400, 200)
+    assert digest(source, table, 300, 300) == chunks
 
 
-def test_another_seed_makes_other_rows(source: BareEngine) -> None:
+def test_another_seed_generates_other_rows(source: BareChdb) -> None:
     assert digest(source, EVENTS, 0, 100) != digest(source, EVENTS, 0, 100, seed=2)
 
 
-def test_visits_last_minutes_and_people_come_back(source: BareEngine) -> None:
-    ((shortest_s, longest_s, visits_a_person),) = source.query(
+def test_sessions_last_minutes_and_visitors_return(source: BareChdb) -> None:
+    ((shortest_s, longest_s, visits_per_profile),) = source.query(
         "SELECT min(s), max(s), intDiv(count(), uniqExact(anonymous_id)) FROM"
         " (SELECT anonymous_id, toFloat64(max(time) - min(time)) AS s"
-        f" FROM ({rows_of(EVENTS, 0, ALL_VISITS)}) GROUP BY session_id, anonymous_id)"
+        f" FROM ({rows_of(EVENTS, 0, ALL_SESSIONS)}) GROUP BY session_id, anonymous_id)"
     )
     assert shortest_s == 0
     assert 30 * 60 < longest_s < 60 * 60
-    assert visits_a_person in {7, 8, 9}
+    assert visits_per_profile in {7, 8, 9}

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from headrace.adapters.store.chdb.self_healing_reader import MendingSelects
+from headrace.adapters.store.chdb.self_healing_reader import SelfHealingReader
 from headrace.adapters.store.dialect.errors import BrokenPart
-from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.clock import FixedClock
 from headrace.base.errors import QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import EVENTS
-from headrace.ports.store import QueryGuards
-from tests.chdb_fixture import GUARDS, FreshStore
+from headrace.ports.store import QueryLimits
+from tests.chdb_fixture import LIMITS, FreshStore
 
 ALL = "SELECT count(), uniqExact(id), max(event_name) FROM events"
 
@@ -43,7 +43,7 @@ def merged_part(store: FreshStore) -> Path:
 
 
 @pytest.mark.parametrize("damage", [truncate, empty, Path.unlink])
-def test_merge_that_broke_is_undone_when_the_tables_are_opened_anew(
+def test_broken_merge_is_undone_when_tables_are_reattached(
     chdb_store: FreshStore, damage: Callable[[Path], None]
 ) -> None:
     damage(merged_part(chdb_store) / "data.bin")
@@ -53,7 +53,7 @@ def test_merge_that_broke_is_undone_when_the_tables_are_opened_anew(
     assert chdb_store.rows(ALL) == [[4_000, 4_000, "second 999"]]
 
 
-def test_part_whose_bytes_were_altered_is_no_fault_of_the_query(chdb_store: FreshStore) -> None:
+def test_corrupted_part_is_not_reported_as_a_query_error(chdb_store: FreshStore) -> None:
     file = merged_part(chdb_store) / "data.bin"
     file.write_bytes(os.urandom(file.stat().st_size))
     with pytest.raises(StoreUnavailable):
@@ -67,32 +67,32 @@ class Selects:
         self.meets: list[Exception] = []
 
     async def select(
-        self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
+        self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
-        del sql, parameters, guards, query_id
+        del sql, parameters, limits, query_id
         if self.meets:
             raise self.meets.pop(0)
         return b"rows"
 
 
-class Case:
+class Harness:
     """Selects that mend, and how often they did."""
 
-    def __init__(self, mend: Callable[[], None] | None = None) -> None:
+    def __init__(self, reopen_tables: Callable[[], None] | None = None) -> None:
         self.clock = FixedClock(0)
         self.runner = Selects()
         self.mended = 0
-        self._mend = mend or (lambda: None)
-        self.selects = MendingSelects(
+        self._mend = reopen_tables or (lambda: None)
+        self.selects = SelfHealingReader(
             self.runner,
-            mend=self._count,
-            between_loads=self._between_loads,
+            reopen_tables=self._count,
+            run_exclusive=self._between_loads,
             clock=self.clock,
             log=get_logger(),
         )
 
     async def select(self) -> bytes:
-        return await self.selects.select("SELECT 1", ParameterTexts({}), GUARDS, "1")
+        return await self.selects.select("SELECT 1", EncodedParameters({}), LIMITS, "1")
 
     async def meet(self, *failures: Exception) -> None:
         """Run selects at once that meet these."""
@@ -109,44 +109,44 @@ class Case:
         work()
 
 
-async def test_select_that_meets_a_broken_part_fails_and_the_next_succeeds() -> None:
-    case = Case()
-    case.runner.meets = [BrokenPart("broken")]
+async def test_select_that_reads_a_broken_part_fails_and_the_next_succeeds() -> None:
+    harness = Harness()
+    harness.runner.meets = [BrokenPart("broken")]
     with pytest.raises(BrokenPart):
-        await case.select()
-    assert await case.select() == b"rows"
-    await case.selects.finish()
-    assert case.mended == 1
+        await harness.select()
+    assert await harness.select() == b"rows"
+    await harness.selects.finish()
+    assert harness.mended == 1
 
 
-async def test_many_selects_at_once_have_the_tables_opened_once() -> None:
-    case = Case()
-    await case.meet(*(BrokenPart("broken") for _ in range(5)))
-    assert case.mended == 1
+async def test_concurrent_selects_reattach_tables_once() -> None:
+    harness = Harness()
+    await harness.meet(*(BrokenPart("broken") for _ in range(5)))
+    assert harness.mended == 1
 
 
-async def test_tables_are_opened_again_after_a_pause() -> None:
-    case = Case()
+async def test_tables_are_reattached_again_after_the_cooldown() -> None:
+    harness = Harness()
     for pause_s, mended in ((0, 1), (29, 1), (1, 2), (30, 3)):
-        case.clock.advance(pause_s * 1_000)
-        await case.meet(BrokenPart("broken"))
-        assert case.mended == mended
+        harness.clock.advance(pause_s * 1_000)
+        await harness.meet(BrokenPart("broken"))
+        assert harness.mended == mended
 
 
-async def test_other_failures_have_nothing_opened() -> None:
-    case = Case()
-    await case.meet(StoreUnavailable("busy"), QueryTooLarge())
-    assert case.mended == 0
+async def test_other_failures_do_not_reattach_tables() -> None:
+    harness = Harness()
+    await harness.meet(StoreUnavailable("busy"), QueryTooLarge())
+    assert harness.mended == 0
 
 
-async def test_tables_that_cannot_be_opened_are_reported_and_tried_again() -> None:
+async def test_failed_reattach_is_reported_and_retried() -> None:
     def fail() -> None:
         raise StoreUnavailable("the disk is full")
 
-    case = Case(fail)
+    harness = Harness(fail)
     with capture_logs() as lines:
-        await case.meet(BrokenPart("broken"))
-    case.clock.advance(30_000)
-    await case.meet(BrokenPart("broken"))
+        await harness.meet(BrokenPart("broken"))
+    harness.clock.advance(30_000)
+    await harness.meet(BrokenPart("broken"))
     assert [line["event"] for line in lines] == ["broken_part_met", "tables_not_opened"]
-    assert case.mended == 2
+    assert harness.mended == 2

@@ -13,11 +13,11 @@ import pytest
 from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
-from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import EVENTS
-from tests.chdb_fixture import GUARDS, arrow_stream
+from tests.chdb_fixture import LIMITS, arrow_stream
 from tests.clickhouse_fixture import ClickHouseServers, ClickHouseTables
 
 pytestmark = pytest.mark.clickhouse
@@ -52,10 +52,10 @@ class EncryptedPort:
         with raw, contextlib.suppress(OSError):
             client = self._context.wrap_socket(raw, server_side=True)
             with client, socket.create_connection(("127.0.0.1", self._target)) as server:
-                answering = threading.Thread(target=_pass_on, args=(server, client))
-                answering.start()
+                listening = threading.Thread(target=_pass_on, args=(server, client))
+                listening.start()
                 _pass_on(client, server)
-                answering.join()
+                listening.join()
 
 
 def _pass_on(source: socket.socket, target: socket.socket) -> None:
@@ -69,8 +69,8 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A certificate for localhost that is its own authority, and its key."""
-    place = tmp_path_factory.mktemp("certificate")
-    made = (place / "ca.pem", place / "key.pem")
+    directory = tmp_path_factory.mktemp("certificate")
+    made = (directory / "ca.pem", directory / "key.pem")
     subprocess.run(
         [
             *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
@@ -110,38 +110,38 @@ def test_rows_are_written_and_read_over_an_encrypted_connection(
     writer.close()
     reader = ClickHouseReader(address, connections=2, log=get_logger())
     counting = reader.select(
-        "SELECT count() FROM events", ParameterTexts({}), GUARDS, made.database
+        "SELECT count() FROM events", EncodedParameters({}), LIMITS, made.database
     )
     assert made.run(counting) == b"[1]\n"
     made.run(reader.close())
 
 
-def test_a_server_whose_authority_nobody_knows_is_told_nothing(
+def test_no_data_is_sent_to_a_server_with_an_untrusted_certificate(
     encrypted: tuple[ClickHouseTables, str],
 ) -> None:
     with pytest.raises(StoreUnavailable):
         ClickHouseWriter(parse_address(encrypted[1])).prepare()
 
 
-def test_a_server_without_encryption_is_told_nothing() -> None:
+def test_no_data_is_sent_to_a_server_without_tls() -> None:
     """Not a real one: the server of the tests aborts now and then when its port hears TLS."""
-    heard: list[bytes] = []
+    received: list[bytes] = []
 
-    def answer(listener: socket.socket) -> None:
+    def result(listener: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = listener.accept()
                 with client:
-                    heard.append(client.recv(65_536))
+                    received.append(client.recv(65_536))
                     client.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        answering = threading.Thread(target=answer, args=(listener,))
-        answering.start()
+        listening = threading.Thread(target=result, args=(listener,))
+        listening.start()
         url = f"clickhouses://user:top-secret@127.0.0.1:{listener.getsockname()[1]}/test"
         with pytest.raises(StoreUnavailable):
             ClickHouseWriter(parse_address(url)).prepare()
         listener.shutdown(socket.SHUT_RDWR)
-        answering.join()
-    assert heard
-    assert not any(b"top-secret" in one for one in heard)
+        listening.join()
+    assert received
+    assert not any(b"top-secret" in one for one in received)

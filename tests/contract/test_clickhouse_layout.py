@@ -2,14 +2,14 @@
 
 import pytest
 
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.layout import (
     create_databases,
     create_version_table,
     distribute_tables,
     local_statements,
-    mutations_of,
+    mutations_table,
 )
 from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
 
@@ -18,14 +18,14 @@ STATEMENTS = [
     *create_databases(REPLICATED),
     create_version_table(REPLICATED),
     *(one for migration in MIGRATIONS for one in local_statements(REPLICATED, migration)),
-    *distribute_tables(REPLICATED, MIGRATIONS, anew=False),
-    *distribute_tables(REPLICATED, MIGRATIONS, anew=True),
+    *distribute_tables(REPLICATED, MIGRATIONS, replace_existing=False),
+    *distribute_tables(REPLICATED, MIGRATIONS, replace_existing=True),
 ]
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda text: text[:60])
 def test_a_statement_for_a_replicated_cluster_can_be_parsed(
-    statement: str, chdb_engine: ChdbEngine
+    statement: str, chdb_engine: ChdbInstance
 ) -> None:
     assert chdb_engine.execute(f"EXPLAIN AST {statement}")
 
@@ -37,13 +37,13 @@ def test_a_statement_for_a_replicated_cluster_runs_on_all_of_its_nodes(statement
 
 
 def test_mutations_are_looked_for_on_all_nodes_of_a_replicated_cluster(
-    chdb_engine: ChdbEngine,
+    chdb_engine: ChdbInstance,
 ) -> None:
-    assert chdb_engine.execute(f"EXPLAIN AST SELECT is_done FROM {mutations_of(REPLICATED)}")
-    assert mutations_of(parse_address("clickhouse://h/headrace")) == "system.mutations"
+    assert chdb_engine.execute(f"EXPLAIN AST SELECT is_done FROM {mutations_table(REPLICATED)}")
+    assert mutations_table(parse_address("clickhouse://h/headrace")) == "system.mutations"
 
 
-def test_replicas_of_a_shard_share_a_path_and_a_memory_of_tokens() -> None:
+def test_replicas_of_a_shard_share_a_path_and_a_deduplication_log() -> None:
     (events, *_) = local_statements(REPLICATED, MIGRATIONS[0])
     assert events.startswith(
         "CREATE TABLE IF NOT EXISTS `headrace_shard`.`events` ON CLUSTER `main`"
@@ -61,7 +61,7 @@ def test_versions_are_the_same_on_every_node() -> None:
     ) in create_version_table(REPLICATED)
 
 
-def test_engines_with_arguments_keep_them() -> None:
+def test_table_engine_arguments_are_kept() -> None:
     made = "CREATE TABLE IF NOT EXISTS `t`\n(`a` UInt8)\nENGINE = ReplacingMergeTree(a)\nORDER BY a"
     (written,) = local_statements(REPLICATED, Migration(9, (made,)))
     assert (
@@ -71,12 +71,12 @@ def test_engines_with_arguments_keep_them() -> None:
 
 def test_a_distributed_table_has_no_sharding_key() -> None:
     address = parse_address("clickhouse://h/headrace?cluster=main&replicated=0")
-    assert distribute_tables(address, MIGRATIONS, anew=False)[0] == (
+    assert distribute_tables(address, MIGRATIONS, replace_existing=False)[0] == (
         "CREATE TABLE IF NOT EXISTS `headrace`.`events` AS `headrace_shard`.`events` "
         "ENGINE = Distributed(`main`, `headrace_shard`, `events`)"
     )
 
 
-def test_what_cannot_be_run_on_all_nodes_is_refused_and_not_run_on_one() -> None:
+def test_statement_that_cannot_run_on_cluster_is_rejected() -> None:
     with pytest.raises(ValueError, match="cannot be run on a cluster: INSERT"):
         local_statements(REPLICATED, Migration(9, ("INSERT INTO `a` SELECT 1",)))

@@ -14,16 +14,16 @@ import pytest
 
 from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
-from headrace.adapters.store.clickhouse.wide_parameters import MOST_CHARACTERS
+from headrace.adapters.store.clickhouse.wide_parameters import MAX_PIECE_CHARACTERS
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.ddl import MIGRATIONS
-from headrace.adapters.store.dialect.errors import EngineFailure
-from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import EVENTS
-from headrace.ports.store import QueryGuards
-from tests.chdb_fixture import ENDLESS, GUARDS, arrow_stream
+from headrace.ports.store import QueryLimits
+from tests.chdb_fixture import ENDLESS, LIMITS, arrow_stream
 from tests.clickhouse_fixture import (
     CLUSTER,
     ClickHouseServers,
@@ -36,7 +36,7 @@ from tests.e2e.service import free_port, wait_until
 pytestmark = pytest.mark.clickhouse
 
 COUNT = "SELECT count(), uniqExact(id) FROM events"
-PATIENT = QueryGuards(timeout_s=600, max_memory_bytes=1_000_000_000)
+LONG_TIMEOUT = QueryLimits(timeout_s=600, max_memory_bytes=1_000_000_000)
 
 
 def rows(first: int, count: int = 10) -> list[dict[str, Any]]:
@@ -56,13 +56,13 @@ def cluster(clickhouse_servers: ClickHouseServers) -> Iterator[ClickHouseTables]
 
 
 @pytest.fixture
-def own_cluster(
-    own_shards: ClickHouseServers,
+def dedicated_cluster(
+    dedicated_shards: ClickHouseServers,
 ) -> Iterator[tuple[ClickHouseServers, ClickHouseTables]]:
     """Two shards that the test may kill, with empty tables."""
-    made = ClickHouseTables(own_shards.servers, cluster=CLUSTER, replicated=0)
-    yield own_shards, made
-    for server in own_shards.servers:
+    made = ClickHouseTables(dedicated_shards.servers, cluster=CLUSTER, replicated=0)
+    yield dedicated_shards, made
+    for server in dedicated_shards.servers:
         server.kill()
         server.start()
     made.close()
@@ -75,7 +75,7 @@ class CuttingProxy:
         self._target = port
         self.port = free_port()
         self.most_sent: int | None = None
-        self.is_answer_lost = False
+        self.drops_responses = False
         self._listener = socket.create_server(("127.0.0.1", self.port))
         self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()
@@ -92,16 +92,16 @@ class CuttingProxy:
             except OSError:
                 return
             server = socket.create_connection(("127.0.0.1", self._target))
-            for source, target, is_answer in ((client, server, False), (server, client, True)):
+            for source, target, is_response in ((client, server, False), (server, client, True)):
                 threading.Thread(
-                    target=self._pass_on, args=(source, target, is_answer), daemon=True
+                    target=self._pass_on, args=(source, target, is_response), daemon=True
                 ).start()
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, is_answer: bool) -> None:
+    def _pass_on(self, source: socket.socket, target: socket.socket, is_response: bool) -> None:
         sent = 0
         with contextlib.suppress(OSError):
-            while (chunk := source.recv(65_536)) and not (is_answer and self.is_answer_lost):
-                if not is_answer and self.most_sent is not None:
+            while (chunk := source.recv(65_536)) and not (is_response and self.drops_responses):
+                if not is_response and self.most_sent is not None:
                     target.sendall(chunk[: max(self.most_sent - sent, 0)])
                     if sent + len(chunk) > self.most_sent:
                         break
@@ -131,16 +131,16 @@ def proxied(
     made.close()
 
 
-def lose_answers(proxy: CuttingProxy) -> None:
-    proxy.is_answer_lost = True
+def drop_responses(proxy: CuttingProxy) -> None:
+    proxy.drops_responses = True
 
 
-def cut_what_is_sent(proxy: CuttingProxy) -> None:
+def cut_requests(proxy: CuttingProxy) -> None:
     proxy.most_sent = 4_000
 
 
-@pytest.mark.parametrize("failing", [lose_answers, cut_what_is_sent])
-def test_a_batch_whose_answer_or_rows_were_lost_is_stored_once(
+@pytest.mark.parametrize("failing", [drop_responses, cut_requests])
+def test_a_batch_whose_request_or_response_was_lost_is_stored_once(
     failing: Callable[[CuttingProxy], None],
     proxied: tuple[CuttingProxy, ClickHouseTables, ClickHouseWriter],
 ) -> None:
@@ -151,16 +151,16 @@ def test_a_batch_whose_answer_or_rows_were_lost_is_stored_once(
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
             writer.insert(EVENTS, stream, token="t")
-    proxy.is_answer_lost, proxy.most_sent = False, None
+    proxy.drops_responses, proxy.most_sent = False, None
     for _ in range(2):
         writer.insert(EVENTS, stream, token="t")
     assert made.rows(COUNT) == [[110, 110]]
 
 
 def test_batches_wait_for_their_shard_and_are_stored_once(
-    own_cluster: tuple[ClickHouseServers, ClickHouseTables],
+    dedicated_cluster: tuple[ClickHouseServers, ClickHouseTables],
 ) -> None:
-    running, made = own_cluster
+    running, made = dedicated_cluster
     away = running.servers[1]
     away.kill()
     streams = {str(n): arrow_stream(EVENTS, rows(n * 10)) for n in range(6)}
@@ -178,7 +178,7 @@ def test_batches_wait_for_their_shard_and_are_stored_once(
     assert made.rows(shards) == [[1], [1]]
 
 
-def test_a_repeat_through_another_host_meets_the_same_shard(cluster: ClickHouseTables) -> None:
+def test_a_retry_through_another_host_reaches_the_same_shard(cluster: ClickHouseTables) -> None:
     for host in range(2):
         address = parse_address(
             address_of([cluster.servers[host]], cluster.database, cluster=CLUSTER, replicated=0)
@@ -201,7 +201,7 @@ def test_a_batch_is_one_part_of_one_shard(cluster: ClickHouseTables) -> None:
     assert cluster.servers[0].execute(text) == "1\t1000\n"
 
 
-def test_machines_that_start_at_once_make_the_tables_together(
+def test_machines_that_start_concurrently_create_the_tables_together(
     clickhouse_servers: ClickHouseServers,
 ) -> None:
     url = address_of(clickhouse_servers.servers, new_database(), cluster=CLUSTER, replicated=0)
@@ -215,29 +215,29 @@ def test_machines_that_start_at_once_make_the_tables_together(
 
 
 @pytest.mark.parametrize("shards", [1, 2])
-def test_tables_that_are_as_they_should_be_are_only_looked_at(
+def test_up_to_date_tables_are_not_altered(
     shards: int, clickhouse_servers: ClickHouseServers
 ) -> None:
     options: dict[str, Any] = {"cluster": CLUSTER, "replicated": 0} if shards > 1 else {}
     made = ClickHouseTables(clickhouse_servers.servers[:shards], **options)
     again = ClickHouseWriter(made.address)
     again.prepare()
-    assert (again.is_prepared, again.preparing) == (True, "")
+    assert (again.is_prepared, again.current_statement) == (True, "")
     again.close()
     made.close()
 
 
-def test_a_distributed_table_that_lacks_a_column_is_made_anew(cluster: ClickHouseTables) -> None:
+def test_a_distributed_table_that_lacks_a_column_is_recreated(cluster: ClickHouseTables) -> None:
     cluster.insert(EVENTS, rows(0))
-    alter = f"ALTER TABLE `{cluster.database}`.events DROP COLUMN path"
-    cluster.servers[0].execute(alter)
+    change = f"ALTER TABLE `{cluster.database}`.events DROP COLUMN path"
+    cluster.servers[0].execute(change)
     writer = ClickHouseWriter(cluster.address)
     writer.prepare()
     writer.close()
     assert cluster.rows("SELECT DISTINCT path FROM events") == [[""]]
 
 
-def test_a_projection_that_is_being_filled_is_waited_for_and_not_filled_once_more(
+def test_a_projection_being_materialized_is_awaited_and_not_materialized_again(
     clickhouse_servers: ClickHouseServers,
 ) -> None:
     (server, _) = clickhouse_servers.servers
@@ -250,31 +250,35 @@ def test_a_projection_that_is_being_filled_is_waited_for_and_not_filled_once_mor
         f"SELECT count() FROM system.mutations WHERE database = '{address.database}' "
         "AND command LIKE '%MATERIALIZE PROJECTION%'"
     )
-    hasty = ClickHouseWriter(address, prepare_timeout_s=1)
+    short_timeout = ClickHouseWriter(address, prepare_timeout_s=1)
     with pytest.raises(StoreUnavailable, match="no server of ClickHouse answers"):
-        hasty.prepare()
-    hasty.close()
+        short_timeout.prepare()
+    short_timeout.close()
     assert server.execute(filling) == "1\n"
     stopped = ClickHouseWriter(address, prepare_timeout_s=1)
     with ThreadPoolExecutor(1) as machine:
         preparing = machine.submit(stopped.prepare)
-        wait_until(lambda: "MATERIALIZE" in stopped.preparing, "the projection is waited for")
+        wait_until(
+            lambda: "MATERIALIZE" in stopped.current_statement, "the projection is waited for"
+        )
         stopped.close()
         with pytest.raises(StoreUnavailable, match="the store is closing"):
             preparing.result()
     assert server.execute(filling) == "1\n"
-    patient = ClickHouseWriter(address)
+    long_timeout = ClickHouseWriter(address)
     with ThreadPoolExecutor(1) as machine:
-        preparing = machine.submit(patient.prepare)
-        wait_until(lambda: "MATERIALIZE" in patient.preparing, "the projection is waited for")
+        preparing = machine.submit(long_timeout.prepare)
+        wait_until(
+            lambda: "MATERIALIZE" in long_timeout.current_statement, "the projection is waited for"
+        )
         server.execute(f"SYSTEM START MERGES `{address.database}`.events")
         preparing.result()
-    patient.close()
+    long_timeout.close()
     assert server.execute(f"SELECT sum(event_count) FROM `{address.database}`.visits") == "10\n"
     server.execute(f"DROP DATABASE `{address.database}` SYNC")
 
 
-def test_a_server_that_does_not_answer_is_not_waited_for_long() -> None:
+def test_an_unresponsive_server_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/test"
         writer = ClickHouseWriter(parse_address(url), prepare_timeout_s=1)
@@ -283,21 +287,21 @@ def test_a_server_that_does_not_answer_is_not_waited_for_long() -> None:
         writer.close()
 
 
-def test_a_server_that_died_by_itself_is_started_anew(
-    own_shards: ClickHouseServers, capfd: pytest.CaptureFixture[str]
+def test_a_crashed_server_is_restarted(
+    dedicated_shards: ClickHouseServers, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    dead = own_shards.servers[1]
+    dead = dedicated_shards.servers[1]
     dead.execute("CREATE DATABASE kept")
     os.kill(dead.pid, signal.SIGSEGV)
-    wait_until(lambda: dead.has_died, "the server has died")
-    assert f"the server's exit code is {-signal.SIGSEGV}" in own_shards.last_words()
-    assert dead.has_died
-    assert dead is own_shards.servers[1]
+    wait_until(lambda: dead.is_dead, "the server has died")
+    assert f"the server's exit code is {-signal.SIGSEGV}" in dedicated_shards.last_log_lines()
+    assert dead.is_dead
+    assert dead is dedicated_shards.servers[1]
     assert dead.execute("SELECT count() FROM system.databases WHERE name = 'kept'") == "1\n"
     assert f"the server's exit code is {-signal.SIGSEGV}" in capfd.readouterr().err
 
 
-def test_a_cluster_that_nobody_knows_is_told_to_the_operator(
+def test_an_unknown_cluster_is_reported_to_the_operator(
     clickhouse_servers: ClickHouseServers,
 ) -> None:
     url = address_of(
@@ -307,7 +311,7 @@ def test_a_cluster_that_nobody_knows_is_told_to_the_operator(
         ClickHouseWriter(parse_address(url)).prepare()
 
 
-def test_a_host_that_is_away_is_passed_over(clickhouse_servers: ClickHouseServers) -> None:
+def test_an_unreachable_host_is_skipped(clickhouse_servers: ClickHouseServers) -> None:
     made = ClickHouseTables(clickhouse_servers.servers[:1])
     address = parse_address(made.url.replace("@", f"@127.0.0.1:{free_port()},", 1))
     assert len(address.hosts) == 2
@@ -315,14 +319,14 @@ def test_a_host_that_is_away_is_passed_over(clickhouse_servers: ClickHouseServer
     writer.insert(EVENTS, arrow_stream(EVENTS, rows(0)), token="t")
     writer.close()
     reader = ClickHouseReader(address, connections=2, log=get_logger())
-    selecting = reader.select(COUNT, ParameterTexts({}), GUARDS, f"{made.database}-passed-over")
+    selecting = reader.select(COUNT, EncodedParameters({}), LIMITS, f"{made.database}-passed-over")
     assert made.run(selecting) == b"[10, 10]\n"
     assert made.run(reader.is_ready())
     made.run(reader.close())
     made.close()
 
 
-def test_cancelling_the_asker_kills_the_query_on_every_shard(
+def test_cancelling_a_select_kills_the_query_on_every_shard(
     cluster: ClickHouseTables, capfd: pytest.CaptureFixture[str]
 ) -> None:
     query_id = f"{cluster.database}-cancelled"
@@ -334,12 +338,12 @@ def test_cancelling_the_asker_kills_the_query_on_every_shard(
     def count() -> int:
         return int(cluster.servers[0].execute(running))
 
-    asking = asyncio.run_coroutine_threadsafe(
-        cluster.reader.select(ENDLESS, ParameterTexts({}), PATIENT, query_id),
+    selecting_task = asyncio.run_coroutine_threadsafe(
+        cluster.reader.select(ENDLESS, EncodedParameters({}), LONG_TIMEOUT, query_id),
         cluster.loop,
     )
     wait_until(lambda: count() > 0, "the query runs")
-    asking.cancel()
+    selecting_task.cancel()
     wait_until(lambda: count() == 0, "the query has ended")
     cluster.run(asyncio.sleep(0.1))  # until the reader has told what became of it
     assert "query_not_killed" not in "".join(capfd.readouterr())
@@ -353,12 +357,12 @@ def test_cancelling_the_asker_kills_the_query_on_every_shard(
         "ALTER TABLE events DELETE WHERE 1",
     ],
 )
-def test_who_reads_changes_nothing(statement: str, cluster: ClickHouseTables) -> None:
-    with pytest.raises((EngineFailure, StoreUnavailable), match=r"READONLY|ACCESS_DENIED"):
+def test_the_reader_is_read_only(statement: str, cluster: ClickHouseTables) -> None:
+    with pytest.raises((ClickHouseError, StoreUnavailable), match=r"READONLY|ACCESS_DENIED"):
         cluster.rows(statement)
 
 
-@pytest.mark.parametrize("size", [1, MOST_CHARACTERS, MOST_CHARACTERS * 3 + 1, 1_000_000])
+@pytest.mark.parametrize("size", [1, MAX_PIECE_CHARACTERS, MAX_PIECE_CHARACTERS * 3 + 1, 1_000_000])
 def test_a_long_value_is_bound_as_it_is(size: int, cluster: ClickHouseTables) -> None:
     text = ("é'\\\n" * size)[:size]
     ((found,),) = cluster.rows("SELECT {text:String}", {"text": text})
@@ -367,7 +371,7 @@ def test_a_long_value_is_bound_as_it_is(size: int, cluster: ClickHouseTables) ->
     assert found == ["x", text, "y"]
 
 
-def test_many_values_are_looked_for_however_long_they_are_together(
+def test_a_filter_takes_many_values_of_any_total_length(
     cluster: ClickHouseTables,
 ) -> None:
     wanted = [f"{number}-{'x' * 900}" for number in range(1000)]

@@ -25,7 +25,7 @@ from headrace.model.tenancy import (
     Organization,
     OrganizationId,
     Scope,
-    Tenancy,
+    TenancySnapshot,
     Website,
     WebsiteId,
     hash_secret,
@@ -35,13 +35,13 @@ from tests.servers import PostgreSQL
 NOON = 1_700_000_000_000
 BOTH = frozenset(Scope)
 TRACK = frozenset({Scope.TRACK_EVENTS})
-NOBODY = OrganizationId("org_nobody")
+UNKNOWN_USER = OrganizationId("org_nobody")
 
-Place = str | Path
+Location = str | Path
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
     """Where an empty directory can be opened."""
     if request.param == "sqlite":
         return tmp_path / "data" / "directory.sqlite"
@@ -55,13 +55,13 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def directory(place: Place, clock: FixedClock) -> Iterator[SqlDirectory]:
+def directory(place: Location, clock: FixedClock) -> Iterator[SqlDirectory]:
     opened = open_directory(place, clock)
     yield opened
     opened.close()
 
 
-def opened_again(place: Place) -> SqlDirectory:
+def reopened(place: Location) -> SqlDirectory:
     """Another connection to the same directory, as another process would have."""
     return open_directory(place, SystemClock())
 
@@ -77,7 +77,7 @@ class Counting:
         return self._count.to_bytes(length)
 
 
-def refusal(act: Callable[[], object]) -> str:
+def rejection(act: Callable[[], object]) -> str:
     """Return the sentence with which something is refused."""
     with pytest.raises(OperatorError) as caught:
         act()
@@ -95,7 +95,7 @@ def test_organizations_are_listed_oldest_first_even_when_the_clock_goes_back(
     assert directory.organizations() == (first, second)
 
 
-def test_default_organization_is_made_once_and_again_after_it_was_deleted(
+def test_default_organization_is_created_once_and_recreated_after_deletion(
     directory: SqlDirectory,
 ) -> None:
     assert directory.organizations() == ()
@@ -107,14 +107,14 @@ def test_default_organization_is_made_once_and_again_after_it_was_deleted(
     assert (second.name, second.id == first.id) == ("default", False)
 
 
-def test_organization_that_people_named_default_is_the_default_one(
+def test_organization_named_default_is_the_default_one(
     directory: SqlDirectory,
 ) -> None:
     made = directory.create_organization("default")
     assert directory.create_website(name="Blog").organization_id == made.id
 
 
-def test_website_comes_back_as_it_was_made(directory: SqlDirectory) -> None:
+def test_website_is_read_as_created(directory: SqlDirectory) -> None:
     acme = directory.create_organization("acme")
     website = directory.create_website(
         name=" Blog ",
@@ -152,7 +152,7 @@ def test_websites_may_have_equal_names(directory: SqlDirectory) -> None:
     assert len({website.id for website in websites}) == 3
 
 
-def test_ids_are_url_safe_and_tell_what_they_are_of(directory: SqlDirectory) -> None:
+def test_ids_are_url_safe_and_have_a_type_prefix(directory: SqlDirectory) -> None:
     website = directory.create_website(name="Blog")
     key, secret = directory.create_key(scopes=BOTH)
     assert re.fullmatch(r"web_[0-9A-Za-z]{16}", website.id)
@@ -161,7 +161,7 @@ def test_ids_are_url_safe_and_tell_what_they_are_of(directory: SqlDirectory) -> 
     assert re.fullmatch(r"hr_[0-9A-Za-z]{42}", secret)
 
 
-def test_randomness_that_is_passed_in_makes_all_ids_and_secrets(place: Place) -> None:
+def test_all_ids_and_secrets_use_the_given_random_source(place: Location) -> None:
     directory = open_directory(place, FixedClock(NOON), randomness=Counting())
     key, secret = directory.create_key(scopes=TRACK)
     directory.close()
@@ -172,13 +172,13 @@ def test_randomness_that_is_passed_in_makes_all_ids_and_secrets(place: Place) ->
     assert secret == "hr_1" + "0" * 41
 
 
-def test_key_comes_back_as_it_was_made(directory: SqlDirectory) -> None:
+def test_key_is_read_as_created(directory: SqlDirectory) -> None:
     blog, shop = directory.create_website(name="Blog"), directory.create_website(name="Shop")
     key, secret = directory.create_key(
         scopes=TRACK,
         organization_id=blog.organization_id,
         website_ids=(shop.id, blog.id, shop.id),
-        home_website_id=blog.id,
+        default_website_id=blog.id,
         expires_ms=NOON + 1,
     )
     assert blog.organization_id is not None
@@ -190,7 +190,7 @@ def test_key_comes_back_as_it_was_made(directory: SqlDirectory) -> None:
         scopes=TRACK,
         created_ms=NOON,
         website_ids=(shop.id, blog.id),
-        home_website_id=blog.id,
+        default_website_id=blog.id,
         expires_ms=NOON + 1,
     )
     assert directory.keys() == (key,)
@@ -205,20 +205,20 @@ def test_secret_of_a_key_is_nowhere_in_the_file(tmp_path: Path) -> None:
     assert bytes(key.secret_hash) in path.read_bytes()
 
 
-def test_key_that_has_expired_already_can_be_made(directory: SqlDirectory) -> None:
+def test_key_that_has_expired_already_can_be_created(directory: SqlDirectory) -> None:
     key, _ = directory.create_key(scopes=BOTH, expires_ms=NOON - 1)
     assert key.is_valid_at(NOON) is False
 
 
-def test_refused_key_leaves_nothing_behind(directory: SqlDirectory) -> None:
+def test_rejected_key_is_not_stored(directory: SqlDirectory) -> None:
     before = directory.tenancy()
-    sentence = refusal(lambda: directory.create_key(scopes=frozenset()))
+    sentence = rejection(lambda: directory.create_key(scopes=frozenset()))
     assert sentence == "a key needs at least one scope: track:events or read:data"
     assert (directory.keys(), directory.organizations()) == ((), ())
     assert directory.tenancy() == before
 
 
-def test_key_for_websites_beyond_its_organization_is_refused(directory: SqlDirectory) -> None:
+def test_key_for_websites_beyond_its_organization_is_rejected(directory: SqlDirectory) -> None:
     acme = directory.create_organization("acme")
     website = directory.create_website(name="Blog", organization_id=acme.id)
     default = directory.default_organization()
@@ -226,23 +226,25 @@ def test_key_for_websites_beyond_its_organization_is_refused(directory: SqlDirec
         f"the website {website.id} belongs to the organization {acme.id}, "
         f"and the key would belong to {default.id}"
     )
-    in_list = refusal(lambda: directory.create_key(scopes=BOTH, website_ids=(website.id,)))
-    at_home = refusal(lambda: directory.create_key(scopes=BOTH, home_website_id=website.id))
-    assert (in_list, at_home) == (expected, expected)
+    in_list = rejection(lambda: directory.create_key(scopes=BOTH, website_ids=(website.id,)))
+    in_default = rejection(lambda: directory.create_key(scopes=BOTH, default_website_id=website.id))
+    assert (in_list, in_default) == (expected, expected)
     assert directory.keys() == ()
 
 
-def test_key_whose_home_is_not_in_its_list_is_refused(directory: SqlDirectory) -> None:
+def test_key_whose_default_website_is_not_in_its_list_is_rejected(directory: SqlDirectory) -> None:
     blog, shop = directory.create_website(name="Blog"), directory.create_website(name="Shop")
-    sentence = refusal(
-        lambda: directory.create_key(scopes=BOTH, website_ids=(blog.id,), home_website_id=shop.id)
+    sentence = rejection(
+        lambda: directory.create_key(
+            scopes=BOTH, website_ids=(blog.id,), default_website_id=shop.id
+        )
     )
     assert sentence == f"the home website {shop.id} is not one of those that the key is limited to"
 
 
 UNKNOWN: dict[str, tuple[Callable[[SqlDirectory], object], str]] = {
     "delete an organization": (
-        lambda directory: directory.delete_organization(NOBODY),
+        lambda directory: directory.delete_organization(UNKNOWN_USER),
         "no organization has the id 'org_nobody'",
     ),
     "delete a website": (
@@ -258,11 +260,11 @@ UNKNOWN: dict[str, tuple[Callable[[SqlDirectory], object], str]] = {
         "no website has the id 'web_\\udcff'",
     ),
     "a website's organization": (
-        lambda directory: directory.create_website(name="Blog", organization_id=NOBODY),
+        lambda directory: directory.create_website(name="Blog", organization_id=UNKNOWN_USER),
         "no organization has the id 'org_nobody'",
     ),
     "a key's organization": (
-        lambda directory: directory.create_key(scopes=BOTH, organization_id=NOBODY),
+        lambda directory: directory.create_key(scopes=BOTH, organization_id=UNKNOWN_USER),
         "no organization has the id 'org_nobody'",
     ),
     "a key's website": (
@@ -270,7 +272,7 @@ UNKNOWN: dict[str, tuple[Callable[[SqlDirectory], object], str]] = {
         "no website has the id 'web_x'",
     ),
     "a key's home": (
-        lambda directory: directory.create_key(scopes=BOTH, home_website_id=WebsiteId("web_x")),
+        lambda directory: directory.create_key(scopes=BOTH, default_website_id=WebsiteId("web_x")),
         "no website has the id 'web_x'",
     ),
 }
@@ -281,22 +283,22 @@ def test_unknown_ids_are_named_and_change_nothing(
     directory: SqlDirectory, act: Callable[[SqlDirectory], object], sentence: str
 ) -> None:
     before = directory.revision()
-    assert refusal(lambda: act(directory)) == sentence
+    assert rejection(lambda: act(directory)) == sentence
     assert (directory.revision(), directory.organizations()) == (before, ())
 
 
 @pytest.mark.parametrize("name", ["", "  "])
 def test_names_must_not_be_empty(directory: SqlDirectory, name: str) -> None:
     assert [
-        refusal(lambda: directory.create_organization(name)),
-        refusal(lambda: directory.create_website(name=name)),
+        rejection(lambda: directory.create_organization(name)),
+        rejection(lambda: directory.create_website(name=name)),
     ] == [
         "the name of an organization must not be empty",
         "the name of a website must not be empty",
     ]
 
 
-def test_deleting_an_organization_takes_its_keys_along_and_leaves_its_websites(
+def test_deleting_an_organization_deletes_its_keys_and_keeps_its_websites(
     directory: SqlDirectory,
 ) -> None:
     acme = directory.create_organization("acme")
@@ -308,7 +310,7 @@ def test_deleting_an_organization_takes_its_keys_along_and_leaves_its_websites(
     assert kept.organization_id is not None
     orphan = Website(id=orphan.id, name="Blog", domain="", organization_id=None, created_ms=NOON)
     assert directory.keys() == (kept_key,)
-    assert directory.tenancy() == Tenancy(
+    assert directory.tenancy() == TenancySnapshot(
         revision=directory.revision(),
         websites={orphan.id: orphan, kept.id: kept},
         keys={kept_key.secret_hash: kept_key},
@@ -322,7 +324,7 @@ def test_key_limited_to_a_deleted_website_stays_limited_to_it(directory: SqlDire
     directory.delete_website(blog.id)
     assert directory.websites() == (shop,)
     assert directory.keys() == (key,)
-    assert directory.tenancy().keys[key.secret_hash].may_touch(shop) is False
+    assert directory.tenancy().keys[key.secret_hash].can_access(shop) is False
 
 
 def test_revoked_key_is_listed_and_no_longer_works(
@@ -367,8 +369,10 @@ def test_every_change_is_another_revision(directory: SqlDirectory) -> None:
     assert directory.tenancy().revision == revisions[-1]
 
 
-def test_change_of_another_process_is_seen_at_once(directory: SqlDirectory, place: Place) -> None:
-    other = opened_again(place)
+def test_change_by_another_process_is_visible_immediately(
+    directory: SqlDirectory, place: Location
+) -> None:
+    other = reopened(place)
     before = directory.revision()
     website = other.create_website(name="Blog")
     other.close()
@@ -376,8 +380,10 @@ def test_change_of_another_process_is_seen_at_once(directory: SqlDirectory, plac
     assert directory.tenancy().websites == {website.id: website}
 
 
-def test_salt_of_a_day_is_the_same_for_all_processes(directory: SqlDirectory, place: Place) -> None:
-    other = opened_again(place)
+def test_salt_of_a_day_is_the_same_for_all_processes(
+    directory: SqlDirectory, place: Location
+) -> None:
+    other = reopened(place)
     salts = {directory.visitor_salt("2026-03-01"), other.visitor_salt("2026-03-01")}
     other.close()
     assert [len(salt) for salt in salts] == [32]
@@ -416,8 +422,8 @@ directory.close()
 """
 
 
-def test_processes_that_start_at_once_agree_on_schema_default_organization_and_salt(
-    place: Place,
+def test_processes_that_start_concurrently_agree_on_schema_default_organization_and_salt(
+    place: Location,
 ) -> None:
     racers = [
         subprocess.Popen(
@@ -438,40 +444,42 @@ def test_processes_that_start_at_once_agree_on_schema_default_organization_and_s
     assert len({output for output, _ in results}) == 1
 
 
-def test_migrations_lead_to_the_tables_of_the_code(directory: SqlDirectory, place: Place) -> None:
+def test_migrations_lead_to_the_tables_of_the_code(
+    directory: SqlDirectory, place: Location
+) -> None:
     assert directory.revision() == 0
     connections = connect(place)
-    with connections.reading.connect() as connection:
+    with connections.read_engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert context.get_current_revision() == SCHEMA_VERSION
         assert compare_metadata(context, METADATA) == []
-    connections.reading.dispose()
+    connections.read_engine.dispose()
 
 
-def test_directory_is_opened_again_as_it_was(place: Place, clock: FixedClock) -> None:
+def test_directory_is_opened_again_as_it_was(place: Location, clock: FixedClock) -> None:
     first = open_directory(place, clock)
     first.create_website(name="Blog")
     before = first.tenancy()
     first.close()
     first.close()
-    again = opened_again(place)
+    again = reopened(place)
     assert again.tenancy() == before
     again.close()
 
 
-def test_directory_of_a_newer_version_is_refused(place: Place, clock: FixedClock) -> None:
+def test_directory_of_a_newer_version_is_rejected(place: Location, clock: FixedClock) -> None:
     open_directory(place, clock).close()
     connections = connect(place)
-    with connections.changing.begin() as connection:
+    with connections.write_engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    connections.reading.dispose()
-    assert refusal(lambda: open_directory(place, clock)) == (
-        f"the directory {connections.place} was written by a newer version of Headrace "
+    connections.read_engine.dispose()
+    assert rejection(lambda: open_directory(place, clock)) == (
+        f"the directory {connections.label} was written by a newer version of Headrace "
         f"(its schema is 9999, this version knows {SCHEMA_VERSION}): use that version"
     )
 
 
-def test_file_and_directory_are_made_for_their_owner_alone(tmp_path: Path) -> None:
+def test_file_and_directory_are_accessible_by_their_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "new" / "data" / "directory.sqlite"
     open_directory(path, FixedClock(NOON)).close()
     modes = [stat.S_IMODE(p.stat().st_mode) for p in (path.parent, path)]
@@ -493,17 +501,17 @@ def test_change_waits_for_the_change_of_another_process(tmp_path: Path) -> None:
     directory.close()
 
 
-def _not_a_database(folder: Path) -> Place:
+def _not_a_database(folder: Path) -> Location:
     (folder / "directory.sqlite").write_bytes(b"something else altogether\n" * 100)
     return folder / "directory.sqlite"
 
 
-def _below_a_file(folder: Path) -> Place:
+def _below_a_file(folder: Path) -> Location:
     (folder / "data").touch()
     return folder / "data" / "directory.sqlite"
 
 
-UNUSABLE: dict[str, tuple[Callable[[Path], Place], str]] = {
+INVALID_DATABASES: dict[str, tuple[Callable[[Path], Location], str]] = {
     "not a database": (
         _not_a_database,
         "cannot use the directory {0}/directory.sqlite: file is not a database",
@@ -532,18 +540,20 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Place], str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "sentence"), UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_place_that_cannot_be_used_is_named(
-    tmp_path: Path, make: Callable[[Path], Place], sentence: str
+@pytest.mark.parametrize(
+    ("make", "sentence"), INVALID_DATABASES.values(), ids=INVALID_DATABASES.keys()
+)
+def test_error_names_the_unusable_database(
+    tmp_path: Path, make: Callable[[Path], Location], sentence: str
 ) -> None:
     place = make(tmp_path)
-    said = refusal(lambda: open_directory(place, FixedClock(NOON)))
-    assert said == sentence.format(tmp_path)
+    message = rejection(lambda: open_directory(place, FixedClock(NOON)))
+    assert message == sentence.format(tmp_path)
 
 
 def test_missing_driver_is_named_without_the_password() -> None:
-    said = refusal(
+    message = rejection(
         lambda: open_directory("postgresql+nodriver://me:hush@localhost/db", FixedClock(NOON))
     )
-    assert said.startswith("the driver that the directory's URL asks for is not installed: ")
-    assert "hush" not in said
+    assert message.startswith("the driver that the directory's URL asks for is not installed: ")
+    assert "hush" not in message

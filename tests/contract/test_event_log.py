@@ -12,21 +12,21 @@ from tempfile import TemporaryDirectory
 import pytest
 from structlog.testing import capture_logs
 
-from headrace.adapters.event_log.segment_directory import Disk
+from headrace.adapters.event_log.segment_directory import FileOps
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.memory.log import MemoryLog
 from headrace.base.clock import FixedClock
-from headrace.base.errors import HeadraceError, LogUnavailable, LogUncertain, OperatorError
+from headrace.base.errors import DurabilityUnknown, HeadraceError, LogUnavailable, OperatorError
 from headrace.base.telemetry import Metrics
-from headrace.ports.event_log import LOG_START, EventLog, LogPosition, LogReader
+from headrace.ports.event_log import LOG_START, EventLog, LogOffset, LogReader
 
 pytestmark = pytest.mark.asyncio
 
 OpenLog = Callable[..., SegmentLog]
 
 
-class FailingDisk(Disk):
+class FailingDisk(FileOps):
     """A disk on which chosen calls fail until it is mended, or wait until they are let go."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ def open_log(root: Path) -> OpenLog:
             name,
             metrics=Metrics(),
             clock=FixedClock(0),
-            lock_patience_s=0,
+            lock_timeout_s=0,
             **options,  # type: ignore[arg-type]  # each test knows what it passes
         )
 
@@ -97,10 +97,10 @@ def reader_of(root: Path) -> SegmentReader:
 
 
 def read_all(
-    reader: LogReader, log: str = "worker-0", after: LogPosition = LOG_START, max_bytes: int = 4096
+    reader: LogReader, log: str = "worker-0", after: LogOffset = LOG_START, max_bytes: int = 4096
 ) -> list[bytes]:
     """Read from a place to the durable end, chunk by chunk."""
-    until, payloads = reader.durable_ends()[log], list[bytes]()
+    until, payloads = reader.durable_offsets()[log], list[bytes]()
     while after < until:
         chunk = reader.read(log, after=after, until=until, max_bytes=max_bytes)
         payloads += [record.payload for record in chunk.records]
@@ -140,28 +140,28 @@ async def test_appended_records_are_kept_in_order_of_appending(any_log: AnyLog) 
     await any_log.log.close()
 
 
-async def test_records_that_are_handed_in_are_kept_before_it_is_told(any_log: AnyLog) -> None:
+async def test_append_nowait_reports_after_records_are_durable(any_log: AnyLog) -> None:
     kept: list[list[bytes]] = []
-    told = asyncio.Event()
+    durable = asyncio.Event()
 
-    def tell(failure: HeadraceError | None) -> None:
+    def on_durable(failure: HeadraceError | None) -> None:
         assert failure is None
         kept.append(any_log.recorded())
         if len(kept) == 2:
-            told.set()
+            durable.set()
 
-    any_log.log.hand_in(b"one", tell)
-    any_log.log.hand_in(b"two", tell)
+    any_log.log.append_nowait(b"one", on_durable)
+    any_log.log.append_nowait(b"two", on_durable)
     assert kept == []
-    await told.wait()
+    await durable.wait()
     assert kept == [[b"one", b"two"]] * 2
     await any_log.log.close()
     with pytest.raises(LogUnavailable):
-        any_log.log.hand_in(b"too late", tell)
+        any_log.log.append_nowait(b"too late", on_durable)
     assert any_log.recorded() == [b"one", b"two"]
 
 
-async def test_log_is_ready_until_it_is_closed_and_takes_nothing_then(any_log: AnyLog) -> None:
+async def test_log_is_ready_until_closed_and_then_rejects_appends(any_log: AnyLog) -> None:
     assert await any_log.log.is_ready()
     await any_log.log.close()
     await any_log.log.close()
@@ -175,7 +175,7 @@ async def test_records_join_end_to_start(open_log: OpenLog, root: Path) -> None:
     log = open_log()
     await append_all(log, b"one", b"two")
     with closing(reader_of(root)) as reader:
-        end = reader.durable_ends()["worker-0"]
+        end = reader.durable_offsets()["worker-0"]
         first, second = reader.read("worker-0", after=LOG_START, until=end, max_bytes=9).records
         assert (first.end, second.end) == (second.start, end)
         again = reader.read("worker-0", after=first.end, until=end, max_bytes=9)
@@ -183,7 +183,7 @@ async def test_records_join_end_to_start(open_log: OpenLog, root: Path) -> None:
     await log.close()
 
 
-async def test_a_second_writer_of_a_log_is_refused_with_a_sentence(open_log: OpenLog) -> None:
+async def test_a_second_writer_of_a_log_gets_a_clear_error(open_log: OpenLog) -> None:
     log = open_log()
     with pytest.raises(OperatorError, match=r"^The log .*worker-0 is in use by another process\.$"):
         open_log()
@@ -191,63 +191,64 @@ async def test_a_second_writer_of_a_log_is_refused_with_a_sentence(open_log: Ope
     await open_log().close()
 
 
-async def test_logs_are_read_apart(open_log: OpenLog, root: Path) -> None:
+async def test_logs_are_read_separately(open_log: OpenLog, root: Path) -> None:
     logs = [open_log(f"worker-{number}") for number in range(2)]
     for number, log in enumerate(logs):
         await log.append(b"of %d" % number)
     with closing(reader_of(root)) as reader:
-        assert [read_all(reader, name) for name in reader.durable_ends()] == [[b"of 0"], [b"of 1"]]
+        assert [read_all(reader, name) for name in reader.durable_offsets()] == [
+            [b"of 0"],
+            [b"of 1"],
+        ]
     for log in logs:
         await log.close()
 
 
-async def test_no_log_has_no_end(root: Path) -> None:
+async def test_no_log_has_no_durable_offset(root: Path) -> None:
     with closing(reader_of(root)) as reader:
-        assert reader.durable_ends() == {}
+        assert reader.durable_offsets() == {}
 
 
 async def test_opened_log_without_records_ends_at_the_start(open_log: OpenLog, root: Path) -> None:
     log = open_log()
     with closing(reader_of(root)) as reader:
-        assert reader.durable_ends() == {"worker-0": LOG_START}
+        assert reader.durable_offsets() == {"worker-0": LOG_START}
     await log.close()
 
 
 async def test_what_is_not_synced_yet_is_not_read(open_log: OpenLog, root: Path) -> None:
-    disk = FailingDisk()
-    log = open_log(disk=disk)
+    file_ops = FailingDisk()
+    log = open_log(file_ops=file_ops)
     await log.append(b"synced")
-    disk.may_sync.clear()
-    disk.syncing.clear()
+    file_ops.may_sync.clear()
+    file_ops.syncing.clear()
     waiting = asyncio.create_task(log.append(b"being synced"))
-    await asyncio.to_thread(disk.syncing.wait, 30)
+    await asyncio.to_thread(file_ops.syncing.wait, 30)
     assert recorded(root) == [b"synced"]
     assert not waiting.done()
-    disk.may_sync.set()
+    file_ops.may_sync.set()
     await waiting
     assert recorded(root) == [b"synced", b"being synced"]
     await log.close()
 
 
-async def test_cancelled_caller_does_not_take_its_record_back(
-    open_log: OpenLog, root: Path
-) -> None:
-    disk = FailingDisk()
-    log = open_log(disk=disk)
-    disk.may_sync.clear()
+async def test_cancelling_an_append_keeps_its_record(open_log: OpenLog, root: Path) -> None:
+    file_ops = FailingDisk()
+    log = open_log(file_ops=file_ops)
+    file_ops.may_sync.clear()
     cancelled = asyncio.create_task(log.append(b"cancelled"))
-    await asyncio.to_thread(disk.syncing.wait, 30)
+    await asyncio.to_thread(file_ops.syncing.wait, 30)
     cancelled.cancel()
     later = asyncio.create_task(log.append(b"later"))
     await asyncio.sleep(0)
-    disk.may_sync.set()
+    file_ops.may_sync.set()
     await later
     assert cancelled.cancelled()
     assert recorded(root) == [b"cancelled", b"later"]
     await log.close()
 
 
-async def test_close_makes_durable_what_was_appended_and_may_be_called_twice(
+async def test_close_flushes_appended_records_and_is_idempotent(
     open_log: OpenLog, root: Path
 ) -> None:
     log = open_log()
@@ -269,65 +270,63 @@ async def test_full_segments_are_followed_by_new_ones(open_log: OpenLog, root: P
     await log.close()
 
 
-async def test_record_longer_than_a_segment_is_kept_whole(open_log: OpenLog, root: Path) -> None:
+async def test_record_longer_than_a_segment_is_not_split(open_log: OpenLog, root: Path) -> None:
     log = open_log(segment_bytes=200)
     await append_all(log, b"a" * 150, b"b" * 100_000, b"c")
     assert recorded(root) == [b"a" * 150, b"b" * 100_000, b"c"]
     await log.close()
 
 
-async def test_reopened_log_goes_on_in_a_new_segment(open_log: OpenLog, root: Path) -> None:
+async def test_reopened_log_continues_in_a_new_segment(open_log: OpenLog, root: Path) -> None:
     for payload in (b"one", b"two", b"three"):
         log = open_log()
         await log.append(payload)
         await log.close()
     assert recorded(root) == [b"one", b"two", b"three"]
     with closing(reader_of(root)) as reader:
-        assert reader.durable_ends()["worker-0"].segment == 3
+        assert reader.durable_offsets()["worker-0"].segment == 3
 
 
-async def test_removed_segments_are_gone_and_the_rest_is_read(
+async def test_truncated_segments_are_deleted_and_the_rest_is_read(
     open_log: OpenLog, root: Path
 ) -> None:
     log = open_log(segment_bytes=200)
     for number in range(4):
         await log.append(bytes([number]) * 150)
     with closing(reader_of(root)) as reader:
-        reader.remove_before("worker-0", LogPosition(3, 50))
-        reader.remove_before("worker-0", LogPosition(3, 50))
+        reader.truncate_before("worker-0", LogOffset(3, 50))
+        reader.truncate_before("worker-0", LogOffset(3, 50))
         assert read_all(reader) == [b"\x02" * 150, b"\x03" * 150]
     await log.close()
 
 
-async def test_a_log_whose_segments_were_removed_never_counts_from_the_start_again(
-    open_log: OpenLog, root: Path
-) -> None:
+async def test_a_truncated_log_never_restarts_at_offset_zero(open_log: OpenLog, root: Path) -> None:
     log = open_log(segment_bytes=200)
     for number in range(4):
         await log.append(bytes([number]) * 150)
     await log.close()
     with closing(reader_of(root)) as reader:
-        loaded = reader.durable_ends()["worker-0"]
-        reader.remove_before("worker-0", loaded)
+        loaded = reader.durable_offsets()["worker-0"]
+        reader.truncate_before("worker-0", loaded)
         log = open_log()
         await log.append(b"new")
         assert read_all(reader, after=loaded) == [b"new"]
     await log.close()
 
 
-async def test_bytes_between_counts_what_is_to_be_read(open_log: OpenLog, root: Path) -> None:
+async def test_size_between_counts_unread_bytes(open_log: OpenLog, root: Path) -> None:
     log = open_log(segment_bytes=200)
     await log.append(b"a" * 150)
     with closing(reader_of(root)) as reader:
-        first = reader.durable_ends()["worker-0"]
+        first = reader.durable_offsets()["worker-0"]
         await log.append(b"b" * 100)
         await log.append(b"c" * 60)
-        until = reader.durable_ends()["worker-0"]
+        until = reader.durable_offsets()["worker-0"]
         header, frame = 30, 12
-        assert reader.bytes_between("worker-0", after=first, until=until) == (
+        assert reader.size_between("worker-0", after=first, until=until) == (
             header + frame + 100 + header + frame + 60
         )
-        assert reader.bytes_between("worker-0", after=until, until=until) == 0
+        assert reader.size_between("worker-0", after=until, until=until) == 0
     await log.close()
 
 
@@ -344,19 +343,19 @@ BROKEN_CALLS = [
 
 @pytest.mark.parametrize("segment_bytes", [100, 10_000], ids=["new-segment", "same-segment"])
 @pytest.mark.parametrize("broken", BROKEN_CALLS)
-async def test_failed_group_is_refused_whole_never_read_and_the_log_recovers(
+async def test_failed_group_commit_is_rejected_never_read_and_the_log_recovers(
     open_log: OpenLog, root: Path, broken: set[str], segment_bytes: int
 ) -> None:
-    disk = FailingDisk()
-    log = open_log(disk=disk, segment_bytes=segment_bytes)
+    file_ops = FailingDisk()
+    log = open_log(file_ops=file_ops, segment_bytes=segment_bytes)
     await log.append(b"before" * 10)
-    disk.broken = broken
+    file_ops.broken = broken
     await asyncio.gather(log.append(b"refused" * 10), return_exceptions=True)
-    replies = await asyncio.gather(
+    responses = await asyncio.gather(
         log.append(b"refused" * 10), log.append(b"refused too" * 10), return_exceptions=True
     )
     if segment_bytes == 100 or broken & {"write", "sync", "sync of a segment"}:
-        assert [type(reply) for reply in replies] == [LogUnavailable, LogUnavailable]
+        assert [type(response) for response in responses] == [LogUnavailable, LogUnavailable]
         expected = [b"before" * 10, b"after" * 10]
     else:  # nothing was asked of the broken call
         expected = [
@@ -367,34 +366,34 @@ async def test_failed_group_is_refused_whole_never_read_and_the_log_recovers(
             b"after" * 10,
         ]
     assert recorded(root) == expected[:-1]
-    disk.broken = set()
+    file_ops.broken = set()
     await log.append(b"after" * 10)
     assert recorded(root) == expected
     await log.close()
     assert recorded(root) == expected
 
 
-def recorded_after_a_crash(root: Path) -> list[bytes]:
+def records_after_crash(root: Path) -> list[bytes]:
     """Return what is read when the process is killed now: of a copy that nobody holds."""
     with TemporaryDirectory() as copied:
         return recorded(Path(shutil.copytree(root, Path(copied, "log"))))
 
 
 @pytest.mark.parametrize("segment_bytes", [100, 10_000], ids=["new-segment", "same-segment"])
-async def test_record_that_could_not_be_cut_off_is_not_read_after_a_crash(
+async def test_record_that_could_not_be_truncated_is_not_read_after_a_crash(
     open_log: OpenLog, root: Path, segment_bytes: int
 ) -> None:
-    disk = FailingDisk()
-    log = open_log(disk=disk, segment_bytes=segment_bytes)
+    file_ops = FailingDisk()
+    log = open_log(file_ops=file_ops, segment_bytes=segment_bytes)
     await log.append(b"before" * 10)
-    disk.broken = {"sync of a segment", "truncate"}
-    with pytest.raises(LogUnavailable) as refusal:
+    file_ops.broken = {"sync of a segment", "truncate"}
+    with pytest.raises(LogUnavailable) as rejection:
         await log.append(b"refused" * 10)
-    assert type(refusal.value) is LogUnavailable
-    assert recorded_after_a_crash(root) == [b"before" * 10]
-    disk.broken = set()
+    assert type(rejection.value) is LogUnavailable
+    assert records_after_crash(root) == [b"before" * 10]
+    file_ops.broken = set()
     await append_all(log, b"after" * 10)
-    assert recorded_after_a_crash(root) == [b"before" * 10, b"after" * 10]
+    assert records_after_crash(root) == [b"before" * 10, b"after" * 10]
     await log.close()
     log = open_log(segment_bytes=segment_bytes)
     await log.append(b"last")
@@ -403,36 +402,36 @@ async def test_record_that_could_not_be_cut_off_is_not_read_after_a_crash(
 
 
 @pytest.mark.parametrize("segment_bytes", [100, 10_000], ids=["new-segment", "same-segment"])
-async def test_record_that_may_be_read_after_a_crash_is_not_refused_but_uncertain(
+async def test_record_that_may_be_read_after_a_crash_has_unknown_durability(
     open_log: OpenLog, root: Path, segment_bytes: int
 ) -> None:
-    disk = FailingDisk()
-    log = open_log(disk=disk, segment_bytes=segment_bytes)
+    file_ops = FailingDisk()
+    log = open_log(file_ops=file_ops, segment_bytes=segment_bytes)
     await log.append(b"before" * 10)
-    disk.broken = {"sync", "truncate"}
-    with pytest.raises(LogUncertain):
+    file_ops.broken = {"sync", "truncate"}
+    with pytest.raises(DurabilityUnknown):
         await log.append(b"uncertain" * 10)
     assert recorded(root) == [b"before" * 10]
     for _ in range(3):  # of these nothing is written: the disk is tried without them
-        with pytest.raises(LogUnavailable) as refusal:
+        with pytest.raises(LogUnavailable) as rejection:
             await log.append(b"refused" * 10)
-        assert type(refusal.value) is LogUnavailable
-    assert recorded_after_a_crash(root)[1:] in ([], [b"uncertain" * 10])
-    disk.broken = set()
+        assert type(rejection.value) is LogUnavailable
+    assert records_after_crash(root)[1:] in ([], [b"uncertain" * 10])
+    file_ops.broken = set()
     await log.append(b"after" * 10)
-    assert recorded_after_a_crash(root) == [b"before" * 10, b"after" * 10]
+    assert records_after_crash(root) == [b"before" * 10, b"after" * 10]
     await log.close()
 
 
-async def test_failing_disk_is_told_when_it_begins_and_when_it_ends(open_log: OpenLog) -> None:
-    disk = FailingDisk()
+async def test_disk_failure_is_logged_when_it_begins_and_ends(open_log: OpenLog) -> None:
+    file_ops = FailingDisk()
     with capture_logs() as lines:
-        log = open_log(disk=disk)
-        disk.broken = {"create"}
+        log = open_log(file_ops=file_ops)
+        file_ops.broken = {"create"}
         for _ in range(20):
             with pytest.raises(LogUnavailable):
                 await log.append(b"refused")
-        disk.broken = set()
+        file_ops.broken = set()
         await append_all(log, b"one", b"two")
         await log.close()
     assert lines == [
@@ -446,13 +445,11 @@ async def test_failing_disk_is_told_when_it_begins_and_when_it_ends(open_log: Op
     ]
 
 
-async def test_failed_record_is_not_read_after_a_restart_without_another_append(
-    open_log: OpenLog, root: Path
-) -> None:
-    disk = FailingDisk()
-    log = open_log(disk=disk)
+async def test_failed_record_is_not_read_after_a_restart(open_log: OpenLog, root: Path) -> None:
+    file_ops = FailingDisk()
+    log = open_log(file_ops=file_ops)
     await log.append(b"kept")
-    disk.broken = {"sync of a segment"}
+    file_ops.broken = {"sync of a segment"}
     with pytest.raises(LogUnavailable, match="No space left on device"):
         await log.append(b"refused")
     await log.close()
@@ -462,19 +459,21 @@ async def test_failed_record_is_not_read_after_a_restart_without_another_append(
     await log.close()
 
 
-async def test_torn_tail_is_cut_off_when_there_is_no_writer(open_log: OpenLog, root: Path) -> None:
+async def test_torn_tail_is_truncated_when_there_is_no_writer(
+    open_log: OpenLog, root: Path
+) -> None:
     log = open_log()
     await append_all(log, b"one", b"two")
     await log.close()
     segment = root / "worker-0" / f"{1:020}.segment"
-    whole = segment.read_bytes()
-    segment.write_bytes(whole + whole[30:40])
+    content_before = segment.read_bytes()
+    segment.write_bytes(content_before + content_before[30:40])
     assert recorded(root) == [b"one", b"two"]
-    assert segment.read_bytes() == whole
+    assert segment.read_bytes() == content_before
     assert not (root.parent / "damaged").exists()
 
 
-async def test_what_is_cut_off_is_reported(open_log: OpenLog, root: Path) -> None:
+async def test_discarded_tail_is_reported(open_log: OpenLog, root: Path) -> None:
     log = open_log()
     await log.append(b"one")
     await log.close()
@@ -488,7 +487,7 @@ async def test_what_is_cut_off_is_reported(open_log: OpenLog, root: Path) -> Non
     ]
 
 
-async def test_whole_records_behind_the_mark_are_found_after_a_power_cut(
+async def test_complete_records_after_the_marker_are_recovered_after_a_power_cut(
     open_log: OpenLog, root: Path
 ) -> None:
     log = open_log()
@@ -498,7 +497,9 @@ async def test_whole_records_behind_the_mark_are_found_after_a_power_cut(
     assert recorded(root) == [b"one", b"two"]
 
 
-async def test_damage_is_set_aside_and_the_rest_is_read(open_log: OpenLog, root: Path) -> None:
+async def test_corrupt_range_is_preserved_and_the_rest_is_read(
+    open_log: OpenLog, root: Path
+) -> None:
     log = open_log()
     await append_all(log, b"one", b"two", b"three")
     await log.close()
@@ -506,7 +507,7 @@ async def test_damage_is_set_aside_and_the_rest_is_read(open_log: OpenLog, root:
     content = segment.read_bytes()
     segment.write_bytes(content.replace(b"two", b"tvo"))
     with closing(reader_of(root)) as reader:
-        end = reader.durable_ends()["worker-0"]
+        end = reader.durable_offsets()["worker-0"]
         first = reader.read("worker-0", after=LOG_START, until=end, max_bytes=4096)
         second = reader.read("worker-0", after=first.end, until=end, max_bytes=4096)
     assert [record.payload for record in first.records] == [b"one"]
@@ -517,7 +518,7 @@ async def test_damage_is_set_aside_and_the_rest_is_read(open_log: OpenLog, root:
     assert kept.read_bytes().endswith(b"tvo")
 
 
-async def test_damaged_last_record_is_set_aside_and_new_ones_are_read(
+async def test_corrupt_last_record_is_preserved_and_new_ones_are_read(
     open_log: OpenLog, root: Path
 ) -> None:
     log = open_log()
@@ -532,7 +533,7 @@ async def test_damaged_last_record_is_set_aside_and_new_ones_are_read(
     await log.close()
 
 
-async def test_a_text_that_looks_like_a_frame_is_not_read_behind_damage(
+async def test_text_that_looks_like_a_frame_is_not_read_after_corruption(
     open_log: OpenLog, root: Path
 ) -> None:
     log = open_log()
@@ -544,15 +545,17 @@ async def test_a_text_that_looks_like_a_frame_is_not_read_behind_damage(
     assert recorded(root) == [b"two"]
 
 
-async def test_torn_first_write_of_a_segment_is_cut_off_once(open_log: OpenLog, root: Path) -> None:
+async def test_torn_first_write_of_a_segment_is_truncated_once(
+    open_log: OpenLog, root: Path
+) -> None:
     log = open_log()
     await log.append(b"one")
     await log.close()
     (root / "worker-0" / f"{2:020}.segment").write_bytes(b"\xffMILL")
-    disk = FailingDisk()
-    with closing(SegmentReader(root, damaged=root / "damaged", disk=disk)) as reader:
-        assert reader.durable_ends() == {"worker-0": LogPosition(2, 0)}
-        disk.broken = {"truncate", "sync"}
+    file_ops = FailingDisk()
+    with closing(SegmentReader(root, damaged=root / "damaged", file_ops=file_ops)) as reader:
+        assert reader.durable_offsets() == {"worker-0": LogOffset(2, 0)}
+        file_ops.broken = {"truncate", "sync"}
         assert read_all(reader) == [b"one"]
     log = open_log()
     await log.append(b"two")
@@ -560,17 +563,17 @@ async def test_torn_first_write_of_a_segment_is_cut_off_once(open_log: OpenLog, 
     await log.close()
 
 
-async def test_log_is_not_ready_while_the_disk_fails_and_ready_when_it_is_mended(
+async def test_log_is_not_ready_while_the_disk_fails_and_ready_after_recovery(
     open_log: OpenLog, root: Path
 ) -> None:
-    disk = FailingDisk()
-    log = open_log(disk=disk)
+    file_ops = FailingDisk()
+    log = open_log(file_ops=file_ops)
     await log.append(b"before")
-    disk.broken = {"sync of a segment", "create"}
+    file_ops.broken = {"sync of a segment", "create"}
     with pytest.raises(LogUnavailable):
         await log.append(b"refused")
     assert not await log.is_ready()
-    disk.broken = set()
+    file_ops.broken = set()
     assert await log.is_ready()
     await log.append(b"after")
     await log.close()
@@ -587,7 +590,7 @@ def broken(segment: Path) -> Generator[None]:
     segment.with_suffix(".away").rename(segment)
 
 
-async def test_log_that_cannot_be_read_ends_there_until_it_can_and_others_go_on(
+async def test_unreadable_log_stops_at_the_failure_and_others_continue(
     open_log: OpenLog, root: Path
 ) -> None:
     logs = [open_log(f"worker-{number}", segment_bytes=100) for number in range(2)]
@@ -597,21 +600,28 @@ async def test_log_that_cannot_be_read_ends_there_until_it_can_and_others_go_on(
     clock, metrics = FixedClock(0), Metrics()
     reader = SegmentReader(root, damaged=root.parent / "damaged", clock=clock, metrics=metrics)
     with closing(reader), capture_logs() as lines:
-        whole = reader.durable_ends()
-        first = reader.read("worker-0", after=LOG_START, until=whole["worker-0"], max_bytes=50)
+        content_before = reader.durable_offsets()
+        first = reader.read(
+            "worker-0", after=LOG_START, until=content_before["worker-0"], max_bytes=50
+        )
         with broken(root / "worker-0" / f"{2:020}.segment"):
-            assert reader.bytes_between("worker-0", after=first.end, until=whole["worker-0"]) == 0
+            assert (
+                reader.size_between("worker-0", after=first.end, until=content_before["worker-0"])
+                == 0
+            )
             with pytest.raises(OSError, match="Is a directory"):
-                reader.read("worker-0", after=first.end, until=whole["worker-0"], max_bytes=50)
+                reader.read(
+                    "worker-0", after=first.end, until=content_before["worker-0"], max_bytes=50
+                )
             for _ in range(3):
-                assert reader.durable_ends() == {**whole, "worker-0": first.end}
+                assert reader.durable_offsets() == {**content_before, "worker-0": first.end}
                 clock.advance(1_000)
             assert reader.unreadable() == ["worker-0"]
             assert "headrace_logs_unreadable 1.0" in metrics.render().decode()
             assert read_all(reader, "worker-1") == [b"first" * 15, b"second" * 15]
-        assert reader.durable_ends()["worker-0"] == first.end  # it is not tried all the time
+        assert reader.durable_offsets()["worker-0"] == first.end  # it is not tried all the time
         clock.advance(60_000)
-        assert reader.durable_ends() == whole
+        assert reader.durable_offsets() == content_before
         assert reader.unreadable() == []
         assert "headrace_logs_unreadable 0.0" in metrics.render().decode()
         assert read_all(reader, after=first.end) == [b"second" * 15]
@@ -625,48 +635,48 @@ async def test_log_that_cannot_be_read_ends_there_until_it_can_and_others_go_on(
         await log.close()
 
 
-async def test_log_whose_end_cannot_be_told_is_left_out_and_others_are_there(
+async def test_log_with_an_unreadable_end_is_omitted_and_others_are_listed(
     open_log: OpenLog, root: Path
 ) -> None:
     log = open_log("worker-1")
     await log.append(b"one")
     (root / "worker-0" / "durable").mkdir(parents=True)
     with closing(reader_of(root)) as reader:
-        assert list(reader.durable_ends()) == ["worker-1"]
+        assert list(reader.durable_offsets()) == ["worker-1"]
         assert reader.unreadable() == ["worker-0"]
     await log.close()
 
 
-async def test_nothing_is_acknowledged_into_a_log_that_was_deleted_and_it_is_made_again(
+async def test_deleted_log_acknowledges_nothing_and_is_recreated(
     open_log: OpenLog, root: Path
 ) -> None:
     log = open_log()
     await log.append(b"before")
     with closing(reader_of(root)) as reader:
-        before = reader.durable_ends()["worker-0"]
+        before = reader.durable_offsets()["worker-0"]
         shutil.rmtree(root)
         with pytest.raises(LogUnavailable, match="the log was deleted"):
             await log.append(b"refused")
         await log.append(b"after")
         await append_all(log, b"later")
-        assert reader.durable_ends()["worker-0"] > before
+        assert reader.durable_offsets()["worker-0"] > before
         assert read_all(reader, after=before) == [b"after", b"later"]
     await log.close()
     assert recorded(root) == [b"after", b"later"]
 
 
-async def test_disk_that_takes_a_header_and_no_record_is_not_told_as_mended(
+async def test_disk_that_accepts_only_a_header_is_not_reported_as_recovered(
     open_log: OpenLog,
 ) -> None:
-    disk = FailingDisk()
+    file_ops = FailingDisk()
     with capture_logs() as lines:
-        log = open_log(disk=disk)
+        log = open_log(file_ops=file_ops)
         await log.append(b"small")
-        disk.full_beyond = 1_000
+        file_ops.full_beyond = 1_000
         for _ in range(5):
             with pytest.raises(LogUnavailable):
                 await log.append(b"large" * 1_000)
-        disk.full_beyond = None
+        file_ops.full_beyond = None
         await append_all(log, b"large" * 1_000, b"more")
         await log.close()
     assert [line["event"] for line in lines] == ["log_write_failed", "log_write_resumed"]

@@ -9,16 +9,16 @@ import uvicorn.server
 
 from headrace.base.errors import LogUnavailable
 from headrace.base.settings import Settings
-from headrace.http.server.fast_path_protocol import DirectConnection
-from headrace.ingest.receive.decode import Endpoint
-from headrace.ingest.receive.service import Accepted
-from tests.contract.http_twins import REQUEST_ID, TwinDirect, World, ingestion_error
-from tests.contract.test_http_server import HURRIED, SlowAcceptor, read_reply, run
+from headrace.http.server.fast_path_protocol import FastPathProtocol
+from headrace.ingest.receive.decode import IngestPath
+from headrace.ingest.receive.service import AcceptResult
+from tests.contract.http_twins import REQUEST_ID, FakeNowaitAcceptor, Harness, ingestion_error
+from tests.contract.test_http_server import SHORT_TIMEOUTS, SlowAcceptor, read_response, run
 from tests.contract.test_http_server import Server as Running
 
 BODY = b'{"name":"signup"}'
 TYPE = b"Content-Type: application/json\r\n"
-ONE_MORE = b"POST /track HTTP/1.1\r\nHost: x\r\nContent-Length: 17\r\n\r\n" + BODY
+SECOND_REQUEST = b"POST /track HTTP/1.1\r\nHost: x\r\nContent-Length: 17\r\n\r\n" + BODY
 
 
 def call(
@@ -33,17 +33,19 @@ def chunked(body: bytes) -> bytes:
     return head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
 
 
-def make_world(direct: TwinDirect | None = None, settings: Settings | None = None) -> World:
-    world = World(settings)
-    world.direct = direct or TwinDirect()
-    return world
+def make_harness(
+    direct: FakeNowaitAcceptor | None = None, settings: Settings | None = None
+) -> Harness:
+    harness = Harness(settings)
+    harness.direct = direct or FakeNowaitAcceptor()
+    return harness
 
 
-async def exchange(server: Running, *pieces: bytes) -> bytes:
+async def exchange(server: Running, *chunks: bytes) -> bytes:
     """Send pieces one after the other and return the bytes of one reply."""
     reader, writer = await server.connect()
-    for piece in pieces:
-        writer.write(piece)
+    for chunk in chunks:
+        writer.write(chunk)
         await writer.drain()
         await asyncio.sleep(0.002)
     head = await reader.readuntil(b"\r\n\r\n")
@@ -53,18 +55,18 @@ async def exchange(server: Running, *pieces: bytes) -> bytes:
     return head + body
 
 
-def replies(world: World, *calls: Sequence[bytes]) -> list[bytes]:
+def responses(harness: Harness, *calls: Sequence[bytes]) -> list[bytes]:
     """Make calls on connections of their own, and return the bytes of their replies."""
     got: list[bytes] = []
 
     async def scenario(server: Running) -> None:
-        got.extend([await exchange(server, *pieces) for pieces in calls])
+        got.extend([await exchange(server, *chunks) for chunks in calls])
 
-    run(world, scenario)
+    run(harness, scenario)
     return got
 
 
-PLAIN: dict[str, bytes] = {
+SIMPLE: dict[str, bytes] = {
     "a key": call(more=TYPE + b"Authorization: Bearer hr_1\r\n"),
     "a website": call(b"/track?website_id=web_1"),
     "no content type": call(more=b""),
@@ -76,26 +78,30 @@ PLAIN: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("sent", PLAIN.values(), ids=list(PLAIN))
-def test_plain_call_is_asked_and_answered_as_on_the_long_way(sent: bytes) -> None:
-    short, long = make_world(), World()
-    assert replies(short, [sent], [sent]) == replies(long, [sent], [sent])
-    assert short.direct is not None
-    told = short.direct.requests
-    assert short.acceptor.requests == []
-    assert [request.endpoint for request in told] == [
-        request.endpoint for request in long.acceptor.requests
+@pytest.mark.parametrize("sent", SIMPLE.values(), ids=list(SIMPLE))
+def test_simple_request_gets_the_same_response_as_on_the_slow_path(sent: bytes) -> None:
+    fast_harness, slow_harness = make_harness(), Harness()
+    assert responses(fast_harness, [sent], [sent]) == responses(slow_harness, [sent], [sent])
+    assert fast_harness.direct is not None
+    fast_requests = fast_harness.direct.requests
+    assert fast_harness.acceptor.requests == []
+    assert [request.endpoint for request in fast_requests] == [
+        request.endpoint for request in slow_harness.acceptor.requests
     ]
-    for ours, theirs in zip(told, long.acceptor.requests, strict=True):
-        assert (ours.body, ours.credentials, ours.user_agent) == (
-            theirs.body,
-            theirs.credentials,
-            theirs.user_agent,
+    for fast_request, slow_request in zip(
+        fast_requests, slow_harness.acceptor.requests, strict=True
+    ):
+        assert (fast_request.body, fast_request.credentials, fast_request.user_agent) == (
+            slow_request.body,
+            slow_request.credentials,
+            slow_request.user_agent,
         )
-        assert ours.address == ("" if ours.credentials.api_key else theirs.address)
+        assert fast_request.address == (
+            "" if fast_request.credentials.api_key else slow_request.address
+        )
 
 
-NOT_PLAIN: dict[str, bytes] = {
+NOT_SIMPLE: dict[str, bytes] = {
     "chunked": chunked(BODY),
     "Idempotency-Key": call(more=b"Idempotency-Key: 1\r\n"),
     "Content-Encoding": call(more=b"Content-Encoding: identity\r\n"),
@@ -112,71 +118,73 @@ NOT_PLAIN: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("sent", NOT_PLAIN.values(), ids=list(NOT_PLAIN))
-def test_call_that_is_not_plain_goes_the_long_way(sent: bytes) -> None:
-    world = make_world(settings=Settings(max_body_bytes=100))
+@pytest.mark.parametrize("sent", NOT_SIMPLE.values(), ids=list(NOT_SIMPLE))
+def test_complex_request_falls_back_to_the_slow_path(sent: bytes) -> None:
+    harness = make_harness(settings=Settings(max_body_bytes=100))
 
     async def scenario(server: Running) -> None:
         _, writer = await server.connect()
         reader, after = await server.connect()
         writer.write(sent)
-        after.write(ONE_MORE)  # answered after the other was taken
-        assert (await read_reply(reader))[0] == 200
+        after.write(SECOND_REQUEST)  # answered after the other was taken
+        assert (await read_response(reader))[0] == 200
         for each in (writer, after):
             each.close()
 
-    run(world, scenario)
-    assert world.direct is not None
-    assert [request.body for request in world.direct.requests] == [BODY]
+    run(harness, scenario)
+    assert harness.direct is not None
+    assert [request.body for request in harness.direct.requests] == [BODY]
 
 
-def test_call_that_the_use_case_does_not_take_goes_the_long_way_once() -> None:
-    world = make_world(TwinDirect(takes=False))
-    assert len(replies(world, [call()], [call()])) == 2
-    assert world.direct is not None
-    assert (len(world.direct.requests), len(world.acceptor.requests)) == (2, 2)
+def test_request_declined_by_the_service_falls_back_once() -> None:
+    harness = make_harness(FakeNowaitAcceptor(accepts=False))
+    assert len(responses(harness, [call()], [call()])) == 2
+    assert harness.direct is not None
+    assert (len(harness.direct.requests), len(harness.acceptor.requests)) == (2, 2)
 
 
-@pytest.mark.parametrize("at", range(1, len(ONE_MORE)))
-def test_call_in_two_pieces_is_answered_wherever_it_is_cut(at: int) -> None:
-    world = make_world()
-    (whole, cut) = replies(world, [ONE_MORE], [ONE_MORE[:at], ONE_MORE[at:]])
-    assert whole == cut
-    assert world.direct is not None
-    bodies = [request.body for request in (*world.direct.requests, *world.acceptor.requests)]
+@pytest.mark.parametrize("at", range(1, len(SECOND_REQUEST)))
+def test_request_split_at_any_byte_is_answered(at: int) -> None:
+    harness = make_harness()
+    (unsplit, split) = responses(
+        harness, [SECOND_REQUEST], [SECOND_REQUEST[:at], SECOND_REQUEST[at:]]
+    )
+    assert unsplit == split
+    assert harness.direct is not None
+    bodies = [request.body for request in (*harness.direct.requests, *harness.acceptor.requests)]
     assert bodies == [BODY, BODY]
 
 
-def test_calls_that_come_together_are_answered_in_order() -> None:
-    direct = TwinDirect(tells=False)
-    world = make_world(direct)
-    world.acceptor.outcome = Accepted(7)
+def test_pipelined_requests_are_answered_in_order() -> None:
+    direct = FakeNowaitAcceptor(confirms=False)
+    harness = make_harness(direct)
+    harness.acceptor.outcome = AcceptResult(7)
 
     async def scenario(server: Running) -> None:
         reader, writer = await server.connect()
         writer.write(call() + call() + call())
         await direct.reached.wait()
         await asyncio.sleep(0.01)
-        assert world.acceptor.requests == []
+        assert harness.acceptor.requests == []
         direct.waiting[0](None)
-        counts = [(await read_reply(reader))[2] for _ in range(3)]
+        counts = [(await read_response(reader))[2] for _ in range(3)]
         assert [count["count"] for count in counts if isinstance(count, dict)] == [1, 7, 7]
         writer.write(call())
         direct.reached.clear()
         await direct.reached.wait()  # the connection is free for the short way again
         direct.waiting[1](None)
-        assert (await read_reply(reader))[0] == 200
+        assert (await read_response(reader))[0] == 200
         writer.close()
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
-def test_known_head_means_the_same_with_another_body() -> None:
-    world = make_world()
+def test_cached_head_is_valid_for_another_body() -> None:
+    harness = make_harness()
     bodies = [b'{"name":"%c"}' % letter for letter in b"abcde"]
-    replies(world, *([call(body=body)] for body in bodies))
-    assert world.direct is not None
-    assert [request.body for request in world.direct.requests] == bodies
+    responses(harness, *([call(body=body)] for body in bodies))
+    assert harness.direct is not None
+    assert [request.body for request in harness.direct.requests] == bodies
 
 
 @pytest.mark.parametrize(
@@ -193,8 +201,8 @@ def test_known_head_means_the_same_with_another_body() -> None:
         pytest.param(b"\r\n\r\n" + call(body=b"12345678"), id="empty lines come first"),
     ],
 )
-def test_head_is_known_only_where_it_ends_for_the_parser(crafted: bytes) -> None:
-    world = make_world()
+def test_cached_head_must_end_where_the_parser_ends_it(crafted: bytes) -> None:
+    harness = make_harness()
     known = crafted[: crafted.index(b"\r\n\r\n") + 4]
 
     async def scenario(server: Running) -> None:
@@ -205,48 +213,48 @@ def test_head_is_known_only_where_it_ends_for_the_parser(crafted: bytes) -> None
             await reader.read()
             writer.close()
 
-    run(world, scenario)
-    assert world.direct is not None
-    bodies = [request.body for request in (*world.direct.requests, *world.acceptor.requests)]
+    run(harness, scenario)
+    assert harness.direct is not None
+    bodies = [request.body for request in (*harness.direct.requests, *harness.acceptor.requests)]
     assert b"87654321" not in bodies
 
 
-def test_query_before_a_plain_call_does_not_lend_it_its_head() -> None:
-    world = make_world()
+def test_query_before_a_simple_request_does_not_share_its_head() -> None:
+    harness = make_harness()
     query = call(b"/v1/query/custom?website_id=web_public")  # its body is as long as an event
 
     async def scenario(server: Running) -> None:
         reader, writer = await server.connect()
-        is_answer_to_a_query: list[bool] = []
-        for sent, replies in ((query + call(), 2), (query + call(), 2), (query, 1)):
+        is_query_response: list[bool] = []
+        for sent, responses in ((query + call(), 2), (query + call(), 2), (query, 1)):
             writer.write(sent)
-            for _ in range(replies):
-                body = (await read_reply(reader))[2]
-                is_answer_to_a_query.append(isinstance(body, dict) and "success" in body)
-        assert is_answer_to_a_query == [True, False, True, False, True]
+            for _ in range(responses):
+                body = (await read_response(reader))[2]
+                is_query_response.append(isinstance(body, dict) and "success" in body)
+        assert is_query_response == [True, False, True, False, True]
         writer.close()
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
-def test_address_is_believed_from_trusted_proxies_for_known_heads_too() -> None:
-    world = make_world(settings=Settings(trusted_proxies=("127.0.0.1",)))
+def test_forwarded_address_is_trusted_from_proxies_for_cached_heads_too() -> None:
+    harness = make_harness(settings=Settings(trusted_proxies=("127.0.0.1",)))
     sent = [call(more=b"X-Forwarded-For: 203.0.113.%d\r\n" % number) for number in (7, 7, 7, 8)]
-    replies(world, *([each] for each in sent))
-    assert world.direct is not None
-    assert [request.address[-1] for request in world.direct.requests] == ["7", "7", "7", "8"]
+    responses(harness, *([each] for each in sent))
+    assert harness.direct is not None
+    assert [request.address[-1] for request in harness.direct.requests] == ["7", "7", "7", "8"]
 
 
-def test_connection_that_is_idle_after_a_call_of_the_short_way_is_closed() -> None:
-    world = make_world()
-    connections: set[DirectConnection] = set()
+def test_connection_idle_after_a_fast_path_request_is_closed() -> None:
+    harness = make_harness()
+    connections: set[FastPathProtocol] = set()
 
     async def scenario() -> None:
-        config = uvicorn.Config(world.app(), log_config=None, lifespan="off")
+        config = uvicorn.Config(harness.app(), log_config=None, lifespan="off")
         config.load()
-        protocol = DirectConnection.with_(max_connections=9, lane=world.app().lane)
+        protocol = FastPathProtocol.configured(max_connections=9, fast_path=harness.app().fast_path)
 
-        def connect() -> DirectConnection:
+        def connect() -> FastPathProtocol:
             connections.add(made := protocol(config, uvicorn.server.ServerState(), {}))
             return made
 
@@ -254,13 +262,13 @@ def test_connection_that_is_idle_after_a_call_of_the_short_way_is_closed() -> No
         port: int = listening.sockets[0].getsockname()[1]
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(call())
-        assert (await read_reply(reader))[0] == 200
+        assert (await read_response(reader))[0] == 200
         (connection,) = connections
-        connection.end_if_late(head_timeout_s=9, idle_timeout_s=9)
+        connection.close_if_timed_out(head_timeout_s=9, idle_timeout_s=9)
         writer.write(call())  # it is still open
-        assert (await read_reply(reader))[0] == 200
+        assert (await read_response(reader))[0] == 200
         await asyncio.sleep(0.01)
-        connection.end_if_late(head_timeout_s=9, idle_timeout_s=0.005)
+        connection.close_if_timed_out(head_timeout_s=9, idle_timeout_s=0.005)
         assert await reader.read() == b""
         writer.close()
         listening.close()
@@ -269,16 +277,16 @@ def test_connection_that_is_idle_after_a_call_of_the_short_way_is_closed() -> No
     asyncio.run(scenario())
 
 
-def test_failure_of_the_log_is_503_in_our_envelope_and_has_a_line() -> None:
-    direct = TwinDirect(tells=False)
-    world = make_world(direct)
+def test_log_failure_is_503_in_the_error_envelope_and_logged() -> None:
+    direct = FakeNowaitAcceptor(confirms=False)
+    harness = make_harness(direct)
 
     async def scenario(server: Running) -> None:
         reader, writer = await server.connect()
         writer.write(call(more=b"Origin: https://shop.example\r\n"))
         await direct.reached.wait()
         direct.waiting[0](LogUnavailable("the disk is full"))
-        status, headers, body = await read_reply(reader)
+        status, headers, body = await read_response(reader)
         assert (status, body) == (503, ingestion_error("Service unavailable", "UNAVAILABLE"))
         assert headers["retry-after"] == "5"
         assert headers["access-control-allow-origin"] == "https://shop.example"
@@ -286,25 +294,25 @@ def test_failure_of_the_log_is_503_in_our_envelope_and_has_a_line() -> None:
         direct.reached.clear()
         await direct.reached.wait()
         direct.waiting[1](None)
-        assert (await read_reply(reader))[0] == 200
+        assert (await read_response(reader))[0] == 200
         writer.close()
 
-    run(world, scenario)
-    assert [line["event"] for line in world.lines] == ["request_failed", "request"]
-    assert world.lines[1]["status"] == 503
+    run(harness, scenario)
+    assert [line["event"] for line in harness.lines] == ["request_failed", "request"]
+    assert harness.lines[1]["status"] == 503
 
 
-def test_every_call_of_the_short_way_is_counted() -> None:
-    world = make_world()
-    replies(world, *([call()] for _ in range(5)), [call(b"/vitals")])
-    counted = world.metrics.render().decode().splitlines()
+def test_every_fast_path_request_is_counted() -> None:
+    harness = make_harness()
+    responses(harness, *([call()] for _ in range(5)), [call(b"/vitals")])
+    counted = harness.metrics.render().decode().splitlines()
     assert 'headrace_http_requests_total{endpoint="track",status="200"} 5.0' in counted
     assert 'headrace_http_requests_total{endpoint="vitals",status="200"} 1.0' in counted
 
 
-def test_caller_that_leaves_takes_nothing_with_it() -> None:
-    direct = TwinDirect(tells=False)
-    world = make_world(direct)
+def test_client_disconnect_leaves_no_state_behind() -> None:
+    direct = FakeNowaitAcceptor(confirms=False)
+    harness = make_harness(direct)
 
     async def scenario(server: Running) -> None:
         _, writer = await server.connect()
@@ -313,37 +321,37 @@ def test_caller_that_leaves_takes_nothing_with_it() -> None:
         writer.transport.abort()
         await asyncio.sleep(0.02)
         direct.waiting[0](None)
-        direct.tells = True
+        direct.confirms = True
         assert REQUEST_ID.encode() in await exchange(server, call())
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
-def test_bodies_beyond_the_bound_go_the_long_way_which_refuses_them() -> None:
-    direct = TwinDirect(tells=False)
-    world = make_world(direct, Settings(max_inflight_bytes=2 * len(BODY)))
+def test_bodies_over_the_limit_are_rejected_by_the_slow_path() -> None:
+    direct = FakeNowaitAcceptor(confirms=False)
+    harness = make_harness(direct, Settings(max_inflight_bytes=2 * len(BODY)))
     slow = SlowAcceptor()
-    world.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
 
     async def scenario(server: Running) -> None:
-        held = [await server.connect() for _ in range(2)]
-        for _, writer in held:
+        open_connections = [await server.connect() for _ in range(2)]
+        for _, writer in open_connections:
             writer.write(call())
             direct.reached.clear()
             await direct.reached.wait()
         assert (await exchange(server, call())).startswith(b"HTTP/1.1 503 ")
-        for told, (reader, writer) in zip(direct.waiting, held, strict=True):
-            told(None)
-            assert (await read_reply(reader))[0] == 200
+        for fast_requests, (reader, writer) in zip(direct.waiting, open_connections, strict=True):
+            fast_requests(None)
+            assert (await read_response(reader))[0] == 200
             writer.close()
-        direct.tells = True
+        direct.confirms = True
         assert (await exchange(server, call())).startswith(b"HTTP/1.1 200 ")
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
-def test_what_was_taken_is_answered_after_the_stop() -> None:
-    direct = TwinDirect(tells=False)
+def test_pending_requests_are_answered_after_the_stop() -> None:
+    direct = FakeNowaitAcceptor(confirms=False)
 
     async def scenario(server: Running) -> None:
         reader, writer = await server.connect()
@@ -353,41 +361,41 @@ def test_what_was_taken_is_answered_after_the_stop() -> None:
         server.stop.set()
         assert await idle.read() == b""  # the server has begun to stop
         direct.waiting[0](None)
-        status, headers, _ = await read_reply(reader)
+        status, headers, _ = await read_response(reader)
         assert (status, headers["connection"]) == (200, "close")
         await server.task
         for each in (writer, idle_writer):
             each.close()
 
-    run(make_world(direct), scenario)
+    run(make_harness(direct), scenario)
 
 
-def test_call_that_outlasts_the_time_to_stop_is_told() -> None:
-    direct = TwinDirect(tells=False)
+def test_request_that_outlasts_the_shutdown_timeout_gets_a_response() -> None:
+    direct = FakeNowaitAcceptor(confirms=False)
 
     async def scenario(server: Running) -> None:
         reader, writer = await server.connect()
         writer.write(call())
         await direct.reached.wait()
         server.stop.set()
-        status, headers, body = await read_reply(reader)
+        status, headers, body = await read_response(reader)
         assert (status, headers["connection"]) == (500, "close")
         assert body == ingestion_error("Internal server error", "INTERNAL")
         await server.task
         direct.waiting[0](None)  # too late: it counts for nothing
         writer.close()
 
-    run(make_world(direct, HURRIED), scenario)
+    run(make_harness(direct, SHORT_TIMEOUTS), scenario)
 
 
-def test_debug_lines_are_written_for_every_call() -> None:
-    world = make_world()
-    assert world.app(debug=True).lane is None
-    assert world.app().lane is not None
+def test_debug_lines_are_written_for_every_request() -> None:
+    harness = make_harness()
+    assert harness.app(debug=True).fast_path is None
+    assert harness.app().fast_path is not None
 
 
-def test_call_may_wait_for_the_log_for_longer_than_a_head_may_take() -> None:
-    direct = TwinDirect(tells=False)
+def test_request_may_wait_for_the_log_longer_than_the_head_timeout() -> None:
+    direct = FakeNowaitAcceptor(confirms=False)
 
     async def scenario(server: Running) -> None:
         reader, writer = await server.connect()
@@ -395,26 +403,26 @@ def test_call_may_wait_for_the_log_for_longer_than_a_head_may_take() -> None:
             writer.write(sent)
             await direct.reached.wait()
             direct.reached.clear()
-            await asyncio.sleep(3 * HURRIED.body_timeout_s)
+            await asyncio.sleep(3 * SHORT_TIMEOUTS.body_timeout_s)
             direct.waiting[number](None)
-            assert (await read_reply(reader))[0] == 200
+            assert (await read_response(reader))[0] == 200
         writer.close()
 
-    run(make_world(direct, HURRIED), scenario)
+    run(make_harness(direct, SHORT_TIMEOUTS), scenario)
 
 
-def test_endpoints_of_the_short_way_are_those_of_ingestion() -> None:
-    world = make_world()
+def test_fast_path_endpoints_are_the_ingestion_endpoints() -> None:
+    harness = make_harness()
     paths = [b"/track", b"/vitals", b"/errors", b"/batch", b"/"]
-    replies(world, *([call(path)] for path in paths))
-    assert world.direct is not None
-    assert [request.endpoint for request in world.direct.requests] == list(Endpoint)
+    responses(harness, *([call(path)] for path in paths))
+    assert harness.direct is not None
+    assert [request.endpoint for request in harness.direct.requests] == list(IngestPath)
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["first", "with a known head"])
-def test_what_is_no_http_is_never_the_reply_to_a_plain_call_before_it(known: bool) -> None:
-    direct = TwinDirect(tells=False)
-    world = make_world(direct)
+def test_invalid_http_never_gets_the_response_of_the_previous_simple_request(known: bool) -> None:
+    direct = FakeNowaitAcceptor(confirms=False)
+    harness = make_harness(direct)
 
     async def scenario(server: Running) -> None:
         reader, writer = await server.connect()
@@ -423,15 +431,15 @@ def test_what_is_no_http_is_never_the_reply_to_a_plain_call_before_it(known: boo
             writer.write(call())
             await direct.reached.wait()
             direct.waiting[number](None)
-            assert (await read_reply(reader))[0] == 200
+            assert (await read_response(reader))[0] == 200
         direct.reached.clear()
         writer.write(call() + b"nonsense\r\n\r\n")
         await direct.reached.wait()
         await asyncio.sleep(0.01)
         direct.waiting[-1](None)
-        status, headers, _ = await read_reply(reader)
+        status, headers, _ = await read_response(reader)
         assert (status, headers["connection"]) == (200, "close")
         assert await reader.read() == b""
         writer.close()
 
-    run(world, scenario)
+    run(harness, scenario)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.base.errors import (
-    Fault,
+    FieldError,
     InvalidApiKey,
     InvalidBody,
     LogUnavailable,
@@ -16,20 +16,20 @@ from headrace.base.errors import (
     WebsiteNotFound,
 )
 from headrace.base.settings import Settings
-from headrace.ingest.receive.decode import Endpoint
-from headrace.ingest.receive.service import Accepted, IngestRequest
+from headrace.ingest.receive.decode import IngestPath
+from headrace.ingest.receive.service import AcceptResult, IngestRequest
 from headrace.model.tenancy import Credentials
 from tests.contract.http_twins import (
-    JSON_REPLY,
+    JSON_HEADERS,
     REQUEST_ID,
-    World,
+    Harness,
     exchange,
     ingestion_error,
     make_scope,
-    told,
+    status_and_body,
 )
 
-PATHS = [endpoint.value for endpoint in Endpoint]
+PATHS = [endpoint.value for endpoint in IngestPath]
 ORIGIN = "https://shop.example"
 CORS = {
     "access-control-allow-origin": ORIGIN,
@@ -40,25 +40,25 @@ CORS = {
 SMALL = Settings(max_body_bytes=100, max_decoded_bytes=200)
 
 
-def request_of(endpoint: Endpoint = Endpoint.TRACK, **fields: Any) -> IngestRequest:
-    asked: dict[str, Any] = {
+def request_of(endpoint: IngestPath = IngestPath.TRACK, **fields: Any) -> IngestRequest:
+    sent_query: dict[str, Any] = {
         "body": b"{}",
         "credentials": Credentials(),
         "address": "203.0.113.9",
         **fields,
     }
-    return IngestRequest(endpoint=endpoint, **asked)
+    return IngestRequest(endpoint=endpoint, **sent_query)
 
 
-REPLIES: Mapping[Endpoint, tuple[Accepted, Any]] = {
-    Endpoint.TRACK: (
-        Accepted(3),
+RESPONSES: Mapping[IngestPath, tuple[AcceptResult, Any]] = {
+    IngestPath.TRACK: (
+        AcceptResult(3),
         {"status": "success", "type": "custom_event", "count": 3},
     ),
-    Endpoint.VITALS: (Accepted(2), {"status": "success", "type": "web_vitals", "count": 2}),
-    Endpoint.ERRORS: (Accepted(0), {"status": "success", "type": "error", "count": 0}),
-    Endpoint.BATCH: (
-        Accepted(2, ("e1", None)),
+    IngestPath.VITALS: (AcceptResult(2), {"status": "success", "type": "web_vitals", "count": 2}),
+    IngestPath.ERRORS: (AcceptResult(0), {"status": "success", "type": "error", "count": 0}),
+    IngestPath.BATCH: (
+        AcceptResult(2, ("e1", None)),
         {
             "status": "success",
             "batch": True,
@@ -69,26 +69,26 @@ REPLIES: Mapping[Endpoint, tuple[Accepted, Any]] = {
             ],
         },
     ),
-    Endpoint.PAGE: (Accepted(1), {"status": "success", "type": "track"}),
+    IngestPath.PAGE: (AcceptResult(1), {"status": "success", "type": "track"}),
 }
 
 
-@pytest.mark.parametrize("endpoint", Endpoint)
-def test_accepted_request_is_told_as_its_endpoint_does(endpoint: Endpoint) -> None:
-    world = World()
-    world.acceptor.outcome, expected = REPLIES[endpoint]
+@pytest.mark.parametrize("endpoint", IngestPath)
+def test_accepted_request_gets_the_response_of_its_endpoint(endpoint: IngestPath) -> None:
+    harness = Harness()
+    harness.acceptor.outcome, expected = RESPONSES[endpoint]
 
-    reply = world.call("POST", endpoint.value, b"{}")
+    response = harness.call("POST", endpoint.value, b"{}")
 
-    assert told(reply) == (200, expected)
-    assert reply.headers == {**JSON_REPLY, "content-length": str(len(reply.body))}
-    assert world.acceptor.requests == [request_of(endpoint)]
+    assert status_and_body(response) == (200, expected)
+    assert response.headers == {**JSON_HEADERS, "content-length": str(len(response.body))}
+    assert harness.acceptor.requests == [request_of(endpoint)]
 
 
-def test_everything_that_a_call_says_reaches_the_use_case() -> None:
-    world = World()
+def test_every_request_field_reaches_the_service() -> None:
+    harness = Harness()
 
-    world.call(
+    harness.call(
         "POST",
         "/track",
         b'{"name":"a"}',
@@ -102,7 +102,7 @@ def test_everything_that_a_call_says_reaches_the_use_case() -> None:
     )
 
     credentials = Credentials(api_key="hr_1", website_id="web_1", origin=ORIGIN)
-    assert world.acceptor.requests == [
+    assert harness.acceptor.requests == [
         request_of(
             body=b'{"name":"a"}',
             credentials=credentials,
@@ -113,24 +113,24 @@ def test_everything_that_a_call_says_reaches_the_use_case() -> None:
 
 
 def test_empty_idempotency_key_and_origin_count_as_none() -> None:
-    world = World()
+    harness = Harness()
 
-    world.call("POST", "/track", b"{}", headers={"Idempotency-Key": "", "Origin": ""})
+    harness.call("POST", "/track", b"{}", headers={"Idempotency-Key": "", "Origin": ""})
 
-    assert world.acceptor.requests == [request_of()]
+    assert harness.acceptor.requests == [request_of()]
 
 
 def test_address_is_found_behind_a_trusted_proxy() -> None:
-    world = World(Settings(trusted_proxies=("203.0.113.0/24",)))
+    harness = Harness(Settings(trusted_proxies=("203.0.113.0/24",)))
 
-    world.call("POST", "/track", b"{}", headers={"X-Forwarded-For": "198.51.100.7"})
+    harness.call("POST", "/track", b"{}", headers={"X-Forwarded-For": "198.51.100.7"})
 
-    assert world.acceptor.requests == [request_of(address="198.51.100.7")]
+    assert harness.acceptor.requests == [request_of(address="198.51.100.7")]
 
 
-REFUSALS: dict[str, tuple[Exception, int, Any, dict[str, str]]] = {
+REJECTIONS: dict[str, tuple[Exception, int, Any, dict[str, str]]] = {
     "body": (
-        InvalidBody((Fault(3, "name", "is required"),)),
+        InvalidBody((FieldError(3, "name", "is required"),)),
         400,
         {
             **ingestion_error("Invalid request body", "INVALID_BODY"),
@@ -178,28 +178,28 @@ REFUSALS: dict[str, tuple[Exception, int, Any, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "body", "headers"), REFUSALS.values(), ids=list(REFUSALS)
+    ("error", "status", "body", "headers"), REJECTIONS.values(), ids=list(REJECTIONS)
 )
-def test_refusal_is_told_in_the_envelope_of_ingestion(
+def test_error_has_the_ingestion_envelope(
     error: Exception, status: int, body: Any, headers: dict[str, str]
 ) -> None:
-    world = World()
-    world.acceptor.outcome = error
+    harness = Harness()
+    harness.acceptor.outcome = error
 
-    reply = world.call("POST", "/track", b"{}", headers={"Origin": ORIGIN})
+    response = harness.call("POST", "/track", b"{}", headers={"Origin": ORIGIN})
 
-    assert told(reply) == (status, body)
-    length = {"content-length": str(len(reply.body))}
-    assert reply.headers == {**JSON_REPLY, **length, **headers, **CORS}
+    assert status_and_body(response) == (status, body)
+    length = {"content-length": str(len(response.body))}
+    assert response.headers == {**JSON_HEADERS, **length, **headers, **CORS}
 
 
-def test_cancelled_call_is_answered_before_it_ends() -> None:
-    world = World()
-    world.acceptor.outcome = asyncio.CancelledError()
+def test_cancelled_request_gets_a_response() -> None:
+    harness = Harness()
+    harness.acceptor.outcome = asyncio.CancelledError()
 
-    reply = world.call("POST", "/track", b"{}")
+    response = harness.call("POST", "/track", b"{}")
 
-    assert told(reply) == (500, ingestion_error("Internal server error", "INTERNAL"))
+    assert status_and_body(response) == (500, ingestion_error("Internal server error", "INTERNAL"))
 
 
 FORMS: dict[str, tuple[bytes, dict[str, str], int, str, str]] = {
@@ -245,35 +245,38 @@ FORMS: dict[str, tuple[bytes, dict[str, str], int, str, str]] = {
 @pytest.mark.parametrize(
     ("body", "headers", "status", "message", "code"), FORMS.values(), ids=list(FORMS)
 )
-def test_form_of_the_body_is_judged_before_the_use_case(
+def test_body_format_is_checked_before_the_service_runs(
     body: bytes, headers: dict[str, str], status: int, message: str, code: str
 ) -> None:
-    world = World(SMALL)
+    harness = Harness(SMALL)
 
-    reply = world.call("POST", "/vitals", body, headers=headers)
+    response = harness.call("POST", "/vitals", body, headers=headers)
 
-    assert told(reply) == (status, ingestion_error(message, code))
-    assert world.acceptor.requests == []
+    assert status_and_body(response) == (status, ingestion_error(message, code))
+    assert harness.acceptor.requests == []
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE", "TRACE"])
 def test_other_method_is_405_before_everything_else(path: str, method: str) -> None:
-    world = World()
+    harness = Harness()
 
-    reply = world.call(method, path, headers={"Content-Encoding": "nonsense"})
+    response = harness.call(method, path, headers={"Content-Encoding": "nonsense"})
 
-    assert told(reply) == (405, ingestion_error("Method not allowed", "METHOD_NOT_ALLOWED"))
-    assert reply.headers["allow"] == "POST, OPTIONS"
+    assert status_and_body(response) == (
+        405,
+        ingestion_error("Method not allowed", "METHOD_NOT_ALLOWED"),
+    )
+    assert response.headers["allow"] == "POST, OPTIONS"
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("origin", [ORIGIN, "null"])
-def test_preflight_names_the_very_origin(path: str, origin: str) -> None:
-    reply = World().call("OPTIONS", path, headers={"Origin": origin})
+def test_preflight_names_the_exact_origin(path: str, origin: str) -> None:
+    response = Harness().call("OPTIONS", path, headers={"Origin": origin})
 
-    assert (reply.status, reply.body) == (204, b"")
-    assert reply.headers == {
+    assert (response.status, response.body) == (204, b"")
+    assert response.headers == {
         **CORS,
         "access-control-allow-origin": origin,
         "access-control-allow-methods": "POST, OPTIONS",
@@ -288,29 +291,29 @@ def test_preflight_names_the_very_origin(path: str, origin: str) -> None:
     }
 
 
-def test_options_without_an_origin_tells_the_methods() -> None:
-    reply = World().call("OPTIONS", "/track")
+def test_options_without_an_origin_lists_the_methods() -> None:
+    response = Harness().call("OPTIONS", "/track")
 
     headers = {"allow": "POST, OPTIONS", "x-request-id": REQUEST_ID}
-    assert reply == (204, headers, b"")
+    assert response == (204, headers, b"")
 
 
-def test_accepted_call_of_a_page_names_its_origin() -> None:
-    reply = World().call("POST", "/track", b"{}", headers={"Origin": ORIGIN})
+def test_accepted_cross_origin_request_names_its_origin() -> None:
+    response = Harness().call("POST", "/track", b"{}", headers={"Origin": ORIGIN})
 
-    assert reply.status == 200
-    assert CORS.items() <= reply.headers.items()
+    assert response.status == 200
+    assert CORS.items() <= response.headers.items()
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/track/", "/Track", "/v1x", ""])
 def test_unknown_path_is_404(path: str) -> None:
-    reply = World().call("POST", path, b"{}")
+    response = Harness().call("POST", path, b"{}")
 
-    assert told(reply) == (404, ingestion_error("Not found", "NOT_FOUND"))
+    assert status_and_body(response) == (404, ingestion_error("Not found", "NOT_FOUND"))
 
 
-def test_caller_that_leaves_within_its_body_gets_no_reply_and_is_noted() -> None:
-    world = World()
+def test_client_disconnect_within_the_body_sends_no_response_and_is_logged() -> None:
+    harness = Harness()
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
@@ -319,18 +322,18 @@ def test_caller_that_leaves_within_its_body_gets_no_reply_and_is_noted() -> None
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(world.app()(make_scope("POST", "/track"), receive, send))  # type: ignore[arg-type]  # a coroutine
+    asyncio.run(harness.app()(make_scope("POST", "/track"), receive, send))  # type: ignore[arg-type]  # a coroutine
 
-    assert (sent, world.acceptor.requests) == ([], [])
-    assert [(line["endpoint"], line["status"]) for line in world.lines] == [("track", 499)]
+    assert (sent, harness.acceptor.requests) == ([], [])
+    assert [(line["endpoint"], line["status"]) for line in harness.lines] == [("track", 499)]
 
 
-def test_body_may_come_in_pieces() -> None:
-    world = World()
+def test_body_may_come_in_chunks() -> None:
+    harness = Harness()
 
-    reply = asyncio.run(
-        exchange(world.app(), make_scope("POST", "/track"), b'{"name"', b":", b'"a"}')
+    response = asyncio.run(
+        exchange(harness.app(), make_scope("POST", "/track"), b'{"name"', b":", b'"a"}')
     )
 
-    assert reply.status == 200
-    assert world.acceptor.requests == [request_of(body=b'{"name":"a"}')]
+    assert response.status == 200
+    assert harness.acceptor.requests == [request_of(body=b'{"name":"a"}')]

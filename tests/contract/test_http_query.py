@@ -13,44 +13,44 @@ from starlette.types import Message
 
 from headrace.base.errors import (
     InvalidQuery,
-    QueryFault,
+    QueryErrorCode,
     QueryTimedOut,
     QueryTooLarge,
     StoreUnavailable,
 )
 from headrace.base.settings import Settings
 from headrace.model.plan import OutputKind
-from headrace.ports.rate_limiter import RateVerdict
-from headrace.query.result_values import QueryAnswer
+from headrace.ports.rate_limiter import RateLimitResult
+from headrace.query.result_values import QueryResult
 from tests.contract.http_twins import (
-    JSON_REPLY,
+    FOREIGN_KEY,
+    JSON_HEADERS,
     NOW_MS,
     PRIVATE,
     PUBLIC,
-    READER,
+    READER_KEY,
     REQUEST_ID,
-    STRANGER,
-    WRITER,
-    TwinQueries,
-    World,
+    WRITER_KEY,
+    FakeQueryService,
+    Harness,
     bearer,
     make_scope,
     make_tenancy,
     query_error,
-    told,
+    status_and_body,
 )
 
 PATH = "/v1/query/custom"
 SMALL = Settings(max_query_bytes=100)
 TOO_LONG = b"x" * 101
 RATE = {"x-ratelimit-limit": "30", "x-ratelimit-remaining": "29", "x-ratelimit-reset": "60"}
-OVER = RateVerdict(allowed=False, limit=30, remaining=0, reset_s=17)
+OVER = RateLimitResult(allowed=False, limit=30, remaining=0, reset_s=17)
 PAGE = "https://app.example"
 ROWS: list[list[Any]] = [
     ["/a, b", 3, None, True, "2025-03-10T12:00:00.250Z", "5"],
     ["", 2.5, 1.0, False, None, 5],
 ]
-ANSWER = QueryAnswer(
+ANSWER = QueryResult(
     names=("path", "n", "mean", "is_bot", "time", "properties.k"),
     kinds=(
         OutputKind.TEXT,
@@ -67,18 +67,22 @@ ANSWER = QueryAnswer(
 )
 
 
-def ask(world: World, website: str = PRIVATE, key: str | None = READER, **options: Any) -> Any:
+def ask(
+    harness: Harness, website: str = PRIVATE, key: str | None = READER_KEY, **options: Any
+) -> Any:
     headers = {**(bearer(key) if key else {}), **options.pop("headers", {})}
     body = options.pop("body", b"{}")
-    return world.call("POST", PATH, body, query=f"website_id={website}", headers=headers, **options)
+    return harness.call(
+        "POST", PATH, body, query=f"website_id={website}", headers=headers, **options
+    )
 
 
-def test_answer_is_told_whole() -> None:
-    world = World(answer=ANSWER)
+def test_result_is_complete() -> None:
+    harness = Harness(result=ANSWER)
 
-    reply = ask(world, body=b'{"query":1}')
+    response = ask(harness, body=b'{"query":1}')
 
-    assert told(reply) == (
+    assert status_and_body(response) == (
         200,
         {
             "success": True,
@@ -87,10 +91,10 @@ def test_answer_is_told_whole() -> None:
             "requestId": REQUEST_ID,
         },
     )
-    length = {"content-length": str(len(reply.body))}
-    assert reply.headers == {**JSON_REPLY, **RATE, **length}
-    assert world.queries.asked == [(PRIVATE, b'{"query":1}')]
-    assert world.limiter.callers == ["key:key_hr_reader"]
+    length = {"content-length": str(len(response.body))}
+    assert response.headers == {**JSON_HEADERS, **RATE, **length}
+    assert harness.queries.asked == [(PRIVATE, b'{"query":1}')]
+    assert harness.limiter.callers == ["key:key_hr_reader"]
 
 
 # Every call breaks all rules from its own on; the one that is told is the first.
@@ -114,7 +118,7 @@ ORDER: dict[str, tuple[dict[str, Any], int, str, str]] = {
         "INVALID_API_KEY",
     ),
     "scope": (
-        {"key": WRITER, "website": "", "headers": {"Content-Type": "image/gif"}},
+        {"key": WRITER_KEY, "website": "", "headers": {"Content-Type": "image/gif"}},
         403,
         "API key missing read:data scope",
         "MISSING_SCOPE",
@@ -159,58 +163,61 @@ ORDER: dict[str, tuple[dict[str, Any], int, str, str]] = {
 
 
 @pytest.mark.parametrize(("call", "status", "message", "code"), ORDER.values(), ids=list(ORDER))
-def test_first_broken_rule_is_told(
+def test_first_error_is_reported(
     call: dict[str, Any], status: int, message: str, code: str
 ) -> None:
-    world = World(SMALL)
+    harness = Harness(SMALL)
 
-    assert told(ask(world, **call)) == (status, query_error(message, code))
-    assert world.queries.asked == []
+    assert status_and_body(ask(harness, **call)) == (status, query_error(message, code))
+    assert harness.queries.asked == []
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "HEAD"])
 def test_method_comes_before_everything_else(method: str) -> None:
-    reply = World(SMALL).call(method, PATH, TOO_LONG)
+    response = Harness(SMALL).call(method, PATH, TOO_LONG)
 
-    assert told(reply) == (405, query_error("Method not allowed", "METHOD_NOT_ALLOWED"))
-    assert reply.headers["allow"] == "POST, OPTIONS"
+    assert status_and_body(response) == (
+        405,
+        query_error("Method not allowed", "METHOD_NOT_ALLOWED"),
+    )
+    assert response.headers["allow"] == "POST, OPTIONS"
 
 
 READABLE: dict[str, tuple[str, str | None, int]] = {
-    "its organization's key reads a private website": (PRIVATE, READER, 200),
-    "its organization's key reads a public website": (PUBLIC, READER, 200),
-    "any key reads a public website": (PUBLIC, STRANGER, 200),
+    "its organization's key reads a private website": (PRIVATE, READER_KEY, 200),
+    "its organization's key reads a public website": (PUBLIC, READER_KEY, 200),
+    "any key reads a public website": (PUBLIC, FOREIGN_KEY, 200),
     "nobody needs a key for a public website": (PUBLIC, None, 200),
-    "another organization's key does not know a private website": (PRIVATE, STRANGER, 404),
+    "another organization's key does not know a private website": (PRIVATE, FOREIGN_KEY, 404),
     "a private website needs a key": (PRIVATE, None, 401),
     "an unknown website needs a key": ("web_x", None, 401),
     "a broken key is noticed at a public website": (PUBLIC, "hr_unknown", 401),
     "an empty key is a broken one": (PUBLIC, " ", 401),
-    "a key without the scope does not even read a public website": (PUBLIC, WRITER, 403),
+    "a key without the scope does not even read a public website": (PUBLIC, WRITER_KEY, 403),
 }
 
 
 @pytest.mark.parametrize(("website", "key", "status"), READABLE.values(), ids=list(READABLE))
-def test_who_may_read(website: str, key: str | None, status: int) -> None:
-    assert ask(World(), website, key).status == status
+def test_read_access(website: str, key: str | None, status: int) -> None:
+    assert ask(Harness(), website, key).status == status
 
 
-def test_private_and_unknown_website_cannot_be_told_apart() -> None:
-    foreign, unknown = ask(World(), PRIVATE, STRANGER), ask(World(), "web_x", STRANGER)
+def test_private_and_unknown_website_are_indistinguishable() -> None:
+    foreign, unknown = ask(Harness(), PRIVATE, FOREIGN_KEY), ask(Harness(), "web_x", FOREIGN_KEY)
 
     assert (foreign.status, foreign.body) == (unknown.status, unknown.body)
 
 
-def test_key_and_website_that_are_new_are_looked_for_once_more() -> None:
-    world = World()
-    world.tenancy.snapshot = type(make_tenancy())(0, {}, {}, {})
+def test_new_key_and_website_are_found_after_one_refresh() -> None:
+    harness = Harness()
+    harness.tenancy.snapshot = type(make_tenancy())(0, {}, {}, {})
 
-    assert ask(world).status == 200
+    assert ask(harness).status == 200
 
 
 COUNTED: dict[str, tuple[dict[str, Any], int]] = {
     "accepted": ({}, 200),
-    "missing scope": ({"key": WRITER}, 403),
+    "missing scope": ({"key": WRITER_KEY}, 403),
     "no website": ({"website": ""}, 400),
     "unknown website": ({"website": "web_x"}, 404),
     "type of the body": ({"headers": {"Content-Type": "image/gif"}}, 415),
@@ -218,38 +225,38 @@ COUNTED: dict[str, tuple[dict[str, Any], int]] = {
 
 
 @pytest.mark.parametrize(("call", "status"), COUNTED.values(), ids=list(COUNTED))
-def test_every_reply_to_a_known_caller_counts_and_tells_the_rate(
+def test_every_response_to_a_known_client_counts_and_has_rate_limit_headers(
     call: dict[str, Any], status: int
 ) -> None:
-    world = World()
+    harness = Harness()
 
-    reply = ask(world, **call)
+    response = ask(harness, **call)
 
-    assert reply.status == status
-    assert RATE.items() <= reply.headers.items()
-    assert len(world.limiter.callers) == 1
+    assert response.status == status
+    assert RATE.items() <= response.headers.items()
+    assert len(harness.limiter.callers) == 1
 
 
-def test_unknown_caller_does_not_count() -> None:
-    world = World()
+def test_unauthenticated_request_does_not_count() -> None:
+    harness = Harness()
 
-    reply = ask(world, key="hr_unknown")
+    response = ask(harness, key="hr_unknown")
 
-    assert (reply.status, world.limiter.callers) == (401, [])
-    assert not RATE.keys() & reply.headers.keys()
+    assert (response.status, harness.limiter.callers) == (401, [])
+    assert not RATE.keys() & response.headers.keys()
 
 
 @pytest.mark.parametrize("website", [PRIVATE, "web_x", ""])
 def test_over_the_limit_is_429(website: str) -> None:
-    world = World()
-    world.limiter.verdict = OVER
+    harness = Harness()
+    harness.limiter.verdict = OVER
 
-    reply = ask(world, website)
+    response = ask(harness, website)
 
-    assert told(reply) == (429, query_error("Rate limit exceeded", "RATE_LIMITED"))
-    assert reply.headers == {
-        **JSON_REPLY,
-        "content-length": str(len(reply.body)),
+    assert status_and_body(response) == (429, query_error("Rate limit exceeded", "RATE_LIMITED"))
+    assert response.headers == {
+        **JSON_HEADERS,
+        "content-length": str(len(response.body)),
         "retry-after": "17",
         "x-ratelimit-limit": "30",
         "x-ratelimit-remaining": "0",
@@ -257,34 +264,34 @@ def test_over_the_limit_is_429(website: str) -> None:
     }
 
 
-def test_missing_scope_is_told_before_the_limit() -> None:
-    world = World()
-    world.limiter.verdict = OVER
+def test_missing_scope_comes_before_the_rate_limit() -> None:
+    harness = Harness()
+    harness.limiter.verdict = OVER
 
-    assert ask(world, key=WRITER).status == 403
+    assert ask(harness, key=WRITER_KEY).status == 403
 
 
 def test_without_a_key_website_and_address_are_limited_together() -> None:
-    world = World()
+    harness = Harness()
 
-    ask(world, PUBLIC, None, client=("198.51.100.7", 1))
+    ask(harness, PUBLIC, None, client=("198.51.100.7", 1))
 
-    assert world.limiter.callers == ["website:web_public:198.51.100.7"]
+    assert harness.limiter.callers == ["website:web_public:198.51.100.7"]
 
 
-def test_limiter_that_is_away_lets_calls_through() -> None:
-    world = World()
-    world.limiter.verdict = None
+def test_unavailable_limiter_allows_requests() -> None:
+    harness = Harness()
+    harness.limiter.verdict = None
 
-    reply = ask(world)
+    response = ask(harness)
 
-    assert reply.status == 200
-    assert not RATE.keys() & reply.headers.keys()
+    assert response.status == 200
+    assert not RATE.keys() & response.headers.keys()
 
 
 FAILURES: dict[str, tuple[Exception, int, str, str]] = {
     "query": (
-        InvalidQuery(QueryFault.INVALID_COLUMN, ' "pth"'),
+        InvalidQuery(QueryErrorCode.INVALID_COLUMN, ' "pth"'),
         400,
         'Invalid column "pth"',
         "INVALID_COLUMN",
@@ -300,29 +307,29 @@ FAILURES: dict[str, tuple[Exception, int, str, str]] = {
     ("error", "status", "message", "code"), FAILURES.values(), ids=list(FAILURES)
 )
 @pytest.mark.parametrize("accept", ["application/json", "text/csv"])
-def test_failure_is_json_whatever_was_asked_for(
+def test_error_is_json_for_any_accept_header(
     error: Exception, status: int, message: str, code: str, accept: str
 ) -> None:
-    world = World()
-    world.queries = TwinQueries(error)
+    harness = Harness()
+    harness.queries = FakeQueryService(error)
 
-    reply = ask(world, headers={"Accept": accept})
+    response = ask(harness, headers={"Accept": accept})
 
-    assert told(reply) == (status, query_error(message, code))
-    assert reply.headers.get("retry-after") == ("5" if status == 503 else None)
+    assert status_and_body(response) == (status, query_error(message, code))
+    assert response.headers.get("retry-after") == ("5" if status == 503 else None)
 
 
-def test_csv_is_written_to_the_letter() -> None:
-    reply = ask(World(answer=ANSWER), headers={"Accept": "text/csv"})
+def test_csv_is_exact() -> None:
+    response = ask(Harness(result=ANSWER), headers={"Accept": "text/csv"})
 
-    assert reply.body.decode() == (
+    assert response.body.decode() == (
         "path,n,mean,is_bot,time,properties.k\r\n"
         '"/a, b",3,,true,2025-03-10T12:00:00.250Z,5\r\n'
         ",2.5,1.0,false,,5\r\n"
     )
-    assert reply.headers == {
+    assert response.headers == {
         "content-type": "text/csv; charset=utf-8; header=present",
-        "content-length": str(len(reply.body)),
+        "content-length": str(len(response.body)),
         "x-row-count": "2",
         "x-truncated": "true",
         "x-request-id": REQUEST_ID,
@@ -330,18 +337,29 @@ def test_csv_is_written_to_the_letter() -> None:
     }
 
 
-ODD_NAMES = ("n", "", "é \u2028", "a.b", "self", "c0", 'say "x"', "back\\slash", "line\n", "\x7f")
+UNUSUAL_NAMES = (
+    "n",
+    "",
+    "é \u2028",
+    "a.b",
+    "self",
+    "c0",
+    'say "x"',
+    "back\\slash",
+    "line\n",
+    "\x7f",
+)
 
 
-@pytest.mark.parametrize("name", ODD_NAMES, ids=repr)
+@pytest.mark.parametrize("name", UNUSUAL_NAMES, ids=repr)
 def test_json_has_outputs_of_any_name(name: str) -> None:
-    answer = QueryAnswer(
+    result = QueryResult(
         ("c1", name), (OutputKind.TEXT, OutputKind.NUMBER), [["a", 1], [None, 2.5]], 2, False, 1
     )
 
-    reply = ask(World(answer=answer))
+    response = ask(Harness(result=result))
 
-    assert msgspec.json.decode(reply.body)["data"] == [
+    assert msgspec.json.decode(response.body)["data"] == [
         {"c1": "a", name: 1},
         {"c1": None, name: 2.5},
     ]
@@ -359,25 +377,32 @@ ARROW_TYPES = {
 
 @pytest.mark.parametrize("count", [2, 0], ids=["rows", "no rows"])
 def test_arrow_columns_have_types_that_do_not_depend_on_their_values(count: int) -> None:
-    answer = QueryAnswer(
+    result = QueryResult(
         ANSWER.names, ANSWER.kinds, ROWS[:count], limit=2, truncated=False, execution_ms=1
     )
 
-    reply = ask(World(answer=answer), headers={"Accept": "application/vnd.apache.arrow.stream"})
+    response = ask(
+        Harness(result=result), headers={"Accept": "application/vnd.apache.arrow.stream"}
+    )
 
-    table: Any = read_ipc_stream(reply.body).read_all()
+    table: Any = read_ipc_stream(response.body).read_all()
     types = {field.name: field.type for field in table.schema}
-    assert (reply.status, table.num_rows, types) == (200, count, ARROW_TYPES)
-    assert (reply.headers["x-row-count"], reply.headers["x-truncated"]) == (str(count), "false")
+    assert (response.status, table.num_rows, types) == (200, count, ARROW_TYPES)
+    assert (response.headers["x-row-count"], response.headers["x-truncated"]) == (
+        str(count),
+        "false",
+    )
 
 
-def test_arrow_has_the_values_of_the_answer() -> None:
-    reply = ask(World(answer=ANSWER), headers={"Accept": "application/vnd.apache.arrow.stream"})
+def test_arrow_has_the_values_of_the_result() -> None:
+    response = ask(
+        Harness(result=ANSWER), headers={"Accept": "application/vnd.apache.arrow.stream"}
+    )
 
-    table: Any = read_ipc_stream(reply.body).read_all()
-    moments = table.column("time").cast(DataType.int64()).to_pylist()
+    table: Any = read_ipc_stream(response.body).read_all()
+    timestamps = table.column("time").cast(DataType.int64()).to_pylist()
     columns = {name: table.column(name).to_pylist() for name in ANSWER.names if name != "time"}
-    assert moments == [1_741_608_000_250, None]
+    assert timestamps == [1_741_608_000_250, None]
     assert columns == {
         "path": ["/a, b", ""],
         "n": [3.0, 2.5],
@@ -388,9 +413,9 @@ def test_arrow_has_the_values_of_the_answer() -> None:
     assert table.schema.field("properties.k").metadata_str == {"ARROW:extension:name": "arrow.json"}
 
 
-def test_caller_that_hangs_up_ends_its_query() -> None:
-    world = World()
-    world.queries = TwinQueries(outcome=TwinQueries.never)
+def test_client_disconnect_cancels_its_query() -> None:
+    harness = Harness()
+    harness.queries = FakeQueryService(outcome=FakeQueryService.never)
     sent: list[Message] = []
 
     async def hang_up() -> None:
@@ -405,14 +430,14 @@ def test_caller_that_hangs_up_ends_its_query() -> None:
         async def send(message: Message) -> None:
             sent.append(message)
 
-        headers = bearer(READER).items()
+        headers = bearer(READER_KEY).items()
         scope = make_scope("POST", PATH, f"website_id={PRIVATE}", headers)
-        await world.app()(scope, receive, send)
+        await harness.app()(scope, receive, send)
 
     asyncio.run(hang_up())
 
-    assert (sent, world.queries.was_cancelled.is_set()) == ([], True)
-    assert [(line["endpoint"], line["status"]) for line in world.lines] == [("query", 499)]
+    assert (sent, harness.queries.was_cancelled.is_set()) == ([], True)
+    assert [(line["endpoint"], line["status"]) for line in harness.lines] == [("query", 499)]
 
 
 PREFLIGHT = {
@@ -445,41 +470,46 @@ PREFLIGHTS: dict[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
 
 
 @pytest.mark.parametrize(("origins", "expected"), PREFLIGHTS.values(), ids=list(PREFLIGHTS))
-def test_preflight_allows_configured_origins_alone(
+def test_preflight_allows_configured_origins_only(
     origins: tuple[str, ...], expected: Mapping[str, str]
 ) -> None:
-    reply = World(Settings(query_origins=origins)).call("OPTIONS", PATH, headers={"Origin": PAGE})
+    response = Harness(Settings(query_origins=origins)).call(
+        "OPTIONS", PATH, headers={"Origin": PAGE}
+    )
 
-    assert (reply.status, reply.body) == (204, b"")
-    assert reply.headers == {"x-request-id": REQUEST_ID, "allow": "POST, OPTIONS", **expected}
-
-
-def test_reply_to_a_page_of_a_configured_origin_can_be_read_by_it() -> None:
-    world = World(Settings(query_origins=(PAGE,)))
-
-    refused = ask(world, key=None, headers={"Origin": PAGE})
-
-    assert refused.status == 401
-    assert EXPOSED.items() <= refused.headers.items()
+    assert (response.status, response.body) == (204, b"")
+    assert response.headers == {"x-request-id": REQUEST_ID, "allow": "POST, OPTIONS", **expected}
 
 
-def test_reply_to_a_page_of_another_origin_cannot_be_read_by_it() -> None:
-    reply = ask(World(), headers={"Origin": PAGE})
+def test_response_to_a_configured_origin_has_cors_headers() -> None:
+    harness = Harness(Settings(query_origins=(PAGE,)))
 
-    assert reply.status == 200
-    assert "access-control-allow-origin" not in reply.headers
+    rejected = ask(harness, key=None, headers={"Origin": PAGE})
+
+    assert rejected.status == 401
+    assert EXPOSED.items() <= rejected.headers.items()
+
+
+def test_response_to_another_origin_has_no_cors_headers() -> None:
+    response = ask(Harness(), headers={"Origin": PAGE})
+
+    assert response.status == 200
+    assert "access-control-allow-origin" not in response.headers
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/query", "/v1/query/custom/", "/v1/x"])
 def test_unknown_path_below_v1_has_the_envelope_of_the_query(path: str) -> None:
-    assert told(World().call("GET", path)) == (404, query_error("Not found", "NOT_FOUND"))
+    assert status_and_body(Harness().call("GET", path)) == (
+        404,
+        query_error("Not found", "NOT_FOUND"),
+    )
 
 
 def test_expired_key_is_invalid() -> None:
-    world = World()
-    world.tenancy.snapshot = world.tenancy.newest = expired()
+    harness = Harness()
+    harness.tenancy.snapshot = harness.tenancy.newest = expired()
 
-    assert told(ask(world)) == (401, query_error("Invalid API key", "INVALID_API_KEY"))
+    assert status_and_body(ask(harness)) == (401, query_error("Invalid API key", "INVALID_API_KEY"))
 
 
 def expired() -> Any:

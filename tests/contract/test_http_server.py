@@ -14,14 +14,14 @@ import pytest
 
 from headrace.base.settings import Settings
 from headrace.http.server.server import serve
-from headrace.ingest.receive.service import Accepted, IngestRequest
+from headrace.ingest.receive.service import AcceptResult, IngestRequest
 from headrace.model.plan import OutputKind
-from headrace.query.result_values import QueryAnswer
+from headrace.query.result_values import QueryResult
 from tests.contract.http_twins import (
     PRIVATE,
-    READER,
-    TwinQueries,
-    World,
+    READER_KEY,
+    FakeQueryService,
+    Harness,
     ingestion_error,
     query_error,
 )
@@ -30,9 +30,9 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 HEAD = b"POST /track HTTP/1.1\r\nHost: x\r\n"
 QUERY = (
     b"POST /v1/query/custom?website_id=%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
-    b"Content-Length: 2\r\n\r\n{}" % (PRIVATE.encode(), READER.encode())
+    b"Content-Length: 2\r\n\r\n{}" % (PRIVATE.encode(), READER_KEY.encode())
 )
-HURRIED = Settings(body_timeout_s=0.1, shutdown_timeout_s=0.5, max_body_bytes=100)
+SHORT_TIMEOUTS = Settings(body_timeout_s=0.1, shutdown_timeout_s=0.5, max_body_bytes=100)
 
 
 class Server(NamedTuple):
@@ -47,13 +47,19 @@ class Server(NamedTuple):
 
 
 @asynccontextmanager
-async def running(world: World) -> AsyncGenerator[Server]:
+async def running(harness: Harness) -> AsyncGenerator[Server]:
     listening = socket.create_server(("127.0.0.1", 0))
     port: int = listening.getsockname()[1]
     stop = asyncio.Event()
-    app = world.app()
+    app = harness.app()
     task = asyncio.create_task(
-        serve(app, listening_socket=listening, settings=world.settings, stop=stop, lane=app.lane)
+        serve(
+            app,
+            listening_socket=listening,
+            settings=harness.settings,
+            stop=stop,
+            fast_path=app.fast_path,
+        )
     )
     try:
         yield Server(port, stop, task)
@@ -62,15 +68,15 @@ async def running(world: World) -> AsyncGenerator[Server]:
         await task
 
 
-def run(world: World, scenario: Callable[[Server], Awaitable[None]]) -> None:
+def run(harness: Harness, scenario: Callable[[Server], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with asyncio.timeout(20), running(world) as server:
+        async with asyncio.timeout(20), running(harness) as server:
             await scenario(server)
 
     asyncio.run(main())
 
 
-async def read_reply(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], object]:
+async def read_response(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], object]:
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
     status_line, *lines = head.strip().split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines)
@@ -85,19 +91,19 @@ class SlowAcceptor:
         self.asked = asyncio.Event()
         self.allowed = asyncio.Event()
 
-    async def accept(self, request: IngestRequest) -> Accepted:
+    async def accept(self, request: IngestRequest) -> AcceptResult:
         del request
         self.asked.set()
         await self.allowed.wait()
-        return Accepted(1)
+        return AcceptResult(1)
 
 
-def test_keep_alive_connection_answers_one_call_after_the_other() -> None:
+def test_keep_alive_connection_serves_requests_in_sequence() -> None:
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         for _ in range(3):
             writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}")
-            status, headers, body = await read_reply(reader)
+            status, headers, body = await read_response(reader)
             assert (status, body) == (
                 200,
                 {"status": "success", "type": "custom_event", "count": 1},
@@ -105,24 +111,24 @@ def test_keep_alive_connection_answers_one_call_after_the_other() -> None:
             assert set(headers) == {"content-type", "content-length", "x-request-id"}
         writer.close()
 
-    run(World(), scenario)
+    run(Harness(), scenario)
 
 
 @pytest.mark.parametrize("sent", [b"", b'{"name":'], ids=["nothing", "a piece"])
 def test_body_that_stalls_is_408_and_the_connection_ends(sent: bytes) -> None:
-    world = World(HURRIED)
+    harness = Harness(SHORT_TIMEOUTS)
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(HEAD + b"Content-Length: 50\r\n\r\n" + sent)
-        status, headers, body = await read_reply(reader)
+        status, headers, body = await read_response(reader)
         assert (status, body) == (408, ingestion_error("Request timeout", "REQUEST_TIMEOUT"))
         assert headers["connection"] == "close"
         assert await reader.read() == b""
         writer.close()
 
-    run(world, scenario)
-    assert world.acceptor.requests == []
+    run(harness, scenario)
+    assert harness.acceptor.requests == []
 
 
 @pytest.mark.parametrize("sent", [b"POST /tra", HEAD], ids=["request line", "headers"])
@@ -130,7 +136,7 @@ def test_head_that_stalls_is_408_and_the_connection_ends(sent: bytes) -> None:
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(sent)
-        status, headers, body = await read_reply(reader)
+        status, headers, body = await read_response(reader)
         assert (status, headers["connection"]) == (408, "close")
         assert isinstance(body, dict)
         assert {**body, "requestId": ""} == {
@@ -142,7 +148,7 @@ def test_head_that_stalls_is_408_and_the_connection_ends(sent: bytes) -> None:
         assert await reader.read() == b""
         writer.close()
 
-    run(World(HURRIED), scenario)
+    run(Harness(SHORT_TIMEOUTS), scenario)
 
 
 def test_head_without_end_is_413_and_the_connection_ends() -> None:
@@ -157,28 +163,28 @@ def test_head_without_end_is_413_and_the_connection_ends() -> None:
                 sent += 10_000
         assert sent < 8_000_000
         with suppress(ConnectionError):
-            assert (await read_reply(reader))[0] == 413
+            assert (await read_response(reader))[0] == 413
         writer.close()
 
-    run(World(), scenario)
+    run(Harness(), scenario)
 
 
-def test_head_in_many_pieces_is_no_stall_and_not_too_long() -> None:
+def test_head_in_many_chunks_is_accepted() -> None:
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
-        for piece in (b"POST /tr", b"ack HTTP/1.1\r\nHo", b"st: x\r\nX-Long: ", b"y" * 30_000):
-            writer.write(piece)
+        for chunk in (b"POST /tr", b"ack HTTP/1.1\r\nHo", b"st: x\r\nX-Long: ", b"y" * 30_000):
+            writer.write(chunk)
             await writer.drain()
             await asyncio.sleep(0.01)
         writer.write(b"\r\nContent-Length: 2\r\n\r\n{}")
-        assert (await read_reply(reader))[0] == 200
+        assert (await read_response(reader))[0] == 200
         writer.close()
 
-    run(World(), scenario)
+    run(Harness(), scenario)
 
 
-def test_body_that_comes_slowly_and_steadily_is_no_stall() -> None:
-    world = World(Settings(body_timeout_s=0.5))
+def test_slow_steady_body_is_accepted() -> None:
+    harness = Harness(Settings(body_timeout_s=0.5))
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
@@ -186,81 +192,81 @@ def test_body_that_comes_slowly_and_steadily_is_no_stall() -> None:
         for byte in b'{"a":true}':
             await asyncio.sleep(0.08)
             writer.write(bytes([byte]))
-        assert (await read_reply(reader))[0] == 200
+        assert (await read_response(reader))[0] == 200
         writer.close()
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
 @pytest.mark.parametrize(
-    ("least_bytes_per_s", "statuses"),
+    ("min_bytes_per_s", "statuses"),
     [
         pytest.param(1_000, [408], id="slower than the least pace"),
         pytest.param(1, [200], id="faster than the least pace"),
         pytest.param(0, [200], id="no least pace"),
     ],
 )
-def test_body_that_trickles_is_408_once_it_is_late_and_slow(
-    least_bytes_per_s: int, statuses: list[int]
+def test_body_below_the_minimum_throughput_is_408(
+    min_bytes_per_s: int, statuses: list[int]
 ) -> None:
-    world = World(Settings(slow_body_after_s=0.2, slow_body_bytes_per_s=least_bytes_per_s))
+    harness = Harness(Settings(slow_body_after_s=0.2, slow_body_bytes_per_s=min_bytes_per_s))
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(HEAD + b"Content-Length: 10\r\n\r\n")
-        reply = asyncio.create_task(read_reply(reader))
+        response = asyncio.create_task(read_response(reader))
         for byte in b'{"a":true}':
-            await asyncio.wait({reply}, timeout=0.05)
-            if reply.done():
+            await asyncio.wait({response}, timeout=0.05)
+            if response.done():
                 break
             writer.write(bytes([byte]))
-        assert [(await reply)[0]] == statuses
+        assert [(await response)[0]] == statuses
         writer.close()
 
-    run(world, scenario)
-    assert len(world.acceptor.requests) == statuses.count(200)
+    run(harness, scenario)
+    assert len(harness.acceptor.requests) == statuses.count(200)
 
 
-def test_body_that_is_too_long_is_refused_while_it_is_sent() -> None:
-    world = World(HURRIED)
+def test_body_that_is_too_long_is_rejected_while_it_is_sent() -> None:
+    harness = Harness(SHORT_TIMEOUTS)
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\n65\r\n" + b"x" * 101 + b"\r\n")
-        status, _, body = await read_reply(reader)
+        status, _, body = await read_response(reader)
         assert (status, body) == (413, ingestion_error("Payload too large", "PAYLOAD_TOO_LARGE"))
         writer.write(b"0\r\n\r\n" + HEAD + b"Content-Length: 2\r\n\r\n{}")
-        assert (await read_reply(reader))[0] == 200
+        assert (await read_response(reader))[0] == 200
         writer.close()
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
-def test_refusal_comes_before_a_body_that_waits_to_be_asked_for() -> None:
+def test_error_comes_before_a_body_that_expects_100_continue() -> None:
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(HEAD + b"Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n")
-        assert (await read_reply(reader))[0] == 413
+        assert (await read_response(reader))[0] == 413
         writer.close()
 
-    run(World(HURRIED), scenario)
+    run(Harness(SHORT_TIMEOUTS), scenario)
 
 
-def test_caller_that_closes_its_connection_ends_its_query() -> None:
-    world = World()
-    world.queries = TwinQueries(TwinQueries.never)
+def test_closing_the_connection_cancels_its_query() -> None:
+    harness = Harness()
+    harness.queries = FakeQueryService(FakeQueryService.never)
 
     async def scenario(server: Server) -> None:
         _, writer = await server.connect()
         writer.write(QUERY)
-        await world.queries.began.wait()
+        await harness.queries.began.wait()
         writer.close()
-        await world.queries.was_cancelled.wait()
+        await harness.queries.was_cancelled.wait()
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
-SENT_BEHIND: dict[str, bytes] = {
+PIPELINED: dict[str, bytes] = {
     "a call": b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n",
     "a hundred calls": b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" * 100,
     "another query": QUERY,
@@ -271,51 +277,51 @@ SENT_BEHIND: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("in_one_piece", [True, False], ids=["in one piece", "in two pieces"])
+@pytest.mark.parametrize("in_one_write", [True, False], ids=["in one piece", "in two pieces"])
 @pytest.mark.parametrize("is_reset", [True, False], ids=["reset", "closed"])
-@pytest.mark.parametrize("behind", SENT_BEHIND.values(), ids=list(SENT_BEHIND))
-def test_caller_that_leaves_ends_its_query_whatever_it_sent_behind_it(
-    behind: bytes, is_reset: bool, in_one_piece: bool
+@pytest.mark.parametrize("pipelined", PIPELINED.values(), ids=list(PIPELINED))
+def test_closing_the_connection_cancels_its_query_even_with_pipelined_requests(
+    pipelined: bytes, is_reset: bool, in_one_write: bool
 ) -> None:
-    world = World()
-    world.queries = TwinQueries(TwinQueries.never)
+    harness = Harness()
+    harness.queries = FakeQueryService(FakeQueryService.never)
 
     async def scenario(server: Server) -> None:
         _, writer = await server.connect()
-        writer.write(QUERY + behind if in_one_piece else QUERY)
-        await world.queries.began.wait()
-        if not in_one_piece:
-            writer.write(behind)
+        writer.write(QUERY + pipelined if in_one_write else QUERY)
+        await harness.queries.began.wait()
+        if not in_one_write:
+            writer.write(pipelined)
             await asyncio.sleep(0.05)
         if is_reset:
             writer.transport.get_extra_info("socket").setsockopt(
                 socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
             )
         writer.close()
-        await world.queries.was_cancelled.wait()
+        await harness.queries.was_cancelled.wait()
 
-    run(world, scenario)
-    assert len(world.queries.asked) == 1
-    assert world.acceptor.requests == []
+    run(harness, scenario)
+    assert len(harness.queries.asked) == 1
+    assert harness.acceptor.requests == []
 
 
-def test_thousands_of_calls_in_one_piece_are_answered_one_after_the_other() -> None:
+def test_thousands_of_pipelined_requests_are_answered_in_order() -> None:
     calls = 5_000
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write((HEAD + b"Content-Length: 2\r\n\r\n{}") * calls)
         for _ in range(calls):
-            assert (await read_reply(reader))[0] == 200
+            assert (await read_response(reader))[0] == 200
         writer.close()
 
-    run(World(), scenario)
+    run(Harness(), scenario)
 
 
-def test_what_was_accepted_is_answered_after_the_stop_and_nothing_new_is() -> None:
-    world = World()
+def test_accepted_requests_are_answered_after_the_stop_and_new_ones_are_not() -> None:
+    harness = Harness()
     slow = SlowAcceptor()
-    world.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
@@ -327,61 +333,61 @@ def test_what_was_accepted_is_answered_after_the_stop_and_nothing_new_is() -> No
         with pytest.raises(ConnectionError):
             await server.connect()
         slow.allowed.set()
-        status, headers, _ = await read_reply(reader)
+        status, headers, _ = await read_response(reader)
         assert (status, headers["connection"]) == (200, "close")
         await server.task
         for each in (writer, idle_writer):
             each.close()
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
-def test_call_that_outlasts_the_time_to_stop_is_told_in_our_envelope() -> None:
-    world = World(HURRIED)
+def test_request_that_outlasts_the_shutdown_timeout_gets_the_error_envelope() -> None:
+    harness = Harness(SHORT_TIMEOUTS)
     slow = SlowAcceptor()
-    world.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}")
         await slow.asked.wait()
         server.stop.set()
-        status, _, body = await read_reply(reader)
+        status, _, body = await read_response(reader)
         assert (status, body) == (500, ingestion_error("Internal server error", "INTERNAL"))
         await server.task
         writer.close()
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
-def test_query_that_outlasts_the_time_to_stop_may_be_asked_again() -> None:
-    world = World(HURRIED)
-    world.queries = TwinQueries(TwinQueries.never)
+def test_query_that_outlasts_the_shutdown_timeout_is_503_with_retry_after() -> None:
+    harness = Harness(SHORT_TIMEOUTS)
+    harness.queries = FakeQueryService(FakeQueryService.never)
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(QUERY)
-        await world.queries.began.wait()
+        await harness.queries.began.wait()
         server.stop.set()
-        status, headers, body = await read_reply(reader)
+        status, headers, body = await read_response(reader)
         assert (status, headers.get("retry-after")) == (503, "5")
         assert body == query_error("Service unavailable", "UNAVAILABLE")
         await server.task
         writer.close()
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
-CROWDED = Settings(max_connections=3)
+CONNECTION_LIMITED = Settings(max_connections=3)
 
 
-def test_new_connection_takes_the_place_of_an_idle_one() -> None:
+def test_new_connection_evicts_an_idle_one() -> None:
     async def scenario(server: Server) -> None:
         idle = [await server.connect() for _ in range(3)]
         for _ in range(5):
             reader, writer = await server.connect()
             writer.write(HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}")
-            status, _, _ = await read_reply(reader)
+            status, _, _ = await read_response(reader)
             assert status == 200
             assert await reader.read() == b""  # it left by itself, and its place is free
             writer.close()
@@ -390,7 +396,7 @@ def test_new_connection_takes_the_place_of_an_idle_one() -> None:
         for _, writer in idle:
             writer.close()
 
-    run(World(CROWDED), scenario)
+    run(Harness(CONNECTION_LIMITED), scenario)
 
 
 async def is_closed(connection: Connection) -> bool:
@@ -404,10 +410,10 @@ async def is_closed(connection: Connection) -> bool:
         return False
 
 
-def test_calls_under_way_are_never_closed_for_new_connections() -> None:
-    world = World(CROWDED)
+def test_active_connections_are_never_evicted() -> None:
+    harness = Harness(CONNECTION_LIMITED)
     slow = SlowAcceptor()
-    world.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
 
     async def scenario(server: Server) -> None:
         busy = [await server.connect() for _ in range(3)]
@@ -419,28 +425,28 @@ def test_calls_under_way_are_never_closed_for_new_connections() -> None:
         assert await is_closed(late)
         slow.allowed.set()
         for reader, writer in busy:
-            status, _, _ = await read_reply(reader)
+            status, _, _ = await read_response(reader)
             assert status == 200
             writer.close()
         late[1].close()
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
 @pytest.mark.parametrize(
     ("reads_on", "gets_all"),
     [pytest.param(False, False, id="stops reading"), pytest.param(True, True, id="reads slowly")],
 )
-def test_caller_that_takes_nothing_of_its_replies_is_let_go(reads_on: bool, gets_all: bool) -> None:
+def test_client_that_reads_no_responses_is_disconnected(reads_on: bool, gets_all: bool) -> None:
     async def scenario(server: Server) -> None:
         loop = asyncio.get_running_loop()
-        with socket.socket() as caller:
-            caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            caller.setblocking(False)
-            await loop.sock_connect(caller, ("127.0.0.1", server.port))
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.setblocking(False)
+            await loop.sock_connect(client, ("127.0.0.1", server.port))
             asked = 100
             await loop.sock_sendall(
-                caller,
+                client,
                 b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * (asked - 1)
                 + b"GET /openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
             )
@@ -448,11 +454,11 @@ def test_caller_that_takes_nothing_of_its_replies_is_let_go(reads_on: bool, gets
             if not reads_on:
                 await asyncio.sleep(1)
             with suppress(ConnectionError):
-                while piece := await loop.sock_recv(caller, 1_048_576):
-                    received += piece
+                while chunk := await loop.sock_recv(client, 1_048_576):
+                    received += chunk
             assert (received.count(b"HTTP/1.1 200") == asked) is gets_all
 
-    run(World(Settings(body_timeout_s=0.2)), scenario)
+    run(Harness(Settings(body_timeout_s=0.2)), scenario)
 
 
 LARGE = 20_000_000
@@ -462,23 +468,23 @@ async def take(port: int, pause_s: float, until: asyncio.Event) -> int:
     """Ask a question, take a little of the answer again and again, then all; return how much."""
     loop = asyncio.get_running_loop()
     received = 0
-    with socket.socket() as caller:
-        caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
-        caller.setblocking(False)
-        await loop.sock_connect(caller, ("127.0.0.1", port))
-        await loop.sock_sendall(caller, QUERY)
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        client.setblocking(False)
+        await loop.sock_connect(client, ("127.0.0.1", port))
+        await loop.sock_sendall(client, QUERY)
         with suppress(ConnectionError):
-            while received < LARGE and (piece := await loop.sock_recv(caller, 65_536)):
-                received += len(piece)
+            while received < LARGE and (chunk := await loop.sock_recv(client, 65_536)):
+                received += len(chunk)
                 if not until.is_set():
                     await asyncio.sleep(pause_s)
     return received
 
 
-def test_slowest_callers_are_let_go_where_too_much_waits_to_be_taken() -> None:
-    world = World(Settings(body_timeout_s=2, max_inflight_bytes=2 * LARGE))
-    answer = QueryAnswer(("x",), (OutputKind.TEXT,), [["x" * LARGE]], 1, False, 0.0)
-    world.queries = TwinQueries(answer)
+def test_slowest_readers_are_dropped_over_the_unsent_limit() -> None:
+    harness = Harness(Settings(body_timeout_s=2, max_inflight_bytes=2 * LARGE))
+    result = QueryResult(("x",), (OutputKind.TEXT,), [["x" * LARGE]], 1, False, 0.0)
+    harness.queries = FakeQueryService(result)
 
     async def scenario(server: Server) -> None:
         until = asyncio.Event()
@@ -490,7 +496,7 @@ def test_slowest_callers_are_let_go_where_too_much_waits_to_be_taken() -> None:
         until.set()
         assert [await each >= LARGE for each in slow].count(True) == 2
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
 def test_signals_are_left_to_the_process() -> None:
@@ -501,17 +507,17 @@ def test_signals_are_left_to_the_process() -> None:
         assert signal.getsignal(signal.SIGTERM) == before
         writer.close()
 
-    run(World(), scenario)
+    run(Harness(), scenario)
 
 
-def test_request_head_that_is_no_http_gets_400() -> None:
+def test_invalid_request_head_is_400() -> None:
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(b"nonsense\r\n\r\n")
         assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
         writer.close()
 
-    run(World(), scenario)
+    run(Harness(), scenario)
 
 
 BROKEN: dict[str, bytes] = {
@@ -524,25 +530,25 @@ BROKEN: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=list(BROKEN))
-def test_what_is_no_http_is_never_the_reply_to_the_call_before_it(broken: bytes) -> None:
-    world = World()
+def test_invalid_http_never_gets_the_response_of_the_previous_request(broken: bytes) -> None:
+    harness = Harness()
     slow = SlowAcceptor()
-    world.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}" + broken)
         await slow.asked.wait()
         slow.allowed.set()
-        assert (await read_reply(reader))[0] == 200
+        assert (await read_response(reader))[0] == 200
         assert (await reader.read()).partition(b" ")[2][:3] in (b"", b"400")
         writer.close()
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
-def test_body_that_is_no_http_gets_400_and_is_not_accepted() -> None:
-    world = World()
+def test_invalid_chunked_body_is_400_and_not_accepted() -> None:
+    harness = Harness()
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
@@ -550,29 +556,29 @@ def test_body_that_is_no_http_gets_400_and_is_not_accepted() -> None:
         assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
         writer.close()
 
-    run(world, scenario)
-    assert world.acceptor.requests == []
+    run(harness, scenario)
+    assert harness.acceptor.requests == []
 
 
-def test_head_that_stalls_takes_no_reply_from_the_call_before_it() -> None:
-    world = World(HURRIED)
+def test_stalled_head_does_not_replace_the_response_of_the_previous_request() -> None:
+    harness = Harness(SHORT_TIMEOUTS)
     slow = SlowAcceptor()
-    world.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}" + HEAD)
         await asyncio.sleep(0.3)  # the second head is late by now
         slow.allowed.set()
-        status, headers, _ = await read_reply(reader)
+        status, headers, _ = await read_response(reader)
         assert (status, headers["connection"]) == (200, "close")
         assert await reader.read() == b""
         writer.close()
 
-    run(world, scenario)
+    run(harness, scenario)
 
 
-OFFERS: dict[str, bytes] = {
+UPGRADES: dict[str, bytes] = {
     "as Java's client does": b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
     b"HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABk\r\n",
     "a WebSocket": b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
@@ -580,64 +586,64 @@ OFFERS: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("offer", OFFERS.values(), ids=list(OFFERS))
+@pytest.mark.parametrize("upgrade", UPGRADES.values(), ids=list(UPGRADES))
 @pytest.mark.parametrize("cut", [0, 40, -25, -1], ids=["whole", "in the head", "after it", "last"])
-def test_call_that_offers_another_protocol_is_answered_as_it_is(offer: bytes, cut: int) -> None:
-    world = World()
-    sent = HEAD + offer + b'Content-Length: 17\r\n\r\n{"name":"signup"}'
+def test_upgrade_request_is_answered_without_upgrading(upgrade: bytes, cut: int) -> None:
+    harness = Harness()
+    sent = HEAD + upgrade + b'Content-Length: 17\r\n\r\n{"name":"signup"}'
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
-        for piece in (sent[:cut], sent[cut:], sent, HEAD + b"Content-Length: 2\r\n\r\n{}"):
-            writer.write(piece)
+        for chunk in (sent[:cut], sent[cut:], sent, HEAD + b"Content-Length: 2\r\n\r\n{}"):
+            writer.write(chunk)
             await writer.drain()
             await asyncio.sleep(0.01)
         for _ in range(3):
-            status, headers, _ = await read_reply(reader)
+            status, headers, _ = await read_response(reader)
             assert (status, headers.get("connection")) == (200, None)
         writer.close()
 
-    run(world, scenario)
-    assert [request.body for request in world.acceptor.requests] == [
+    run(harness, scenario)
+    assert [request.body for request in harness.acceptor.requests] == [
         b'{"name":"signup"}',
         b'{"name":"signup"}',
         b"{}",
     ]
 
 
-def test_call_that_offers_another_protocol_may_close_its_connection() -> None:
+def test_upgrade_request_may_close_its_connection() -> None:
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(
             HEAD + b"Connection: close, Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n{}"
         )
-        assert (await read_reply(reader))[0] == 200
+        assert (await read_response(reader))[0] == 200
         assert await reader.read() == b""
         writer.close()
 
-    run(World(), scenario)
+    run(Harness(), scenario)
 
 
-def test_thousands_of_offers_may_come_in_one_piece() -> None:
-    world = World()
+def test_thousands_of_upgrade_requests_may_be_pipelined() -> None:
+    harness = Harness()
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
-        offering = HEAD + OFFERS["a WebSocket"] + b"Content-Length: 2\r\n\r\n{}"
-        writer.write(offering * 2_000)
+        upgrading = HEAD + UPGRADES["a WebSocket"] + b"Content-Length: 2\r\n\r\n{}"
+        writer.write(upgrading * 2_000)
         for _ in range(2_000):
-            assert (await read_reply(reader))[0] == 200
+            assert (await read_response(reader))[0] == 200
         writer.close()
 
-    run(world, scenario)
-    assert len(world.acceptor.requests) == 2_000
+    run(harness, scenario)
+    assert len(harness.acceptor.requests) == 2_000
 
 
-def test_tunnel_is_refused() -> None:
+def test_connect_method_is_rejected() -> None:
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(b"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\n\r\n")
         assert (await reader.read()).partition(b" ")[2][:1] == b"4"
         writer.close()
 
-    run(World(), scenario)
+    run(Harness(), scenario)

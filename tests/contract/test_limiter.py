@@ -8,19 +8,19 @@ from functools import partial
 import pytest
 
 from headrace.adapters.engine.rate_limiter import WindowLimiter
-from headrace.adapters.valkey.client import AsyncSharedServer
-from headrace.adapters.valkey.rate_limiter import SharedLimiter
+from headrace.adapters.valkey.client import AsyncValkeyClient
+from headrace.adapters.valkey.rate_limiter import ValkeyRateLimiter
 from headrace.base.clock import FixedClock, SystemClock
-from headrace.base.errors import SharedUnavailable
-from headrace.ports.rate_limiter import Limiter, RateVerdict
-from tests.servers import Shared
+from headrace.base.errors import SharedStateUnavailable
+from headrace.ports.rate_limiter import RateLimiter, RateLimitResult
+from tests.servers import ValkeyServer
 
 pytestmark = pytest.mark.asyncio
 
-MakeLimiter = Callable[..., Limiter]
+MakeLimiter = Callable[..., RateLimiter]
 
 
-async def salt_at(_now_ms: int) -> bytes:
+async def get_salt(_now_ms: int) -> bytes:
     return b"salt" * 8
 
 
@@ -28,9 +28,9 @@ def in_memory(limit: int, window_s: int = 60) -> WindowLimiter:
     return WindowLimiter(limit, window_s=window_s, clock=SystemClock())
 
 
-def over(server: AsyncSharedServer, limit: int, window_s: int = 60) -> SharedLimiter:
+def is_over_limit(server: AsyncValkeyClient, limit: int, window_s: int = 60) -> ValkeyRateLimiter:
     clock = SystemClock()
-    return SharedLimiter(server, limit, window_s=window_s, salt_at=salt_at, clock=clock)
+    return ValkeyRateLimiter(server, limit, window_s=window_s, get_salt=get_salt, clock=clock)
 
 
 @pytest.fixture(params=["memory", "shared server"])
@@ -38,38 +38,38 @@ async def limiter(request: pytest.FixtureRequest) -> AsyncIterator[MakeLimiter]:
     if request.param == "memory":
         yield in_memory
         return
-    shared: Shared = request.getfixturevalue("shared_server")
+    shared: ValkeyServer = request.getfixturevalue("valkey_server")
     shared.empty()
-    server = AsyncSharedServer(shared.url)
-    yield partial(over, server)
+    server = AsyncValkeyClient(shared.url)
+    yield partial(is_over_limit, server)
     await server.close()
 
 
-async def hit(window: Limiter, caller: str) -> RateVerdict:
-    verdict = await window.hit(caller)
+async def hit(window: RateLimiter, client: str) -> RateLimitResult:
+    verdict = await window.hit(client)
     assert verdict is not None
     return verdict
 
 
-async def until_allowed(window: Limiter, caller: str) -> RateVerdict:
-    while not (verdict := await hit(window, caller)).allowed:  # noqa: ASYNC110 - it cannot tell
+async def until_allowed(window: RateLimiter, client: str) -> RateLimitResult:
+    while not (verdict := await hit(window, client)).allowed:  # noqa: ASYNC110 - it cannot tell
         await asyncio.sleep(0.02)
     return verdict
 
 
-async def test_calls_within_the_limit_are_allowed_and_counted_down(limiter: MakeLimiter) -> None:
+async def test_requests_within_the_limit_are_allowed_and_counted_down(limiter: MakeLimiter) -> None:
     window = limiter(3)
     assert [await hit(window, "a") for _ in range(4)] == [
-        RateVerdict(allowed=True, limit=3, remaining=2, reset_s=60),
-        RateVerdict(allowed=True, limit=3, remaining=1, reset_s=60),
-        RateVerdict(allowed=True, limit=3, remaining=0, reset_s=60),
-        RateVerdict(allowed=False, limit=3, remaining=0, reset_s=60),
+        RateLimitResult(allowed=True, limit=3, remaining=2, reset_s=60),
+        RateLimitResult(allowed=True, limit=3, remaining=1, reset_s=60),
+        RateLimitResult(allowed=True, limit=3, remaining=0, reset_s=60),
+        RateLimitResult(allowed=False, limit=3, remaining=0, reset_s=60),
     ]
 
 
-async def test_callers_do_not_share_a_window(limiter: MakeLimiter) -> None:
+async def test_clients_have_separate_windows(limiter: MakeLimiter) -> None:
     window = limiter(1)
-    assert [(await hit(window, caller)).allowed for caller in ("a", "b", "a", "", "é/1")] == [
+    assert [(await hit(window, client)).allowed for client in ("a", "b", "a", "", "é/1")] == [
         True,
         True,
         False,
@@ -78,7 +78,7 @@ async def test_callers_do_not_share_a_window(limiter: MakeLimiter) -> None:
     ]
 
 
-async def test_a_refused_call_is_not_counted(limiter: MakeLimiter) -> None:
+async def test_a_rejected_request_is_not_counted(limiter: MakeLimiter) -> None:
     window = limiter(2, window_s=1)
     for _ in range(2):
         await hit(window, "a")
@@ -86,10 +86,10 @@ async def test_a_refused_call_is_not_counted(limiter: MakeLimiter) -> None:
     assert (await until_allowed(window, "a")).remaining <= 1
 
 
-async def test_a_refused_call_hears_of_at_least_one_second(limiter: MakeLimiter) -> None:
+async def test_retry_after_is_at_least_one_second(limiter: MakeLimiter) -> None:
     window = limiter(1, window_s=1)
     await hit(window, "a")
-    assert await hit(window, "a") == RateVerdict(allowed=False, limit=1, remaining=0, reset_s=1)
+    assert await hit(window, "a") == RateLimitResult(allowed=False, limit=1, remaining=0, reset_s=1)
 
 
 async def test_the_window_slides(limiter: MakeLimiter) -> None:
@@ -102,7 +102,7 @@ async def test_the_window_slides(limiter: MakeLimiter) -> None:
     assert not (await hit(window, "a")).allowed
 
 
-async def test_a_refused_call_hears_when_the_oldest_leaves_not_the_newest(
+async def test_retry_after_is_when_the_oldest_request_leaves_the_window(
     limiter: MakeLimiter,
 ) -> None:
     window = limiter(2, window_s=10)
@@ -112,17 +112,17 @@ async def test_a_refused_call_hears_when_the_oldest_leaves_not_the_newest(
     assert (await hit(window, "a")).reset_s <= 9
 
 
-async def test_many_calls_at_once_are_counted_exactly(limiter: MakeLimiter) -> None:
+async def test_concurrent_requests_are_counted_exactly(limiter: MakeLimiter) -> None:
     window = limiter(30)
     verdicts = await asyncio.gather(*(hit(window, "a") for _ in range(100)))
     assert sum(verdict.allowed for verdict in verdicts) == 30
 
 
-async def test_callers_whose_calls_have_left_the_window_are_forgotten() -> None:
+async def test_clients_without_requests_in_the_window_are_removed() -> None:
     clock = FixedClock(0)
     window = WindowLimiter(2, window_s=1, clock=clock)
-    for caller in ("early", "often", "late"):
-        await window.hit(caller)
+    for client in ("early", "often", "late"):
+        await window.hit(client)
         clock.advance(400)
     await window.hit("often")  # 1,200 ms: the call at 0 has left
     assert window.known_callers == 2
@@ -134,66 +134,66 @@ async def test_callers_whose_calls_have_left_the_window_are_forgotten() -> None:
     assert window.known_callers == 1
 
 
-async def test_a_call_leaves_the_window_when_it_has_lasted_whole() -> None:
+async def test_a_request_leaves_the_window_after_its_full_length() -> None:
     clock = FixedClock(0)
     window = WindowLimiter(1, clock=clock)
     await window.hit("a")
     clock.advance(59_001)
-    assert await hit(window, "a") == RateVerdict(allowed=False, limit=1, remaining=0, reset_s=1)
+    assert await hit(window, "a") == RateLimitResult(allowed=False, limit=1, remaining=0, reset_s=1)
     clock.advance(998)
     assert not (await hit(window, "a")).allowed
     clock.advance(1)
-    assert await hit(window, "a") == RateVerdict(allowed=True, limit=1, remaining=0, reset_s=60)
+    assert await hit(window, "a") == RateLimitResult(allowed=True, limit=1, remaining=0, reset_s=60)
 
 
-async def test_machines_share_a_window(shared_server: Shared) -> None:
-    shared_server.empty()
-    servers = [AsyncSharedServer(shared_server.url) for _ in range(3)]
-    windows = [over(server, 20) for server in servers]
+async def test_machines_share_a_window(valkey_server: ValkeyServer) -> None:
+    valkey_server.empty()
+    servers = [AsyncValkeyClient(valkey_server.url) for _ in range(3)]
+    windows = [is_over_limit(server, 20) for server in servers]
     verdicts = await asyncio.gather(
-        *(windows[number % 3].hit(caller) for number in range(90) for caller in ("key:a", "b"))
+        *(windows[number % 3].hit(client) for number in range(90) for client in ("key:a", "b"))
     )
     assert sum(verdict.allowed for verdict in verdicts) == 40
     for server in servers:
         await server.close()
 
 
-async def test_no_address_is_told_to_the_server(shared_server: Shared) -> None:
-    shared_server.empty()
-    server = AsyncSharedServer(shared_server.url)
-    window = over(server, 5)
+async def test_no_address_is_sent_to_valkey(valkey_server: ValkeyServer) -> None:
+    valkey_server.empty()
+    server = AsyncValkeyClient(valkey_server.url)
+    window = is_over_limit(server, 5)
     await window.hit("website:web_a:203.0.113.9")
     await window.hit("key:key_1")
-    names = sorted(shared_server.names())
+    names = sorted(valkey_server.names())
     assert [b"203.0.113.9" in name for name in names] == [False, False]
     assert [b"key:key_1" in name for name in names].count(True) == 1
     await server.close()
 
 
-async def test_limiter_that_hangs_is_given_up_after_a_while(shared_server: Shared) -> None:
-    server = AsyncSharedServer(shared_server.url)
-    window = over(server, 3)
+async def test_limiter_times_out(valkey_server: ValkeyServer) -> None:
+    server = AsyncValkeyClient(valkey_server.url)
+    window = is_over_limit(server, 3)
     await window.hit("a")
-    shared_server.server.signal(signal.SIGSTOP)
+    valkey_server.server.signal(signal.SIGSTOP)
     try:
-        with pytest.raises(SharedUnavailable):
+        with pytest.raises(SharedStateUnavailable):
             await window.hit("a")
         assert not await server.is_ready()
     finally:
-        shared_server.server.signal(signal.SIGCONT)
+        valkey_server.server.signal(signal.SIGCONT)
     await server.close()
 
 
-async def test_limiter_that_is_away_says_so_and_counts_again_once_it_is_back(
-    shared_server: Shared,
+async def test_unavailable_limiter_raises_and_recovers(
+    valkey_server: ValkeyServer,
 ) -> None:
-    shared_server.empty()
-    server = AsyncSharedServer(shared_server.url)
-    window = over(server, 3)
+    valkey_server.empty()
+    server = AsyncValkeyClient(valkey_server.url)
+    window = is_over_limit(server, 3)
     await window.hit("a")
-    shared_server.server.kill()
-    with pytest.raises(SharedUnavailable):
+    valkey_server.server.kill()
+    with pytest.raises(SharedStateUnavailable):
         await window.hit("a")
-    shared_server.server.start()
+    valkey_server.server.start()
     assert (await window.hit("a")).remaining == 1
     await server.close()

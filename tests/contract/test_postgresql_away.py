@@ -10,7 +10,7 @@ from headrace.adapters.directory.sql_directory import open_directory
 from headrace.base.clock import FixedClock
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings
-from headrace.wiring.shared import open_directory_of
+from headrace.wiring.shared import open_configured_directory
 from tests.servers import PostgreSQL
 
 CLOCK = FixedClock(1_700_000_000_000)
@@ -24,7 +24,7 @@ def server(postgresql: PostgreSQL) -> Iterator[PostgreSQL]:
     postgresql.server.start()
 
 
-def test_server_that_was_away_is_used_again_once_it_is_back(server: PostgreSQL) -> None:
+def test_unavailable_server_is_used_again_once_it_is_back(server: PostgreSQL) -> None:
     directory = open_directory(server.new_database(), CLOCK)
     website = directory.create_website(name="Blog")
     server.server.kill()
@@ -35,7 +35,7 @@ def test_server_that_was_away_is_used_again_once_it_is_back(server: PostgreSQL) 
     directory.close()
 
 
-def test_server_that_was_started_again_between_two_calls_is_not_noticed(
+def test_server_restart_between_two_calls_is_transparent(
     server: PostgreSQL,
 ) -> None:
     directory = open_directory(server.new_database(), CLOCK)
@@ -46,39 +46,39 @@ def test_server_that_was_started_again_between_two_calls_is_not_noticed(
     directory.close()
 
 
-def test_url_with_its_password_may_stand_in_a_file(postgresql: PostgreSQL, tmp_path: Path) -> None:
+def test_url_with_password_may_be_read_from_a_file(postgresql: PostgreSQL, tmp_path: Path) -> None:
     file = tmp_path / "directory-url"
     file.write_text(postgresql.new_database() + "\n", encoding="utf-8")
-    settings = Settings(data=str(tmp_path / "data"), directory_file=str(file))
-    directory = open_directory_of(settings, CLOCK)
+    settings = Settings(data_dir=str(tmp_path / "data"), database_url_file=str(file))
+    directory = open_configured_directory(settings, CLOCK)
     website = directory.create_website(name="Blog")
     directory.close()
     assert website.name == "Blog"
     assert not (tmp_path / "data").exists()
 
 
-def test_url_in_a_file_and_in_the_setting_are_one_too_many(tmp_path: Path) -> None:
-    settings = Settings(directory="postgresql://a@b/c", directory_file=str(tmp_path / "url"))
+def test_url_in_a_file_and_in_the_setting_is_an_error(tmp_path: Path) -> None:
+    settings = Settings(database_url="postgresql://a@b/c", database_url_file=str(tmp_path / "url"))
     with pytest.raises(OperatorError) as caught:
-        open_directory_of(settings, CLOCK)
-    assert str(caught.value) == "set HEADRACE_DIRECTORY or HEADRACE_DIRECTORY_FILE, not both"
+        open_configured_directory(settings, CLOCK)
+    assert str(caught.value) == "set HEADRACE_DATABASE_URL or HEADRACE_DATABASE_URL_FILE, not both"
 
 
 def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     missing, empty = tmp_path / "missing", tmp_path / "empty"
     empty.write_text("\n", encoding="utf-8")
-    said: list[str] = []
+    messages: list[str] = []
     for file in (missing, empty):
         with pytest.raises(OperatorError) as caught:
-            open_directory_of(Settings(directory_file=os.fspath(file)), CLOCK)
-        said.append(str(caught.value))
-    assert said == [
-        f"cannot read {missing}, which HEADRACE_DIRECTORY_FILE names: No such file or directory",
-        f"the first line of {empty}, which HEADRACE_DIRECTORY_FILE names, is empty",
+            open_configured_directory(Settings(database_url_file=os.fspath(file)), CLOCK)
+        messages.append(str(caught.value))
+    assert messages == [
+        f"cannot read {missing}, which HEADRACE_DATABASE_URL_FILE names: No such file or directory",
+        f"the first line of {empty}, which HEADRACE_DATABASE_URL_FILE names, is empty",
     ]
 
 
-def test_old_salts_leave_the_files_of_the_database(postgresql: PostgreSQL) -> None:
+def test_old_salts_are_erased_from_the_database_files(postgresql: PostgreSQL) -> None:
     import psycopg  # noqa: PLC0415 - nothing else here speaks to the server itself
 
     url = postgresql.new_database()

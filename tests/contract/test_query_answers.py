@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Kind
-from headrace.model.storage import STORED
-from tests.questions import COUNT, WEBSITE, ask, ask_whole, question, select, where
+from headrace.model.storage import STORAGE_TABLES
+from tests.questions import COUNT, WEBSITE, ask, query_body, run_query, select, where
 from tests.tables import EACH_STORE, Tables, made_tables
 
 Row = Mapping[str, Any]
@@ -18,8 +18,8 @@ Answer = list[dict[str, Any]]
 
 def at(text: str) -> int:
     """Return the epoch milliseconds of a moment in UTC."""
-    moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    timestamp = datetime.fromisoformat(text).replace(tzinfo=UTC)
+    return (timestamp - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def event(name: str = "click", when: str = "2026-01-05T12:00", **columns: Any) -> Row:
@@ -52,7 +52,7 @@ def elsewhere(request: pytest.FixtureRequest) -> Iterator[Tables]:
 
 @pytest.mark.parametrize("table", ["events", "sessions", "profiles", "errors", "performance"])
 def test_rows_of_another_website_are_never_seen(elsewhere: Tables, table: str) -> None:
-    assert ask(elsewhere, question(table=table)) == [{"n": 0}]
+    assert ask(elsewhere, query_body(table=table)) == [{"n": 0}]
 
 
 # Aggregates.
@@ -112,13 +112,13 @@ AGGREGATES = [
 def test_aggregate_leaves_missing_values_out(
     measured: Tables, field: str, aggregate: str, expected: float | None
 ) -> None:
-    ((found,),) = ask_whole(measured, question(select(field, aggregate, "x"))).rows
+    ((found,),) = run_query(measured, query_body(select(field, aggregate, "x"))).rows
     assert found == (expected if expected is None else pytest.approx(expected, rel=1e-12))
 
 
 def test_sum_of_many_fractions_is_not_off_in_the_last_digits(tables: Tables) -> None:
     tables.insert(EVENTS, [event(value=0.1)] * 1_000)
-    ((found,),) = ask_whole(tables, question(select("value", "sum", "x"))).rows
+    ((found,),) = run_query(tables, query_body(select("value", "sum", "x"))).rows
     assert found == pytest.approx(100, rel=1e-15)  # a plain sum is off by ten times that
 
 
@@ -126,32 +126,32 @@ def test_distinct_values_and_percentiles_of_many_rows_are_exact(tables: Tables) 
     """What only estimates them is right for fewer than these."""
     tables.insert(EVENTS, [event(value=float(number)) for number in range(100_001)])
     shares = ("uniq", "p50", "p75", "p90", "p95", "p99")
-    asked = question(*(select("value", aggregate) for aggregate in shares))
-    assert ask_whole(tables, asked).rows == [[100_001, 50_000, 75_000, 90_000, 95_000, 99_000]]
+    sent_query = query_body(*(select("value", aggregate) for aggregate in shares))
+    assert run_query(tables, sent_query).rows == [[100_001, 50_000, 75_000, 90_000, 95_000, 99_000]]
 
 
 @pytest.mark.parametrize("aggregate", ["sum", "avg", "p50"])
 def test_what_overflows_a_double_is_null(tables: Tables, aggregate: str) -> None:
     signs = (1, -1) if aggregate == "p50" else (1, 1)
     tables.insert(EVENTS, [event(value=sign * 1.7e308) for sign in signs])
-    assert ask(tables, question(select("value", aggregate, "x"))) == [{"x": None}]
+    assert ask(tables, query_body(select("value", aggregate, "x"))) == [{"x": None}]
 
 
-def test_one_row_is_answered_over_nothing(tables: Tables) -> None:
-    body = question(COUNT, select("value", "sum", "s"), select("value", "avg", "a"))
+def test_aggregate_over_no_rows_is_one_row(tables: Tables) -> None:
+    body = query_body(COUNT, select("value", "sum", "s"), select("value", "avg", "a"))
     assert ask(tables, body) == [{"n": 0, "s": 0, "a": None}]
-    assert ask(tables, question(group_by=["path"])) == []
-    assert ask(tables, question(granularity="daily")) == []
+    assert ask(tables, query_body(group_by=["path"])) == []
+    assert ask(tables, query_body(granularity="daily")) == []
 
 
 # Groups.
 
 
-def test_values_come_back_as_their_columns_have_them(tables: Tables) -> None:
+def test_values_are_returned_with_their_column_types(tables: Tables) -> None:
     tables.insert(
         EVENTS, [event(when="2026-01-05T12:00:00.007", id=b"0123456789abcdef", value=5.0)]
     )
-    body = question(group_by=["id", "time", "is_bot", "value", "city"])
+    body = query_body(group_by=["id", "time", "is_bot", "value", "city"])
     assert ask(tables, body) == [
         {
             "id": b"0123456789abcdef".hex(),
@@ -166,28 +166,28 @@ def test_values_come_back_as_their_columns_have_them(tables: Tables) -> None:
 
 def test_minus_zero_and_zero_are_one_group(tables: Tables) -> None:
     tables.insert(EVENTS, [event(value=0.0), event(value=-0.0), event(properties={"k": -0.0})])
-    assert ask(tables, question(group_by=["value"])) == [
+    assert ask(tables, query_body(group_by=["value"])) == [
         {"value": 0, "n": 2},
         {"value": None, "n": 1},
     ]
     for operator, value in (("eq", -0.0), ("eq", 0), ("in", [0]), ("in", [-0.0]), ("gte", 0)):
         filters = [where("value", operator, value)]
-        assert ask(tables, question(filters=filters)) == [{"n": 2}]
+        assert ask(tables, query_body(filters=filters)) == [{"n": 2}]
         filters = [where("properties.k", operator, value)]
-        assert ask(tables, question(filters=filters)) == [{"n": 1}]
+        assert ask(tables, query_body(filters=filters)) == [{"n": 1}]
 
 
 @pytest.mark.parametrize("table", ["events", "errors", "performance"])
 def test_every_stored_column_can_be_grouped_by(elsewhere: Tables, table: str) -> None:
-    for column in STORED[table].columns:
+    for column in STORAGE_TABLES[table].columns:
         if column.kind is not Kind.JSON:
-            assert ask(elsewhere, question(table=table, group_by=[column.name])) == []
+            assert ask(elsewhere, query_body(table=table, group_by=[column.name])) == []
 
 
-def test_answer_has_a_limit_an_offset_and_tells_of_more(tables: Tables) -> None:
+def test_result_has_limit_offset_and_truncated_flag(tables: Tables) -> None:
     tables.insert(EVENTS, [event(path=f"/{n}") for n in range(5)])
     pages = [
-        ask_whole(tables, question(group_by=["path"], limit=2, offset=offset))
+        run_query(tables, query_body(group_by=["path"], limit=2, offset=offset))
         for offset in (0, 2, 4, 6)
     ]
     assert [(page.rows, page.truncated) for page in pages] == [
@@ -236,11 +236,11 @@ def test_property_is_grouped_by_its_json_value(
     tables: Tables, values: list[Any], shown: Any
 ) -> None:
     tables.insert(EVENTS, [event(properties={"other": 1, "k": value}) for value in values])
-    (row,) = ask(tables, question(group_by=["properties.k"]))
+    (row,) = ask(tables, query_body(group_by=["properties.k"]))
     assert row == {"properties.k": shown, "n": len(values)}
     assert type(row["properties.k"]) is type(shown)
     if not isinstance(values[0], list | dict) and shown is not None:
-        body = question(filters=[where("properties.k", "eq", shown)])
+        body = query_body(filters=[where("properties.k", "eq", shown)])
         assert ask(tables, body) == [{"n": len(values)}]
 
 
@@ -248,7 +248,7 @@ def test_values_of_different_types_are_groups_of_their_own(tables: Tables) -> No
     values = [5, "5", 10**25, str(10**25), True, "true", None, [5], "[5]", {"a": 1}]
     tables.insert(EVENTS, [event(properties={"k": value}) for value in values])
     tables.insert(EVENTS, [event(), event(properties={})])
-    body = question(group_by=["properties.k"], orderBy=[{"field": "properties.k"}])
+    body = query_body(group_by=["properties.k"], orderBy=[{"field": "properties.k"}])
     assert [(row["properties.k"], row["n"]) for row in ask(tables, body)] == [
         (5, 1),
         (10**25, 1),
@@ -263,11 +263,11 @@ def test_values_of_different_types_are_groups_of_their_own(tables: Tables) -> No
     ]
 
 
-def test_long_digits_are_a_text_or_a_number_even_side_by_side(tables: Tables) -> None:
+def test_big_integers_are_strings_or_numbers_even_in_one_column(tables: Tables) -> None:
     digits = -12345678901234567890123
     both = {"number": digits, "text": str(digits), "all": [digits, str(digits), 1, {"5": digits}]}
     tables.insert(EVENTS, [event(properties=both)])
-    body = question(group_by=["properties.number", "properties.text", "properties.all"])
+    body = query_body(group_by=["properties.number", "properties.text", "properties.all"])
     assert ask(tables, body) == [
         {
             "properties.number": digits,
@@ -294,11 +294,11 @@ KEYS = [
 
 
 @pytest.mark.parametrize(("properties", "key", "value"), KEYS)
-def test_property_is_found_by_its_key_and_then_by_its_parts(
+def test_property_is_found_by_key_then_by_path(
     tables: Tables, properties: Any, key: str, value: Any
 ) -> None:
     tables.insert(EVENTS, [event(properties=properties)])
-    assert ask(tables, question(group_by=[f"properties.{key}"])) == [
+    assert ask(tables, query_body(group_by=[f"properties.{key}"])) == [
         {f"properties.{key}": value, "n": 1}
     ]
 
@@ -355,8 +355,8 @@ PROPERTY_TITLES = [
 ]
 
 
-def titles(store: Tables, field: str, operator: str, value: Any) -> list[str]:
-    body = question(
+def titles_of(store: Tables, field: str, operator: str, value: Any) -> list[str]:
+    body = query_body(
         filters=[where("event_name", "eq", KINDS[field]), where(field, operator, value)],
         group_by=["title"],
         orderBy=[{"field": "title"}],
@@ -365,10 +365,10 @@ def titles(store: Tables, field: str, operator: str, value: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("field", "operator", "value", "expected"), FILTERS)
-def test_filter_finds(
+def test_filter_matches(
     filtered: Tables, field: str, operator: str, value: Any, expected: list[str]
 ) -> None:
-    assert titles(filtered, field, operator, value) == expected
+    assert titles_of(filtered, field, operator, value) == expected
 
 
 @pytest.mark.parametrize(
@@ -383,24 +383,24 @@ def test_filter_finds(
 def test_negation_on_a_property_matches_all_others(
     filtered: Tables, operator: str, value: Any, opposite: str
 ) -> None:
-    found = titles(filtered, "properties.k", opposite, value)
-    rest = titles(filtered, "properties.k", operator, value)
+    found = titles_of(filtered, "properties.k", opposite, value)
+    rest = titles_of(filtered, "properties.k", operator, value)
     assert (set(found) & set(rest), sorted(found + rest)) == (set(), PROPERTY_TITLES)
 
 
-def test_a_thousand_values_are_looked_for_at_once(filtered: Tables) -> None:
+def test_a_filter_takes_a_thousand_values(filtered: Tables) -> None:
     texts = [where("path", "in", ["/a", *(f"/{n}" for n in range(999))])]
-    assert ask(filtered, question(filters=texts)) == [{"n": 1}]
+    assert ask(filtered, query_body(filters=texts)) == [{"n": 1}]
     mixed = [where("properties.k", "in", [5, "b", *(n + 0.25 for n in range(998))])]
-    assert ask(filtered, question(filters=mixed)) == [{"n": 2}]
+    assert ask(filtered, query_body(filters=mixed)) == [{"n": 2}]
 
 
 def test_datetime_is_compared_to_the_millisecond_in_the_timezone(tables: Tables) -> None:
-    moments = ["2026-01-05T22:59:59.999", "2026-01-05T23:00", "2026-01-05T23:00:00.001"]
-    tables.insert(EVENTS, [event(when=when) for when in moments])
+    timestamps = ["2026-01-05T22:59:59.999", "2026-01-05T23:00", "2026-01-05T23:00:00.001"]
+    tables.insert(EVENTS, [event(when=when) for when in timestamps])
     for operator, count in (("eq", 1), ("ne", 2), ("gt", 1), ("gte", 2), ("lt", 1), ("lte", 2)):
         filters = [where("time", operator, "2026-01-06")]
-        body = question(filters=filters, timezone="Europe/Berlin")
+        body = query_body(filters=filters, timezone="Europe/Berlin")
         assert ask(tables, body) == [{"n": count}]
 
 
@@ -410,9 +410,10 @@ def test_datetime_is_compared_to_the_millisecond_in_the_timezone(tables: Tables)
 def ticking(store: Tables, first: str, days: int) -> None:
     """Store an event for each quarter of an hour (UTC)."""
     start = datetime.fromisoformat(first)
-    moments = [start + timedelta(minutes=15 * n) for n in range(96 * days)]
+    timestamps = [start + timedelta(minutes=15 * n) for n in range(96 * days)]
     store.insert(
-        EVENTS, [event(when=moment.isoformat(), session_id=str(moment)) for moment in moments]
+        EVENTS,
+        [event(when=timestamp.isoformat(), session_id=str(timestamp)) for timestamp in timestamps],
     )
 
 
@@ -430,27 +431,27 @@ def ticking(store: Tables, first: str, days: int) -> None:
         pytest.param("America/St_Johns", "2010-11-07", {0: 5}, id="midnight twice"),
     ],
 )
-def test_hours_and_days_are_those_on_the_wall(
+def test_hours_and_days_are_in_local_time(
     tables: Tables, table: str, zone: str, day: str, odd_hours: dict[int, int]
 ) -> None:
     before = datetime.fromisoformat(day) - timedelta(days=1)
     ticking(tables, before.isoformat(), 3)
     counts = dict.fromkeys(range(24), 4) | odd_hours
     root = {"startDate": day, "endDate": day, "timezone": zone, "table": table}
-    assert ask(tables, question(**root, granularity="hourly")) == [
+    assert ask(tables, query_body(**root, granularity="hourly")) == [
         {"date": f"{day} {hour:02}:00:00", "n": count} for hour, count in counts.items() if count
     ]
     total = sum(counts.values())
-    assert ask(tables, question(**root, granularity="daily")) == [{"date": day, "n": total}]
-    assert ask(tables, question(**root)) == [{"n": total}]
+    assert ask(tables, query_body(**root, granularity="daily")) == [{"date": day, "n": total}]
+    assert ask(tables, query_body(**root)) == [{"n": total}]
 
 
-def test_day_that_never_was_is_empty(tables: Tables) -> None:
+def test_skipped_day_is_empty(tables: Tables) -> None:
     ticking(tables, "2011-12-29T00:00", 3)
     root: dict[str, Any] = {"timezone": "Pacific/Apia", "granularity": "daily", "fill": True}
-    body = question(startDate="2011-12-30", endDate="2011-12-30", **root)
+    body = query_body(startDate="2011-12-30", endDate="2011-12-30", **root)
     assert ask(tables, body) == []
-    assert ask(tables, question(startDate="2011-12-29", endDate="2011-12-31", **root)) == [
+    assert ask(tables, query_body(startDate="2011-12-29", endDate="2011-12-31", **root)) == [
         {"date": "2011-12-29", "n": 96},
         {"date": "2011-12-31", "n": 96},
     ]
@@ -462,18 +463,18 @@ def test_day_that_never_was_is_empty(tables: Tables) -> None:
 @pytest.mark.parametrize("table", ["events", "sessions", "profiles"])
 def test_range_far_away_is_empty(tables: Tables, table: str, start: str, end: str) -> None:
     tables.insert(EVENTS, [event(session_id="s", anonymous_id="u")])
-    body = question(table=table, startDate=start, endDate=end, timezone="Asia/Tokyo")
+    body = query_body(table=table, startDate=start, endDate=end, timezone="Asia/Tokyo")
     assert ask(tables, body) == [{"n": 0}]
 
 
-def test_filled_and_plain_answers_have_the_same_order(tables: Tables) -> None:
+def test_results_with_and_without_gap_fill_have_the_same_order(tables: Tables) -> None:
     values: list[Any] = [5, "5", 0.5, True, None, "é", "a", [1], -1, 10**25, False, {}]
     tables.insert(
         EVENTS, [event(properties={"k": v}, path=p) for v in values for p in ("/a", "/b")]
     )
     for direction in ("asc", "desc"):
         order = [{"field": name, "direction": direction} for name in ("properties.k", "path")]
-        body = question(group_by=["properties.k", "path"], granularity="daily", orderBy=order)
+        body = query_body(group_by=["properties.k", "path"], granularity="daily", orderBy=order)
         day = {"startDate": "2026-01-05", "endDate": "2026-01-05"}
         plain = ask(tables, {**body, **day})
         assert ask(tables, {**body, **day, "fill": True}) == plain
@@ -484,7 +485,7 @@ def test_filled_and_plain_answers_have_the_same_order(tables: Tables) -> None:
 
 
 def sessions(store: Tables, *columns: str, **root: Any) -> list[tuple[Any, ...]]:
-    body = question(
+    body = query_body(
         table="sessions",
         group_by=["session_id", *columns],
         orderBy=[{"field": "session_id"}],
@@ -497,7 +498,7 @@ def view(when: str, **columns: Any) -> Row:
     return event("screen_view", f"2026-01-05T{when}", **columns)
 
 
-def test_session_belongs_where_it_started_with_its_whole_life(tables: Tables) -> None:
+def test_session_is_counted_in_full_where_it_started(tables: Tables) -> None:
     tables.insert(
         EVENTS,
         [
@@ -512,14 +513,14 @@ def test_session_belongs_where_it_started_with_its_whole_life(tables: Tables) ->
     day = {"startDate": "2026-01-05", "endDate": "2026-01-05"}
     found = sessions(tables, "duration", "event_count", "end_time", **day)
     assert found == [("late", 1800.001, 2, "2026-01-06T00:30:00.000Z")]
-    assert ask(tables, question(table="sessions", granularity="daily")) == [
+    assert ask(tables, query_body(table="sessions", granularity="daily")) == [
         {"date": "2026-01-04", "n": 1},
         {"date": "2026-01-05", "n": 1},
         {"date": "2026-01-06", "n": 1},
     ]
 
 
-def test_texts_of_a_session_are_the_first_that_are_there(tables: Tables) -> None:
+def test_session_texts_are_the_first_non_empty_ones(tables: Tables) -> None:
     rows = [
         view("10:00:02", path="/out", referrer="r2", country="DE"),
         view("10:00:00", path="", referrer="", country="", utm_source=""),
@@ -549,7 +550,7 @@ def test_bounce_has_at_most_one_page_view_and_takes_under_ten_seconds(
 ) -> None:
     tables.insert(EVENTS, [{**row, "session_id": "s"} for row in rows])
     assert sessions(tables, "is_bounce") == [("s", is_bounce)]
-    body = question(table="sessions", filters=[where("is_bounce", "eq", is_bounce)])
+    body = query_body(table="sessions", filters=[where("is_bounce", "eq", is_bounce)])
     assert ask(tables, body) == [{"n": 1}]
 
 
@@ -557,15 +558,15 @@ def test_bots_make_neither_sessions_nor_profiles(tables: Tables) -> None:
     ids = {"session_id": "s", "anonymous_id": "u"}
     tables.insert(EVENTS, [event(is_bot=True, **ids), event(when="2026-01-05T11:00", **ids)])
     assert sessions(tables, "event_count") == [("s", 1)]
-    body = question(select("event_count", "sum", "n"), table="profiles")
+    body = query_body(select("event_count", "sum", "n"), table="profiles")
     assert ask(tables, body) == [{"n": 1}]
 
 
-def test_figures_of_sessions_are_aggregated_and_filtered(tables: Tables) -> None:
+def test_session_measures_are_aggregated_and_filtered(tables: Tables) -> None:
     for number in range(1, 5):
         rows = [view(f"10:00:{n:02}", session_id=f"s{number}") for n in range(number)]
         tables.insert(EVENTS, rows)
-    body = question(
+    body = query_body(
         select("page_views", "sum", "views"),
         select("duration", "p50", "median"),
         select("duration", "max", "longest"),
@@ -576,7 +577,7 @@ def test_figures_of_sessions_are_aggregated_and_filtered(tables: Tables) -> None
     assert ask(tables, body) == [{"views": 9, "median": 2, "longest": 3, "sessions": 3}]
 
 
-def test_profile_belongs_where_it_was_seen_with_its_whole_life(tables: Tables) -> None:
+def test_profile_is_counted_in_full_where_it_was_active(tables: Tables) -> None:
     columns = {"anonymous_id": "u", "country": "", "referrer": ""}
     rows: list[Row] = [
         event(when="2025-06-01T10:00", **{**columns, "referrer": "first", "country": "DE"}),
@@ -588,7 +589,7 @@ def test_profile_belongs_where_it_was_seen_with_its_whole_life(tables: Tables) -
     ]
     tables.insert(EVENTS, in_order(rows))
     groups = ["anonymous_id", "first_seen", "last_seen", "session_count", "event_count"]
-    assert ask(tables, question(table="profiles", group_by=groups)) == [
+    assert ask(tables, query_body(table="profiles", group_by=groups)) == [
         {
             "anonymous_id": "u",
             "first_seen": "2025-06-01T10:00:00.000Z",
@@ -599,7 +600,7 @@ def test_profile_belongs_where_it_was_seen_with_its_whole_life(tables: Tables) -
         }
     ]
     groups = ["referrer", "utm_source", "country", "city", "page_views"]
-    assert ask(tables, question(table="profiles", group_by=groups)) == [
+    assert ask(tables, query_body(table="profiles", group_by=groups)) == [
         {
             "referrer": "first",
             "utm_source": "ads",
@@ -611,35 +612,39 @@ def test_profile_belongs_where_it_was_seen_with_its_whole_life(tables: Tables) -
     ]
 
 
-def people_by_day(tables: Tables, zone: str, *days: str) -> dict[str, list[dict[str, Any]]]:
+def profiles_by_day(tables: Tables, zone: str, *days: str) -> dict[str, list[dict[str, Any]]]:
     """Return how many people each day of a zone has seen, as the answers to one question a day."""
     return {
-        day: ask(tables, question(table="profiles", startDate=day, endDate=day, timezone=zone))
+        day: ask(tables, query_body(table="profiles", startDate=day, endDate=day, timezone=zone))
         for day in days
     }
 
 
-def test_profile_is_not_seen_by_a_minute_of_another_day(tables: Tables) -> None:
+def test_profile_is_not_active_by_a_minute_of_another_day(tables: Tables) -> None:
     """At 00:01 on the 7th clocks went back to 23:01 on the 6th; 02:30 UTC was 00:00 on the 7th."""
     tables.insert(EVENTS, [event(when="2010-11-07T02:30:30", anonymous_id="u")])
-    counts = people_by_day(tables, "America/St_Johns", "2010-11-06", "2010-11-07")
+    counts = profiles_by_day(tables, "America/St_Johns", "2010-11-06", "2010-11-07")
     assert counts == {"2010-11-06": [{"n": 0}], "2010-11-07": [{"n": 1}]}
 
 
-def test_nobody_is_seen_on_a_day_that_never_was(tables: Tables) -> None:
+def test_no_profile_is_active_on_a_skipped_day(tables: Tables) -> None:
     """At 10:00 UTC the 29th ended in Apia and the 31st began."""
-    visit = [event(when=f"2011-12-30T{at}", anonymous_id="u") for at in ("09:59:59", "10:00:00")]
-    tables.insert(EVENTS, visit)
-    counts = people_by_day(tables, "Pacific/Apia", "2011-12-29", "2011-12-30", "2011-12-31")
+    session_rows = [
+        event(when=f"2011-12-30T{at}", anonymous_id="u") for at in ("09:59:59", "10:00:00")
+    ]
+    tables.insert(EVENTS, session_rows)
+    counts = profiles_by_day(tables, "Pacific/Apia", "2011-12-29", "2011-12-30", "2011-12-31")
     assert counts == {"2011-12-29": [{"n": 1}], "2011-12-30": [{"n": 0}], "2011-12-31": [{"n": 1}]}
 
 
-def test_person_is_seen_on_both_sides_of_a_midnight(tables: Tables) -> None:
+def test_profile_is_active_on_both_sides_of_midnight(tables: Tables) -> None:
     """Kathmandu's midnight of the 6th, 18:15 UTC, is within what the store has as one visit."""
-    visit = [event(when=f"2026-01-05T18:{at}", anonymous_id="u") for at in ("14:59", "15:00")]
-    tables.insert(EVENTS, visit)
+    session_rows = [
+        event(when=f"2026-01-05T18:{at}", anonymous_id="u") for at in ("14:59", "15:00")
+    ]
+    tables.insert(EVENTS, session_rows)
     days = ("2026-01-04", "2026-01-05", "2026-01-06", "2026-01-07")
-    seen = people_by_day(tables, "Asia/Kathmandu", *days)
+    seen = profiles_by_day(tables, "Asia/Kathmandu", *days)
     counts = {day: rows[0]["n"] for day, rows in seen.items()}
     assert counts == {"2026-01-04": 0, "2026-01-05": 1, "2026-01-06": 1, "2026-01-07": 0}
 
@@ -651,7 +656,7 @@ def test_person_is_seen_on_both_sides_of_a_midnight(tables: Tables) -> None:
         ("Asia/Kathmandu", "2026-01-05", "2026-01-04T18:14:59"),
     ],
 )
-def test_person_is_not_seen_by_a_bot_of_the_same_id(
+def test_profile_is_not_active_through_a_bot_with_the_same_id(
     tables: Tables, zone: str, day: str, before: str
 ) -> None:
     """Both people come before the day; on it one of them comes again, and a bot as the other."""
@@ -661,11 +666,11 @@ def test_person_is_not_seen_by_a_bot_of_the_same_id(
     rows += [event(when=noon, anonymous_id="v", is_bot=True)]
     tables.insert(EVENTS, rows)
     root = {"table": "profiles", "startDate": day, "endDate": day, "timezone": zone}
-    asked = question(group_by=["anonymous_id"], **root)
-    assert ask(tables, asked) == [{"anonymous_id": "u", "n": 1}]
+    sent_query = query_body(group_by=["anonymous_id"], **root)
+    assert ask(tables, sent_query) == [{"anonymous_id": "u", "n": 1}]
 
 
-def test_events_of_one_moment_go_by_their_ids(tables: Tables) -> None:
+def test_events_with_equal_timestamps_are_ordered_by_id(tables: Tables) -> None:
     """The last bytes of an id go the other way than the first, and rows come in any order."""
     rows = {
         number: event(
@@ -681,12 +686,12 @@ def test_events_of_one_moment_go_by_their_ids(tables: Tables) -> None:
     for number in (7, 2, 4, 0):
         tables.insert(EVENTS, [rows[number]])
     columns = ["entry_path", "exit_path", "referrer", "country"]
-    assert ask(tables, question(table="sessions", group_by=columns)) == [
+    assert ask(tables, query_body(table="sessions", group_by=columns)) == [
         {"entry_path": "/0", "exit_path": "/7", "referrer": "r0", "country": "C0", "n": 1}
     ]
 
 
-def test_visits_that_overlap_are_told_by_their_ends(tables: Tables) -> None:
+def test_overlapping_sessions_are_distinguished_by_their_ends(tables: Tables) -> None:
     """The first visit is there before the other one and after it."""
     countries = {"12:00": "FR", "12:01": "DE", "12:02": "FR"}
     tables.insert(
@@ -697,5 +702,5 @@ def test_visits_that_overlap_are_told_by_their_ends(tables: Tables) -> None:
         ],
     )
     expected = [{"country": "FR", "n": 1}]
-    assert ask(tables, question(table="sessions", group_by=["country"])) == expected
-    assert ask(tables, question(table="profiles", group_by=["country"])) == expected
+    assert ask(tables, query_body(table="sessions", group_by=["country"])) == expected
+    assert ask(tables, query_body(table="profiles", group_by=["country"])) == expected

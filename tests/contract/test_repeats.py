@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 import pytest
 
-from headrace.adapters.sqlite.idempotency import REPEATS_FILE, SqliteRepeats
-from headrace.adapters.valkey.client import AsyncSharedServer
-from headrace.adapters.valkey.idempotency import SharedRepeats
+from headrace.adapters.sqlite.idempotency import IDEMPOTENCY_FILE, SqliteIdempotencyStore
+from headrace.adapters.valkey.client import AsyncValkeyClient
+from headrace.adapters.valkey.idempotency import ValkeyIdempotencyStore
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
-from headrace.base.errors import LogUnavailable, OperatorError, SharedUnavailable
-from headrace.ports.idempotency import Claimed, Remembered, Repeats
-from tests.servers import Shared
+from headrace.base.errors import LogUnavailable, OperatorError, SharedStateUnavailable
+from headrace.ports.idempotency import Acquired, IdempotencyStore, Replay
+from tests.servers import ValkeyServer
 
 DIGEST = b"d" * 16
 OTHER = b"o" * 16
@@ -25,7 +25,7 @@ OTHER = b"o" * 16
 class Machine(Protocol):
     """Whatever workers share: a file on one machine, a server over several."""
 
-    async def worker(self, name: str = "worker-0") -> Repeats:
+    async def worker(self, name: str = "worker-0") -> IdempotencyStore:
         """Start a worker; of the same name it is the same worker started again."""
         ...
 
@@ -46,10 +46,10 @@ class FileMachine:
         self.clock = FixedClock(1_800_000_000_000)
         self._opened = ExitStack()
 
-    async def worker(self, name: str = "worker-0") -> SqliteRepeats:
-        repeats = SqliteRepeats.open(self.path, owner=name, clock=self.clock)
-        self._opened.callback(lambda: asyncio.run(repeats.close()))
-        return repeats
+    async def worker(self, name: str = "worker-0") -> SqliteIdempotencyStore:
+        idempotency_store = SqliteIdempotencyStore.open(self.path, owner=name, clock=self.clock)
+        self._opened.callback(lambda: asyncio.run(idempotency_store.close()))
+        return idempotency_store
 
     def age(self, milliseconds: int) -> None:
         self.clock.advance(milliseconds)
@@ -60,16 +60,16 @@ class FileMachine:
             return count
 
     @contextmanager
-    def refusing(self, statement: str) -> Generator[None]:
+    def failing_writes(self, statement: str) -> Generator[None]:
         """Let the file take no such statement, as a full disk may."""
         with closing(sqlite3.connect(self.path)) as connection:
-            refusal = "BEGIN SELECT RAISE(ABORT, 'full'); END"
-            connection.execute(f"CREATE TRIGGER full BEFORE {statement} ON claims {refusal}")
+            rejection = "BEGIN SELECT RAISE(ABORT, 'full'); END"
+            connection.execute(f"CREATE TRIGGER full BEFORE {statement} ON claims {rejection}")
             yield
             connection.execute("DROP TRIGGER full")
 
     @contextmanager
-    def held_up(self) -> Generator[None]:
+    def blocked_writes(self) -> Generator[None]:
         """Let every write wait until the end of the block."""
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -83,16 +83,16 @@ class FileMachine:
 class SharedMachines:
     """Workers of any machines that share one server."""
 
-    def __init__(self, server: Shared) -> None:
+    def __init__(self, server: ValkeyServer) -> None:
         self._server = server
-        self._opened: list[AsyncSharedServer] = []
+        self._opened: list[AsyncValkeyClient] = []
 
-    async def worker(self, name: str = "worker-0") -> SharedRepeats:
-        connections = AsyncSharedServer(self._server.url)
+    async def worker(self, name: str = "worker-0") -> ValkeyIdempotencyStore:
+        connections = AsyncValkeyClient(self._server.url)
         self._opened.append(connections)
-        repeats = SharedRepeats(connections, owner=name)
-        await repeats.open()
-        return repeats
+        idempotency_store = ValkeyIdempotencyStore(connections, owner=name)
+        await idempotency_store.open()
+        return idempotency_store
 
     def claims(self) -> int:
         return sum(key.startswith(b"headrace:once:") for key in self._server.names())
@@ -107,15 +107,15 @@ class SharedMachines:
 
 @pytest.fixture
 def file_machine(tmp_path: Path) -> Iterator[FileMachine]:
-    made = FileMachine(tmp_path / REPEATS_FILE)
+    made = FileMachine(tmp_path / IDEMPOTENCY_FILE)
     yield made
     made.close()
 
 
 @pytest.fixture
-async def shared_machines(shared_server: Shared) -> AsyncIterator[SharedMachines]:
-    shared_server.empty()
-    made = SharedMachines(shared_server)
+async def shared_machines(valkey_server: ValkeyServer) -> AsyncIterator[SharedMachines]:
+    valkey_server.empty()
+    made = SharedMachines(valkey_server)
     yield made
     await made.close()
 
@@ -126,9 +126,11 @@ def machine(request: pytest.FixtureRequest) -> Machine:
     return made
 
 
-async def claim_and_keep(repeats: Repeats, digest: bytes, reply: bytes) -> None:
-    assert await repeats.claim(digest) == Claimed()
-    await repeats.keep(digest, reply)
+async def acquire_and_save(
+    idempotency_store: IdempotencyStore, digest: bytes, response: bytes
+) -> None:
+    assert await idempotency_store.acquire(digest) == Acquired()
+    await idempotency_store.save_response(digest, response)
 
 
 async def cancel_soon(work: Coroutine[Any, Any, object]) -> None:
@@ -140,210 +142,208 @@ async def cancel_soon(work: Coroutine[Any, Any, object]) -> None:
         await task
 
 
-async def test_first_claims_and_later_ones_get_its_reply(machine: Machine) -> None:
-    repeats = await machine.worker()
-    await claim_and_keep(repeats, DIGEST, b"first")
-    assert await repeats.claim(DIGEST) == Remembered(b"first")
+async def test_first_request_acquires_and_later_ones_replay_its_response(machine: Machine) -> None:
+    idempotency_store = await machine.worker()
+    await acquire_and_save(idempotency_store, DIGEST, b"first")
+    assert await idempotency_store.acquire(DIGEST) == Replay(b"first")
 
 
-async def test_digests_do_not_meet(machine: Machine) -> None:
-    repeats = await machine.worker()
-    await claim_and_keep(repeats, DIGEST, b"first")
-    assert await repeats.claim(OTHER) == Claimed()
+async def test_digests_are_independent(machine: Machine) -> None:
+    idempotency_store = await machine.worker()
+    await acquire_and_save(idempotency_store, DIGEST, b"first")
+    assert await idempotency_store.acquire(OTHER) == Acquired()
 
 
-async def test_released_claim_is_not_remembered(machine: Machine) -> None:
-    repeats = await machine.worker()
-    await repeats.claim(DIGEST)
-    await repeats.release(DIGEST)
-    assert await repeats.claim(DIGEST) == Claimed()
+async def test_released_digest_is_not_replayed(machine: Machine) -> None:
+    idempotency_store = await machine.worker()
+    await idempotency_store.acquire(DIGEST)
+    await idempotency_store.release(DIGEST)
+    assert await idempotency_store.acquire(DIGEST) == Acquired()
 
 
-async def test_release_after_keep_forgets_nothing(machine: Machine) -> None:
-    repeats = await machine.worker()
-    await claim_and_keep(repeats, DIGEST, b"first")
-    await repeats.release(DIGEST)
-    assert await repeats.claim(DIGEST) == Remembered(b"first")
-
-
-@pytest.mark.parametrize("name", ["worker-0", "worker-1"])
-async def test_claim_that_could_not_be_released_is_given_back_later(
-    file_machine: FileMachine, name: str
-) -> None:
-    repeats, second = await file_machine.worker(), await file_machine.worker("worker-1")
-    await repeats.claim(DIGEST)
-    with file_machine.refusing("DELETE"), pytest.raises(LogUnavailable):
-        await repeats.release(DIGEST)
-    async with asyncio.timeout(10):
-        assert await repeats.claim(OTHER) == Claimed()
-        again = repeats if name == "worker-0" else second
-        assert await again.claim(DIGEST) == Claimed()
-
-
-async def test_reply_that_could_not_be_kept_lets_nobody_wait(file_machine: FileMachine) -> None:
-    repeats = await file_machine.worker()
-    await repeats.claim(DIGEST)
-    with file_machine.refusing("UPDATE"), pytest.raises(LogUnavailable):
-        await repeats.keep(DIGEST, b"first")
-    async with asyncio.timeout(10):
-        assert await repeats.claim(DIGEST) == Claimed()
-
-
-async def test_failed_claim_does_not_hinder_the_next(file_machine: FileMachine) -> None:
-    repeats = await file_machine.worker()
-    with file_machine.refusing("INSERT"), pytest.raises(LogUnavailable):
-        await repeats.claim(DIGEST)
-    assert await repeats.claim(DIGEST) == Claimed()
+async def test_release_after_save_keeps_the_response(machine: Machine) -> None:
+    idempotency_store = await machine.worker()
+    await acquire_and_save(idempotency_store, DIGEST, b"first")
+    await idempotency_store.release(DIGEST)
+    assert await idempotency_store.acquire(DIGEST) == Replay(b"first")
 
 
 @pytest.mark.parametrize("name", ["worker-0", "worker-1"])
-async def test_claim_of_a_cancelled_caller_is_given_back(
+async def test_failed_release_is_retried_later(file_machine: FileMachine, name: str) -> None:
+    idempotency_store, second = await file_machine.worker(), await file_machine.worker("worker-1")
+    await idempotency_store.acquire(DIGEST)
+    with file_machine.failing_writes("DELETE"), pytest.raises(LogUnavailable):
+        await idempotency_store.release(DIGEST)
+    async with asyncio.timeout(10):
+        assert await idempotency_store.acquire(OTHER) == Acquired()
+        again = idempotency_store if name == "worker-0" else second
+        assert await again.acquire(DIGEST) == Acquired()
+
+
+async def test_response_that_could_not_be_saved_blocks_no_waiter(file_machine: FileMachine) -> None:
+    idempotency_store = await file_machine.worker()
+    await idempotency_store.acquire(DIGEST)
+    with file_machine.failing_writes("UPDATE"), pytest.raises(LogUnavailable):
+        await idempotency_store.save_response(DIGEST, b"first")
+    async with asyncio.timeout(10):
+        assert await idempotency_store.acquire(DIGEST) == Acquired()
+
+
+async def test_failed_acquire_does_not_block_the_next(file_machine: FileMachine) -> None:
+    idempotency_store = await file_machine.worker()
+    with file_machine.failing_writes("INSERT"), pytest.raises(LogUnavailable):
+        await idempotency_store.acquire(DIGEST)
+    assert await idempotency_store.acquire(DIGEST) == Acquired()
+
+
+@pytest.mark.parametrize("name", ["worker-0", "worker-1"])
+async def test_acquire_of_a_cancelled_request_is_released(
     file_machine: FileMachine, name: str
 ) -> None:
-    repeats, second = await file_machine.worker(), await file_machine.worker("worker-1")
-    with file_machine.held_up():
-        await cancel_soon(repeats.claim(DIGEST))
+    idempotency_store, second = await file_machine.worker(), await file_machine.worker("worker-1")
+    with file_machine.blocked_writes():
+        await cancel_soon(idempotency_store.acquire(DIGEST))
     async with asyncio.timeout(10):
-        assert await repeats.claim(OTHER) == Claimed()  # comes after the cancelled one
-        again = repeats if name == "worker-0" else second
-        assert await again.claim(DIGEST) == Claimed()
+        assert await idempotency_store.acquire(OTHER) == Acquired()  # comes after the cancelled one
+        again = idempotency_store if name == "worker-0" else second
+        assert await again.acquire(DIGEST) == Acquired()
 
 
-async def test_cancelled_caller_that_waited_gives_back_nothing(file_machine: FileMachine) -> None:
-    repeats = await file_machine.worker()
-    assert await repeats.claim(DIGEST) == Claimed()
-    await cancel_soon(repeats.claim(DIGEST))
-    with file_machine.held_up():
-        await cancel_soon(repeats.claim(DIGEST))
-    waiting = asyncio.create_task(repeats.claim(DIGEST))
+async def test_cancelled_waiter_releases_nothing(file_machine: FileMachine) -> None:
+    idempotency_store = await file_machine.worker()
+    assert await idempotency_store.acquire(DIGEST) == Acquired()
+    await cancel_soon(idempotency_store.acquire(DIGEST))
+    with file_machine.blocked_writes():
+        await cancel_soon(idempotency_store.acquire(DIGEST))
+    waiting = asyncio.create_task(idempotency_store.acquire(DIGEST))
     done, _ = await asyncio.wait({waiting}, timeout=0.1)
     assert not done
-    await repeats.keep(DIGEST, b"first")
-    assert await waiting == Remembered(b"first")
+    await idempotency_store.save_response(DIGEST, b"first")
+    assert await waiting == Replay(b"first")
 
 
-async def test_reply_of_a_cancelled_caller_is_kept(file_machine: FileMachine) -> None:
-    repeats = await file_machine.worker()
-    await repeats.claim(DIGEST)
-    with file_machine.held_up():
-        blocking = asyncio.create_task(repeats.claim(OTHER))
-        await cancel_soon(repeats.keep(DIGEST, b"first"))
+async def test_response_of_a_cancelled_request_is_saved(file_machine: FileMachine) -> None:
+    idempotency_store = await file_machine.worker()
+    await idempotency_store.acquire(DIGEST)
+    with file_machine.blocked_writes():
+        blocking = asyncio.create_task(idempotency_store.acquire(OTHER))
+        await cancel_soon(idempotency_store.save_response(DIGEST, b"first"))
     async with asyncio.timeout(10):
-        assert await repeats.claim(DIGEST) == Remembered(b"first")
-    assert await blocking == Claimed()
+        assert await idempotency_store.acquire(DIGEST) == Replay(b"first")
+    assert await blocking == Acquired()
 
 
 async def test_second_waits_for_the_first_of_another_worker(machine: Machine) -> None:
     first, second = await machine.worker("worker-0"), await machine.worker("worker-1")
-    await first.claim(DIGEST)
-    waiting = asyncio.create_task(second.claim(DIGEST))
+    await first.acquire(DIGEST)
+    waiting = asyncio.create_task(second.acquire(DIGEST))
     done, _ = await asyncio.wait({waiting}, timeout=0.1)
     assert not done
-    await first.keep(DIGEST, b"first")
-    assert await waiting == Remembered(b"first")
+    await first.save_response(DIGEST, b"first")
+    assert await waiting == Replay(b"first")
 
 
-async def test_second_takes_over_when_the_first_is_refused(machine: Machine) -> None:
+async def test_second_takes_over_when_the_first_is_rejected(machine: Machine) -> None:
     first, second = await machine.worker("worker-0"), await machine.worker("worker-1")
-    await first.claim(DIGEST)
-    waiting = asyncio.create_task(second.claim(DIGEST))
+    await first.acquire(DIGEST)
+    waiting = asyncio.create_task(second.acquire(DIGEST))
     await first.release(DIGEST)
-    assert await waiting == Claimed()
+    assert await waiting == Acquired()
 
 
 async def test_of_many_claims_at_once_one_is_first(machine: Machine) -> None:
     workers = [(await machine.worker(f"worker-{index}")) for index in range(3)]
-    claims = [asyncio.create_task(worker.claim(DIGEST)) for worker in workers]
+    claims = [asyncio.create_task(worker.acquire(DIGEST)) for worker in workers]
     done, waiting = await asyncio.wait(claims, timeout=0.2)
-    assert [task.result() for task in done] == [Claimed()]
+    assert [task.result() for task in done] == [Acquired()]
     winner = workers[claims.index(done.pop())]
-    await winner.keep(DIGEST, b"first")
-    assert [await task for task in waiting] == [Remembered(b"first")] * 2
+    await winner.save_response(DIGEST, b"first")
+    assert [await task for task in waiting] == [Replay(b"first")] * 2
 
 
-async def test_replies_survive_a_restart(machine: Machine) -> None:
-    await claim_and_keep((await machine.worker()), DIGEST, b"first")
-    assert await (await machine.worker()).claim(DIGEST) == Remembered(b"first")
+async def test_responses_survive_a_restart(machine: Machine) -> None:
+    await acquire_and_save((await machine.worker()), DIGEST, b"first")
+    assert await (await machine.worker()).acquire(DIGEST) == Replay(b"first")
 
 
-async def test_worker_gives_back_what_its_predecessor_held(machine: Machine) -> None:
-    await (await machine.worker("worker-0")).claim(DIGEST)
-    assert await (await machine.worker("worker-0")).claim(DIGEST) == Claimed()
+async def test_worker_releases_what_its_predecessor_acquired(machine: Machine) -> None:
+    await (await machine.worker("worker-0")).acquire(DIGEST)
+    assert await (await machine.worker("worker-0")).acquire(DIGEST) == Acquired()
 
 
 async def test_claim_of_a_worker_that_never_came_back_is_taken_over(machine: Machine) -> None:
-    await (await machine.worker("worker-7")).claim(DIGEST)
+    await (await machine.worker("worker-7")).acquire(DIGEST)
     machine.age(60_000)
-    assert await (await machine.worker("worker-0")).claim(DIGEST) == Claimed()
+    assert await (await machine.worker("worker-0")).acquire(DIGEST) == Acquired()
 
 
 @pytest.mark.parametrize(
     ("age_ms", "outcome"),
     [
-        pytest.param(MILLISECONDS_PER_DAY - 60_000, Remembered(b"first"), id="within-a-day"),
-        pytest.param(MILLISECONDS_PER_DAY, Claimed(), id="after-a-day"),
+        pytest.param(MILLISECONDS_PER_DAY - 60_000, Replay(b"first"), id="within-a-day"),
+        pytest.param(MILLISECONDS_PER_DAY, Acquired(), id="after-a-day"),
     ],
 )
-async def test_replies_are_remembered_for_a_day(
-    machine: Machine, age_ms: int, outcome: Claimed | Remembered
+async def test_responses_are_kept_for_a_day(
+    machine: Machine, age_ms: int, outcome: Acquired | Replay
 ) -> None:
-    repeats = await machine.worker()
-    await claim_and_keep(repeats, DIGEST, b"first")
+    idempotency_store = await machine.worker()
+    await acquire_and_save(idempotency_store, DIGEST, b"first")
     machine.age(age_ms)
-    assert await repeats.claim(DIGEST) == outcome
+    assert await idempotency_store.acquire(DIGEST) == outcome
 
 
-async def test_old_replies_leave_the_disk(machine: Machine) -> None:
-    repeats = await machine.worker()
+async def test_old_responses_are_deleted_from_disk(machine: Machine) -> None:
+    idempotency_store = await machine.worker()
     for number in range(50):
-        await claim_and_keep(repeats, number.to_bytes(16), b"reply")
+        await acquire_and_save(idempotency_store, number.to_bytes(16), b"reply")
     machine.age(MILLISECONDS_PER_DAY)
-    await repeats.claim(DIGEST)
+    await idempotency_store.acquire(DIGEST)
     assert machine.claims() == 1
 
 
-def test_file_that_is_no_database_is_named(tmp_path: Path) -> None:
-    path = tmp_path / REPEATS_FILE
+def test_file_that_is_not_a_database_is_named(tmp_path: Path) -> None:
+    path = tmp_path / IDEMPOTENCY_FILE
     path.write_bytes(b"not a database, but long enough to be looked at " * 100)
     with pytest.raises(
         OperatorError, match=r"cannot open the idempotency keys in .*repeats.sqlite"
     ):
-        SqliteRepeats.open(path, owner="worker-0", clock=FixedClock(0))
+        SqliteIdempotencyStore.open(path, owner="worker-0", clock=FixedClock(0))
 
 
 async def test_machines_may_take_over_from_each_other(shared_machines: SharedMachines) -> None:
     first, second = await shared_machines.worker("a/0"), await shared_machines.worker("b/0")
-    await first.claim(DIGEST)
-    waiting = asyncio.create_task(second.claim(DIGEST))
+    await first.acquire(DIGEST)
+    waiting = asyncio.create_task(second.acquire(DIGEST))
     await shared_machines.worker("a/0")  # was killed, and started again
-    assert await waiting == Claimed()
+    assert await waiting == Acquired()
 
 
-async def test_server_that_is_away_refuses_claims_and_takes_them_once_it_is_back(
-    shared_machines: SharedMachines, shared_server: Shared
+async def test_unavailable_valkey_rejects_acquires_and_recovers(
+    shared_machines: SharedMachines, valkey_server: ValkeyServer
 ) -> None:
-    repeats = await shared_machines.worker()
-    await claim_and_keep(repeats, DIGEST, b"first")
-    await repeats.claim(OTHER)
-    shared_server.server.kill()
-    with pytest.raises(SharedUnavailable):
-        await repeats.claim(b"new" * 5)
-    with pytest.raises(SharedUnavailable):
-        await repeats.release(OTHER)
+    idempotency_store = await shared_machines.worker()
+    await acquire_and_save(idempotency_store, DIGEST, b"first")
+    await idempotency_store.acquire(OTHER)
+    valkey_server.server.kill()
+    with pytest.raises(SharedStateUnavailable):
+        await idempotency_store.acquire(b"new" * 5)
+    with pytest.raises(SharedStateUnavailable):
+        await idempotency_store.release(OTHER)
     await shared_machines.worker("worker-1")  # begins all the same
-    shared_server.server.start()
-    assert await repeats.claim(DIGEST) == Remembered(b"first")
-    assert await repeats.claim(OTHER) == Claimed()
+    valkey_server.server.start()
+    assert await idempotency_store.acquire(DIGEST) == Replay(b"first")
+    assert await idempotency_store.acquire(OTHER) == Acquired()
 
 
-async def test_claim_that_was_cancelled_is_given_back(
-    shared_machines: SharedMachines, shared_server: Shared
+async def test_cancelled_acquire_is_released(
+    shared_machines: SharedMachines, valkey_server: ValkeyServer
 ) -> None:
-    repeats = await shared_machines.worker()
-    shared_server.server.signal(signal.SIGSTOP)
+    idempotency_store = await shared_machines.worker()
+    valkey_server.server.signal(signal.SIGSTOP)
     try:
-        await cancel_soon(repeats.claim(DIGEST))
+        await cancel_soon(idempotency_store.acquire(DIGEST))
     finally:
-        shared_server.server.signal(signal.SIGCONT)
+        valkey_server.server.signal(signal.SIGCONT)
     async with asyncio.timeout(10):
-        assert await repeats.claim(DIGEST) == Claimed()
+        assert await idempotency_store.acquire(DIGEST) == Acquired()

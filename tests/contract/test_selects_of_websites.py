@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from headrace.adapters.query_scheduler.coalescing_executor import SharedSelects
-from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, PlaceBounds
-from headrace.adapters.query_scheduler.key import Question
-from headrace.adapters.query_scheduler.result_cache import AnswerCache
+from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor
+from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SlotLimits
+from headrace.adapters.query_scheduler.key import QueryKey
+from headrace.adapters.query_scheduler.result_cache import ResultCache
 from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.adapters.store.chdb.reader import ChdbReader
 from headrace.adapters.store.chdb.writer import ChdbWriter
-from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import QueryTimedOut
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.model.catalog import EVENTS
-from headrace.ports.store import QueryGuards
+from headrace.ports.store import QueryLimits
 from tests.chdb_fixture import ENDLESS, FreshStore, arrow_stream
 
 pytestmark = pytest.mark.asyncio
@@ -40,16 +40,18 @@ class Machine:
         self.tables = tables
         self.metrics = Metrics()
         self.versions = DataVersions()
-        self.writer = ChdbWriter(tables.engine, database=tables.database, changes=self.versions)
+        self.writer = ChdbWriter(
+            tables.engine, database=tables.database, change_listener=self.versions
+        )
         self.reader = ChdbReader(
             tables.engine, threads=3, log=get_logger(), database=tables.database
         )
         self.reader.open()
-        self.selects = SharedSelects[bytes](
-            places=FairPlaces(PlaceBounds(3, 100, 100), metrics=self.metrics),
+        self.selects = CoalescingExecutor[bytes](
+            slots=FairSemaphore(SlotLimits(3, 100, 100), metrics=self.metrics),
             load_barrier=self._nothing_to_load,
             versions=self.versions,
-            cache=AnswerCache(10**6),
+            cache=ResultCache(10**6),
             wait_timeout_s=60,
             metrics=self.metrics,
         )
@@ -57,12 +59,12 @@ class Machine:
 
     async def ask(self, website: str, sql: str, *, timeout_s: float = 60) -> Rows:
         """Ask a question about a website."""
-        guards = QueryGuards(timeout_s=timeout_s, max_memory_bytes=10**9)
+        limits = QueryLimits(timeout_s=timeout_s, max_memory_bytes=10**9)
         texts = {"website": website} if "{website:" in sql else dict[str, str]()
-        question = Question(website, sql, tuple(texts.items()), guards)
+        key = QueryKey(website, sql, tuple(texts.items()), limits)
         self._number += 1
-        run = partial(self._run, sql, ParameterTexts(texts), f"{website}-{self._number}")
-        return decode_rows(await self.selects.answer(question, run))
+        run = partial(self._run, sql, EncodedParameters(texts), f"{website}-{self._number}")
+        return decode_rows(await self.selects.execute(key, run))
 
     def begin(self, website: str, sql: str, *, timeout_s: float = 60) -> "asyncio.Task[Rows]":
         """Begin to ask."""
@@ -91,9 +93,9 @@ class Machine:
         self.writer.close()
 
     async def _run(
-        self, sql: str, texts: ParameterTexts, query_id: str, guards: QueryGuards
+        self, sql: str, texts: EncodedParameters, query_id: str, limits: QueryLimits
     ) -> bytes:
-        return await self.reader.select(sql, texts, guards, query_id)
+        return await self.reader.select(sql, texts, limits, query_id)
 
     async def _nothing_to_load(self) -> None:
         return
@@ -106,55 +108,55 @@ async def machine(chdb_store: FreshStore) -> AsyncIterator[Machine]:
     await one.close()
 
 
-async def test_light_question_is_answered_while_fifty_heavy_ones_of_another_website_are_not(
+async def test_light_query_finishes_before_fifty_heavy_ones_of_another_website(
     machine: Machine,
 ) -> None:
-    heavy = [machine.begin("greedy", f"{ENDLESS} AND {n} = {n}") for n in range(50)]
+    heavy_tasks = [machine.begin("greedy", f"{ENDLESS} AND {n} = {n}") for n in range(50)]
     await machine.until_running(2)
     for number in range(5):
         assert await machine.ask("modest", f"SELECT {number}") == [[number]]
-    assert not any(one.done() for one in heavy)
+    assert not any(one.done() for one in heavy_tasks)
     assert machine.running() == 2
-    for one in heavy:
+    for one in heavy_tasks:
         one.cancel()
     await machine.until_running(0)
 
 
-async def test_equal_questions_are_one_query_that_ends_with_the_last_asker(
+async def test_equal_queries_are_coalesced_and_cancelled_with_the_last_client(
     machine: Machine,
 ) -> None:
-    asked = [machine.begin("a", ENDLESS) for _ in range(5)]
+    sent_query = [machine.begin("a", ENDLESS) for _ in range(5)]
     await machine.until_running(1)
-    for one in asked[:4]:
+    for one in sent_query[:4]:
         one.cancel()
-    await asyncio.gather(*asked[:4], return_exceptions=True)
+    await asyncio.gather(*sent_query[:4], return_exceptions=True)
     assert machine.running() == 1
-    asked[4].cancel()
+    sent_query[4].cancel()
     await machine.until_running(0)
 
 
 async def test_deadline_that_passes_leaves_nothing_in_the_process_list(machine: Machine) -> None:
-    heavy = [machine.begin("a", f"{ENDLESS} AND {n} = {n}", timeout_s=0.3) for n in range(4)]
-    ends = await asyncio.gather(*heavy, return_exceptions=True)
-    assert [type(end) for end in ends] == [QueryTimedOut] * 4
+    heavy_tasks = [machine.begin("a", f"{ENDLESS} AND {n} = {n}", timeout_s=0.3) for n in range(4)]
+    is_ended = await asyncio.gather(*heavy_tasks, return_exceptions=True)
+    assert [type(end) for end in is_ended] == [QueryTimedOut] * 4
     await machine.until_running(0)
 
 
 async def test_closing_leaves_nothing_in_the_process_list(machine: Machine) -> None:
-    heavy = [machine.begin(website, ENDLESS) for website in ("a", "b", "c", "d")]
+    heavy_tasks = [machine.begin(website, ENDLESS) for website in ("a", "b", "c", "d")]
     await machine.until_running(3)
     await machine.selects.close()
     assert machine.running() == 0
-    await asyncio.gather(*heavy, return_exceptions=True)
+    await asyncio.gather(*heavy_tasks, return_exceptions=True)
 
 
-async def test_every_answer_has_every_row_that_was_stored_before(machine: Machine) -> None:
+async def test_every_result_has_every_row_stored_before(machine: Machine) -> None:
     stored: Counter[str] = Counter()
-    chance = random.Random(3)  # noqa: S311 - no secret
+    random_source = random.Random(3)  # noqa: S311 - no secret
     for number in range(40):
-        website = chance.choice("abc")
-        if chance.random() < 0.3:
-            rows = [{"website_id": website}] * chance.randint(1, 3)
+        website = random_source.choice("abc")
+        if random_source.random() < 0.3:
+            rows = [{"website_id": website}] * random_source.randint(1, 3)
             stream = arrow_stream(EVENTS, rows)
             await asyncio.to_thread(machine.writer.insert, EVENTS, stream, token=f"t{number}")
             stored[website] += len(rows)

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession
+from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.ddl import DATABASE, MIGRATIONS, Migration
-from headrace.adapters.store.dialect.errors import EngineFailure
+from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table
-from headrace.model.storage import STORED
-from headrace.ports.store import QueryGuards, RejectedBatch
+from headrace.model.storage import STORAGE_TABLES
+from headrace.ports.store import BatchRejected, QueryLimits
 from tests.chdb_fixture import ENDLESS, FreshStore, arrow_stream
 from tests.tables import Tables, writer_of
 
@@ -42,19 +42,19 @@ EVENT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("table", STORED_TABLES, ids=lambda table: table.name)
-def test_a_row_comes_back_with_every_column_as_it_was_stored(table: Table, tables: Tables) -> None:
+def test_a_row_is_read_back_with_every_column(table: Table, tables: Tables) -> None:
     row = {name: EVENT[name] for name in _columns(table) if name in EVENT}
     tables.insert(table, [row])
-    columns = ", ".join(_as_written(c.name, c.kind) for c in STORED[table.name].columns)
+    columns = ", ".join(_as_written(c.name, c.kind) for c in STORAGE_TABLES[table.name].columns)
     (found,) = tables.rows(f"SELECT {columns} FROM {table.name}")
     assert dict(zip(_columns(table), found, strict=True)) == {
-        **{column.name: _missing(column.kind) for column in STORED[table.name].columns},
+        **{column.name: _missing(column.kind) for column in STORAGE_TABLES[table.name].columns},
         **{name: _plain(name, value) for name, value in row.items()},
     }
 
 
 def _columns(table: Table) -> list[str]:
-    return [column.name for column in STORED[table.name].columns]
+    return [column.name for column in STORAGE_TABLES[table.name].columns]
 
 
 def _as_written(name: str, kind: Kind) -> str:
@@ -76,7 +76,7 @@ def _missing(kind: Kind) -> Any:
     return missing.get(kind, "")
 
 
-def test_a_batch_is_seen_as_soon_as_its_insert_has_returned(tables: Tables) -> None:
+def test_a_batch_is_visible_once_its_insert_returns(tables: Tables) -> None:
     for number in range(1, 21):
         tables.insert(EVENTS, [{**EVENT, "id": number.to_bytes(16)}])
         assert tables.rows("SELECT count() FROM events") == [[number]]
@@ -140,25 +140,27 @@ def test_a_stored_batch_is_on_disk_and_so_is_its_token(chdb_store: FreshStore) -
 def test_a_batch_that_cannot_be_stored_is_rejected_and_nothing_of_it_is_kept(
     stream: bytes, words: str, tables: Tables
 ) -> None:
-    with pytest.raises(RejectedBatch, match=words):
+    with pytest.raises(BatchRejected, match=words):
         tables.writer.insert(EVENTS, stream, token="t")
     tables.insert(EVENTS, [EVENT], token="t")
     assert tables.rows("SELECT count() FROM events") == [[1]]
 
 
-def test_a_batch_that_finds_no_room_is_not_told_to_be_stored(chdb_store: FreshStore) -> None:
+def test_a_batch_that_does_not_fit_on_disk_is_not_reported_as_stored(
+    chdb_store: FreshStore,
+) -> None:
     alter = f"ALTER TABLE {chdb_store.database}.events MODIFY SETTING"
-    room = "min_free_disk_bytes_to_perform_insert"
-    chdb_store.engine.execute(f"{alter} {room} = {10**18}")
+    free_bytes = "min_free_disk_bytes_to_perform_insert"
+    chdb_store.engine.execute(f"{alter} {free_bytes} = {10**18}")
     for token in ("one", "two"):
         with pytest.raises(StoreUnavailable):
             chdb_store.insert(EVENTS, [EVENT], token=token)
-    chdb_store.engine.execute(f"{alter} {room} = 0")
+    chdb_store.engine.execute(f"{alter} {free_bytes} = 0")
     chdb_store.insert(EVENTS, [EVENT], token="one")
     assert chdb_store.rows("SELECT count() FROM events") == [[1]]
 
 
-def test_a_token_that_is_known_without_its_rows_keeps_no_batch_out(tables: Tables) -> None:
+def test_a_known_token_without_rows_does_not_drop_the_batch(tables: Tables) -> None:
     tables.insert(EVENTS, [EVENT], token="t")
     other = {**EVENT, "id": b"fedcba9876543210"}
     for _ in range(2):
@@ -166,7 +168,7 @@ def test_a_token_that_is_known_without_its_rows_keeps_no_batch_out(tables: Table
     assert tables.rows("SELECT count() FROM events") == [[3]]
 
 
-def test_rows_that_are_there_are_not_stored_again_under_another_token(
+def test_existing_rows_are_not_stored_again_with_another_token(
     tables: Tables,
 ) -> None:
     for token in ("one", "two"):
@@ -200,10 +202,10 @@ class FailingSession(ChdbSession):
 FirstInsert = Callable[[ChdbSession, str, bytes], None]
 
 
-class FailingEngine(ChdbEngine):
+class FailingEngine(ChdbInstance):
     """The engine of a store, with sessions that fail at their first insert."""
 
-    def __init__(self, inner: ChdbEngine, first_insert: FirstInsert) -> None:
+    def __init__(self, inner: ChdbInstance, first_insert: FirstInsert) -> None:
         super().__init__(inner.directory, log=get_logger())
         self._inner = inner
         self._first_insert = first_insert
@@ -221,23 +223,23 @@ PATH_OF_NEWEST = (
 )
 
 
-def keep_nothing(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+def store_nothing(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
     del session, statement, arrow_stream
 
 
-def note_a_token_alone(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+def store_token_only(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
     session.insert(statement, arrow_stream)
     ((path,),) = session.execute(PATH_OF_NEWEST)
     session.execute(f"ALTER TABLE events DROP PART '{Path(path).name}'")
 
 
-def keep_a_truncated_part(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+def store_truncated_part(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
     session.insert(statement, arrow_stream)
     ((path,),) = session.execute(PATH_OF_NEWEST)
     os.truncate(Path(path, "data.bin"), Path(path, "data.bin").stat().st_size - 1)
 
 
-def keep_truncated_visits(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+def store_truncated_rollup(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
     session.insert(statement, arrow_stream)
     ((path,),) = session.execute(PATH_OF_NEWEST)
     os.truncate(Path(path, "visits.proj", "data.bin"), 0)
@@ -251,14 +253,14 @@ def merge_at_once(session: ChdbSession, statement: str, arrow_stream: bytes) -> 
 @pytest.mark.parametrize(
     "first_insert",
     [
-        keep_nothing,
-        note_a_token_alone,
-        keep_a_truncated_part,
-        keep_truncated_visits,
+        store_nothing,
+        store_token_only,
+        store_truncated_part,
+        store_truncated_rollup,
         merge_at_once,
     ],
 )
-def test_new_batch_is_there_once_whatever_its_first_insert_did(
+def test_retried_batch_is_stored_once_whatever_its_first_insert_did(
     first_insert: FirstInsert, chdb_store: FreshStore
 ) -> None:
     before = {**EVENT, "id": b"fedcba9876543210"}
@@ -266,14 +268,14 @@ def test_new_batch_is_there_once_whatever_its_first_insert_did(
     engine = FailingEngine(chdb_store.engine, first_insert)
     writer = ChdbWriter(engine, database=chdb_store.database)
     stream = arrow_stream(EVENTS, [{**EVENT, "id": n.to_bytes(16)} for n in range(100)])
-    writer.insert(EVENTS, stream, token="new", is_new=True)
+    writer.insert(EVENTS, stream, token="new", first_attempt=True)
     writer.close()
     counted = "SELECT (SELECT count() FROM events), (SELECT sum(event_count) FROM visits)"
     assert chdb_store.rows(counted) == [[101, 101]]
 
 
 @pytest.mark.parametrize("kept", [0, -1], ids=["all lost", "last byte lost"])
-def test_a_broken_part_is_set_aside_and_its_batch_stored_again(
+def test_a_broken_part_is_detached_and_its_batch_stored_again(
     kept: int, chdb_store: FreshStore
 ) -> None:
     chdb_store.insert(EVENTS, [EVENT] * 100, token="t")
@@ -287,7 +289,7 @@ def test_a_broken_part_is_set_aside_and_its_batch_stored_again(
     assert chdb_store.rows("SELECT count() FROM events") == [[100]]
 
 
-def test_a_broken_merge_is_set_aside_after_a_full_disk(chdb_store: FreshStore) -> None:
+def test_a_broken_merge_is_detached_after_a_full_disk(chdb_store: FreshStore) -> None:
     rows = [
         {**EVENT, "id": number.to_bytes(16), "website_id": f"web_{number // 2}"}
         for number in range(4)
@@ -301,11 +303,11 @@ def test_a_broken_merge_is_set_aside_after_a_full_disk(chdb_store: FreshStore) -
     )
     ((merged,),) = chdb_store.rows(path, {"d": chdb_store.database})
     Path(merged, "data.bin").write_bytes(b"")
-    room = "min_free_disk_bytes_to_perform_insert"
-    chdb_store.engine.execute(f"ALTER TABLE {events} MODIFY SETTING {room} = {10**18}")
+    free_bytes = "min_free_disk_bytes_to_perform_insert"
+    chdb_store.engine.execute(f"ALTER TABLE {events} MODIFY SETTING {free_bytes} = {10**18}")
     with pytest.raises(StoreUnavailable):
         chdb_store.insert(EVENTS, rows[2:], token="t")
-    chdb_store.engine.execute(f"ALTER TABLE {events} MODIFY SETTING {room} = 0")
+    chdb_store.engine.execute(f"ALTER TABLE {events} MODIFY SETTING {free_bytes} = 0")
     chdb_store.insert(EVENTS, rows[2:], token="t")
     assert chdb_store.rows("SELECT count(), uniqExact(id) FROM events") == [[4, 4]]
 
@@ -316,7 +318,7 @@ def test_a_batch_without_rows_stores_nothing(tables: Tables) -> None:
     assert tables.rows("SELECT count() FROM events") == [[1]]
 
 
-def test_a_missing_table_is_not_the_fault_of_the_batch(chdb_store: FreshStore) -> None:
+def test_a_missing_table_does_not_reject_the_batch(chdb_store: FreshStore) -> None:
     chdb_store.engine.execute(
         f"RENAME TABLE {chdb_store.database}.events TO {chdb_store.database}.x"
     )
@@ -329,17 +331,17 @@ def test_a_missing_table_is_not_the_fault_of_the_batch(chdb_store: FreshStore) -
     assert chdb_store.rows("SELECT count() FROM events") == [[1]]
 
 
-def test_an_error_of_the_engine_tells_no_value(tables: Tables) -> None:
-    with pytest.raises(EngineFailure) as refused:
+def test_an_engine_error_contains_no_values(tables: Tables) -> None:
+    with pytest.raises(ClickHouseError) as rejected:
         tables.rows("SELECT toInt32({p0:String})", {"p0": "secret"})
-    assert str(refused.value) == "the engine refused a statement: CANNOT_PARSE_TEXT (6)"
-    logged = "".join(traceback.format_exception(refused.value, chain=True))
+    assert str(rejected.value) == "the engine refused a statement: CANNOT_PARSE_TEXT (6)"
+    logged = "".join(traceback.format_exception(rejected.value, chain=True))
     assert "Cannot parse" not in logged
 
 
-def test_a_writer_that_refuses_stores_nothing(chdb_store: FreshStore) -> None:
+def test_a_failing_writer_stores_nothing(chdb_store: FreshStore) -> None:
     writer = ChdbWriter(chdb_store.engine, database=chdb_store.database)
-    writer.refuse()
+    writer.request_stop()
     with pytest.raises(StoreUnavailable):
         writer.insert(EVENTS, arrow_stream(EVENTS, [EVENT]), token="t")
     assert chdb_store.rows("SELECT count() FROM events") == [[0]]
@@ -370,7 +372,7 @@ def test_an_older_store_gets_the_settings_of_a_new_one(chdb_store: FreshStore) -
     writer = ChdbWriter(engine, database=older, migrations=MIGRATIONS[:2])
     try:
         writer.prepare()
-        for name in STORED:
+        for name in STORAGE_TABLES:
             engine.execute(alter.format(name))
         ChdbWriter(engine, database=older).prepare()
         settings = (
@@ -386,7 +388,7 @@ def test_an_older_store_gets_the_settings_of_a_new_one(chdb_store: FreshStore) -
         engine.execute(f"DROP DATABASE {older} SYNC")
 
 
-def test_a_store_of_a_newer_version_is_refused(tables: Tables) -> None:
+def test_a_store_of_a_newer_version_is_rejected(tables: Tables) -> None:
     newer = Migration(MIGRATIONS[-1].version + 1, ())
     writer_of(tables, (*MIGRATIONS, newer)).prepare()
     newest = MIGRATIONS[-1].version
@@ -405,34 +407,34 @@ def test_a_store_of_a_newer_version_is_refused(tables: Tables) -> None:
         "SET readonly = 0",
     ],
 )
-def test_a_reading_session_changes_nothing(statement: str, chdb_store: FreshStore) -> None:
+def test_a_reading_session_is_read_only(statement: str, chdb_store: FreshStore) -> None:
     session = chdb_store.engine.session(chdb_store.database)
-    with pytest.raises(EngineFailure, match="READONLY"):
+    with pytest.raises(ClickHouseError, match="READONLY"):
         session.execute(statement)
     session.close()
 
 
-def test_numbers_come_as_json_numbers_and_what_is_none_as_null(tables: Tables) -> None:
+def test_numbers_are_json_numbers_and_non_finite_ones_null(tables: Tables) -> None:
     sql = "SELECT toUInt64(18446744073709551615), 1 / 3, nan, -inf, toDecimal64(1.5, 3), true, NULL"
     assert tables.rows(sql) == [[2**64 - 1, 1 / 3, None, None, 1.5, True, None]]
 
 
-def test_bytes_that_are_no_text_do_not_break_an_answer(tables: Tables) -> None:
+def test_invalid_utf_8_does_not_break_a_result(tables: Tables) -> None:
     assert tables.rows("SELECT unhex('61FF62')") == [["a\ufffdb"]]
 
 
-def test_a_select_past_its_deadline_is_ended(tables: Tables) -> None:
+def test_a_select_past_its_deadline_is_cancelled(tables: Tables) -> None:
     with pytest.raises(QueryTimedOut):
-        tables.rows(ENDLESS, guards=QueryGuards(timeout_s=0.2, max_memory_bytes=10**9))
+        tables.rows(ENDLESS, limits=QueryLimits(timeout_s=0.2, max_memory_bytes=10**9))
     assert tables.rows("SELECT 1") == [[1]]
 
 
-def test_a_select_over_its_memory_is_ended(tables: Tables) -> None:
+def test_a_select_over_its_memory_limit_is_cancelled(tables: Tables) -> None:
     with pytest.raises(QueryTooLarge):
-        tables.rows(LARGE, guards=QueryGuards(timeout_s=15, max_memory_bytes=50_000_000))
+        tables.rows(LARGE, limits=QueryLimits(timeout_s=15, max_memory_bytes=50_000_000))
     assert tables.rows("SELECT 1") == [[1]]
 
 
-def test_an_answer_of_too_many_bytes_is_too_large(tables: Tables) -> None:
+def test_a_result_of_too_many_bytes_is_too_large(tables: Tables) -> None:
     with pytest.raises(QueryTooLarge):
         tables.rows("SELECT randomPrintableASCII(20000) FROM numbers(10000)")

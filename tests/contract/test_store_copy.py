@@ -6,38 +6,38 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.store_migration.copy_stores import ClickHouseEnd
-from headrace.adapters.store_migration.copying import StoreCopy
-from headrace.adapters.store_migration.migration_state import MoveDesk, Piece
-from headrace.adapters.store_migration.plan import PieceBounds
+from headrace.adapters.store_migration.copy_stores import ClickHouseCopyStore
+from headrace.adapters.store_migration.copying import StoreCopier
+from headrace.adapters.store_migration.migration_state import Chunk, MigrationState
+from headrace.adapters.store_migration.plan import ChunkLimits
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.base.errors import OperatorError
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Table
-from headrace.model.migration import Day, Figures, Target
+from headrace.model.migration import DayKey, Digest, MigrationTarget
 from tests.clickhouse_fixture import ClickHouseServers, ClickHouseTables
 
 pytestmark = pytest.mark.clickhouse
 
 NOON_MS = 20_000 * MILLISECONDS_PER_DAY + MILLISECONDS_PER_DAY // 2
-SMALL = PieceBounds(rows=7)
+SMALL = ChunkLimits(rows=7)
 TABLES = (EVENTS, ERRORS, PERFORMANCE)
 
 MakeTables = Callable[[], ClickHouseTables]
 Row = Mapping[str, Any]
 
 
-class Quiet:
+class RecordedProgress:
     """A `CopyProgress` that keeps the last it was told."""
 
     def __init__(self) -> None:
-        self.told = (0, 0)
+        self.reported = (0, 0)
 
     def comparing(self) -> None:
         """Do nothing."""
 
     def copying(self, done: int, total: int) -> None:
         """Keep it."""
-        self.told = (done, total)
+        self.reported = (done, total)
 
 
 @pytest.fixture
@@ -55,22 +55,25 @@ def make(clickhouse_servers: ClickHouseServers) -> Iterator[MakeTables]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> MoveDesk:
+def state(tmp_path: Path) -> MigrationState:
     (tmp_path / "moving").mkdir()
-    made = MoveDesk(tmp_path)
-    made.start(Target.CLICKHOUSE, "rows")
+    made = MigrationState(tmp_path)
+    made.start(MigrationTarget.CLICKHOUSE, "rows")
     return made
 
 
 def copy_of(
-    source: ClickHouseTables, target: ClickHouseTables, desk: MoveDesk, bounds: PieceBounds = SMALL
-) -> StoreCopy:
-    return StoreCopy(
-        source=ClickHouseEnd(source.address),
-        target=ClickHouseEnd(target.address),
-        desk=desk,
-        progress=Quiet(),
-        bounds=bounds,
+    source: ClickHouseTables,
+    target: ClickHouseTables,
+    state: MigrationState,
+    limits: ChunkLimits = SMALL,
+) -> StoreCopier:
+    return StoreCopier(
+        source=ClickHouseCopyStore(source.address),
+        target=ClickHouseCopyStore(target.address),
+        journal=state,
+        progress=RecordedProgress(),
+        limits=limits,
     )
 
 
@@ -91,7 +94,7 @@ def everything(tables: ClickHouseTables, table: Table) -> list[list[Any]]:
 
 
 def test_all_columns_of_all_tables_are_the_same_afterwards(
-    make: MakeTables, desk: MoveDesk
+    make: MakeTables, state: MigrationState
 ) -> None:
     source, target = make(), make()
     for table in TABLES:
@@ -99,43 +102,43 @@ def test_all_columns_of_all_tables_are_the_same_afterwards(
         source.insert(table, rows(range(30, 40), website="x"))
     numbered = {"value": 0.1, "scroll_depth": -0.0, "properties": b'{"a":"\xf0\x9f\x99\x82"}'}
     source.insert(EVENTS, [{**row, **numbered, "is_bot": True} for row in rows(range(50, 53))])
-    copy = copy_of(source, target, desk)
+    copy = copy_of(source, target, state)
     assert len(copy.compare()) == 3 * 3
     copy.copy()
     assert (copy.copied, copy.compare()) == (123, [])
     for table in TABLES:
         assert everything(target, table) == everything(source, table)
-    assert desk.under_way() is None
+    assert state.pending() is None
 
 
-def test_rows_that_come_late_into_days_that_were_copied_are_all_that_is_copied(
-    make: MakeTables, desk: MoveDesk
+def test_only_late_rows_are_copied_into_days_that_were_copied(
+    make: MakeTables, state: MigrationState
 ) -> None:
     source, target = make(), make()
     source.insert(EVENTS, rows(range(0, 40, 2)))
-    copy_of(source, target, desk).copy()
+    copy_of(source, target, state).copy()
     source.insert(EVENTS, rows(range(1, 40, 8)))
-    second = copy_of(source, target, desk)
+    second = copy_of(source, target, state)
     second.copy()
     assert (second.copied, second.compare()) == (5, [])
     assert everything(target, EVENTS) == everything(source, EVENTS)
 
 
-def test_more_rows_of_one_moment_than_a_piece_may_have_are_copied(
-    make: MakeTables, desk: MoveDesk
+def test_more_rows_with_one_timestamp_than_fit_a_chunk_are_copied(
+    make: MakeTables, state: MigrationState
 ) -> None:
     source, target = make(), make()
     source.insert(EVENTS, rows(range(50), apart_ms=0))
     target.insert(EVENTS, rows(range(10, 20), apart_ms=0))
-    copy = copy_of(source, target, desk)
+    copy = copy_of(source, target, state)
     copy.copy()
     assert (copy.copied, copy.compare()) == (40, [])
 
 
-def test_piece_that_was_stored_when_the_command_was_killed_is_there_once(
-    make: MakeTables, desk: MoveDesk, tmp_path: Path
+def test_chunk_stored_before_the_command_was_killed_is_not_duplicated(
+    make: MakeTables, state: MigrationState, tmp_path: Path
 ) -> None:
-    class Killed(MoveDesk):
+    class Killed(MigrationState):
         def end(self) -> None:
             raise KeyboardInterrupt
 
@@ -144,17 +147,17 @@ def test_piece_that_was_stored_when_the_command_was_killed_is_there_once(
     with pytest.raises(KeyboardInterrupt):
         copy_of(source, target, Killed(tmp_path)).copy()
     source.insert(EVENTS, rows([9]))
-    copy = copy_of(source, target, desk)
-    copy.finish_piece()
+    copy = copy_of(source, target, state)
+    copy.resend_pending_chunk()
     copy.copy()
     assert (copy.copied, copy.compare()) == (1, [])
 
 
-def test_piece_that_was_not_sent_when_the_command_was_killed_is_sent_first(
-    make: MakeTables, desk: MoveDesk, tmp_path: Path
+def test_chunk_not_sent_before_the_command_was_killed_is_sent_first(
+    make: MakeTables, state: MigrationState, tmp_path: Path
 ) -> None:
-    class Killed(MoveDesk):
-        def begin(self, table: str, stream: bytes) -> Piece:
+    class Killed(MigrationState):
+        def begin(self, table: str, stream: bytes) -> Chunk:
             super().begin(table, stream)
             raise KeyboardInterrupt
 
@@ -163,24 +166,24 @@ def test_piece_that_was_not_sent_when_the_command_was_killed_is_sent_first(
     with pytest.raises(KeyboardInterrupt):
         copy_of(source, target, Killed(tmp_path)).copy()
     assert everything(target, EVENTS) == []
-    copy = copy_of(source, target, desk)
-    copy.finish_piece()
+    copy = copy_of(source, target, state)
+    copy.resend_pending_chunk()
     assert everything(target, EVENTS) == everything(source, EVENTS)
     copy.copy()
     assert (copy.copied, copy.compare()) == (0, [])
 
 
-def test_server_that_fails_is_told_in_a_sentence(make: MakeTables, desk: MoveDesk) -> None:
+def test_server_failure_is_reported_clearly(make: MakeTables, state: MigrationState) -> None:
     source, target = make(), make()
     source.insert(EVENTS, rows(range(5)))
-    copy = copy_of(source, target, desk)
+    copy = copy_of(source, target, state)
     target.execute("DROP TABLE `{database}`.`events` SYNC")
     with pytest.raises(OperatorError, match=r"as it should: .*UNKNOWN_TABLE"):
         copy.copy()
 
 
 @pytest.mark.parametrize(
-    ("there", "rows_in_target"),
+    ("existing_rows", "rows_in_target"),
     [
         pytest.param([*rows(range(5)), *rows([4])], 6, id="a row is there twice"),
         pytest.param(rows(range(6)), 6, id="a row of nobody"),
@@ -190,17 +193,17 @@ def test_server_that_fails_is_told_in_a_sentence(make: MakeTables, desk: MoveDes
         ),
     ],
 )
-def test_what_copying_does_not_mend_is_told_by_website_and_day(
-    make: MakeTables, desk: MoveDesk, there: list[Row], rows_in_target: int
+def test_mismatch_that_copying_does_not_repair_is_reported_by_website_and_day(
+    make: MakeTables, state: MigrationState, existing_rows: list[Row], rows_in_target: int
 ) -> None:
     source, target = make(), make()
     source.insert(EVENTS, rows(range(5)))
-    target.insert(EVENTS, there)
-    copy = copy_of(source, target, desk)
+    target.insert(EVENTS, existing_rows)
+    copy = copy_of(source, target, state)
     copy.copy()
     (difference,) = copy.compare()
     assert copy.copied == 0
-    assert difference.day == Day("events", "w", 20_000)
+    assert difference.day == DayKey("events", "w", 20_000)
     assert (difference.source.rows, difference.target.rows) == (5, rows_in_target)
-    assert isinstance(difference.source, Figures)
+    assert isinstance(difference.source, Digest)
     assert difference.source.checksum != difference.target.checksum

@@ -4,16 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 
 OPEN = """
 import sys
 from pathlib import Path
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.errors import OperatorError
 from headrace.base.telemetry import configure_logging, get_logger
 configure_logging("info", process="test")
-engine = ChdbEngine(Path(sys.argv[1]), log=get_logger())
+engine = ChdbInstance(Path(sys.argv[1]), log=get_logger())
 try:
     engine.open()
 except OperatorError as error:
@@ -51,18 +51,18 @@ os._exit(0)
 COUNT = f"{OPEN}\nsys.exit(f'{{engine.execute(\"SELECT count() FROM headrace.events\")}}')"
 
 
-def test_what_was_stored_is_there_after_a_process_that_just_vanished(tmp_path: Path) -> None:
+def test_stored_rows_survive_a_process_crash(tmp_path: Path) -> None:
     _filled_store(tmp_path / "store")
     assert _python(COUNT, str(tmp_path / "store")) == (1, "[[3]]\n")
 
 
-def test_a_repeat_after_a_crash_is_not_stored_again(tmp_path: Path) -> None:
+def test_a_retry_after_a_crash_is_not_stored_again(tmp_path: Path) -> None:
     _filled_store(tmp_path / "store")
     _filled_store(tmp_path / "store")
     assert _python(COUNT, str(tmp_path / "store")) == (1, "[[3]]\n")
 
 
-def test_a_damaged_part_is_set_aside_and_reported_and_the_rest_is_served(tmp_path: Path) -> None:
+def test_a_damaged_part_is_detached_and_reported_and_the_rest_is_served(tmp_path: Path) -> None:
     _filled_store(tmp_path / "store")
     (projection,) = (tmp_path / "store").glob("store/*/*/all_2_2_0/visits.proj")
     (projection.parent / "data.bin").write_bytes(b"")
@@ -73,14 +73,16 @@ def test_a_damaged_part_is_set_aside_and_reported_and_the_rest_is_served(tmp_pat
     assert lines.endswith("[[2]]\n")
 
 
-def test_a_directory_of_another_process_is_refused_in_one_sentence(chdb_engine: ChdbEngine) -> None:
+def test_a_directory_locked_by_another_process_gets_a_clear_error(
+    chdb_engine: ChdbInstance,
+) -> None:
     directory = str(chdb_engine.directory)
     code, lines = _python(OPEN, directory)
     assert code == 1
     assert lines.endswith(f"refused: the store {directory} is in use by another process\n")
 
 
-def test_a_directory_that_cannot_be_made_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_gets_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     code, lines = _python(OPEN, str(tmp_path / "file" / "store"))
     assert (code, lines) == (
@@ -89,7 +91,7 @@ def test_a_directory_that_cannot_be_made_is_refused_in_one_sentence(tmp_path: Pa
     )
 
 
-def test_a_damaged_directory_is_refused_and_the_reason_is_written(tmp_path: Path) -> None:
+def test_a_damaged_directory_is_rejected_with_the_reason(tmp_path: Path) -> None:
     _filled_store(tmp_path / "store")
     next((tmp_path / "store").glob("store/*/*/format_version.txt")).write_text("nonsense")
     code, lines = _python(OPEN, str(tmp_path / "store"))

@@ -8,7 +8,7 @@ import pytest
 from headrace.adapters.query_scheduler.versions import DataVersions, Version
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.model.catalog import ERRORS, EVENTS
-from headrace.ports.store import RejectedBatch
+from headrace.ports.store import BatchRejected
 from tests.chdb_fixture import FreshStore, arrow_stream
 
 Row = dict[str, Any]
@@ -20,7 +20,9 @@ class Store:
     def __init__(self, tables: FreshStore) -> None:
         self.tables = tables
         self.versions = DataVersions()
-        self.writer = ChdbWriter(tables.engine, database=tables.database, changes=self.versions)
+        self.writer = ChdbWriter(
+            tables.engine, database=tables.database, change_listener=self.versions
+        )
 
     def now(self, *websites: str) -> list[Version | None]:
         return [self.versions.version_of(website) for website in websites]
@@ -40,16 +42,16 @@ def test_batch_changes_its_own_websites(store: Store) -> None:
     assert None not in after
 
 
-def test_batch_that_is_refused_leaves_no_version_behind_for_ever(store: Store) -> None:
+def test_rejected_batch_does_not_leave_a_version_change_pending(store: Store) -> None:
     before = store.now("web_1")
-    with pytest.raises(RejectedBatch):
+    with pytest.raises(BatchRejected):
         store.writer.insert(EVENTS, arrow_stream(ERRORS, [{"website_id": "web_1"}]), token="t")
     store.writer.insert(EVENTS, arrow_stream(EVENTS, [{"website_id": "web_1"}]), token="u")
     after = store.now("web_1")
     assert after not in (before, [None])
 
 
-def test_table_that_is_opened_anew_changes_every_website(store: Store) -> None:
+def test_reattached_table_changes_every_website(store: Store) -> None:
     batch = arrow_stream(EVENTS, [{"website_id": "web_1"}] * 100)
     store.writer.insert(EVENTS, batch, token="t")
     before = store.now("web_2")

@@ -12,19 +12,19 @@ import pytest
 from structlog.testing import CapturedCall, CapturingLogger
 
 from headrace.adapters.directory.connection import connect
-from headrace.adapters.directory.schema import migrate
+from headrace.adapters.directory.schema import migrate_schema
 from headrace.adapters.directory.sql_directory import SqlDirectory
-from headrace.adapters.directory.tenancy_source import FollowingTenancySource
+from headrace.adapters.directory.tenancy_source import PollingTenancySource
 from headrace.base.clock import FixedClock, SystemClock
 from headrace.base.errors import DirectoryUnavailable, OperatorError
 from headrace.base.telemetry import Logger
-from headrace.model.tenancy import Scope, Tenancy
+from headrace.model.tenancy import Scope, TenancySnapshot
 from headrace.ports.directory import TenancySource
 from tests.servers import PostgreSQL
 
 pytestmark = pytest.mark.asyncio
 
-Place = str | Path
+Location = str | Path
 
 NEVER_S = 3600.0
 TIMEOUT_S = 20.0
@@ -33,9 +33,9 @@ TIMEOUT_S = 20.0
 class WatchedDirectory(SqlDirectory):
     """A real directory that counts how it is read, can be held up and can fail."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Location) -> None:
         connections = connect(place)
-        migrate(connections)
+        migrate_schema(connections)
         super().__init__(connections, clock=SystemClock(), randomness=secrets.token_bytes)
         self.reads: list[str] = []
         self.entered = threading.Semaphore(0)
@@ -51,7 +51,7 @@ class WatchedDirectory(SqlDirectory):
             raise OperatorError("the disk is gone")
         return super().revision()
 
-    def tenancy(self) -> Tenancy:
+    def tenancy(self) -> TenancySnapshot:
         self.reads.append("tenancy")
         if self.fails:
             raise OperatorError("the disk is gone")
@@ -59,7 +59,7 @@ class WatchedDirectory(SqlDirectory):
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
     if request.param == "sqlite":
         return tmp_path / "directory.sqlite"
     server: PostgreSQL = request.getfixturevalue("postgresql")
@@ -67,7 +67,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 @pytest.fixture
-def directory(place: Place) -> Iterator[WatchedDirectory]:
+def directory(place: Location) -> Iterator[WatchedDirectory]:
     watched = WatchedDirectory(place)
     yield watched
     watched.close()
@@ -78,18 +78,18 @@ async def following(
     directory: SqlDirectory,
     *,
     poll_interval_s: float = NEVER_S,
-    patience_s: float = TIMEOUT_S,
-    stale_s: float = NEVER_S,
+    refresh_timeout_s: float = TIMEOUT_S,
+    max_staleness_s: float = NEVER_S,
     clock: FixedClock | None = None,
     log: CapturingLogger | None = None,
 ) -> AsyncGenerator[TenancySource]:
-    source = FollowingTenancySource(
+    source = PollingTenancySource(
         directory,
         clock=clock or FixedClock(0),
         log=cast("Logger", log or CapturingLogger()),  # it takes any method, as loggers do
-        stale_s=stale_s,
+        max_staleness_s=max_staleness_s,
         poll_interval_s=poll_interval_s,
-        patience_s=patience_s,
+        refresh_timeout_s=refresh_timeout_s,
     )
     await source.start()
     try:
@@ -98,9 +98,9 @@ async def following(
         await source.close()
 
 
-def unstarted(directory: SqlDirectory) -> FollowingTenancySource:
+def unstarted(directory: SqlDirectory) -> PollingTenancySource:
     log = cast("Logger", CapturingLogger())
-    return FollowingTenancySource(directory, clock=FixedClock(0), log=log, stale_s=NEVER_S)
+    return PollingTenancySource(directory, clock=FixedClock(0), log=log, max_staleness_s=NEVER_S)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -114,7 +114,7 @@ async def entered(directory: WatchedDirectory) -> None:
     await asyncio.to_thread(directory.entered.acquire, timeout=TIMEOUT_S)
 
 
-async def test_first_snapshot_is_there_when_started(directory: WatchedDirectory) -> None:
+async def test_first_snapshot_is_available_after_start(directory: WatchedDirectory) -> None:
     directory.create_key(scopes=frozenset(Scope))
     directory.create_website(name="Blog")
     async with following(directory) as source:
@@ -131,15 +131,15 @@ async def test_start_fails_with_the_reason_when_the_directory_cannot_be_read(
             pass
 
 
-async def test_source_that_was_not_started_has_no_snapshot(directory: WatchedDirectory) -> None:
+async def test_source_has_no_snapshot_before_start(directory: WatchedDirectory) -> None:
     source = unstarted(directory)
     with pytest.raises(RuntimeError, match="was not started"):
         source.current()
     await source.close()
 
 
-async def test_changes_of_another_process_are_followed(
-    directory: WatchedDirectory, place: Place
+async def test_changes_by_another_process_are_polled(
+    directory: WatchedDirectory, place: Location
 ) -> None:
     other = WatchedDirectory(place)
     async with following(directory, poll_interval_s=0.01) as source:
@@ -152,7 +152,7 @@ async def test_changes_of_another_process_are_followed(
     other.close()
 
 
-async def test_nothing_is_read_but_the_revision_while_nothing_changes(
+async def test_only_the_revision_is_read_while_nothing_changes(
     directory: WatchedDirectory,
 ) -> None:
     async with following(directory, poll_interval_s=0.001) as source:
@@ -162,8 +162,8 @@ async def test_nothing_is_read_but_the_revision_while_nothing_changes(
         assert directory.reads.count("tenancy") == 1
 
 
-async def test_refreshed_snapshot_knows_every_change_before_the_call(
-    directory: WatchedDirectory, place: Place
+async def test_refreshed_snapshot_has_every_change_before_the_refresh(
+    directory: WatchedDirectory, place: Location
 ) -> None:
     other = WatchedDirectory(place)
     async with following(directory) as source:
@@ -175,7 +175,7 @@ async def test_refreshed_snapshot_knows_every_change_before_the_call(
     other.close()
 
 
-async def test_callers_at_once_share_one_read(directory: WatchedDirectory) -> None:
+async def test_concurrent_callers_share_one_read(directory: WatchedDirectory) -> None:
     async with following(directory) as source:
         website = directory.create_website(name="Blog")
         snapshots = await asyncio.gather(*(source.refreshed() for _ in range(50)))
@@ -183,7 +183,7 @@ async def test_callers_at_once_share_one_read(directory: WatchedDirectory) -> No
         assert directory.reads == ["tenancy", "revision", "tenancy"]
 
 
-async def test_callers_during_a_read_share_the_next_one(directory: WatchedDirectory) -> None:
+async def test_callers_during_a_read_share_the_following_one(directory: WatchedDirectory) -> None:
     async with following(directory) as source:
         directory.open.clear()
         first = asyncio.create_task(source.refreshed())
@@ -195,22 +195,22 @@ async def test_callers_during_a_read_share_the_next_one(directory: WatchedDirect
         assert directory.reads == ["tenancy", "revision", "revision"]
 
 
-async def test_caller_that_leaves_does_not_end_the_read_of_others(
+async def test_cancelled_caller_does_not_cancel_the_shared_read(
     directory: WatchedDirectory,
 ) -> None:
     async with following(directory) as source:
         website = directory.create_website(name="Blog")
         directory.open.clear()
-        leaving = asyncio.create_task(source.refreshed())
-        staying = asyncio.create_task(source.refreshed())
+        cancelled_caller = asyncio.create_task(source.refreshed())
+        other_caller = asyncio.create_task(source.refreshed())
         await entered(directory)
-        leaving.cancel()
+        cancelled_caller.cancel()
         directory.open.set()
-        assert website.id in (await staying).websites
+        assert website.id in (await other_caller).websites
         assert directory.reads == ["tenancy", "revision", "tenancy"]
 
 
-async def test_old_snapshot_stays_and_nothing_new_is_known_while_the_directory_is_away(
+async def test_old_snapshot_stays_while_the_directory_is_unavailable(
     directory: WatchedDirectory,
 ) -> None:
     log = CapturingLogger()
@@ -230,12 +230,12 @@ async def test_old_snapshot_stays_and_nothing_new_is_known_while_the_directory_i
     ]
 
 
-async def test_snapshot_is_good_for_the_settable_time_and_again_after_a_read(
+async def test_snapshot_is_stale_after_the_configured_time_until_the_next_read(
     directory: WatchedDirectory,
 ) -> None:
     clock, log = FixedClock(0), CapturingLogger()
     async with following(
-        directory, poll_interval_s=0.01, stale_s=60, clock=clock, log=log
+        directory, poll_interval_s=0.01, max_staleness_s=60, clock=clock, log=log
     ) as source:
         before = source.current()
         directory.fails = True
@@ -264,10 +264,10 @@ def is_stale(source: TenancySource) -> bool:
     return False
 
 
-async def test_nothing_new_is_known_when_patience_ends_and_the_read_goes_on(
+async def test_refresh_times_out_while_the_read_continues(
     directory: WatchedDirectory,
 ) -> None:
-    async with following(directory, patience_s=0.01) as source:
+    async with following(directory, refresh_timeout_s=0.01) as source:
         before = source.current()
         website = directory.create_website(name="Blog")
         directory.open.clear()
@@ -278,13 +278,13 @@ async def test_nothing_new_is_known_when_patience_ends_and_the_read_goes_on(
         await until(lambda: website.id in source.current().websites)
 
 
-async def test_closing_waits_for_the_read_under_way_and_may_be_repeated(
+async def test_closing_waits_for_the_running_read_and_is_idempotent(
     directory: WatchedDirectory,
 ) -> None:
     source = unstarted(directory)
     await source.start()
     directory.open.clear()
-    caller = asyncio.create_task(source.refreshed())
+    client = asyncio.create_task(source.refreshed())
     await entered(directory)
     closing = asyncio.create_task(source.close())
     await asyncio.sleep(0.01)
@@ -292,4 +292,4 @@ async def test_closing_waits_for_the_read_under_way_and_may_be_repeated(
     directory.open.set()
     await closing
     await source.close()
-    assert (await caller) == source.current()
+    assert (await client) == source.current()

@@ -11,23 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.store.dialect.rollup_ddl import count_parts_without_visits
+from headrace.adapters.store.dialect.rollup_ddl import count_parts_without_rollup
 from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import FreshStore
-from tests.questions import ask_whole, question, select
+from tests.questions import query_body, run_query, select
 
 PROGRAM = """
 import json, sys
 from pathlib import Path
 from headrace.adapters.store.chdb.check import check_store
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.ddl import MIGRATIONS
 from headrace.base.telemetry import configure_logging, get_logger
 from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import arrow_stream
 configure_logging("error", process="test")
-engine = ChdbEngine(Path(sys.argv[1]), log=get_logger())
+engine = ChdbInstance(Path(sys.argv[1]), log=get_logger())
 engine.open()
 """
 FILL = f"""{PROGRAM}
@@ -40,7 +40,7 @@ writer.close()
 engine.close()
 """
 CHECK = f"""{PROGRAM}
-print(json.dumps(check_store(engine, known=None, expected=[]).faults))
+print(json.dumps(check_store(engine, known=None, expected=[]).issues))
 engine.close()
 """
 COUNT = f"""{PROGRAM}
@@ -55,7 +55,7 @@ session.close()
 writer.close()
 engine.close()
 """
-WHOLE = [["s0", 2], ["s1", 2]]
+COMPLETE = [["s0", 2], ["s1", 2]]
 
 
 def run(program: str, store: Path, *arguments: object) -> str:
@@ -69,15 +69,15 @@ def run(program: str, store: Path, *arguments: object) -> str:
     return done.stdout
 
 
-def faults(store: Path) -> list[str]:
+def field_errors(store: Path) -> list[str]:
     found: list[str] = json.loads(run(CHECK, store))
     return found
 
 
-def test_store_of_an_older_version_gets_its_visits(tmp_path: Path) -> None:
+def test_store_of_an_older_version_gets_its_rollup(tmp_path: Path) -> None:
     run(FILL, tmp_path / "store", 1)
-    assert json.loads(run(COUNT, tmp_path / "store")) == WHOLE
-    assert faults(tmp_path / "store") == []
+    assert json.loads(run(COUNT, tmp_path / "store")) == COMPLETE
+    assert field_errors(tmp_path / "store") == []
 
 
 def empty_a_file(projection: Path) -> None:
@@ -90,19 +90,19 @@ def remove_all(projection: Path) -> None:
     projection.rmdir()
 
 
-@pytest.mark.parametrize("harm", [empty_a_file, remove_all])
-def test_broken_visits_are_told_of_and_made_anew(tmp_path: Path, harm: object) -> None:
-    assert callable(harm)
+@pytest.mark.parametrize("damage_store", [empty_a_file, remove_all])
+def test_broken_rollup_is_reported_and_rebuilt(tmp_path: Path, damage_store: object) -> None:
+    assert callable(damage_store)
     store = tmp_path / "store"
     run(FILL, store, 2)
     (projection,) = store.glob("store/*/*/all_2_2_0/visits.proj")
-    harm(projection)
-    assert faults(store)[0] == (
+    damage_store(projection)
+    assert field_errors(store)[0] == (
         "1 parts of the table events have no whole visits, of which sessions and profiles are "
         "made: the next start makes them"
     )
-    assert json.loads(run(COUNT, store)) == WHOLE
-    assert faults(store) == []
+    assert json.loads(run(COUNT, store)) == COMPLETE
+    assert field_errors(store) == []
 
 
 def test_deleted_events_are_in_no_session(chdb_store: FreshStore) -> None:
@@ -114,10 +114,10 @@ def test_deleted_events_are_in_no_session(chdb_store: FreshStore) -> None:
     session = chdb_store.engine.session(chdb_store.database, writable=True)
     session.execute("DELETE FROM events WHERE event_name = 'deleted'")
     session.close()
-    body = question(select("event_count", "sum", "n"), table="sessions")
-    assert ask_whole(chdb_store, body).rows == [[2]]
+    body = query_body(select("event_count", "sum", "n"), table="sessions")
+    assert run_query(chdb_store, body).rows == [[2]]
     session = chdb_store.engine.session(chdb_store.database, writable=True)
     session.execute("DELETE FROM events WHERE event_name = 'kept'")
     session.close()
-    there = count_parts_without_visits(f"'{chdb_store.database}'")
+    there = count_parts_without_rollup(f"'{chdb_store.database}'")
     assert chdb_store.rows(there) == [[0]]

@@ -11,9 +11,9 @@ from tests.e2e.service import clean_environment
 
 
 def test_backup_guide_backs_up_restores_and_checks(
-    own_service: ServiceMaker, tmp_path: Path
+    dedicated_service: ServiceMaker, tmp_path: Path
 ) -> None:
-    service = own_service().start()
+    service = dedicated_service().start()
     website = service.website()
     service.post(f"/track?website_id={website}", {"name": "a"})
     environment = {
@@ -23,10 +23,10 @@ def test_backup_guide_backs_up_restores_and_checks(
         "BACKUP": str(tmp_path / "backup.tar.zst"),
         "RESTORED": str(tmp_path / "restored"),
     }
-    said = [
+    output = [
         subprocess.run(
             ["sh", "-e"], input=code, capture_output=True, text=True, env=environment, check=True
         ).stdout
         for code in blocks("backup.md", "sh")
     ]
-    assert [text.split()[0] for text in said] == ["Backed", "Restored", "All"]
+    assert [text.split()[0] for text in output] == ["Backed", "Restored", "All"]

@@ -15,15 +15,15 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not locked
 
 from headrace.adapters.directory.sql_directory import open_directory
-from headrace.adapters.valkey.client import AsyncSharedServer, SharedServer
-from headrace.adapters.valkey.dedup_claims import SharedClaims
-from headrace.adapters.valkey.idempotency import SharedRepeats
-from headrace.adapters.valkey.rate_limiter import SharedLimiter
+from headrace.adapters.valkey.client import AsyncValkeyClient, ValkeyClient
+from headrace.adapters.valkey.dedup_claims import ValkeyDedupClaims
+from headrace.adapters.valkey.idempotency import ValkeyIdempotencyStore
+from headrace.adapters.valkey.rate_limiter import ValkeyRateLimiter
 from headrace.base.clock import SystemClock
-from headrace.base.errors import SharedUnavailable
-from headrace.base.settings import setting_rows
+from headrace.base.errors import SharedStateUnavailable
+from headrace.base.settings import setting_specs
 from headrace.ports.dedup_claims import Claim
-from headrace.ports.idempotency import Claimed, Remembered
+from headrace.ports.idempotency import Acquired, Replay
 from tests.chdb_fixture import FreshStore
 from tests.servers import PostgreSQL, Server, missing
 
@@ -31,7 +31,7 @@ PROJECT = Path(__file__).parents[2]
 DEPLOY = PROJECT / "deploy"
 GUIDE = PROJECT / "docs" / "guides" / "deployment.md"
 CLICKHOUSE_GUIDE = GUIDE.with_name("clickhouse.md")
-SETTINGS = {row.variable for row in setting_rows()}
+SETTINGS = {row.variable for row in setting_specs()}
 TEXTS = sorted(
     path
     for path in [*DEPLOY.rglob("*"), GUIDE]
@@ -62,7 +62,7 @@ def test_every_setting_that_is_named_exists(text: Path) -> None:
     assert named - SETTINGS == set()
 
 
-def test_parts_of_the_compose_file_are_there(made: Path) -> None:
+def test_files_named_in_the_compose_file_exist(made: Path) -> None:
     parts = compose()
     services: Mapping[str, Mapping[str, Any]] = parts["services"]
     for name, service in services.items():
@@ -76,14 +76,14 @@ def test_parts_of_the_compose_file_are_there(made: Path) -> None:
     assert {file for file in files if not (made.parent / file).is_file()} == set()
 
 
-def test_every_machine_is_told_the_same() -> None:
+def test_every_machine_has_the_same_configuration() -> None:
     services = compose()["services"]
     first, second = services["headrace-1"], services["headrace-2"]
     assert first["environment"] == second["environment"]
     assert first["secrets"] == second["secrets"]
 
 
-def test_container_file_copies_what_is_there() -> None:
+def test_container_file_copies_existing_paths() -> None:
     copied = re.findall(r"^COPY (?!--)(.+)$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
     sources = [source for line in copied for source in line.split()[:-1]]
     assert [source for source in sources if not (PROJECT / source).exists()] == []
@@ -96,11 +96,11 @@ def test_container_file_copies_what_is_there() -> None:
 def test_configuration_of_clickhouse_is_xml_with_known_variables(path: Path, made: Path) -> None:
     tree = ET.parse(path)  # noqa: S314 - our own file
     variables = {element.get("from_env") for element in tree.iter() if element.get("from_env")}
-    told = set(re.findall(r"^(\w+)=", (made / "clickhouse.env").read_text(), re.MULTILINE))
+    configuration = set(re.findall(r"^(\w+)=", (made / "clickhouse.env").read_text(), re.MULTILINE))
     for service in compose()["services"].values():
         environment = service.get("environment", {})
-        told |= {name for name in environment if name.startswith(("CLICKHOUSE", "KEEPER"))}
-    assert variables - told == set()
+        configuration |= {name for name in environment if name.startswith(("CLICKHOUSE", "KEEPER"))}
+    assert variables - configuration == set()
 
 
 def test_rights_of_the_users_can_be_read_by_clickhouse(chdb_store: FreshStore) -> None:
@@ -120,8 +120,8 @@ def rights(texts: Iterable[str], user: str) -> set[tuple[str, str]]:
         if granted.startswith("TABLE ENGINE"):
             found |= {("TABLE ENGINE", name) for name in re.findall(r"ENGINE ON (\w+)", granted)}
         else:
-            names, _, place = granted.rpartition(" ON ")
-            found |= {(name, place) for name in names.split(", ")}
+            names, _, location = granted.rpartition(" ON ")
+            found |= {(name, location) for name in names.split(", ")}
     return found
 
 
@@ -130,13 +130,13 @@ def test_users_have_the_rights_of_the_guide_and_those_that_replicas_need(user: s
     guide = CLICKHOUSE_GUIDE.read_text()
     named = re.findall(rf"^(GRANT .+ TO {user});$", guide, re.MULTILINE)
     tree = ET.parse(USERS)  # noqa: S314 - our own file
-    given = [element.text or "" for element in tree.findall(f"users/{user}/grants/query")]
+    granted_rights = [element.text or "" for element in tree.findall(f"users/{user}/grants/query")]
     plain, replicated = ("TABLE ENGINE", "MergeTree"), {("CLUSTER", "*.*"), ("REMOTE", "*.*")}
     more = replicated if user == "headrace_writer" else set[tuple[str, str]]()
-    assert rights(given, user) == (rights(named, user) - {plain}) | more
+    assert rights(granted_rights, user) == (rights(named, user) - {plain}) | more
 
 
-def test_script_makes_a_role_that_owns_one_database_and_is_nothing_else(
+def test_script_creates_a_role_that_only_owns_one_database(
     made: Path, postgresql: PostgreSQL
 ) -> None:
     if shutil.which("psql") is None:
@@ -149,7 +149,7 @@ def test_script_makes_a_role_that_owns_one_database_and_is_nothing_else(
         check=True,
         capture_output=True,
     )
-    url = (made / "directory_url").read_text().strip()
+    url = (made / "database_url").read_text().strip()
     url = url.replace("postgresql:5432", f"127.0.0.1:{postgresql.port}")
     directory = open_directory(url, SystemClock())
     assert directory.create_organization("acme").name == "acme"
@@ -163,7 +163,7 @@ def test_script_makes_a_role_that_owns_one_database_and_is_nothing_else(
             connection.execute("CREATE DATABASE other")
 
 
-def test_secrets_are_made_once_and_are_told_to_nobody_else(made: Path) -> None:
+def test_secrets_are_created_once_and_readable_by_their_owner_only(made: Path) -> None:
     before = {path.name: path.read_text() for path in made.iterdir()}
     again = subprocess.run(
         [made.parent / "make-secrets"], check=True, capture_output=True, text=True
@@ -201,11 +201,11 @@ def guarded_server(made: Path, tmp_path: Path) -> Iterator[str]:
     if program is None:
         missing("neither Valkey nor Redis")
     port = free_port()
-    url = (made / "shared_url").read_text().strip().replace("valkey:6379", f"127.0.0.1:{port}")
+    url = (made / "valkey_url").read_text().strip().replace("valkey:6379", f"127.0.0.1:{port}")
     options = ["--port", str(port), "--dir", str(tmp_path), "--bind", "127.0.0.1"]
 
-    def answers() -> bool:
-        server = AsyncSharedServer(url)
+    def results() -> bool:
+        server = AsyncValkeyClient(url)
 
         async def ask() -> bool:
             is_up = await server.is_ready()
@@ -219,7 +219,7 @@ def guarded_server(made: Path, tmp_path: Path) -> Iterator[str]:
             *(str(program), str(DEPLOY / "valkey" / "valkey.conf")),
             *("--aclfile", str(made / "valkey_users"), *options),
         ],
-        answers,
+        results,
         tmp_path,
     )
     server.start()
@@ -227,38 +227,36 @@ def guarded_server(made: Path, tmp_path: Path) -> Iterator[str]:
     server.kill()
 
 
-def test_user_of_the_shared_server_may_do_what_headrace_needs(
-    guarded_server: str, tmp_path: Path
-) -> None:
-    blocking = SharedServer(guarded_server)
-    claims = SharedClaims(
+def test_valkey_user_has_the_needed_permissions(guarded_server: str, tmp_path: Path) -> None:
+    blocking = ValkeyClient(guarded_server)
+    claims = ValkeyDedupClaims(
         blocking,
         tmp_path / "claims",
         identity="a",
         machine="a",
-        seen=lambda: [(b"x", 1)],
-        waits=False,
+        known_digests=lambda: [(b"x", 1)],
+        waits_for_pending=False,
     )
     assert claims.claim(1, {b"d": Claim(1, 1 << 42)}) == frozenset()
-    claims.settle(1)
+    claims.mark_stored(1)
     for command in (("FLUSHALL",), ("KEYS", "*"), ("CONFIG", "GET", "*"), ("GET", "other")):
-        with pytest.raises(SharedUnavailable, match=r"(?i)permission"):
-            blocking.ask(*command)
+        with pytest.raises(SharedStateUnavailable, match=r"(?i)permission"):
+            blocking.execute(*command)
     claims.close()
 
-    async def salt_at(_now_ms: int) -> bytes:
+    async def get_salt(_now_ms: int) -> bytes:
         return b"s" * 32
 
     async def use() -> None:
-        server = AsyncSharedServer(guarded_server)
-        repeats = SharedRepeats(server, owner="machine/worker-0")
-        await repeats.open()
-        assert await repeats.claim(b"one") == Claimed()
-        await repeats.keep(b"one", b"reply")
-        assert await repeats.claim(b"one") == Remembered(b"reply")
-        assert await repeats.claim(b"two") == Claimed()
-        await repeats.release(b"two")
-        limiter = SharedLimiter(server, 2, salt_at=salt_at, clock=SystemClock())
+        server = AsyncValkeyClient(guarded_server)
+        idempotency_store = ValkeyIdempotencyStore(server, owner="machine/worker-0")
+        await idempotency_store.open()
+        assert await idempotency_store.acquire(b"one") == Acquired()
+        await idempotency_store.save_response(b"one", b"reply")
+        assert await idempotency_store.acquire(b"one") == Replay(b"reply")
+        assert await idempotency_store.acquire(b"two") == Acquired()
+        await idempotency_store.release(b"two")
+        limiter = ValkeyRateLimiter(server, 2, get_salt=get_salt, clock=SystemClock())
         assert [(await limiter.hit("a")).allowed for _ in range(3)] == [True, True, False]
         await server.close()
 

@@ -28,14 +28,14 @@ def variables(service: Service, website: str) -> dict[str, str]:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "NO_PROXY": "*",
         "HEADRACE_URL": service.url,
-        "WEBSITE_ID": website,
+        "HEADRACE_WEBSITE_ID": website,
         "TRACKING_KEY": service.key("track:events").secret,
-        "READING_KEY": service.key("read:data").secret,
+        "HEADRACE_API_KEY": service.key("read:data").secret,
     }
 
 
 def run(
-    command: list[str], code: str, environment: dict[str, str], place: Path | None = None
+    command: list[str], code: str, environment: dict[str, str], directory: Path | None = None
 ) -> str:
     done = subprocess.run(
         command,
@@ -43,7 +43,7 @@ def run(
         capture_output=True,
         text=True,
         env=environment,
-        cwd=place,
+        cwd=directory,
         timeout=TIMEOUT_S,
         check=False,
     )
@@ -55,23 +55,23 @@ def event_names(service: Service, website: str) -> dict[Any, int]:
     return service.counts(website, "events", "event_name")
 
 
-def test_curl_guide_sends_and_asks(service: Service) -> None:
+def test_curl_guide_ingests_and_queries(service: Service) -> None:
     website = service.website()
-    one, batch, wrong, question = blocks("curl.md", "sh")[1:]
+    one, batch, wrong, query = blocks("curl.md", "sh")[1:]
     environment = variables(service, website)
     assert run(["sh", "-e"], one, environment) == (
         '{"status":"success","type":"custom_event","count":1}'
     )
-    twice = '{"status":"success","type":"custom_event","count":2}'
-    assert [run(["sh", "-e"], batch, environment) for _ in range(2)] == [twice, twice]
+    both_runs = '{"status":"success","type":"custom_event","count":2}'
+    assert [run(["sh", "-e"], batch, environment) for _ in range(2)] == [both_runs, both_runs]
     assert '"index":1,"field":"name"' in run(["sh", "-e"], wrong, environment)
     assert '"event_name":"purchase","events":1,"visitors":1' in run(
-        ["sh", "-e"], question, environment
+        ["sh", "-e"], query, environment
     )
     assert event_names(service, website) == {"signup_completed": 1, "page_view": 1, "purchase": 1}
 
 
-def test_asking_guide_shows_what_is_printed(service: Service, tmp_path: Path) -> None:
+def test_query_guide_shows_the_actual_output(service: Service, tmp_path: Path) -> None:
     environment = variables(service, service.website())
     for code in blocks("curl.md", "sh")[1:3]:
         run(["sh", "-e"], code, environment)
@@ -84,13 +84,13 @@ def test_asking_guide_shows_what_is_printed(service: Service, tmp_path: Path) ->
     )
 
 
-def test_python_guide_sends_and_asks(service: Service) -> None:
+def test_python_guide_ingests_and_queries(service: Service) -> None:
     website = service.website()
     environment = variables(service, website)
-    single, batch, question = blocks("python.md", "python")
+    single, batch, query = blocks("python.md", "python")
     run([sys.executable, "-"], single, environment)
     run([sys.executable, "-"], batch, environment)
-    assert run([sys.executable, "-"], question, environment) == (
+    assert run([sys.executable, "-"], query, environment) == (
         "[{'properties.format': 'pdf', 'exports': 1}]\n"
     )
     assert event_names(service, website) == {"report_exported": 1, "row_imported": 100}
@@ -98,7 +98,7 @@ def test_python_guide_sends_and_asks(service: Service) -> None:
 
 @pytest.mark.node
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not on this machine")
-def test_node_guide_sends(service: Service) -> None:
+def test_node_guide_ingests(service: Service) -> None:
     website = service.website()
     (single,) = blocks("node.md", "js")
     run(["node", "--input-type=module", "-"], single, variables(service, website))

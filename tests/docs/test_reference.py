@@ -19,7 +19,7 @@ def test_pages_are_up_to_date() -> None:
     assert (done.exit_code, done.output) == (0, "")
 
 
-def test_pages_are_written_where_there_are_none(tmp_path: Path) -> None:
+def test_missing_pages_are_written(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["reference", str(tmp_path / "new")])
 
     assert done.exit_code == 0
@@ -42,7 +42,7 @@ def test_stale_and_missing_pages_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+def test_links_of_a_page_resolve(page: Path) -> None:
     text = page.read_text()
     for target in re.findall(r"\]\(([^)]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
         name, _, anchor = target.partition("#")

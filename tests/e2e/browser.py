@@ -120,7 +120,7 @@ def _is_up(url: str) -> bool:
 def _wire(method: str, url: str, body: Any = None) -> Any:
     with requests.Session() as session:
         session.trust_env = False
-        reply = session.request(method, url, json=body, timeout=60)
-    value = reply.json()["value"]
-    assert reply.status_code == 200, value
+        response = session.request(method, url, json=body, timeout=60)
+    value = response.json()["value"]
+    assert response.status_code == 200, value
     return value

@@ -21,7 +21,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def own_service(tmp_path: Path) -> Iterator[ServiceMaker]:
+def dedicated_service(tmp_path: Path) -> Iterator[ServiceMaker]:
     """Makes services (not yet started) for tests that kill or configure them."""
     made: list[Service] = []
 

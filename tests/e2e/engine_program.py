@@ -8,15 +8,15 @@ from pathlib import Path
 import uvloop
 
 from headrace.adapters.backup.snapshots import Snapshots
-from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.engine.chdb_process import EngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
-from headrace.adapters.query_scheduler.fair_semaphore import PlaceBounds, SelectBounds
+from headrace.adapters.query_scheduler.fair_semaphore import SchedulerLimits, SlotLimits
 from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.adapters.sqlite.ledger import SqliteLedger
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
@@ -25,9 +25,9 @@ from headrace.ingest.load.loader import Loader
 
 
 def engine_process(data: Path, socket: Path) -> EngineProcess:
-    engine = ChdbEngine(data / "store", log=get_logger())
+    engine = ChdbInstance(data / "store", log=get_logger())
     versions, metrics = DataVersions(), Metrics()
-    writer = ChdbWriter(engine, changes=versions)
+    writer = ChdbWriter(engine, change_listener=versions)
     log_reader = SegmentReader(data / "log", damaged=data / "damaged")
     ledger = SqliteLedger.open(data / "ledger.sqlite")
     loader = Loader(
@@ -39,15 +39,17 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
         clock=SystemClock(),
     )
     return EngineProcess(
-        engine=engine,
+        chdb=engine,
         writer=writer,
         loader=loader,
         versions=versions,
         log_reader=log_reader,
         limiter=WindowLimiter(30, clock=SystemClock()),
-        snapshots=Snapshots(DataPlaces(data), engine=engine, ledger=ledger, log_reader=log_reader),
+        snapshots=Snapshots(DataDirPaths(data), chdb=engine, ledger=ledger, log_reader=log_reader),
         socket=socket,
-        select_bounds=SelectBounds(PlaceBounds(3, 100, 100), wait_timeout_s=5, cache_bytes=10**6),
+        scheduler_limits=SchedulerLimits(
+            SlotLimits(3, 100, 100), wait_timeout_s=5, cache_bytes=10**6
+        ),
         load_interval_s=0.1,
         metrics=metrics,
         log=get_logger(),

@@ -8,14 +8,14 @@ import requests
 
 Json = Any
 
-MOMENT_MS = 1_714_564_800_000
-MOMENT = "2024-05-01T12:00:00.000Z"
+TIMESTAMP_MS = 1_714_564_800_000
+TIMESTAMP = "2024-05-01T12:00:00.000Z"
 
 ENDPOINTS = ("/track", "/vitals", "/errors", "/batch", "/")
 ITEMS: Mapping[str, Mapping[str, Json]] = {
     "/track": {"name": "signup"},
-    "/vitals": {"timestamp": MOMENT_MS, "path": "/", "metricName": "LCP", "metricValue": 1},
-    "/errors": {"timestamp": MOMENT_MS, "path": "/", "message": "boom"},
+    "/vitals": {"timestamp": TIMESTAMP_MS, "path": "/", "metricName": "LCP", "metricValue": 1},
+    "/errors": {"timestamp": TIMESTAMP_MS, "path": "/", "message": "boom"},
     "/batch": {"name": "screen_view"},
     "/": {"name": "screen_view"},
 }
@@ -43,30 +43,30 @@ def success(endpoint: str, count: int = 1, event_ids: tuple[str | None, ...] = (
     return {"status": "success", "type": _TYPES[endpoint], "count": count}
 
 
-def outcome(reply: requests.Response) -> tuple[int, Json]:
+def outcome(response: requests.Response) -> tuple[int, Json]:
     """Return status and whole body; both must be as JSON replies are."""
-    assert reply.headers["Content-Type"].split(";")[0] == "application/json"
-    return reply.status_code, reply.json()
+    assert response.headers["Content-Type"].split(";")[0] == "application/json"
+    return response.status_code, response.json()
 
 
-def refusal(reply: requests.Response) -> Refusal:
+def error_envelope(response: requests.Response) -> Refusal:
     """Return status and body without the requestId, whose shape is checked."""
-    status, body = outcome(reply)
+    status, body = outcome(response)
     request_id = body.pop("requestId")
     assert _REQUEST_ID.fullmatch(request_id), request_id
     return status, body
 
 
-def faults(reply: requests.Response) -> list[tuple[int, str]]:
+def field_errors(response: requests.Response) -> list[tuple[int, str]]:
     """Return (index, field) of the faults of a refused body; the rest of it is checked."""
-    status, body = refusal(reply)
+    status, body = error_envelope(response)
     listed = body.pop("errors")
     assert (status, body) == INVALID_BODY
-    for fault in listed:
-        assert set(fault) == {"index", "field", "message"}
-        assert isinstance(fault["message"], str)
-        assert fault["message"]
-    return [(fault["index"], fault["field"]) for fault in listed]
+    for field_error in listed:
+        assert set(field_error) == {"index", "field", "message"}
+        assert isinstance(field_error["message"], str)
+        assert field_error["message"]
+    return [(field_error["index"], field_error["field"]) for field_error in listed]
 
 
 def _error(status: int, message: str, code: str) -> Refusal:

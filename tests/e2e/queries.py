@@ -40,13 +40,13 @@ def query(
 
 def body(asked: Json = None, **root: Json) -> dict[str, Json]:
     """Return a whole body over March 2025; None leaves a key of the root out."""
-    whole = {
+    full_body = {
         "query": query() if asked is None else asked,
         "startDate": "2025-03-01",
         "endDate": "2025-03-31",
         **root,
     }
-    return {key: value for key, value in whole.items() if value is not None}
+    return {key: value for key, value in full_body.items() if value is not None}
 
 
 def event(name: str = "click", at: Json = NOON, **fields: Json) -> dict[str, Json]:
@@ -56,16 +56,16 @@ def event(name: str = "click", at: Json = NOON, **fields: Json) -> dict[str, Jso
 
 def send(service: Service, website: str, *events: Json, path: str = "/track") -> None:
     """Send items with a key; all must be accepted."""
-    reply = service.post(
+    response = service.post(
         f"{path}?website_id={website}", list(events), headers=bearer(service.master)
     )
-    assert (reply.status_code, reply.json().get("count")) == (200, len(events)), reply.text
+    assert (response.status_code, response.json().get("count")) == (200, len(events)), response.text
 
 
-def rows_of(reply: requests.Response) -> list[Row]:
+def rows_of(response: requests.Response) -> list[Row]:
     """Return the rows of an answer that must be a success."""
-    assert reply.status_code == 200, reply.text
-    rows: list[Row] = reply.json()["data"]
+    assert response.status_code == 200, response.text
+    rows: list[Row] = response.json()["data"]
     return rows
 
 

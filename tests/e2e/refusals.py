@@ -6,7 +6,7 @@ import requests
 
 from tests.e2e.queries import body, query, where
 from tests.e2e.service import Service, bearer
-from tests.oracle.check import CAUSES
+from tests.oracle.check import ERROR_PREFIXES
 
 Body = dict[str, Any]
 
@@ -19,29 +19,31 @@ def post_query(service: Service, website: str, sent: Any) -> requests.Response:
     return service.post(path, sent, headers=bearer(service.master))
 
 
-def hold_refused(reply: requests.Response, code: str, *culprits: str) -> str:
+def assert_rejected(response: requests.Response, code: str, *details: str) -> str:
     """Hold that a reply is the whole refusal with a code; its error begins with the cause."""
-    whole = reply.json()
-    error, request_id = whole.pop("error", ""), whole.pop("requestId", None)
-    assert (reply.status_code, whole) == (400, {"success": False, "code": code}), reply.text
+    full_body = response.json()
+    error, request_id = full_body.pop("error", ""), full_body.pop("requestId", None)
+    assert (response.status_code, full_body) == (400, {"success": False, "code": code}), (
+        response.text
+    )
     assert isinstance(request_id, str)
     assert request_id
-    assert error.startswith(CAUSES[code]), error
-    assert [culprit for culprit in culprits if culprit not in error] == [], error
+    assert error.startswith(ERROR_PREFIXES[code]), error
+    assert [detail for detail in details if detail not in error] == [], error
     return str(error)
 
 
-def asked(**parts: Any) -> Body:
+def query_body(**parts: Any) -> Body:
     """Return a body whose query object has these keys instead of the valid ones."""
     return body({**query(), **parts})
 
 
 def selecting(field: Any, aggregate: Any, **parts: Any) -> Body:
-    return asked(selects=[{"field": field, "aggregate": aggregate, **parts}])
+    return query_body(selects=[{"field": field, "aggregate": aggregate, **parts}])
 
 
 def filtering(field: Any, operator: Any, value: Any, table: str = "events") -> Body:
-    return asked(table=table, filters=[where(field, operator, value)])
+    return query_body(table=table, filters=[where(field, operator, value)])
 
 
 def times(count: int, item: Any) -> list[Any]:

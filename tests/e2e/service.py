@@ -223,7 +223,7 @@ class Service:
         The command line has tests of its own; here it would be most of the time.
         """
         if self._directory is None:
-            shared = (self._settings or {}).get("HEADRACE_DIRECTORY")
+            shared = (self._settings or {}).get("HEADRACE_DATABASE_URL")
             self._directory = open_directory(shared or self.data / DIRECTORY_FILE, SystemClock())
         return self._directory
 
@@ -260,7 +260,7 @@ class Service:
             scopes=frozenset(map(Scope, scopes or ("track:events", "read:data"))),
             organization_id=OrganizationId(organization) if organization else None,
             website_ids=tuple(map(WebsiteId, websites)),
-            home_website_id=WebsiteId(home) if home else None,
+            default_website_id=WebsiteId(home) if home else None,
             expires_ms=_epoch_ms(expires) if expires else None,
         )
         return Key(secret, key.id)
@@ -301,9 +301,9 @@ class Service:
 
     def answer(self, website: str, query: Mapping[str, Json], **options: Any) -> list[Row]:
         """Send a custom query that must succeed, and return its rows."""
-        reply = self.ask(website, query, **options)
-        assert reply.status_code == 200, reply.text
-        data: list[Row] = reply.json()["data"]
+        response = self.ask(website, query, **options)
+        assert response.status_code == 200, response.text
+        data: list[Row] = response.json()["data"]
         return data
 
     def rows(
@@ -366,7 +366,7 @@ class Service:
 
 
 @contextmanager
-def nothing_stored(service: Service, *websites: str) -> Generator[None]:
+def empty_counts(service: Service, *websites: str) -> Generator[None]:
     """Hold that what happens inside adds no row to any table of the websites."""
     before = _stored(service, websites)
     yield

@@ -49,24 +49,24 @@ def parse_calls(lines: Iterable[str]) -> list[SystemCall]:
     """Read the lines that `strace -f -ttt -xx -yy` writes; each thread does one call at a time."""
     calls: list[SystemCall] = []
     unfinished: dict[str, tuple[str, int]] = {}
-    for place, line in enumerate(lines):
+    for arguments_at, line in enumerate(lines):
         match = _LINE.match(line)
         if match is None:
             continue
         thread, text = match["thread"], match["call"]
         if text.endswith(_UNFINISHED):
-            unfinished[thread] = (text.removesuffix(_UNFINISHED), place)
+            unfinished[thread] = (text.removesuffix(_UNFINISHED), arguments_at)
             continue
-        begun = place
+        begun = arguments_at
         if (resumed := _RESUMED.match(text)) and thread in unfinished:
             beginning, begun = unfinished.pop(thread)
             text = beginning + text[resumed.end() :]
-        if call := _parse_call(text, begun, place):
+        if call := _parse_call(text, begun, arguments_at):
             calls.append(call)
     return calls
 
 
-def fault_of(calls: Sequence[SystemCall], marker: bytes) -> str | None:
+def ordering_error(calls: Sequence[SystemCall], marker: bytes) -> str | None:
     """Return how the promise to the request that carries a marker was broken, or None.
 
     In order: its record written to a segment, that file synced without an error, and, where the
@@ -75,16 +75,16 @@ def fault_of(calls: Sequence[SystemCall], marker: bytes) -> str | None:
     request = _first(c for c in calls if c.name in RECEIVING and marker in c.content)
     if request is None:
         return "the request was not seen"
-    reply = _first(c for c in calls if _is_reply_to(request, c))
-    if reply is None or not reply.content.startswith(b"HTTP/1.1 200 "):
+    response = _first(c for c in calls if _is_reply_to(request, c))
+    if response is None or not response.content.startswith(b"HTTP/1.1 200 "):
         return "the request was not answered with 200"
-    before = [c for c in calls if c.ended < reply.begun]
+    before = [c for c in calls if c.ended < response.begun]
     record = _first(c for c in before if _is_record(c, marker))
     if record is None:
         return "the record was not written before the 200"
     if not any(_syncs(c, record.file, after=record) for c in before):
         return "the record was not synced before the 200"
-    made = _first(c for c in before if _makes(c, record.file))
+    made = _first(c for c in before if _creates(c, record.file))
     directory = str(PurePosixPath(record.file).parent)
     if made is not None and not any(_syncs(c, directory, after=made) for c in before):
         return "the name of the segment was not synced before the 200"
@@ -96,13 +96,13 @@ def traced(pid: int, trace: Path) -> Generator[None]:
     """Trace a process and its threads while the block runs; skip the test where that cannot be."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
-    words = trace.with_suffix(".words")
-    with words.open("wb") as stderr:
+    parts = trace.with_suffix(".words")
+    with parts.open("wb") as stderr:
         tracer = subprocess.Popen([*STRACE, "-o", str(trace), "-p", str(pid)], stderr=stderr)
     try:
-        wait_until(lambda: bool(words.read_text()), "strace says something", timeout_s=20)
-        if " attached" not in words.read_text():
-            pytest.skip(f"this machine lets no process be traced: {words.read_text().strip()}")
+        wait_until(lambda: bool(parts.read_text()), "strace says something", timeout_s=20)
+        if " attached" not in parts.read_text():
+            pytest.skip(f"this machine lets no process be traced: {parts.read_text().strip()}")
         yield
     finally:
         tracer.send_signal(signal.SIGINT)  # it lets go of the process, which runs on
@@ -158,7 +158,7 @@ def _syncs(call: SystemCall, file: str, *, after: SystemCall) -> bool:
     )
 
 
-def _makes(call: SystemCall, file: str) -> bool:
+def _creates(call: SystemCall, file: str) -> bool:
     return call.name == "openat" and call.file == file and "O_CREAT" in call.arguments
 
 

@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 import pytest
 
 from headrace import __version__
-from headrace.base.settings import setting_rows
+from headrace.base.settings import setting_specs
 from tests.e2e.service import HEADRACE, clean_environment
 
 Run = Callable[..., "Done"]
 Json = Any
 
-MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 WEBSITE_ID = re.compile(r"web_[0-9A-Za-z]{16}")
 ORGANIZATION_ID = re.compile(r"org_[0-9A-Za-z]{16}")
 KEY_ID = re.compile(r"key_[0-9A-Za-z]{16}")
 SECRET = re.compile(r"hr_[0-9A-Za-z]{42}")
-SHAPES = {
-    "MOMENT": MOMENT,
+TABLE_MAPPINGS = {
+    "MOMENT": TIMESTAMP,
     "WEB": WEBSITE_ID,
     "ORG": ORGANIZATION_ID,
     "KEY": KEY_ID,
@@ -79,7 +79,7 @@ def run(data: Path) -> Run:
 def shape(value: Json) -> Json:
     """Replace what is different each time by what it is."""
     text = json.dumps(value)
-    for name, pattern in SHAPES.items():
+    for name, pattern in TABLE_MAPPINGS.items():
         text = pattern.sub(name, text)
     return json.loads(text)
 
@@ -87,11 +87,11 @@ def shape(value: Json) -> Json:
 @pytest.mark.parametrize(
     "command", [(HEADRACE,), (sys.executable, "-m", "headrace")], ids=["script", "module"]
 )
-def test_version_is_told(command: tuple[str, ...]) -> None:
+def test_version_is_printed(command: tuple[str, ...]) -> None:
     assert start(*command, "--version") == Done(0, f"headrace, version {__version__}\n", "")
 
 
-def test_help_names_the_commands_for_people_and_not_the_inner_ones() -> None:
+def test_help_lists_public_commands_only() -> None:
     done = start(HEADRACE, "--help")
     listed = re.findall(r"^  ([a-z]+)  +[A-Z]", done.out, re.MULTILINE)
     assert (done.code, listed) == (
@@ -114,15 +114,15 @@ print(*sorted(heavy & set(sys.modules)), file=sys.stderr)
 
 
 @pytest.mark.parametrize("group", ["organization", "website", "key", "quarantine"])
-def test_help_of_a_group_cuts_no_sentence_off(group: str) -> None:
+def test_help_of_a_group_truncates_no_sentence(group: str) -> None:
     assert "..." not in start(HEADRACE, group, "--help").out.partition("Commands:")[2]
 
 
-def test_help_of_serve_tells_every_default() -> None:
-    said = " ".join(start(HEADRACE, "serve", "--help").out.split())
-    assert "--port NUMBER port to listen on; 0 picks a free one [default: 8080]" in said
-    assert "--shared-file TEXT" in said
-    assert said.count("[default: ") == sum(row.default not in ("", ()) for row in setting_rows())
+def test_help_of_serve_shows_every_default() -> None:
+    output = " ".join(start(HEADRACE, "serve", "--help").out.split())
+    assert "--port NUMBER port to listen on; 0 picks a free one [default: 8080]" in output
+    assert "--valkey-url-file TEXT" in output
+    assert output.count("[default: ") == sum(row.default not in ("", ()) for row in setting_specs())
 
 
 def test_commands_load_only_what_they_need(data: Path) -> None:
@@ -134,7 +134,7 @@ def test_commands_load_only_what_they_need(data: Path) -> None:
     assert (listing.err, serving.err, asking.err, helping.err) == ("sqlalchemy\n", *("\n",) * 3)
 
 
-def test_organization_is_made_listed_and_deleted(run: Run) -> None:
+def test_organization_is_created_listed_and_deleted(run: Run) -> None:
     made = run("organization", "create", "--name", " acme ", "--json").value
     assert shape(made) == {"id": "ORG", "name": "acme", "created": "MOMENT"}
     assert run("organization", "list", "--json").value == [made]
@@ -145,7 +145,7 @@ def test_organization_is_made_listed_and_deleted(run: Run) -> None:
     assert run("organization", "list", "--json").value == []
 
 
-def test_website_is_made_listed_and_deleted(run: Run) -> None:
+def test_website_is_created_listed_and_deleted(run: Run) -> None:
     acme = run("organization", "create", "--name", "acme", "--json").value
     made = run(
         *("website", "create", "--name", "Blog", "--domain", "blog.example", "--public"),
@@ -185,7 +185,7 @@ def test_website_without_options_is_private_and_of_the_default_organization(run:
     }
 
 
-def test_key_is_made_listed_without_its_secret_and_revoked(run: Run) -> None:
+def test_key_is_created_listed_without_its_secret_and_revoked(run: Run) -> None:
     blog = run("website", "create", "--name", "Blog", "--json").value["id"]
     shop = run("website", "create", "--name", "Shop", "--json").value["id"]
     made = run(
@@ -211,11 +211,11 @@ def test_key_is_made_listed_without_its_secret_and_revoked(run: Run) -> None:
     assert run("key", "list", "--json").value == [made]
     revoked = run("key", "revoke", made["id"], "--json").value
     assert shape(revoked) == shape({**made, "revoked": revoked["revoked"]})
-    assert MOMENT.fullmatch(revoked["revoked"])
+    assert TIMESTAMP.fullmatch(revoked["revoked"])
     assert run("key", "list", "--json").value == [revoked]
 
 
-def test_deleting_an_organization_deletes_its_keys_and_leaves_its_websites(run: Run) -> None:
+def test_organization_delete_deletes_its_keys_and_keeps_its_websites(run: Run) -> None:
     website = run("website", "create", "--name", "Blog", "--json").value
     run("key", "create", "--scope", "read:data", "--json")
     run("organization", "delete", website["organization"], "--json")
@@ -226,7 +226,7 @@ def test_deleting_an_organization_deletes_its_keys_and_leaves_its_websites(run: 
 _NO_PATH = (
     "'https://blog.example/' is not an origin: it ends after the host and the port, without '/'"
 )
-REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
+REJECTED: dict[str, tuple[tuple[str, ...], str]] = {
     "organization without a name": (
         ("organization", "create", "--name", " "),
         "the name of an organization must not be empty",
@@ -256,15 +256,15 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "sentence"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_be_done_is_one_sentence_and_exit_code_1(
+@pytest.mark.parametrize(("arguments", "sentence"), REJECTED.values(), ids=REJECTED.keys())
+def test_failed_command_prints_one_error_and_exits_with_1(
     run: Run, arguments: tuple[str, ...], sentence: str
 ) -> None:
     run("init")
     assert run(*arguments, "--json") == Done(1, "", f"headrace: {sentence}\n")
 
 
-def test_home_that_the_key_may_not_write_is_refused(run: Run) -> None:
+def test_default_website_that_the_key_cannot_write_is_rejected(run: Run) -> None:
     blog = run("website", "create", "--name", "Blog", "--json").value["id"]
     shop = run("website", "create", "--name", "Shop", "--json").value["id"]
     done = run("key", "create", "--scope", "track:events", "--website", blog, "--home", shop)
@@ -293,18 +293,18 @@ NEED_DATA = (
 
 
 @pytest.mark.parametrize("command", NEED_DATA)
-def test_command_that_needs_data_makes_none_where_there_is_nothing(
+def test_command_that_needs_data_does_not_create_a_data_directory(
     run: Run, data: Path, command: str
 ) -> None:
-    refusal = Done(1, "", f"headrace: {data} is no data directory: nothing is kept there\n")
-    assert run(*command.split()) == refusal
+    rejection = Done(1, "", f"headrace: {data} is no data directory: nothing is kept there\n")
+    assert run(*command.split()) == rejection
     assert not data.exists()
     data.mkdir()
-    assert run(*command.split()) == refusal
+    assert run(*command.split()) == rejection
     assert list(data.iterdir()) == []
 
 
-def test_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_data_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = start(HEADRACE, "website", "list", "--data", str(tmp_path / "file"))
     assert done == Done(
@@ -322,7 +322,9 @@ WITHOUT_PRIVILEGES = (
     bool(WITHOUT_PRIVILEGES) and shutil.which("setpriv") is None, reason="needs setpriv as root"
 )
 @pytest.mark.parametrize("command", [("website", "list"), ("verify",), ("backup", "file")])
-def test_data_of_another_user_is_one_sentence(run: Run, data: Path, command: Sequence[str]) -> None:
+def test_data_directory_of_another_user_is_one_error(
+    run: Run, data: Path, command: Sequence[str]
+) -> None:
     run("init")
     data.chmod(0)
     done = start(*WITHOUT_PRIVILEGES, HEADRACE, *command, "--data", str(data))
@@ -332,9 +334,9 @@ def test_data_of_another_user_is_one_sentence(run: Run, data: Path, command: Seq
     assert done.err.endswith(": run this as the user who runs the service\n")
 
 
-def test_unknown_command_is_told_with_the_likely_one() -> None:
-    said = [start(HEADRACE, name).err.splitlines()[-1] for name in ("serv", "website2", "x")]
-    assert said == [
+def test_unknown_command_gets_a_suggestion() -> None:
+    output = [start(HEADRACE, name).err.splitlines()[-1] for name in ("serv", "website2", "x")]
+    assert output == [
         "Error: No such command 'serv' (did you mean 'serve'?).",
         "Error: No such command 'website2' (did you mean 'website'?).",
         "Error: No such command 'x'.",
@@ -347,7 +349,7 @@ def test_unknown_command_and_option_are_usage_errors(run: Run) -> None:
 
 
 def test_data_directory_comes_from_the_environment_and_is_private(tmp_path: Path) -> None:
-    settings = {"HEADRACE_DATA": str(tmp_path / "there")}
+    settings = {"HEADRACE_DATA_DIR": str(tmp_path / "there")}
     made = start(HEADRACE, "website", "create", "--name", "Blog", "--json", settings=settings)
     listed = start(HEADRACE, "website", "list", "--json", settings=settings)
     assert listed.value == [made.value]
@@ -355,7 +357,7 @@ def test_data_directory_comes_from_the_environment_and_is_private(tmp_path: Path
 
 
 @pytest.mark.parametrize("group", ["organization", "website", "key"])
-def test_list_of_a_directory_without_data_names_it_and_makes_nothing(
+def test_list_without_data_names_the_directory_and_creates_nothing(
     run: Run, data: Path, group: str
 ) -> None:
     next_step = {
@@ -363,21 +365,21 @@ def test_list_of_a_directory_without_data_names_it_and_makes_nothing(
         "website": ". Make one: headrace website create --name NAME",
         "key": ". Make one: headrace key create --scope track:events",
     }
-    said = f"There are no {group}s in {data} yet{next_step[group]}\n"
-    assert [run(group, "list"), run(group, "list", "--json").value] == [Done(0, said, ""), []]
+    output = f"There are no {group}s in {data} yet{next_step[group]}\n"
+    assert [run(group, "list"), run(group, "list", "--json").value] == [Done(0, output, ""), []]
     assert not data.exists()
     data.mkdir()
-    assert run(group, "list") == Done(0, said, "")
+    assert run(group, "list") == Done(0, output, "")
     assert list(data.iterdir()) == []
 
 
-def test_people_see_sentences_and_aligned_tables(run: Run) -> None:
-    said = run("website", "create", "--name", "Blog", "--origin", "*.blog.example").out
-    website = WEBSITE_ID.findall(said)[0]
-    assert said == f"Made the website Blog: {website}\n"
-    said = run("key", "create", "--scope", "track:events", "--expires", "2020-01-01").out
-    key, secret = KEY_ID.findall(said)[0], SECRET.findall(said)[0]
-    assert said == (
+def test_terminal_output_is_sentences_and_aligned_tables(run: Run) -> None:
+    output = run("website", "create", "--name", "Blog", "--origin", "*.blog.example").out
+    website = WEBSITE_ID.findall(output)[0]
+    assert output == f"Made the website Blog: {website}\n"
+    output = run("key", "create", "--scope", "track:events", "--expires", "2020-01-01").out
+    key, secret = KEY_ID.findall(output)[0], SECRET.findall(output)[0]
+    assert output == (
         f"Made the key {key} (track:events). It is not shown again:\n\n  {secret}\n\n"
         "It does not work: it expired 2020-01-01 00:00Z.\n"
     )
@@ -402,7 +404,7 @@ def test_people_see_sentences_and_aligned_tables(run: Run) -> None:
     )
 
 
-def test_init_makes_a_website_and_two_keys_once(run: Run) -> None:
+def test_init_creates_a_website_and_two_keys_once(run: Run) -> None:
     made = run("init", "--port", "9000", "--json").value
     assert shape(made) == {
         "created": True,
@@ -448,18 +450,18 @@ def test_init_makes_a_website_and_two_keys_once(run: Run) -> None:
     ]
 
 
-def test_init_takes_what_serve_takes_as_make_serve_gives_both_the_same(run: Run) -> None:
+def test_init_accepts_the_options_of_serve(run: Run) -> None:
     done = run("init", "--port", "8091", "--workers", "2", "--query-rate-limit", "60", "--json")
     assert done.value["url"] == "http://127.0.0.1:8091"
 
 
-def test_init_prints_the_calls_with_the_address_of_the_settings(run: Run, data: Path) -> None:
-    said = run("init", HEADRACE_HOST="::1", HEADRACE_PORT="9001")
+def test_init_prints_example_requests_with_the_configured_address(run: Run, data: Path) -> None:
+    output = run("init", HEADRACE_HOST="::1", HEADRACE_PORT="9001")
     (website,) = run("website", "list", "--json").value
-    assert (said.code, said.err) == (0, "")
-    assert said.out.count("http://[::1]:9001") == 4
-    assert set(WEBSITE_ID.findall(said.out)) == {website["id"]}
-    assert [len(set(SECRET.findall(said.out))), len(SECRET.findall(said.out))] == [2, 4]
+    assert (output.code, output.err) == (0, "")
+    assert output.out.count("http://[::1]:9001") == 4
+    assert set(WEBSITE_ID.findall(output.out)) == {website["id"]}
+    assert [len(set(SECRET.findall(output.out))), len(SECRET.findall(output.out))] == [2, 4]
     again = run("init")
     assert again == Done(0, f"There is a website in {data} already; nothing was made.\n", "")
     run("website", "create", "--name", "Shop")

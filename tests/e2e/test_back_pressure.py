@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.e2e.conftest import ServiceMaker
-from tests.e2e.envelopes import UNAVAILABLE, outcome, refusal, success
+from tests.e2e.envelopes import UNAVAILABLE, error_envelope, outcome, success
 from tests.e2e.service import Service, wait_until
 
 pytestmark = pytest.mark.slow
@@ -22,36 +22,38 @@ def big_batch() -> list[dict[str, object]]:
 
 
 def condition(service: Service, part: str) -> str:
-    told: str = service.get("/ready").json()["parts"][part]
-    return told
+    error: str = service.get("/ready").json()["parts"][part]
+    return error
 
 
-def hold_refused(service: Service, website: str) -> None:
+def assert_rejected(service: Service, website: str) -> None:
     """Hold that events of any size are refused now, and may come again later."""
     for body in ({"name": "small"}, big_batch()):
-        reply = service.post(f"/track?website_id={website}", body)
-        assert refusal(reply) == UNAVAILABLE
-        assert int(reply.headers["Retry-After"]) >= 1
+        response = service.post(f"/track?website_id={website}", body)
+        assert error_envelope(response) == UNAVAILABLE
+        assert int(response.headers["Retry-After"]) >= 1
     assert service.get("/ready").status_code == 503
 
 
-def test_too_much_backlog_is_503_until_the_engine_has_stored_it(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"HEADRACE_MAX_BACKLOG_BYTES": str(2 * MEBIBYTE)}).start()
+def test_too_much_backlog_is_503_until_the_engine_has_stored_it(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service(settings={"HEADRACE_MAX_BACKLOG_BYTES": str(2 * MEBIBYTE)}).start()
     website = service.website()
     path, accepted = f"/track?website_id={website}", 0
     (engine,) = service.child_pids("engine")
 
     os.kill(engine, signal.SIGSTOP)
-    while (reply := service.post(path, big_batch())).status_code == 200:
+    while (response := service.post(path, big_batch())).status_code == 200:
         accepted += 500
-    hold_refused(service, website)
-    refused_by = condition(service, "backlog")
+    assert_rejected(service, website)
+    rejected_by = condition(service, "backlog")
     os.kill(engine, signal.SIGCONT)
     service.wait_ready()
     after = service.post(path, {"name": "small"})
 
-    assert refusal(reply) == UNAVAILABLE
-    assert refused_by == "unavailable"
+    assert error_envelope(response) == UNAVAILABLE
+    assert rejected_by == "unavailable"
     assert outcome(after) == (200, success("/track"))
     assert service.counts(website, "events", "event_name") == {"big": accepted, "small": 1}
 
@@ -74,21 +76,21 @@ def done(*command: str) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def test_nearly_full_disk_is_503_until_there_is_room(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"HEADRACE_MIN_FREE_BYTES": str(100 * MEBIBYTE)})
+def test_nearly_full_disk_is_503_until_space_is_freed(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service(settings={"HEADRACE_MIN_FREE_BYTES": str(100 * MEBIBYTE)})
     with small_disk(service, mebibytes=300):
         service.start()
         website = service.website()
         path = f"/track?website_id={website}"
         before = service.post(path, {"name": "before"})
-        ballast = service.data.joinpath("ballast")
+        filler = service.data.joinpath("ballast")
 
-        with ballast.open("wb") as file:
+        with filler.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, 250 * MEBIBYTE)
         wait_until(lambda: condition(service, "disk") == "unavailable", "the disk is low")
-        hold_refused(service, website)
+        assert_rejected(service, website)
         stored = service.counts(website, "events", "event_name")
-        ballast.unlink()
+        filler.unlink()
         service.wait_ready()
         after = service.post(path, {"name": "after"})
 

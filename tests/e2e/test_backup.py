@@ -18,7 +18,7 @@ from headrace import __version__
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.envelopes import outcome, success
 from tests.e2e.service import HEADRACE, Service, clean_environment
-from tests.e2e.traffic import Ledger, acknowledge_more, load
+from tests.e2e.traffic import Ledger, load, send_until_acknowledged
 
 RestoredMaker = Callable[[Path], Service]
 
@@ -59,16 +59,18 @@ def stored(service: Service, website: str) -> dict[str, int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("interval_s", ["0.05", "60"], ids=["loaded", "in the log"])
 def test_backup_under_load_has_everything_acknowledged_before_it_once(
-    own_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path, interval_s: str
+    dedicated_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path, interval_s: str
 ) -> None:
-    service = own_service(workers=2, settings={"HEADRACE_LOAD_INTERVAL_S": interval_s}).start()
+    service = dedicated_service(
+        workers=2, settings={"HEADRACE_LOAD_INTERVAL_S": interval_s}
+    ).start()
     website, ledger, file = service.website(), Ledger(), tmp_path / "backup.tar.zst"
 
     with load(service, website, ledger, name="load"):
-        acknowledge_more(ledger, 1000)
+        send_until_acknowledged(ledger, 1000)
         before = list(ledger.acknowledged)
         service.command("backup", str(file))
-        acknowledge_more(ledger, 200)
+        send_until_acknowledged(ledger, 200)
     copy = restored(file).start()
 
     found = stored(copy, website)
@@ -76,8 +78,8 @@ def test_backup_under_load_has_everything_acknowledged_before_it_once(
     assert set(found.values()) == {1}
     assert found.keys() <= {*ledger.acknowledged, *ledger.unanswered}
     again = [{"name": "load", "anonymousId": one, "eventId": one} for one in before[:50]]
-    reply = copy.post(f"/track?website_id={website}", again)
-    assert outcome(reply) == (200, success("/track", len(again)))
+    response = copy.post(f"/track?website_id={website}", again)
+    assert outcome(response) == (200, success("/track", len(again)))
     assert stored(copy, website) == found
     assert list((service.data / "snapshots").iterdir()) == []
     ledger.compare(stored(service, website))
@@ -85,13 +87,13 @@ def test_backup_under_load_has_everything_acknowledged_before_it_once(
 
 @pytest.mark.slow
 def test_backup_of_a_killed_service_has_everything_once(
-    own_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path
+    dedicated_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path
 ) -> None:
-    service = own_service(workers=2).start()
+    service = dedicated_service(workers=2).start()
     website, ledger, file = service.website(), Ledger(), tmp_path / "backup.tar.zst"
 
     with load(service, website, ledger, name="load"):
-        acknowledge_more(ledger, 1000)
+        send_until_acknowledged(ledger, 1000)
         service.kill()
     service.command("backup", str(file))
 
@@ -100,9 +102,9 @@ def test_backup_of_a_killed_service_has_everything_once(
 
 @pytest.mark.slow
 def test_backup_of_a_restored_directory_has_the_same_again(
-    own_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path
+    dedicated_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path
 ) -> None:
-    service, files = own_service().start(), [tmp_path / "first.zst", tmp_path / "second.zst"]
+    service, files = dedicated_service().start(), [tmp_path / "first.zst", tmp_path / "second.zst"]
     website = service.website()
     service.post(f"/track?website_id={website}", [{"name": "a", "eventId": "1"}, {"name": "b"}])
     service.command("backup", str(files[0]))
@@ -150,13 +152,13 @@ def backup(made_once: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(made_once, tmp_path))
 
 
-def test_terminal_shows_how_far_it_is(data: Path, tmp_path: Path) -> None:
-    terminal, theirs = pty.openpty()
+def test_terminal_shows_progress(data: Path, tmp_path: Path) -> None:
+    terminal, their_row = pty.openpty()
     command = [HEADRACE, "backup", str(tmp_path / "b"), "--data", str(data)]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=theirs, check=False)
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=their_row, check=False)
     shown = os.read(terminal, 100_000).decode()
     os.close(terminal)
-    os.close(theirs)
+    os.close(their_row)
     assert done.returncode == 0
     assert [line[:12] for line in shown.split("\r")[1:3]] == ["Backing up: "] * 2
     assert "(100 %)" in shown
@@ -204,7 +206,7 @@ def test_idempotency_key_is_remembered_by_the_restored_service(
     assert copy.counts(website.id, "events", "event_name") == {"a": 2}
 
 
-def test_backup_is_never_written_over(data: Path, backup: Path) -> None:
+def test_backup_is_never_overwritten(data: Path, backup: Path) -> None:
     before = backup.read_bytes()
     assert run("backup", str(backup), "--data", str(data)) == (
         1,
@@ -225,8 +227,10 @@ def test_directory_without_data_is_not_backed_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_full_disk_leaves_no_half_backup(own_service: ServiceMaker, tmp_path: Path) -> None:
-    service = own_service().start()
+def test_full_disk_leaves_no_partial_backup(
+    dedicated_service: ServiceMaker, tmp_path: Path
+) -> None:
+    service = dedicated_service().start()
     website, target = service.website(), tmp_path / "target" / "backup"
     target.parent.mkdir()
     service.post(f"/track?website_id={website}", {"name": "a"})
@@ -243,7 +247,7 @@ def test_full_disk_leaves_no_half_backup(own_service: ServiceMaker, tmp_path: Pa
     assert service.count(website, "events") == 1
 
 
-def test_directory_that_is_not_empty_is_not_restored_into(backup: Path, tmp_path: Path) -> None:
+def test_backup_is_not_restored_into_a_non_empty_directory(backup: Path, tmp_path: Path) -> None:
     into = tmp_path / "there"
     into.mkdir()
     (into / "mine").touch()
@@ -294,7 +298,7 @@ def newer(content: bytes) -> bytes:
     ],
     ids=["cut", "flipped", "checksum", "end", "foreign", "newer"],
 )
-def test_damaged_backup_is_refused_and_the_directory_stays_empty(
+def test_damaged_backup_is_rejected_and_the_directory_stays_empty(
     backup: Path, tmp_path: Path, damage: Callable[[bytes], bytes], reason: str
 ) -> None:
     backup.write_bytes(damage(backup.read_bytes()))
@@ -305,15 +309,15 @@ def test_damaged_backup_is_refused_and_the_directory_stays_empty(
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["lock"]
 
 
-def test_people_and_programs_are_told_what_was_done(data: Path, tmp_path: Path) -> None:
-    for_people, for_programs = tmp_path / "a", tmp_path / "b"
-    code, out, err = run("backup", str(for_people), "--data", str(data))
+def test_backup_result_is_printed_as_text_and_json(data: Path, tmp_path: Path) -> None:
+    as_text, as_json = tmp_path / "a", tmp_path / "b"
+    code, out, err = run("backup", str(as_text), "--data", str(data))
     assert (code, err) == (0, "")
     assert out.startswith("Backed up ")
-    assert f" of data into {for_people}, which has " in out
-    told = json.loads(run("backup", str(for_programs), "--data", str(data), "--json")[1])
-    assert told.keys() == {"file", "bytes", "data_bytes", "made"}
-    assert (told["file"], told["bytes"]) == (str(for_programs), for_programs.stat().st_size)
-    code, out, err = run("restore", str(for_programs), "--data", str(tmp_path / "c"))
+    assert f" of data into {as_text}, which has " in out
+    output = json.loads(run("backup", str(as_json), "--data", str(data), "--json")[1])
+    assert output.keys() == {"file", "bytes", "data_bytes", "made"}
+    assert (output["file"], output["bytes"]) == (str(as_json), as_json.stat().st_size)
+    code, out, err = run("restore", str(as_json), "--data", str(tmp_path / "c"))
     assert (code, err) == (0, "")
-    assert f", as of {told['made']}, into {tmp_path}/c.\n" in out
+    assert f", as of {output['made']}, into {tmp_path}/c.\n" in out

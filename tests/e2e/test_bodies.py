@@ -21,12 +21,12 @@ from tests.e2e.envelopes import (
     PAYLOAD_TOO_LARGE,
     TABLES,
     UNAUTHORIZED,
-    faults,
+    error_envelope,
+    field_errors,
     outcome,
-    refusal,
     success,
 )
-from tests.e2e.service import Json, Service, nothing_stored
+from tests.e2e.service import Json, Service, empty_counts
 
 MEBIBYTE = 1_048_576
 JSON = {"Content-Type": "application/json"}
@@ -75,16 +75,16 @@ ENCODINGS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
         None,
     ],
 )
-def test_json_is_taken_under_its_content_types(
+def test_json_content_types_are_accepted(
     service: Service, website: str, content_type: str | None
 ) -> None:
-    reply = service.post(
+    response = service.post(
         f"/track?website_id={website}",
         data=b'{"name":"signup"}',
         headers={} if content_type is None else {"Content-Type": content_type},
     )
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     assert service.count(website, "events") == 1
 
 
@@ -104,14 +104,14 @@ def test_json_is_taken_under_its_content_types(
 def test_other_content_type_is_415(
     service: Service, quiet_website: str, endpoint: str, content_type: str
 ) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"{endpoint}?client_id={quiet_website}",
             data=json.dumps(ITEMS[endpoint]),
             headers={"Content-Type": content_type},
         )
 
-        status, body = refusal(reply)
+        status, body = error_envelope(response)
         assert (status, body["status"], body["code"]) == (415, "error", "UNSUPPORTED_MEDIA_TYPE")
         assert body["message"]
 
@@ -125,13 +125,13 @@ def test_encoded_body_is_decoded(
     name: str,
     encode: Callable[[bytes], bytes],
 ) -> None:
-    reply = service.post(
+    response = service.post(
         f"{endpoint}?client_id={website}",
         data=encode(json.dumps(ITEMS[endpoint]).encode()),
         headers={**JSON, "Content-Encoding": name},
     )
 
-    assert outcome(reply) == (200, success(endpoint))
+    assert outcome(response) == (200, success(endpoint))
     assert service.count(website, TABLES[endpoint]) == 1
 
 
@@ -141,13 +141,13 @@ def test_encoded_body_is_decoded(
 def test_body_in_several_members_or_frames_is_decoded(
     service: Service, website: str, encoding: str, encode: Callable[[bytes], bytes]
 ) -> None:
-    reply = service.post(
+    response = service.post(
         f"/track?website_id={website}",
         data=encode(b'{"name":') + encode(b'"signup"}'),
         headers={**JSON, "Content-Encoding": encoding},
     )
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     assert service.row(website, "events", ["event_name"]) == {"event_name": "signup"}
 
 
@@ -155,14 +155,14 @@ def test_body_in_several_members_or_frames_is_decoded(
 def test_unknown_or_several_encodings_are_415(
     service: Service, quiet_website: str, encoding: str
 ) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"/track?website_id={quiet_website}",
             data=gzip.compress(b'{"name":"signup"}'),
             headers={**JSON, "Content-Encoding": encoding},
         )
 
-        status, body = refusal(reply)
+        status, body = error_envelope(response)
         assert (status, body["status"], body["code"]) == (415, "error", "UNSUPPORTED_ENCODING")
         assert body["message"]
 
@@ -206,14 +206,14 @@ GOOD = b'{"name":"signup","properties":{"plan":"' + bytes(range(97, 123)) * 40 +
 def test_damaged_data_is_400(
     service: Service, quiet_website: str, encoding: str, body: bytes
 ) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"/track?website_id={quiet_website}",
             data=body,
             headers={**JSON, "Content-Encoding": encoding},
         )
 
-        assert without_errors(refusal(reply)) == INVALID_BODY
+        assert without_errors(error_envelope(response)) == INVALID_BODY
 
 
 MALFORMED = {
@@ -242,52 +242,52 @@ MALFORMED = {
 }
 
 
-def without_errors(refused: tuple[int, dict[str, Json]]) -> tuple[int, dict[str, Json]]:
+def without_errors(rejected: tuple[int, dict[str, Json]]) -> tuple[int, dict[str, Json]]:
     """Leave out `errors`: a body that is no object or array may or may not name a fault."""
-    status, body = refused
+    status, body = rejected
     return status, {key: value for key, value in body.items() if key != "errors"}
 
 
 @pytest.mark.parametrize("body", MALFORMED.values(), ids=MALFORMED)
 def test_malformed_json_is_400(service: Service, quiet_website: str, body: bytes) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(f"/track?website_id={quiet_website}", data=body, headers=JSON)
+    with empty_counts(service, quiet_website):
+        response = service.post(f"/track?website_id={quiet_website}", data=body, headers=JSON)
 
-        assert without_errors(refusal(reply)) == INVALID_BODY
+        assert without_errors(error_envelope(response)) == INVALID_BODY
 
 
 def test_last_of_repeated_keys_wins(service: Service, website: str) -> None:
     body = b'{"name":"first","properties":{"a":1,"a":2},"name":"last"}'
 
-    reply = service.post(f"/track?website_id={website}", data=body, headers=JSON)
+    response = service.post(f"/track?website_id={website}", data=body, headers=JSON)
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     row = service.row(website, "events", ["event_name", "properties.a"])
     assert row == {"event_name": "last", "properties.a": 2}
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/vitals", "/errors", "/batch"])
 def test_bare_object_is_accepted(service: Service, website: str, endpoint: str) -> None:
-    reply = service.post(f"{endpoint}?client_id={website}", ITEMS[endpoint])
+    response = service.post(f"{endpoint}?client_id={website}", ITEMS[endpoint])
 
-    assert outcome(reply) == (200, success(endpoint))
+    assert outcome(response) == (200, success(endpoint))
     assert service.count(website, TABLES[endpoint]) == 1
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/vitals", "/errors", "/batch"])
 def test_array_counts_its_items(service: Service, website: str, endpoint: str) -> None:
-    reply = service.post(f"{endpoint}?client_id={website}", [ITEMS[endpoint]] * 3)
+    response = service.post(f"{endpoint}?client_id={website}", [ITEMS[endpoint]] * 3)
 
-    assert outcome(reply) == (200, success(endpoint, 3))
+    assert outcome(response) == (200, success(endpoint, 3))
     assert service.count(website, TABLES[endpoint]) == 3
 
 
 @pytest.mark.parametrize("body", [[], [ITEMS["/"]]], ids=["empty", "of one"])
-def test_array_to_the_root_is_400(service: Service, quiet_website: str, body: Json) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(f"/?client_id={quiet_website}", body)
+def test_array_as_root_is_400(service: Service, quiet_website: str, body: Json) -> None:
+    with empty_counts(service, quiet_website):
+        response = service.post(f"/?client_id={quiet_website}", body)
 
-        assert without_errors(refusal(reply)) == INVALID_BODY
+        assert without_errors(error_envelope(response)) == INVALID_BODY
 
 
 def nested(levels: int) -> Json:
@@ -304,9 +304,9 @@ def nested(levels: int) -> Json:
     ids=["bare", "in an array"],
 )
 def test_nesting_of_64_is_stored(service: Service, website: str, body: Json) -> None:
-    reply = service.post(f"/track?website_id={website}", body)
+    response = service.post(f"/track?website_id={website}", body)
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     row = service.row(website, "events", ["event_name", "properties.a"])
     levels = 61 if isinstance(body, list) else 62
     assert row == {"event_name": "deep", "properties.a": compact(nested(levels))}
@@ -327,20 +327,20 @@ def compact(value: Json) -> str:
     ids=["bare", "in an array", "under an unknown key", "very deep"],
 )
 def test_nesting_over_64_is_400(service: Service, quiet_website: str, body: Json) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(f"/track?website_id={quiet_website}", body)
+    with empty_counts(service, quiet_website):
+        response = service.post(f"/track?website_id={quiet_website}", body)
 
-        assert without_errors(refusal(reply)) == INVALID_BODY
+        assert without_errors(error_envelope(response)) == INVALID_BODY
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'], ids=["arrays", "objects"])
 def test_nesting_of_a_million_is_400(service: Service, quiet_website: str, opening: bytes) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"/track?website_id={quiet_website}", data=opening * 1_000_000, headers=JSON
         )
 
-        assert without_errors(refusal(reply)) == INVALID_BODY
+        assert without_errors(error_envelope(response)) == INVALID_BODY
 
 
 def padded(length: int) -> bytes:
@@ -354,9 +354,11 @@ def chunks(body: bytes) -> Iterator[bytes]:
 
 
 def test_ten_mebibytes_on_the_wire_are_accepted(service: Service, website: str) -> None:
-    reply = service.post(f"/track?website_id={website}", data=padded(10 * MEBIBYTE), headers=JSON)
+    response = service.post(
+        f"/track?website_id={website}", data=padded(10 * MEBIBYTE), headers=JSON
+    )
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     assert service.count(website, "events") == 1
 
 
@@ -366,24 +368,24 @@ def test_one_byte_more_on_the_wire_is_413(
 ) -> None:
     body = padded(10 * MEBIBYTE + 1)
 
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"/track?website_id={quiet_website}",
             data=chunks(body) if chunked else body,
             headers=JSON,
         )
 
-        assert refusal(reply) == PAYLOAD_TOO_LARGE
+        assert error_envelope(response) == PAYLOAD_TOO_LARGE
 
 
 def test_twenty_mebibytes_decoded_are_accepted(service: Service, website: str) -> None:
-    reply = service.post(
+    response = service.post(
         f"/track?website_id={website}",
         data=gzip.compress(padded(20 * MEBIBYTE)),
         headers={**JSON, "Content-Encoding": "gzip"},
     )
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     assert service.count(website, "events") == 1
 
 
@@ -405,105 +407,107 @@ def test_more_than_twenty_mebibytes_decoded_are_413(
     encode: Callable[[bytes], bytes],
     length: int,
 ) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"/track?website_id={quiet_website}",
             data=encode(padded(length)),
             headers={**JSON, "Content-Encoding": name},
         )
 
-        assert refusal(reply) == PAYLOAD_TOO_LARGE
+        assert error_envelope(response) == PAYLOAD_TOO_LARGE
 
 
 def test_ten_thousand_items_are_accepted(service: Service, website: str) -> None:
     batch = [{"name": "n", "anonymousId": str(number)} for number in range(10_000)]
 
-    reply = service.post(f"/track?website_id={website}", batch)
+    response = service.post(f"/track?website_id={website}", batch)
 
-    assert outcome(reply) == (200, success("/track", 10_000))
+    assert outcome(response) == (200, success("/track", 10_000))
     stored = service.counts(website, "events", "anonymous_id")
     assert stored == {str(number): 1 for number in range(10_000)}
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/vitals", "/errors", "/batch"])
 def test_one_item_more_is_413(service: Service, quiet_website: str, endpoint: str) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(f"{endpoint}?client_id={quiet_website}", [ITEMS[endpoint]] * 10_001)
+    with empty_counts(service, quiet_website):
+        response = service.post(f"{endpoint}?client_id={quiet_website}", [ITEMS[endpoint]] * 10_001)
 
-        assert refusal(reply) == PAYLOAD_TOO_LARGE
+        assert error_envelope(response) == PAYLOAD_TOO_LARGE
 
 
 def test_chunked_body_is_accepted(service: Service, website: str) -> None:
-    reply = service.post(
+    response = service.post(
         f"/track?website_id={website}", data=iter([b'{"name":', b'"signup"}']), headers=JSON
     )
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     assert service.count(website, "events") == 1
 
 
 def test_size_comes_before_body_and_credentials(service: Service) -> None:
-    reply = service.post("/track", data=b"x" * (10 * MEBIBYTE + 1), headers=JSON)
+    response = service.post("/track", data=b"x" * (10 * MEBIBYTE + 1), headers=JSON)
 
-    assert refusal(reply) == PAYLOAD_TOO_LARGE
+    assert error_envelope(response) == PAYLOAD_TOO_LARGE
 
 
 def test_encoding_comes_before_body_and_credentials(service: Service) -> None:
-    reply = service.post("/track", data=b"x", headers={**JSON, "Content-Encoding": "compress"})
+    response = service.post("/track", data=b"x", headers={**JSON, "Content-Encoding": "compress"})
 
-    assert refusal(reply)[1]["code"] == "UNSUPPORTED_ENCODING"
+    assert error_envelope(response)[1]["code"] == "UNSUPPORTED_ENCODING"
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_body_comes_before_credentials(service: Service, endpoint: str) -> None:
-    reply = service.post(endpoint, data=b"{", headers=JSON)
+    response = service.post(endpoint, data=b"{", headers=JSON)
 
-    assert refusal(reply) == INVALID_BODY
+    assert error_envelope(response) == INVALID_BODY
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_other_method_is_405_before_all_else(service: Service, endpoint: str, method: str) -> None:
-    reply = service.http.request(
+def test_other_method_is_405_before_everything_else(
+    service: Service, endpoint: str, method: str
+) -> None:
+    response = service.http.request(
         method, service.url + endpoint, data=b"x", headers={"Content-Encoding": "nonsense"}
     )
 
-    assert refusal(reply) == METHOD_NOT_ALLOWED
-    assert "POST" in [name.strip() for name in reply.headers["Allow"].split(",")]
+    assert error_envelope(response) == METHOD_NOT_ALLOWED
+    assert "POST" in [name.strip() for name in response.headers["Allow"].split(",")]
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/vitals", "/errors", "/batch"])
 def test_get_is_405(service: Service, endpoint: str) -> None:
-    reply = service.get(endpoint)
+    response = service.get(endpoint)
 
-    assert refusal(reply) == METHOD_NOT_ALLOWED
-    assert "POST" in [name.strip() for name in reply.headers["Allow"].split(",")]
+    assert error_envelope(response) == METHOD_NOT_ALLOWED
+    assert "POST" in [name.strip() for name in response.headers["Allow"].split(",")]
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/track/", "/track/x", "/Track", "/v1x"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_unknown_path_is_404(service: Service, method: str, path: str) -> None:
-    reply = service.http.request(method, service.url + path, allow_redirects=False)
+    response = service.http.request(method, service.url + path, allow_redirects=False)
 
-    assert refusal(reply) == NOT_FOUND
+    assert error_envelope(response) == NOT_FOUND
 
 
 def test_no_credentials_with_a_valid_body_is_401(service: Service) -> None:
-    assert refusal(service.post("/track", {"name": "signup"})) == UNAUTHORIZED
+    assert error_envelope(service.post("/track", {"name": "signup"})) == UNAUTHORIZED
 
 
 @pytest.mark.slow
-def test_stalled_body_is_408_and_not_stored(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"HEADRACE_BODY_TIMEOUT_S": "1"}).start()
+def test_stalled_body_is_408_and_not_stored(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service(settings={"HEADRACE_BODY_TIMEOUT_S": "1"}).start()
     website = service.website()
     head = f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 17\r\n\r\n"
 
     with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
         connection.sendall(head.encode() + b'{"name":"sig')
-        answer = read_to_end(connection)
+        result = read_all(connection)
 
-    head_text, _, body_text = answer.partition(b"\r\n\r\n")
+    head_text, _, body_text = result.partition(b"\r\n\r\n")
     body = json.loads(body_text)
     assert head_text.split(b"\r\n")[0].startswith(b"HTTP/1.1 408")
     assert (body["status"], body["code"]) == ("error", "REQUEST_TIMEOUT")
@@ -512,9 +516,9 @@ def test_stalled_body_is_408_and_not_stored(own_service: ServiceMaker) -> None:
 
 
 @pytest.mark.slow
-def test_limits_are_settings(own_service: ServiceMaker) -> None:
+def test_limits_are_settings(dedicated_service: ServiceMaker) -> None:
     settings = {"HEADRACE_MAX_BODY_BYTES": "300", "HEADRACE_MAX_DECODED_BYTES": "400"}
-    service = own_service(settings={**settings, "HEADRACE_MAX_ITEMS": "3"}).start()
+    service = dedicated_service(settings={**settings, "HEADRACE_MAX_ITEMS": "3"}).start()
     path = f"/track?website_id={service.website()}"
     encoded = {**JSON, "Content-Encoding": "gzip"}
 
@@ -523,22 +527,22 @@ def test_limits_are_settings(own_service: ServiceMaker) -> None:
         service.post(path, data=gzip.compress(padded(400)), headers=encoded),
         service.post(path, [{"name": "a"}] * 3),
     ]
-    refused = [
+    rejected = [
         service.post(path, data=padded(301), headers=JSON),
         service.post(path, data=gzip.compress(padded(401)), headers=encoded),
         service.post(path, [{"name": "a"}] * 4),
     ]
 
-    assert [reply.status_code for reply in accepted] == [200] * 3
-    assert [refusal(reply) for reply in refused] == [PAYLOAD_TOO_LARGE] * 3
+    assert [response.status_code for response in accepted] == [200] * 3
+    assert [error_envelope(response) for response in rejected] == [PAYLOAD_TOO_LARGE] * 3
 
 
-def read_to_end(connection: socket.socket) -> bytes:
+def read_all(connection: socket.socket) -> bytes:
     """Read until the service closes: after a 408 the connection is of no more use."""
-    answer = b""
+    result = b""
     while part := connection.recv(65_536):
-        answer += part
-    return answer
+        result += part
+    return result
 
 
 NO_HTTP = {
@@ -556,52 +560,52 @@ NO_HTTP = {
 
 
 @pytest.mark.parametrize("sent", NO_HTTP.values(), ids=NO_HTTP)
-def test_what_is_no_http_is_400_and_harms_nobody(service: Service, sent: bytes) -> None:
+def test_invalid_http_is_400_and_affects_no_other_client(service: Service, sent: bytes) -> None:
     with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
         connection.sendall(sent)
-        answer = read_to_end(connection)
+        result = read_all(connection)
 
-    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert result.startswith(b"HTTP/1.1 400 ")
     assert service.is_ready()
 
 
-def test_client_that_leaves_in_the_middle_of_a_body_stores_nothing(
+def test_client_disconnect_within_a_body_stores_nothing(
     service: Service, quiet_website: str
 ) -> None:
     head = f"POST /track?website_id={quiet_website} HTTP/1.1\r\nHost: localhost\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
 
-    with nothing_stored(service, quiet_website):
+    with empty_counts(service, quiet_website):
         with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
             connection.sendall(head.encode() + b'{"name":"signup"}')
 
         assert service.is_ready()
 
 
-def test_fault_has_index_field_and_message(service: Service) -> None:
-    reply = service.post("/track", [{"name": "a"}, {"name": ""}])
+def test_field_error_has_index_field_and_message(service: Service) -> None:
+    response = service.post("/track", [{"name": "a"}, {"name": ""}])
 
-    assert faults(reply) == [(1, "name")]
+    assert field_errors(response) == [(1, "name")]
 
 
-def test_fault_of_a_bare_object_has_index_0(service: Service) -> None:
-    assert faults(service.post("/track", {"name": ""})) == [(0, "name")]
+def test_field_error_of_a_bare_object_has_index_0(service: Service) -> None:
+    assert field_errors(service.post("/track", {"name": ""})) == [(0, "name")]
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/vitals", "/errors", "/batch"])
 @pytest.mark.parametrize(
     "item", ["text", 5, None, True, []], ids=["text", "number", "null", "true", "array"]
 )
-def test_item_that_is_no_object_is_a_fault_of_the_item_itself(
+def test_non_object_item_is_a_field_error_of_the_item(
     service: Service, quiet_website: str, endpoint: str, item: Json
 ) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(f"{endpoint}?client_id={quiet_website}", [ITEMS[endpoint], item])
+    with empty_counts(service, quiet_website):
+        response = service.post(f"{endpoint}?client_id={quiet_website}", [ITEMS[endpoint], item])
 
-        assert faults(reply) == [(1, "")]
+        assert field_errors(response) == [(1, "")]
 
 
-def test_faults_are_listed_by_index_then_by_the_specifications_order(service: Service) -> None:
+def test_field_errors_are_ordered_by_index_then_as_specified(service: Service) -> None:
     bad: Json = {
         "websiteId": "w" * 256,
         "source": "s" * 65,
@@ -615,42 +619,42 @@ def test_faults_are_listed_by_index_then_by_the_specifications_order(service: Se
     fields = ["name", "properties", "anonymousId", "sessionId"]
     fields += ["timestamp", "namespace", "source", "websiteId"]
 
-    reply = service.post("/track", [bad, {"name": "fine"}, bad])
+    response = service.post("/track", [bad, {"name": "fine"}, bad])
 
-    assert faults(reply) == [(index, field) for index in (0, 2) for field in fields]
+    assert field_errors(response) == [(index, field) for index in (0, 2) for field in fields]
 
 
-def test_faults_of_vitals_are_listed_in_the_specifications_order(service: Service) -> None:
+def test_field_errors_of_vitals_are_ordered_as_specified(service: Service) -> None:
     bad = {"sessionId": 1, "anonymousId": 1, "metricValue": "1", "metricName": "X", "path": 1}
     fields = ["timestamp", "path", "metricName", "metricValue", "anonymousId", "sessionId"]
 
-    reply = service.post("/vitals", [bad])
+    response = service.post("/vitals", [bad])
 
-    assert faults(reply) == [(0, field) for field in fields]
+    assert field_errors(response) == [(0, field) for field in fields]
 
 
-def test_faults_of_errors_are_listed_in_the_specifications_order(service: Service) -> None:
+def test_field_errors_of_errors_are_ordered_as_specified(service: Service) -> None:
     fields = ["timestamp", "path", "message", "filename", "lineno", "colno", "stack"]
     fields += ["errorType", "anonymousId", "sessionId"]
 
-    reply = service.post("/errors", [{field: [] for field in reversed(fields)}])
+    response = service.post("/errors", [{field: [] for field in reversed(fields)}])
 
-    assert faults(reply) == [(0, field) for field in fields]
+    assert field_errors(response) == [(0, field) for field in fields]
 
 
-def test_at_most_fifty_faults_are_listed(service: Service) -> None:
-    reply = service.post("/track", [{"name": ""}] * 60)
+def test_at_most_fifty_field_errors_are_listed(service: Service) -> None:
+    response = service.post("/track", [{"name": ""}] * 60)
 
-    assert faults(reply) == [(index, "name") for index in range(50)]
+    assert field_errors(response) == [(index, "name") for index in range(50)]
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/vitals", "/errors", "/batch"])
-def test_one_bad_item_refuses_the_whole_batch(
+def test_one_invalid_item_rejects_the_batch(
     service: Service, quiet_website: str, endpoint: str
 ) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"{endpoint}?client_id={quiet_website}", [ITEMS[endpoint], {}, ITEMS[endpoint]]
         )
 
-        assert {index for index, _ in faults(reply)} == {1}
+        assert {index for index, _ in field_errors(response)} == {1}

@@ -19,10 +19,10 @@ def parts_of_events(service: Service) -> set[Path]:
     return {file.parent for file in files if (file.parents[1] / "deduplication_logs").exists()}
 
 
-def test_truncated_part_is_503_until_it_is_set_aside_and_the_rest_is_served(
-    own_service: ServiceMaker,
+def test_truncated_part_is_503_until_detached_and_the_rest_is_served(
+    dedicated_service: ServiceMaker,
 ) -> None:
-    service = own_service().start()
+    service = dedicated_service().start()
     website = service.website()
     for batch in ("a", "b"):
         before = parts_of_events(service)

@@ -41,8 +41,8 @@ class Machines:
         secret = self._directory / f"store-{len(self.made)}"
         secret.write_text(address_of(servers, self.database, **options) + "\n")
         self.settings = {
-            "HEADRACE_STORE_FILE": str(secret),
-            "HEADRACE_STORE_READER": reading_address_of(servers, self.database, **options),
+            "HEADRACE_CLICKHOUSE_URL_FILE": str(secret),
+            "HEADRACE_CLICKHOUSE_READER_URL": reading_address_of(servers, self.database, **options),
         }
         self.made.append(
             Service(self._directory / f"data-{len(self.made)}", settings=self.settings)
@@ -70,7 +70,7 @@ def track(service: Service, website: str, number: int, count: int = 10) -> int:
 
 
 @pytest.mark.parametrize("shards", [1, 2])
-def test_service_answers_from_clickhouse_what_it_has_just_accepted(
+def test_service_queries_accepted_events_from_clickhouse(
     shards: int, clickhouse_servers: ClickHouseServers, make: Machines
 ) -> None:
     service = make(clickhouse_servers.servers[:shards], SHARDS if shards > 1 else {}).start()
@@ -83,7 +83,7 @@ def test_service_answers_from_clickhouse_what_it_has_just_accepted(
     assert service.stop() == 0
 
 
-def test_machines_that_start_at_once_make_the_tables_together_and_share_the_rows(
+def test_machines_that_start_concurrently_create_the_tables_and_share_the_rows(
     clickhouse_servers: ClickHouseServers, make: Machines
 ) -> None:
     machines = [make(clickhouse_servers.servers, SHARDS) for _ in range(3)]
@@ -120,10 +120,10 @@ class Sender(threading.Thread):
                 events = [
                     {"name": "numbered", "properties": {"n": number * 10 + n}} for n in range(10)
                 ]
-                reply = session.post(
+                response = session.post(
                     self._url, data=json.dumps(events), headers=self._headers, timeout=30
                 )
-                taken = self.acknowledged if reply.status_code == 200 else self.others
+                taken = self.acknowledged if response.status_code == 200 else self.others
                 taken.append(number)
                 number += 1
                 time.sleep(0.01)
@@ -131,9 +131,9 @@ class Sender(threading.Thread):
 
 @pytest.mark.parametrize("shards", [1, 2])
 def test_nothing_is_lost_or_doubled_when_a_server_is_killed(
-    shards: int, own_shards: ClickHouseServers, make: Machines
+    shards: int, dedicated_shards: ClickHouseServers, make: Machines
 ) -> None:
-    servers = own_shards.servers[:shards]
+    servers = dedicated_shards.servers[:shards]
     service = make(servers, SHARDS if shards > 1 else {}).start()
     website = service.website()
     sender = Sender(service, website)
@@ -160,10 +160,10 @@ def test_nothing_is_lost_or_doubled_when_a_server_is_killed(
     assert numbers == {batch * 10 + n: 1 for batch in sender.acknowledged for n in range(10)}
 
 
-def test_machine_starts_and_accepts_while_clickhouse_is_away(
-    own_shards: ClickHouseServers, make: Machines
+def test_machine_starts_and_accepts_while_clickhouse_is_unavailable(
+    dedicated_shards: ClickHouseServers, make: Machines
 ) -> None:
-    (server, _) = own_shards.servers
+    (server, _) = dedicated_shards.servers
     server.kill()
     service = make([server], {})
     service.launch()
@@ -183,7 +183,7 @@ def test_machine_starts_and_accepts_while_clickhouse_is_away(
     assert service.answer(website, COUNT) == [{"n": 10}]
 
 
-def test_backup_of_a_machine_is_restored_beside_the_rows_in_clickhouse(
+def test_backup_of_a_machine_is_restored_next_to_the_rows_in_clickhouse(
     clickhouse_servers: ClickHouseServers, make: Machines, tmp_path: Path
 ) -> None:
     servers = clickhouse_servers.servers
@@ -228,26 +228,26 @@ def test_rows_that_clickhouse_has_lost_are_found_by_verify(
     ]
 
 
-def test_wrong_password_is_told_in_one_sentence_and_without_it(
+def test_wrong_password_is_reported_without_revealing_it(
     clickhouse_servers: ClickHouseServers, tmp_path: Path
 ) -> None:
     url = f"clickhouse://nobody:top-secret@127.0.0.1:{clickhouse_servers.servers[0].port}/x"
-    service = Service(tmp_path / "data", settings={"HEADRACE_STORE": url})
+    service = Service(tmp_path / "data", settings={"HEADRACE_CLICKHOUSE_URL": url})
     try:
         service.launch()
         wait_until(lambda: service.exit_code() is not None, "the service has given up")
         assert service.exit_code() == 1
-        refusal = "ClickHouse refuses the user nobody: there is none, or the password is another"
-        assert f"headrace: {refusal}\n" in service.log_text()
+        rejection = "ClickHouse refuses the user nobody: there is none, or the password is another"
+        assert f"headrace: {rejection}\n" in service.log_text()
         assert "top-secret" not in service.log_text()
     finally:
         service.kill()
 
 
-def test_log_tells_what_the_start_waits_for(tmp_path: Path) -> None:
+def test_log_names_what_startup_waits_for(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/headrace"
-        service = Service(tmp_path / "data", settings={"HEADRACE_STORE": url})
+        service = Service(tmp_path / "data", settings={"HEADRACE_CLICKHOUSE_URL": url})
         service.launch()
         try:
             for event_name in ("store_preparing", "store_not_prepared"):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab, served_pages
-from tests.e2e.envelopes import MOMENT_MS
+from tests.e2e.envelopes import TIMESTAMP_MS
 from tests.e2e.service import Json, Row, Service, wait_until
 
 pytestmark = [
@@ -33,7 +33,7 @@ fetch(url, {
 }).then(async (reply) => done([reply.status, await reply.json()]), (error) => done(String(error)));
 """
 VITAL = {
-    "timestamp": MOMENT_MS,
+    "timestamp": TIMESTAMP_MS,
     "path": "/pricing",
     "metricName": "LCP",
     "metricValue": 2400.5,
@@ -41,7 +41,7 @@ VITAL = {
     "sessionId": "sess_browser",
 }
 FAILURE = {
-    "timestamp": MOMENT_MS,
+    "timestamp": TIMESTAMP_MS,
     "path": "/pricing",
     "message": "x is undefined",
     "filename": "app.js",
@@ -141,7 +141,7 @@ def test_beacon_with_plain_text_arrives(service: Service, website: str, tab: Tab
     ],
     ids=["batch", "one page view", "custom events"],
 )
-def test_page_reads_the_reply_of_fetch_with_the_trackers_headers(
+def test_page_reads_the_fetch_response_with_tracker_headers(
     service: Service, website: str, tab: Tab, path: str, *, body: Json, expected: Json
 ) -> None:
     headers = {
@@ -157,7 +157,7 @@ def test_page_reads_the_reply_of_fetch_with_the_trackers_headers(
     assert service.count(website, "events") == (2 if path == "/track" else 1)
 
 
-def test_page_reads_a_refusal_too(service: Service, tab: Tab) -> None:
+def test_page_reads_an_error_response(service: Service, tab: Tab) -> None:
     headers = {"Content-Type": "application/json"}
 
     status, body = tab.run(FETCH, f"{service.url}/track?website_id=web_x", {"name": "a"}, headers)
@@ -166,7 +166,7 @@ def test_page_reads_a_refusal_too(service: Service, tab: Tab) -> None:
     assert body["message"] == "Website not found"
 
 
-def test_page_of_an_origin_that_is_not_listed_is_refused(service: Service, tab: Tab) -> None:
+def test_page_of_an_unlisted_origin_is_rejected(service: Service, tab: Tab) -> None:
     guarded = service.website(origins=["https://shop.example"])
     headers = {"Content-Type": "application/json"}
 

@@ -44,12 +44,12 @@ def test_published_node_package_works_unchanged(
         check=True,
     )
 
-    said = json.loads(done.stdout.splitlines()[-1])
-    assert [answer["success"] for answer in said["answers"]] == [True] * 62
-    assert said["flushed"]["success"] is True
-    assert said["direct"]["success"] is True
-    assert said["direct"]["processed"] == 2
-    assert said["refused"]["success"] is False
+    output = json.loads(done.stdout.splitlines()[-1])
+    assert [answer["success"] for answer in output["answers"]] == [True] * 62
+    assert output["flushed"]["success"] is True
+    assert output["direct"]["success"] is True
+    assert output["direct"]["processed"] == 2
+    assert output["refused"]["success"] is False
     assert service.counts(website, "events", "event_name") == {
         "purchase": 1,
         "minimal": 1,
@@ -63,7 +63,7 @@ def test_published_node_package_works_unchanged(
 
 @pytest.mark.node
 @pytest.mark.slow
-def test_event_of_the_node_package_is_stored_whole(
+def test_event_of_the_node_package_is_stored_completely(
     service: Service, website: str, node_program: Path
 ) -> None:
     key = service.key("track:events")
@@ -103,7 +103,7 @@ def test_python_program_with_none_in_optional_fields(service: Service, website: 
         "websiteId": None,
     }
 
-    reply = requests.post(
+    response = requests.post(
         f"{service.url}/track",
         params={"website_id": website},
         json=event,
@@ -111,8 +111,8 @@ def test_python_program_with_none_in_optional_fields(service: Service, website: 
         timeout=10,
     )
 
-    reply.raise_for_status()
-    assert reply.json() == {"status": "success", "type": "custom_event", "count": 1}
+    response.raise_for_status()
+    assert response.json() == {"status": "success", "type": "custom_event", "count": 1}
     expected = {
         "event_name": "invoice_paid",
         "properties.amount": 49.5,
@@ -129,11 +129,11 @@ def test_python_program_with_none_in_optional_fields(service: Service, website: 
 def test_python_program_without_a_key_is_no_bot(service: Service, website: str) -> None:
     events = [{"name": "nightly_job", "anonymousId": "worker-1"}] * 5
 
-    reply = requests.post(
+    response = requests.post(
         f"{service.url}/track", params={"website_id": website}, json=events, timeout=10
     )
 
-    assert reply.json() == {"status": "success", "type": "custom_event", "count": 5}
+    assert response.json() == {"status": "success", "type": "custom_event", "count": 5}
     query = {
         "table": "events",
         "selects": [{"field": "*", "aggregate": "count"}],

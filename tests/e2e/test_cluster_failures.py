@@ -19,7 +19,7 @@ from tests.clickhouse_fixture import (
     reading_address_of,
 )
 from tests.e2e.service import Service, bearer, wait_until
-from tests.servers import PostgreSQL, Shared
+from tests.servers import PostgreSQL, ValkeyServer
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
@@ -33,24 +33,28 @@ class Cluster:
 
     def __init__(
         self,
-        place: Path,
+        directory_path: Path,
         shards: ClickHouseServers,
         postgresql: PostgreSQL,
-        shared: Shared,
+        shared: ValkeyServer,
         ack: str,
     ) -> None:
         shared.empty()
         database, options = new_database(), {"cluster": CLUSTER, "replicated": 0}
         settings = {
-            "HEADRACE_STORE": address_of(shards.servers, database, **options),
-            "HEADRACE_STORE_READER": reading_address_of(shards.servers, database, **options),
-            "HEADRACE_DIRECTORY": postgresql.new_database(),
-            "HEADRACE_SHARED": shared.url,
+            "HEADRACE_CLICKHOUSE_URL": address_of(shards.servers, database, **options),
+            "HEADRACE_CLICKHOUSE_READER_URL": reading_address_of(
+                shards.servers, database, **options
+            ),
+            "HEADRACE_DATABASE_URL": postgresql.new_database(),
+            "HEADRACE_VALKEY_URL": shared.url,
             "HEADRACE_LOAD_INTERVAL_S": "0.1",
-            "HEADRACE_ACK": ack,
+            "HEADRACE_ACK_MODE": ack,
             "HEADRACE_ACK_TIMEOUT_S": "3",
         }
-        self.machines = [Service(place / f"data-{name}", settings=settings) for name in "ab"]
+        self.machines = [
+            Service(directory_path / f"data-{name}", settings=settings) for name in "ab"
+        ]
         self._shards, self._postgresql, self._shared = shards, postgresql, shared
 
     def start(self) -> None:
@@ -60,12 +64,12 @@ class Cluster:
 
     def wait_ready(self) -> None:
         """Wait for the machines; a server of ClickHouse that died by itself is one more fault."""
-        self._shards.mend()
+        self._shards.restart_dead()
         try:
             for machine in self.machines:
                 machine.wait_ready()
         except AssertionError as error:
-            error.add_note(self._shards.last_words())
+            error.add_note(self._shards.last_log_lines())
             raise
 
     def faults(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
@@ -126,25 +130,25 @@ class Sender(threading.Thread):
         while not self.stopping.is_set():
             try:
                 url = self._random.choice(self._urls)
-                reply = session.post(url, json=events, headers=self._headers, timeout=10)
+                response = session.post(url, json=events, headers=self._headers, timeout=10)
             except requests.RequestException:
                 continue
-            if reply.status_code == 200:
+            if response.status_code == 200:
                 self.acknowledged += numbers
                 return
-            assert reply.status_code in {500, 503}, reply.text
+            assert response.status_code in {500, 503}, response.text
             time.sleep(0.05)
 
 
 @pytest.mark.parametrize("ack", ["log", "stored"])
-def test_every_acknowledged_event_is_there_once_whatever_dies(
+def test_every_acknowledged_event_is_stored_once_whatever_fails(
     ack: str,
     tmp_path: Path,
-    own_shards: ClickHouseServers,
+    dedicated_shards: ClickHouseServers,
     postgresql: PostgreSQL,
-    shared_server: Shared,
+    valkey_server: ValkeyServer,
 ) -> None:
-    cluster = Cluster(tmp_path, own_shards, postgresql, shared_server, ack)
+    cluster = Cluster(tmp_path, dedicated_shards, postgresql, valkey_server, ack)
     try:
         cluster.start()
         first, second = cluster.machines
@@ -155,11 +159,11 @@ def test_every_acknowledged_event_is_there_once_whatever_dies(
         ]
         for sender in senders:
             sender.start()
-        for break_it, mend_it in cluster.faults():
+        for inject, recover in cluster.faults():
             time.sleep(UP_S)
-            break_it()
+            inject()
             time.sleep(DOWN_S)
-            mend_it()
+            recover()
         cluster.wait_ready()
         time.sleep(UP_S)
         for sender in senders:

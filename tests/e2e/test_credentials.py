@@ -15,19 +15,19 @@ from tests.e2e.envelopes import (
     TABLES,
     UNAUTHORIZED,
     WEBSITE_NOT_FOUND,
-    faults,
+    error_envelope,
+    field_errors,
     outcome,
-    refusal,
     success,
 )
-from tests.e2e.service import Key, Service, bearer, nothing_stored, wait_until
+from tests.e2e.service import Key, Service, bearer, empty_counts, wait_until
 
 Headers = dict[str, str]
 
-PROMISE_S = 10
+PROPAGATION_S = 10
 """How long a change may take: five seconds are promised, a busy machine gets some more."""
 
-PRESENTED_KEYS = {
+KEY_FORMS = {
     "bearer": {"Authorization": "Bearer {key}"},
     "bearer in lower case": {"Authorization": "bearer {key}"},
     "bearer in upper case": {"Authorization": "BEARER {key}"},
@@ -68,15 +68,13 @@ def limited_key(service: Service, quiet_website: str) -> Key:
     return service.key(websites=[quiet_website])
 
 
-@pytest.mark.parametrize("headers", PRESENTED_KEYS.values(), ids=PRESENTED_KEYS)
-def test_key_is_taken_however_it_is_presented(
-    service: Service, website: str, headers: Headers
-) -> None:
+@pytest.mark.parametrize("headers", KEY_FORMS.values(), ids=KEY_FORMS)
+def test_key_is_accepted_in_every_form(service: Service, website: str, headers: Headers) -> None:
     key = service.key("track:events", websites=[website])
 
-    reply = service.post("/track", {"name": "signup"}, headers=filled(headers, key))
+    response = service.post("/track", {"name": "signup"}, headers=filled(headers, key))
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     assert service.row(website, "events", ["event_name"]) == {"event_name": "signup"}
 
 
@@ -86,9 +84,9 @@ def test_key_with_scope_is_enough_on_every_endpoint(
 ) -> None:
     key = service.key("track:events", websites=[website])
 
-    reply = service.post(endpoint, ITEMS[endpoint], headers=bearer(key))
+    response = service.post(endpoint, ITEMS[endpoint], headers=bearer(key))
 
-    assert outcome(reply) == (200, success(endpoint))
+    assert outcome(response) == (200, success(endpoint))
     assert service.count(website, TABLES[endpoint]) == 1
 
 
@@ -103,24 +101,24 @@ def test_broken_key_is_401_also_with_a_valid_identifier(
 ) -> None:
     path = f"/track?website_id={quiet_website}" if with_identifier else "/track"
 
-    with nothing_stored(service, quiet_website):
-        reply = service.post(path, {"name": "signup"}, headers=filled(headers, limited_key))
+    with empty_counts(service, quiet_website):
+        response = service.post(path, {"name": "signup"}, headers=filled(headers, limited_key))
 
-        assert refusal(reply) == INVALID_API_KEY
+        assert error_envelope(response) == INVALID_API_KEY
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_broken_key_is_401_on_every_endpoint(
     service: Service, quiet_website: str, endpoint: str
 ) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"{endpoint}?client_id={quiet_website}",
             ITEMS[endpoint],
             headers={"Authorization": "Bearer nonsense"},
         )
 
-        assert refusal(reply) == INVALID_API_KEY
+        assert error_envelope(response) == INVALID_API_KEY
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Basic dTpw"}], ids=["none", "basic"])
@@ -128,17 +126,17 @@ def test_broken_key_is_401_on_every_endpoint(
 def test_neither_key_nor_identifier_is_401(
     service: Service, endpoint: str, headers: Headers
 ) -> None:
-    reply = service.post(endpoint, ITEMS[endpoint], headers=headers)
+    response = service.post(endpoint, ITEMS[endpoint], headers=headers)
 
-    assert refusal(reply) == UNAUTHORIZED
+    assert error_envelope(response) == UNAUTHORIZED
 
 
 def test_another_scheme_counts_as_no_key(service: Service, website: str) -> None:
-    reply = service.post(
+    response = service.post(
         f"/track?website_id={website}", {"name": "a"}, headers={"Authorization": "Basic dTpw"}
     )
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
 
 
 @pytest.mark.parametrize("with_identifier", [False, True], ids=["alone", "with identifier"])
@@ -149,20 +147,20 @@ def test_key_without_scope_is_403_also_with_a_valid_identifier(
     key = service.key("read:data", websites=[quiet_website])
     path = f"{endpoint}?website_id={quiet_website}" if with_identifier else endpoint
 
-    with nothing_stored(service, quiet_website):
-        reply = service.post(path, ITEMS[endpoint], headers=bearer(key))
+    with empty_counts(service, quiet_website):
+        response = service.post(path, ITEMS[endpoint], headers=bearer(key))
 
-        assert refusal(reply) == MISSING_SCOPE
+        assert error_envelope(response) == MISSING_SCOPE
 
 
 def test_expired_key_is_401(service: Service, quiet_website: str) -> None:
     key = service.key(websites=[quiet_website], expires="2024-05-01T12:00:00Z")
 
-    with nothing_stored(service, quiet_website):
-        assert refusal(post_signup(service, key)) == INVALID_API_KEY
+    with empty_counts(service, quiet_website):
+        assert error_envelope(post_signup(service, key)) == INVALID_API_KEY
 
 
-def test_key_that_expires_later_is_taken(service: Service, website: str) -> None:
+def test_key_that_expires_later_is_accepted(service: Service, website: str) -> None:
     key = service.key(websites=[website], expires="2199-01-01T00:00:00Z")
 
     assert outcome(post_signup(service, key)) == (200, success("/track"))
@@ -177,10 +175,10 @@ def test_revoked_key_is_401(service: Service, website: str) -> None:
     wait_until(
         lambda: post_signup(service, key).status_code == 401,
         "the key stops working",
-        timeout_s=PROMISE_S,
+        timeout_s=PROPAGATION_S,
     )
-    with nothing_stored(service, website):
-        assert refusal(post_signup(service, key)) == INVALID_API_KEY
+    with empty_counts(service, website):
+        assert error_envelope(post_signup(service, key)) == INVALID_API_KEY
 
 
 def test_deleted_website_is_404(service: Service, website: str) -> None:
@@ -192,12 +190,12 @@ def test_deleted_website_is_404(service: Service, website: str) -> None:
     wait_until(
         lambda: service.post(path, {"name": "a"}).status_code == 404,
         "the website stops working",
-        timeout_s=PROMISE_S,
+        timeout_s=PROPAGATION_S,
     )
-    assert refusal(service.post(path, {"name": "a"})) == WEBSITE_NOT_FOUND
+    assert error_envelope(service.post(path, {"name": "a"})) == WEBSITE_NOT_FOUND
 
 
-def test_deleted_organization_takes_keys_along_and_leaves_websites_behind(
+def test_deleting_an_organization_deletes_keys_and_keeps_websites(
     service: Service,
 ) -> None:
     organization = service.organization()
@@ -211,28 +209,28 @@ def test_deleted_organization_takes_keys_along_and_leaves_websites_behind(
     wait_until(
         lambda: service.post(path, {"name": "a"}).status_code == 400,
         "the website stops working",
-        timeout_s=PROMISE_S,
+        timeout_s=PROPAGATION_S,
     )
-    assert refusal(service.post(path, {"name": "a"})) == MISSING_ORGANIZATION
+    assert error_envelope(service.post(path, {"name": "a"})) == MISSING_ORGANIZATION
     wait_until(
         lambda: post_signup(service, key).status_code == 401,
         "the key stops working",
-        timeout_s=PROMISE_S,
+        timeout_s=PROPAGATION_S,
     )
-    assert refusal(post_signup(service, key)) == INVALID_API_KEY
+    assert error_envelope(post_signup(service, key)) == INVALID_API_KEY
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_website_without_organization_is_400_on_every_endpoint(
-    orphaned_website: str, service: Service, endpoint: str
+    website_without_organization: str, service: Service, endpoint: str
 ) -> None:
-    reply = service.post(f"{endpoint}?client_id={orphaned_website}", ITEMS[endpoint])
+    response = service.post(f"{endpoint}?client_id={website_without_organization}", ITEMS[endpoint])
 
-    assert refusal(reply) == MISSING_ORGANIZATION
+    assert error_envelope(response) == MISSING_ORGANIZATION
 
 
 @pytest.fixture(scope="module")
-def orphaned_website(service: Service) -> str:
+def website_without_organization(service: Service) -> str:
     organization = service.organization()
     website = service.website(organization=organization)
     service.command("organization", "delete", organization)
@@ -240,19 +238,21 @@ def orphaned_website(service: Service) -> str:
     wait_until(
         lambda: service.post(path, {"name": "a"}).status_code == 400,
         "the website stops working",
-        timeout_s=PROMISE_S,
+        timeout_s=PROPAGATION_S,
     )
     return website
 
 
-def test_home_is_the_only_website_of_the_keys_list(service: Service, website: str) -> None:
+def test_default_website_is_the_only_website_of_the_keys_list(
+    service: Service, website: str
+) -> None:
     key = service.key(websites=[website])
 
     assert outcome(post_signup(service, key)) == (200, success("/track"))
     assert service.count(website, "events") == 1
 
 
-def test_home_is_the_chosen_one(service: Service, website: str) -> None:
+def test_default_website_is_the_configured_one(service: Service, website: str) -> None:
     other = service.website()
     key = service.key(websites=[other, website], home=website)
 
@@ -260,10 +260,10 @@ def test_home_is_the_chosen_one(service: Service, website: str) -> None:
     assert (service.count(website, "events"), service.count(other, "events")) == (1, 0)
 
 
-def test_home_is_worked_out_at_the_request(service: Service) -> None:
+def test_default_website_is_resolved_per_request(service: Service) -> None:
     organization = service.organization()
     key = service.key(organization=organization)
-    assert faults(post_signup(service, key)) == [(0, "websiteId")]
+    assert field_errors(post_signup(service, key)) == [(0, "websiteId")]
 
     only = service.website(organization=organization)
     assert outcome(post_signup(service, key)) == (200, success("/track"))
@@ -271,22 +271,22 @@ def test_home_is_worked_out_at_the_request(service: Service) -> None:
 
     service.website(organization=organization)
     wait_until(lambda: post_signup(service, key).status_code == 400, "the second website is known")
-    assert faults(post_signup(service, key)) == [(0, "websiteId")]
+    assert field_errors(post_signup(service, key)) == [(0, "websiteId")]
 
 
-def test_key_of_several_websites_without_home_faults_each_event_that_names_none(
+def test_key_of_several_websites_without_default_requires_website_id_per_event(
     service: Service, website: str
 ) -> None:
     key = service.key(websites=[website, service.website()])
     batch = [{"name": "a"}, {"name": "b", "websiteId": website}, {"name": "c"}]
 
-    with nothing_stored(service, website):
-        reply = service.post("/track", batch, headers=bearer(key))
+    with empty_counts(service, website):
+        response = service.post("/track", batch, headers=bearer(key))
 
-        assert faults(reply) == [(0, "websiteId"), (2, "websiteId")]
+        assert field_errors(response) == [(0, "websiteId"), (2, "websiteId")]
 
 
-def test_home_that_the_key_may_not_write_is_refused_at_creation(
+def test_default_website_that_the_key_cannot_write_is_rejected_at_creation(
     service: Service, website: str
 ) -> None:
     with pytest.raises(OperatorError, match="home"):
@@ -297,10 +297,10 @@ def test_key_writes_only_websites_of_its_list(service: Service, website: str) ->
     other = service.website()
     key = service.key(websites=[website])
 
-    with nothing_stored(service, other):
-        reply = service.post(f"/track?website_id={other}", {"name": "a"}, headers=bearer(key))
+    with empty_counts(service, other):
+        response = service.post(f"/track?website_id={other}", {"name": "a"}, headers=bearer(key))
 
-        assert refusal(reply) == SCOPE_MISMATCH
+        assert error_envelope(response) == SCOPE_MISMATCH
 
 
 def test_key_writes_no_website_of_another_organization(service: Service, website: str) -> None:
@@ -308,24 +308,24 @@ def test_key_writes_no_website_of_another_organization(service: Service, website
     service.website(organization=organization)
     key = service.key(organization=organization)
 
-    with nothing_stored(service, website):
-        reply = service.post(f"/track?website_id={website}", {"name": "a"}, headers=bearer(key))
+    with empty_counts(service, website):
+        response = service.post(f"/track?website_id={website}", {"name": "a"}, headers=bearer(key))
 
-        assert refusal(reply) == SCOPE_MISMATCH
+        assert error_envelope(response) == SCOPE_MISMATCH
 
 
-def test_home_does_not_stand_in_for_a_website_that_may_not_be_written(
+def test_default_website_does_not_replace_an_unauthorized_website(
     service: Service, website: str
 ) -> None:
     other = service.website()
     key = service.key(websites=[website])
 
-    with nothing_stored(service, website, other):
-        reply = service.post(
+    with empty_counts(service, website, other):
+        response = service.post(
             "/track", [{"name": "a"}, {"name": "b", "websiteId": other}], headers=bearer(key)
         )
 
-        assert refusal(reply) == SCOPE_MISMATCH
+        assert error_envelope(response) == SCOPE_MISMATCH
 
 
 def test_secrets_are_not_listed(service: Service, website: str) -> None:
@@ -337,29 +337,29 @@ def test_secrets_are_not_listed(service: Service, website: str) -> None:
     assert key.secret not in str(listed)
 
 
-def test_secret_is_long_and_told_by_its_prefix(service: Service, website: str) -> None:
+def test_secret_is_long_and_identified_by_its_prefix(service: Service, website: str) -> None:
     secret = service.key(websites=[website]).secret
 
     assert secret.startswith("hr_")
     assert len(secret) >= len("hr_") + 32
 
 
-def test_website_and_key_of_the_command_line_work_at_once(service: Service) -> None:
+def test_website_and_key_created_by_cli_work_immediately(service: Service) -> None:
     website = service.command("website", "create", "--name", "shop")["id"]
     scopes = ["--scope", "track:events", "--scope", "read:data"]
     made = service.command("key", "create", *scopes, "--website", website)
     key = Key(made["key"], made["id"])
 
-    reply = post_signup(service, key)
+    response = post_signup(service, key)
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     assert service.row(website, "events", ["event_name"], key=key) == {"event_name": "signup"}
 
 
-def test_keys_made_while_the_service_is_down_work_when_it_is_up(
-    own_service: ServiceMaker,
+def test_keys_created_while_the_service_is_down_work_when_it_is_up(
+    dedicated_service: ServiceMaker,
 ) -> None:
-    service = own_service()
+    service = dedicated_service()
     website = service.website()
     key = service.key()
 

@@ -11,11 +11,11 @@ import pytest
 import zstandard
 
 from headrace import __version__
-from headrace.adapters.sqlite.idempotency import SqliteRepeats
+from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.base.clock import FixedClock
 from headrace.ingest.receive.authorize import Caller
-from headrace.ingest.receive.idempotency import digest_of
-from headrace.ports.idempotency import Remembered
+from headrace.ingest.receive.idempotency import request_digest
+from headrace.ports.idempotency import Replay
 from tests.e2e.queries import query, select
 from tests.e2e.service import HEADRACE, Service, clean_environment
 from tests.fixtures.make_data_directory import CONTENT, IDEMPOTENCY_KEY
@@ -52,15 +52,15 @@ def old_service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Serv
 
 
 @pytest.mark.slow
-def test_directory_of_an_older_version_is_answered_in_full(old_service: Service) -> None:
+def test_data_directory_of_an_older_version_is_fully_readable(old_service: Service) -> None:
     old_service.start()
     (website,) = old_service.command("website", "list")
     found = {
         table: old_service.counts(website["id"], table, column) for table, column in COLUMNS.items()
     }
     assert found == CONTENT
-    asked = query(select("event_count", "sum", "n"), table="sessions", group_by=["session_id"])
-    assert old_service.answer(website["id"], asked) == [{"session_id": "s", "n": 1}]
+    sent_query = query(select("event_count", "sum", "n"), table="sessions", group_by=["session_id"])
+    assert old_service.answer(website["id"], sent_query) == [{"session_id": "s", "n": 1}]
     (key, *_) = old_service.command("key", "list")
     assert (key["scopes"], key["home"]) == (["track:events"], website["id"])
     old_service.kill()
@@ -94,12 +94,14 @@ async def test_idempotency_keys_of_an_older_version_are_remembered(old_service: 
         ((claimed_ms,),) = connection.execute("SELECT min(claimed_ms) FROM claims")
     connection.close()
     (website,) = old_service.directory.websites()
-    repeats = SqliteRepeats.open(path, owner="worker-0", clock=FixedClock(claimed_ms + 60_000))
+    idempotency_store = SqliteIdempotencyStore.open(
+        path, owner="worker-0", clock=FixedClock(claimed_ms + 60_000)
+    )
     try:
-        digest = digest_of(Caller(key=None, website=website), "/track", IDEMPOTENCY_KEY)
-        assert await repeats.claim(digest) == Remembered(b'{"count":2,"event_ids":[]}')
+        digest = request_digest(Caller(key=None, website=website), "/track", IDEMPOTENCY_KEY)
+        assert await idempotency_store.acquire(digest) == Replay(b'{"count":2,"event_ids":[]}')
     finally:
-        await repeats.close()
+        await idempotency_store.close()
 
 
 def run(data: Path, command: Sequence[str]) -> tuple[int, str]:
@@ -115,14 +117,14 @@ def run(data: Path, command: Sequence[str]) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_directory_of_a_newer_version_is_refused_untouched(
+def test_data_directory_of_a_newer_version_is_rejected_unchanged(
     tmp_path: Path, command: Sequence[str]
 ) -> None:
     (tmp_path / "headrace.json").write_text(json.dumps({"format": 99, "written_by": "9.9.9"}))
     (tmp_path / "log").mkdir()
-    refusal = (
+    rejection = (
         f"headrace: the data directory {tmp_path} was written by Headrace 9.9.9 in format 99 and "
         f"this is Headrace {__version__}, which knows formats up to 1: use the newer version\n"
     )
-    assert run(tmp_path, command) == (1, refusal)
+    assert run(tmp_path, command) == (1, rejection)
     assert {path.name for path in tmp_path.iterdir()} <= {"headrace.json", "lock", "log"}

@@ -65,28 +65,28 @@ def url_of(server: ClickHouseServer, user: str, variable: str) -> str:
     return f"clickhouse://{user}:{variable}@127.0.0.1:{server.port}/headrace"
 
 
-def refusal(server: ClickHouseServer, user: str, variable: str, statement: str) -> str:
+def rejection(server: ClickHouseServer, user: str, variable: str, statement: str) -> str:
     """Run a statement that must be refused, and return why."""
-    reply = requests.post(
+    response = requests.post(
         f"http://127.0.0.1:{server.port}/",
         data=statement.encode(),
         auth=(user, variable),
         proxies={"http": ""},
         timeout=30,
     )
-    assert reply.status_code != 200, reply.text
-    return reply.text
+    assert response.status_code != 200, response.text
+    return response.text
 
 
-def test_users_of_the_deployment_may_do_what_headrace_needs_and_no_more(
-    server: ClickHouseServer, own_service: ServiceMaker
+def test_deployed_users_have_exactly_the_needed_grants(
+    server: ClickHouseServer, dedicated_service: ServiceMaker
 ) -> None:
     writer = ("headrace_writer", "CLICKHOUSE_WRITER_SHA256")
     reader = ("headrace_reader", "CLICKHOUSE_READER_SHA256")
-    service = own_service(
+    service = dedicated_service(
         settings={
-            "HEADRACE_STORE": url_of(server, *writer),
-            "HEADRACE_STORE_READER": url_of(server, *reader),
+            "HEADRACE_CLICKHOUSE_URL": url_of(server, *writer),
+            "HEADRACE_CLICKHOUSE_READER_URL": url_of(server, *reader),
         }
     ).start()
     website = service.website()
@@ -95,14 +95,14 @@ def test_users_of_the_deployment_may_do_what_headrace_needs_and_no_more(
     assert service.count(website, "sessions") == 0
     server.execute("CREATE DATABASE other")
     server.execute("CREATE TABLE other.secret (n Int8) ENGINE = MergeTree ORDER BY n")
-    told = [
-        refusal(server, *reader, "INSERT INTO headrace.events (event_name) VALUES ('b')"),
-        refusal(server, *reader, "DROP TABLE headrace.events"),
-        refusal(server, *reader, "SELECT * FROM other.secret"),
-        refusal(server, *writer, "SELECT * FROM other.secret"),
-        refusal(server, *writer, "CREATE USER somebody"),
+    output = [
+        rejection(server, *reader, "INSERT INTO headrace.events (event_name) VALUES ('b')"),
+        rejection(server, *reader, "DROP TABLE headrace.events"),
+        rejection(server, *reader, "SELECT * FROM other.secret"),
+        rejection(server, *writer, "SELECT * FROM other.secret"),
+        rejection(server, *writer, "CREATE USER somebody"),
     ]
-    assert [re.search(r"ACCESS_DENIED|READONLY", text) is not None for text in told] == [True] * 5
+    assert [re.search(r"ACCESS_DENIED|READONLY", text) is not None for text in output] == [True] * 5
 
 
 @pytest.fixture
@@ -116,11 +116,11 @@ def configured() -> Iterator[ClickHouseServer]:
         (home / "config.xml").write_text(
             f"<clickhouse><users_config>{home}/users.xml</users_config></clickhouse>"
         )
-        told = {"SHARD": "2", "REPLICA": "2a", "CLUSTER_SECRET": "between the shards"}
+        output = {"SHARD": "2", "REPLICA": "2a", "CLUSTER_SECRET": "between the shards"}
         running = ClickHouseServer(
             clickhouse_library(),
             home / "config.xml",
-            environment={f"CLICKHOUSE_{key}": value for key, value in told.items()},
+            environment={f"CLICKHOUSE_{key}": value for key, value in output.items()},
         )
         try:
             running.start()
@@ -129,7 +129,7 @@ def configured() -> Iterator[ClickHouseServer]:
             running.remove()
 
 
-def test_configuration_of_the_cluster_means_what_it_should(configured: ClickHouseServer) -> None:
+def test_cluster_configuration_takes_effect(configured: ClickHouseServer) -> None:
     nodes = (
         "SELECT shard_num, replica_num, host_name, port, internal_replication "
         "FROM system.clusters WHERE cluster = 'headrace' FORMAT CSV"

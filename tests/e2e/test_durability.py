@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import ServiceMaker
-from tests.e2e.envelopes import UNAVAILABLE, outcome, refusal, success
+from tests.e2e.envelopes import UNAVAILABLE, error_envelope, outcome, success
 from tests.e2e.service import Json, Service, bearer, wait_until
-from tests.e2e.traffic import Ledger, acknowledge_more, load
+from tests.e2e.traffic import Ledger, load, send_until_acknowledged
 
 pytestmark = pytest.mark.slow
 
@@ -27,12 +27,12 @@ def stored(service: Service, website: str) -> dict[str, int]:
     return service.counts(website, "events", "anonymous_id")
 
 
-def test_acknowledged_events_outlive_a_clean_stop(own_service: ServiceMaker) -> None:
-    service, ledger = own_service(workers=2).start(), Ledger()
+def test_acknowledged_events_survive_a_clean_stop(dedicated_service: ServiceMaker) -> None:
+    service, ledger = dedicated_service(workers=2).start(), Ledger()
     website = service.website()
 
     with load(service, website, ledger, name="before"):
-        acknowledge_more(ledger, 2000)
+        send_until_acknowledged(ledger, 2000)
         code = service.stop()
     service.restart()
 
@@ -40,10 +40,10 @@ def test_acknowledged_events_outlive_a_clean_stop(own_service: ServiceMaker) -> 
     ledger.compare(stored(service, website))
 
 
-def test_sigterm_answers_what_was_accepted_and_loses_nothing_at_once(
-    own_service: ServiceMaker,
+def test_sigterm_answers_accepted_requests_and_loses_nothing(
+    dedicated_service: ServiceMaker,
 ) -> None:
-    service, ledger = own_service().start(), Ledger()
+    service, ledger = dedicated_service().start(), Ledger()
     website = service.website()
 
     for number in range(3):  # stopped again before the engine has had time to store much
@@ -54,20 +54,22 @@ def test_sigterm_answers_what_was_accepted_and_loses_nothing_at_once(
     ledger.compare(stored(service, website))
 
 
-def test_acknowledged_events_outlive_kill_9_of_everything(own_service: ServiceMaker) -> None:
-    service, ledger = own_service(workers=2).start(), Ledger()
+def test_acknowledged_events_survive_kill_9_of_all_processes(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service, ledger = dedicated_service(workers=2).start(), Ledger()
     website = service.website()
 
     for number in range(3):
         with load(service, website, ledger, name=f"round{number}-"):
-            acknowledge_more(ledger, 1000)
+            send_until_acknowledged(ledger, 1000)
             service.kill()
         service.restart()
         ledger.compare(stored(service, website))
 
 
-def test_event_ids_and_idempotency_keys_outlive_kill_9(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_event_ids_and_idempotency_keys_survive_kill_9(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
     website = service.website()
     path, headers = f"/track?website_id={website}", {"Idempotency-Key": "once"}
     service.post(path, {"name": "first", "eventId": "one"})
@@ -83,16 +85,16 @@ def test_event_ids_and_idempotency_keys_outlive_kill_9(own_service: ServiceMaker
     assert service.counts(website, "events", "event_name") == {"first": 1, "second": 2}
 
 
-def test_ingestion_goes_on_while_the_engine_is_dead(own_service: ServiceMaker) -> None:
-    service, ledger = own_service(workers=2).start(), Ledger()
+def test_ingestion_continues_while_the_engine_is_down(dedicated_service: ServiceMaker) -> None:
+    service, ledger = dedicated_service(workers=2).start(), Ledger()
     website = service.website()
 
     with load(service, website, ledger, name="load"):
         with stopped_engine(service):
-            acknowledge_more(ledger, 1000)
+            send_until_acknowledged(ledger, 1000)
         for _ in range(3):
             os.kill(engine(service), signal.SIGKILL)
-            acknowledge_more(ledger, 500)
+            send_until_acknowledged(ledger, 500)
             wait_until(lambda: is_answered(service, website), "queries are answered")
 
     ledger.compare(stored(service, website))
@@ -118,34 +120,34 @@ def stopped_engine(service: Service) -> Generator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_queries_are_503_until_the_engine_is_back(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_queries_are_503_until_the_engine_is_back(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
     website = service.website()
     service.post(f"/track?website_id={website}", {"name": "before"})
     assert service.count(website, "events") == 1
-    refusals: list[tuple[int, str, str]] = []
+    rejections: list[tuple[int, str, str]] = []
 
     os.kill(engine(service), signal.SIGKILL)
     accepted = service.post(f"/track?website_id={website}", {"name": "meanwhile"})
 
     def answered() -> bool:
-        reply = service.ask(website, COUNT)
-        if reply.status_code != 200:
-            body = reply.json()
-            assert int(reply.headers["Retry-After"]) >= 1
+        response = service.ask(website, COUNT)
+        if response.status_code != 200:
+            body = response.json()
+            assert int(response.headers["Retry-After"]) >= 1
             assert body["success"] is False
-            refusals.append((reply.status_code, body["error"], body["code"]))
-        return reply.status_code == 200
+            rejections.append((response.status_code, body["error"], body["code"]))
+        return response.status_code == 200
 
     wait_until(answered, "queries are answered")
     assert outcome(accepted) == (200, success("/track"))
-    assert refusals, "the engine came back before the first query: the test saw nothing"
-    assert set(refusals) == {(503, "Service unavailable", "UNAVAILABLE")}
+    assert rejections, "the engine came back before the first query: the test saw nothing"
+    assert set(rejections) == {(503, "Service unavailable", "UNAVAILABLE")}
     assert service.counts(website, "events", "event_name") == {"before": 1, "meanwhile": 1}
 
 
-def test_ready_tells_that_the_engine_is_away(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_readiness_reports_that_the_engine_is_down(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
 
     os.kill(engine(service), signal.SIGKILL)
 
@@ -154,23 +156,23 @@ def test_ready_tells_that_the_engine_is_away(own_service: ServiceMaker) -> None:
     service.wait_ready()
 
 
-def test_dead_worker_is_replaced_and_loses_nothing(own_service: ServiceMaker) -> None:
-    service, ledger = own_service(workers=2).start(), Ledger()
+def test_dead_worker_is_replaced_and_loses_nothing(dedicated_service: ServiceMaker) -> None:
+    service, ledger = dedicated_service(workers=2).start(), Ledger()
     website = service.website()
 
     with load(service, website, ledger, name="load"):
         for _ in range(2):
             wait_until(lambda: len(service.child_pids("worker")) == 2, "there are two workers")
             os.kill(service.child_pids("worker")[0], signal.SIGKILL)
-            acknowledge_more(ledger, 500)
+            send_until_acknowledged(ledger, 500)
     wait_until(lambda: len(service.child_pids("worker")) == 2, "there are two workers")
     service.wait_ready()
 
     ledger.compare(stored(service, website))
 
 
-def test_children_leave_when_their_supervisor_is_killed(own_service: ServiceMaker) -> None:
-    service = own_service(workers=2).start()
+def test_children_exit_when_their_supervisor_is_killed(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service(workers=2).start()
     website = service.website()
     children = [*service.child_pids("worker"), *service.child_pids("engine")]
     assert len(children) == 3
@@ -191,13 +193,13 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def test_torn_tail_of_the_log_does_not_keep_the_service_from_starting(
-    own_service: ServiceMaker,
+def test_torn_log_tail_does_not_prevent_startup(
+    dedicated_service: ServiceMaker,
 ) -> None:
-    service, ledger = own_service().start(), Ledger()
+    service, ledger = dedicated_service().start(), Ledger()
     website = service.website()
     with load(service, website, ledger, name="load"), stopped_engine(service):
-        acknowledge_more(ledger, 200)
+        send_until_acknowledged(ledger, 200)
         service.kill()
 
     for segment in newest_segments(service.data):
@@ -206,10 +208,10 @@ def test_torn_tail_of_the_log_does_not_keep_the_service_from_starting(
     service.restart()
 
     ledger.compare(stored(service, website))
-    reply = service.post(
+    response = service.post(
         f"/track?website_id={website}", {"name": "after"}, headers=bearer(service.master)
     )
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     assert service.counts(website, "events", "event_name")["after"] == 1
 
 
@@ -220,19 +222,21 @@ def newest_segments(data: Path) -> list[Path]:
     return found
 
 
-def test_repeating_what_got_no_answer_stores_it_exactly_once(own_service: ServiceMaker) -> None:
-    service, ledger = own_service(workers=2).start(), Ledger()
+def test_retrying_unanswered_requests_stores_them_exactly_once(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service, ledger = dedicated_service(workers=2).start(), Ledger()
     website = service.website()
     with load(service, website, ledger, name="load"):
-        acknowledge_more(ledger, 500)
+        send_until_acknowledged(ledger, 500)
         service.kill()
     service.restart()
 
     for one in ledger.unanswered:
         if not ledger.is_bad(one):
             again = {"name": "load", "anonymousId": one, "eventId": one}
-            reply = service.post(f"/track?website_id={website}", again)
-            assert outcome(reply) == (200, success("/track"))
+            response = service.post(f"/track?website_id={website}", again)
+            assert outcome(response) == (200, success("/track"))
 
     assert ledger.unanswered, "every request was answered before the kill: the test saw nothing"
     expected = [*ledger.acknowledged, *filterfalse(ledger.is_bad, ledger.unanswered)]
@@ -253,21 +257,23 @@ def full_disk(service: Service) -> Generator[None]:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, unlimited)
 
 
-def test_what_does_not_fit_on_the_disk_is_503_and_never_stored(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_request_that_does_not_fit_on_the_disk_is_503_and_never_stored(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service().start()
     website = service.website()
     path = f"/track?website_id={website}"
     big = [{"name": "big", "properties": {"text": "x" * 500}}] * 5000
 
     with full_disk(service):
         before = service.post(path, {"name": "small"})
-        refused = [service.post(path, big) for _ in range(3)]
+        rejected = [service.post(path, big) for _ in range(3)]
         meanwhile = service.post(path, {"name": "small"})
     after = service.post(path, big)
 
     assert outcome(before) == outcome(meanwhile) == (200, success("/track"))
-    assert [refusal(reply) for reply in refused] == [UNAVAILABLE] * 3
-    assert all(int(reply.headers["Retry-After"]) >= 1 for reply in refused)
+    assert [error_envelope(response) for response in rejected] == [UNAVAILABLE] * 3
+    assert all(int(response.headers["Retry-After"]) >= 1 for response in rejected)
     assert outcome(after) == (200, success("/track", 5000))
     expected = {"small": 2, "big": 5000}
     assert service.counts(website, "events", "event_name") == expected
@@ -276,18 +282,20 @@ def test_what_does_not_fit_on_the_disk_is_503_and_never_stored(own_service: Serv
     assert service.counts(website, "events", "event_name") == expected
 
 
-def test_request_that_did_not_fit_may_be_repeated_with_its_keys(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_request_that_did_not_fit_may_be_repeated_with_its_keys(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service().start()
     website = service.website()
     path, headers = f"/track?website_id={website}", {"Idempotency-Key": "once"}
     text = {"text": "x" * 500}
     big = [{"name": "big", "eventId": str(n), "properties": text} for n in range(5000)]
 
     with full_disk(service):
-        refused = service.post(path, big, headers=headers)
-    replies = [service.post(path, big, headers=headers) for _ in range(2)]
-    replies.append(service.post(path, big))
+        rejected = service.post(path, big, headers=headers)
+    responses = [service.post(path, big, headers=headers) for _ in range(2)]
+    responses.append(service.post(path, big))
 
-    assert refusal(refused) == UNAVAILABLE
-    assert [outcome(reply) for reply in replies] == [(200, success("/track", 5000))] * 3
+    assert error_envelope(rejected) == UNAVAILABLE
+    assert [outcome(response) for response in responses] == [(200, success("/track", 5000))] * 3
     assert service.count(website, "events") == 5000

@@ -19,8 +19,8 @@ from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
 from headrace.model.log_records import UNKNOWN_VISITOR, Event, EventRecord, encode_record
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import QueryGuards
-from tests.chdb_fixture import ENDLESS, GUARDS
+from headrace.ports.store import QueryLimits
+from tests.chdb_fixture import ENDLESS, LIMITS
 
 pytestmark = pytest.mark.asyncio
 
@@ -69,9 +69,9 @@ class Machine:
         await self.log.append(encode_record(record))
         self.accepted += items
 
-    async def select(self, sql: str, guards: QueryGuards = GUARDS) -> list[list[object]]:
+    async def select(self, sql: str, limits: QueryLimits = LIMITS) -> list[list[object]]:
         query = CompiledQuery(sql=sql, parameters={}, outputs=())
-        return [list(row) for row in await self.store.select(query, guards)]
+        return [list(row) for row in await self.store.select(query, limits)]
 
     async def end(self, number: signal.Signals) -> tuple[int, str]:
         """Send a signal; return the exit code and what was written to standard error."""
@@ -96,14 +96,14 @@ async def machine() -> AsyncIterator[Machine]:
     shutil.rmtree(directory)
 
 
-async def test_a_select_sees_every_event_that_was_accepted_before_it(machine: Machine) -> None:
+async def test_a_select_reads_every_event_accepted_before_it(machine: Machine) -> None:
     for number in range(1, 31):
         await machine.accept()
         assert await machine.select(COUNT) == [[number, number, number]]
 
 
 @pytest.mark.slow
-async def test_kills_at_any_moment_lose_nothing_and_store_nothing_twice(machine: Machine) -> None:
+async def test_kills_at_any_time_lose_and_duplicate_nothing(machine: Machine) -> None:
     for killed_after_s in (0.0, 0.02, 0.05, 0.1, 0.2, 0.4):
         for _ in range(20):
             await machine.accept(50)
@@ -115,11 +115,11 @@ async def test_kills_at_any_moment_lose_nothing_and_store_nothing_twice(machine:
     assert await machine.select(COUNT) == [[machine.accepted] * 3]
 
 
-async def test_a_stopped_engine_has_stored_everything_and_left_nothing_running(
+async def test_a_stopped_engine_has_stored_everything_and_left_no_process(
     machine: Machine,
 ) -> None:
     endless = asyncio.create_task(
-        machine.select(ENDLESS, QueryGuards(timeout_s=60, max_memory_bytes=10**9))
+        machine.select(ENDLESS, QueryLimits(timeout_s=60, max_memory_bytes=10**9))
     )
     await machine.accept(1000)
     await machine.select(COUNT)  # the endless one has begun before

@@ -22,21 +22,27 @@ from headrace.adapters.engine.ipc.client import (
     EngineLimiter,
     EngineStore,
 )
-from headrace.adapters.engine.ipc.protocol import AskReady, Readiness, Reply, Request, Select
+from headrace.adapters.engine.ipc.protocol import (
+    CheckReady,
+    IpcReply,
+    IpcRequest,
+    Readiness,
+    RunSelect,
+)
 from headrace.adapters.engine.ipc.server import EngineServer
-from headrace.adapters.engine.ipc.snapshot_client import borrowed_snapshot
+from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
 from headrace.adapters.engine.rate_limiter import WindowLimiter
-from headrace.adapters.query_scheduler.coalescing_executor import NoVersions, SharedSelects
-from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, PlaceBounds
+from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor, NoVersions
+from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SlotLimits
 from headrace.adapters.store.chdb.reader import ChdbReader
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.model.catalog import EVENTS
 from headrace.model.plan import CompiledQuery
-from headrace.ports.rate_limiter import RateVerdict
-from headrace.ports.store import QueryGuards, Rows, SelectFailed
-from tests.chdb_fixture import ENDLESS, GUARDS, FreshStore, until_running
+from headrace.ports.rate_limiter import RateLimitResult
+from headrace.ports.store import QueryLimits, Rows, SelectFailed
+from tests.chdb_fixture import ENDLESS, LIMITS, FreshStore, until_running
 
 pytestmark = pytest.mark.asyncio
 
@@ -62,8 +68,8 @@ class Engine:
         self._server = EngineServer(
             socket=self.socket,
             runner=self._reader,
-            shared=SharedSelects(
-                places=FairPlaces(PlaceBounds(2, 100, 100), metrics=Metrics()),
+            executor=CoalescingExecutor(
+                slots=FairSemaphore(SlotLimits(2, 100, 100), metrics=Metrics()),
                 load_barrier=self._barrier,
                 versions=NoVersions(),
                 cache=None,
@@ -126,13 +132,13 @@ async def select(
     connections: EngineConnections,
     sql: str,
     parameters: Mapping[str, object] | None = None,
-    guards: QueryGuards = GUARDS,
+    limits: QueryLimits = LIMITS,
 ) -> Rows:
     query = CompiledQuery(sql=sql, parameters=dict(parameters or {}), outputs=())
-    return await EngineStore(connections).select(query, guards)
+    return await EngineStore(connections).select(query, limits)
 
 
-async def test_rows_come_back_in_the_order_of_the_columns(connections: EngineConnections) -> None:
+async def test_rows_have_the_order_of_the_columns(connections: EngineConnections) -> None:
     rows = await select(
         connections,
         "SELECT {text:String}, number, number / 0, number > 0 FROM numbers({count:Int64})",
@@ -141,7 +147,7 @@ async def test_rows_come_back_in_the_order_of_the_columns(connections: EngineCon
     assert rows == [["a'\\\t\0é😀", 0, None, 0], ["a'\\\t\0é😀", 1, None, 1]]
 
 
-async def test_a_select_sees_what_was_durable_when_it_came(
+async def test_a_select_reads_what_was_durable_when_it_arrived(
     engine: Engine, connections: EngineConnections
 ) -> None:
     engine.load = lambda: engine.store.insert(EVENTS, [{"value": 1.0}])
@@ -149,7 +155,7 @@ async def test_a_select_sees_what_was_durable_when_it_came(
     assert counts == [[[1]], [[2]], [[3]]]
 
 
-async def test_a_select_is_turned_away_when_loading_fails(
+async def test_a_select_is_rejected_when_loading_fails(
     engine: Engine, connections: EngineConnections
 ) -> None:
     def fail() -> None:
@@ -160,7 +166,7 @@ async def test_a_select_is_turned_away_when_loading_fails(
         await select(connections, "SELECT 1")
 
 
-async def test_a_select_is_turned_away_when_loading_takes_too_long(
+async def test_a_select_is_rejected_when_loading_takes_too_long(
     engine: Engine, connections: EngineConnections
 ) -> None:
     engine.loads_at_once.clear()
@@ -169,22 +175,22 @@ async def test_a_select_is_turned_away_when_loading_takes_too_long(
 
 
 @pytest.mark.parametrize(
-    ("sql", "guards", "error"),
+    ("sql", "limits", "error"),
     [
-        (ENDLESS, QueryGuards(timeout_s=0.2, max_memory_bytes=10**9), QueryTimedOut),
-        (LARGE, QueryGuards(timeout_s=15, max_memory_bytes=50_000_000), QueryTooLarge),
+        (ENDLESS, QueryLimits(timeout_s=0.2, max_memory_bytes=10**9), QueryTimedOut),
+        (LARGE, QueryLimits(timeout_s=15, max_memory_bytes=50_000_000), QueryTooLarge),
     ],
     ids=["deadline", "memory"],
 )
-async def test_a_select_past_its_guards_is_ended(
-    sql: str, guards: QueryGuards, error: type[Exception], connections: EngineConnections
+async def test_a_select_over_its_limits_is_cancelled(
+    sql: str, limits: QueryLimits, error: type[Exception], connections: EngineConnections
 ) -> None:
     with pytest.raises(error):
-        await select(connections, sql, guards=guards)
+        await select(connections, sql, limits=limits)
     assert await select(connections, "SELECT 1") == [[1]]
 
 
-async def test_a_select_that_makes_no_sense_is_told_to_the_log_without_its_values(
+async def test_an_invalid_select_is_logged_without_its_values(
     connections: EngineConnections,
 ) -> None:
     sql = "SELECT toInt32({text:String})"
@@ -201,17 +207,17 @@ async def test_a_select_that_makes_no_sense_is_told_to_the_log_without_its_value
     ]
 
 
-async def test_cancelling_the_asker_ends_its_query_in_the_engine(
+async def test_cancelling_a_select_cancels_its_query_in_the_engine(
     engine: Engine, connections: EngineConnections
 ) -> None:
-    asker = asyncio.create_task(select(connections, ENDLESS))
+    client = asyncio.create_task(select(connections, ENDLESS))
     await until_running(engine.store, ENDLESS, 1)
-    asker.cancel()
+    client.cancel()
     await until_running(engine.store, ENDLESS, 0)
     assert await select(connections, "SELECT 1") == [[1]]
 
 
-async def test_a_worker_that_is_killed_takes_its_query_along(engine: Engine) -> None:
+async def test_killing_a_worker_cancels_its_query(engine: Engine) -> None:
     program = f"""
 import asyncio
 from pathlib import Path
@@ -229,40 +235,40 @@ asyncio.run(store.select(query, QueryGuards(timeout_s=60, max_memory_bytes=10**9
     await until_running(engine.store, ENDLESS, 0)
 
 
-async def test_many_selects_at_once_get_their_own_rows(connections: EngineConnections) -> None:
+async def test_many_concurrent_selects_get_their_own_rows(connections: EngineConnections) -> None:
     selects = [select(connections, "SELECT {n:Int64}", {"n": number}) for number in range(50)]
     assert await asyncio.gather(*selects) == [[[number]] for number in range(50)]
 
 
-async def test_an_answer_of_many_megabytes_comes_whole(connections: EngineConnections) -> None:
+async def test_a_result_of_many_megabytes_is_complete(connections: EngineConnections) -> None:
     sql = "SELECT number, repeat(toString(number % 10), 2000) FROM numbers(10000)"
     rows = await select(connections, sql)
     assert rows == [[number, str(number % 10) * 2000] for number in range(10_000)]
 
 
-async def test_all_workers_share_the_windows_of_callers(engine: Engine) -> None:
+async def test_all_workers_share_the_rate_limit_windows(engine: Engine) -> None:
     connections = [EngineConnections(engine.socket) for _ in range(2)]
     workers = [EngineLimiter(one) for one in connections]
     verdicts = [await workers[number % 2].hit("caller") for number in range(3)]
     assert verdicts == [
-        RateVerdict(allowed=True, limit=3, remaining=remaining, reset_s=60)
+        RateLimitResult(allowed=True, limit=3, remaining=remaining, reset_s=60)
         for remaining in (2, 1, 0)
     ]
-    refused = await workers[1].hit("caller")
-    assert refused is not None
-    assert not refused.allowed
+    rejected = await workers[1].hit("caller")
+    assert rejected is not None
+    assert not rejected.allowed
     await asyncio.gather(*(one.close() for one in connections))
 
 
 @pytest.mark.parametrize("is_ready", [True, False])
-async def test_the_engine_tells_whether_it_is_ready(
+async def test_the_engine_reports_readiness(
     is_ready: bool, engine: Engine, connections: EngineConnections
 ) -> None:
     engine.is_ready = is_ready
     assert await EngineStore(connections).is_ready() is is_ready
 
 
-async def test_an_engine_that_is_away_is_found_again_when_it_is_back(
+async def test_a_restarted_engine_is_reconnected(
     engine: Engine, connections: EngineConnections
 ) -> None:
     assert await select(connections, "SELECT 1") == [[1]]
@@ -275,26 +281,26 @@ async def test_an_engine_that_is_away_is_found_again_when_it_is_back(
     assert await select(connections, "SELECT 1") == [[1]]
 
 
-async def test_an_engine_that_hangs_up_at_once_is_away(tmp_path: Path) -> None:
-    async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def test_an_engine_that_disconnects_immediately_is_unavailable(tmp_path: Path) -> None:
+    async def disconnect(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
-    server = await asyncio.start_unix_server(hang_up, tmp_path / "engine.sock")
+    server = await asyncio.start_unix_server(disconnect, tmp_path / "engine.sock")
     connections = EngineConnections(tmp_path / "engine.sock")
     for _ in range(100):
         with pytest.raises(StoreUnavailable, match="the engine is away"):
-            await connections.ask(AskReady(), timeout_s=5)
+            await connections.send_request(CheckReady(), timeout_s=5)
     server.close()
 
 
-async def test_a_select_under_way_is_turned_away_when_the_engine_ends(
+async def test_a_running_select_fails_when_the_engine_stops(
     engine: Engine, connections: EngineConnections
 ) -> None:
-    asker = asyncio.create_task(select(connections, ENDLESS))
+    client = asyncio.create_task(select(connections, ENDLESS))
     await until_running(engine.store, ENDLESS, 1)
     await engine.stop()
     with pytest.raises(StoreUnavailable):
-        await asker
+        await client
     await until_running(engine.store, ENDLESS, 0)
     await engine.start()
 
@@ -302,7 +308,7 @@ async def test_a_select_under_way_is_turned_away_when_the_engine_ends(
 @pytest.mark.parametrize(
     "sent", [b"\0\0", b"\xff\xff\xff\xff", b"\0\0\0\x04junk", b"\0\0\0\x09{}"], ids=repr
 )
-async def test_nonsense_on_the_socket_ends_that_conversation_alone(
+async def test_a_protocol_error_closes_only_its_connection(
     sent: bytes, engine: Engine, connections: EngineConnections
 ) -> None:
     reader, writer = await asyncio.open_unix_connection(engine.socket)
@@ -313,42 +319,42 @@ async def test_nonsense_on_the_socket_ends_that_conversation_alone(
     assert await select(connections, "SELECT 1") == [[1]]
 
 
-def frame(message: Request) -> bytes:
+def frame(message: IpcRequest) -> bytes:
     body = msgspec.msgpack.encode(message)
     return len(body).to_bytes(4, "big") + body
 
 
-async def test_a_request_that_comes_in_pieces_is_answered(engine: Engine) -> None:
+async def test_a_fragmented_request_is_answered(engine: Engine) -> None:
     reader, writer = await asyncio.open_unix_connection(engine.socket)
-    for byte in frame(AskReady()):
+    for byte in frame(CheckReady()):
         writer.write(bytes([byte]))
         await asyncio.sleep(0.002)
     size = int.from_bytes(await reader.readexactly(4), "big")
-    reply = msgspec.msgpack.decode(await reader.readexactly(size), type=Reply)
+    response = msgspec.msgpack.decode(await reader.readexactly(size), type=IpcReply)
     writer.close()
-    assert reply == Readiness(is_ready=True)
+    assert response == Readiness(is_ready=True)
 
 
 @pytest.mark.parametrize("pause_s", [0, 0.1], ids=["in one piece", "later"])
-async def test_asking_again_before_the_answer_ends_the_conversation_and_its_query(
+async def test_a_second_request_before_the_result_closes_the_connection_and_cancels_the_query(
     pause_s: float, engine: Engine, connections: EngineConnections
 ) -> None:
     reader, writer = await asyncio.open_unix_connection(engine.socket)
-    writer.write(frame(Select(ENDLESS, {}, "", GUARDS)))
+    writer.write(frame(RunSelect(ENDLESS, {}, "", LIMITS)))
     await asyncio.sleep(pause_s)
-    writer.write(frame(AskReady()))
+    writer.write(frame(CheckReady()))
     assert await reader.read() == b""
     writer.close()
     await until_running(engine.store, ENDLESS, 0)
     assert await select(connections, "SELECT 1") == [[1]]
 
 
-async def test_only_the_owner_may_reach_the_socket(engine: Engine) -> None:
+async def test_the_socket_is_accessible_by_its_owner_only(engine: Engine) -> None:
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (engine.socket, engine.socket.parent)]
     assert modes == [0o600, 0o700]
 
 
-async def test_what_a_killed_engine_left_behind_is_no_obstacle(
+async def test_a_stale_socket_does_not_prevent_startup(
     chdb_store: FreshStore, socket: Path
 ) -> None:
     socket.parent.mkdir()
@@ -360,7 +366,7 @@ async def test_what_a_killed_engine_left_behind_is_no_obstacle(
     assert not await asyncio.to_thread(socket.exists)
 
 
-async def test_a_path_too_long_for_a_socket_is_refused_in_one_sentence(
+async def test_a_path_too_long_for_a_socket_gets_a_clear_error(
     chdb_store: FreshStore, tmp_path: Path
 ) -> None:
     path = tmp_path / ("x" * 100) / "engine.sock"
@@ -368,8 +374,8 @@ async def test_a_path_too_long_for_a_socket_is_refused_in_one_sentence(
         await Engine(chdb_store, path).start()
 
 
-async def borrow(engine: Engine, borrowed: ExitStack) -> Snapshot:
-    return await asyncio.to_thread(borrowed.enter_context, borrowed_snapshot(engine.socket))
+async def take_snapshot(engine: Engine, snapshot_task: ExitStack) -> Snapshot:
+    return await asyncio.to_thread(snapshot_task.enter_context, live_snapshot(engine.socket))
 
 
 async def is_gone(snapshot: Snapshot) -> bool:
@@ -381,36 +387,38 @@ async def is_gone(snapshot: Snapshot) -> bool:
     return False
 
 
-async def test_snapshot_is_there_until_its_borrower_leaves(engine: Engine) -> None:
-    with ExitStack() as borrowed:
-        snapshot = await borrow(engine, borrowed)
+async def test_snapshot_exists_until_its_client_disconnects(engine: Engine) -> None:
+    with ExitStack() as snapshot_task:
+        snapshot = await take_snapshot(engine, snapshot_task)
         assert snapshot == Snapshot(engine.socket.parent / "snapshot", 7)
         assert await asyncio.to_thread(snapshot.path.is_dir)
     assert await is_gone(snapshot)
 
 
 async def test_snapshot_is_removed_when_the_engine_stops(engine: Engine) -> None:
-    with ExitStack() as borrowed:
-        snapshot = await borrow(engine, borrowed)
+    with ExitStack() as snapshot_task:
+        snapshot = await take_snapshot(engine, snapshot_task)
         await engine.stop()
         assert await is_gone(snapshot)
 
 
-async def test_reason_why_there_is_no_snapshot_is_told(engine: Engine) -> None:
+async def test_snapshot_failure_reason_is_reported(engine: Engine) -> None:
     engine.is_ready = False
-    with ExitStack() as borrowed, pytest.raises(OperatorError) as refusal:
-        await borrow(engine, borrowed)
-    assert str(refusal.value) == "no snapshot can be taken: the disk is full"
+    with ExitStack() as snapshot_task, pytest.raises(OperatorError) as rejection:
+        await take_snapshot(engine, snapshot_task)
+    assert str(rejection.value) == "no snapshot can be taken: the disk is full"
 
 
-async def test_engine_that_is_away_takes_no_snapshot(engine: Engine) -> None:
+async def test_unavailable_engine_takes_no_snapshot(engine: Engine) -> None:
     await engine.stop()
-    with ExitStack() as borrowed, pytest.raises(OperatorError) as refusal:
-        await borrow(engine, borrowed)
-    assert str(refusal.value) == "the engine of the running service does not answer now; try again"
+    with ExitStack() as snapshot_task, pytest.raises(OperatorError) as rejection:
+        await take_snapshot(engine, snapshot_task)
+    assert (
+        str(rejection.value) == "the engine of the running service does not answer now; try again"
+    )
 
 
-async def test_barrier_waits_until_what_is_durable_is_stored(
+async def test_barrier_waits_until_durable_records_are_stored(
     engine: Engine, connections: EngineConnections
 ) -> None:
     engine.loads_at_once.clear()
@@ -421,7 +429,7 @@ async def test_barrier_waits_until_what_is_durable_is_stored(
     assert done == set()
 
 
-async def test_barrier_tells_what_cannot_be_stored(
+async def test_barrier_reports_what_cannot_be_stored(
     engine: Engine, connections: EngineConnections
 ) -> None:
     def fail() -> None:
@@ -432,13 +440,11 @@ async def test_barrier_tells_what_cannot_be_stored(
         await EngineBarrier(connections, timeout_s=60).wait()
 
 
-async def test_barrier_has_patience_and_no_more(
-    engine: Engine, connections: EngineConnections
-) -> None:
+async def test_barrier_times_out(engine: Engine, connections: EngineConnections) -> None:
     barrier = EngineBarrier(connections, timeout_s=0.1)
     engine.loads_at_once.clear()
     with pytest.raises(StoreUnavailable, match="the engine is away"):
         await barrier.wait()
-    assert await barrier.is_current()
+    assert await barrier.is_caught_up()
     engine.is_ready = False
-    assert not await barrier.is_current()
+    assert not await barrier.is_caught_up()

@@ -4,7 +4,7 @@ import pytest
 import requests
 
 from tests.e2e.conftest import ServiceMaker
-from tests.e2e.envelopes import ENDPOINTS, ITEMS, MOMENT_MS, TABLES
+from tests.e2e.envelopes import ENDPOINTS, ITEMS, TABLES, TIMESTAMP_MS
 from tests.e2e.service import Json, Row, Service, bearer
 
 CHROME = (
@@ -27,7 +27,7 @@ PIXEL = (
     "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) "
     "Chrome/124.0.0.0 Mobile Safari/537.36"
 )
-SOFTWARE = {
+USER_AGENT_INFO = {
     "Chrome on Windows": (CHROME, "Chrome", "Windows", "desktop"),
     "Edge on Windows": (CHROME + " Edg/124.0.0.0", "Edge", "Windows", "desktop"),
     "Safari on macOS": (SAFARI, "Safari", "macOS", "desktop"),
@@ -103,41 +103,43 @@ COLUMNS = ["browser_name", "os_name", "device_type", "is_bot"]
 
 
 @pytest.mark.parametrize(
-    ("user_agent", "browser", "system", "device"), SOFTWARE.values(), ids=SOFTWARE
+    ("user_agent", "browser", "system", "device"), USER_AGENT_INFO.values(), ids=USER_AGENT_INFO
 )
-def test_software_comes_from_the_user_agent_of_calls_without_a_key(
+def test_user_agent_info_comes_from_requests_without_a_key(
     service: Service, website: str, *, user_agent: str, browser: str, system: str, device: str
 ) -> None:
     service.post(f"/track?website_id={website}", {"name": "a"}, headers={"User-Agent": user_agent})
 
     row = service.row(website, "events", COLUMNS)
-    assert row == software(browser, system, device)
+    assert row == user_agent_info(browser, system, device)
 
 
 @pytest.mark.parametrize(("user_agent", "device"), DEVICES.values(), ids=DEVICES)
-def test_device_type_is_told(service: Service, website: str, user_agent: str, device: str) -> None:
+def test_device_type_is_detected(
+    service: Service, website: str, user_agent: str, device: str
+) -> None:
     service.post(f"/track?website_id={website}", {"name": "a"}, headers={"User-Agent": user_agent})
 
     assert service.row(website, "events", ["device_type"]) == {"device_type": device}
 
 
-def software(browser: str, system: str, device: str, *, is_bot: bool = False) -> Row:
+def user_agent_info(browser: str, system: str, device: str, *, is_bot: bool = False) -> Row:
     return dict(zip(COLUMNS, (browser, system, device, is_bot), strict=True))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_software_is_worked_out_on_every_endpoint(
+def test_user_agent_info_is_added_on_every_endpoint(
     service: Service, website: str, endpoint: str
 ) -> None:
     service.post(f"{endpoint}?client_id={website}", ITEMS[endpoint], headers={"User-Agent": CHROME})
 
     row = service.row(website, TABLES[endpoint], [*COLUMNS, "browser_version", "country"])
     assert row.pop("browser_version").startswith("124")
-    assert row == {**software("Chrome", "Windows", "desktop"), "country": ""}
+    assert row == {**user_agent_info("Chrome", "Windows", "desktop"), "country": ""}
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_user_agent_of_the_event_counts_with_a_key(
+def test_user_agent_of_the_event_is_used_with_a_key(
     service: Service, website: str, endpoint: str
 ) -> None:
     service.post(
@@ -147,22 +149,20 @@ def test_user_agent_of_the_event_counts_with_a_key(
     )
 
     row = service.row(website, TABLES[endpoint], COLUMNS)
-    assert row == software("Safari", "iOS", "mobile")
+    assert row == user_agent_info("Safari", "iOS", "mobile")
 
 
-def test_user_agent_of_the_call_does_not_count_with_a_key(service: Service, website: str) -> None:
+def test_user_agent_of_the_request_is_ignored_with_a_key(service: Service, website: str) -> None:
     service.post(
         f"/track?website_id={website}",
         {"name": "a"},
         headers={"User-Agent": CHROME, **bearer(service.master)},
     )
 
-    assert service.row(website, "events", COLUMNS) == software("", "", "")
+    assert service.row(website, "events", COLUMNS) == user_agent_info("", "", "")
 
 
-def test_user_agent_of_the_event_does_not_count_without_a_key(
-    service: Service, website: str
-) -> None:
+def test_user_agent_of_the_event_is_ignored_without_a_key(service: Service, website: str) -> None:
     service.post(
         f"/track?website_id={website}",
         {"name": "a", "userAgent": IPHONE, "ip": "8.8.8.8"},
@@ -170,7 +170,7 @@ def test_user_agent_of_the_event_does_not_count_without_a_key(
     )
 
     row = service.row(website, "events", [*COLUMNS, "country"])
-    assert row == {**software("Chrome", "Windows", "desktop"), "country": ""}
+    assert row == {**user_agent_info("Chrome", "Windows", "desktop"), "country": ""}
 
 
 ADDRESSES = {
@@ -227,7 +227,7 @@ FORWARDED = {
 }
 
 
-def test_forwarding_headers_are_not_believed_from_just_anyone(
+def test_forwarding_headers_are_ignored_from_untrusted_peers(
     service: Service, website: str
 ) -> None:
     service.post(f"/track?website_id={website}", {"name": "a"}, headers=FORWARDED)
@@ -237,10 +237,10 @@ def test_forwarding_headers_are_not_believed_from_just_anyone(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("proxies", ["127.0.0.1", "10.0.0.0/8, 127.0.0.0/8"])
-def test_forwarding_headers_are_believed_from_named_proxies(
-    own_service: ServiceMaker, proxies: str
+def test_forwarding_headers_are_trusted_from_configured_proxies(
+    dedicated_service: ServiceMaker, proxies: str
 ) -> None:
-    service = own_service(settings={"HEADRACE_TRUSTED_PROXIES": proxies}).start()
+    service = dedicated_service(settings={"HEADRACE_TRUSTED_PROXIES": proxies}).start()
     chains = {"8.8.8.8": "US", "8.8.8.8, 193.0.6.139": "NL", "193.0.6.139, 127.0.0.1": "NL"}
     chains |= {"nonsense": "", "8.8.8.8, nonsense": ""}
 
@@ -252,7 +252,7 @@ def test_forwarding_headers_are_believed_from_named_proxies(
 
 
 @pytest.mark.parametrize("user_agent", BOTS.values(), ids=BOTS)
-def test_bots_are_marked_on_calls_without_a_key(
+def test_bots_are_flagged_on_requests_without_a_key(
     service: Service, website: str, user_agent: str
 ) -> None:
     service.post(f"/track?website_id={website}", {"name": "a"}, headers={"User-Agent": user_agent})
@@ -261,28 +261,32 @@ def test_bots_are_marked_on_calls_without_a_key(
 
 
 @pytest.mark.parametrize("user_agent", LIBRARIES.values(), ids=LIBRARIES)
-def test_http_libraries_are_no_bots(service: Service, website: str, user_agent: str) -> None:
+def test_http_libraries_are_not_bots(service: Service, website: str, user_agent: str) -> None:
     service.post(f"/track?website_id={website}", {"name": "a"}, headers={"User-Agent": user_agent})
 
     assert service.row(website, "events", ["is_bot"]) == {"is_bot": False}
 
 
 @pytest.mark.parametrize("user_agent", [None, ""], ids=["missing", "empty"])
-def test_no_user_agent_is_no_bot(service: Service, website: str, user_agent: str | None) -> None:
+def test_missing_user_agent_is_not_a_bot(
+    service: Service, website: str, user_agent: str | None
+) -> None:
     body = b'{"name":"a"}'
     url = f"{service.url}/track?website_id={website}"
-    prepared = service.http.prepare_request(requests.Request("POST", url, data=body))
-    del prepared.headers["User-Agent"]
+    with_visitor = service.http.prepare_request(requests.Request("POST", url, data=body))
+    del with_visitor.headers["User-Agent"]
     if user_agent is not None:
-        prepared.headers["User-Agent"] = user_agent
+        with_visitor.headers["User-Agent"] = user_agent
 
-    assert service.http.send(prepared, timeout=30).status_code == 200
+    assert service.http.send(with_visitor, timeout=30).status_code == 200
     row = service.row(website, "events", COLUMNS)
-    assert row == software("", "", "")
+    assert row == user_agent_info("", "", "")
 
 
 @pytest.mark.parametrize("user_agent", BOTS.values(), ids=BOTS)
-def test_with_a_key_nobody_is_a_bot(service: Service, website: str, user_agent: str) -> None:
+def test_requests_with_a_key_are_never_bots(
+    service: Service, website: str, user_agent: str
+) -> None:
     service.post(
         f"/track?website_id={website}",
         {"name": "a", "userAgent": user_agent},
@@ -319,16 +323,14 @@ def test_bots_are_left_out_unless_a_filter_names_is_bot(
 
 
 @pytest.mark.parametrize("table", ["sessions", "profiles"])
-def test_sessions_and_profiles_are_made_of_people_alone(
-    service: Service, website: str, table: str
-) -> None:
+def test_sessions_and_profiles_exclude_bots(service: Service, website: str, table: str) -> None:
     path = f"/track?website_id={website}"
-    event = {"name": "a", "timestamp": MOMENT_MS}
+    event = {"name": "a", "timestamp": TIMESTAMP_MS}
     bot = {**event, "sessionId": "bot", "anonymousId": "bot"}
-    person = {**event, "sessionId": "person", "anonymousId": "person"}
+    human = {**event, "sessionId": "person", "anonymousId": "person"}
     service.post(path, bot, headers={"User-Agent": GOOGLEBOT})
-    service.post(path, person, headers={"User-Agent": GOOGLEBOT})
-    service.post(path, person, headers={"User-Agent": CHROME})
+    service.post(path, human, headers={"User-Agent": GOOGLEBOT})
+    service.post(path, human, headers={"User-Agent": CHROME})
 
     selects = [*COUNT, {"field": "event_count", "aggregate": "sum", "alias": "events"}]
     query = {"table": table, "selects": selects, "groupBy": ["anonymous_id"]}
@@ -364,14 +366,18 @@ def test_visitor_id_differs_by_user_agent_and_website(service: Service, website:
 
 
 @pytest.mark.slow
-def test_visitor_id_differs_by_address_and_outlives_a_restart(own_service: ServiceMaker) -> None:
-    service = own_service(workers=2, settings={"HEADRACE_TRUSTED_PROXIES": "127.0.0.1"}).start()
+def test_visitor_id_differs_by_address_and_survives_a_restart(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service(
+        workers=2, settings={"HEADRACE_TRUSTED_PROXIES": "127.0.0.1"}
+    ).start()
     website = service.website()
     path = f"/track?website_id={website}"
 
     for address in ("8.8.8.8", "8.8.4.4", "8.8.8.8"):
         headers = {"X-Forwarded-For": address, "User-Agent": CHROME}
-        service.post(path, {"name": "a", "timestamp": MOMENT_MS}, headers=headers)
+        service.post(path, {"name": "a", "timestamp": TIMESTAMP_MS}, headers=headers)
     assert sorted(service.counts(website, "events", "anonymous_id").values()) == [1, 2]
 
     service.stop()
@@ -380,7 +386,7 @@ def test_visitor_id_differs_by_address_and_outlives_a_restart(own_service: Servi
     assert sorted(service.counts(website, "events", "anonymous_id").values()) == [2, 2]
 
 
-def test_no_visitor_id_is_made_with_a_key(service: Service, website: str) -> None:
+def test_no_visitor_id_is_generated_with_a_key(service: Service, website: str) -> None:
     service.post(
         f"/track?website_id={website}",
         {"name": "a", "ip": "8.8.8.8", "userAgent": CHROME},

@@ -62,8 +62,8 @@ def shop(service: Service) -> str:
     website = service.website()
     key = service.key("track:events", websites=[website])
     for path, items in (("/track", views()), ("/vitals", vitals()), ("/errors", failures())):
-        reply = service.post(path, items, headers=bearer(key))
-        assert outcome(reply) == (200, success(path, len(items)))
+        response = service.post(path, items, headers=bearer(key))
+        assert outcome(response) == (200, success(path, len(items)))
     return website
 
 
@@ -75,21 +75,21 @@ def views() -> list[Json]:
             "sessionId": session,
             "ip": address,
             "userAgent": agent,
-            "timestamp": moment,
+            "timestamp": timestamp,
             "path": path,
         }
         for visitor, session, address, agent, pages in VISITS
-        for moment, path in pages
+        for timestamp, path in pages
     ]
 
 
 def vitals() -> list[Json]:
-    moment = "2024-05-02T12:00:00Z"
+    timestamp = "2024-05-02T12:00:00Z"
     measured: list[tuple[str, str, float]]
     measured = [("LCP", path, value) for path, values in LCP.items() for value in values]
     measured += [("CLS", "/", 0.1), ("TTFB", "/", 90_000)]
     return [
-        {"timestamp": moment, "path": path, "metricName": name, "metricValue": value}
+        {"timestamp": timestamp, "path": path, "metricName": name, "metricValue": value}
         for name, path, value in measured
     ]
 
@@ -114,9 +114,9 @@ def test_top_pages_with_visitors(service: Service, shop: str) -> None:
         "groupBy": ["path"],
     }
 
-    reply = service.ask(shop, query, **RANGE, limit=10)
+    response = service.ask(shop, query, **RANGE, limit=10)
 
-    body = reply.json()
+    body = response.json()
     assert body.pop("requestId")
     assert body["meta"].pop("executionTime") >= 0
     assert body == {

@@ -7,10 +7,10 @@ import pytest
 from tests.e2e.envelopes import (
     ENDPOINTS,
     ITEMS,
-    MOMENT,
-    MOMENT_MS,
     TABLES,
-    faults,
+    TIMESTAMP,
+    TIMESTAMP_MS,
+    field_errors,
     outcome,
     success,
 )
@@ -69,7 +69,7 @@ NULLABLE = {
 }
 
 
-def wrong_types() -> Iterator[tuple[str, str, Json]]:
+def wrong_type_cases() -> Iterator[tuple[str, str, Json]]:
     for endpoint, fields in WRONG_TYPES.items():
         for field, values in fields.items():
             for value in values:
@@ -78,15 +78,17 @@ def wrong_types() -> Iterator[tuple[str, str, Json]]:
 
 @pytest.mark.parametrize(
     ("endpoint", "field", "value"),
-    list(wrong_types()),
-    ids=[f"{endpoint} {field} {value!r}" for endpoint, field, value in wrong_types()],
+    list(wrong_type_cases()),
+    ids=[f"{endpoint} {field} {value!r}" for endpoint, field, value in wrong_type_cases()],
 )
-def test_wrong_type_is_a_fault_of_its_field(
+def test_wrong_type_is_a_field_error_of_its_field(
     service: Service, quiet_website: str, endpoint: str, field: str, value: Json
 ) -> None:
-    reply = service.post(f"{endpoint}?client_id={quiet_website}", {**ITEMS[endpoint], field: value})
+    response = service.post(
+        f"{endpoint}?client_id={quiet_website}", {**ITEMS[endpoint], field: value}
+    )
 
-    assert faults(reply) == [(0, field)]
+    assert field_errors(response) == [(0, field)]
     assert service.count(quiet_website, TABLES[endpoint]) == 0
 
 
@@ -95,16 +97,16 @@ REQUIRED_FIELDS = [(endpoint, field) for endpoint in REQUIRED for field in REQUI
 
 @pytest.mark.parametrize("absent", [True, False], ids=["absent", "null"])
 @pytest.mark.parametrize(("endpoint", "field"), REQUIRED_FIELDS)
-def test_required_field_absent_or_null_is_a_fault(
+def test_required_field_absent_or_null_is_a_field_error(
     service: Service, quiet_website: str, endpoint: str, field: str, absent: bool
 ) -> None:
     item = {**ITEMS[endpoint], field: None}
     if absent:
         del item[field]
 
-    reply = service.post(f"{endpoint}?client_id={quiet_website}", item)
+    response = service.post(f"{endpoint}?client_id={quiet_website}", item)
 
-    assert faults(reply) == [(0, field)]
+    assert field_errors(response) == [(0, field)]
     assert service.count(quiet_website, TABLES[endpoint]) == 0
 
 
@@ -115,9 +117,9 @@ def test_null_in_every_optional_field_means_absent(
     item = {**ITEMS[endpoint], **dict.fromkeys(NULLABLE[endpoint])}
     del_path = endpoint in {"/track", "/batch", "/"}
 
-    reply = service.post(f"{endpoint}?client_id={website}", item, headers=bearer(service.master))
+    response = service.post(f"{endpoint}?client_id={website}", item, headers=bearer(service.master))
 
-    assert outcome(reply) == (200, success(endpoint))
+    assert outcome(response) == (200, success(endpoint))
     row = service.row(website, TABLES[endpoint], ["anonymous_id", "session_id", "url", "path"])
     expected = {"anonymous_id": "", "session_id": "", "url": "", "path": "" if del_path else "/"}
     assert row == expected
@@ -131,8 +133,8 @@ def test_empty_text_in_an_optional_identifier_means_absent(
     item = {**ITEMS[endpoint], **empty}
 
     for _ in range(2):  # an empty eventId repeats nothing
-        reply = service.post(f"{endpoint}?client_id={website}", item)
-        assert outcome(reply) == (200, success(endpoint))
+        response = service.post(f"{endpoint}?client_id={website}", item)
+        assert outcome(response) == (200, success(endpoint))
 
     rows = service.rows(website, TABLES[endpoint], ["anonymous_id", "session_id"])
     assert [row["session_id"] for row in rows] == ["", ""]
@@ -149,9 +151,9 @@ def test_unknown_keys_are_ignored(service: Service, website: str, endpoint: str)
         "type": [],
     }
 
-    reply = service.post(f"{endpoint}?client_id={website}", {**ITEMS[endpoint], **unknown})
+    response = service.post(f"{endpoint}?client_id={website}", {**ITEMS[endpoint], **unknown})
 
-    assert outcome(reply) == (200, success(endpoint))
+    assert outcome(response) == (200, success(endpoint))
     assert service.count(website, TABLES[endpoint]) == 1
 
 
@@ -160,19 +162,19 @@ def test_ip_and_user_agent_are_unknown_keys_without_an_api_key(
 ) -> None:
     event = {"name": "a", "ip": "no address", "userAgent": 5}
 
-    reply = service.post(f"/track?website_id={website}", event)
+    response = service.post(f"/track?website_id={website}", event)
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
 
 
 @pytest.mark.parametrize("name", ["", "x" * 257], ids=["empty", "too long"])
 @pytest.mark.parametrize("endpoint", ["/track", "/batch", "/"])
-def test_name_of_a_wrong_length_is_a_fault(
+def test_name_of_a_wrong_length_is_a_field_error(
     service: Service, quiet_website: str, endpoint: str, name: str
 ) -> None:
-    reply = service.post(f"{endpoint}?client_id={quiet_website}", {"name": name})
+    response = service.post(f"{endpoint}?client_id={quiet_website}", {"name": name})
 
-    assert faults(reply) == [(0, "name")]
+    assert field_errors(response) == [(0, "name")]
     assert service.count(quiet_website, "events") == 0
 
 
@@ -183,27 +185,31 @@ def test_name_of_a_wrong_length_is_a_fault(
 def test_required_text_may_be_empty(
     service: Service, website: str, endpoint: str, field: str
 ) -> None:
-    reply = service.post(f"{endpoint}?client_id={website}", {**ITEMS[endpoint], field: ""})
+    response = service.post(f"{endpoint}?client_id={website}", {**ITEMS[endpoint], field: ""})
 
-    assert outcome(reply) == (200, success(endpoint))
+    assert outcome(response) == (200, success(endpoint))
     assert service.row(website, TABLES[endpoint], [field]) == {field: ""}
 
 
 @pytest.mark.parametrize("name", ["FCP", "LCP", "CLS", "INP", "TTFB", "FPS"])
 def test_metric_name_is_stored(service: Service, website: str, name: str) -> None:
-    reply = service.post(f"/vitals?client_id={website}", [{**ITEMS["/vitals"], "metricName": name}])
+    response = service.post(
+        f"/vitals?client_id={website}", [{**ITEMS["/vitals"], "metricName": name}]
+    )
 
-    assert outcome(reply) == (200, success("/vitals"))
+    assert outcome(response) == (200, success("/vitals"))
     assert service.row(website, "performance", ["metric_name"]) == {"metric_name": name}
 
 
 @pytest.mark.parametrize("name", ["lcp", "Lcp", "FID", "", " LCP"])
-def test_other_metric_name_is_a_fault(service: Service, quiet_website: str, name: str) -> None:
+def test_other_metric_name_is_a_field_error(
+    service: Service, quiet_website: str, name: str
+) -> None:
     item = {**ITEMS["/vitals"], "metricName": name}
 
-    reply = service.post(f"/vitals?client_id={quiet_website}", [item])
+    response = service.post(f"/vitals?client_id={quiet_website}", [item])
 
-    assert faults(reply) == [(0, "metricName")]
+    assert field_errors(response) == [(0, "metricName")]
     assert service.count(quiet_website, "performance") == 0
 
 
@@ -219,22 +225,22 @@ def test_metric_value_is_stored_exactly(service: Service, website: str, value: f
     [("/vitals", "metricValue"), ("/errors", "lineno"), ("/errors", "colno")],
 )
 @pytest.mark.parametrize("number", ["1e400", "-1e400"])
-def test_infinite_number_is_a_fault(
+def test_infinite_number_is_a_field_error(
     service: Service, quiet_website: str, endpoint: str, field: str, number: str
 ) -> None:
     known = ",".join(f'"{k}":{v}' for k, v in QUOTED[endpoint].items() if k != field)
     body = f'{{{known},"{field}":{number}}}'
 
-    reply = service.post(f"{endpoint}?client_id={quiet_website}", data=body, headers=JSON)
+    response = service.post(f"{endpoint}?client_id={quiet_website}", data=body, headers=JSON)
 
-    assert reply.status_code == 400
-    assert reply.json()["message"] == "Invalid request body"
+    assert response.status_code == 400
+    assert response.json()["message"] == "Invalid request body"
     assert service.count(quiet_website, TABLES[endpoint]) == 0
 
 
 QUOTED = {
-    "/vitals": {"timestamp": MOMENT_MS, "path": '"/"', "metricName": '"LCP"', "metricValue": 1},
-    "/errors": {"timestamp": MOMENT_MS, "path": '"/"', "message": '"boom"'},
+    "/vitals": {"timestamp": TIMESTAMP_MS, "path": '"/"', "metricName": '"LCP"', "metricValue": 1},
+    "/errors": {"timestamp": TIMESTAMP_MS, "path": '"/"', "message": '"boom"'},
 }
 
 
@@ -244,9 +250,9 @@ def test_line_and_column_take_any_finite_number(
 ) -> None:
     item = {**ITEMS["/errors"], "lineno": number, "colno": number}
 
-    reply = service.post(f"/errors?client_id={website}", [item])
+    response = service.post(f"/errors?client_id={website}", [item])
 
-    assert outcome(reply) == (200, success("/errors"))
+    assert outcome(response) == (200, success("/errors"))
     row = service.row(website, "errors", ["lineno", "colno"])
     assert row == {"lineno": number, "colno": number}
 
@@ -259,57 +265,57 @@ def test_level_is_stored(service: Service, website: str, level: str) -> None:
 
 
 @pytest.mark.parametrize("level", ["critical", "ERROR", "warn", ""])
-def test_other_level_is_a_fault(service: Service, quiet_website: str, level: str) -> None:
+def test_other_level_is_a_field_error(service: Service, quiet_website: str, level: str) -> None:
     item = {**ITEMS["/errors"], "level": level}
 
-    reply = service.post(f"/errors?client_id={quiet_website}", [item])
+    response = service.post(f"/errors?client_id={quiet_website}", [item])
 
-    assert faults(reply) == [(0, "level")]
+    assert field_errors(response) == [(0, "level")]
     assert service.count(quiet_website, "errors") == 0
 
 
 @pytest.mark.parametrize("address", ["nonsense", "", "256.1.1.1", "1.2.3", "::g", 5, ["1.1.1.1"]])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_ip_that_is_no_address_is_a_fault_with_a_key(
+def test_invalid_ip_is_a_field_error_with_a_key(
     service: Service, quiet_website: str, endpoint: str, address: Json
 ) -> None:
-    reply = service.post(
+    response = service.post(
         f"{endpoint}?client_id={quiet_website}",
         {**ITEMS[endpoint], "ip": address},
         headers=bearer(service.master),
     )
 
-    assert faults(reply) == [(0, "ip")]
+    assert field_errors(response) == [(0, "ip")]
     assert service.count(quiet_website, TABLES[endpoint]) == 0
 
 
 @pytest.mark.parametrize("address", ["203.0.113.7", "2001:db8::1", "::ffff:203.0.113.7", None])
-def test_ip_that_is_an_address_is_taken_with_a_key(
+def test_valid_ip_is_accepted_with_a_key(
     service: Service, website: str, address: str | None
 ) -> None:
-    reply = service.post(
+    response = service.post(
         f"/track?website_id={website}", {"name": "a", "ip": address}, headers=bearer(service.master)
     )
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
 
 
 @pytest.mark.parametrize("value", WRONG_TEXTS, ids=repr)
-def test_user_agent_of_a_wrong_type_is_a_fault_with_a_key(
+def test_user_agent_of_a_wrong_type_is_a_field_error_with_a_key(
     service: Service, quiet_website: str, value: Json
 ) -> None:
-    reply = service.post(
+    response = service.post(
         f"/track?website_id={quiet_website}",
         {"name": "a", "userAgent": value},
         headers=bearer(service.master),
     )
 
-    assert faults(reply) == [(0, "userAgent")]
+    assert field_errors(response) == [(0, "userAgent")]
 
 
-NOWHERE: Row = {"country": "", "region": "", "city": ""}
+NO_LOCATION: Row = {"country": "", "region": "", "city": ""}
 UNKNOWN: Row = {
-    **NOWHERE,
+    **NO_LOCATION,
     "browser_name": "",
     "browser_version": "",
     "os_name": "",
@@ -332,13 +338,13 @@ EMPTY_EVENT: Row = {
 }
 
 
-def test_whole_row_of_an_event_with_every_field(service: Service, website: str) -> None:
+def test_full_row_of_an_event_with_every_field(service: Service, website: str) -> None:
     event = {
         "name": "purchase",
         "properties": {"plan": "pro", "seats": 3},
         "anonymousId": "anon_1",
         "sessionId": "sess_1",
-        "timestamp": MOMENT_MS,
+        "timestamp": TIMESTAMP_MS,
         "namespace": "billing",
         "source": "backend",
         "websiteId": website,
@@ -357,7 +363,7 @@ def test_whole_row_of_an_event_with_every_field(service: Service, website: str) 
         "properties.seats": 3,
         "anonymous_id": "anon_1",
         "session_id": "sess_1",
-        "time": MOMENT,
+        "time": TIMESTAMP,
         "namespace": "billing",
         "source": "backend",
         "path": "/checkout",
@@ -366,7 +372,7 @@ def test_whole_row_of_an_event_with_every_field(service: Service, website: str) 
     assert service.row(website, "events", list(expected)) == expected
 
 
-def test_whole_row_of_an_event_with_a_name_alone(service: Service, website: str) -> None:
+def test_full_row_of_an_event_with_only_a_name(service: Service, website: str) -> None:
     service.post(f"/track?website_id={website}", {"name": "a"}, headers=bearer(service.master))
 
     expected = {**EMPTY_EVENT, "website_id": website, "event_name": "a", "properties.a": None}
@@ -375,9 +381,9 @@ def test_whole_row_of_an_event_with_a_name_alone(service: Service, website: str)
     assert row == expected
 
 
-def test_whole_row_of_a_vital_with_every_field(service: Service, website: str) -> None:
+def test_full_row_of_a_vital_with_every_field(service: Service, website: str) -> None:
     vital = {
-        "timestamp": MOMENT_MS,
+        "timestamp": TIMESTAMP_MS,
         "path": "/pricing",
         "metricName": "LCP",
         "metricValue": 2400.5,
@@ -398,14 +404,14 @@ def test_whole_row_of_a_vital_with_every_field(service: Service, website: str) -
         "url": "https://shop.example/pricing",
         "anonymous_id": "anon_1",
         "session_id": "sess_1",
-        "time": MOMENT,
+        "time": TIMESTAMP,
     }
     assert service.row(website, "performance", list(expected)) == expected
 
 
-def test_whole_row_of_an_error_with_every_field(service: Service, website: str) -> None:
+def test_full_row_of_an_error_with_every_field(service: Service, website: str) -> None:
     error = {
-        "timestamp": MOMENT_MS,
+        "timestamp": TIMESTAMP_MS,
         "path": "/pricing",
         "message": "x is undefined",
         "filename": "https://shop.example/app.js",
@@ -436,14 +442,12 @@ def test_whole_row_of_an_error_with_every_field(service: Service, website: str) 
         "url": "https://shop.example/pricing",
         "anonymous_id": "anon_1",
         "session_id": "sess_1",
-        "time": MOMENT,
+        "time": TIMESTAMP,
     }
     assert service.row(website, "errors", list(expected)) == expected
 
 
-def test_whole_row_of_an_error_with_the_required_fields_alone(
-    service: Service, website: str
-) -> None:
+def test_full_row_of_an_error_with_only_required_fields(service: Service, website: str) -> None:
     service.post(f"/errors?client_id={website}", [ITEMS["/errors"]], headers=bearer(service.master))
 
     expected = {
@@ -455,6 +459,6 @@ def test_whole_row_of_an_error_with_the_required_fields_alone(
         "lineno": None,
         "colno": None,
         "path": "/",
-        "time": MOMENT,
+        "time": TIMESTAMP,
     }
     assert service.row(website, "errors", list(expected)) == expected

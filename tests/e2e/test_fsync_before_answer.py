@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.service import Service
-from tests.e2e.system_calls import SYNCING, fault_of, parse_calls, traced
+from tests.e2e.system_calls import SYNCING, ordering_error, parse_calls, traced
 
 CONNECTIONS = 6
 REQUESTS = 20
@@ -24,17 +24,17 @@ def send(service: Service, website: str, connection: int) -> list[str]:
             names = [f"event_{connection}_{number}_{index}_" for index in range(size)]
             events = [{"name": name} for name in names]
             body = events[0] if size == 1 else events
-            reply = session.post(f"{service.url}/track?website_id={website}", json=body, timeout=30)
-            assert reply.status_code == 200, reply.text
+            response = session.post(
+                f"{service.url}/track?website_id={website}", json=body, timeout=30
+            )
+            assert response.status_code == 200, response.text
             sent += names
     return sent
 
 
 @pytest.mark.slow
-def test_no_200_is_written_before_the_fsync_that_covers_it(
-    own_service: ServiceMaker, tmp_path: Path
-) -> None:
-    service, trace = own_service().start(), tmp_path / "worker.trace"
+def test_no_200_is_sent_before_its_fsync(dedicated_service: ServiceMaker, tmp_path: Path) -> None:
+    service, trace = dedicated_service().start(), tmp_path / "worker.trace"
     website = service.website()
     (worker,) = service.child_pids("worker")
 
@@ -43,9 +43,11 @@ def test_no_200_is_written_before_the_fsync_that_covers_it(
         names = [name.encode() for sender in senders for name in sender.result()]
     calls = parse_calls(trace.read_text().splitlines())
 
-    assert {name: fault for name in names if (fault := fault_of(calls, name))} == {}
+    assert {
+        name: field_error for name in names if (field_error := ordering_error(calls, name))
+    } == {}
     unsynced = [call for call in calls if call.name not in SYNCING]
-    assert {fault_of(unsynced, name) for name in names} == {
+    assert {ordering_error(unsynced, name) for name in names} == {
         "the record was not synced before the 200"
     }
 
@@ -102,12 +104,12 @@ REPLY_BEGINS, REPLY_ENDS = cut(REPLY)
         ),
     ],
 )
-def test_right_order_is_no_fault(trace: Sequence[str]) -> None:
-    assert fault_of(parse_calls(trace), b"event_1_") is None
+def test_correct_order_passes(trace: Sequence[str]) -> None:
+    assert ordering_error(parse_calls(trace), b"event_1_") is None
 
 
 @pytest.mark.parametrize(
-    ("trace", "fault"),
+    ("trace", "field_error"),
     [
         pytest.param((WRITE, SYNC, REPLY), "the request was not seen", id="no request"),
         pytest.param((READ, WRITE, SYNC), "the request was not answered with 200", id="no answer"),
@@ -177,5 +179,5 @@ def test_right_order_is_no_fault(trace: Sequence[str]) -> None:
         ),
     ],
 )
-def test_wrong_order_is_found(trace: Sequence[str], fault: str) -> None:
-    assert fault_of(parse_calls(trace), b"event_1_") == fault
+def test_wrong_order_is_detected(trace: Sequence[str], field_error: str) -> None:
+    assert ordering_error(parse_calls(trace), b"event_1_") == field_error

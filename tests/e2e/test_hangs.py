@@ -8,11 +8,11 @@ import pytest
 
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.service import Json, Service, wait_until
-from tests.e2e.traffic import Ledger, acknowledge_more, load
+from tests.e2e.traffic import Ledger, load, send_until_acknowledged
 
 pytestmark = pytest.mark.slow
 
-IMPATIENT = {"HEADRACE_HANG_TIMEOUT_S": "4"}
+SHORT_TIMEOUTS = {"HEADRACE_WATCHDOG_TIMEOUT_S": "4"}
 COUNT: Json = {
     "table": "events",
     "selects": [{"field": "*", "aggregate": "count", "alias": "n"}],
@@ -33,15 +33,17 @@ def wait_replaced(service: Service, kind: str, stuck: int) -> None:
     wait_until(replaced, f"the {kind} is replaced")
 
 
-def test_stuck_engine_is_replaced_while_ingestion_goes_on(own_service: ServiceMaker) -> None:
-    service, ledger = own_service(workers=2, settings=IMPATIENT).start(), Ledger()
+def test_stuck_engine_is_restarted_while_ingestion_continues(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service, ledger = dedicated_service(workers=2, settings=SHORT_TIMEOUTS).start(), Ledger()
     website = service.website()
     (engine,) = service.child_pids("engine")
     assert starts(service) == {"engine": 1, "worker": 2}
 
     with load(service, website, ledger, name="load"):
         os.kill(engine, signal.SIGSTOP)
-        acknowledge_more(ledger, 500)
+        send_until_acknowledged(ledger, 500)
         wait_replaced(service, "engine", engine)
         wait_until(lambda: service.ask(website, COUNT).status_code == 200, "queries are answered")
 
@@ -51,8 +53,10 @@ def test_stuck_engine_is_replaced_while_ingestion_goes_on(own_service: ServiceMa
     assert '"process_hung"' in service.log_text()
 
 
-def test_stuck_worker_is_replaced_and_the_other_one_serves(own_service: ServiceMaker) -> None:
-    service, ledger = own_service(workers=2, settings=IMPATIENT).start(), Ledger()
+def test_stuck_worker_is_restarted_while_the_other_one_serves(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service, ledger = dedicated_service(workers=2, settings=SHORT_TIMEOUTS).start(), Ledger()
     website = service.website()
     stuck = service.child_pids("worker")[0]
 
@@ -60,7 +64,7 @@ def test_stuck_worker_is_replaced_and_the_other_one_serves(own_service: ServiceM
         os.kill(stuck, signal.SIGSTOP)
         wait_until(lambda: stuck not in service.child_pids("worker"), "the worker is killed")
         wait_until(lambda: len(service.child_pids("worker")) == 2, "there are two workers")
-        acknowledge_more(ledger, 500)
+        send_until_acknowledged(ledger, 500)
     service.wait_ready()
 
     ledger.compare(service.counts(website, "events", "anonymous_id"))
@@ -68,8 +72,8 @@ def test_stuck_worker_is_replaced_and_the_other_one_serves(own_service: ServiceM
     assert starts(service)["engine"] == 1
 
 
-def test_busy_processes_are_left_alone(own_service: ServiceMaker) -> None:
-    service = own_service(settings=IMPATIENT).start()
+def test_busy_processes_are_not_restarted(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service(settings=SHORT_TIMEOUTS).start()
     website = service.website()
     pids = [*service.child_pids("engine"), *service.child_pids("worker")]
     batch = [{"name": "busy", "properties": {"text": "x" * 500}}] * 10_000
@@ -81,8 +85,8 @@ def test_busy_processes_are_left_alone(own_service: ServiceMaker) -> None:
     assert [*service.child_pids("engine"), *service.child_pids("worker")] == pids
 
 
-def test_pauses_grow_while_a_process_gets_stuck_again_and_again(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"HEADRACE_HANG_TIMEOUT_S": "2"}).start()
+def test_restart_delays_grow_while_a_process_keeps_hanging(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service(settings={"HEADRACE_WATCHDOG_TIMEOUT_S": "2"}).start()
 
     for _ in range(3):
         wait_until(service.is_ready, "the engine answers")

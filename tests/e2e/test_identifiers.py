@@ -12,15 +12,15 @@ from tests.e2e.envelopes import (
     UNAUTHORIZED,
     WEBSITE_NOT_FOUND,
     Refusal,
+    error_envelope,
     outcome,
-    refusal,
     success,
 )
-from tests.e2e.service import Json, Service, bearer, nothing_stored
+from tests.e2e.service import Json, Service, bearer, empty_counts
 
-Place = tuple[str, dict[str, str], dict[str, str]]
+Location = tuple[str, dict[str, str], dict[str, str]]
 
-IDENTIFIER_PLACES: dict[str, Place] = {
+IDENTIFIER_LOCATIONS: dict[str, Location] = {
     "query website_id": ("?website_id={id}", {}, {}),
     "query client_id": ("?client_id={id}", {}, {}),
     "header": ("", {"databuddy-client-id": "{id}"}, {}),
@@ -32,44 +32,44 @@ def filled(values: dict[str, str], website: str) -> dict[str, str]:
     return {name: value.format(id=website) for name, value in values.items()}
 
 
-@pytest.mark.parametrize("place", IDENTIFIER_PLACES.values(), ids=IDENTIFIER_PLACES)
+@pytest.mark.parametrize("location", IDENTIFIER_LOCATIONS.values(), ids=IDENTIFIER_LOCATIONS)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_identifier_is_taken_wherever_it_stands(
-    service: Service, website: str, endpoint: str, place: Place
+def test_identifier_is_accepted_in_every_location(
+    service: Service, website: str, endpoint: str, location: Location
 ) -> None:
-    query, headers, fields = place
+    query, headers, fields = location
 
-    reply = service.post(
+    response = service.post(
         endpoint + query.format(id=website),
         {**ITEMS[endpoint], **filled(fields, website)},
         headers=filled(headers, website),
     )
 
-    assert outcome(reply) == (200, success(endpoint))
+    assert outcome(response) == (200, success(endpoint))
     assert service.count(website, TABLES[endpoint]) == 1
 
 
-@pytest.mark.parametrize("place", IDENTIFIER_PLACES.values(), ids=IDENTIFIER_PLACES)
+@pytest.mark.parametrize("location", IDENTIFIER_LOCATIONS.values(), ids=IDENTIFIER_LOCATIONS)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_unknown_identifier_is_404(service: Service, endpoint: str, place: Place) -> None:
-    query, headers, fields = place
+def test_unknown_identifier_is_404(service: Service, endpoint: str, location: Location) -> None:
+    query, headers, fields = location
 
-    reply = service.post(
+    response = service.post(
         endpoint + query.format(id="web_nowhere"),
         {**ITEMS[endpoint], **filled(fields, "web_nowhere")},
         headers=filled(headers, "web_nowhere"),
     )
 
-    assert refusal(reply) == WEBSITE_NOT_FOUND
+    assert error_envelope(response) == WEBSITE_NOT_FOUND
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_unknown_identifier_is_404_with_a_key_too(service: Service, endpoint: str) -> None:
-    reply = service.post(
+    response = service.post(
         f"{endpoint}?website_id=web_nowhere", ITEMS[endpoint], headers=bearer(service.master)
     )
 
-    assert refusal(reply) == WEBSITE_NOT_FOUND
+    assert error_envelope(response) == WEBSITE_NOT_FOUND
 
 
 @pytest.mark.parametrize(
@@ -91,58 +91,60 @@ def test_unknown_identifier_is_404_with_a_key_too(service: Service, endpoint: st
         "empty query is passed over",
     ],
 )
-def test_first_identifier_that_is_not_empty_counts(
+def test_first_non_empty_identifier_is_used(
     service: Service, website: str, path: str, headers: dict[str, str]
 ) -> None:
     names = {"first": website, "second": "web_nowhere"}
 
-    reply = service.post(
+    response = service.post(
         path.format(**names),
         {"name": "signup"},
         headers={name: value.format(**names) for name, value in headers.items()},
     )
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     assert service.count(website, "events") == 1
 
 
 def test_empty_identifiers_count_as_none(service: Service) -> None:
-    reply = service.post(
+    response = service.post(
         "/track?website_id=&client_id=",
         {"name": "a", "websiteId": ""},
         headers={"databuddy-client-id": ""},
     )
 
-    assert refusal(reply) == UNAUTHORIZED
+    assert error_envelope(response) == UNAUTHORIZED
 
 
 def test_first_unknown_identifier_is_404_though_a_later_one_is_known(
     service: Service, quiet_website: str
 ) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"/track?website_id=web_nowhere&client_id={quiet_website}", {"name": "a"}
         )
 
-        assert refusal(reply) == WEBSITE_NOT_FOUND
+        assert error_envelope(response) == WEBSITE_NOT_FOUND
 
 
 def test_first_events_website_is_the_batchs_without_a_key(service: Service, website: str) -> None:
     batch = [{"name": "a", "websiteId": website}, {"name": "b"}]
 
-    reply = service.post("/track", batch)
+    response = service.post("/track", batch)
 
-    assert outcome(reply) == (200, success("/track", 2))
+    assert outcome(response) == (200, success("/track", 2))
     assert service.count(website, "events") == 2
 
 
 def test_later_events_website_does_not_identify_the_batch(
     service: Service, quiet_website: str
 ) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post("/track", [{"name": "a"}, {"name": "b", "websiteId": quiet_website}])
+    with empty_counts(service, quiet_website):
+        response = service.post(
+            "/track", [{"name": "a"}, {"name": "b", "websiteId": quiet_website}]
+        )
 
-        assert refusal(reply) == UNAUTHORIZED
+        assert error_envelope(response) == UNAUTHORIZED
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -151,39 +153,39 @@ def test_event_of_another_website_than_the_requests_is_403_without_a_key(
 ) -> None:
     other = service.website()
 
-    with nothing_stored(service, quiet_website, other):
-        reply = service.post(
+    with empty_counts(service, quiet_website, other):
+        response = service.post(
             f"{endpoint}?client_id={quiet_website}", {**ITEMS[endpoint], "websiteId": other}
         )
 
-        assert refusal(reply) == SCOPE_MISMATCH
+        assert error_envelope(response) == SCOPE_MISMATCH
 
 
-def test_event_that_repeats_the_requests_website_is_taken(service: Service, website: str) -> None:
-    reply = service.post(f"/track?client_id={website}", {"name": "a", "websiteId": website})
+def test_event_with_the_requests_website_is_accepted(service: Service, website: str) -> None:
+    response = service.post(f"/track?client_id={website}", {"name": "a", "websiteId": website})
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
 
 
-def test_one_event_of_another_website_refuses_the_whole_batch(
+def test_one_event_of_another_website_rejects_the_batch(
     service: Service, quiet_website: str
 ) -> None:
     other = service.website()
     batch = [{"name": "a"}, {"name": "b", "websiteId": other}]
 
-    with nothing_stored(service, quiet_website, other):
-        reply = service.post(f"/track?website_id={quiet_website}", batch)
+    with empty_counts(service, quiet_website, other):
+        response = service.post(f"/track?website_id={quiet_website}", batch)
 
-        assert refusal(reply) == SCOPE_MISMATCH
+        assert error_envelope(response) == SCOPE_MISMATCH
 
 
 def test_with_a_key_each_event_goes_to_its_own_website(service: Service, website: str) -> None:
     other = service.website()
     batch: Json = [{"name": "a"}, {"name": "b", "websiteId": other}]
 
-    reply = service.post(f"/track?website_id={website}", batch, headers=bearer(service.master))
+    response = service.post(f"/track?website_id={website}", batch, headers=bearer(service.master))
 
-    assert outcome(reply) == (200, success("/track", 2))
+    assert outcome(response) == (200, success("/track", 2))
     assert service.rows(website, "events", ["event_name"]) == [{"event_name": "a"}]
     assert service.rows(other, "events", ["event_name"]) == [{"event_name": "b"}]
 
@@ -195,32 +197,34 @@ def test_with_a_key_the_events_website_is_not_the_requests_identifier(
     key = service.key(home=home)
     batch = [{"name": "a", "websiteId": website}, {"name": "b"}]
 
-    reply = service.post("/track", batch, headers=bearer(key))
+    response = service.post("/track", batch, headers=bearer(key))
 
-    assert outcome(reply) == (200, success("/track", 2))
+    assert outcome(response) == (200, success("/track", 2))
     assert service.rows(website, "events", ["event_name"]) == [{"event_name": "a"}]
     assert service.rows(home, "events", ["event_name"]) == [{"event_name": "b"}]
 
 
-def test_identifier_comes_before_the_keys_home(service: Service, website: str) -> None:
+def test_identifier_takes_precedence_over_the_keys_default_website(
+    service: Service, website: str
+) -> None:
     home = service.website()
     key = service.key(home=home)
 
-    reply = service.post(f"/track?client_id={website}", {"name": "a"}, headers=bearer(key))
+    response = service.post(f"/track?client_id={website}", {"name": "a"}, headers=bearer(key))
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     assert (service.count(website, "events"), service.count(home, "events")) == (1, 0)
 
 
 def test_events_unknown_website_is_404_with_a_key(service: Service, quiet_website: str) -> None:
     batch = [{"name": "a"}, {"name": "b", "websiteId": "web_nowhere"}]
 
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"/track?website_id={quiet_website}", batch, headers=bearer(service.master)
         )
 
-        assert refusal(reply) == WEBSITE_NOT_FOUND
+        assert error_envelope(response) == WEBSITE_NOT_FOUND
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/vitals", "/errors", "/batch"])
@@ -232,7 +236,7 @@ def test_events_unknown_website_is_404_with_a_key(service: Service, quiet_websit
 def test_empty_batch_is_checked_for_credentials(
     service: Service, endpoint: str, identifier: str, expected: Refusal
 ) -> None:
-    assert refusal(service.post(endpoint + identifier, [])) == expected
+    assert error_envelope(service.post(endpoint + identifier, [])) == expected
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/vitals", "/errors", "/batch"])
@@ -241,25 +245,25 @@ def test_empty_batch_is_checked_for_the_keys_websites(
 ) -> None:
     key = service.key(websites=[service.website()])
 
-    reply = service.post(f"{endpoint}?website_id={website}", [], headers=bearer(key))
+    response = service.post(f"{endpoint}?website_id={website}", [], headers=bearer(key))
 
-    assert refusal(reply) == SCOPE_MISMATCH
+    assert error_envelope(response) == SCOPE_MISMATCH
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/vitals", "/errors", "/batch"])
 def test_empty_batch_with_credentials_is_200(
     service: Service, quiet_website: str, endpoint: str
 ) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(f"{endpoint}?client_id={quiet_website}", [])
+    with empty_counts(service, quiet_website):
+        response = service.post(f"{endpoint}?client_id={quiet_website}", [])
 
-        assert outcome(reply) == (200, success(endpoint, 0))
+        assert outcome(response) == (200, success(endpoint, 0))
 
 
 def test_body_is_checked_before_credentials(service: Service) -> None:
-    status, body = refusal(service.post("/track", {"name": ""}))
+    status, body = error_envelope(service.post("/track", {"name": ""}))
 
-    assert [fault["field"] for fault in body.pop("errors")] == ["name"]
+    assert [field_error["field"] for field_error in body.pop("errors")] == ["name"]
     assert (status, body) == INVALID_BODY
 
 
@@ -275,16 +279,16 @@ def test_body_is_checked_before_credentials(service: Service) -> None:
     ids=["no Origin", "exact", "exact with port", "subdomain", "deeper subdomain"],
 )
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_authorized_origin_passes(
+def test_authorized_origin_is_accepted(
     service: Service, guarded_website: str, endpoint: str, origin: str | None
 ) -> None:
-    reply = service.post(
+    response = service.post(
         f"{endpoint}?client_id={guarded_website}",
         ITEMS[endpoint],
         headers={} if origin is None else {"Origin": origin},
     )
 
-    assert outcome(reply) == (200, success(endpoint))
+    assert outcome(response) == (200, success(endpoint))
 
 
 @pytest.mark.parametrize(
@@ -316,34 +320,34 @@ def test_authorized_origin_passes(
 def test_other_origin_is_403(
     service: Service, guarded_website: str, endpoint: str, origin: str
 ) -> None:
-    with nothing_stored(service, guarded_website):
-        reply = service.post(
+    with empty_counts(service, guarded_website):
+        response = service.post(
             f"{endpoint}?client_id={guarded_website}",
             ITEMS[endpoint],
             headers={"Origin": origin},
         )
 
-        assert refusal(reply) == ORIGIN_NOT_AUTHORIZED
+        assert error_envelope(response) == ORIGIN_NOT_AUTHORIZED
 
 
 def test_origin_does_not_matter_with_a_key(service: Service, guarded_website: str) -> None:
-    reply = service.post(
+    response = service.post(
         f"/track?website_id={guarded_website}",
         {"name": "a"},
         headers={"Origin": "https://other.example", **bearer(service.master)},
     )
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
 
 
 def test_origin_does_not_matter_where_the_website_lists_none(
     service: Service, website: str
 ) -> None:
-    reply = service.post(
+    response = service.post(
         f"/track?website_id={website}", {"name": "a"}, headers={"Origin": "https://any.example"}
     )
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from tests.e2e.envelopes import ITEMS, outcome, success
 from tests.e2e.service import Json, Service
 
-LIFTED_TEXTS = {
+PROMOTED_TEXTS = {
     "title": 512,
     "referrer": 2048,
     "language": 256,
@@ -19,7 +19,7 @@ LIFTED_TEXTS = {
     "utm_content": 256,
     "currency": 256,
 }
-LIFTED_NUMBERS = [
+PROMOTED_NUMBERS = [
     "time_on_page",
     "scroll_depth",
     "interaction_count",
@@ -34,8 +34,8 @@ LIFTED_NUMBERS = [
 
 
 def track(service: Service, website: str, **fields: Json) -> None:
-    reply = service.post(f"/track?website_id={website}", {"name": "a", **fields})
-    assert outcome(reply) == (200, success("/track"))
+    response = service.post(f"/track?website_id={website}", {"name": "a", **fields})
+    assert outcome(response) == (200, success("/track"))
 
 
 def both(names: list[str]) -> list[str]:
@@ -43,8 +43,10 @@ def both(names: list[str]) -> list[str]:
     return [*names, *(f"properties.{name}" for name in names)]
 
 
-def test_well_known_texts_are_lifted_and_stay_in_properties(service: Service, website: str) -> None:
-    texts = {name: f"a {name}" for name in [*LIFTED_TEXTS, "path", "url"]}
+def test_well_known_texts_are_promoted_and_stay_in_properties(
+    service: Service, website: str
+) -> None:
+    texts = {name: f"a {name}" for name in [*PROMOTED_TEXTS, "path", "url"]}
 
     track(service, website, properties=texts)
 
@@ -52,10 +54,10 @@ def test_well_known_texts_are_lifted_and_stay_in_properties(service: Service, we
     assert service.row(website, "events", both(list(texts))) == expected
 
 
-def test_well_known_numbers_are_lifted_and_stay_in_properties(
+def test_well_known_numbers_are_promoted_and_stay_in_properties(
     service: Service, website: str
 ) -> None:
-    numbers = {name: index + 0.5 for index, name in enumerate(LIFTED_NUMBERS)}
+    numbers = {name: index + 0.5 for index, name in enumerate(PROMOTED_NUMBERS)}
 
     track(service, website, properties=numbers)
 
@@ -64,8 +66,8 @@ def test_well_known_numbers_are_lifted_and_stay_in_properties(
 
 
 @pytest.mark.parametrize("wrong", [5, True, ["a"], {"a": 1}], ids=repr)
-def test_text_of_a_wrong_type_is_not_lifted(service: Service, website: str, wrong: Json) -> None:
-    names = [*LIFTED_TEXTS, "path", "url"]
+def test_text_of_a_wrong_type_is_not_promoted(service: Service, website: str, wrong: Json) -> None:
+    names = [*PROMOTED_TEXTS, "path", "url"]
 
     track(service, website, properties=dict.fromkeys(names, wrong))
 
@@ -73,22 +75,24 @@ def test_text_of_a_wrong_type_is_not_lifted(service: Service, website: str, wron
 
 
 @pytest.mark.parametrize("wrong", ["5", True, [5], {"a": 5}], ids=repr)
-def test_number_of_a_wrong_type_is_not_lifted(service: Service, website: str, wrong: Json) -> None:
-    track(service, website, properties=dict.fromkeys(LIFTED_NUMBERS, wrong))
+def test_number_of_a_wrong_type_is_not_promoted(
+    service: Service, website: str, wrong: Json
+) -> None:
+    track(service, website, properties=dict.fromkeys(PROMOTED_NUMBERS, wrong))
 
-    assert service.row(website, "events", LIFTED_NUMBERS) == dict.fromkeys(LIFTED_NUMBERS)
+    assert service.row(website, "events", PROMOTED_NUMBERS) == dict.fromkeys(PROMOTED_NUMBERS)
 
 
 @pytest.mark.parametrize("character", ["x", "😀"], ids=["ASCII", "four bytes"])
-def test_text_over_its_columns_limit_is_cut_in_the_column_only(
+def test_text_over_its_columns_limit_is_truncated_in_the_column_only(
     service: Service, website: str, character: str
 ) -> None:
-    sent = {name: character * (limit + 1) for name, limit in LIFTED_TEXTS.items()}
+    sent = {name: character * (limit + 1) for name, limit in PROMOTED_TEXTS.items()}
 
     track(service, website, properties=sent)
 
     expected = {
-        **{name: character * limit for name, limit in LIFTED_TEXTS.items()},
+        **{name: character * limit for name, limit in PROMOTED_TEXTS.items()},
         **{f"properties.{name}": text for name, text in sent.items()},
     }
     assert service.row(website, "events", both(list(sent))) == expected
@@ -97,13 +101,17 @@ def test_text_over_its_columns_limit_is_cut_in_the_column_only(
 @pytest.mark.parametrize(
     "name", ["language", "timezone", "screen_resolution", "viewport_size", "currency"]
 )
-def test_text_of_a_page_view_over_256_is_cut(service: Service, website: str, name: str) -> None:
+def test_text_of_a_page_view_over_256_is_truncated(
+    service: Service, website: str, name: str
+) -> None:
     service.post(f"/batch?client_id={website}", [{"name": "screen_view", name: "x" * 257}])
 
     assert service.row(website, "events", [name]) == {name: "x" * 256}
 
 
-def test_long_url_of_the_properties_is_cut_in_the_column(service: Service, website: str) -> None:
+def test_long_url_of_the_properties_is_truncated_in_the_column(
+    service: Service, website: str
+) -> None:
     url = "https://shop.example/" + "x" * 3000
 
     track(service, website, properties={"url": url})
@@ -121,7 +129,7 @@ def test_top_level_names_of_page_views_mean_nothing_on_track(
     assert row == {"title": "", "load_time": None}
 
 
-PLACES: dict[str, tuple[Json, str, str]] = {
+LOCATIONS: dict[str, tuple[Json, str, str]] = {
     "path as sent": ({"path": "/a"}, "/a", ""),
     "path with a query is stored as sent": ({"path": "/a?b=1#c"}, "/a?b=1#c", ""),
     "path without a slash": ({"path": "screen one"}, "screen one", ""),
@@ -181,8 +189,8 @@ PLACES: dict[str, tuple[Json, str, str]] = {
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/batch"])
-@pytest.mark.parametrize(("fields", "path", "url"), PLACES.values(), ids=PLACES)
-def test_path_and_url_are_worked_out(
+@pytest.mark.parametrize(("fields", "path", "url"), LOCATIONS.values(), ids=LOCATIONS)
+def test_path_and_url_are_normalized(
     service: Service, website: str, *, endpoint: str, fields: Json, path: str, url: str
 ) -> None:
     service.post(f"{endpoint}?client_id={website}", {"name": "screen_view", **fields})
@@ -190,7 +198,7 @@ def test_path_and_url_are_worked_out(
     assert service.row(website, "events", ["path", "url"]) == {"path": path, "url": url}
 
 
-STRANGE_URLS = {
+INVALID_URLS = {
     "nothing but a scheme": "https://",
     "no host": "https:///path",
     "host alone": "https://a.example",
@@ -208,16 +216,16 @@ STRANGE_URLS = {
 }
 
 
-@pytest.mark.parametrize("url", STRANGE_URLS.values(), ids=STRANGE_URLS)
-def test_strange_url_is_no_error_and_stored_as_sent(
-    service: Service, website: str, url: str
-) -> None:
+@pytest.mark.parametrize("url", INVALID_URLS.values(), ids=INVALID_URLS)
+def test_invalid_url_is_stored_as_sent(service: Service, website: str, url: str) -> None:
     track(service, website, path=url, properties={"n": 1})
     track(service, website, url=url, properties={"n": 2})
     track(service, website, properties={"n": 3, "url": url})
     for endpoint in ("/vitals", "/errors"):
-        reply = service.post(f"{endpoint}?client_id={website}", [{**ITEMS[endpoint], "path": url}])
-        assert outcome(reply) == (200, success(endpoint))
+        response = service.post(
+            f"{endpoint}?client_id={website}", [{**ITEMS[endpoint], "path": url}]
+        )
+        assert outcome(response) == (200, success(endpoint))
 
     for table, rows in (("events", 3), ("performance", 1), ("errors", 1)):
         assert service.counts(website, table, "url") == {url: rows}
@@ -241,25 +249,25 @@ def test_path_of_vitals_and_errors_is_split_too(
     assert service.row(website, table, ["path", "url"]) == {"path": path, "url": url}
 
 
-CAMPAIGN = ["utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"]
-WITH_CAMPAIGN = "https://a.example/?" + "&".join(f"{name}=of+{name}%26" for name in CAMPAIGN)
+UTM_VALUES = ["utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"]
+URL_WITH_UTM = "https://a.example/?" + "&".join(f"{name}=of+{name}%26" for name in UTM_VALUES)
 
 
 @pytest.mark.parametrize(
     "fields",
-    [{"url": WITH_CAMPAIGN}, {"path": WITH_CAMPAIGN}, {"properties": {"url": WITH_CAMPAIGN}}],
+    [{"url": URL_WITH_UTM}, {"path": URL_WITH_UTM}, {"properties": {"url": URL_WITH_UTM}}],
     ids=["url", "path", "property"],
 )
-def test_campaign_comes_from_the_urls_query_form_decoded(
+def test_utm_values_come_from_the_form_decoded_query_string(
     service: Service, website: str, fields: Json
 ) -> None:
     track(service, website, **fields)
 
-    expected = {name: f"of {name}&" for name in CAMPAIGN}
-    assert service.row(website, "events", CAMPAIGN) == expected
+    expected = {name: f"of {name}&" for name in UTM_VALUES}
+    assert service.row(website, "events", UTM_VALUES) == expected
 
 
-def test_campaign_of_the_properties_comes_before_the_urls(service: Service, website: str) -> None:
+def test_utm_values_of_the_properties_win_over_the_url(service: Service, website: str) -> None:
     track(
         service,
         website,
@@ -271,7 +279,7 @@ def test_campaign_of_the_properties_comes_before_the_urls(service: Service, webs
     assert row == {"utm_source": "property", "utm_medium": "url"}
 
 
-def test_campaign_of_a_page_views_top_level_comes_before_the_urls(
+def test_utm_values_of_a_page_views_top_level_win_over_the_url(
     service: Service, website: str
 ) -> None:
     view = {"name": "screen_view", "path": "https://a.example/?utm_source=url&utm_medium=url"}
@@ -282,7 +290,7 @@ def test_campaign_of_a_page_views_top_level_comes_before_the_urls(
     assert row == {"utm_source": "top", "utm_medium": "url"}
 
 
-def test_campaign_of_an_undecodable_query_is_no_error(service: Service, website: str) -> None:
+def test_undecodable_query_string_has_no_campaign(service: Service, website: str) -> None:
     track(service, website, url="https://a.example/?utm_source=%ZZ%&utm_medium=%FF&&=&utm_term")
 
     assert service.count(website, "events") == 1

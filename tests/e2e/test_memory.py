@@ -18,7 +18,7 @@ import requests
 import zstandard
 
 from tests.e2e.conftest import ServiceMaker
-from tests.e2e.envelopes import UNAVAILABLE, outcome, refusal, success
+from tests.e2e.envelopes import UNAVAILABLE, error_envelope, outcome, success
 from tests.e2e.service import Service
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def memory(pid: int, line: str) -> int:
 
 
 @contextmanager
-def bounded_growth(service: Service, mebibytes: int) -> Generator[None]:
+def assert_bounded_growth(service: Service, mebibytes: int) -> Generator[None]:
     """Hold that the worker's memory never grew by more, not even for a moment."""
     (worker,) = service.child_pids("worker")
     service.post("/track", {"name": "a"})
@@ -54,10 +54,10 @@ def in_parallel(threads: int, work: Callable[[int], int]) -> Counter[int]:
 
 def post_alone(service: Service, path: str, body: bytes, encoding: str = "identity") -> int:
     headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
-    reply = requests.post(service.url + path, data=body, headers=headers, timeout=120)
-    if reply.status_code == 503:
-        assert int(reply.headers["Retry-After"]) >= 1
-    return reply.status_code
+    response = requests.post(service.url + path, data=body, headers=headers, timeout=120)
+    if response.status_code == 503:
+        assert int(response.headers["Retry-After"]) >= 1
+    return response.status_code
 
 
 def status_of(connection: socket.socket) -> int:
@@ -65,7 +65,7 @@ def status_of(connection: socket.socket) -> int:
 
 
 def begin_bodies(
-    service: Service, opened: ExitStack, count: int, piece: bytes
+    service: Service, opened: ExitStack, count: int, chunk: bytes
 ) -> list[socket.socket]:
     """Begin calls whose bodies bring one piece and then nothing."""
     head = b"POST /track HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000\r\n\r\n"
@@ -73,15 +73,17 @@ def begin_bodies(
     for _ in range(count):
         one = socket.create_connection(("127.0.0.1", service.port), timeout=60)
         begun.append(opened.enter_context(one))
-        one.sendall(head + piece)
+        one.sendall(head + chunk)
     return begun
 
 
-def test_slow_bodies_are_408_and_take_no_more_than_they_brought(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"HEADRACE_BODY_TIMEOUT_S": "2"}).start()
+def test_slow_bodies_are_408_and_reserve_only_received_bytes(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service(settings={"HEADRACE_BODY_TIMEOUT_S": "2"}).start()
     website = service.website()
 
-    with bounded_growth(service, 100), ExitStack() as opened:
+    with assert_bounded_growth(service, 100), ExitStack() as opened:
         slow = begin_bodies(service, opened, 500, b" " * 50_000)
         meanwhile = service.post(f"/track?website_id={website}", {"name": "quick"})
         statuses = Counter(status_of(one) for one in slow)
@@ -90,13 +92,13 @@ def test_slow_bodies_are_408_and_take_no_more_than_they_brought(own_service: Ser
     assert statuses == {408: 500}
 
 
-def test_more_bodies_at_once_than_memory_is_given_are_503(own_service: ServiceMaker) -> None:
+def test_bodies_over_the_inflight_limit_are_503(dedicated_service: ServiceMaker) -> None:
     limit = 16 * MEBIBYTE
     settings = {"HEADRACE_BODY_TIMEOUT_S": "3", "HEADRACE_MAX_INFLIGHT_BYTES": str(limit)}
-    service = own_service(settings=settings).start()
+    service = dedicated_service(settings=settings).start()
     website = service.website()
 
-    with bounded_growth(service, 100), ExitStack() as opened:
+    with assert_bounded_growth(service, 100), ExitStack() as opened:
         slow = begin_bodies(service, opened, 60, b" " * MEBIBYTE)
         statuses = Counter(status_of(one) for one in slow)
     after = service.post(f"/track?website_id={website}", {"name": "after"})
@@ -106,13 +108,13 @@ def test_more_bodies_at_once_than_memory_is_given_are_503(own_service: ServiceMa
     assert outcome(after) == (200, success("/track"))
 
 
-def test_huge_batches_in_parallel_are_stored_or_503(own_service: ServiceMaker) -> None:
+def test_huge_batches_in_parallel_are_stored_or_503(dedicated_service: ServiceMaker) -> None:
     settings = {"HEADRACE_MAX_INFLIGHT_BYTES": str(32 * MEBIBYTE)}
-    service = own_service(settings=settings).start()
+    service = dedicated_service(settings=settings).start()
     website = service.website()
     batch = json.dumps([{"name": "big", "properties": {"text": "x" * 900}}] * 9_000).encode()
 
-    with bounded_growth(service, 400):
+    with assert_bounded_growth(service, 400):
         statuses = in_parallel(
             24, lambda _: post_alone(service, f"/track?website_id={website}", batch)
         )
@@ -121,18 +123,20 @@ def test_huge_batches_in_parallel_are_stored_or_503(own_service: ServiceMaker) -
     assert service.count(website, "events") == 9_000 * statuses[200]
 
 
-def test_call_that_is_larger_than_the_bound_passes_alone(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"HEADRACE_MAX_INFLIGHT_BYTES": "1"}).start()
+def test_single_request_over_the_inflight_limit_is_accepted(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service(settings={"HEADRACE_MAX_INFLIGHT_BYTES": "1"}).start()
     website = service.website()
     body = [{"name": "big", "properties": {"text": "x" * 900}}] * 1_000
 
     alone = service.post(f"/track?website_id={website}", body)
     with ExitStack() as opened:
         begin_bodies(service, opened, 1, b"[")
-        refused = service.post(f"/track?website_id={website}", body)
+        rejected = service.post(f"/track?website_id={website}", body)
 
     assert outcome(alone) == (200, success("/track", 1_000))
-    assert refusal(refused) == UNAVAILABLE
+    assert error_envelope(rejected) == UNAVAILABLE
 
 
 def endless(compress: Callable[[bytes], bytes]) -> bytes:
@@ -155,23 +159,23 @@ BOMBS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("encoding", BOMBS)
-def test_bombs_are_413(own_service: ServiceMaker, encoding: str) -> None:
-    service = own_service().start()
+def test_decompression_bombs_are_413(dedicated_service: ServiceMaker, encoding: str) -> None:
+    service = dedicated_service().start()
     path, bomb = f"/track?website_id={service.website()}", endless(BOMBS[encoding])
 
-    with bounded_growth(service, 300):
+    with assert_bounded_growth(service, 300):
         statuses = in_parallel(24, lambda _: post_alone(service, path, bomb, encoding))
 
     assert statuses == {413: 24}
 
 
-def test_bodies_that_are_large_only_when_decoded_count_too(own_service: ServiceMaker) -> None:
+def test_decoded_size_counts_toward_the_inflight_limit(dedicated_service: ServiceMaker) -> None:
     settings = {"HEADRACE_MAX_INFLIGHT_BYTES": str(40 * MEBIBYTE)}
-    service = own_service(settings=settings).start()
+    service = dedicated_service(settings=settings).start()
     website = service.website()
     body = gzip.compress(b" " * (19 * MEBIBYTE) + b'{"name":"a"}', 1)
 
-    with bounded_growth(service, 400):
+    with assert_bounded_growth(service, 400):
         statuses = in_parallel(
             32, lambda _: post_alone(service, f"/track?website_id={website}", body, "gzip")
         )
@@ -191,43 +195,43 @@ def many_files() -> Generator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_ten_thousand_idle_connections_leave_room_for_a_new_client(
-    own_service: ServiceMaker,
+def test_ten_thousand_idle_connections_do_not_block_a_new_client(
+    dedicated_service: ServiceMaker,
 ) -> None:
-    service = own_service().start()
+    service = dedicated_service().start()
     website = service.website()
 
-    with many_files(), bounded_growth(service, 200), ExitStack() as opened:
+    with many_files(), assert_bounded_growth(service, 200), ExitStack() as opened:
         for _ in range(IDLE_CONNECTIONS):
             opened.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=30))
         with service.session() as session:
             url = f"{service.url}/track?website_id={website}"
-            reply = session.post(url, json={"name": "a"}, timeout=30)
+            response = session.post(url, json={"name": "a"}, timeout=30)
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     assert service.count(website, "events") == 1
 
 
-def test_more_idle_connections_than_a_worker_takes_keep_nobody_out(
-    own_service: ServiceMaker,
+def test_idle_connections_over_the_worker_limit_block_no_client(
+    dedicated_service: ServiceMaker,
 ) -> None:
-    service = own_service(settings={"HEADRACE_MAX_CONNECTIONS": "50"}).start()
+    service = dedicated_service(settings={"HEADRACE_MAX_CONNECTIONS": "50"}).start()
     website = service.website()
 
     with ExitStack() as opened:
         for _ in range(200):
             opened.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=30))
-        replies = [service.post(f"/track?website_id={website}", {"name": "a"}) for _ in range(5)]
+        responses = [service.post(f"/track?website_id={website}", {"name": "a"}) for _ in range(5)]
 
-    assert [outcome(reply) for reply in replies] == [(200, success("/track"))] * 5
+    assert [outcome(response) for response in responses] == [(200, success("/track"))] * 5
     assert service.count(website, "events") == 5
 
 
-def test_service_may_open_as_many_files_as_the_system_lets_it(own_service: ServiceMaker) -> None:
+def test_service_raises_the_open_file_limit(dedicated_service: ServiceMaker) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
     try:
-        service = own_service().start()
+        service = dedicated_service().start()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     (worker,) = service.child_pids("worker")

@@ -20,7 +20,7 @@ from tests.clickhouse_fixture import (
     new_database,
 )
 from tests.e2e.service import HEADRACE, Json, Service, clean_environment, free_port, wait_until
-from tests.e2e.traffic import Ledger, acknowledge_more, load
+from tests.e2e.traffic import Ledger, load, send_until_acknowledged
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
@@ -44,7 +44,7 @@ class Machine:
         self.url = address_of(servers, self.database, **(SHARDS if len(servers) > 1 else {}))
         self.embedded = Service(directory / "data", workers=2)
         self.clickhouse = Service(
-            directory / "data", workers=2, settings={"HEADRACE_STORE": self.url}
+            directory / "data", workers=2, settings={"HEADRACE_CLICKHOUSE_URL": self.url}
         )
         self.clickhouse.port, self.clickhouse.url = self.embedded.port, self.embedded.url
         self.data = directory / "data"
@@ -56,7 +56,7 @@ class Machine:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=clean_environment({"HEADRACE_STORE": self.url}),
+            env=clean_environment({"HEADRACE_CLICKHOUSE_URL": self.url}),
         )
 
     def move(self, to: str) -> Json:
@@ -101,16 +101,16 @@ def send_all_days(service: Service, website: str, ledger: Ledger, name: str) -> 
     """Send events of days past and to come, each twice, and a vital and an error for each day."""
     now_ms = SystemClock().now_ms()
     for day in DAYS:
-        moment = now_ms + day * MILLISECONDS_PER_DAY
+        timestamp = now_ms + day * MILLISECONDS_PER_DAY
         ids = [f"{name}-{day}-{number}" for number in range(20)]
         events = [
-            {"name": "load", "anonymousId": one, "eventId": one, "timestamp": moment + number,
+            {"name": "load", "anonymousId": one, "eventId": one, "timestamp": timestamp + number,
              "properties": {"n": number / 3, "text": "Grüße 🙂"}}
             for number, one in enumerate(ids)
         ]  # fmt: skip
         for _ in range(2):
-            reply = service.post(f"/track?website_id={website}", events)
-            assert reply.status_code == 200, reply.text
+            response = service.post(f"/track?website_id={website}", events)
+            assert response.status_code == 200, response.text
         ledger.enter(ids, 200)
 
 
@@ -118,7 +118,7 @@ def stored(service: Service, website: str) -> dict[str, int]:
     return service.counts(website, "events", "anonymous_id")
 
 
-def test_rows_move_while_events_come_in_and_the_command_is_killed_and_back(
+def test_store_migration_survives_ingestion_and_kills_and_can_be_reversed(
     make: MachineMaker,
 ) -> None:
     machine = make(2)
@@ -136,12 +136,12 @@ def test_rows_move_while_events_come_in_and_the_command_is_killed_and_back(
         assert service.stop() == 0
         moved = machine.clickhouse
         moved.launch()
-        acknowledge_more(ledger, 200)
+        send_until_acknowledged(ledger, 200)
         assert moved.ask(website, COUNT).status_code == 503
         last = machine.move("clickhouse")
         assert (last["done"], last["differences"]) == (True, [])
         moved.wait_ready()
-        acknowledge_more(ledger, 200)
+        send_until_acknowledged(ledger, 200)
     ledger.compare(stored(moved, website))
     assert 0 < last["copied"] < first["copied"] + len(ledger.acknowledged)
     assert machine.move("clickhouse") == {"copied": 0, "done": True, "differences": []}
@@ -149,14 +149,14 @@ def test_rows_move_while_events_come_in_and_the_command_is_killed_and_back(
     with load(moved, website, ledger, name="down"):
         machine.kill_a_move("embedded")
         assert machine.move("embedded")["done"] is False
-        acknowledge_more(ledger, 200)
+        send_until_acknowledged(ledger, 200)
     assert moved.stop() == 0
     assert machine.move("embedded")["done"] is True
     machine.embedded.start()
     ledger.compare(stored(machine.embedded, website))
 
 
-def test_service_does_not_start_on_the_store_that_rows_have_moved_from(make: MachineMaker) -> None:
+def test_service_does_not_start_on_the_migrated_source_store(make: MachineMaker) -> None:
     machine = make(1)
     website = machine.embedded.start().website()
     send_all_days(machine.embedded, website, Ledger(), "only")
@@ -170,7 +170,7 @@ def test_service_does_not_start_on_the_store_that_rows_have_moved_from(make: Mac
     assert machine.clickhouse.count(website, "events") == everything
 
 
-def test_rows_of_others_are_refused_and_told_of(
+def test_foreign_rows_in_the_target_are_rejected_and_reported(
     make: MachineMaker, clickhouse_servers: ClickHouseServers
 ) -> None:
     machine = make(1)
@@ -194,8 +194,8 @@ def test_rows_of_others_are_refused_and_told_of(
     machine.embedded.data.joinpath("moving", "move.json").write_text(
         machine.embedded.data.joinpath("moving", "move.json").read_text().replace("true", "false")
     )
-    told = machine.move("clickhouse")
-    assert told == {
+    output = machine.move("clickhouse")
+    assert output == {
         "copied": 0,
         "done": False,
         "differences": [
@@ -210,20 +210,20 @@ def test_rows_of_others_are_refused_and_told_of(
     }
 
 
-def test_what_an_operator_can_mend_is_told_in_one_sentence(make: MachineMaker) -> None:
+def test_operator_errors_are_one_sentence(make: MachineMaker) -> None:
     machine = make(1)
     machine.embedded.website()
     (host,) = parse_address(machine.url).hosts
-    refusals = {
+    rejections = {
         f"clickhouse://127.0.0.1:{free_port()}/{machine.database}": "no server of ClickHouse "
         "answers",
         f"clickhouse://nobody:secret@{host}/{machine.database}": "ClickHouse refuses the user "
         "nobody: there is none, or the password is another",
         "postgresql://here": "the URL of the ClickHouse store is not valid: it must begin with",
     }
-    for url, sentence in refusals.items():
-        told = machine.refused(url)
-        assert told.startswith("headrace: ")
-        assert sentence in told
-        assert "secret" not in told
-        assert len(told.splitlines()) == 1
+    for url, sentence in rejections.items():
+        output = machine.refused(url)
+        assert output.startswith("headrace: ")
+        assert sentence in output
+        assert "secret" not in output
+        assert len(output.splitlines()) == 1

@@ -54,7 +54,7 @@ def target(service: Service) -> str:
     return service.website()
 
 
-def hold(operation: Any, examples: int = EXAMPLES, **fixed: Any) -> None:
+def check_operation(operation: Any, examples: int = EXAMPLES, **fixed: Any) -> None:
     """Send generated requests of both kinds and check every reply."""
     has_input = operation.body or operation.query or operation.headers
     for mode in GenerationMode if has_input else [GenerationMode.POSITIVE]:
@@ -75,21 +75,21 @@ def hold(operation: Any, examples: int = EXAMPLES, **fixed: Any) -> None:
 
 
 @pytest.mark.parametrize("path", POSTED)
-def test_replies_to_strangers_are_as_documented(schema: BaseSchema, path: str) -> None:
-    hold(schema[path]["POST"])
+def test_unauthenticated_responses_match_the_schema(schema: BaseSchema, path: str) -> None:
+    check_operation(schema[path]["POST"])
 
 
 @pytest.mark.parametrize("path", POSTED)
-def test_replies_with_valid_credentials_are_as_documented(
+def test_authenticated_responses_match_the_schema(
     service: Service, schema: BaseSchema, target: str, path: str
 ) -> None:
     identifier = {IDENTIFIERS.get(path, "client_id"): target}
 
-    hold(schema[path]["POST"], query=identifier, headers=bearer(service.master))
+    check_operation(schema[path]["POST"], query=identifier, headers=bearer(service.master))
 
     assert service.is_ready()
 
 
 @pytest.mark.parametrize("path", GOT)
-def test_replies_to_get_are_as_documented(schema: BaseSchema, path: str) -> None:
-    hold(schema[path]["GET"], examples=3)
+def test_get_responses_match_the_schema(schema: BaseSchema, path: str) -> None:
+    check_operation(schema[path]["GET"], examples=3)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import ServiceMaker
-from tests.e2e.envelopes import MOMENT_MS
+from tests.e2e.envelopes import TIMESTAMP_MS
 from tests.e2e.service import (
     HEADRACE,
     Json,
@@ -30,7 +30,7 @@ from tests.e2e.service import (
 CANNOT_START_TIMEOUT_S = 40
 
 
-def refused_start(
+def failed_start(
     data: Path, *options: str, settings: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `serve` that must end by itself."""
@@ -44,7 +44,7 @@ def refused_start(
     )
 
 
-def said(done: subprocess.CompletedProcess[str]) -> str:
+def output_of(done: subprocess.CompletedProcess[str]) -> str:
     """Return the one sentence on stderr of a start that failed."""
     assert done.returncode != 0
     lines = done.stderr.strip().splitlines()
@@ -54,11 +54,11 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.slow
-def test_port_in_use_is_one_sentence(tmp_path: Path) -> None:
+def test_port_in_use_is_one_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
-        sentence = said(refused_start(tmp_path / "data", "--port", str(port)))
+        sentence = output_of(failed_start(tmp_path / "data", "--port", str(port)))
 
     assert sentence == (
         f"headrace: cannot listen on 127.0.0.1 port {port}: address already in use; "
@@ -67,8 +67,8 @@ def test_port_in_use_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_data_directory_of_another_service_is_one_sentence(service: Service) -> None:
-    sentence = said(refused_start(service.data, "--port", str(free_port())))
+def test_data_directory_of_another_service_is_one_error(service: Service) -> None:
+    sentence = output_of(failed_start(service.data, "--port", str(free_port())))
 
     assert str(service.data) in sentence
     assert "in use" in sentence
@@ -89,54 +89,54 @@ WRONG_SETTINGS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("variable", "value"), WRONG_SETTINGS.values(), ids=WRONG_SETTINGS)
-def test_wrong_setting_is_one_sentence(tmp_path: Path, variable: str, value: str) -> None:
+def test_invalid_setting_is_one_error(tmp_path: Path, variable: str, value: str) -> None:
     options = [] if variable == "HEADRACE_PORT" else ["--port", str(free_port())]
 
-    sentence = said(refused_start(tmp_path / "data", *options, settings={variable: value}))
+    sentence = output_of(failed_start(tmp_path / "data", *options, settings={variable: value}))
 
     assert value.rpartition(" ")[2] in sentence
 
 
 @pytest.mark.slow
-def test_wrong_option_is_one_sentence(tmp_path: Path) -> None:
-    sentence = said(refused_start(tmp_path / "data", "--port", "70000"))
+def test_invalid_option_is_one_error(tmp_path: Path) -> None:
+    sentence = output_of(failed_start(tmp_path / "data", "--port", "70000"))
 
     assert "--port" in sentence
     assert "70000" in sentence
 
 
 @pytest.mark.slow
-def test_data_directory_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+def test_data_directory_that_cannot_be_created_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a directory")
 
-    sentence = said(refused_start(tmp_path / "file" / "data", "--port", str(free_port())))
+    sentence = output_of(failed_start(tmp_path / "file" / "data", "--port", str(free_port())))
 
     assert str(tmp_path / "file" / "data") in sentence
 
 
 @pytest.mark.slow
-def test_data_directory_that_is_a_file_is_one_sentence(tmp_path: Path) -> None:
+def test_data_directory_that_is_a_file_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("not a directory")
 
-    sentence = said(refused_start(tmp_path / "data", "--port", str(free_port())))
+    sentence = output_of(failed_start(tmp_path / "data", "--port", str(free_port())))
 
     assert str(tmp_path / "data") in sentence
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_data_directory_without_the_right_to_write_is_one_sentence(tmp_path: Path) -> None:
+def test_data_directory_without_write_permission_is_one_error(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir(mode=0o500)
 
-    sentence = said(refused_start(data, "--port", str(free_port())))
+    sentence = output_of(failed_start(data, "--port", str(free_port())))
 
     assert str(data) in sentence
 
 
 @pytest.mark.slow
-def test_read_only_filesystem_is_one_sentence() -> None:
-    sentence = said(refused_start(Path("/proc/headrace"), "--port", str(free_port())))
+def test_read_only_filesystem_is_one_error() -> None:
+    sentence = output_of(failed_start(Path("/proc/headrace"), "--port", str(free_port())))
 
     assert "/proc/headrace" in sentence
 
@@ -144,9 +144,9 @@ def test_read_only_filesystem_is_one_sentence() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 def test_signal_ends_the_service_within_ten_seconds(
-    own_service: ServiceMaker, number: signal.Signals
+    dedicated_service: ServiceMaker, number: signal.Signals
 ) -> None:
-    service = own_service(workers=2).start()
+    service = dedicated_service(workers=2).start()
 
     os.kill(service.pid, number)
 
@@ -155,16 +155,16 @@ def test_signal_ends_the_service_within_ten_seconds(
 
 
 @pytest.mark.slow
-def test_sigterm_answers_what_was_accepted(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_sigterm_answers_accepted_requests(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
     website = service.website()
-    answers: list[bytes] = []
+    results: list[bytes] = []
     connection = socket.create_connection(("127.0.0.1", service.port), timeout=20)
     head = f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 17\r\n\r\n"
     connection.sendall(head.encode() + b'{"name":')
     time.sleep(0.3)  # the request is under way, its body is not whole
-    reader = threading.Thread(target=lambda: answers.append(read_to_end(connection)))
+    reader = threading.Thread(target=lambda: results.append(read_all(connection)))
     reader.start()
 
     os.kill(service.pid, signal.SIGTERM)
@@ -175,21 +175,21 @@ def test_sigterm_answers_what_was_accepted(own_service: ServiceMaker) -> None:
     reader.join(10)
     connection.close()
     assert service.exit_code() == 0
-    assert answers[0].startswith(b"HTTP/1.1 200 ")
+    assert results[0].startswith(b"HTTP/1.1 200 ")
     service.restart()
     assert service.counts(website, "events", "event_name") == {"signup": 1}
 
 
-def read_to_end(connection: socket.socket) -> bytes:
-    answer = b""
+def read_all(connection: socket.socket) -> bytes:
+    result = b""
     while part := connection.recv(65_536):
-        answer += part
-    return answer
+        result += part
+    return result
 
 
 @pytest.mark.slow
-def test_idle_connections_do_not_delay_the_end(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_idle_connections_do_not_delay_shutdown(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
     idle = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(5)]
     idle[0].sendall(b"POST /track HTTP/1.1\r\nHost: localhost\r\n")
 
@@ -207,11 +207,11 @@ ADDRESS_6 = "2001:db8:85a3:8d3:1319:8a2e:370:7348"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["info", "debug"])
-def test_nothing_personal_reaches_the_disk_or_the_log(
-    own_service: ServiceMaker, level: str
+def test_no_personal_data_reaches_the_disk_or_the_log(
+    dedicated_service: ServiceMaker, level: str
 ) -> None:
     settings = {"HEADRACE_TRUSTED_PROXIES": "127.0.0.1", "HEADRACE_LOG_LEVEL": level}
-    service = own_service(settings=settings).start()
+    service = dedicated_service(settings=settings).start()
     website, key = service.website(), service.key()
     agent, payload = secrets.token_hex(16), secrets.token_hex(16)
     visitor = {"User-Agent": f"Mozilla/5.0 ({agent}) Chrome/124.0", "X-Forwarded-For": ADDRESS}
@@ -220,13 +220,13 @@ def test_nothing_personal_reaches_the_disk_or_the_log(
     send_everywhere(service, website, with_key, {**visitor, **bearer(key)}, payload)
     send_refused(service, website, key.secret, visitor, payload)
     assert service.count(website, "events") == 4
-    unloaded = found_in(service.data, agent, key.secret, ADDRESS, ADDRESS_6)
+    unloaded = files_containing(service.data, agent, key.secret, ADDRESS, ADDRESS_6)
 
     assert service.stop() == 0
 
     assert unloaded == []
-    assert found_in(service.data, agent, key.secret, ADDRESS, ADDRESS_6) == []
-    assert binary_found_in(service.data, IPv6Address(ADDRESS_6).packed) == []
+    assert files_containing(service.data, agent, key.secret, ADDRESS, ADDRESS_6) == []
+    assert binary_files_containing(service.data, IPv6Address(ADDRESS_6).packed) == []
     log = service.log_text()
     for secret in (agent, key.secret, ADDRESS, ADDRESS_6, payload):
         assert secret not in log
@@ -236,8 +236,8 @@ def send_everywhere(
     service: Service, website: str, fields: Json, headers: dict[str, str], payload: str
 ) -> None:
     item = {**fields, "path": f"/{payload}", "sessionId": payload}
-    vital = {**item, "timestamp": MOMENT_MS, "metricName": "LCP", "metricValue": 1}
-    error = {**item, "timestamp": MOMENT_MS, "message": payload}
+    vital = {**item, "timestamp": TIMESTAMP_MS, "metricName": "LCP", "metricValue": 1}
+    error = {**item, "timestamp": TIMESTAMP_MS, "message": payload}
     event = {**item, "name": payload, "properties": {"p": payload}}
     for path, body in (
         ("/track", event),
@@ -245,8 +245,8 @@ def send_everywhere(
         ("/vitals", vital),
         ("/errors", error),
     ):
-        reply = service.post(f"{path}?client_id={website}", body, headers=headers)
-        assert reply.status_code == 200
+        response = service.post(f"{path}?client_id={website}", body, headers=headers)
+        assert response.status_code == 200
 
 
 def send_refused(
@@ -265,11 +265,11 @@ def send_refused(
     assert service.ask(website, query).status_code == 400
 
 
-def found_in(data: Path, *texts: str) -> list[str]:
-    return [text for text in texts if binary_found_in(data, text.encode())]
+def files_containing(data: Path, *texts: str) -> list[str]:
+    return [text for text in texts if binary_files_containing(data, text.encode())]
 
 
-def binary_found_in(data: Path, needle: bytes) -> list[Path]:
+def binary_files_containing(data: Path, needle: bytes) -> list[Path]:
     """Return the files below a directory that hold the bytes; a file may go meanwhile."""
     found: list[Path] = []
     for path in data.rglob("*"):
@@ -282,7 +282,7 @@ def binary_found_in(data: Path, needle: bytes) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_data_directory_is_its_owners_alone(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_data_directory_is_accessible_by_its_owner_only(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
 
     assert service.data.stat().st_mode & 0o077 == 0

@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.e2e.envelopes import MOMENT, MOMENT_MS, faults, outcome, success
+from tests.e2e.envelopes import TIMESTAMP, TIMESTAMP_MS, field_errors, outcome, success
 from tests.e2e.service import Json, Service
 
-VISIT: dict[str, Json] = {
+PAGE_VIEW: dict[str, Json] = {
     "eventId": "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
     "name": "screen_view",
     "path": "https://shop.example/pricing?utm_source=news#plans",
     "anonymousId": "anon_1b4e28ba-2fa1-4d2f-883f-0016d3cca427",
     "sessionId": "sess_9b2f1c60-7f0e-4a8f-8f4e-2d1d0a5b7c11",
-    "timestamp": MOMENT_MS,
+    "timestamp": TIMESTAMP_MS,
     "referrer": "direct",
     "title": "Pricing",
     "screen_resolution": "1920x1080",
@@ -42,7 +42,7 @@ STORED: dict[str, Json] = {
     "url": "https://shop.example/pricing?utm_source=news#plans",
     "anonymous_id": "anon_1b4e28ba-2fa1-4d2f-883f-0016d3cca427",
     "session_id": "sess_9b2f1c60-7f0e-4a8f-8f4e-2d1d0a5b7c11",
-    "time": MOMENT,
+    "time": TIMESTAMP,
     "referrer": "direct",
     "title": "Pricing",
     "screen_resolution": "1920x1080",
@@ -83,10 +83,10 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("endpoint", ["/batch", "/"])
-def test_whole_page_view_is_stored(service: Service, website: str, endpoint: str) -> None:
-    reply = service.post(f"{endpoint}?client_id={website}", VISIT)
+def test_full_page_view_is_stored(service: Service, website: str, endpoint: str) -> None:
+    response = service.post(f"{endpoint}?client_id={website}", PAGE_VIEW)
 
-    assert outcome(reply) == (200, success(endpoint, event_ids=(VISIT["eventId"],)))
+    assert outcome(response) == (200, success(endpoint, event_ids=(PAGE_VIEW["eventId"],)))
     assert service.row(website, "events", list(STORED)) == STORED
 
 
@@ -94,35 +94,35 @@ def test_results_name_each_event_or_null(service: Service, website: str) -> None
     batch = [{"name": "screen_view", "eventId": "a"}, {"name": "page_exit"}]
     batch.append({"name": "page_exit", "eventId": "b"})
 
-    reply = service.post(f"/batch?client_id={website}", batch)
+    response = service.post(f"/batch?client_id={website}", batch)
 
-    assert outcome(reply) == (200, success("/batch", 3, ("a", None, "b")))
+    assert outcome(response) == (200, success("/batch", 3, ("a", None, "b")))
     assert service.counts(website, "events", "event_name") == {"screen_view": 1, "page_exit": 2}
 
 
 @pytest.mark.parametrize("wrong", ["12", True, [1], {"a": 1}], ids=repr)
 @pytest.mark.parametrize("endpoint", ["/batch", "/"])
-def test_number_of_a_wrong_type_is_not_lifted_and_no_error(
+def test_number_of_a_wrong_type_is_not_promoted_and_accepted(
     service: Service, website: str, endpoint: str, wrong: Json
 ) -> None:
-    reply = service.post(
+    response = service.post(
         f"{endpoint}?client_id={website}", {"name": "page_exit", **dict.fromkeys(NUMBERS, wrong)}
     )
 
-    assert outcome(reply) == (200, success(endpoint))
+    assert outcome(response) == (200, success(endpoint))
     assert service.row(website, "events", NUMBERS) == dict.fromkeys(NUMBERS)
 
 
 @pytest.mark.parametrize("wrong", [12, 1.5, True, ["a"], {"a": 1}], ids=repr)
 @pytest.mark.parametrize("endpoint", ["/batch", "/"])
-def test_text_of_a_wrong_type_is_not_lifted_and_no_error(
+def test_text_of_a_wrong_type_is_not_promoted_and_accepted(
     service: Service, website: str, endpoint: str, wrong: Json
 ) -> None:
-    reply = service.post(
+    response = service.post(
         f"{endpoint}?client_id={website}", {"name": "screen_view", **dict.fromkeys(TEXTS, wrong)}
     )
 
-    assert outcome(reply) == (200, success(endpoint))
+    assert outcome(response) == (200, success(endpoint))
     assert service.row(website, "events", TEXTS) == dict.fromkeys(TEXTS, "")
 
 
@@ -136,10 +136,10 @@ def test_fields_of_custom_events_are_stored_too(service: Service, website: str) 
     assert service.row(website, "events", columns) == expected
 
 
-def test_bad_page_view_refuses_the_batch(service: Service, quiet_website: str) -> None:
-    reply = service.post(f"/batch?client_id={quiet_website}", [VISIT, {"title": "no name"}])
+def test_invalid_page_view_rejects_the_batch(service: Service, quiet_website: str) -> None:
+    response = service.post(f"/batch?client_id={quiet_website}", [PAGE_VIEW, {"title": "no name"}])
 
-    assert faults(reply) == [(1, "name")]
+    assert field_errors(response) == [(1, "name")]
     assert service.count(quiet_website, "events") == 0
 
 

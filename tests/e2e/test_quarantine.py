@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.data_dir.lock import DataHeld, hold_data
+from headrace.adapters.data_dir.lock import DataDirLocked, lock_data_dir
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.clock import SystemClock
 from headrace.base.settings import load_settings
 from headrace.base.telemetry import Metrics
 from headrace.model.log_records import Event, EventRecord, Visitor, encode_record
-from headrace.wiring.quarantine import retrying_desk
+from headrace.wiring.quarantine import locked_requeuer
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.service import HEADRACE, Json, Service, clean_environment, wait_until
 
@@ -46,7 +46,7 @@ def unstorable(website: str) -> bytes:
         "second",
         event_id="one",
         properties=b'{"plan":"pro","n":12345678901234567890}',
-        lifted={"load_time": 1.5},
+        promoted={"load_time": 1.5},
     )
     visitor = Visitor(country="CZ", browser_name="Firefox")
     return encode_record(EventRecord(RECEIVED_MS, visitor, [good[0], bad, good[1]]))
@@ -63,15 +63,15 @@ def wait_listed(service: Service, count: int) -> list[Json]:
     return listed(service)
 
 
-def mend(service: Service, entry_id: str) -> None:
+def correct(service: Service, entry_id: str) -> None:
     file = service.data / "quarantine" / entry_id
     content = json.loads(file.read_text())
     content["item"]["time_ms"] = RECEIVED_MS
     file.write_text(json.dumps(content))
 
 
-def test_what_is_set_aside_is_listed_with_the_reason(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_quarantined_entries_are_listed_with_the_reason(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
     website = service.website()
     assert listed(service) == []
 
@@ -90,12 +90,14 @@ def test_what_is_set_aside_is_listed_with_the_reason(own_service: ServiceMaker) 
     assert shown["content"]["item"]["properties"]["plan"] == "pro"
 
 
-def test_mended_entry_is_stored_once_while_the_service_runs(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_corrected_entry_is_stored_once_while_the_service_runs(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service().start()
     website = service.website()
     write_log(service, unstorable(website))
     (entry,) = wait_listed(service, 1)
-    mend(service, entry["id"])
+    correct(service, entry["id"])
     assert service.counts(website, "events", "event_name") == {"first": 1, "third": 1}
 
     done = service.command("quarantine", "retry", entry["id"])
@@ -121,13 +123,13 @@ def test_mended_entry_is_stored_once_while_the_service_runs(own_service: Service
     assert service.count(website, "events") == 3
 
 
-def test_entries_are_retried_while_the_service_is_stopped(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_entries_are_retried_while_the_service_is_stopped(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
     website = service.website()
     write_log(service, b"no record", unstorable(website))
     found = wait_listed(service, 2)
     service.stop()
-    mend(service, found[1]["id"])
+    correct(service, found[1]["id"])
 
     assert service.command("quarantine", "retry", "--all") == {
         "retried": [each["id"] for each in found]
@@ -141,21 +143,21 @@ def test_entries_are_retried_while_the_service_is_stopped(own_service: ServiceMa
     assert again["reason"] == found[0]["reason"]
 
 
-def test_retry_of_what_was_appended_before_a_crash_stores_nothing_twice(
-    own_service: ServiceMaker,
+def test_retry_after_a_crash_stores_nothing_twice(
+    dedicated_service: ServiceMaker,
 ) -> None:
-    service = own_service().start()
+    service = dedicated_service().start()
     website = service.website()
     write_log(service, unstorable(website))
     (entry,) = wait_listed(service, 1)
-    mend(service, entry["id"])
+    correct(service, entry["id"])
     file = service.data / "quarantine" / entry["id"]
     content = file.read_bytes()
     service.command("quarantine", "retry", "--all")
 
     file.write_bytes(content)  # as if the process had died before it removed the file
-    begun = {"id": entry["id"], "end": {"segment": 0, "offset": 0}}
-    (service.data / "quarantine" / "retry.begun").write_text(json.dumps(begun))
+    started = {"id": entry["id"], "end": {"segment": 0, "offset": 0}}
+    (service.data / "quarantine" / "retry.begun").write_text(json.dumps(started))
     again = service.command("quarantine", "retry", "--all")
 
     assert again == {"retried": []}
@@ -163,7 +165,7 @@ def test_retry_of_what_was_appended_before_a_crash_stores_nothing_twice(
     assert service.count(website, "events") == 3
 
 
-def refused(data: Path, *arguments: str) -> tuple[int, str]:
+def rejected(data: Path, *arguments: str) -> tuple[int, str]:
     done = subprocess.run(
         [HEADRACE, "quarantine", *arguments, "--data", str(data)],
         capture_output=True,
@@ -175,7 +177,7 @@ def refused(data: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-REFUSED = {
+REJECTED = {
     "unknown id": (("show", "x.json"), "nothing in the quarantine has the id 'x.json'"),
     "path outside": (
         ("retry", "../lock"),
@@ -186,25 +188,25 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "sentence"), REFUSED.values(), ids=list(REFUSED))
-def test_what_cannot_be_retried_is_one_sentence(
+@pytest.mark.parametrize(("arguments", "sentence"), REJECTED.values(), ids=list(REJECTED))
+def test_entry_that_cannot_be_retried_is_one_error(
     tmp_path: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     (tmp_path / "quarantine").mkdir()
-    assert refused(tmp_path, *arguments) == (1, f"headrace: {sentence}\n")
+    assert rejected(tmp_path, *arguments) == (1, f"headrace: {sentence}\n")
 
 
-def test_entry_that_was_mended_wrongly_stays(tmp_path: Path) -> None:
-    shelf = tmp_path / "data" / "quarantine"
-    shelf.mkdir(parents=True)
+def test_wrongly_corrected_entry_stays(tmp_path: Path) -> None:
+    quarantine_directory = tmp_path / "data" / "quarantine"
+    quarantine_directory.mkdir(parents=True)
     entry = {"log": "gone", "position": {"segment": 1, "offset": 2}, "reason": "It is odd."}
     item = {"website_id": "web_a", "time_ms": "noon", "name": "a", "received_ms": RECEIVED_MS}
-    file = shelf / "gone.json"
+    file = quarantine_directory / "gone.json"
     file.write_text(json.dumps({**entry, "stream": "events", "index": 0, "item": item}))
 
-    code, said = refused(tmp_path / "data", "retry", "--all")
+    code, output = rejected(tmp_path / "data", "retry", "--all")
 
-    assert (code, said) == (
+    assert (code, output) == (
         1,
         "headrace: gone.json cannot be put back: Expected `int`, got `str` - at `$[1]`\n",
     )
@@ -212,23 +214,21 @@ def test_entry_that_was_mended_wrongly_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("holder", ["headrace restore", "headrace backup", "headrace verify"])
-def test_nothing_is_retried_while_another_command_has_the_directory(
-    tmp_path: Path, holder: str
-) -> None:
+def test_retry_fails_while_another_command_locks_the_directory(tmp_path: Path, holder: str) -> None:
     (tmp_path / "quarantine").mkdir()
-    with hold_data(tmp_path, holder):
-        said = refused(tmp_path, "retry", "--all")
-    assert said == (1, f"headrace: the data directory {tmp_path} is in use by `{holder}`\n")
+    with lock_data_dir(tmp_path, holder):
+        output = rejected(tmp_path, "retry", "--all")
+    assert output == (1, f"headrace: the data directory {tmp_path} is in use by `{holder}`\n")
     assert {path.name for path in tmp_path.iterdir()} == {"lock", "quarantine"}
-    assert refused(tmp_path, "retry", "--all") == (0, "")
+    assert rejected(tmp_path, "retry", "--all") == (0, "")
 
 
-def test_directory_is_held_while_entries_are_retried(tmp_path: Path) -> None:
+def test_directory_is_locked_while_entries_are_retried(tmp_path: Path) -> None:
     (tmp_path / "quarantine").mkdir()
-    settings = load_settings({"data": str(tmp_path)}, {})
+    settings = load_settings({"data_dir": str(tmp_path)}, {})
     with (
-        retrying_desk(settings, SystemClock()) as desk,
-        pytest.raises(DataHeld, match="is in use by `headrace quarantine retry`"),
-        hold_data(tmp_path, "headrace restore"),
+        locked_requeuer(settings, SystemClock()) as requeuer,
+        pytest.raises(DataDirLocked, match="is in use by `headrace quarantine retry`"),
+        lock_data_dir(tmp_path, "headrace restore"),
     ):
-        raise AssertionError(desk)
+        raise AssertionError(requeuer)

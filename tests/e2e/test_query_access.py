@@ -24,26 +24,26 @@ def ask(
     )
 
 
-def told(reply: requests.Response) -> tuple[int, dict[str, Any]]:
+def output(response: requests.Response) -> tuple[int, dict[str, Any]]:
     """Return the status and the whole body, but for the requestId, which must be there."""
-    whole = reply.json()
-    request_id = whole.pop("requestId")
+    full_body = response.json()
+    request_id = full_body.pop("requestId")
     assert isinstance(request_id, str)
     assert request_id
-    return reply.status_code, whole
+    return response.status_code, full_body
 
 
-def refusal(status: int, code: str, error: str) -> tuple[int, dict[str, Any]]:
+def rejection(status: int, code: str, error: str) -> tuple[int, dict[str, Any]]:
     return status, {"success": False, "error": error, "code": code}
 
 
-AUTHENTICATION_REQUIRED = refusal(401, "UNAUTHORIZED", "Authentication required")
-INVALID_KEY = refusal(401, "INVALID_API_KEY", "Invalid API key")
-MISSING_SCOPE = refusal(403, "MISSING_SCOPE", "API key missing read:data scope")
-NOT_FOUND = refusal(404, "WEBSITE_NOT_FOUND", "Website not found")
-WEBSITE_REQUIRED = refusal(400, "MISSING_WEBSITE_ID", "website_id is required")
-METHOD_NOT_ALLOWED = refusal(405, "METHOD_NOT_ALLOWED", "Method not allowed")
-TOO_LARGE = refusal(413, "PAYLOAD_TOO_LARGE", "Payload too large")
+AUTHENTICATION_REQUIRED = rejection(401, "UNAUTHORIZED", "Authentication required")
+INVALID_KEY = rejection(401, "INVALID_API_KEY", "Invalid API key")
+MISSING_SCOPE = rejection(403, "MISSING_SCOPE", "API key missing read:data scope")
+NOT_FOUND = rejection(404, "WEBSITE_NOT_FOUND", "Website not found")
+WEBSITE_REQUIRED = rejection(400, "MISSING_WEBSITE_ID", "website_id is required")
+METHOD_NOT_ALLOWED = rejection(405, "METHOD_NOT_ALLOWED", "Method not allowed")
+TOO_LARGE = rejection(413, "PAYLOAD_TOO_LARGE", "Payload too large")
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +73,10 @@ def reader_of_private(service: Service, private: str) -> Key:
     return service.key("read:data", websites=[private])
 
 
-def test_key_with_read_scope_is_answered(
+def test_key_with_read_scope_is_accepted(
     service: Service, private: str, reader_of_private: Key
 ) -> None:
-    assert told(ask(service, private, key=reader_of_private))[0] == 200
+    assert output(ask(service, private, key=reader_of_private))[0] == 200
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
@@ -94,12 +94,12 @@ def test_x_api_key_header_is_a_key_too(service: Service, private: str) -> None:
 
 def test_authorization_wins_over_x_api_key(service: Service, private: str) -> None:
     headers = {"Authorization": "Bearer hr_wrong", "x-api-key": service.master.secret}
-    assert told(ask(service, private, headers=headers)) == INVALID_KEY
+    assert output(ask(service, private, headers=headers)) == INVALID_KEY
 
 
 def test_another_scheme_counts_as_no_key(service: Service, private: str) -> None:
     basic = {"Authorization": f"Basic {service.master.secret}"}
-    assert told(ask(service, private, headers=basic)) == AUTHENTICATION_REQUIRED
+    assert output(ask(service, private, headers=basic)) == AUTHENTICATION_REQUIRED
 
 
 def test_another_scheme_leaves_x_api_key_to_decide(service: Service, private: str) -> None:
@@ -122,12 +122,12 @@ def test_invalid_key_is_401_whatever_the_website(
     request: pytest.FixtureRequest, service: Service, website: str, headers: dict[str, str]
 ) -> None:
     name = website if website == "unknown" else request.getfixturevalue(website)
-    assert told(ask(service, name, headers=headers)) == INVALID_KEY
+    assert output(ask(service, name, headers=headers)) == INVALID_KEY
 
 
 def test_expired_key_is_401(service: Service, private: str) -> None:
     key = service.key("read:data", expires="2020-01-01T00:00:00Z")
-    assert told(ask(service, private, key=key)) == INVALID_KEY
+    assert output(ask(service, private, key=key)) == INVALID_KEY
 
 
 def test_revoked_key_is_soon_401(service: Service, private: str) -> None:
@@ -135,7 +135,7 @@ def test_revoked_key_is_soon_401(service: Service, private: str) -> None:
     assert ask(service, private, key=key).status_code == 200
     service.command("key", "revoke", key.id)
     wait_until(
-        lambda: told(ask(service, private, key=key)) == INVALID_KEY,
+        lambda: output(ask(service, private, key=key)) == INVALID_KEY,
         "the key is refused",
         timeout_s=5,
     )
@@ -145,72 +145,76 @@ def test_deleted_website_is_soon_404(service: Service, website: str) -> None:
     assert ask(service, website, key=service.master).status_code == 200
     service.command("website", "delete", website)
     wait_until(
-        lambda: told(ask(service, website, key=service.master)) == NOT_FOUND,
+        lambda: output(ask(service, website, key=service.master)) == NOT_FOUND,
         "the website is not found",
         timeout_s=5,
     )
 
 
-def test_private_and_unknown_websites_look_alike_without_credentials(
+def test_private_and_unknown_websites_are_indistinguishable_without_credentials(
     service: Service, private: str
 ) -> None:
-    assert told(ask(service, private)) == AUTHENTICATION_REQUIRED
-    assert told(ask(service, "web_unknown")) == AUTHENTICATION_REQUIRED
+    assert output(ask(service, private)) == AUTHENTICATION_REQUIRED
+    assert output(ask(service, "web_unknown")) == AUTHENTICATION_REQUIRED
 
 
 def test_key_without_read_scope_is_403(service: Service, private: str, writer: Key) -> None:
-    assert told(ask(service, private, key=writer)) == MISSING_SCOPE
+    assert output(ask(service, private, key=writer)) == MISSING_SCOPE
 
 
 def test_key_without_read_scope_is_403_on_a_public_website(
     service: Service, public: str, writer: Key
 ) -> None:
-    assert told(ask(service, public, key=writer)) == MISSING_SCOPE
+    assert output(ask(service, public, key=writer)) == MISSING_SCOPE
 
 
 def test_unknown_foreign_and_unlisted_websites_are_the_same_404(
     service: Service, website: str, foreign: str, reader_of_private: Key
 ) -> None:
-    replies = [
+    responses = [
         ask(service, name, key=reader_of_private) for name in ("web_unknown", foreign, website)
     ]
-    assert [told(reply) for reply in replies] == [NOT_FOUND] * 3
-    texts = {reply.text.replace(reply.json()["requestId"], "ID") for reply in replies}
+    assert [output(response) for response in responses] == [NOT_FOUND] * 3
+    texts = {response.text.replace(response.json()["requestId"], "ID") for response in responses}
     assert len(texts) == 1
     headers = [
-        {name: value for name, value in reply.headers.items() if reply.json()["requestId"] != value}
-        for reply in replies
+        {
+            name: value
+            for name, value in response.headers.items()
+            if response.json()["requestId"] != value
+        }
+        for response in responses
     ]
     assert headers[0].keys() == headers[1].keys() == headers[2].keys()
 
 
-def test_key_without_a_list_may_read_every_website_of_its_organization(
+def test_key_without_a_list_can_read_every_website_of_its_organization(
     service: Service, private: str, website: str
 ) -> None:
     key = service.key("read:data")
-    replies = [ask(service, name, key=key).status_code for name in (private, website)]
-    assert replies == [200, 200]
+    responses = [ask(service, name, key=key).status_code for name in (private, website)]
+    assert responses == [200, 200]
 
 
 def test_public_website_needs_no_credentials(service: Service, public: str) -> None:
     assert ask(service, public).status_code == 200
 
 
-def test_public_website_is_open_to_keys_of_other_organizations(
+def test_public_website_is_readable_by_keys_of_other_organizations(
     service: Service, public: str, reader_of_private: Key
 ) -> None:
-    stranger = service.key("read:data", organization=service.organization("strangers"))
-    assert ask(service, public, key=stranger).status_code == 200
+    foreign_key = service.key("read:data", organization=service.organization("strangers"))
+    assert ask(service, public, key=foreign_key).status_code == 200
     assert ask(service, public, key=reader_of_private).status_code == 200
 
 
 @pytest.mark.parametrize("query_string", ["", "?website_id=", "?client_id=web_unknown"])
 def test_query_without_website_id_is_400(service: Service, query_string: str) -> None:
-    reply = service.post(CUSTOM + query_string, body(), headers=bearer(service.master))
-    assert told(reply) == WEBSITE_REQUIRED
+    response = service.post(CUSTOM + query_string, body(), headers=bearer(service.master))
+    assert output(response) == WEBSITE_REQUIRED
 
 
-def test_every_reply_has_a_request_id_of_its_own(service: Service, private: str) -> None:
+def test_every_response_has_a_request_id_of_its_own(service: Service, private: str) -> None:
     ids = {ask(service, private, key=service.master).json()["requestId"] for _ in range(5)}
     ids |= {ask(service, private).json()["requestId"] for _ in range(5)}
     assert len(ids) == 10
@@ -221,34 +225,36 @@ def test_every_reply_has_a_request_id_of_its_own(service: Service, private: str)
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 def test_other_methods_are_405_before_anything_else(service: Service, method: str) -> None:
-    reply = service.http.request(method, service.url + CUSTOM, data=TOO_LONG, timeout=30)
-    assert told(reply) == METHOD_NOT_ALLOWED
-    assert "POST" in reply.headers["Allow"]
+    response = service.http.request(method, service.url + CUSTOM, data=TOO_LONG, timeout=30)
+    assert output(response) == METHOD_NOT_ALLOWED
+    assert "POST" in response.headers["Allow"]
 
 
 def test_too_long_a_body_is_413_before_credentials(service: Service) -> None:
-    assert told(service.post(CUSTOM, data=TOO_LONG)) == TOO_LARGE
+    assert output(service.post(CUSTOM, data=TOO_LONG)) == TOO_LARGE
 
 
-def test_body_of_one_mebibyte_is_read(service: Service, private: str) -> None:
+def test_body_of_one_mebibyte_is_accepted(service: Service, private: str) -> None:
     sent = json.dumps(body()).encode().ljust(1_048_576)
     assert ask(service, private, key=service.master, data=sent).status_code == 200
 
 
 def test_missing_credentials_come_before_website_id_and_body(service: Service) -> None:
-    assert told(service.post(CUSTOM, data=b"{")) == AUTHENTICATION_REQUIRED
+    assert output(service.post(CUSTOM, data=b"{")) == AUTHENTICATION_REQUIRED
 
 
 def test_missing_scope_comes_before_website_id_and_body(service: Service, writer: Key) -> None:
-    assert told(service.post(CUSTOM, data=b"{", headers=bearer(writer))) == MISSING_SCOPE
+    assert output(service.post(CUSTOM, data=b"{", headers=bearer(writer))) == MISSING_SCOPE
 
 
 def test_missing_website_id_comes_before_the_body(service: Service) -> None:
-    assert told(service.post(CUSTOM, data=b"{", headers=bearer(service.master))) == WEBSITE_REQUIRED
+    assert (
+        output(service.post(CUSTOM, data=b"{", headers=bearer(service.master))) == WEBSITE_REQUIRED
+    )
 
 
 def test_unknown_website_comes_before_the_body(service: Service) -> None:
-    assert told(ask(service, "web_unknown", key=service.master, data=b"{")) == NOT_FOUND
+    assert output(ask(service, "web_unknown", key=service.master, data=b"{")) == NOT_FOUND
 
 
 # Encodings and content types are those of ingestion.
@@ -263,29 +269,29 @@ def test_json_may_come_under_these_content_types(
 ) -> None:
     headers = {"Content-Type": content_type} if content_type else {}
     sent = json.dumps(body()).encode()
-    reply = ask(service, private, key=service.master, data=sent, headers=headers)
-    assert reply.status_code == 200
+    response = ask(service, private, key=service.master, data=sent, headers=headers)
+    assert response.status_code == 200
 
 
 def test_other_content_types_are_415(service: Service, private: str) -> None:
     headers = {"Content-Type": "application/xml"}
-    reply = ask(service, private, key=service.master, data=b"{}", headers=headers)
-    assert (reply.status_code, reply.json()["code"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
+    response = ask(service, private, key=service.master, data=b"{}", headers=headers)
+    assert (response.status_code, response.json()["code"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
 
 
 def test_body_may_be_compressed(service: Service, private: str) -> None:
     sent = gzip.compress(json.dumps(body()).encode())
     headers = {"Content-Encoding": "gzip"}
-    reply = ask(service, private, key=service.master, data=sent, headers=headers)
-    assert reply.status_code == 200
+    response = ask(service, private, key=service.master, data=sent, headers=headers)
+    assert response.status_code == 200
 
 
 def test_unknown_encodings_are_415(service: Service, private: str) -> None:
     headers = {"Content-Encoding": "lzma"}
-    reply = ask(service, private, key=service.master, data=b"{}", headers=headers)
-    assert (reply.status_code, reply.json()["code"]) == (415, "UNSUPPORTED_ENCODING")
+    response = ask(service, private, key=service.master, data=b"{}", headers=headers)
+    assert (response.status_code, response.json()["code"]) == (415, "UNSUPPORTED_ENCODING")
 
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "/v1/query/custom/more", "/v1/"])
 def test_unknown_path_below_v1_is_404_in_the_query_envelope(service: Service, path: str) -> None:
-    assert told(service.get(path)) == refusal(404, "NOT_FOUND", "Not found")
+    assert output(service.get(path)) == rejection(404, "NOT_FOUND", "Not found")

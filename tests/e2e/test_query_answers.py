@@ -28,16 +28,18 @@ def shop(service: Service) -> str:
     return website
 
 
-def asker(service: Service, website: str) -> Ask:
+def client(service: Service, website: str) -> Ask:
     def ask(*selects: Mapping[str, Json], **parts: Any) -> list[Row]:
-        asked = query(
+        sent_query = query(
             *selects,
             table=parts.pop("table", "events"),
             filters=parts.pop("filters", ()),
             group_by=parts.pop("group_by", ()),
         )
         path = f"/v1/query/custom?website_id={website}"
-        return rows_of(service.post(path, body(asked, **parts), headers=bearer(service.master)))
+        return rows_of(
+            service.post(path, body(sent_query, **parts), headers=bearer(service.master))
+        )
 
     return ask
 
@@ -45,7 +47,7 @@ def asker(service: Service, website: str) -> Ask:
 @pytest.fixture(scope="module")
 def ask(service: Service, shop: str) -> Ask:
     """Ask about SHOP: selects, then the other parts of a body by name; gives the rows."""
-    return asker(service, shop)
+    return client(service, shop)
 
 
 # Aggregates.
@@ -114,8 +116,8 @@ OVER_NOTHING = [
 def test_aggregate_over_no_rows_is_still_one_row(
     ask: Ask, aggregate: str, field: str, expected: float | None
 ) -> None:
-    answer = ask(select(field, aggregate, "x"), startDate="2025-03-11")
-    assert alike(answer, [{"x": expected}])
+    result = ask(select(field, aggregate, "x"), startDate="2025-03-11")
+    assert alike(result, [{"x": expected}])
 
 
 def test_groups_over_no_rows_are_no_rows(ask: Ask) -> None:
@@ -133,7 +135,7 @@ def test_groups_over_no_rows_are_no_rows(ask: Ask) -> None:
         ("properties.a.b c", "sum", "sum_properties_a_b c"),
     ],
 )
-def test_output_without_an_alias_is_called_by_aggregate_and_field(
+def test_default_output_name_is_aggregate_and_field(
     ask: Ask, field: str, aggregate: str, name: str
 ) -> None:
     assert [list(row) for row in ask(select(field, aggregate))] == [[name]]
@@ -149,15 +151,15 @@ def test_alias_is_the_output_name_as_it_is(ask: Ask, alias: str) -> None:
 
 def test_alias_may_be_the_name_of_a_column_that_is_not_grouped_by(ask: Ask) -> None:
     filters = [where("path", "eq", "/a")]
-    answer = ask(select("*", "count", "path"), select("value", "sum", "value"), filters=filters)
-    assert answer == [{"path": 2, "value": 3}]
+    result = ask(select("*", "count", "path"), select("value", "sum", "value"), filters=filters)
+    assert result == [{"path": 2, "value": 3}]
 
 
-def test_all_aggregates_stand_beside_each_other(ask: Ask) -> None:
-    answer = ask(
+def test_all_aggregates_can_be_combined(ask: Ask) -> None:
+    result = ask(
         select("*", "count"), select("value", "sum"), select("value", "p50"), group_by=["path"]
     )
-    assert answer == [
+    assert result == [
         {"path": "/a", "count_all": 2, "sum_value": 3, "p50_value": 1.5},
         {"path": "/b", "count_all": 2, "sum_value": 1.5, "p50_value": 0.75},
         {"path": "", "count_all": 1, "sum_value": 0, "p50_value": None},
@@ -167,7 +169,7 @@ def test_all_aggregates_stand_beside_each_other(ask: Ask) -> None:
 # Order.
 
 
-def test_groups_come_by_the_first_select_descending_then_by_groups_ascending(ask: Ask) -> None:
+def test_default_order_is_first_select_descending_then_groups_ascending(ask: Ask) -> None:
     assert ask(group_by=["event_name", "path"]) == [
         {"event_name": "screen_view", "path": "/a", "n": 2},
         {"event_name": "buy", "path": "", "n": 1},
@@ -176,7 +178,7 @@ def test_groups_come_by_the_first_select_descending_then_by_groups_ascending(ask
     ]
 
 
-def test_ties_go_by_the_group_columns_in_the_order_of_group_by(ask: Ask) -> None:
+def test_ties_are_ordered_by_the_group_by_columns(ask: Ask) -> None:
     assert ask(group_by=["path", "event_name"]) == [
         {"path": "/a", "event_name": "screen_view", "n": 2},
         {"path": "", "event_name": "buy", "n": 1},
@@ -212,24 +214,24 @@ def test_order_by_several_outputs_is_by_the_first_then_the_next(ask: Ask) -> Non
     ]
 
 
-def test_ties_of_order_by_go_by_the_default_order(ask: Ask) -> None:
+def test_ties_of_order_by_use_the_default_order(ask: Ask) -> None:
     visitors = select("anonymous_id", "uniq", "u")
-    answer = ask(COUNT, visitors, group_by=["path"], orderBy=[{"field": "n", "direction": "desc"}])
-    assert [row["path"] for row in answer] == ["/a", "/b", ""]
-    answer = ask(visitors, COUNT, group_by=["path"], orderBy=[{"field": "n"}])
-    assert [row["path"] for row in answer] == ["", "/a", "/b"]
+    result = ask(COUNT, visitors, group_by=["path"], orderBy=[{"field": "n", "direction": "desc"}])
+    assert [row["path"] for row in result] == ["/a", "/b", ""]
+    result = ask(visitors, COUNT, group_by=["path"], orderBy=[{"field": "n"}])
+    assert [row["path"] for row in result] == ["", "/a", "/b"]
 
 
 def test_order_by_is_ascending_by_default(ask: Ask) -> None:
-    answer = ask(group_by=["path"], orderBy=[{"field": "path"}])
-    assert [row["path"] for row in answer] == ["", "/a", "/b"]
+    result = ask(group_by=["path"], orderBy=[{"field": "path"}])
+    assert [row["path"] for row in result] == ["", "/a", "/b"]
 
 
 def test_texts_are_ordered_by_code_point(service: Service, website: str) -> None:
     paths = ["/Z", "/a", "/É", "/Ａ", "/\U0001f600"]  # noqa: RUF001 - UTF-16 would swap the last two
     send(service, website, *(event(path=path) for path in reversed(paths)))
-    answer = asker(service, website)(group_by=["path"])
-    assert [row["path"] for row in answer] == paths
+    result = client(service, website)(group_by=["path"])
+    assert [row["path"] for row in result] == paths
 
 
 # Groups.
@@ -243,7 +245,7 @@ def test_every_column_of_every_table_can_be_grouped_by_and_counted(service: Serv
     error = {"timestamp": "2025-03-10", "path": "/", "message": "m"}
     send(service, website, vital, path="/vitals")
     send(service, website, error, path="/errors")
-    ask = asker(service, website)
+    ask = client(service, website)
     schema = service.get("/v1/query/schema").json()
     tables = [
         (table["name"], [column["name"] for column in table["columns"]])
@@ -252,54 +254,54 @@ def test_every_column_of_every_table_can_be_grouped_by_and_counted(service: Serv
     for table, columns in tables:
         for column in columns:
             field = column.replace("KEY", "k")
-            answer = ask(COUNT, select(field, "count", "c"), table=table, group_by=[field])
-            assert [(row["n"], row["c"]) for row in answer] == [(1, 1)], (table, column)
+            result = ask(COUNT, select(field, "count", "c"), table=table, group_by=[field])
+            assert [(row["n"], row["c"]) for row in result] == [(1, 1)], (table, column)
 
 
-def test_datetime_is_answered_in_utc_with_milliseconds(service: Service, website: str) -> None:
+def test_datetime_is_returned_in_utc_with_milliseconds(service: Service, website: str) -> None:
     send(service, website, event(at="2025-03-10T23:59:59.12+05:30"), event(at=1741564800000))
-    answer = asker(service, website)(group_by=["time"], timezone="Asia/Tokyo")
-    assert answer == [
+    result = client(service, website)(group_by=["time"], timezone="Asia/Tokyo")
+    assert result == [
         {"time": "2025-03-10T00:00:00.000Z", "n": 1},
         {"time": "2025-03-10T18:29:59.120Z", "n": 1},
     ]
 
 
-def test_boolean_is_answered_as_json_boolean(ask: Ask) -> None:
+def test_boolean_is_returned_as_json_boolean(ask: Ask) -> None:
     assert ask(group_by=["is_bot"]) == [{"is_bot": False, "n": 5}]
 
 
-def test_received_at_is_when_the_event_came(service: Service, website: str) -> None:
+def test_received_at_is_the_time_of_receipt(service: Service, website: str) -> None:
     before = datetime.now(UTC) - timedelta(milliseconds=1)
     send(service, website, event())
     after = datetime.now(UTC)
-    [row] = asker(service, website)(group_by=["received_at"])
+    [row] = client(service, website)(group_by=["received_at"])
     assert before <= datetime.fromisoformat(row["received_at"]) <= after
 
 
 def test_range_applies_to_time_and_never_to_received_at(service: Service, website: str) -> None:
     today = datetime.now(UTC).date().isoformat()
     send(service, website, event())
-    assert asker(service, website)(startDate=today, endDate=today) == [{"n": 0}]
-    assert asker(service, website)() == [{"n": 1}]
+    assert client(service, website)(startDate=today, endDate=today) == [{"n": 0}]
+    assert client(service, website)() == [{"n": 1}]
 
 
 # Limit, offset and what is said of them.
 
 
 def meta(service: Service, website: str, **parts: Json) -> dict[str, Json]:
-    asked = query(group_by=["path"])
+    sent_query = query(group_by=["path"])
     path = f"/v1/query/custom?website_id={website}"
-    reply = service.post(path, body(asked, **parts), headers=bearer(service.master)).json()
-    assert reply.keys() == {"success", "data", "meta", "requestId"}
-    assert reply["success"] is True
-    assert isinstance(reply["requestId"], str)
-    execution_time = reply["meta"].pop("executionTime")
+    response = service.post(path, body(sent_query, **parts), headers=bearer(service.master)).json()
+    assert response.keys() == {"success", "data", "meta", "requestId"}
+    assert response["success"] is True
+    assert isinstance(response["requestId"], str)
+    execution_time = response["meta"].pop("executionTime")
     assert isinstance(execution_time, int | float)
     assert execution_time >= 0
-    assert reply["meta"]["rowCount"] == len(reply["data"])
-    told: dict[str, Json] = reply["meta"]
-    return told
+    assert response["meta"]["rowCount"] == len(response["data"])
+    meta_value: dict[str, Json] = response["meta"]
+    return meta_value
 
 
 @pytest.mark.parametrize(
@@ -314,7 +316,7 @@ def meta(service: Service, website: str, **parts: Json) -> dict[str, Json]:
         pytest.param({"limit": 1, "offset": 3}, (0, 1, False), id="behind the last row"),
     ],
 )
-def test_meta_tells_rows_limit_and_whether_more_existed(
+def test_meta_has_row_count_limit_and_truncated(
     service: Service, shop: str, parts: dict[str, Json], expected: tuple[int, int, bool]
 ) -> None:
     count, limit, truncated = expected
@@ -325,7 +327,7 @@ def test_meta_tells_rows_limit_and_whether_more_existed(
     }
 
 
-def test_offset_goes_through_the_rows_in_their_order(ask: Ask) -> None:
+def test_offset_pages_through_the_rows_in_order(ask: Ask) -> None:
     pages = [ask(group_by=["path"], limit=1, offset=offset) for offset in range(4)]
     assert pages == [
         [{"path": "/a", "n": 2}],
@@ -335,12 +337,10 @@ def test_offset_goes_through_the_rows_in_their_order(ask: Ask) -> None:
     ]
 
 
-def test_more_than_the_maximum_of_groups_is_answered_in_pages(
-    service: Service, website: str
-) -> None:
+def test_more_groups_than_the_maximum_are_paginated(service: Service, website: str) -> None:
     send(service, website, *(event(path=f"/{n:05}") for n in range(10_000)))
     send(service, website, event(path="/10000"))
-    ask = asker(service, website)
+    ask = client(service, website)
     page = ask(group_by=["path"], limit=20_000)
     assert [row["path"] for row in page] == [f"/{n:05}" for n in range(10_000)]
     assert ask(group_by=["path"], limit=20_000, offset=10_000) == [{"path": "/10000", "n": 1}]
@@ -350,26 +350,26 @@ def test_more_than_the_maximum_of_groups_is_answered_in_pages(
 # What a query sees.
 
 
-def test_query_sees_only_its_own_website(service: Service, shop: str, website: str) -> None:
+def test_query_reads_only_its_own_website(service: Service, shop: str, website: str) -> None:
     send(service, website, event(path="/elsewhere"))
-    assert asker(service, website)(group_by=["path"]) == [{"path": "/elsewhere", "n": 1}]
-    assert asker(service, shop)(filters=[where("path", "eq", "/elsewhere")]) == [{"n": 0}]
+    assert client(service, website)(group_by=["path"]) == [{"path": "/elsewhere", "n": 1}]
+    assert client(service, shop)(filters=[where("path", "eq", "/elsewhere")]) == [{"n": 0}]
 
 
-def test_query_sees_every_event_that_was_acknowledged(service: Service, website: str) -> None:
-    ask = asker(service, website)
+def test_query_reads_every_acknowledged_event(service: Service, website: str) -> None:
+    ask = client(service, website)
     for count in range(1, 6):
         send(service, website, event())
         assert ask() == [{"n": count}]
 
 
-def test_visitor_is_known_by_the_ip_and_user_agent_of_the_event(
+def test_visitor_is_identified_by_the_ip_and_user_agent_of_the_event(
     service: Service, website: str
 ) -> None:
     firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
     send(service, website, event(ip="8.8.8.8", userAgent=firefox), event())
     columns = ["country", "browser_name", "os_name", "device_type"]
-    assert asker(service, website)(group_by=columns) == [
+    assert client(service, website)(group_by=columns) == [
         dict.fromkeys(columns, "") | {"n": 1},
         {
             "country": "US",
@@ -393,11 +393,11 @@ def test_bots_are_left_out_unless_a_filter_names_is_bot(service: Service, websit
         ),
         ("/errors", [{"timestamp": 1741608000000, "path": "/", "message": "m"}]),
     ):
-        reply = service.post(
+        response = service.post(
             f"{path}?website_id={website}", items, headers={"User-Agent": GOOGLEBOT}
         )
-        assert reply.status_code == 200
-    ask = asker(service, website)
+        assert response.status_code == 200
+    ask = client(service, website)
     for table in ("events", "errors", "performance"):
         assert ask(table=table) == [{"n": 0}]
         assert ask(table=table, filters=[where("is_bot", "eq", True)]) == [{"n": 1}]
@@ -408,15 +408,15 @@ def test_bots_are_left_out_unless_a_filter_names_is_bot(service: Service, websit
     assert ask(table="profiles") == [{"n": 0}]
 
 
-def test_errors_and_performance_answer_to_their_other_names(service: Service, website: str) -> None:
+def test_errors_and_performance_have_aliases(service: Service, website: str) -> None:
     vital = {"timestamp": "2025-03-10", "path": "/", "metricName": "LCP", "metricValue": 12.5}
     error = {"timestamp": "2025-03-10", "path": "/", "message": "oh", "lineno": 7}
     send(service, website, vital, path="/vitals")
     send(service, website, error, path="/errors")
-    ask = asker(service, website)
+    ask = client(service, website)
     for table in ("errors", "error_spans"):
-        answer = ask(table=table, group_by=["message", "level", "lineno", "colno"])
-        assert answer == [{"message": "oh", "level": "error", "lineno": 7, "colno": None, "n": 1}]
+        result = ask(table=table, group_by=["message", "level", "lineno", "colno"])
+        assert result == [{"message": "oh", "level": "error", "lineno": 7, "colno": None, "n": 1}]
     for table in ("performance", "web_vitals_spans"):
         largest = select("metric_value", "max", "m")
         assert ask(largest, table=table, group_by=["metric_name"]) == [

@@ -9,24 +9,32 @@ import pytest
 import requests
 
 from tests.e2e.queries import body, select, where
-from tests.e2e.refusals import Body, asked, filtering, hold_refused, post_query, selecting, times
+from tests.e2e.refusals import (
+    Body,
+    assert_rejected,
+    filtering,
+    post_query,
+    query_body,
+    selecting,
+    times,
+)
 from tests.e2e.service import Service
 
 Ask = Callable[[Any], requests.Response]
 
 
 @pytest.fixture
-def answer(service: Service, quiet_website: str) -> Ask:
+def result(service: Service, quiet_website: str) -> Ask:
     """Send a body (or raw bytes) with a valid key for a website that has no rows."""
     return partial(post_query, service, quiet_website)
 
 
 WITHIN = [
     pytest.param(
-        asked(selects=[select("*", "count", f"a{n}") for n in range(10)]), id="10 selects"
+        query_body(selects=[select("*", "count", f"a{n}") for n in range(10)]), id="10 selects"
     ),
-    pytest.param(asked(filters=times(20, where("path", "eq", "/"))), id="20 filters"),
-    pytest.param(asked(groupBy=["path", "url", "title", "city", "region"]), id="5 groupBy"),
+    pytest.param(query_body(filters=times(20, where("path", "eq", "/"))), id="20 filters"),
+    pytest.param(query_body(groupBy=["path", "url", "title", "city", "region"]), id="5 groupBy"),
     pytest.param(filtering("path", "in", [f"/{n}" for n in range(1000)]), id="1000 values"),
     pytest.param(filtering("time", "lt", 253_402_300_799_999), id="last millisecond of all"),
     pytest.param(filtering("time", "lt", "9999-12-31T23:59:59.999Z"), id="the same as a text"),
@@ -38,7 +46,7 @@ WITHIN = [
     pytest.param(selecting("*", "count", alias="date"), id="alias date without granularity"),
     pytest.param(selecting(f"properties.{'k' * 256}", "uniq"), id="KEY of 256"),
     pytest.param(selecting("properties.'`\"\\", "p99"), id="KEY of awkward characters"),
-    pytest.param(asked(filters=None, groupBy=None), id="null in optional keys of the query"),
+    pytest.param(query_body(filters=None, groupBy=None), id="null in optional keys of the query"),
     pytest.param(selecting("*", "count", alias=None), id="null alias"),
     pytest.param(body(orderBy=[{"field": "n", "direction": None}]), id="null direction"),
     pytest.param(body(orderBy=times(5, {"field": "n"})), id="5 orderBy"),
@@ -74,9 +82,9 @@ WITHIN = [
 
 
 @pytest.mark.parametrize("sent", WITHIN)
-def test_what_is_just_within_the_rules_is_answered(answer: Ask, sent: Body) -> None:
-    reply = answer(sent)
-    assert (reply.status_code, reply.json()["success"]) == (200, True), reply.text
+def test_query_at_the_limits_is_accepted(result: Ask, sent: Body) -> None:
+    response = result(sent)
+    assert (response.status_code, response.json()["success"]) == (200, True), response.text
 
 
 # The order of checks.
@@ -92,7 +100,7 @@ def _change(*path: str, to: Any) -> Callable[[Body], None]:
     return change
 
 
-FAULTS: list[tuple[str, Callable[[Body], None]]] = [
+ERRORS: list[tuple[str, Callable[[Body], None]]] = [
     ("INVALID_BODY", _change("unknown", to=1)),
     ("INVALID_TABLE", _change("query", "table", to="nope")),
     ("INVALID_AGGREGATE", _change("query", "selects", to=[select("path", "nope")])),
@@ -112,39 +120,47 @@ FAULTS: list[tuple[str, Callable[[Body], None]]] = [
     ("first", "second"),
     [
         pytest.param(first, second, id=f"{first[0]} before {second[0]}")
-        for first, second in combinations(FAULTS, 2)
+        for first, second in combinations(ERRORS, 2)
     ],
 )
-def test_the_first_of_two_faults_is_told(
-    answer: Ask,
+def test_the_first_of_two_errors_is_reported(
+    result: Ask,
     first: tuple[str, Callable[[Body], None]],
     second: tuple[str, Callable[[Body], None]],
 ) -> None:
     sent = body()
     second[1](sent)
     first[1](sent)
-    hold_refused(answer(sent), first[0])
+    assert_rejected(result(sent), first[0])
 
 
 BAD_SELECT = select("nope", "count")
 BAD_FILTER = where("nope", "eq", "x")
 IN_LISTS = [
-    pytest.param(asked(selects=times(11, BAD_SELECT)), "TOO_MANY_SELECTS", id="count of selects"),
-    pytest.param(asked(filters=times(21, BAD_FILTER)), "TOO_MANY_FILTERS", id="count of filters"),
-    pytest.param(asked(groupBy=times(6, "nope")), "TOO_MANY_GROUP_BY", id="count of groupBy"),
     pytest.param(
-        asked(selects=[select("path", "nope"), BAD_SELECT]), "INVALID_AGGREGATE", id="first select"
+        query_body(selects=times(11, BAD_SELECT)), "TOO_MANY_SELECTS", id="count of selects"
     ),
     pytest.param(
-        asked(filters=[where("path", "nope", "x"), BAD_FILTER]),
+        query_body(filters=times(21, BAD_FILTER)), "TOO_MANY_FILTERS", id="count of filters"
+    ),
+    pytest.param(query_body(groupBy=times(6, "nope")), "TOO_MANY_GROUP_BY", id="count of groupBy"),
+    pytest.param(
+        query_body(selects=[select("path", "nope"), BAD_SELECT]),
+        "INVALID_AGGREGATE",
+        id="first select",
+    ),
+    pytest.param(
+        query_body(filters=[where("path", "nope", "x"), BAD_FILTER]),
         "INVALID_OPERATOR",
         id="first filter",
     ),
     pytest.param(
-        asked(selects=[*times(10, BAD_SELECT), "text"]), "INVALID_BODY", id="shape before count"
+        query_body(selects=[*times(10, BAD_SELECT), "text"]),
+        "INVALID_BODY",
+        id="shape before count",
     ),
     pytest.param(
-        asked(selects=[select("path", "sum")], filters=times(21, BAD_FILTER)),
+        query_body(selects=[select("path", "sum")], filters=times(21, BAD_FILTER)),
         "NOT_AGGREGATABLE",
         id="selects before the count of filters",
     ),
@@ -152,7 +168,5 @@ IN_LISTS = [
 
 
 @pytest.mark.parametrize(("sent", "code"), IN_LISTS)
-def test_in_a_list_the_length_comes_first_and_then_item_by_item(
-    answer: Ask, sent: Body, code: str
-) -> None:
-    hold_refused(answer(sent), code)
+def test_list_length_is_checked_before_its_items(result: Ask, sent: Body, code: str) -> None:
+    assert_rejected(result(sent), code)

@@ -44,7 +44,7 @@ Ask = Callable[..., Done]
 
 
 def run(*arguments: str, given: str = "", **variables: str) -> Done:
-    unset = dict.fromkeys(("WEBSITE_ID", "READING_KEY"), "")
+    unset = dict.fromkeys(("HEADRACE_WEBSITE_ID", "HEADRACE_API_KEY"), "")
     done = subprocess.run(
         [HEADRACE, "query", *arguments],
         input=given.encode(),
@@ -82,15 +82,15 @@ def ask(service: Service, shop: str) -> Ask:
         return run(
             *arguments,
             HEADRACE_URL=service.url,
-            WEBSITE_ID=shop,
-            READING_KEY=service.master.secret,
+            HEADRACE_WEBSITE_ID=shop,
+            HEADRACE_API_KEY=service.master.secret,
             **options,
         )
 
     return ask_service
 
 
-def test_answer_is_an_aligned_table(ask: Ask) -> None:
+def test_result_is_an_aligned_table(ask: Ask) -> None:
     assert ask(*BY_PATH, *RANGE) == Done(
         0,
         "path     views  visitors  mean\n"
@@ -137,13 +137,13 @@ def test_every_option_reaches_the_service(ask: Ask) -> None:
         ("path contains ü", 1),
     ],
 )
-def test_condition_means_what_it_says(ask: Ask, condition: str, count: int) -> None:
+def test_condition_is_translated_to_a_filter(ask: Ask, condition: str, count: int) -> None:
     assert ask("--table", "events", "--where", condition, *RANGE) == Done(
         0, f"count_all\n{count:>9}\n\n1 row, N ms\n"
     )
 
 
-def test_answer_without_rows_is_a_line(ask: Ask) -> None:
+def test_empty_result_is_one_line(ask: Ask) -> None:
     assert ask("--table", "events", "--group-by", "path") == Done(0, "0 rows, N ms\n")
 
 
@@ -158,19 +158,21 @@ def test_csv_is_what_the_service_sends(ask: Ask) -> None:
 def test_json_is_what_the_service_sends(ask: Ask) -> None:
     done = ask("--table", "events", "--select", "sum(value) as total", *RANGE, "--format", "json")
     assert (done.code, done.err, done.out.count("\n")) == (0, "", 1)
-    answer = json.loads(done.out)
-    assert answer.pop("requestId")
-    assert answer == {
+    result = json.loads(done.out)
+    assert result.pop("requestId")
+    assert result == {
         "success": True,
         "data": [{"total": 11.5}],
         "meta": {"rowCount": 1, "executionTime": 0, "limit": 1000, "truncated": False},
     }
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["whole body", "only its query"])
+@pytest.mark.parametrize("full_result", [True, False], ids=["whole body", "only its query"])
 @pytest.mark.parametrize("given", [True, False], ids=["standard input", "file"])
-def test_question_is_a_file(ask: Ask, tmp_path: Path, *, whole: bool, given: bool) -> None:
-    text = json.dumps({"query": COUNT, "timezone": "UTC", "limit": 7} if whole else COUNT)
+def test_query_is_read_from_a_file(
+    ask: Ask, tmp_path: Path, *, full_result: bool, given: bool
+) -> None:
+    text = json.dumps({"query": COUNT, "timezone": "UTC", "limit": 7} if full_result else COUNT)
     (tmp_path / "question.json").write_text(text)
     done = ask("-", *RANGE, given=text) if given else ask(str(tmp_path / "question.json"), *RANGE)
     assert done == Done(0, "n\n5\n\n1 row, N ms\n")
@@ -183,7 +185,7 @@ def test_public_website_needs_no_key(service: Service) -> None:
     )
 
 
-REFUSED = {
+REJECTED = {
     "unknown column": (
         (*BY_PATH, "--where", "pth = /"),
         'Invalid column "pth" for table "events" (did you mean "path"?)',
@@ -235,8 +237,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "sentence"), REFUSED.values(), ids=list(REFUSED))
-def test_refusal_is_one_sentence(ask: Ask, arguments: tuple[str, ...], sentence: str) -> None:
+@pytest.mark.parametrize(("arguments", "sentence"), REJECTED.values(), ids=list(REJECTED))
+def test_rejected_query_is_one_sentence(
+    ask: Ask, arguments: tuple[str, ...], sentence: str
+) -> None:
     assert ask(*arguments) == Done(1, "", f"headrace: {sentence}\n")
 
 
@@ -245,16 +249,15 @@ def test_missing_key_and_website_are_named(service: Service, shop: str) -> None:
     no_key = Done(
         1,
         "",
-        "headrace: Authentication required: no key was given; use --key, HEADRACE_KEY or "
-        "READING_KEY\n",
+        "headrace: Authentication required: no key was given; use --key or HEADRACE_API_KEY\n",
     )
     assert [run(*question), run(*question, "--key", " ")] == [no_key, no_key]
     assert run("--table", "events", "--url", service.url) == Done(
-        1, "", "headrace: no website is named: use --website or WEBSITE_ID\n"
+        1, "", "headrace: no website is named: use --website or HEADRACE_WEBSITE_ID\n"
     )
 
 
-def test_service_that_is_away_is_named() -> None:
+def test_unreachable_service_is_named() -> None:
     port = str(free_port())
     assert run("--table", "events", "--website", "web_a", HEADRACE_PORT=port) == Done(
         1,
@@ -264,7 +267,7 @@ def test_service_that_is_away_is_named() -> None:
     )
 
 
-class Elsewhere(BaseHTTPRequestHandler):
+class ForeignServer(BaseHTTPRequestHandler):
     """Something that is not a Headrace service, or one in front of it."""
 
     def do_POST(self) -> None:
@@ -293,8 +296,8 @@ class Elsewhere(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def served_elsewhere() -> Generator[str]:
-    with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+def foreign_server() -> Generator[str]:
+    with HTTPServer(("127.0.0.1", 0), ForeignServer) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -304,7 +307,7 @@ def served_elsewhere() -> Generator[str]:
             thread.join()
 
 
-ELSEWHERE = {
+FOREIGN_RESPONSES = {
     "moved": "{url} answered 301 and points to https://example.com/v1/query/custom; it is not the "
     "address of a Headrace service",
     "busy": "Rate limit exceeded; it works again in 9 s",
@@ -314,18 +317,20 @@ ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize(("place", "sentence"), ELSEWHERE.items(), ids=list(ELSEWHERE))
-def test_answer_from_elsewhere_is_a_sentence(place: str, sentence: str) -> None:
-    with served_elsewhere() as address:
-        url = f"{address}/{place}"
+@pytest.mark.parametrize(
+    ("directory", "sentence"), FOREIGN_RESPONSES.items(), ids=list(FOREIGN_RESPONSES)
+)
+def test_unexpected_response_is_one_sentence(directory: str, sentence: str) -> None:
+    with foreign_server() as address:
+        url = f"{address}/{directory}"
         done = run("--table", "events", "--website", "web_a", "--key", "hr_a", "--url", url)
     assert done == Done(1, "", f"headrace: {sentence.format(url=url)}\n")
 
 
 def compiled(website: str) -> CompiledQuery:
     """Return what the service makes of the question that is explained below."""
-    asked = query(filters=[where("title", "eq", "a\n-- b")], group_by=["path"])
-    request = decode_query(json.dumps(body(asked)).encode())
+    sent_query = query(filters=[where("title", "eq", "a\n-- b")], group_by=["path"])
+    request = decode_query(json.dumps(body(sent_query)).encode())
     return compile_query(check_query(request, WebsiteId(website)))
 
 
@@ -360,7 +365,7 @@ def test_explain_shows_the_sql_without_a_service() -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--explain",), ("--explain", "--format", "json")])
-def test_output_without_room_is_a_sentence(arguments: tuple[str, ...]) -> None:
+def test_output_to_a_full_disk_is_one_sentence(arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [HEADRACE, "query", *BY_PATH, *RANGE, *arguments],
@@ -374,7 +379,7 @@ def test_output_without_room_is_a_sentence(arguments: tuple[str, ...]) -> None:
     assert done.returncode == 1
 
 
-def test_explain_refuses_what_the_service_refuses() -> None:
+def test_explain_rejects_what_the_service_rejects() -> None:
     assert run("-", "--explain", given='{"table": "events", "select": []}') == Done(
         1,
         "",

@@ -23,7 +23,7 @@ TEXTS = {
     "none": None,
 }
 NUMBERS = {"minus": -2.5, "zero": 0, "minus zero": -0.0, "one": 1, "big": 12345678901, "none": None}
-MOMENTS = {
+TIMESTAMPS = {
     "early": "2025-03-10T00:00:00.000Z",
     "before": "2025-03-10T11:59:59.999Z",
     "noon": "2025-03-10T12:00:00.000Z",
@@ -48,7 +48,7 @@ PROPERTIES: dict[str, Json] = {
 KINDS: dict[str, tuple[str, Iterable[str]]] = {
     "texts": ("path", TEXTS),
     "numbers": ("value", NUMBERS),
-    "moments": ("time", MOMENTS),
+    "moments": ("time", TIMESTAMPS),
     "properties": ("properties.k", PROPERTIES),
 }
 
@@ -62,7 +62,7 @@ def website_of_rows(service: Service) -> dict[str, str]:
             event(namespace=name, properties={} if value is None else {"value": value})
             for name, value in NUMBERS.items()
         ],
-        "moments": [event(namespace=name, at=at) for name, at in MOMENTS.items()],
+        "moments": [event(namespace=name, at=at) for name, at in TIMESTAMPS.items()],
         "properties": [
             event(namespace=name, properties=properties) for name, properties in PROPERTIES.items()
         ],
@@ -79,10 +79,10 @@ def find(service: Service, website_of_rows: dict[str, str]) -> Find:
 
     def find(kind: str, operator: str, value: Json, **root: Any) -> list[str]:
         field, names = KINDS[kind]
-        asked = query(filters=[where(field, operator, value)], group_by=["namespace"])
+        sent_query = query(filters=[where(field, operator, value)], group_by=["namespace"])
         path = f"/v1/query/custom?website_id={website_of_rows[kind]}"
-        reply = service.post(path, body(asked, **root), headers=bearer(service.master))
-        found = {row["namespace"] for row in rows_of(reply)}
+        response = service.post(path, body(sent_query, **root), headers=bearer(service.master))
+        found = {row["namespace"] for row in rows_of(response)}
         return [name for name in names if name in found]
 
     return find
@@ -264,9 +264,9 @@ def test_operator_on_properties_compares_values_of_its_own_type(
 
 @pytest.fixture
 def ask(service: Service, website_of_rows: dict[str, str]) -> Callable[..., list[Row]]:
-    def ask(asked: dict[str, Json], **root: Json) -> list[Row]:
+    def ask(sent_query: dict[str, Json], **root: Json) -> list[Row]:
         path = f"/v1/query/custom?website_id={website_of_rows['properties']}"
-        return rows_of(service.post(path, body(asked, **root), headers=bearer(service.master)))
+        return rows_of(service.post(path, body(sent_query, **root), headers=bearer(service.master)))
 
     return ask
 
@@ -298,10 +298,12 @@ def test_aggregates_of_a_property_use_its_numbers(ask: Callable[..., list[Row]])
     ]
 
 
-def test_texts_alone_sum_to_nothing(ask: Callable[..., list[Row]]) -> None:
+def test_texts_only_sum_to_null(ask: Callable[..., list[Row]]) -> None:
     filters = [where("properties.k", "eq", "5")]
-    asked = query(select("properties.k", "sum"), select("properties.k", "avg"), filters=filters)
-    assert ask(asked) == [{"sum_properties_k": 0, "avg_properties_k": None}]
+    sent_query = query(
+        select("properties.k", "sum"), select("properties.k", "avg"), filters=filters
+    )
+    assert ask(sent_query) == [{"sum_properties_k": 0, "avg_properties_k": None}]
 
 
 @pytest.mark.parametrize(
@@ -335,18 +337,18 @@ def test_property_is_found_by_its_key(
     service: Service, website: str, properties: Json, name: str, value: Json
 ) -> None:
     send(service, website, event(properties=properties))
-    asked = query(group_by=[f"properties.{name}"])
-    answer = service.answer(website, asked)
+    sent_query = query(group_by=[f"properties.{name}"])
+    answer = service.answer(website, sent_query)
     assert answer == [{f"properties.{name}": value, "n": 1}]
     if isinstance(value, str | int | float) and not isinstance(properties.get("k"), list | dict):
-        asked = query(filters=[where(f"properties.{name}", "eq", value)])
-        assert service.answer(website, asked) == [{"n": 1}]
+        sent_query = query(filters=[where(f"properties.{name}", "eq", value)])
+        assert service.answer(website, sent_query) == [{"n": 1}]
 
 
 def test_filters_are_joined_by_and(service: Service, website_of_rows: dict[str, str]) -> None:
     filters = [where("path", "starts_with", "/a"), where("path", "ne", "/a")]
-    asked = query(filters=filters, group_by=["path"])
-    answer = service.answer(website_of_rows["texts"], asked)
+    sent_query = query(filters=filters, group_by=["path"])
+    answer = service.answer(website_of_rows["texts"], sent_query)
     assert [row["path"] for row in answer] == ["/aXb", "/a\\b", "/a_b"]
 
 
@@ -354,7 +356,7 @@ def test_missing_text_is_the_empty_text_and_missing_number_null(
     service: Service, website: str
 ) -> None:
     send(service, website, event())
-    asked = query(group_by=["path", "country", "value", "load_time"])
-    assert service.answer(website, asked) == [
+    sent_query = query(group_by=["path", "country", "value", "load_time"])
+    assert service.answer(website, sent_query) == [
         {"path": "", "country": "", "value": None, "load_time": None, "n": 1}
     ]

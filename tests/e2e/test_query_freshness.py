@@ -16,11 +16,11 @@ import requests
 
 from tests.e2e.queries import event, query, select
 from tests.e2e.service import Service, bearer
-from tests.e2e.test_query_sharing import answers_by_source
+from tests.e2e.test_query_sharing import selects_by_source
 
 ServiceMaker = Callable[..., Service]
 
-BATCHES, ASKERS = 40, 4
+BATCHES, CLIENTS = 40, 4
 LIMITS = range(1, 9)
 """Each makes other questions of the same: so many that some are always under way."""
 
@@ -49,28 +49,28 @@ class Website:
         with self._lock:
             self.acknowledged += size
 
-    def ask(self, session: requests.Session, asked: Mapping[str, Any], limit: int) -> None:
+    def ask(self, session: requests.Session, sent_query: Mapping[str, Any], limit: int) -> None:
         """Ask, and hold the answer against what was known before and after."""
         with self._lock:
-            owed = max(self.acknowledged, self.seen)
+            expected_total = max(self.acknowledged, self.seen)
         days = {"startDate": "2025-03-01", "endDate": "2025-03-31"}
-        body = {"query": asked, **days, "limit": limit}
+        body = {"query": sent_query, **days, "limit": limit}
         rows = self._post(session, "/v1/query/custom", body)["data"]
         answer = sum(row["n"] for row in rows)
         with self._lock:
-            assert owed <= answer <= self.sent
+            assert expected_total <= answer <= self.sent
             self.seen = max(self.seen, answer)
 
     def _post(self, session: requests.Session, path: str, body: Any) -> Any:
         url = f"{self._service.url}{path}?website_id={self._id}"
-        reply = session.post(url, data=json.dumps(body), headers=self._headers, timeout=30)
-        assert reply.status_code == 200, reply.text
-        return reply.json()
+        response = session.post(url, data=json.dumps(body), headers=self._headers, timeout=30)
+        assert response.status_code == 200, response.text
+        return response.json()
 
 
 @pytest.mark.slow
-def test_repeated_question_never_gets_an_answer_from_before(own_service: ServiceMaker) -> None:
-    service = own_service(workers=2).start()
+def test_repeated_query_never_gets_a_stale_result(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service(workers=2).start()
     websites = Website(service), Website(service)
     is_over = threading.Event()
 
@@ -80,25 +80,25 @@ def test_repeated_question_never_gets_an_answer_from_before(own_service: Service
                 websites[(number + batch // 10) % 2].send(session, 1 + batch % 3)
 
     def ask(seed: int) -> None:
-        chance = Random(seed)  # noqa: S311 - not a secret
+        random_source = Random(seed)  # noqa: S311 - not a secret
         with service.session() as session:
             while not is_over.is_set():
-                website = chance.choice(websites)
-                website.ask(session, chance.choice(TOTALS), chance.choice(LIMITS))
+                website = random_source.choice(websites)
+                website.ask(session, random_source.choice(TOTALS), random_source.choice(LIMITS))
 
-    with ThreadPoolExecutor(ASKERS + 2) as pool:
-        asking = [pool.submit(ask, number) for number in range(ASKERS)]
+    with ThreadPoolExecutor(CLIENTS + 2) as pool:
+        querying = [pool.submit(ask, number) for number in range(CLIENTS)]
         sending = [pool.submit(send, number) for number in range(2)]
         try:
             for one in sending:
                 one.result()
         finally:
             is_over.set()
-        for one in asking:
+        for one in querying:
             one.result()
     for website in websites:
         assert website.sent == website.acknowledged > BATCHES
-        for asked in TOTALS * 2:
-            website.ask(service.http, asked, 1)
+        for sent_query in TOTALS * 2:
+            website.ask(service.http, sent_query, 1)
         assert website.seen == website.sent
-    assert answers_by_source(service).keys() >= {"run", "cached"}
+    assert selects_by_source(service).keys() >= {"run", "cached"}

@@ -19,13 +19,13 @@ def ask(service: Service, website: str, origin: str | None = None) -> requests.R
     return service.post(f"{CUSTOM}?website_id={website}", body(everything), headers=headers)
 
 
-def refusal(reply: requests.Response) -> tuple[int, dict[str, object]]:
-    whole = reply.json()
-    assert whole.pop("requestId")
-    return reply.status_code, whole
+def rejection(response: requests.Response) -> tuple[int, dict[str, object]]:
+    full_body = response.json()
+    assert full_body.pop("requestId")
+    return response.status_code, full_body
 
 
-GUARDS = [
+LIMITS = [
     pytest.param(
         "QUERY_TIMEOUT_S", "0.000001", (504, "QUERY_TIMEOUT", "Query timed out"), id="time"
     ),
@@ -33,28 +33,31 @@ GUARDS = [
         "QUERY_MAX_MEMORY_BYTES", "1000", (422, "QUERY_TOO_LARGE", "Query too large"), id="memory"
     ),
     pytest.param(
-        "QUERY_WAIT_S", "0.000001", (503, "UNAVAILABLE", "Service unavailable"), id="waiting"
+        "QUERY_QUEUE_TIMEOUT_S",
+        "0.000001",
+        (503, "UNAVAILABLE", "Service unavailable"),
+        id="waiting",
     ),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("setting", "value", "expected"), GUARDS)
-def test_query_that_uses_more_than_it_may_is_ended(
-    own_service: ServiceMaker, setting: str, value: str, expected: tuple[int, str, str]
+@pytest.mark.parametrize(("setting", "value", "expected"), LIMITS)
+def test_query_over_its_limits_is_cancelled(
+    dedicated_service: ServiceMaker, setting: str, value: str, expected: tuple[int, str, str]
 ) -> None:
-    service = own_service(settings={f"HEADRACE_{setting}": value}).start()
+    service = dedicated_service(settings={f"HEADRACE_{setting}": value}).start()
     website = service.website()
     send(service, website, *(event(path=f"/{n}" * 200) for n in range(1000)))
     status, code, error = expected
-    reply = ask(service, website)
-    assert refusal(reply) == (status, {"success": False, "error": error, "code": code})
-    assert ("Retry-After" in reply.headers) is (status == 503)
+    response = ask(service, website)
+    assert rejection(response) == (status, {"success": False, "error": error, "code": code})
+    assert ("Retry-After" in response.headers) is (status == 503)
 
 
 @pytest.mark.slow
-def test_only_configured_origins_may_ask_from_pages(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"HEADRACE_QUERY_ORIGINS": PAGE}).start()
+def test_only_configured_origins_may_query_from_browsers(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service(settings={"HEADRACE_QUERY_ORIGINS": PAGE}).start()
     website = service.website()
     assert ask(service, website, PAGE).headers["Access-Control-Allow-Origin"] == PAGE
     assert "Access-Control-Allow-Origin" not in ask(service, website, "https://a.example").headers

@@ -15,19 +15,21 @@ KEYS = [f"key{number}" for number in range(20)]
 EVENTS = 40_000
 
 
-def heavy_question() -> bytes:
+def heavy_query() -> bytes:
     """Return a body whose answer takes the engine seconds: every row's JSON is read 35 times."""
-    asked = query(
+    sent_query = query(
         *(select(f"properties.{key}", "p99", f"p99 of {key}") for key in KEYS[:10]),
         filters=[where(f"properties.{key}", "ne", "nothing") for key in KEYS],
         group_by=[f"properties.{key}" for key in KEYS[:5]],
     )
-    return json.dumps({"query": asked, "startDate": "2025-03-01", "endDate": "2025-03-31"}).encode()
+    return json.dumps(
+        {"query": sent_query, "startDate": "2025-03-01", "endDate": "2025-03-31"}
+    ).encode()
 
 
-def ask_and_stay(service: Service, website: str) -> socket.socket:
+def query_and_wait(service: Service, website: str) -> socket.socket:
     """Send a heavy question and return the connection on which its answer would come."""
-    body = heavy_question()
+    body = heavy_query()
     headers = {"Host": "headrace", "Content-Length": str(len(body)), **bearer(service.master)}
     lines = [f"POST /v1/query/custom?website_id={website} HTTP/1.1"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -47,19 +49,19 @@ def running(service: Service) -> int:
 
 
 @pytest.mark.slow
-def test_query_ends_in_the_engine_when_the_last_of_its_callers_hangs_up(
-    own_service: ServiceMaker,
+def test_query_is_cancelled_in_the_engine_when_its_last_client_disconnects(
+    dedicated_service: ServiceMaker,
 ) -> None:
-    service = own_service().start()
+    service = dedicated_service().start()
     website = service.website()
     properties = {key: f"{key} {'x' * 40}" for key in KEYS}
     for first in range(0, EVENTS, 4_000):
         numbers = range(first, first + 4_000)
         send(service, website, *(event(properties={**properties, "key0": n}) for n in numbers))
     service.count(website, "events", start="2025-03-01", end="2025-03-31")  # brings all in
-    callers = [ask_and_stay(service, website) for _ in range(2)]
+    clients = [query_and_wait(service, website) for _ in range(2)]
     wait_until(lambda: running(service) == 1, "the query runs")
-    callers[0].close()
-    callers[1].close()
+    clients[0].close()
+    clients[1].close()
     wait_until(lambda: running(service) == 0, "no query runs")
     wait_until(lambda: "query_killed" in service.log_text(), "the query was killed")

@@ -44,30 +44,30 @@ def statuses(service: Service, website: str, key: Key | None, times: int) -> lis
     return [ask(service, website, key).status_code for _ in range(times)]
 
 
-def test_replies_count_down_and_then_refuse(limited: Service, site: str) -> None:
+def test_responses_count_down_and_then_reject(limited: Service, site: str) -> None:
     key = limited.key("read:data")
-    replies = [ask(limited, site, key) for _ in range(LIMIT + 2)]
-    assert [reply.status_code for reply in replies] == [200] * LIMIT + [429] * 2
-    told = [
-        (reply.headers["X-RateLimit-Limit"], reply.headers["X-RateLimit-Remaining"])
-        for reply in replies
+    responses = [ask(limited, site, key) for _ in range(LIMIT + 2)]
+    assert [response.status_code for response in responses] == [200] * LIMIT + [429] * 2
+    rate_headers = [
+        (response.headers["X-RateLimit-Limit"], response.headers["X-RateLimit-Remaining"])
+        for response in responses
     ]
-    assert told == [("5", str(left)) for left in (4, 3, 2, 1, 0, 0, 0)]
-    resets = [int(reply.headers["X-RateLimit-Reset"]) for reply in replies]
+    assert rate_headers == [("5", str(left)) for left in (4, 3, 2, 1, 0, 0, 0)]
+    resets = [int(response.headers["X-RateLimit-Reset"]) for response in responses]
     assert all(0 < reset <= 60 for reset in resets)
 
 
-def test_refusal_tells_when_to_try_again(limited: Service, site: str) -> None:
+def test_rate_limited_response_has_retry_after(limited: Service, site: str) -> None:
     key = limited.key("read:data")
     statuses(limited, site, key, LIMIT)
-    reply = ask(limited, site, key)
-    whole = reply.json()
-    assert whole.pop("requestId")
-    assert (reply.status_code, whole) == (
+    response = ask(limited, site, key)
+    full_body = response.json()
+    assert full_body.pop("requestId")
+    assert (response.status_code, full_body) == (
         429,
         {"success": False, "error": "Rate limit exceeded", "code": "RATE_LIMITED"},
     )
-    assert 0 < int(reply.headers["Retry-After"]) <= 60
+    assert 0 < int(response.headers["Retry-After"]) <= 60
 
 
 def test_each_key_has_a_window_of_its_own(limited: Service, site: str) -> None:
@@ -91,16 +91,18 @@ def test_without_a_key_each_website_has_a_window(limited: Service, open_site: st
     assert statuses(limited, open_site, limited.key("read:data"), 1) == [200]
 
 
-def test_refused_queries_count_and_carry_the_headers(limited: Service, site: str) -> None:
+def test_rejected_queries_count_and_carry_the_headers(limited: Service, site: str) -> None:
     key = limited.key("read:data")
     headers = bearer(key)
-    replies = [
+    responses = [
         limited.post(f"{CUSTOM}?website_id={site}", data=b"{", headers=headers),
         limited.post(f"{CUSTOM}?website_id=web_unknown", body(), headers=headers),
         limited.post(CUSTOM, body(), headers=headers),
         limited.post(f"{CUSTOM}?website_id={site}", body(limit=0), headers=headers),
     ]
-    assert [(reply.status_code, reply.headers["X-RateLimit-Remaining"]) for reply in replies] == [
+    assert [
+        (response.status_code, response.headers["X-RateLimit-Remaining"]) for response in responses
+    ] == [
         (400, "4"),
         (404, "3"),
         (400, "2"),
@@ -120,12 +122,12 @@ def test_limit_comes_before_website_id_and_after_scope(limited: Service, site: s
 def test_schema_does_not_count(limited: Service, site: str) -> None:
     key = limited.key("read:data")
     headers = bearer(key)
-    replies = [limited.get("/v1/query/schema", headers=headers) for _ in range(LIMIT + 2)]
-    assert {reply.status_code for reply in replies} == {200}
+    responses = [limited.get("/v1/query/schema", headers=headers) for _ in range(LIMIT + 2)]
+    assert {response.status_code for response in responses} == {200}
     assert ask(limited, site, key).headers["X-RateLimit-Remaining"] == "4"
 
 
-def test_thirty_queries_a_minute_are_answered_by_default(
+def test_thirty_queries_a_minute_are_allowed_by_default(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     default = load_settings(environment={}).query_rate_limit

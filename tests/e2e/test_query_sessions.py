@@ -26,8 +26,8 @@ def ask(service: Service, website: str, table: str, *columns: str, **root: Any) 
     """Return these columns of each session or profile, by its id."""
     key = "session_id" if table == "sessions" else "anonymous_id"
     filters = root.pop("filters", ())
-    asked = query(table=table, group_by=[key, *columns][:5], filters=filters)
-    rows = service.answer(website, asked, orderBy=[{"field": key}], **root)
+    sent_query = query(table=table, group_by=[key, *columns][:5], filters=filters)
+    rows = service.answer(website, sent_query, orderBy=[{"field": key}], **root)
     return [{name: row[name] for name in (key, *columns)} for row in rows]
 
 
@@ -46,7 +46,7 @@ def profile(service: Service, website: str, *columns: str) -> list[Json]:
 # Sessions.
 
 
-def test_session_is_made_of_all_events_with_its_id(service: Service, website: str) -> None:
+def test_session_consists_of_all_events_with_its_id(service: Service, website: str) -> None:
     send(
         service,
         website,
@@ -114,7 +114,9 @@ def test_entry_and_exit_path_are_of_the_first_and_last_event_that_has_one(
     assert session(service, website, "entry_path", "exit_path") == ["/in", "/out"]
 
 
-def test_events_of_one_moment_go_by_arrival(service: Service, website: str) -> None:
+def test_events_with_equal_timestamps_are_ordered_by_arrival(
+    service: Service, website: str
+) -> None:
     send(
         service,
         website,
@@ -169,7 +171,7 @@ def night(service: Service) -> str:
         ("2025-03-11", "Europe/Berlin", {"morning": 0, "over": 1200}),
     ],
 )
-def test_session_belongs_whole_to_the_day_in_which_it_started(
+def test_session_is_counted_in_full_on_the_day_it_started(
     service: Service, night: str, day: str, timezone: str, expected: dict[str, float]
 ) -> None:
     rows = ask(service, night, "sessions", "duration", start=day, end=day, timezone=timezone)
@@ -177,13 +179,13 @@ def test_session_belongs_whole_to_the_day_in_which_it_started(
 
 
 def test_session_belongs_to_the_bucket_in_which_it_started(service: Service, night: str) -> None:
-    asked = query(select("session_id", "count", "n"), table="sessions")
+    sent_query = query(select("session_id", "count", "n"), table="sessions")
     days = {"start": "2025-03-10", "end": "2025-03-11"}
-    assert service.answer(night, asked, granularity="daily", **days) == [
+    assert service.answer(night, sent_query, granularity="daily", **days) == [
         {"date": "2025-03-10", "n": 2},
         {"date": "2025-03-11", "n": 1},
     ]
-    assert service.answer(night, asked, granularity="hourly", **days) == [
+    assert service.answer(night, sent_query, granularity="hourly", **days) == [
         {"date": "2025-03-10 20:00:00", "n": 1},
         {"date": "2025-03-10 23:00:00", "n": 1},
         {"date": "2025-03-11 08:00:00", "n": 1},
@@ -204,7 +206,7 @@ def test_sessions_of_two_websites_with_one_id_are_two(service: Service, website:
     assert session(service, website, "event_count", "duration") == [1, 0]
 
 
-def test_filters_of_sessions_are_on_the_whole_session(service: Service, night: str) -> None:
+def test_session_filters_apply_to_the_full_session(service: Service, night: str) -> None:
     filters = [where("page_views", "gte", 2)]
     assert ask(service, night, "sessions", filters=filters) == [{"session_id": "over"}]
     filters = [where("is_bounce", "eq", True), where("start_time", "lt", "2025-03-11")]
@@ -212,7 +214,7 @@ def test_filters_of_sessions_are_on_the_whole_session(service: Service, night: s
 
 
 def test_aggregates_of_sessions_are_over_sessions(service: Service, night: str) -> None:
-    asked = query(
+    sent_query = query(
         select("*", "count", "n"),
         select("duration", "avg", "mean"),
         select("duration", "p50", "median"),
@@ -221,13 +223,13 @@ def test_aggregates_of_sessions_are_over_sessions(service: Service, night: str) 
         table="sessions",
     )
     expected = [{"n": 3, "mean": 400, "median": 0, "events": 4, "visitors": 2}]
-    assert alike(service.answer(night, asked), expected)
+    assert alike(service.answer(night, sent_query), expected)
 
 
 # Profiles.
 
 
-def test_profile_is_made_of_all_events_with_its_anonymous_id(
+def test_profile_consists_of_all_events_with_its_anonymous_id(
     service: Service, website: str
 ) -> None:
     send(
@@ -261,9 +263,9 @@ def test_profile_belongs_to_every_range_that_has_one_of_its_events(
     assert names("2025-03-12", "2025-03-31") == []
 
 
-def test_figures_of_a_profile_cover_its_whole_life(service: Service, website: str) -> None:
-    moments = ["2024-01-01T05:00:00Z", "2025-03-10T10:00:00Z", "2025-06-30T23:00:00Z"]
-    sent = (event("pageview", at=at, anonymousId="u", sessionId=f"s{at}") for at in moments)
+def test_profile_measures_cover_its_full_lifetime(service: Service, website: str) -> None:
+    timestamps = ["2024-01-01T05:00:00Z", "2025-03-10T10:00:00Z", "2025-06-30T23:00:00Z"]
+    sent = (event("pageview", at=at, anonymousId="u", sessionId=f"s{at}") for at in timestamps)
     send(service, website, *sent)
     rows = ask(
         service,
@@ -307,7 +309,7 @@ def test_profile_keeps_its_first_referrer_and_campaign_and_the_last_of_the_rest(
     assert profile(service, website, *columns) == ["Firefox", "Linux", "desktop", "AU"]
 
 
-def test_filters_of_profiles_are_on_the_whole_profile(service: Service, night: str) -> None:
+def test_profile_filters_apply_to_the_full_profile(service: Service, night: str) -> None:
     filters = [where("session_count", "eq", 2)]
     day = {"start": "2025-03-11", "end": "2025-03-11"}
     assert ask(service, night, "profiles", filters=filters, **day) == [{"anonymous_id": "v"}]

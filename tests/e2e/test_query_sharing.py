@@ -10,7 +10,7 @@ from tests.e2e.service import Service
 ServiceMaker = Callable[..., Service]
 
 
-def answers_by_source(service: Service) -> dict[str, int]:
+def selects_by_source(service: Service) -> dict[str, int]:
     """Return how many selects were answered from where, over the service's life."""
     start = 'headrace_selects_total{source="'
     lines = service.get("/metrics").text.splitlines()
@@ -19,20 +19,22 @@ def answers_by_source(service: Service) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_answers_are_kept_until_events_of_their_website_come(own_service: ServiceMaker) -> None:
-    service = own_service(workers=2).start()
+def test_results_are_cached_until_events_of_their_website_arrive(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service(workers=2).start()
     busy, quiet = service.website(), service.website()
     send(service, quiet, event())
     for number in range(1, 11):
         send(service, busy, event())
         assert service.answer(busy, query()) == [{"n": number}]
         assert service.answer(quiet, query()) == [{"n": 1}]
-    assert answers_by_source(service) == {"run": 11, "cached": 9}
+    assert selects_by_source(service) == {"run": 11, "cached": 9}
 
 
 @pytest.mark.slow
-def test_kept_answer_is_told_as_if_it_was_new(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_cached_result_looks_like_a_fresh_one(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
     website = service.website()
     send(service, website, event())
     first, second = (service.ask(website, query()) for _ in range(2))
@@ -43,21 +45,21 @@ def test_kept_answer_is_told_as_if_it_was_new(own_service: ServiceMaker) -> None
 
 
 @pytest.mark.slow
-def test_nothing_is_kept_where_the_setting_says_so(own_service: ServiceMaker) -> None:
-    service = own_service(settings={"HEADRACE_QUERY_CACHE_BYTES": "0"}).start()
+def test_caching_can_be_disabled(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service(settings={"HEADRACE_QUERY_CACHE_BYTES": "0"}).start()
     website = service.website()
     for _ in range(3):
         assert service.answer(website, query()) == [{"n": 0}]
-    assert answers_by_source(service) == {"run": 3}
+    assert selects_by_source(service) == {"run": 3}
 
 
 @pytest.mark.slow
-def test_restart_forgets_what_was_kept(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_restart_clears_the_cache(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
     website = service.website()
     send(service, website, event())
     assert service.answer(website, query()) == [{"n": 1}]
     service.kill()
     service.restart()
     assert service.answer(website, query()) == [{"n": 1}]
-    assert "cached" not in answers_by_source(service)
+    assert "cached" not in selects_by_source(service)

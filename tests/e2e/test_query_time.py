@@ -35,11 +35,11 @@ def ticks() -> list[datetime]:
 def ask(service: Service) -> Ask:
     """Ask a website that has an event every quarter of an hour of TICKING_DAYS."""
     website = service.website()
-    send(service, website, *(event(at=moment.isoformat()) for moment in ticks()))
+    send(service, website, *(event(at=timestamp.isoformat()) for timestamp in ticks()))
 
     def ask(start: str, end: str, timezone: str, **root: Any) -> list[Row]:
-        asked = root.pop("query", None) or query()
-        sent = body(asked, startDate=start, endDate=end, timezone=timezone, **root)
+        query_body = root.pop("query", None) or query()
+        sent = body(query_body, startDate=start, endDate=end, timezone=timezone, **root)
         path = f"/v1/query/custom?website_id={website}"
         return rows_of(service.post(path, sent, headers=bearer(service.master)))
 
@@ -78,7 +78,7 @@ DAYS_OF_CHANGE = [
 
 @pytest.mark.parametrize("fill", [False, True])
 @pytest.mark.parametrize(("timezone", "day", "counts"), DAYS_OF_CHANGE)
-def test_hours_are_those_on_the_wall(
+def test_hours_are_in_local_time(
     ask: Ask, timezone: str, day: str, counts: dict[int, int], fill: bool
 ) -> None:
     answer = ask(day, day, timezone, granularity="hourly", fill=fill)
@@ -86,7 +86,7 @@ def test_hours_are_those_on_the_wall(
 
 
 @pytest.mark.parametrize(("timezone", "day", "counts"), DAYS_OF_CHANGE)
-def test_day_has_as_many_events_as_its_hours(
+def test_day_has_the_sum_of_its_hours(
     ask: Ask, timezone: str, day: str, counts: dict[int, int]
 ) -> None:
     total = sum(counts.values())
@@ -96,11 +96,11 @@ def test_day_has_as_many_events_as_its_hours(
 
 @pytest.mark.parametrize("first", ["2025-01-01", "2024-01-01", "2023-01-01", "2017-01-01"])
 @pytest.mark.parametrize("timezone", ["Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe"])
-def test_hours_are_those_on_the_wall_however_often_clocks_change(
+def test_hours_are_in_local_time_across_many_clock_changes(
     ask: Ask, timezone: str, first: str
 ) -> None:
     on_the_wall = [
-        f"{moment.astimezone(ZoneInfo(timezone)):%Y-%m-%d %H:00:00}" for moment in ticks()
+        f"{timestamp.astimezone(ZoneInfo(timezone)):%Y-%m-%d %H:00:00}" for timestamp in ticks()
     ]
     expected = Counter(hour for hour in on_the_wall if "2025-12-31 23:00:00" >= hour >= first)
     answer = ask(first, "2025-12-31", timezone, granularity="hourly", limit=10_000)
@@ -108,14 +108,14 @@ def test_hours_are_those_on_the_wall_however_often_clocks_change(
 
 
 @pytest.mark.parametrize("fill", [False, True])
-def test_day_that_never_was_has_no_row(ask: Ask, fill: bool) -> None:
+def test_skipped_day_has_no_row(ask: Ask, fill: bool) -> None:
     answer = ask("2011-12-29", "2011-12-31", "Pacific/Apia", granularity="daily", fill=fill)
     assert answer == [{"date": "2011-12-29", "n": 96}, {"date": "2011-12-31", "n": 96}]
 
 
 def test_date_is_the_first_key_of_a_row(ask: Ask) -> None:
-    asked = query(select("*", "count"), group_by=["event_name"])
-    [row] = ask("2025-03-30", "2025-03-30", "UTC", granularity="daily", query=asked)
+    query_body = query(select("*", "count"), group_by=["event_name"])
+    [row] = ask("2025-03-30", "2025-03-30", "UTC", granularity="daily", query=query_body)
     assert list(row) == ["date", "event_name", "count_all"]
 
 
@@ -133,7 +133,7 @@ def test_range_is_whole_days_of_the_timezone_both_ends_included(
     service: Service, website: str, timezone: str, first: str, last: str
 ) -> None:
     millisecond = timedelta(milliseconds=1)
-    inside = [datetime.fromisoformat(moment) for moment in (first, last)]
+    inside = [datetime.fromisoformat(timestamp) for timestamp in (first, last)]
     outside = [inside[0] - millisecond, inside[1] + millisecond]
     send(service, website, *(event("in", at=at.isoformat()) for at in inside))
     send(service, website, *(event("out", at=at.isoformat()) for at in outside))
@@ -170,9 +170,9 @@ def sparse(service: Service) -> Ask:
     website = service.website()
     send(service, website, *SPARSE)
 
-    def ask(asked: Json = None, **root: Any) -> list[Row]:
+    def ask(query_body: Json = None, **root: Any) -> list[Row]:
         days = {"start": "2025-03-10", "end": "2025-03-13"}
-        return service.answer(website, asked or query(), **{**days, **root})
+        return service.answer(website, query_body or query(), **{**days, **root})
 
     return ask
 
@@ -196,7 +196,7 @@ def test_fill_adds_empty_buckets_with_0_for_counts_and_sums_and_null_for_the_res
     ]
 
 
-def test_fill_with_groups_has_every_group_of_the_answer_in_every_bucket(sparse: Ask) -> None:
+def test_fill_with_groups_has_every_group_of_the_result_in_every_bucket(sparse: Ask) -> None:
     answer = sparse(
         query(group_by=["event_name"]), granularity="daily", fill=True, end="2025-03-12"
     )
@@ -227,19 +227,19 @@ def test_limit_and_offset_apply_after_filling(sparse: Ask) -> None:
     assert [row["date"] for row in answer] == ["2025-03-13", "2025-03-11", "2025-03-10"]
 
 
-def test_filled_groups_over_ten_thousand_rows_are_refused(service: Service, website: str) -> None:
+def test_filled_groups_over_ten_thousand_rows_are_rejected(service: Service, website: str) -> None:
     send(service, website, *(event(path=f"/{n}") for n in range(200)))
     root: dict[str, Any] = {"granularity": "daily", "fill": True, "start": "2025-03-01"}
-    asked = query(group_by=["path"])
-    assert service.ask(website, asked, end="2025-04-19", **root).status_code == 200
-    reply = service.ask(website, asked, end="2025-04-20", **root)
-    assert (reply.status_code, reply.json()["code"]) == (400, "INVALID_FILL")
-    assert reply.json()["error"].startswith("Invalid fill")
+    query_body = query(group_by=["path"])
+    assert service.ask(website, query_body, end="2025-04-19", **root).status_code == 200
+    response = service.ask(website, query_body, end="2025-04-20", **root)
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_FILL")
+    assert response.json()["error"].startswith("Invalid fill")
 
 
 def test_rows_come_by_date_then_by_the_first_select(sparse: Ask) -> None:
-    asked = query(select("value", "sum", "s"), group_by=["path"])
-    assert sparse(asked, granularity="daily") == [
+    query_body = query(select("value", "sum", "s"), group_by=["path"])
+    assert sparse(query_body, granularity="daily") == [
         {"date": "2025-03-10", "path": "/x", "s": 2},
         {"date": "2025-03-12", "path": "/y", "s": 3},
     ]

@@ -5,8 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from tests.e2e.envelopes import ENDPOINTS, ITEMS, TABLES, faults, outcome, refusal, success
-from tests.e2e.service import Json, Service, bearer, nothing_stored
+from tests.e2e.envelopes import (
+    ENDPOINTS,
+    ITEMS,
+    TABLES,
+    error_envelope,
+    field_errors,
+    outcome,
+    success,
+)
+from tests.e2e.service import Json, Service, bearer, empty_counts
 
 EVENT_ENDPOINTS = ["/track", "/batch", "/"]
 
@@ -18,8 +26,8 @@ def test_repeated_event_id_is_acknowledged_and_not_stored(
     item = {**ITEMS[endpoint], "eventId": "one"}
 
     for _ in range(3):
-        reply = service.post(f"{endpoint}?client_id={website}", item)
-        assert outcome(reply) == (200, success(endpoint, event_ids=("one",)))
+        response = service.post(f"{endpoint}?client_id={website}", item)
+        assert outcome(response) == (200, success(endpoint, event_ids=("one",)))
 
     assert service.count(website, TABLES[endpoint]) == 1
 
@@ -31,9 +39,9 @@ def test_repeated_event_id_in_one_batch_counts_and_is_stored_once(
     item = {**ITEMS[endpoint], "eventId": "one"}
     batch = [{**item, "sessionId": "first"}, {**item, "sessionId": "second"}, ITEMS[endpoint]]
 
-    reply = service.post(f"{endpoint}?client_id={website}", batch)
+    response = service.post(f"{endpoint}?client_id={website}", batch)
 
-    assert outcome(reply) == (200, success(endpoint, 3, ("one", "one", None)))
+    assert outcome(response) == (200, success(endpoint, 3, ("one", "one", None)))
     stored = service.counts(website, TABLES[endpoint], "session_id")
     assert stored == {"first": 1, "": 1}
 
@@ -49,13 +57,15 @@ def test_first_of_repeated_items_stays(service: Service, website: str) -> None:
 
 def test_event_ids_are_one_namespace_for_events(service: Service, website: str) -> None:
     for endpoint in EVENT_ENDPOINTS:
-        reply = service.post(f"{endpoint}?client_id={website}", {"name": endpoint, "eventId": "x"})
-        assert reply.status_code == 200
+        response = service.post(
+            f"{endpoint}?client_id={website}", {"name": endpoint, "eventId": "x"}
+        )
+        assert response.status_code == 200
 
     assert service.row(website, "events", ["event_name"]) == {"event_name": "/track"}
 
 
-def test_event_ids_of_the_three_streams_do_not_meet(service: Service, website: str) -> None:
+def test_event_ids_of_the_three_event_kinds_are_independent(service: Service, website: str) -> None:
     for endpoint in ["/track", "/vitals", "/errors"]:
         service.post(f"{endpoint}?client_id={website}", {**ITEMS[endpoint], "eventId": "x"})
 
@@ -63,7 +73,7 @@ def test_event_ids_of_the_three_streams_do_not_meet(service: Service, website: s
     assert counts == [1, 1, 1]
 
 
-def test_event_ids_of_two_websites_do_not_meet(service: Service, website: str) -> None:
+def test_event_ids_of_two_websites_are_independent(service: Service, website: str) -> None:
     other = service.website()
 
     for one in (website, other):
@@ -72,17 +82,17 @@ def test_event_ids_of_two_websites_do_not_meet(service: Service, website: str) -
     assert (service.count(website, "events"), service.count(other, "events")) == (1, 1)
 
 
-def test_event_id_of_a_refused_request_is_not_remembered(service: Service, website: str) -> None:
+def test_event_id_of_a_rejected_request_is_not_remembered(service: Service, website: str) -> None:
     path = f"/track?website_id={website}"
 
     faulty = service.post(path, [{"name": "a", "eventId": "x"}, {"name": ""}])
     service.post(path, {"name": "b", "eventId": "x"})
 
-    assert faults(faulty) == [(1, "name")]
+    assert field_errors(faulty) == [(1, "name")]
     assert service.row(website, "events", ["event_name"]) == {"event_name": "b"}
 
 
-def test_event_ids_are_told_apart_exactly(service: Service, website: str) -> None:
+def test_event_ids_are_compared_exactly(service: Service, website: str) -> None:
     ids = ["x", "X", " x", "x ", "xx", "x\u0301", "\u00e9", "e\u0301"]
 
     service.post(f"/track?website_id={website}", [{"name": "a", "eventId": one} for one in ids])
@@ -90,10 +100,14 @@ def test_event_ids_are_told_apart_exactly(service: Service, website: str) -> Non
     assert service.count(website, "events") == len(ids)
 
 
-def test_only_one_of_many_at_once_is_stored_for_an_event_id(service: Service, website: str) -> None:
-    replies = at_once(service, f"/track?website_id={website}", {"name": "a", "eventId": "x"}, {})
+def test_only_one_of_many_concurrent_items_is_stored_for_an_event_id(
+    service: Service, website: str
+) -> None:
+    responses = at_once(service, f"/track?website_id={website}", {"name": "a", "eventId": "x"}, {})
 
-    assert [outcome(reply) for reply in replies] == [(200, success("/track"))] * len(replies)
+    assert [outcome(response) for response in responses] == [(200, success("/track"))] * len(
+        responses
+    )
     assert service.count(website, "events") == 1
 
 
@@ -111,7 +125,7 @@ def at_once(
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_repeated_request_gets_the_first_reply_whatever_its_body(
+def test_repeated_request_gets_the_first_response_whatever_its_body(
     service: Service, website: str, endpoint: str
 ) -> None:
     path, headers = f"{endpoint}?client_id={website}", {"Idempotency-Key": "once"}
@@ -124,7 +138,7 @@ def test_repeated_request_gets_the_first_reply_whatever_its_body(
     assert service.count(website, TABLES[endpoint]) == 1
 
 
-def test_idempotency_keys_of_two_paths_do_not_meet(service: Service, website: str) -> None:
+def test_idempotency_keys_of_two_paths_are_independent(service: Service, website: str) -> None:
     for endpoint in EVENT_ENDPOINTS:
         service.post(
             f"{endpoint}?client_id={website}",
@@ -136,7 +150,7 @@ def test_idempotency_keys_of_two_paths_do_not_meet(service: Service, website: st
     assert stored == dict.fromkeys(EVENT_ENDPOINTS, 1)
 
 
-def test_idempotency_keys_of_two_websites_do_not_meet(service: Service, website: str) -> None:
+def test_idempotency_keys_of_two_websites_are_independent(service: Service, website: str) -> None:
     other = service.website()
 
     for one in (website, other):
@@ -145,9 +159,7 @@ def test_idempotency_keys_of_two_websites_do_not_meet(service: Service, website:
     assert (service.count(website, "events"), service.count(other, "events")) == (1, 1)
 
 
-def test_same_website_is_the_same_credential_wherever_it_is_named(
-    service: Service, website: str
-) -> None:
+def test_website_is_one_credential_wherever_it_is_named(service: Service, website: str) -> None:
     headers = {"Idempotency-Key": "once"}
     named = {**headers, "databuddy-client-id": website}
 
@@ -168,7 +180,7 @@ def test_api_key_and_website_are_two_credentials(service: Service, website: str)
     assert service.counts(website, "events", "event_name") == {"a": 1, "b": 1}
 
 
-def test_idempotency_keys_of_two_api_keys_do_not_meet(service: Service, website: str) -> None:
+def test_idempotency_keys_of_two_api_keys_are_independent(service: Service, website: str) -> None:
     for key in (service.key(websites=[website]), service.key(websites=[website])):
         headers = {**bearer(key), "Idempotency-Key": "once"}
         assert service.post("/track", {"name": "a"}, headers=headers).status_code == 200
@@ -176,58 +188,60 @@ def test_idempotency_keys_of_two_api_keys_do_not_meet(service: Service, website:
     assert service.count(website, "events") == 2
 
 
-def test_refused_request_is_not_remembered(service: Service, website: str) -> None:
+def test_rejected_request_is_not_replayed(service: Service, website: str) -> None:
     path, headers = f"/track?website_id={website}", {"Idempotency-Key": "once"}
 
-    refused = service.post(path, {"name": ""}, headers=headers)
+    rejected = service.post(path, {"name": ""}, headers=headers)
     accepted = service.post(path, {"name": "a"}, headers=headers)
 
-    assert faults(refused) == [(0, "name")]
+    assert field_errors(rejected) == [(0, "name")]
     assert outcome(accepted) == (200, success("/track"))
     assert service.count(website, "events") == 1
 
 
-def test_request_refused_for_its_website_is_not_remembered(service: Service, website: str) -> None:
+def test_request_rejected_for_its_website_is_not_remembered(service: Service, website: str) -> None:
     headers = {**bearer(service.master), "Idempotency-Key": f"for {website}"}
 
-    refused = service.post("/track", {"name": "a"}, headers=headers)
+    rejected = service.post("/track", {"name": "a"}, headers=headers)
     accepted = service.post("/track", {"name": "a", "websiteId": website}, headers=headers)
 
-    assert faults(refused) == [(0, "websiteId")]
+    assert field_errors(rejected) == [(0, "websiteId")]
     assert outcome(accepted) == (200, success("/track"))
     assert service.count(website, "events") == 1
 
 
-def test_only_one_of_many_at_once_is_stored_for_an_idempotency_key(
+def test_only_one_of_many_concurrent_requests_is_stored_for_an_idempotency_key(
     service: Service, website: str
 ) -> None:
-    replies = at_once(
+    responses = at_once(
         service, f"/track?website_id={website}", [{"name": "a"}] * 2, {"Idempotency-Key": "once"}
     )
 
-    assert [outcome(reply) for reply in replies] == [(200, success("/track", 2))] * len(replies)
+    assert [outcome(response) for response in responses] == [(200, success("/track", 2))] * len(
+        responses
+    )
     assert service.count(website, "events") == 2
 
 
-def test_idempotency_key_of_255_is_taken(service: Service, website: str) -> None:
+def test_idempotency_key_of_255_is_accepted(service: Service, website: str) -> None:
     headers = {"Idempotency-Key": "k" * 255}
 
     for _ in range(2):
-        reply = service.post(f"/track?website_id={website}", {"name": "a"}, headers=headers)
-        assert outcome(reply) == (200, success("/track"))
+        response = service.post(f"/track?website_id={website}", {"name": "a"}, headers=headers)
+        assert outcome(response) == (200, success("/track"))
 
     assert service.count(website, "events") == 1
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_longer_idempotency_key_is_400(service: Service, quiet_website: str, endpoint: str) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"{endpoint}?client_id={quiet_website}",
             ITEMS[endpoint],
             headers={"Idempotency-Key": "k" * 256},
         )
 
-        status, body = refusal(reply)
+        status, body = error_envelope(response)
         assert (status, body["status"]) == (400, "error")
         assert body["message"] == "Invalid Idempotency-Key"

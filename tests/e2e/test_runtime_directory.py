@@ -21,10 +21,10 @@ def temporary() -> Iterator[Path]:
         yield Path(made)
 
 
-def test_killed_supervisor_leaves_nothing_once_the_service_was_started_again(
-    own_service: ServiceMaker, temporary: Path
+def test_files_of_a_killed_supervisor_are_removed_at_the_next_start(
+    dedicated_service: ServiceMaker, temporary: Path
 ) -> None:
-    service = own_service(settings={"TMPDIR": str(temporary)}).start()
+    service = dedicated_service(settings={"TMPDIR": str(temporary)}).start()
     website = service.website()
 
     for _ in range(3):
@@ -34,14 +34,14 @@ def test_killed_supervisor_leaves_nothing_once_the_service_was_started_again(
     service.post(f"/track?website_id={website}", {"name": "signup"})
 
     assert service.count(website, "events") == 1
-    (place,) = temporary.iterdir()
-    assert len(list(place.iterdir())) == 1
+    (runtime_directory,) = temporary.iterdir()
+    assert len(list(runtime_directory.iterdir())) == 1
     assert service.stop() == 0
     assert list(temporary.iterdir()) == []
 
 
-def test_two_services_do_not_meet(own_service: ServiceMaker, temporary: Path) -> None:
-    services = [own_service(settings={"TMPDIR": str(temporary)}).start() for _ in range(2)]
+def test_two_services_are_independent(dedicated_service: ServiceMaker, temporary: Path) -> None:
+    services = [dedicated_service(settings={"TMPDIR": str(temporary)}).start() for _ in range(2)]
     for number, service in enumerate(services, start=1):
         website = service.website()
         service.post(f"/track?website_id={website}", [{"name": "signup"}] * number)

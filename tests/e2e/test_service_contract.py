@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.e2e.envelopes import METHOD_NOT_ALLOWED, outcome, refusal
+from tests.e2e.envelopes import METHOD_NOT_ALLOWED, error_envelope, outcome
 from tests.e2e.service import Json, Service
 
 SERVICE_PATHS = ["/health", "/ready", "/metrics", "/openapi.json", "/docs", "/v1/query/schema"]
@@ -18,7 +18,7 @@ def test_health_is_200(service: Service) -> None:
     assert isinstance(body, dict)
 
 
-def test_ready_is_200_and_names_each_part(service: Service) -> None:
+def test_ready_is_200_and_lists_each_component(service: Service) -> None:
     status, body = outcome(service.get("/ready"))
 
     assert status == 200
@@ -30,15 +30,15 @@ def test_ready_is_200_and_names_each_part(service: Service) -> None:
 def test_metrics_are_in_prometheus_text_format(service: Service, website: str) -> None:
     service.post(f"/track?website_id={website}", [{"name": "a"}] * 3)
 
-    reply = service.get("/metrics")
+    response = service.get("/metrics")
 
-    assert reply.status_code == 200
-    assert reply.headers["Content-Type"].startswith("text/plain")
-    strange = [line for line in reply.text.splitlines() if not SAMPLE.match(line)]
+    assert response.status_code == 200
+    assert response.headers["Content-Type"].startswith("text/plain")
+    strange = [line for line in response.text.splitlines() if not SAMPLE.match(line)]
     assert strange == []
 
 
-def test_metrics_count_what_came_in_over_all_workers(service: Service, website: str) -> None:
+def test_metrics_count_received_items_over_all_workers(service: Service, website: str) -> None:
     service.count(website, "events")  # everything that came before is stored and counted
     before = accepted_events(service)
 
@@ -81,14 +81,14 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
         assert "get" in described[path]
 
 
-def test_docs_is_a_readable_page_without_anything_from_elsewhere(service: Service) -> None:
-    reply = service.get("/docs")
+def test_docs_is_a_self_contained_page(service: Service) -> None:
+    response = service.get("/docs")
 
-    assert reply.status_code == 200
-    assert reply.headers["Content-Type"].startswith("text/html")
+    assert response.status_code == 200
+    assert response.headers["Content-Type"].startswith("text/html")
     for word in ["/track", "/vitals", "/errors", "/v1/query/custom", "metricName"]:
-        assert word in reply.text
-    assert not re.findall(r'(?:src|href)="(?:https?:)?//', reply.text)
+        assert word in response.text
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', response.text)
 
 
 def test_schema_of_the_query_needs_no_credentials(service: Service) -> None:
@@ -107,33 +107,33 @@ def test_schema_of_the_query_needs_no_credentials(service: Service) -> None:
 
 @pytest.mark.parametrize("path", ["/health", "/ready", "/metrics", "/openapi.json", "/docs"])
 def test_other_method_is_405(service: Service, path: str) -> None:
-    reply = service.post(path, {})
+    response = service.post(path, {})
 
-    assert refusal(reply) == METHOD_NOT_ALLOWED
-    assert "GET" in [name.strip() for name in reply.headers["Allow"].split(",")]
+    assert error_envelope(response) == METHOD_NOT_ALLOWED
+    assert "GET" in [name.strip() for name in response.headers["Allow"].split(",")]
 
 
 def test_unknown_path_below_v1_has_the_querys_envelope(service: Service) -> None:
     expected = {"success": False, "error": "Not found", "code": "NOT_FOUND"}
 
-    for reply in (service.get("/v1/nowhere"), service.post("/v1/query/nowhere", {})):
-        assert refusal(reply) == (404, expected)
+    for response in (service.get("/v1/nowhere"), service.post("/v1/query/nowhere", {})):
+        assert error_envelope(response) == (404, expected)
 
 
 @pytest.mark.parametrize("path", ["/v1/query/custom", "/v1/query/schema"])
 def test_other_method_below_v1_has_the_querys_envelope(service: Service, path: str) -> None:
-    reply = service.http.delete(service.url + path, timeout=10)
+    response = service.http.delete(service.url + path, timeout=10)
 
     expected = {"success": False, "error": "Method not allowed", "code": "METHOD_NOT_ALLOWED"}
-    assert refusal(reply) == (405, expected)
-    assert reply.headers["Allow"]
+    assert error_envelope(response) == (405, expected)
+    assert response.headers["Allow"]
 
 
 @pytest.mark.parametrize("path", SERVICE_PATHS)
-def test_reply_is_the_same_for_head_without_a_body(service: Service, path: str) -> None:
-    reply = service.http.head(service.url + path, timeout=10)
+def test_response_is_the_same_for_head_without_a_body(service: Service, path: str) -> None:
+    response = service.http.head(service.url + path, timeout=10)
 
-    assert (reply.status_code, reply.content) == (200, b"")
+    assert (response.status_code, response.content) == (200, b"")
 
 
 def test_request_ids_are_not_repeated(service: Service) -> None:

@@ -14,7 +14,7 @@ import requests
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.envelopes import outcome, success
 from tests.e2e.service import Json, Service, bearer, wait_until
-from tests.e2e.traffic import Ledger, acknowledge_more, load
+from tests.e2e.traffic import Ledger, load, send_until_acknowledged
 
 pytestmark = pytest.mark.slow
 
@@ -57,14 +57,14 @@ STATES: dict[str, tuple[Callable[[Service], None], dict[str, str]]] = {
 
 
 @pytest.mark.parametrize(("disturb", "settings"), STATES.values(), ids=list(STATES))
-def test_service_ends_and_keeps_what_it_acknowledged(
-    own_service: ServiceMaker, disturb: Callable[[Service], None], settings: dict[str, str]
+def test_service_stops_and_keeps_acknowledged_events(
+    dedicated_service: ServiceMaker, disturb: Callable[[Service], None], settings: dict[str, str]
 ) -> None:
-    service, ledger = own_service(workers=2, settings=settings).start(), Ledger()
+    service, ledger = dedicated_service(workers=2, settings=settings).start(), Ledger()
     website = service.website()
 
     with load(service, website, ledger, name="load"):
-        acknowledge_more(ledger, 300)
+        send_until_acknowledged(ledger, 300)
         disturb(service)
         code = end(service)
     service.restart()
@@ -73,8 +73,8 @@ def test_service_ends_and_keeps_what_it_acknowledged(
     ledger.compare(service.counts(website, "events", "anonymous_id"))
 
 
-def test_service_ends_while_a_process_starts_again_and_again(own_service: ServiceMaker) -> None:
-    service = own_service(workers=2).start()
+def test_service_stops_while_a_process_keeps_restarting(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service(workers=2).start()
 
     for delay_s in (0.0, 0.15, 0.3):  # before, while and after its replacement is started
         kill_engine(service)
@@ -83,16 +83,16 @@ def test_service_ends_while_a_process_starts_again_and_again(own_service: Servic
         service.restart()
 
 
-def test_big_backlog_does_not_delay_the_end(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_large_backlog_does_not_delay_shutdown(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
     website = service.website()
     batch = [{"name": "a", "properties": {"text": "x" * 300}}] * 10_000
     (engine,) = service.child_pids("engine")
 
     os.kill(engine, signal.SIGSTOP)
     for _ in range(10):
-        reply = service.post(f"/track?website_id={website}", batch)
-        assert outcome(reply) == (200, success("/track", 10_000))
+        response = service.post(f"/track?website_id={website}", batch)
+        assert outcome(response) == (200, success("/track", 10_000))
     os.kill(engine, signal.SIGCONT)
     code = end(service)
     service.restart()
@@ -101,13 +101,15 @@ def test_big_backlog_does_not_delay_the_end(own_service: ServiceMaker) -> None:
     assert service.count(website, "events") == 100_000
 
 
-def test_long_query_is_answered_and_does_not_delay_the_end(own_service: ServiceMaker) -> None:
-    service = own_service(settings={**HURRIED, "HEADRACE_QUERY_TIMEOUT_S": "300"}).start()
+def test_long_query_is_answered_and_does_not_delay_shutdown(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service(settings={**HURRIED, "HEADRACE_QUERY_TIMEOUT_S": "300"}).start()
     website, key = service.website(), service.master
     service.post(f"/track?website_id={website}", {"name": "a"})
     (engine,) = service.child_pids("engine")
     os.kill(engine, signal.SIGSTOP)  # as a query that takes for ever looks to its worker
-    replies: list[requests.Response] = []
+    responses: list[requests.Response] = []
 
     def ask() -> None:
         body: Json = {
@@ -117,8 +119,8 @@ def test_long_query_is_answered_and_does_not_delay_the_end(own_service: ServiceM
         }
         path = f"/v1/query/custom?website_id={website}"
         with service.session() as session:
-            reply = session.post(service.url + path, json=body, headers=bearer(key), timeout=60)
-            replies.append(reply)
+            response = session.post(service.url + path, json=body, headers=bearer(key), timeout=60)
+            responses.append(response)
 
     asking = threading.Thread(target=ask)
     asking.start()
@@ -127,7 +129,9 @@ def test_long_query_is_answered_and_does_not_delay_the_end(own_service: ServiceM
     asking.join(10)
 
     assert code == 0
-    assert [(reply.status_code, reply.json()["success"]) for reply in replies] == [(503, False)]
+    assert [(response.status_code, response.json()["success"]) for response in responses] == [
+        (503, False)
+    ]
 
 
 @pytest.fixture
@@ -146,17 +150,17 @@ def connection_to() -> Iterator[Callable[[Service], socket.socket]]:
 Connect = Callable[[Service], socket.socket]
 
 
-def read_to_end(connection: socket.socket) -> bytes:
-    answer = b""
+def read_all(connection: socket.socket) -> bytes:
+    result = b""
     while part := connection.recv(65_536):
-        answer += part
-    return answer
+        result += part
+    return result
 
 
-def test_slow_client_in_the_middle_of_a_body_is_told_and_does_not_delay_the_end(
-    own_service: ServiceMaker, connection_to: Connect
+def test_client_stalled_within_a_body_gets_a_response_and_does_not_delay_shutdown(
+    dedicated_service: ServiceMaker, connection_to: Connect
 ) -> None:
-    service = own_service(settings=HURRIED).start()
+    service = dedicated_service(settings=HURRIED).start()
     website = service.website()
     slow = connection_to(service)
     head = f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
@@ -164,18 +168,18 @@ def test_slow_client_in_the_middle_of_a_body_is_told_and_does_not_delay_the_end(
     time.sleep(0.3)  # the request is under way
 
     code = end(service)
-    answer = read_to_end(slow)
+    result = read_all(slow)
     service.restart()
 
     assert code == 0
-    assert answer.split(b"\r\n")[0] == b"HTTP/1.1 500 Internal Server Error"
+    assert result.split(b"\r\n")[0] == b"HTTP/1.1 500 Internal Server Error"
     assert service.count(website, "events") == 0
 
 
-def test_client_that_reads_nothing_does_not_delay_the_end(
-    own_service: ServiceMaker, connection_to: Connect
+def test_client_that_reads_nothing_does_not_delay_shutdown(
+    dedicated_service: ServiceMaker, connection_to: Connect
 ) -> None:
-    service = own_service(settings=HURRIED).start()
+    service = dedicated_service(settings=HURRIED).start()
     deaf = connection_to(service)
     deaf.setblocking(False)
     request = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -188,10 +192,10 @@ def test_client_that_reads_nothing_does_not_delay_the_end(
     assert end(service) == 0
 
 
-def test_new_connections_are_refused_while_the_service_ends(
-    own_service: ServiceMaker, connection_to: Connect
+def test_new_connections_are_refused_during_shutdown(
+    dedicated_service: ServiceMaker, connection_to: Connect
 ) -> None:
-    service = own_service().start()
+    service = dedicated_service().start()
     website = service.website()
     slow = connection_to(service)
     head = f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
@@ -201,10 +205,10 @@ def test_new_connections_are_refused_while_the_service_ends(
     os.kill(service.pid, signal.SIGTERM)
     wait_until(lambda: not takes_connections(service), "no connection is taken", timeout_s=3)
     slow.sendall(b'"signup"}')
-    answer = read_to_end(slow)
+    result = read_all(slow)
     wait_until(lambda: service.exit_code() is not None, "it has ended", timeout_s=GONE_WITHIN_S)
 
-    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert result.startswith(b"HTTP/1.1 200 ")
     service.restart()
     assert service.counts(website, "events", "event_name") == {"signup": 1}
 

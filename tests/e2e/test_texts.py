@@ -7,15 +7,15 @@ import pytest
 from tests.e2e.envelopes import (
     INVALID_BODY,
     ITEMS,
-    MOMENT_MS,
     TABLES,
+    TIMESTAMP_MS,
     WEBSITE_NOT_FOUND,
-    faults,
+    error_envelope,
+    field_errors,
     outcome,
-    refusal,
     success,
 )
-from tests.e2e.service import Json, Service, bearer, nothing_stored
+from tests.e2e.service import Json, Service, bearer, empty_counts
 
 JSON = {"Content-Type": "application/json"}
 
@@ -52,7 +52,7 @@ TEXT_IDS = [f"{endpoint} {field}" for endpoint, field, _, _ in LIMITED_TEXTS]
 
 @pytest.mark.parametrize("character", ["x", "ß", "😀"], ids=["ASCII", "two bytes", "four bytes"])
 @pytest.mark.parametrize(("endpoint", "field", "limit", "column"), LIMITED_TEXTS, ids=TEXT_IDS)
-def test_text_of_its_limit_in_code_points_is_stored_whole(
+def test_text_at_its_limit_in_code_points_is_stored_untruncated(
     service: Service,
     limits_website: str,
     *,
@@ -65,9 +65,11 @@ def test_text_of_its_limit_in_code_points_is_stored_whole(
     text = character * limit
     before = service.counts(limits_website, TABLES[endpoint], column).get(text, 0)
 
-    reply = service.post(f"{endpoint}?client_id={limits_website}", {**ITEMS[endpoint], field: text})
+    response = service.post(
+        f"{endpoint}?client_id={limits_website}", {**ITEMS[endpoint], field: text}
+    )
 
-    assert outcome(reply) == (200, success(endpoint))
+    assert outcome(response) == (200, success(endpoint))
     stored = service.counts(limits_website, TABLES[endpoint], column)
     assert stored[text] == before + 1
 
@@ -91,9 +93,9 @@ def test_text_over_its_limit_is_400(
 ) -> None:
     item = {**ITEMS[endpoint], field: character * (limit + 1)}
 
-    reply = service.post(f"{endpoint}?client_id={quiet_website}", item)
+    response = service.post(f"{endpoint}?client_id={quiet_website}", item)
 
-    assert faults(reply) == [(0, field)]
+    assert field_errors(response) == [(0, field)]
     assert service.count(quiet_website, TABLES[endpoint]) == 0, column
 
 
@@ -102,36 +104,36 @@ def test_website_id_of_255_is_looked_up_and_a_longer_one_is_400(
     service: Service, endpoint: str
 ) -> None:
     looked_up = service.post(endpoint, {**ITEMS[endpoint], "websiteId": "w" * 255})
-    refused = service.post(endpoint, {**ITEMS[endpoint], "websiteId": "w" * 256})
+    rejected = service.post(endpoint, {**ITEMS[endpoint], "websiteId": "w" * 256})
 
-    assert refusal(looked_up) == WEBSITE_NOT_FOUND
-    assert faults(refused) == [(0, "websiteId")]
+    assert error_envelope(looked_up) == WEBSITE_NOT_FOUND
+    assert field_errors(rejected) == [(0, "websiteId")]
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/vitals", "/errors", "/batch", "/"])
-def test_event_id_of_512_is_taken_and_a_longer_one_is_400(
+def test_event_id_of_512_is_accepted_and_a_longer_one_is_400(
     service: Service, website: str, endpoint: str
 ) -> None:
     path = f"{endpoint}?client_id={website}"
 
     taken = service.post(path, {**ITEMS[endpoint], "eventId": "e" * 512})
-    refused = service.post(path, {**ITEMS[endpoint], "eventId": "e" * 513})
+    rejected = service.post(path, {**ITEMS[endpoint], "eventId": "e" * 513})
 
     assert outcome(taken) == (200, success(endpoint, event_ids=("e" * 512,)))
-    assert faults(refused) == [(0, "eventId")]
+    assert field_errors(rejected) == [(0, "eventId")]
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/vitals", "/errors", "/batch", "/"])
-def test_user_agent_of_2048_is_taken_with_a_key_and_a_longer_one_is_400(
+def test_user_agent_of_2048_is_accepted_with_a_key_and_a_longer_one_is_400(
     service: Service, website: str, endpoint: str
 ) -> None:
     path, headers = f"{endpoint}?client_id={website}", bearer(service.master)
 
     taken = service.post(path, {**ITEMS[endpoint], "userAgent": "u" * 2048}, headers=headers)
-    refused = service.post(path, {**ITEMS[endpoint], "userAgent": "u" * 2049}, headers=headers)
+    rejected = service.post(path, {**ITEMS[endpoint], "userAgent": "u" * 2049}, headers=headers)
 
     assert outcome(taken) == (200, success(endpoint))
-    assert faults(refused) == [(0, "userAgent")]
+    assert field_errors(rejected) == [(0, "userAgent")]
 
 
 @pytest.mark.parametrize(
@@ -140,14 +142,14 @@ def test_user_agent_of_2048_is_taken_with_a_key_and_a_longer_one_is_400(
     ids=["message", "stack"],
 )
 @pytest.mark.parametrize("character", ["x", "😀"], ids=["ASCII", "four bytes"])
-def test_long_error_text_is_cut_and_not_refused(
+def test_long_error_text_is_truncated_and_not_rejected(
     service: Service, website: str, *, field: str, limit: int, column: str, character: str
 ) -> None:
     text = character * (limit + 100)
 
-    reply = service.post(f"/errors?client_id={website}", {**ITEMS["/errors"], field: text})
+    response = service.post(f"/errors?client_id={website}", {**ITEMS["/errors"], field: text})
 
-    assert outcome(reply) == (200, success("/errors"))
+    assert outcome(response) == (200, success("/errors"))
     assert service.row(website, "errors", [column]) == {column: character * limit}
 
 
@@ -179,7 +181,7 @@ AS_SENT = {
 def test_text_is_stored_exactly_as_sent(service: Service, website: str, text: str) -> None:
     event: Json = {"name": text, "namespace": text, "anonymousId": text, "sessionId": text}
     event |= {"source": text, "path": text, "properties": {"p": text, "list": [text]}}
-    error = {"timestamp": MOMENT_MS, "path": text, "message": text, "stack": text}
+    error = {"timestamp": TIMESTAMP_MS, "path": text, "message": text, "stack": text}
     error |= {"filename": text, "errorType": text}
 
     service.post(f"/track?website_id={website}", event)
@@ -224,14 +226,14 @@ def test_text_is_stored_exactly_as_sent(service: Service, website: str, text: st
 def test_nul_and_lone_surrogates_are_400_anywhere(
     service: Service, quiet_website: str, body: str, bad: str
 ) -> None:
-    with nothing_stored(service, quiet_website):
-        reply = service.post(
+    with empty_counts(service, quiet_website):
+        response = service.post(
             f"/track?website_id={quiet_website}", data=body.replace("%s", bad), headers=JSON
         )
 
-        status, refused = refusal(reply)
-        refused.pop("errors", None)
-        assert (status, refused) == INVALID_BODY
+        status, rejected = error_envelope(response)
+        rejected.pop("errors", None)
+        assert (status, rejected) == INVALID_BODY
 
 
 def test_escaped_pair_of_surrogates_is_one_character(service: Service, website: str) -> None:
@@ -249,9 +251,9 @@ def test_escaped_pair_of_surrogates_is_one_character(service: Service, website: 
 def test_escaped_backslash_before_u_is_no_escape(
     service: Service, website: str, body: bytes
 ) -> None:
-    reply = service.post(f"/track?website_id={website}", data=body, headers=JSON)
+    response = service.post(f"/track?website_id={website}", data=body, headers=JSON)
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     expected = json.loads(body)["name"]
     assert service.row(website, "events", ["event_name"]) == {"event_name": expected}
 

@@ -4,7 +4,15 @@ import time
 
 import pytest
 
-from tests.e2e.envelopes import ITEMS, MOMENT, TABLES, faults, outcome, refusal, success
+from tests.e2e.envelopes import (
+    ITEMS,
+    TABLES,
+    TIMESTAMP,
+    error_envelope,
+    field_errors,
+    outcome,
+    success,
+)
 from tests.e2e.service import Json, Service
 
 STREAMS = ["/track", "/vitals", "/errors", "/batch"]
@@ -13,32 +21,32 @@ HOUR_MS = 3_600_000
 UNDERSTOOD: dict[str, tuple[Json, str]] = {
     "milliseconds": (1_714_564_800_123, "2024-05-01T12:00:00.123Z"),
     "fraction of a millisecond is dropped": (1_714_564_800_123.9, "2024-05-01T12:00:00.123Z"),
-    "exponent": (1.7145648e12, MOMENT),
+    "exponent": (1.7145648e12, TIMESTAMP),
     "first moment": (946_684_800_000, "2000-01-01T00:00:00.000Z"),
     "date": ("2024-05-01", "2024-05-01T00:00:00.000Z"),
     "first date": ("2000-01-01", "2000-01-01T00:00:00.000Z"),
     "leap day": ("2024-02-29", "2024-02-29T00:00:00.000Z"),
-    "T and Z": ("2024-05-01T12:00:00Z", MOMENT),
-    "lower case t": ("2024-05-01t12:00:00Z", MOMENT),
-    "blank": ("2024-05-01 12:00:00Z", MOMENT),
-    "no offset means UTC": ("2024-05-01T12:00:00", MOMENT),
-    "blank and no offset": ("2024-05-01 12:00:00", MOMENT),
+    "T and Z": ("2024-05-01T12:00:00Z", TIMESTAMP),
+    "lower case t": ("2024-05-01t12:00:00Z", TIMESTAMP),
+    "blank": ("2024-05-01 12:00:00Z", TIMESTAMP),
+    "no offset means UTC": ("2024-05-01T12:00:00", TIMESTAMP),
+    "blank and no offset": ("2024-05-01 12:00:00", TIMESTAMP),
     "milliseconds of ISO": ("2024-05-01T12:00:00.123Z", "2024-05-01T12:00:00.123Z"),
     "one digit of a fraction": ("2024-05-01T12:00:00.1Z", "2024-05-01T12:00:00.100Z"),
     "fraction is cut": ("2024-05-01T12:00:00.1239999Z", "2024-05-01T12:00:00.123Z"),
     "nanoseconds": ("2024-05-01T12:00:00.123456789Z", "2024-05-01T12:00:00.123Z"),
     "fraction and no offset": ("2024-05-01T12:00:00.5", "2024-05-01T12:00:00.500Z"),
-    "offset with a colon": ("2024-05-01T14:00:00+02:00", MOMENT),
-    "offset without a colon": ("2024-05-01T14:00:00+0200", MOMENT),
-    "offset behind UTC": ("2024-05-01T06:30:00-05:30", MOMENT),
-    "offset across a day": ("2024-05-02T01:00:00+13:00", MOMENT),
+    "offset with a colon": ("2024-05-01T14:00:00+02:00", TIMESTAMP),
+    "offset without a colon": ("2024-05-01T14:00:00+0200", TIMESTAMP),
+    "offset behind UTC": ("2024-05-01T06:30:00-05:30", TIMESTAMP),
+    "offset across a day": ("2024-05-02T01:00:00+13:00", TIMESTAMP),
     "fraction and offset": ("2024-05-01T14:00:00.25+02:00", "2024-05-01T12:00:00.250Z"),
-    "RFC 2822": ("Wed, 01 May 2024 14:00:00 +0200", MOMENT),
-    "RFC 2822 in GMT": ("Wed, 01 May 2024 12:00:00 GMT", MOMENT),
-    "RFC 2822 without a weekday": ("01 May 2024 12:00:00 +0000", MOMENT),
+    "RFC 2822": ("Wed, 01 May 2024 14:00:00 +0200", TIMESTAMP),
+    "RFC 2822 in GMT": ("Wed, 01 May 2024 12:00:00 GMT", TIMESTAMP),
+    "RFC 2822 without a weekday": ("01 May 2024 12:00:00 +0000", TIMESTAMP),
 }
 
-REFUSED: dict[str, Json] = {
+REJECTED: dict[str, Json] = {
     "last moment before 2000": 946_684_799_999,
     "zero": 0,
     "negative": -1_714_564_800_000,
@@ -67,52 +75,52 @@ REFUSED: dict[str, Json] = {
 
 
 @pytest.mark.parametrize(("sent", "stored"), UNDERSTOOD.values(), ids=UNDERSTOOD)
-def test_timestamp_is_understood(service: Service, website: str, sent: Json, stored: str) -> None:
-    reply = service.post(f"/track?website_id={website}", {"name": "a", "timestamp": sent})
+def test_timestamp_is_parsed(service: Service, website: str, sent: Json, stored: str) -> None:
+    response = service.post(f"/track?website_id={website}", {"name": "a", "timestamp": sent})
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     day = stored[:10]
     assert service.row(website, "events", ["time"], start=day, end=day) == {"time": stored}
 
 
-@pytest.mark.parametrize("sent", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("sent", REJECTED.values(), ids=REJECTED)
 @pytest.mark.parametrize("endpoint", STREAMS)
-def test_timestamp_is_refused(
+def test_timestamp_is_rejected(
     service: Service, quiet_website: str, endpoint: str, sent: Json
 ) -> None:
-    reply = service.post(
+    response = service.post(
         f"{endpoint}?client_id={quiet_website}", [{**ITEMS[endpoint], "timestamp": sent}]
     )
 
-    assert faults(reply) == [(0, "timestamp")]
+    assert field_errors(response) == [(0, "timestamp")]
     assert service.count(quiet_website, TABLES[endpoint]) == 0
 
 
 @pytest.mark.parametrize("sent", [1_714_564_800, 1_714_564_800.5], ids=["whole", "fraction"])
 def test_timestamp_that_looks_like_seconds_gets_a_hint(service: Service, sent: float) -> None:
-    _, body = refusal(service.post("/track", {"name": "a", "timestamp": sent}))
+    _, body = error_envelope(service.post("/track", {"name": "a", "timestamp": sent}))
 
     assert "seconds" in body["errors"][0]["message"]
     assert "milliseconds" in body["errors"][0]["message"]
 
 
 @pytest.mark.parametrize("endpoint", STREAMS)
-def test_every_endpoint_takes_numbers_and_texts(
+def test_every_endpoint_accepts_numbers_and_texts(
     service: Service, website: str, endpoint: str
 ) -> None:
-    moments: list[Json] = [1_714_564_800_000, "2024-05-01T12:00:00Z", "2024-05-01 14:00:00+0200"]
-    moments.append("Wed, 01 May 2024 12:00:00 GMT")
-    items = [{**ITEMS[endpoint], "timestamp": moment} for moment in moments]
+    timestamps: list[Json] = [1_714_564_800_000, "2024-05-01T12:00:00Z", "2024-05-01 14:00:00+0200"]
+    timestamps.append("Wed, 01 May 2024 12:00:00 GMT")
+    items = [{**ITEMS[endpoint], "timestamp": timestamp} for timestamp in timestamps]
 
-    reply = service.post(f"{endpoint}?client_id={website}", items)
+    response = service.post(f"{endpoint}?client_id={website}", items)
 
-    assert outcome(reply) == (200, success(endpoint, 4))
-    assert service.counts(website, TABLES[endpoint], "time") == {MOMENT: 4}
+    assert outcome(response) == (200, success(endpoint, 4))
+    assert service.counts(website, TABLES[endpoint], "time") == {TIMESTAMP: 4}
 
 
 @pytest.mark.parametrize("endpoint", ["/track", "/batch", "/"])
 @pytest.mark.parametrize("item", [{}, {"timestamp": None}], ids=["absent", "null"])
-def test_time_of_receipt_stands_in_for_none(
+def test_missing_timestamp_becomes_the_time_of_receipt(
     service: Service, website: str, endpoint: str, item: Json
 ) -> None:
     service.post(f"{endpoint}?client_id={website}", {**ITEMS[endpoint], **item})
@@ -133,18 +141,18 @@ def test_time_of_receipt_stands_in_for_none(
     ],
     ids=["last of JavaScript", "huge", "2 to the 63rd", "year 10000", "last date", "2199"],
 )
-def test_time_of_receipt_stands_in_for_the_far_future(
+def test_far_future_timestamp_becomes_the_time_of_receipt(
     service: Service, website: str, sent: Json
 ) -> None:
-    reply = service.post(f"/track?website_id={website}", {"name": "a", "timestamp": sent})
+    response = service.post(f"/track?website_id={website}", {"name": "a", "timestamp": sent})
 
-    assert outcome(reply) == (200, success("/track"))
+    assert outcome(response) == (200, success("/track"))
     row = service.row(website, "events", ["time", "received_at"])
     assert row["time"] == row["received_at"]
 
 
 @pytest.mark.parametrize(("endpoint", "table"), [("/vitals", "performance"), ("/errors", "errors")])
-def test_far_future_is_taken_back_on_the_other_streams(
+def test_far_future_timestamp_becomes_the_time_of_receipt_on_other_endpoints(
     service: Service, website: str, endpoint: str, table: str
 ) -> None:
     service.post(f"{endpoint}?client_id={website}", {**ITEMS[endpoint], "timestamp": 4e12})
@@ -152,7 +160,7 @@ def test_far_future_is_taken_back_on_the_other_streams(
     assert service.row(website, table, ["time"])["time"] < "2090"
 
 
-def test_moment_less_than_a_day_ahead_is_kept(service: Service, website: str) -> None:
+def test_timestamp_less_than_a_day_ahead_is_kept(service: Service, website: str) -> None:
     ahead_ms = int(time.time() * 1000) // HOUR_MS * HOUR_MS + 22 * HOUR_MS
 
     service.post(f"/track?website_id={website}", {"name": "a", "timestamp": ahead_ms})
@@ -161,7 +169,7 @@ def test_moment_less_than_a_day_ahead_is_kept(service: Service, website: str) ->
     assert stored == time.strftime("%Y-%m-%dT%H:00:00.000Z", time.gmtime(ahead_ms / 1000))
 
 
-def test_moment_more_than_a_day_ahead_is_not_kept(service: Service, website: str) -> None:
+def test_timestamp_more_than_a_day_ahead_is_replaced(service: Service, website: str) -> None:
     ahead_ms = int(time.time() * 1000) // HOUR_MS * HOUR_MS + 26 * HOUR_MS
 
     service.post(f"/track?website_id={website}", {"name": "a", "timestamp": ahead_ms})

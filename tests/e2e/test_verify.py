@@ -84,7 +84,7 @@ def part_of(data: Path, table: str) -> Path:
     return part
 
 
-def test_sound_directory_is_well(data: Path) -> None:
+def test_intact_directory_passes(data: Path) -> None:
     assert verify(data) == Verdict(0, "All is well: 7 rows in 6 parts, 6 records in 1 log.\n", "")
     value = json.loads(verify(data, "--json").out)
     checked = {"logs": 1, "records": 6, "parts": 6, "rows": 7}
@@ -92,7 +92,7 @@ def test_sound_directory_is_well(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_verified_directory_is_answered_as_before(data: Path) -> None:
+def test_verification_changes_nothing(data: Path) -> None:
     assert verify(data, "--json").problems == []
     service = Service(data).start()
     try:
@@ -105,15 +105,15 @@ def test_verified_directory_is_answered_as_before(data: Path) -> None:
     assert verify(data, "--json").problems == []
 
 
-def test_problems_are_sentences_for_people(data: Path) -> None:
+def test_issues_are_printed_as_sentences(data: Path) -> None:
     (data / "repeats.sqlite").unlink()
     assert verify(data) == Verdict(
         1, "repeats: repeats.sqlite is missing: idempotency keys are not remembered\n", ""
     )
 
 
-def test_running_service_is_not_verified(own_service: ServiceMaker) -> None:
-    service = own_service().start()
+def test_running_service_is_not_verified(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
     assert verify(service.data) == Verdict(
         1,
         "",
@@ -131,7 +131,7 @@ def test_flipped_byte_in_a_part_is_found(data: Path) -> None:
     ]
 
 
-def test_part_that_does_not_even_load_is_found(data: Path) -> None:
+def test_part_that_does_not_load_is_found(data: Path) -> None:
     (part_of(data, "errors") / "columns.txt").write_text("")
     ((part, problem),) = verify(data, "--json").problems
     assert part == "store"
@@ -155,7 +155,7 @@ def test_missing_log_is_found(data: Path) -> None:
     ]
 
 
-def test_flipped_byte_in_what_is_only_in_the_log_is_found(data: Path) -> None:
+def test_flipped_byte_in_unloaded_log_data_is_found(data: Path) -> None:
     segment = data / "log" / "worker-0" / SEGMENT
     flip(segment, segment.stat().st_size - 5)
     ((part, problem),) = verify(data, "--json").problems
@@ -164,14 +164,14 @@ def test_flipped_byte_in_what_is_only_in_the_log_is_found(data: Path) -> None:
     assert problem.endswith(" of its segment 1 are damaged, and what was in them is lost")
 
 
-def test_flipped_byte_in_what_is_stored_already_is_found(data: Path) -> None:
+def test_flipped_byte_in_loaded_log_data_is_found(data: Path) -> None:
     flip(data / "log" / "worker-0" / SEGMENT, 60)
     ((part, problem),) = verify(data, "--json").problems
     assert part == "log"
     assert problem.endswith(" of its segment 1 are damaged; what was in them is in the store")
 
 
-def test_cut_log_is_found(data: Path) -> None:
+def test_truncated_log_is_found(data: Path) -> None:
     segment = data / "log" / "worker-0" / SEGMENT
     size = segment.stat().st_size
     segment.write_bytes(segment.read_bytes()[:-1])
@@ -182,7 +182,7 @@ def test_cut_log_is_found(data: Path) -> None:
     assert ("log", expected) in verify(data, "--json").problems
 
 
-def test_unfinished_tail_of_a_crash_is_no_problem(data: Path) -> None:
+def test_torn_tail_of_a_crash_is_not_an_issue(data: Path) -> None:
     with (data / "log" / "worker-0" / SEGMENT).open("ab") as segment:
         segment.write(b"\xc1\xffHR half a record")
     assert verify(data, "--json").problems == []
@@ -222,16 +222,16 @@ def test_store_behind_its_ledger_is_found(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "part", "loss"),
+    ("file", "part", "missing_rows"),
     [
         ("directory.sqlite", "directory", "no website and no key is known"),
         ("ledger.sqlite", "ledger", "nobody knows what of the logs is stored"),
     ],
     ids=["directory", "ledger"],
 )
-def test_missing_file_is_found(data: Path, file: str, part: str, loss: str) -> None:
+def test_missing_file_is_found(data: Path, file: str, part: str, missing_rows: str) -> None:
     (data / file).unlink()
-    assert verify(data, "--json").problems == [(part, f"{file} is missing: {loss}")]
+    assert verify(data, "--json").problems == [(part, f"{file} is missing: {missing_rows}")]
 
 
 def test_damaged_directory_is_found(data: Path) -> None:

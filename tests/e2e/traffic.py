@@ -81,11 +81,11 @@ class Sender(threading.Thread):
             self._ledger.bad.update(ids)
             batch[-1]["name"] = ""
         try:
-            reply = session.post(self._url, data=json.dumps(batch), timeout=10)
+            response = session.post(self._url, data=json.dumps(batch), timeout=10)
         except requests.RequestException:
             self._stop_asked.wait(0.02)  # nobody listens: do not spin
             return None
-        return reply.status_code
+        return response.status_code
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def load(service: Service, website: str, ledger: Ledger, *, name: str) -> Genera
             sender.finish()
 
 
-def acknowledge_more(ledger: Ledger, events: int) -> None:
+def send_until_acknowledged(ledger: Ledger, events: int) -> None:
     """Wait until so many more events were acknowledged."""
     goal = len(ledger.acknowledged) + events
     wait_until(lambda: len(ledger.acknowledged) >= goal, f"{events} more are acknowledged")

@@ -1,7 +1,7 @@
 """Queries from the question to the answer, in files that people can read.
 
 A directory of `queries/` has `query.json`, and what becomes of it over the rows of `rows.json`:
-`statement.sql` with the bound values, and `answer.json`. A change of a statement shows as a
+`statement.sql` with the bound values, and `result.json`. A change of a statement shows as a
 change of these files; HEADRACE_UPDATE_GOLDEN=1 writes them anew.
 """
 
@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.clock import utc_datetime
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.plan import CompiledQuery
-from headrace.query.result_values import QueryAnswer
+from headrace.query.result_values import QueryResult
 from tests.chdb_fixture import FreshStore
-from tests.questions import WEBSITE, ask_whole, statement_of
+from tests.questions import WEBSITE, run_query, statement_of
 
 HERE = Path(__file__).parent
 CASES = sorted(path.parent for path in HERE.glob("queries/*/query.json"))
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def stored(chdb_engine: ChdbEngine) -> Iterator[FreshStore]:
+def stored(chdb_engine: ChdbInstance) -> Iterator[FreshStore]:
     """The rows of `rows.json`, stored in their order."""
     store = FreshStore(chdb_engine)
     rows: dict[str, list[Row]] = json.loads((HERE / "rows.json").read_text())
@@ -62,26 +62,24 @@ def statement_text(query: CompiledQuery) -> str:
     return "\n".join([query.sql, "", *values, ""])
 
 
-def answer_text(answer: QueryAnswer) -> str:
+def result_text(result: QueryResult) -> str:
     """Write an answer with a row on each line."""
-    rows = [dict(zip(answer.names, row, strict=True)) for row in answer.rows]
+    rows = [dict(zip(result.names, row, strict=True)) for row in result.rows]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    return f'{{"truncated": {json.dumps(answer.truncated)}, "data": [\n{lines}\n]}}\n'
+    return f'{{"truncated": {json.dumps(result.truncated)}, "data": [\n{lines}\n]}}\n'
 
 
-def hold(file: Path, text: str) -> None:
+def check_file(file: Path, text: str) -> None:
     if IS_UPDATED:
         file.write_text(text)
     assert file.read_text() == text
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
-def test_query_has_the_statement_and_the_answer_in_the_files(
-    stored: FreshStore, case: Path
-) -> None:
+def test_query_matches_its_golden_statement_and_result(stored: FreshStore, case: Path) -> None:
     body = json.loads((case / "query.json").read_text())
-    hold(case / "statement.sql", statement_text(statement_of(body)))
-    hold(case / "answer.json", answer_text(ask_whole(stored, body)))
+    check_file(case / "statement.sql", statement_text(statement_of(body)))
+    check_file(case / "answer.json", result_text(run_query(stored, body)))
 
 
 def test_every_directory_has_its_three_files() -> None:

@@ -1,6 +1,6 @@
 """Refusals in a file that people can read: what was asked, and what the service says of it.
 
-HEADRACE_UPDATE_GOLDEN=1 writes the codes and errors of `refusals.json` anew.
+HEADRACE_UPDATE_GOLDEN=1 writes the codes and errors of `rejections.json` anew.
 """
 
 import json
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from headrace.base.errors import QueryFault
-from tests.questions import refusal_of
+from headrace.base.errors import QueryErrorCode
+from tests.questions import rejection_of
 
 FILE = Path(__file__).with_name("refusals.json")
 IS_UPDATED = os.environ.get("HEADRACE_UPDATE_GOLDEN") == "1"
@@ -23,28 +23,28 @@ def cases() -> list[Case]:
     return found
 
 
-def refused(case: Case) -> Case:
+def rejected(case: Case) -> Case:
     """Return a case with the code and the error that its body is refused with."""
-    code, error = refusal_of(case["body"])
+    code, error = rejection_of(case["body"])
     return {**case, "code": code, "error": error}
 
 
-def written(refusals: Iterable[Case]) -> str:
+def written(rejections: Iterable[Case]) -> str:
     """Write cases with a line for each of their parts."""
     texts = [
         ",\n ".join(f'"{name}": {json.dumps(part, ensure_ascii=False)}' for name, part in parts)
-        for parts in (case.items() for case in refusals)
+        for parts in (case.items() for case in rejections)
     ]
     return "[\n" + ",\n\n".join(f"{{{text}}}" for text in texts) + "\n]\n"
 
 
-def test_queries_are_refused_as_the_file_says() -> None:
-    text = written(refused(case) for case in cases())
+def test_queries_are_rejected_as_recorded() -> None:
+    text = written(rejected(case) for case in cases())
     if IS_UPDATED:
         FILE.write_text(text)
     assert FILE.read_text() == text
 
 
-def test_every_cause_is_in_the_file() -> None:
-    reserved = {QueryFault.INVALID_FILTER.name}
-    assert {case["code"] for case in cases()} == {fault.name for fault in QueryFault} - reserved
+def test_every_error_code_is_recorded() -> None:
+    reserved = {QueryErrorCode.INVALID_FILTER.name}
+    assert {case["code"] for case in cases()} == {code.name for code in QueryErrorCode} - reserved

@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from tests.oracle.columns import OTHER_NAMES, TABLES, Column, find_column, is_list, is_object
+from tests.oracle.columns import ALIASES, TABLES, Column, find_column, is_list, is_object
 
-CAUSES = {
+ERROR_PREFIXES = {
     "INVALID_BODY": "Invalid request body",
     "INVALID_TABLE": "Invalid table",
     "INVALID_COLUMN": "Invalid column",
@@ -39,17 +39,17 @@ TEXT_OPERATORS = ("contains", "not_contains", "starts_with")
 LIST_OPERATORS = ("in", "not_in")
 ORDER_OPERATORS = ("gt", "lt", "gte", "lte")
 OPERATORS = ("eq", "ne", *ORDER_OPERATORS, *TEXT_OPERATORS, *LIST_OPERATORS)
-_DATES_AND_PLACE = ("startDate", "endDate", "timezone", "granularity")
+_RANGE_KEYS = ("startDate", "endDate", "timezone", "granularity")
 _PAGE = ("limit", "offset", "fill", "orderBy")
 
 
-class Refused(Exception):
+class QueryRejected(Exception):
     """The body is refused with this code; the reply's error begins with `cause`."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
-        self.cause = CAUSES[code]
+        self.cause = ERROR_PREFIXES[code]
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class Query:
     fill: bool
 
 
-def checked(body: object) -> Query:
-    """Read a body; raises `Refused` with the first violation."""
-    root = _shaped(body)
+def check(body: object) -> Query:
+    """Read a body; raises `QueryRejected` with the first violation."""
+    root = _check_shape(body)
     query = root["query"]
     table = _table(query["table"])
     names: list[str] = []
@@ -122,17 +122,17 @@ def checked(body: object) -> Query:
 
 def _require(holds: bool, code: str) -> None:
     if not holds:
-        raise Refused(code)
+        raise QueryRejected(code)
 
 
 # Shape: objects, lists and texts where they belong, every key known, every required key there.
 
 
-def _shaped(body: object) -> dict[str, Any]:
+def _check_shape(body: object) -> dict[str, Any]:
     root = _object(
         body,
         required={"query"},
-        optional=(*_DATES_AND_PLACE, *_PAGE),
+        optional=(*_RANGE_KEYS, *_PAGE),
     )
     query = _object(root["query"], required={"table", "selects"}, optional={"filters", "groupBy"})
     _text(query["table"])
@@ -153,14 +153,14 @@ def _shaped(body: object) -> dict[str, Any]:
 
 def _object(value: object, *, required: set[str], optional: Collection[str]) -> dict[str, Any]:
     if not is_object(value):
-        raise Refused("INVALID_BODY")
+        raise QueryRejected("INVALID_BODY")
     _require(required <= value.keys() <= {*required, *optional}, "INVALID_BODY")
     return value
 
 
 def _list(value: object) -> list[Any]:
     if not is_list(value):
-        raise Refused("INVALID_BODY")
+        raise QueryRejected("INVALID_BODY")
     return value
 
 
@@ -185,7 +185,7 @@ def _texts(*values: object) -> None:
 
 
 def _table(name: str) -> str:
-    name = OTHER_NAMES.get(name, name)
+    name = ALIASES.get(name, name)
     _require(name in TABLES, "INVALID_TABLE")
     return name
 
@@ -193,7 +193,7 @@ def _table(name: str) -> str:
 def _column(table: str, field: str) -> Column:
     column = find_column(table, field)
     if column is None:
-        raise Refused("INVALID_COLUMN")
+        raise QueryRejected("INVALID_COLUMN")
     return column
 
 
@@ -257,7 +257,7 @@ def _filter_value(column: Column, operator: str, value: Any) -> Any:
             _require(is_number or _is_numeric(value), "INVALID_VALUE")
             return float(value)
         case "datetime":
-            _require(is_number or moment(value, UTC) is not None, "INVALID_VALUE")
+            _require(is_number or parse_datetime(value, UTC) is not None, "INVALID_VALUE")
         case "json":
             _require(value is not None, "INVALID_VALUE")
             if operator in TEXT_OPERATORS:
@@ -274,15 +274,15 @@ def _is_numeric(value: object) -> bool:
 
 
 _DATE = r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
-_MOMENT = re.compile(
+_DATETIME = re.compile(
     _DATE
     + r"(?:[Tt ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.([0-9]+))?(Z|z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
 
 
-def moment(value: object, zone: tzinfo) -> datetime | None:
+def parse_datetime(value: object, zone: tzinfo) -> datetime | None:
     """Read an ISO 8601 moment; without an offset it is on the wall of `zone`."""
-    found = _MOMENT.fullmatch(value) if isinstance(value, str) else None
+    found = _DATETIME.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return None
     day, time, fraction, offset = found.groups()
@@ -310,25 +310,25 @@ def _group_by(table: str, sent: list[str], names: list[str]) -> list[str]:
 def _dates(start: object, end: object) -> tuple[date, date]:
     first, last = _date(start, "INVALID_START_DATE"), _date(end, "INVALID_END_DATE")
     _require(first <= last, "INVALID_END_DATE")
-    ten_years_on = (first.year + 10, first.month, first.day)
-    _require((last.year, last.month, last.day) < ten_years_on, "INVALID_END_DATE")
+    ten_years_later = (first.year + 10, first.month, first.day)
+    _require((last.year, last.month, last.day) < ten_years_later, "INVALID_END_DATE")
     return first, last
 
 
 def _date(value: object, code: str) -> date:
     if not isinstance(value, str) or not re.fullmatch(_DATE, value):
-        raise Refused(code)
+        raise QueryRejected(code)
     try:
         return date.fromisoformat(value)
     except ValueError:
-        raise Refused(code) from None
+        raise QueryRejected(code) from None
 
 
 def _zone(value: object) -> ZoneInfo:
     if value is None:
         return ZoneInfo("UTC")
     if not isinstance(value, str) or value not in available_timezones():
-        raise Refused("INVALID_TIMEZONE")
+        raise QueryRejected("INVALID_TIMEZONE")
     return ZoneInfo(value)
 
 
@@ -336,7 +336,7 @@ def _granularity(value: object, table: str, names: list[str]) -> str | None:
     if value is None:
         return None
     if value not in ("hourly", "daily") or table == "profiles":
-        raise Refused("INVALID_GRANULARITY")
+        raise QueryRejected("INVALID_GRANULARITY")
     _claim("date", names)
     return str(value)
 
@@ -345,7 +345,7 @@ def _whole_number(value: object, default: int, least: int, most: int | None, cod
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-        raise Refused(code)
+        raise QueryRejected(code)
     _require(value >= least and (most is None or value <= most), code)
     return int(value)
 
@@ -362,5 +362,5 @@ def _fill(value: object, granularity: str | None) -> bool:
     if value is None:
         return False
     if not isinstance(value, bool) or (value and granularity is None):
-        raise Refused("INVALID_FILL")
+        raise QueryRejected("INVALID_FILL")
     return value

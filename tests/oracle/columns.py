@@ -34,15 +34,16 @@ def _columns(
     }
 
 
-_PLACE = "country region city"
-_SOFTWARE = "browser_name browser_version os_name os_version device_type"
+_LOCATION = "country region city"
+_USER_AGENT = "browser_name browser_version os_name os_version device_type"
 _UTM = "utm_source utm_medium utm_campaign utm_term utm_content"
 
 TABLES: dict[str, dict[str, Column]] = {
     "events": _columns(
         hidden="id website_id",
         texts="event_name namespace source anonymous_id session_id url path title referrer"
-        f" {_PLACE} {_SOFTWARE} language timezone screen_resolution viewport_size {_UTM} currency",
+        f" {_LOCATION} {_USER_AGENT} language timezone "
+        f"screen_resolution viewport_size {_UTM} currency",
         datetimes="time received_at",
         booleans="is_bot",
         measures="time_on_page scroll_depth interaction_count page_count load_time dom_ready_time"
@@ -50,7 +51,7 @@ TABLES: dict[str, dict[str, Column]] = {
     ),
     "sessions": _columns(
         hidden="",
-        texts=f"session_id anonymous_id entry_path exit_path referrer {_PLACE}"
+        texts=f"session_id anonymous_id entry_path exit_path referrer {_LOCATION}"
         f" browser_name os_name device_type language {_UTM}",
         datetimes="start_time end_time",
         booleans="is_bounce",
@@ -58,7 +59,7 @@ TABLES: dict[str, dict[str, Column]] = {
     ),
     "profiles": _columns(
         hidden="",
-        texts=f"anonymous_id referrer {_UTM} {_PLACE} browser_name os_name device_type language",
+        texts=f"anonymous_id referrer {_UTM} {_LOCATION} browser_name os_name device_type language",
         datetimes="first_seen last_seen",
         booleans="",
         measures="session_count event_count page_views",
@@ -66,21 +67,21 @@ TABLES: dict[str, dict[str, Column]] = {
     "errors": _columns(
         hidden="id website_id stack",
         texts="message level error_type filename path url anonymous_id session_id"
-        f" {_PLACE} {_SOFTWARE}",
+        f" {_LOCATION} {_USER_AGENT}",
         datetimes="time",
         booleans="is_bot",
         numbers="lineno colno",
     ),
     "performance": _columns(
         hidden="id website_id",
-        texts=f"metric_name path url anonymous_id session_id {_PLACE} {_SOFTWARE}",
+        texts=f"metric_name path url anonymous_id session_id {_LOCATION} {_USER_AGENT}",
         datetimes="time",
         booleans="is_bot",
         measures="metric_value",
     ),
 }
 
-OTHER_NAMES = {"error_spans": "errors", "web_vitals_spans": "performance"}
+ALIASES = {"error_spans": "errors", "web_vitals_spans": "performance"}
 
 
 def find_column(table: str, name: str) -> Column | None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
-from tests.oracle.check import Filter, Query, Refused, Select, moment
+from tests.oracle.check import Filter, Query, QueryRejected, Select, parse_datetime
 from tests.oracle.columns import find_column, is_list, is_object
-from tests.oracle.rows import Row, Stored, moment_of, rows_of, value_of
+from tests.oracle.rows import Row, Stored, rows_of, time_column, value_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -30,7 +30,7 @@ class Answer:
 
 
 def evaluated(query: Query, stored: Stored) -> Answer:
-    """Answer a query; raises `Refused` where filling would give too many rows."""
+    """Answer a query; raises `QueryRejected` where filling would give too many rows."""
     rows = [row for row in _rows(query, stored) if _matches_all(query, row)]
     groups: dict[tuple[Any, ...], list[Row]] = {}
     if not query.group_by and not query.granularity:
@@ -64,10 +64,10 @@ def _local(query: Query, epoch_ms: int) -> datetime:
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda value, wanted: value == wanted,
-    "gt": lambda value, wanted: _place(value) > _place(wanted),
-    "lt": lambda value, wanted: _place(value) < _place(wanted),
-    "gte": lambda value, wanted: _place(value) >= _place(wanted),
-    "lte": lambda value, wanted: _place(value) <= _place(wanted),
+    "gt": lambda value, wanted: _row_location(value) > _row_location(wanted),
+    "lt": lambda value, wanted: _row_location(value) < _row_location(wanted),
+    "gte": lambda value, wanted: _row_location(value) >= _row_location(wanted),
+    "lte": lambda value, wanted: _row_location(value) <= _row_location(wanted),
     "contains": lambda value, wanted: wanted in value,
     "starts_with": lambda value, wanted: value.startswith(wanted),
     "in": lambda value, wanted: value == wanted,
@@ -75,7 +75,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 _NEGATIONS = {"ne": "eq", "not_contains": "contains", "not_in": "in"}
 
 
-def _place(value: Any) -> Any:
+def _row_location(value: Any) -> Any:
     """Numbers are put in order as doubles, which long ones of a property do not all fit in."""
     return float(value) if _type(value) == "number" else value
 
@@ -96,7 +96,7 @@ def _matches(query: Query, condition: Filter, row: Row) -> bool:
 def _wanted(query: Query, condition: Filter, value: Any) -> Any:
     if condition.kind != "datetime" or isinstance(value, int | float):
         return value
-    read = moment(value, query.zone)
+    read = parse_datetime(value, query.zone)
     assert read is not None
     return (read.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
 
@@ -117,7 +117,7 @@ def _bucket(query: Query, local: datetime) -> str:
 
 def _group(query: Query, row: Row) -> tuple[Any, ...]:
     bucket = (
-        [_bucket(query, _local(query, row[moment_of(query.table)]))] if query.granularity else []
+        [_bucket(query, _local(query, row[time_column(query.table)]))] if query.granularity else []
     )
     return (*bucket, *(_grouped(query, row, column) for column in query.group_by))
 
@@ -194,10 +194,10 @@ def _fill(query: Query, groups: dict[tuple[Any, ...], list[Row]]) -> None:
     """Add every group of the answer to every bucket of the range."""
     without_date = {key[1:] for key in groups} if query.group_by else {()}
     if without_date and _has_too_many_hours(query):
-        raise Refused("INVALID_FILL")
+        raise QueryRejected("INVALID_FILL")
     buckets = _buckets(query)
     if len(buckets) * len(without_date) > 10_000:
-        raise Refused("INVALID_FILL")
+        raise QueryRejected("INVALID_FILL")
     for bucket in buckets:
         for key in without_date:
             groups.setdefault((bucket, *key), [])

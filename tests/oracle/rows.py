@@ -28,19 +28,19 @@ class Stored:
 
 def rows_of(table: str, stored: Stored, in_range: Callable[[int], bool]) -> list[Row]:
     """Return the rows of a table that belong to a range, bots included where it has `is_bot`."""
-    people = [row for row in stored.events if not row["is_bot"]]
+    human_events = [row for row in stored.events if not row["is_bot"]]
     match table:
         case "sessions":
-            return [row for row in _sessions(people) if in_range(row["start_time"])]
+            return [row for row in _sessions(human_events) if in_range(row["start_time"])]
         case "profiles":
-            inside = {row["anonymous_id"] for row in people if in_range(row["time"])}
-            return [row for row in _profiles(people) if row["anonymous_id"] in inside]
+            active_ids = {row["anonymous_id"] for row in human_events if in_range(row["time"])}
+            return [row for row in _profiles(human_events) if row["anonymous_id"] in active_ids]
         case _:
             rows: list[Row] = getattr(stored, table)
             return [row for row in rows if in_range(row["time"])]
 
 
-def moment_of(table: str) -> str:
+def time_column(table: str) -> str:
     """Return the column that the range and the buckets of a table go by."""
     return "start_time" if table == "sessions" else "time"
 

@@ -6,12 +6,12 @@ from typing import Any
 from tests.oracle.columns import TABLES
 from tests.oracle.rows import Row
 
-LIFTED_TEXTS = (
+PROMOTED_TEXTS = (
     *("url", "path", "title", "referrer", "language", "timezone", "screen_resolution"),
     *("viewport_size", "currency"),
     *("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"),
 )
-LIFTED_NUMBERS = (
+PROMOTED_NUMBERS = (
     *("time_on_page", "scroll_depth", "interaction_count", "page_count", "load_time"),
     *("dom_ready_time", "dom_interactive", "ttfb", "render_time", "value"),
 )
@@ -24,8 +24,8 @@ RECEIVED_MS = 4_102_444_800_000
 def event_row(sent: Mapping[str, Any], *, arrival: int, visitor: Mapping[str, Any]) -> Row:
     """Return the row of an item of /track whose timestamp is a number; `visitor` was looked up."""
     properties: Row = sent.get("properties") or {}
-    texts = {name: properties[name] for name in LIFTED_TEXTS if _is_text(properties.get(name))}
-    numbers = {name: properties[name] for name in LIFTED_NUMBERS if _is_number(properties, name)}
+    texts = {name: properties[name] for name in PROMOTED_TEXTS if _is_text(properties.get(name))}
+    numbers = {name: properties[name] for name in PROMOTED_NUMBERS if _is_number(properties, name)}
     own = {
         "event_name": sent["name"],
         "namespace": sent.get("namespace"),

@@ -14,35 +14,35 @@ from hypothesis import strategies as st
 T = TypeVar("T")
 
 
-class Chance:
+class SeededRandom:
     """A source of values that a seed decides on."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)  # noqa: S311 - not a secret
 
-    def one(self, values: Sequence[T]) -> T:
+    def choice(self, values: Sequence[T]) -> T:
         """Return one of some values."""
         return self._random.choice(values)
 
-    def some(self, values: Sequence[T], least: int, most: int) -> list[T]:
+    def sample(self, values: Sequence[T], least: int, most: int) -> list[T]:
         """Return so many different ones, or all of them."""
         wanted = list(dict.fromkeys(values))
-        return self._random.sample(wanted, min(self.whole(least, most), len(wanted)))
+        return self._random.sample(wanted, min(self.integer(least, most), len(wanted)))
 
-    def whole(self, least: int, most: int) -> int:
+    def integer(self, least: int, most: int) -> int:
         """Return a whole number, both ends included."""
         return self._random.randint(least, most)
 
-    def is_so(self, share: float) -> bool:
+    def has_probability(self, share: float) -> bool:
         """Return true in so many of all cases, from 0 to 1."""
         return self._random.random() < share
 
-    def times(self, least: int, most: int, draw: Callable[["Chance"], T]) -> list[T]:
+    def times(self, least: int, most: int, draw: Callable[["SeededRandom"], T]) -> list[T]:
         """Draw so many times."""
-        return [draw(self) for _ in range(self.whole(least, most))]
+        return [draw(self) for _ in range(self.integer(least, most))]
 
 
-def drawn(draw: Callable[[Chance], T]) -> st.SearchStrategy[T]:
+def random_strategy(draw: Callable[[SeededRandom], T]) -> st.SearchStrategy[T]:
     """Return a strategy for what a function draws."""
     seeds: st.SearchStrategy[Any] = st.integers(0, 2**64 - 1)
-    return seeds.map(lambda seed: draw(Chance(seed)))
+    return seeds.map(lambda seed: draw(SeededRandom(seed)))

@@ -8,26 +8,26 @@ from copy import deepcopy
 from typing import Any
 
 from tests.oracle.check import AGGREGATES, LIST_OPERATORS, ORDER_OPERATORS, TEXT_OPERATORS
-from tests.oracle.columns import OTHER_NAMES, TABLES, Column, find_column
-from tests.property.chances import Chance, drawn
+from tests.oracle.columns import ALIASES, TABLES, Column, find_column
+from tests.property.chances import SeededRandom, random_strategy
 from tests.property.query_data import (
-    BUSY_ZONES,
+    ANONYMOUS_IDS,
     EVENT_NAMES,
-    FEW_TEXTS,
+    FREQUENT_ZONES,
     LEVELS,
     LONG_NUMBERS,
     METRICS,
     NUMBERS,
     PATHS,
-    PEOPLE,
     PROPERTY_KEYS,
+    REPEATED_TEXTS,
     SESSIONS,
     TEXTS,
     ZONES,
     Item,
-    moment,
+    random_timestamp,
 )
-from tests.property.query_faults import FAULTS
+from tests.property.query_faults import SINGLE_ERRORS
 
 Body = dict[str, Any]
 
@@ -35,7 +35,7 @@ DATES = (
     *(f"2025-10-{day}" for day in range(22, 32)),
     *("2025-11-01", "2025-11-02", "2025-11-05"),
 )
-BUSY_DATES = ("2025-10-25", "2025-10-26", "2025-11-02")
+DENSE_DATES = ("2025-10-25", "2025-10-26", "2025-11-02")
 _ALL_DAYS = (DATES[0], DATES[-1])
 _YEARS_BEFORE = "2016-01-01"
 FAR_RANGES = (
@@ -57,7 +57,7 @@ UNKNOWN = frozenset({"id", "website_id", "received_at", "browser_version", "os_v
 COUNTED = ("id", "website_id", "stack")
 """Unknown columns of which it is known how many values they have."""
 
-LIVELY = frozenset(
+NON_TRIVIAL = frozenset(
     (
         *("event_name", "namespace", "source", "anonymous_id", "session_id", "path", "referrer"),
         *("country", "browser_name", "language", "utm_source", "utm_term", "time", "is_bot"),
@@ -71,12 +71,12 @@ LIVELY = frozenset(
 
 _POOLS: dict[str, tuple[str, ...]] = {
     "event_name": EVENT_NAMES,
-    "namespace": FEW_TEXTS,
-    "referrer": FEW_TEXTS,
-    "utm_source": FEW_TEXTS,
-    "utm_term": FEW_TEXTS,
+    "namespace": REPEATED_TEXTS,
+    "referrer": REPEATED_TEXTS,
+    "utm_source": REPEATED_TEXTS,
+    "utm_term": REPEATED_TEXTS,
     "source": ("web", "app"),
-    "anonymous_id": PEOPLE,
+    "anonymous_id": ANONYMOUS_IDS,
     "session_id": SESSIONS,
     "path": PATHS,
     "entry_path": PATHS,
@@ -95,9 +95,9 @@ _POOLS: dict[str, tuple[str, ...]] = {
 def columns_of(table: str) -> list[str]:
     """Return the names of columns, those that tell more several times."""
     names = [name for name in TABLES[table] if name not in UNKNOWN]
-    lively = [name for name in names if name in LIVELY]
+    non_trivial = [name for name in names if name in NON_TRIVIAL]
     properties = [f"properties.{key}" for key in PROPERTY_KEYS if table == "events"]
-    return names + lively * 6 + properties * 5
+    return names + non_trivial * 6 + properties * 5
 
 
 def column(table: str, name: str) -> Column:
@@ -106,14 +106,16 @@ def column(table: str, name: str) -> Column:
     return found
 
 
-def _select(chance: Chance, table: str) -> Item:
+def _select(random_source: SeededRandom, table: str) -> Item:
     names = columns_of(table)
     measures = [name for name in names if column(table, name).aggregatable] or names
-    any_names = [*names, *(name for name in COUNTED if name in TABLES[table])]
-    field = chance.one(chance.one((["*"], any_names, any_names, measures, measures, measures)))
-    select = {"field": field, "aggregate": chance.one(_aggregates(table, field))}
-    alias = chance.one(("x", "n n", "Ü🦆", "`", '"', "a.b", "?"))
-    return select | ({"alias": alias} if chance.is_so(0.4) else {})
+    all_names = [*names, *(name for name in COUNTED if name in TABLES[table])]
+    field = random_source.choice(
+        random_source.choice((["*"], all_names, all_names, measures, measures, measures))
+    )
+    select = {"field": field, "aggregate": random_source.choice(_aggregates(table, field))}
+    alias = random_source.choice(("x", "n n", "Ü🦆", "`", '"', "a.b", "?"))
+    return select | ({"alias": alias} if random_source.has_probability(0.4) else {})
 
 
 def _aggregates(table: str, field: str) -> tuple[str, ...]:
@@ -125,114 +127,136 @@ def _aggregates(table: str, field: str) -> tuple[str, ...]:
     return ("uniq", "max", "min") if field == "properties.long" else AGGREGATES
 
 
-def _text(chance: Chance, name: str) -> str:
+def _text(random_source: SeededRandom, name: str) -> str:
     """Draw a text that the column may have, or a piece of one."""
-    text = chance.one(_POOLS.get(name, TEXTS))
-    if chance.is_so(0.6):
+    text = random_source.choice(_POOLS.get(name, TEXTS))
+    if random_source.has_probability(0.6):
         return text
-    start = chance.whole(0, len(text))
-    return text[start : start + chance.whole(0, 3)]
+    start = random_source.integer(0, len(text))
+    return text[start : start + random_source.integer(0, 3)]
 
 
-def _iso_moment(chance: Chance) -> str:
-    day = chance.one((*DATES, *BUSY_DATES * 6, "2010-11-06", "2010-11-07", "2025-03-30"))
-    if chance.is_so(0.2):
+def _iso_timestamp(random_source: SeededRandom) -> str:
+    day = random_source.choice((*DATES, *DENSE_DATES * 6, "2010-11-06", "2010-11-07", "2025-03-30"))
+    if random_source.has_probability(0.2):
         return day
-    return day + chance.one(_TIMES) + chance.one(("", "", "", "Z", "+02:00", "-0330"))
+    return (
+        day
+        + random_source.choice(_TIMES)
+        + random_source.choice(("", "", "", "Z", "+02:00", "-0330"))
+    )
 
 
-def _number(chance: Chance) -> Any:
-    number = chance.one((*NUMBERS, *range(6)))
-    return str(number) if chance.is_so(0.3) else number
+def _number(random_source: SeededRandom) -> Any:
+    number = random_source.choice((*NUMBERS, *range(6)))
+    return str(number) if random_source.has_probability(0.3) else number
 
 
-def _property(chance: Chance, name: str) -> Any:
-    if name == "properties.long" and chance.is_so(0.7):
-        return chance.one((*LONG_NUMBERS, *map(str, LONG_NUMBERS)))
-    match chance.whole(0, 4):
+def _property(random_source: SeededRandom, name: str) -> Any:
+    if name == "properties.long" and random_source.has_probability(0.7):
+        return random_source.choice((*LONG_NUMBERS, *map(str, LONG_NUMBERS)))
+    match random_source.integer(0, 4):
         case 0 | 1:
-            return chance.one(NUMBERS)
+            return random_source.choice(NUMBERS)
         case 2 | 3:
-            return _text(chance, name)
+            return _text(random_source, name)
         case _:
-            return chance.one((True, False))
+            return random_source.choice((True, False))
 
 
-def _scalar(chance: Chance, table: str, name: str) -> Any:
+def _scalar(random_source: SeededRandom, table: str, name: str) -> Any:
     match column(table, name).kind:
         case "text":
-            return _text(chance, name)
+            return _text(random_source, name)
         case "number":
-            return _number(chance)
+            return _number(random_source)
         case "datetime":
-            return chance.one((moment, _iso_moment, _iso_moment))(chance)
+            return random_source.choice((random_timestamp, _iso_timestamp, _iso_timestamp))(
+                random_source
+            )
         case "boolean":
-            return chance.one((True, False))
+            return random_source.choice((True, False))
         case "json":
-            return _property(chance, name)
+            return _property(random_source, name)
 
 
-def _filter(chance: Chance, table: str) -> Item:
+def _filter(random_source: SeededRandom, table: str) -> Item:
     names = [name for name in columns_of(table) if column(table, name).filterable]
     kinds = {name: column(table, name).kind for name in names}
-    asked = chance.one(("text", *sorted({*kinds.values()})))
-    field = chance.one([name for name in names if kinds[name] == asked])
+    sent_query = random_source.choice(("text", *sorted({*kinds.values()})))
+    field = random_source.choice([name for name in names if kinds[name] == sent_query])
     operators: tuple[str, ...] = ("eq", "ne", *LIST_OPERATORS)
-    operators += TEXT_OPERATORS if asked in ("text", "json") else ()
-    operators += ORDER_OPERATORS * (3 if asked == "datetime" else 1) if asked != "boolean" else ()
-    operator = chance.one(operators)
-    values = chance.times(1, 4, lambda chance: _scalar(chance, table, field))
+    operators += TEXT_OPERATORS if sent_query in ("text", "json") else ()
+    operators += (
+        ORDER_OPERATORS * (3 if sent_query == "datetime" else 1) if sent_query != "boolean" else ()
+    )
+    operator = random_source.choice(operators)
+    values = random_source.times(1, 4, lambda random_source: _scalar(random_source, table, field))
     value = values if operator in LIST_OPERATORS else values[0]
     return {"field": field, "operator": operator, "value": value}
 
 
-def _body(chance: Chance) -> Body:
+def _body(random_source: SeededRandom) -> Body:
     """Draw a body that is valid but for rare accidents (equal names, true compared by order)."""
-    table = chance.one((*TABLES, "events", "events", "sessions", "profiles", *OTHER_NAMES))
-    real = OTHER_NAMES.get(table, table)
-    selects = chance.times(1, 3, lambda chance: _select(chance, real))
+    table = random_source.choice((*TABLES, "events", "events", "sessions", "profiles", *ALIASES))
+    real = ALIASES.get(table, table)
+    selects = random_source.times(1, 3, lambda random_source: _select(random_source, real))
     query: Body = {
         "table": table,
         "selects": list({output_name(select): select for select in selects}.values()),
     }
-    if chance.is_so(0.6):
-        query["filters"] = chance.times(
-            1, chance.one((1, 1, 3)), lambda chance: _filter(chance, real)
+    if random_source.has_probability(0.6):
+        query["filters"] = random_source.times(
+            1, random_source.choice((1, 1, 3)), lambda random_source: _filter(random_source, real)
         )
-    if chance.is_so(0.65):
-        query["groupBy"] = chance.some(columns_of(real), 1, chance.one((1, 1, 3)))
-    return {"query": query} | _range(chance) | _page(chance, query, has_buckets=real != "profiles")
+    if random_source.has_probability(0.65):
+        query["groupBy"] = random_source.sample(
+            columns_of(real), 1, random_source.choice((1, 1, 3))
+        )
+    return (
+        {"query": query}
+        | _range(random_source)
+        | _page(random_source, query, has_buckets=real != "profiles")
+    )
 
 
-def _range(chance: Chance) -> Body:
-    first, last = sorted(chance.one(DATES) for _ in range(2))
-    day = chance.one((*BUSY_DATES, first))
-    start, end = chance.one((_ALL_DAYS, _ALL_DAYS, _ALL_DAYS, (first, last), (day, day)))
-    start = _YEARS_BEFORE if chance.is_so(0.08) else start
-    zone = chance.one((*ZONES, *BUSY_ZONES * 2)) if chance.is_so(0.7) else None
-    if chance.is_so(0.12):
-        start, end, zone = chance.one(FAR_RANGES)
+def _range(random_source: SeededRandom) -> Body:
+    first, last = sorted(random_source.choice(DATES) for _ in range(2))
+    day = random_source.choice((*DENSE_DATES, first))
+    start, end = random_source.choice((_ALL_DAYS, _ALL_DAYS, _ALL_DAYS, (first, last), (day, day)))
+    start = _YEARS_BEFORE if random_source.has_probability(0.08) else start
+    zone = (
+        random_source.choice((*ZONES, *FREQUENT_ZONES * 2))
+        if random_source.has_probability(0.7)
+        else None
+    )
+    if random_source.has_probability(0.12):
+        start, end, zone = random_source.choice(FAR_RANGES)
     return {"startDate": start, "endDate": end} | ({"timezone": zone} if zone else {})
 
 
-def _page(chance: Chance, query: Body, *, has_buckets: bool) -> Body:
+def _page(random_source: SeededRandom, query: Body, *, has_buckets: bool) -> Body:
     page: Body = {}
-    if has_buckets and chance.is_so(0.45):
-        page["granularity"] = chance.one(("hourly", "daily", "daily"))
-        page["fill"] = chance.one((True, False))
-    if chance.is_so(0.4 if page.get("fill") else 0.2 if query.get("groupBy") or page else 0.05):
-        page["offset"] = chance.one((0, 1, 2, 5, 12))
-    if chance.is_so(0.5):
-        page["limit"] = chance.one((chance.whole(1, 12), 1000, 10_000, 10_001))
-    if chance.is_so(0.5):
+    if has_buckets and random_source.has_probability(0.45):
+        page["granularity"] = random_source.choice(("hourly", "daily", "daily"))
+        page["fill"] = random_source.choice((True, False))
+    if random_source.has_probability(
+        0.4 if page.get("fill") else 0.2 if query.get("groupBy") or page else 0.05
+    ):
+        page["offset"] = random_source.choice((0, 1, 2, 5, 12))
+    if random_source.has_probability(0.5):
+        page["limit"] = random_source.choice((random_source.integer(1, 12), 1000, 10_000, 10_001))
+    if random_source.has_probability(0.5):
         names = output_names(query, page)
-        page["orderBy"] = chance.times(0, 3, lambda chance: _order_key(chance, names))
+        page["orderBy"] = random_source.times(
+            0, 3, lambda random_source: _order_key(random_source, names)
+        )
     return page
 
 
-def _order_key(chance: Chance, names: list[str]) -> Item:
-    direction = chance.one((None, "asc", "desc", "desc"))
-    return {"field": chance.one(names)} | ({"direction": direction} if direction else {})
+def _order_key(random_source: SeededRandom, names: list[str]) -> Item:
+    direction = random_source.choice((None, "asc", "desc", "desc"))
+    return {"field": random_source.choice(names)} | ({"direction": direction} if direction else {})
 
 
 def output_name(select: Item) -> str:
@@ -245,16 +269,22 @@ def output_names(query: Body, page: Body) -> list[str]:
     return [*names, *query.get("groupBy", []), *(["date"] if "granularity" in page else [])]
 
 
-def _spoilt_body(chance: Chance) -> Body:
+def _corrupted_body(random_source: SeededRandom) -> Body:
     """Draw a body with one or two faults; some of them turn out to be none."""
-    body = deepcopy(_body(chance))
-    spoil, *others = chance.some(FAULTS, 1, 2)
+    body = deepcopy(_body(random_source))
+    corrupt, *others = random_source.sample(SINGLE_ERRORS, 1, 2)
     for later in others:
         later(body)
     if isinstance(body.get("query"), dict) and body["query"].get("selects"):
-        spoil(body)
+        corrupt(body)
     return body
 
 
-bodies = drawn(_body)
-any_bodies = drawn(lambda chance: _spoilt_body(chance) if chance.is_so(0.15) else _body(chance))
+bodies = random_strategy(_body)
+arbitrary_bodies = random_strategy(
+    lambda random_source: (
+        _corrupted_body(random_source)
+        if random_source.has_probability(0.15)
+        else _body(random_source)
+    )
+)

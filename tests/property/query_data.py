@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tests.property.chances import Chance, drawn
+from tests.property.chances import SeededRandom, random_strategy
 
 Item = dict[str, Any]
 
@@ -22,7 +22,7 @@ ZONES = (
     *("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu"),
     *("Australia/Lord_Howe", "Pacific/Kiritimati", "America/St_Johns", "Etc/GMT+12"),
 )
-BUSY_ZONES = ("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns")
+FREQUENT_ZONES = ("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns")
 CHANGES_MS = (1_761_440_400_000, 1_762_063_200_000)  # Berlin 10-26T01:00Z, New York 11-02T06:00Z
 FAR_CHANGES_MS = (
     1_743_296_400_000,  # 2025-03-30T01:00Z, clocks go forward in Berlin
@@ -35,12 +35,12 @@ TEXTS = (
     *("a", "a ", "a!", "b", "B", "ä", "a_b", "100%", "\\", "it's", "a\tc\n", '"'),
     *("🦆", "\uff21", "5", "-0", "true", "null", "[]", '{"b":1}'),
 )
-FEW_TEXTS = ("a", "ab", "B", "ä_b")
+REPEATED_TEXTS = ("a", "ab", "B", "ä_b")
 PATHS = ("/", "/a", "/a_b", "/aXb", "/A", "/ü/🦆", "/a%20b", "/'", "/\\n")
 NUMBERS = (0, 1, -1, 2, 3, 5, 2.5, -0.25, 1e6, 1_048_576.5, -123_456.75, 2**40, 10, 5.0, -0.0)
 LONG_NUMBERS = (2**53 + 1, -(2**63), 2**63, 2**64, 2**64 + 1, 10**19, -(10**25))
 EVENT_NAMES = ("screen_view", "pageview", "page_view", "click", "page_exit", "Kauf 🛒")
-PEOPLE = ("u1", "u2", "u3", "ü🦆", "it's")
+ANONYMOUS_IDS = ("u1", "u2", "u3", "ü🦆", "it's")
 SESSIONS = ("s1", "s2", "s3", "s4", "ß", "s\\")
 LEVELS = ("error", "warning", "fatal")
 METRICS = ("FCP", "LCP", "CLS")
@@ -76,9 +76,9 @@ _OTHER_JSON: tuple[Any, ...] = (
 )
 _LIFTED: dict[str, tuple[Any, ...]] = {
     "path": (*PATHS, 5),
-    "referrer": (*FEW_TEXTS, "", 5, None),
-    "utm_source": (*FEW_TEXTS, "", True),
-    "utm_term": (*FEW_TEXTS, ""),
+    "referrer": (*REPEATED_TEXTS, "", 5, None),
+    "utm_source": (*REPEATED_TEXTS, "", True),
+    "utm_term": (*REPEATED_TEXTS, ""),
     "language": ("de", "en", "", []),
     "load_time": (*NUMBERS, "5", True, None),
     "scroll_depth": NUMBERS,
@@ -88,97 +88,124 @@ _LIFTED: dict[str, tuple[Any, ...]] = {
 _LABELS = ("utm_source", "utm_term", "language")
 
 
-def moment(chance: Chance) -> int:
+def random_timestamp(random_source: SeededRandom) -> int:
     """Draw a moment: any, or one near a midnight, a quarter of an hour or a change of clocks."""
-    match chance.whole(0, 7):
+    match random_source.integer(0, 7):
         case 0 | 1:
-            return FIRST_DAY_MS + chance.whole(-DAY_MS, 11 * DAY_MS)
+            return FIRST_DAY_MS + random_source.integer(-DAY_MS, 11 * DAY_MS)
         case 2:
-            quarter = chance.whole(-96, 10 * 96)
-            return FIRST_DAY_MS + quarter * 900_000 + chance.one((-1, 0, 1))
+            quarter = random_source.integer(-96, 10 * 96)
+            return FIRST_DAY_MS + quarter * 900_000 + random_source.choice((-1, 0, 1))
         case 3 | 4:
-            midnight = datetime.fromisoformat(chance.one(MIDNIGHTS))
-            zone = ZoneInfo(chance.one(BUSY_ZONES))
-            return round(midnight.replace(tzinfo=zone).timestamp() * 1000) + chance.one((-1, 0, 0))
+            midnight = datetime.fromisoformat(random_source.choice(MIDNIGHTS))
+            zone = ZoneInfo(random_source.choice(FREQUENT_ZONES))
+            return round(midnight.replace(tzinfo=zone).timestamp() * 1000) + random_source.choice(
+                (-1, 0, 0)
+            )
         case 5 | 6:
-            return chance.one(CHANGES_MS) + chance.one(_STEPS_MS)
+            return random_source.choice(CHANGES_MS) + random_source.choice(_STEPS_MS)
         case _:
-            return chance.one(FAR_CHANGES_MS) + chance.one(_STEPS_MS)
+            return random_source.choice(FAR_CHANGES_MS) + random_source.choice(_STEPS_MS)
 
 
-def _maybe(chance: Chance, values: tuple[Any, ...]) -> Any:
-    return chance.one(values) if chance.is_so(0.7) else chance.one((None, ""))
+def _maybe(random_source: SeededRandom, values: tuple[Any, ...]) -> Any:
+    return (
+        random_source.choice(values)
+        if random_source.has_probability(0.7)
+        else random_source.choice((None, ""))
+    )
 
 
-def _json(chance: Chance) -> Any:
-    return chance.one(chance.one((NUMBERS, TEXTS, _OTHER_JSON)))
+def _json(random_source: SeededRandom) -> Any:
+    return random_source.choice(random_source.choice((NUMBERS, TEXTS, _OTHER_JSON)))
 
 
-def _properties(chance: Chance) -> Item | None:
-    if chance.is_so(0.1):
+def _properties(random_source: SeededRandom) -> Item | None:
+    if random_source.has_probability(0.1):
         return None
-    drawn = {key: _json(chance) for key in SENT_KEYS}
-    drawn["n"] = chance.one(NUMBERS) if chance.is_so(0.8) else _json(chance)
-    drawn["long"] = chance.one((*LONG_NUMBERS, *map(str, LONG_NUMBERS), 5, None))
-    drawn |= {name: chance.one(values) for name, values in _LIFTED.items()}
-    return {key: drawn[key] for key in chance.some(list(drawn), 0, len(drawn))}
-
-
-def _common(chance: Chance) -> Item:
+    random_strategy = {key: _json(random_source) for key in SENT_KEYS}
+    random_strategy["n"] = (
+        random_source.choice(NUMBERS)
+        if random_source.has_probability(0.8)
+        else _json(random_source)
+    )
+    random_strategy["long"] = random_source.choice(
+        (*LONG_NUMBERS, *map(str, LONG_NUMBERS), 5, None)
+    )
+    random_strategy |= {name: random_source.choice(values) for name, values in _LIFTED.items()}
     return {
-        "timestamp": moment(chance),
-        "anonymousId": _maybe(chance, PEOPLE),
-        "sessionId": _maybe(chance, SESSIONS),
-        "visitor": chance.one(VISITORS),
+        key: random_strategy[key]
+        for key in random_source.sample(list(random_strategy), 0, len(random_strategy))
     }
 
 
-def _event(chance: Chance) -> Item:
+def _common(random_source: SeededRandom) -> Item:
     return {
-        **_common(chance),
-        "name": chance.one(EVENT_NAMES),
-        "namespace": _maybe(chance, FEW_TEXTS),
-        "source": _maybe(chance, ("web", "app")),
-        "path": chance.one((*PATHS, None)),
-        "properties": _properties(chance),
+        "timestamp": random_timestamp(random_source),
+        "anonymousId": _maybe(random_source, ANONYMOUS_IDS),
+        "sessionId": _maybe(random_source, SESSIONS),
+        "visitor": random_source.choice(VISITORS),
     }
 
 
-def _vital(chance: Chance) -> Item:
+def _event(random_source: SeededRandom) -> Item:
     return {
-        **_common(chance),
-        "path": chance.one(PATHS),
-        "metricName": chance.one(METRICS),
-        "metricValue": chance.one(NUMBERS),
+        **_common(random_source),
+        "name": random_source.choice(EVENT_NAMES),
+        "namespace": _maybe(random_source, REPEATED_TEXTS),
+        "source": _maybe(random_source, ("web", "app")),
+        "path": random_source.choice((*PATHS, None)),
+        "properties": _properties(random_source),
     }
 
 
-def _error(chance: Chance) -> Item:
+def _vital(random_source: SeededRandom) -> Item:
     return {
-        **_common(chance),
-        "path": chance.one(PATHS),
-        "message": chance.one(("", *TEXTS)),
-        "level": chance.one((None, *LEVELS[1:])),
-        "errorType": _maybe(chance, ("TypeError",)),
-        "lineno": chance.one((None, *NUMBERS)),
+        **_common(random_source),
+        "path": random_source.choice(PATHS),
+        "metricName": random_source.choice(METRICS),
+        "metricValue": random_source.choice(NUMBERS),
     }
 
 
-def _short_session(chance: Chance) -> list[Item]:
+def _error(random_source: SeededRandom) -> Item:
+    return {
+        **_common(random_source),
+        "path": random_source.choice(PATHS),
+        "message": random_source.choice(("", *TEXTS)),
+        "level": random_source.choice((None, *LEVELS[1:])),
+        "errorType": _maybe(random_source, ("TypeError",)),
+        "lineno": random_source.choice((None, *NUMBERS)),
+    }
+
+
+def _short_session(random_source: SeededRandom) -> list[Item]:
     """Draw few events of one person, some at one moment, some as far on as tells a bounce.
 
     What the store gathers into one visit are events with the same labels: of most of these.
     """
-    owner: Item = {"sessionId": f"v{chance.whole(0, 99)}", "anonymousId": f"p{chance.whole(0, 99)}"}
-    start, steps = moment(chance), (0, 0, 0, 1, 9_999, 10_000, 10_000, 3_600_000)
-    moments = [start, *(start + chance.one(steps) for _ in range(chance.whole(0, 2)))]
-    if chance.is_so(0.5):
-        owner["name"] = "click"
-    if chance.is_so(0.8):
-        owner["visitor"] = chance.one(VISITORS)
-    labels = {name: chance.one(_LIFTED[name]) for name in _LABELS if chance.is_so(0.5)}
-    drawn = [_event(chance) | owner | {"timestamp": at} for at in moments]
-    return [event | {"properties": _without_labels(event) | labels} for event in drawn]
+    session_fields: Item = {
+        "sessionId": f"v{random_source.integer(0, 99)}",
+        "anonymousId": f"p{random_source.integer(0, 99)}",
+    }
+    start, steps = random_timestamp(random_source), (0, 0, 0, 1, 9_999, 10_000, 10_000, 3_600_000)
+    timestamps = [
+        start,
+        *(start + random_source.choice(steps) for _ in range(random_source.integer(0, 2))),
+    ]
+    if random_source.has_probability(0.5):
+        session_fields["name"] = "click"
+    if random_source.has_probability(0.8):
+        session_fields["visitor"] = random_source.choice(VISITORS)
+    labels = {
+        name: random_source.choice(_LIFTED[name])
+        for name in _LABELS
+        if random_source.has_probability(0.5)
+    }
+    random_strategy = [
+        _event(random_source) | session_fields | {"timestamp": at} for at in timestamps
+    ]
+    return [event | {"properties": _without_labels(event) | labels} for event in random_strategy]
 
 
 def _without_labels(event: Item) -> Item:
@@ -186,19 +213,19 @@ def _without_labels(event: Item) -> Item:
     return {name: value for name, value in properties.items() if name not in _LABELS}
 
 
-def _events(chance: Chance) -> list[Item]:
-    if chance.is_so(0.1):
-        return chance.times(0, 5, _event)
-    sessions = chain.from_iterable(chance.times(3, 12, _short_session))
-    return [*chance.times(20, 40, _event), *sessions]
+def _events(random_source: SeededRandom) -> list[Item]:
+    if random_source.has_probability(0.1):
+        return random_source.times(0, 5, _event)
+    sessions = chain.from_iterable(random_source.times(3, 12, _short_session))
+    return [*random_source.times(20, 40, _event), *sessions]
 
 
-def _data_set(chance: Chance) -> dict[str, list[Item]]:
+def _data_set(random_source: SeededRandom) -> dict[str, list[Item]]:
     return {
-        "events": _events(chance),
-        "performance": chance.times(5, 20, _vital),
-        "errors": chance.times(5, 20, _error),
+        "events": _events(random_source),
+        "performance": random_source.times(5, 20, _vital),
+        "errors": random_source.times(5, 20, _error),
     }
 
 
-data_sets = drawn(_data_set)
+data_sets = random_strategy(_data_set)

@@ -11,24 +11,24 @@ def _condition(field: str, operator: str, value: Any) -> dict[str, Any]:
 
 
 def _at(*path: Any, to: Any) -> Callable[[Body], None]:
-    def spoil(body: Any) -> None:
+    def corrupt(body: Any) -> None:
         *parents, last = path
         for parent in parents:
             body = body[parent]
         body[last] = to
 
-    return spoil
+    return corrupt
 
 
 def _more(key: str, item: Any, count: int) -> Callable[[Body], None]:
-    def spoil(body: Body) -> None:
+    def corrupt(body: Body) -> None:
         body["query"][key] = [*(body["query"].get(key) or []), *[item] * count]
 
-    return spoil
+    return corrupt
 
 
 _COUNT = {"field": "*", "aggregate": "count"}
-FAULTS: tuple[Callable[[Body], None], ...] = (
+SINGLE_ERRORS: tuple[Callable[[Body], None], ...] = (
     _at("unknown", to=1),
     _at("query", to=[]),
     _at("query", "groupby", to=[]),

@@ -11,11 +11,11 @@ Body = dict[str, Any]
 _LISTS = ("filters", "groupBy", "selects")
 
 
-def simplest(body: Body, is_wrong: Callable[[Body], bool]) -> Body:
+def minimize(body: Body, is_wrong: Callable[[Body], bool]) -> Body:
     """Leave parts out, one after the other, as long as what remains is still wrong."""
-    for simpler in _without_a_part(body):
-        if is_wrong(simpler):
-            return simplest(simpler, is_wrong)
+    for smaller_bodies in _without_a_part(body):
+        if is_wrong(smaller_bodies):
+            return minimize(smaller_bodies, is_wrong)
     return body
 
 
@@ -29,6 +29,6 @@ def _without_a_part(body: Body) -> Iterator[Body]:
     for name in _LISTS:
         items: Any = query.get(name)
         for number in range(len(items) if is_list(items) else 0):
-            simpler = deepcopy(body)
-            del simpler["query"][name][number]
-            yield simpler
+            smaller_bodies = deepcopy(body)
+            del smaller_bodies["query"][name][number]
+            yield smaller_bodies

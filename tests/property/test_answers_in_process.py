@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from headrace.base.errors import InvalidQuery
 from headrace.model.catalog import STORED_TABLES
 from tests.e2e.queries import alike
-from tests.oracle import Refused, Stored, answer
+from tests.oracle import QueryRejected, Stored, evaluate_query
 from tests.oracle.columns import TABLES
 from tests.oracle.rows import Row
 from tests.oracle.stored import error_row, event_row, vital_row
-from tests.property.query_cases import Body, any_bodies
+from tests.property.query_cases import Body, arbitrary_bodies
 from tests.property.query_data import Item, data_sets
-from tests.property.simpler import simplest
-from tests.questions import WEBSITE, ask_whole
+from tests.property.simpler import minimize
+from tests.questions import WEBSITE, run_query
 from tests.tables import EACH_STORE, Tables, made_tables
 
 DATA_SETS, QUERIES_A_DATA_SET = 5, 40
@@ -64,17 +64,17 @@ def _id(number: int) -> bytes:
 
 def expected_of(body: Body, stored: Stored) -> Any:
     try:
-        expected = answer(body, stored)
-    except Refused as refusal:
+        expected = evaluate_query(body, stored)
+    except QueryRejected as refusal:
         return refusal.code
     return [expected.rows, expected.limit, expected.truncated]
 
 
 def got_of(store: Tables, body: Body) -> Any:
     try:
-        got = ask_whole(store, body)
+        got = run_query(store, body)
     except InvalidQuery as refusal:
-        return refusal.fault.name
+        return refusal.code.name
     rows = [dict(zip(got.names, row, strict=True)) for row in got.rows]
     return [rows, got.limit, got.truncated]
 
@@ -92,7 +92,7 @@ def got_of(store: Tables, body: Body) -> Any:
     ),
 )
 @given(data=data_sets)
-def test_queries_answer_as_the_oracle_does(
+def test_query_results_match_the_oracle(
     request: pytest.FixtureRequest, store: str, data: dict[str, list[Item]]
 ) -> None:
     with made_tables(request, store) as tables:
@@ -109,12 +109,12 @@ def compare(tables: Tables, stored: Stored) -> None:
         phases=(Phase.generate,),
         suppress_health_check=(HealthCheck.too_slow,),
     )
-    @given(body=any_bodies)
+    @given(body=arbitrary_bodies)
     def each_query(body: Body) -> None:
         def is_wrong(body: Body) -> bool:
             return not alike(got_of(tables, body), expected_of(body, stored))
 
-        shown = simplest(body, is_wrong) if is_wrong(body) else body
+        shown = minimize(body, is_wrong) if is_wrong(body) else body
         got, expected = got_of(tables, shown), expected_of(shown, stored)
         assert alike(got, expected), f"{shown}\n got      {got}\n expected {expected}"
 

@@ -12,17 +12,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from headrace.adapters.query_scheduler.coalescing_executor import SharedSelects
-from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, PlaceBounds
-from headrace.adapters.query_scheduler.key import Question
-from headrace.adapters.query_scheduler.result_cache import AnswerCache
+from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor
+from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SlotLimits
+from headrace.adapters.query_scheduler.key import QueryKey
+from headrace.adapters.query_scheduler.result_cache import ResultCache
 from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
-from headrace.ports.store import QueryGuards
+from headrace.ports.store import QueryLimits
 
 WEBSITES = ("a", "b")
-GUARDS = QueryGuards(timeout_s=3600, max_memory_bytes=10**9)
+LIMITS = QueryLimits(timeout_s=3600, max_memory_bytes=10**9)
 
 
 class Asked(Struct):
@@ -30,7 +30,7 @@ class Asked(Struct):
 
     website: str
     acknowledged: int
-    answered_before: int
+    previous_result: int
     task: asyncio.Task[bytes]
 
 
@@ -39,29 +39,29 @@ class Run:
 
     def __init__(self, website: str) -> None:
         self.website = website
-        self.looks = asyncio.Event()
+        self.checks = asyncio.Event()
         self.answers = asyncio.Event()
         self.fails = False
 
 
-class World:
+class Harness:
     """Acknowledged rows, stored rows, a loader between them, and those who ask."""
 
     def __init__(self) -> None:
         self.acknowledged: Counter[str] = Counter()
         self.stored: Counter[str] = Counter()
-        self.best_answer: Counter[str] = Counter()
+        self.newest_result: Counter[str] = Counter()
         self.versions = DataVersions()
         self.asked: list[Asked] = []
         self.runs: list[Run] = []
         self._changing: ExitStack | None = None
         self._being_stored: Counter[str] = Counter()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-        self.selects = SharedSelects[bytes](
-            places=FairPlaces(PlaceBounds(2, 100, 100), metrics=Metrics()),
+        self.selects = CoalescingExecutor[bytes](
+            slots=FairSemaphore(SlotLimits(2, 100, 100), metrics=Metrics()),
             load_barrier=self._barrier,
             versions=self.versions,
-            cache=AnswerCache(10**6),
+            cache=ResultCache(10**6),
             wait_timeout_s=3600,
             metrics=Metrics(),
         )
@@ -70,24 +70,24 @@ class World:
         self.acknowledged[website] += 1
 
     def ask(self, website: str, sql: str) -> None:
-        question = Question(website, sql, (), GUARDS)
-        task = asyncio.create_task(self.selects.answer(question, lambda _: self._run(website)))
+        key = QueryKey(website, sql, (), LIMITS)
+        task = asyncio.create_task(self.selects.execute(key, lambda _: self._run(website)))
         self.asked.append(
-            Asked(website, self.acknowledged[website], self.best_answer[website], task)
+            Asked(website, self.acknowledged[website], self.newest_result[website], task)
         )
 
-    def hang_up(self, number: int) -> None:
+    def disconnect(self, number: int) -> None:
         if self.asked:
-            gone = self.asked.pop(number % len(self.asked))
-            gone.task.cancel()
+            cancelled = self.asked.pop(number % len(self.asked))
+            cancelled.task.cancel()
 
-    def begin_batch(self, *, is_reopened: bool = False) -> None:
+    def begin_batch(self, *, is_reattached: bool = False) -> None:
         if self._changing is None:
             self._being_stored = self.acknowledged - self.stored
             self._changing = ExitStack()
-            self._changing.enter_context(self.versions.changing(set(self._being_stored)))
-            if is_reopened:
-                self._changing.enter_context(self.versions.changing_all())
+            self._changing.enter_context(self.versions.rows_changing(set(self._being_stored)))
+            if is_reattached:
+                self._changing.enter_context(self.versions.all_rows_changing())
 
     def store_batch(self) -> None:
         if self._changing is not None:
@@ -106,21 +106,21 @@ class World:
         self.store_batch()
         self.end_batch()
 
-    def look(self, number: int) -> None:
+    def check_results(self, number: int) -> None:
         if self.runs:
-            self.runs[number % len(self.runs)].looks.set()
+            self.runs[number % len(self.runs)].checks.set()
 
     def finish(self, number: int) -> None:
         if self.runs:
             run = self.runs[number % len(self.runs)]
-            run.looks.set()
+            run.checks.set()
             run.answers.set()
 
     def fail(self, number: int) -> None:
         if self.runs:
             self.runs[number % len(self.runs)].fails = True
 
-    async def settle(self) -> None:
+    async def wait_idle(self) -> None:
         """Let everything go on by itself, and check what was answered."""
         for _ in range(10):
             await asyncio.sleep(0)
@@ -134,33 +134,33 @@ class World:
         while self.asked:
             self.load()
             for run in self.runs:
-                run.looks.set()
+                run.checks.set()
                 run.answers.set()
-            await self.settle()
+            await self.wait_idle()
 
     def _check(self, one: Asked, answer: int) -> None:
         assert answer >= one.acknowledged, "an acknowledged row is missing"
-        assert answer >= one.answered_before, "a row that was seen before is missing"
+        assert answer >= one.previous_result, "a row that was seen before is missing"
         assert answer <= self.acknowledged[one.website]
-        self.best_answer[one.website] = max(self.best_answer[one.website], answer)
+        self.newest_result[one.website] = max(self.newest_result[one.website], answer)
 
     async def _barrier(self) -> None:
-        woken = asyncio.get_running_loop().create_future()
-        self._waiting.append((self.acknowledged.total(), woken))
+        woken_up = asyncio.get_running_loop().create_future()
+        self._waiting.append((self.acknowledged.total(), woken_up))
         self._wake()
-        await woken
+        await woken_up
 
     def _wake(self) -> None:
         """Wake who waits for what is stored, even before its batch has ended."""
-        for wanted, woken in self._waiting:
-            if wanted <= self.stored.total() and not woken.done():
-                woken.set_result(None)
+        for requested, woken_up in self._waiting:
+            if requested <= self.stored.total() and not woken_up.done():
+                woken_up.set_result(None)
 
     async def _run(self, website: str) -> bytes:
         run = Run(website)
         self.runs.append(run)
         try:
-            await run.looks.wait()
+            await run.checks.wait()
             seen = self.stored[website]
             await run.answers.wait()
         finally:
@@ -170,33 +170,33 @@ class World:
         return b"%d" % seen
 
 
-Step = Callable[[World], None]
+Step = Callable[[Harness], None]
 
 STEPS: Mapping[str, Step] = {
-    "acknowledge a": lambda world: world.acknowledge("a"),
-    "acknowledge b": lambda world: world.acknowledge("b"),
-    "ask of a": lambda world: world.ask("a", "SELECT 1"),
-    "ask of a again": lambda world: world.ask("a", "SELECT 1"),
-    "ask more of a": lambda world: world.ask("a", "SELECT 2"),
-    "ask of b": lambda world: world.ask("b", "SELECT 1"),
-    "hang up first": lambda world: world.hang_up(0),
-    "hang up last": lambda world: world.hang_up(-1),
-    "begin batch": World.begin_batch,
-    "begin batch and reopen": lambda world: world.begin_batch(is_reopened=True),
-    "store batch": World.store_batch,
-    "end batch": World.end_batch,
-    "load": World.load,
-    "load again": World.load,
-    "look first": lambda world: world.look(0),
-    "look last": lambda world: world.look(-1),
-    "finish first": lambda world: world.finish(0),
-    "finish last": lambda world: world.finish(-1),
-    "fail first": lambda world: world.fail(0),
+    "acknowledge a": lambda harness: harness.acknowledge("a"),
+    "acknowledge b": lambda harness: harness.acknowledge("b"),
+    "ask of a": lambda harness: harness.ask("a", "SELECT 1"),
+    "ask of a again": lambda harness: harness.ask("a", "SELECT 1"),
+    "ask more of a": lambda harness: harness.ask("a", "SELECT 2"),
+    "ask of b": lambda harness: harness.ask("b", "SELECT 1"),
+    "hang up first": lambda harness: harness.disconnect(0),
+    "hang up last": lambda harness: harness.disconnect(-1),
+    "begin batch": Harness.begin_batch,
+    "begin batch and reopen": lambda harness: harness.begin_batch(is_reattached=True),
+    "store batch": Harness.store_batch,
+    "end batch": Harness.end_batch,
+    "load": Harness.load,
+    "load again": Harness.load,
+    "look first": lambda harness: harness.check_results(0),
+    "look last": lambda harness: harness.check_results(-1),
+    "finish first": lambda harness: harness.finish(0),
+    "finish last": lambda harness: harness.finish(-1),
+    "fail first": lambda harness: harness.fail(0),
 }
 steps = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.booleans()), min_size=30, max_size=80)
 
 
-BEGUN_WITHIN_A_BATCH = [
+STARTED_DURING_BATCH = [
     "ask of a",
     "ask more of a",
     "acknowledge a",
@@ -211,19 +211,19 @@ BEGUN_WITHIN_A_BATCH = [
 """Chance finds this one seldom: a run that begins within a batch and looks before it is stored."""
 
 
-@example(steps=[(name, True) for name in BEGUN_WITHIN_A_BATCH])
-@example(steps=[(name, True) for name in ["acknowledge a", "load", *BEGUN_WITHIN_A_BATCH]])
+@example(steps=[(name, True) for name in STARTED_DURING_BATCH])
+@example(steps=[(name, True) for name in ["acknowledge a", "load", *STARTED_DURING_BATCH]])
 @settings(deadline=None, max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=steps)
-def test_every_answer_has_all_that_was_acknowledged_before_its_question(
+def test_every_result_has_all_events_acknowledged_before_its_query(
     steps: list[tuple[str, bool]],
 ) -> None:
     async def live() -> None:
-        world = World()
-        for name, settles in steps:
-            STEPS[name](world)
-            if settles:
-                await world.settle()
-        await world.end()
+        harness = Harness()
+        for name, is_idle in steps:
+            STEPS[name](harness)
+            if is_idle:
+                await harness.wait_idle()
+        await harness.end()
 
     asyncio.run(live())

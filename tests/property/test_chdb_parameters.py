@@ -47,7 +47,7 @@ KINDS: Mapping[str, st.SearchStrategy[Any]] = {
 @settings(
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_a_bound_value_comes_back_as_it_went_in(
+def test_a_bound_value_round_trips(
     kind: str, data: st.DataObject, tables_of_module: Tables
 ) -> None:
     value = data.draw(KINDS[kind])
@@ -61,9 +61,7 @@ def as_floats(value: float | list[float]) -> float | list[float]:
 
 
 @pytest.mark.parametrize("value", AWKWARD, ids=ascii)
-def test_an_awkward_text_is_as_long_in_the_engine_as_it_was(
-    value: str, tables_of_module: Tables
-) -> None:
+def test_an_awkward_text_keeps_its_length_in_chdb(value: str, tables_of_module: Tables) -> None:
     sql = "SELECT length({text:String}), length({texts:Array(String)}[2])"
     values = {"text": value, "texts": ["x", value]}
     size = len(value.encode())
@@ -86,6 +84,6 @@ def test_an_integer_beyond_64_bits_is_a_number_not_another_integer(
 
 
 @pytest.mark.parametrize("value", [None, b"bytes", {"a": 1}, [None], [["nested"]]], ids=repr)
-def test_what_is_not_a_value_of_a_plan_is_not_bound(value: object) -> None:
+def test_unsupported_values_are_not_bound(value: object) -> None:
     with pytest.raises(TypeError):
         encode_parameters({"p0": value})

@@ -7,14 +7,14 @@ from typing import TypeAlias
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.base.errors import Fault, InvalidBody, PayloadTooLarge
-from headrace.ingest.receive.body_scan import count_items, holds_nul, nests_deeper
-from headrace.ingest.receive.decode import BODY_RULES, Endpoint, WireItem, decode_items
+from headrace.base.errors import FieldError, InvalidBody, PayloadTooLarge
+from headrace.ingest.receive.body_scan import contains_nul, count_items, exceeds_depth
+from headrace.ingest.receive.decode import PATH_SPECS, IngestPath, WireItem, decode_items
 
 Json: TypeAlias = "bool | float | str | list[Json] | dict[str, Json] | None"
 MAX_ITEMS = 5
 
-endpoints = st.sampled_from(Endpoint)
+endpoints = st.sampled_from(IngestPath)
 texts = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
     ['"', "\\", '\\"[', "[[{", "}]", "\0", "\\u0000", "\U0001f600", "2024-05-01", "LCP"]
 )
@@ -61,32 +61,34 @@ def mutated_bodies(draw: st.DrawFn) -> bytes:
     return body
 
 
-def check_outcome(endpoint: Endpoint, body: bytes) -> None:
-    faults: tuple[Fault, ...] = ()
+def check_outcome(endpoint: IngestPath, body: bytes) -> None:
+    field_errors: tuple[FieldError, ...] = ()
     decoded: Sequence[WireItem] = ()
     try:
         decoded = decode_items(endpoint, body, max_items=MAX_ITEMS)
     except InvalidBody as refusal:
-        faults = refusal.faults
+        field_errors = refusal.field_errors
     except PayloadTooLarge:
         assert body.count(b",") >= MAX_ITEMS
-    assert {type(item) for item in decoded} <= {BODY_RULES[endpoint].item}
+    assert {type(item) for item in decoded} <= {PATH_SPECS[endpoint].item}
     assert len(decoded) <= MAX_ITEMS
-    assert [fault.index for fault in faults] == sorted(fault.index for fault in faults[:50])
+    assert [field_error.index for field_error in field_errors] == sorted(
+        field_error.index for field_error in field_errors[:50]
+    )
 
 
 @given(endpoints, st.binary())
-def test_any_bytes_give_items_or_our_error(endpoint: Endpoint, body: bytes) -> None:
+def test_any_bytes_give_items_or_our_error(endpoint: IngestPath, body: bytes) -> None:
     check_outcome(endpoint, body)
 
 
 @given(endpoints, bodies)
-def test_any_json_gives_items_or_our_error(endpoint: Endpoint, body: bytes) -> None:
+def test_any_json_gives_items_or_our_error(endpoint: IngestPath, body: bytes) -> None:
     check_outcome(endpoint, body)
 
 
 @given(endpoints, mutated_bodies())
-def test_any_damage_gives_items_or_our_error(endpoint: Endpoint, body: bytes) -> None:
+def test_any_damage_gives_items_or_our_error(endpoint: IngestPath, body: bytes) -> None:
     check_outcome(endpoint, body)
 
 
@@ -124,17 +126,17 @@ deep_values = st.recursive(
 
 
 @given(deep_values, st.booleans(), st.integers(0, 30))
-def test_nesting_is_told_exactly(value: Json, ascii_only: bool, levels: int) -> None:
+def test_nesting_depth_is_exact(value: Json, ascii_only: bool, levels: int) -> None:
     body = write(value, ascii_only)
 
-    assert nests_deeper(body, levels) == (depth(value) > levels)
+    assert exceeds_depth(body, levels) == (depth(value) > levels)
 
 
 @given(values, st.booleans())
-def test_nul_is_told_exactly(value: Json, ascii_only: bool) -> None:
+def test_nul_detection_is_exact(value: Json, ascii_only: bool) -> None:
     body = write(value, ascii_only)
 
-    assert holds_nul(body) == has_nul(value)
+    assert contains_nul(body) == has_nul(value)
 
 
 @given(st.lists(values), st.integers(0, 8), st.sampled_from([",", " , ", ",\n"]))
@@ -158,11 +160,11 @@ plain_items = st.dictionaries(st.sampled_from(["name", "x"]), plain)
 
 
 @given(plain_items | st.lists(plain_items | plain, max_size=MAX_ITEMS + 1), st.booleans())
-def test_what_breaks_no_rule_is_taken_and_nothing_else(document: Json, ascii_only: bool) -> None:
+def test_exactly_valid_bodies_are_accepted(document: Json, ascii_only: bool) -> None:
     body = json.dumps(document, ensure_ascii=ascii_only).encode()
 
     try:
-        decode_items(Endpoint.TRACK, body, max_items=MAX_ITEMS)
+        decode_items(IngestPath.TRACK, body, max_items=MAX_ITEMS)
     except (InvalidBody, PayloadTooLarge):
         taken = False
     else:

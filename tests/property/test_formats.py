@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headrace.http.routes.result_formats import write_arrow, write_csv, write_json
 from headrace.model.plan import OutputKind
-from headrace.query.result_values import QueryAnswer
+from headrace.query.result_values import QueryResult
 
 Value = Any
 
@@ -24,7 +24,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.samp
     ("", "a,b", 'say "hi"', "two\r\nlines", "\n", '"', "null", "5", "\\", "\0", " ")
 )
 numbers = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
-moments = st.integers(0, 4_102_444_799_999).map(
+timestamps = st.integers(0, 4_102_444_799_999).map(
     lambda epoch_ms: (
         (_EPOCH + timedelta(milliseconds=epoch_ms))
         .isoformat(timespec="milliseconds")
@@ -35,7 +35,7 @@ VALUES: Mapping[OutputKind, st.SearchStrategy[Value]] = {
     OutputKind.TEXT: texts,
     OutputKind.NUMBER: st.none() | numbers,
     OutputKind.BOOLEAN: st.booleans(),
-    OutputKind.DATETIME: moments,
+    OutputKind.DATETIME: timestamps,
     OutputKind.JSON: st.none() | texts | numbers | st.booleans() | st.just(2**70),
     OutputKind.HOUR: st.just("2026-01-31 23:00:00"),
     OutputKind.DAY: st.just("2026-01-31"),
@@ -48,13 +48,13 @@ ARROW_VALUES: Mapping[OutputKind, Callable[[Value], Value]] = {
 
 
 @st.composite
-def answers(draw: st.DrawFn) -> QueryAnswer:
+def answers(draw: st.DrawFn) -> QueryResult:
     kinds = tuple(draw(st.lists(st.sampled_from(OutputKind), min_size=1, max_size=5)))
     names = draw(
         st.lists(texts.filter(bool), min_size=len(kinds), max_size=len(kinds), unique=True)
     )
     row = st.tuples(*(VALUES[kind] for kind in kinds)).map(list)
-    return QueryAnswer(
+    return QueryResult(
         names=tuple(names),
         kinds=kinds,
         rows=draw(st.lists(row, max_size=6)),
@@ -65,16 +65,16 @@ def answers(draw: st.DrawFn) -> QueryAnswer:
 
 
 @settings(deadline=None)
-@given(answer=answers())
-def test_json_has_a_row_as_an_object_by_its_names(answer: QueryAnswer) -> None:
-    assert json.loads(write_json(answer, "r").body) == {
+@given(result=answers())
+def test_json_rows_are_objects_keyed_by_output_name(result: QueryResult) -> None:
+    assert json.loads(write_json(result, "r").body) == {
         "success": True,
-        "data": [dict(zip(answer.names, row, strict=True)) for row in answer.rows],
+        "data": [dict(zip(result.names, row, strict=True)) for row in result.rows],
         "meta": {
-            "rowCount": len(answer.rows),
+            "rowCount": len(result.rows),
             "executionTime": 1.5,
             "limit": 6,
-            "truncated": answer.truncated,
+            "truncated": result.truncated,
         },
         "requestId": "r",
     }
@@ -87,28 +87,28 @@ def as_field(value: Value) -> str:
 
 
 @settings(deadline=None)
-@given(answer=answers())
-def test_csv_is_read_as_the_rows_that_were_written(answer: QueryAnswer) -> None:
-    reply = write_csv(answer, "r")
-    lines = list(csv.reader(io.StringIO(reply.body.decode(), newline="")))
+@given(result=answers())
+def test_csv_round_trips(result: QueryResult) -> None:
+    response = write_csv(result, "r")
+    lines = list(csv.reader(io.StringIO(response.body.decode(), newline="")))
     assert lines == [
-        list(answer.names),
-        *([as_field(value) for value in row] for row in answer.rows),
+        list(result.names),
+        *([as_field(value) for value in row] for row in result.rows),
     ]
-    assert dict(reply.headers)[b"x-row-count"] == b"%d" % len(answer.rows)
+    assert dict(response.headers)[b"x-row-count"] == b"%d" % len(result.rows)
 
 
 @settings(deadline=None)
-@given(answer=answers())
-def test_arrow_is_read_as_the_rows_that_were_written(answer: QueryAnswer) -> None:
-    table: Any = read_ipc_stream(io.BytesIO(write_arrow(answer, "r").body)).read_all()
-    names = [name.replace("\0", "\N{REPLACEMENT CHARACTER}") for name in answer.names]
+@given(result=answers())
+def test_arrow_round_trips(result: QueryResult) -> None:
+    table: Any = read_ipc_stream(io.BytesIO(write_arrow(result, "r").body)).read_all()
+    names = [name.replace("\0", "\N{REPLACEMENT CHARACTER}") for name in result.names]
     assert list(table.schema.names) == names
-    columns = [table.column(index).to_pylist() for index in range(len(answer.names))]
+    columns = [table.column(index).to_pylist() for index in range(len(result.names))]
     assert list(map(list, zip(*columns, strict=True))) == [
         [
             None if value is None else ARROW_VALUES.get(kind, lambda same: same)(value)
-            for kind, value in zip(answer.kinds, row, strict=True)
+            for kind, value in zip(result.kinds, row, strict=True)
         ]
-        for row in answer.rows
+        for row in result.rows
     ]

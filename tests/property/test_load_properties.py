@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.event_log.segment_directory import Disk
+from headrace.adapters.event_log.segment_directory import FileOps
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.memory.store import MemoryStore
@@ -22,7 +22,7 @@ from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import FixedClock
 from headrace.base.telemetry import Metrics
-from headrace.ingest.load.batch_reader import BatchBounds
+from headrace.ingest.load.batch_reader import BatchLimits
 from headrace.ingest.load.loader import Loader
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,
@@ -117,7 +117,7 @@ ORDERS: Mapping[str, Callable[[], Executor]] = {
 }
 
 
-class QuickDisk(Disk):
+class QuickDisk(FileOps):
     """Only the process ends here, not the machine: the page cache is enough."""
 
     def sync(self, file: int) -> None:
@@ -133,7 +133,7 @@ class World:
     def __init__(self, folder: Path, order: str) -> None:
         self.folder = folder
         self.order = order
-        self.store = MemoryStore(refuses=lambda row: "bad" in row.get("event_name", ""))
+        self.store = MemoryStore(rejects=lambda row: "bad" in row.get("event_name", ""))
 
     def append(self, **logs: Sequence[bytes]) -> None:
         asyncio.run(self._append(logs))
@@ -146,7 +146,7 @@ class World:
                 metrics=METRICS,
                 clock=CLOCK,
                 segment_bytes=150,
-                disk=QuickDisk(),
+                file_ops=QuickDisk(),
             )
             for payload in payloads:
                 await log.append(payload)
@@ -156,7 +156,7 @@ class World:
         """Run a process that loads everything; it ends with `CrashError` at a step."""
         steps = Steps(crash_at)
         reader = SegmentReader(
-            self.folder / "log", damaged=self.folder / "damaged", disk=QuickDisk()
+            self.folder / "log", damaged=self.folder / "damaged", file_ops=QuickDisk()
         )
         ledger = SqliteLedger.open(self.folder / "ledger.sqlite")
         quarantine = FileQuarantine(self.folder / "quarantine")
@@ -168,7 +168,7 @@ class World:
                 quarantine=interrupted(quarantine, steps),
                 metrics=METRICS,
                 clock=CLOCK,
-                bounds=BatchBounds(max_rows=4),
+                limits=BatchLimits(max_rows=4),
                 executor=executor,
             ).load_available()
 
@@ -204,7 +204,7 @@ def interrupted(inner: T, steps: Steps) -> T:
 
 
 @contextmanager
-def world(order: str) -> Generator[World]:
+def harness(order: str) -> Generator[World]:
     with tempfile.TemporaryDirectory(dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None) as folder:
         yield World(Path(folder), order)
 
@@ -256,10 +256,10 @@ in_every_order = pytest.mark.parametrize("order", ORDERS)
 
 @pytest.mark.slow
 @in_every_order
-def test_crash_at_any_single_step_changes_nothing_in_the_end(order: str) -> None:
+def test_crash_at_any_single_step_does_not_change_the_final_state(order: str) -> None:
     step, crashes = 1, 1
     while crashes:
-        with world(order) as made:
+        with harness(order) as made:
             append_everything_odd(made)
             crashes = made.load_with_crashes(step)
             assert (step, made.stored()) == (step, EVERYTHING)
@@ -270,10 +270,10 @@ def test_crash_at_any_single_step_changes_nothing_in_the_end(order: str) -> None
 
 
 @in_every_order
-def test_crash_at_any_step_while_more_is_appended_changes_nothing_in_the_end(order: str) -> None:
+def test_crash_at_any_step_during_appends_does_not_change_the_final_state(order: str) -> None:
     step, crashes = 1, 1
     while crashes:
-        with world(order) as made:
+        with harness(order) as made:
             made.append(worker_0=[events("a#1"), vital("LCP")], worker_1=[events("b#2")])
             try:
                 made.load(step)
@@ -289,10 +289,10 @@ def test_crash_at_any_step_while_more_is_appended_changes_nothing_in_the_end(ord
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 60), max_size=8), st.sampled_from(sorted(ORDERS)))
-def test_any_number_of_crashes_changes_nothing_in_the_end(
+def test_any_number_of_crashes_does_not_change_the_final_state(
     crashes_at: list[int], order: str
 ) -> None:
-    with world(order) as made:
+    with harness(order) as made:
         append_everything_odd(made)
         made.load_with_crashes(*crashes_at)
         assert made.stored() == EVERYTHING
@@ -302,7 +302,7 @@ def test_any_number_of_crashes_changes_nothing_in_the_end(
 
 @in_every_order
 def test_without_a_crash_everything_is_stored_once(order: str) -> None:
-    with world(order) as made:
+    with harness(order) as made:
         append_everything_odd(made)
         assert made.load_with_crashes() == 0
         assert made.stored() == EVERYTHING

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from headrace.model.catalog import EVENTS, Column
 from headrace.model.plan import OutputKind
-from headrace.ports.store import EMBEDDED, Dialect
-from headrace.query.result_values import FINISHERS
+from headrace.ports.store import CHDB_DIALECT, Dialect
+from headrace.query.result_values import FORMATTERS
 from headrace.query.sql.builder import Parameters
 from headrace.query.sql.json_properties import PropertyColumns
 from tests.chdb_fixture import FreshStore
@@ -39,8 +39,8 @@ documents = st.dictionaries(
     st.sampled_from((*KEYS[:3], ":", ":k", ",")), simple | st.lists(simple, max_size=2)
 ) | st.dictionaries(st.sampled_from(KEYS), values)
 DIALECTS = (
-    pytest.param(EMBEDDED, id="embedded"),
-    pytest.param(Dialect(loses_long_numbers=True), id="cluster"),
+    pytest.param(CHDB_DIALECT, id="embedded"),
+    pytest.param(Dialect(needs_big_int_workaround=True), id="cluster"),
 )
 
 
@@ -69,7 +69,7 @@ def read(value: str | None) -> Any:
         return shown(None)
     if value[0] in "[{":
         return shown(msgspec.json.decode(value))
-    return shown(FINISHERS[OutputKind.JSON](value))
+    return shown(FORMATTERS[OutputKind.JSON](value))
 
 
 def column(key: str) -> Column:
@@ -84,28 +84,34 @@ def column(key: str) -> Column:
     max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-@given(drawn=st.lists(documents, min_size=1, max_size=40), key=st.sampled_from(KEYS))
-@example(drawn=[{"a": ":5, "}], key=":")
-@example(drawn=[{"a": "x", ":5,": 1}], key=",")
-@example(drawn=[{"a": ["x"], ":5,": 1}], key="],")
-@example(drawn=[{"a": "x", "b": 5, "c": ":6}"}], key=":")
+@given(random_strategy=st.lists(documents, min_size=1, max_size=40), key=st.sampled_from(KEYS))
+@example(random_strategy=[{"a": ":5, "}], key=":")
+@example(random_strategy=[{"a": "x", ":5,": 1}], key=",")
+@example(random_strategy=[{"a": ["x"], ":5,": 1}], key="],")
+@example(random_strategy=[{"a": "x", "b": 5, "c": ":6}"}], key=":")
 def test_value_is_the_one_that_was_sent(
     chdb_store_of_module: FreshStore,
     dialect: Dialect,
-    drawn: list[dict[str, Any]],
+    random_strategy: list[dict[str, Any]],
     key: str,
 ) -> None:
     parameters = Parameters()
     properties = PropertyColumns(parameters, dialect)
-    asked = column(key)
-    names = [properties.value(asked), properties.number(asked), properties.addend(asked)]
-    stored = [msgspec.json.encode(document).decode() if document else "" for document in drawn]
+    sent_query = column(key)
+    names = [
+        properties.value(sent_query),
+        properties.number(sent_query),
+        properties.sum_operand(sent_query),
+    ]
+    stored = [
+        msgspec.json.encode(document).decode() if document else "" for document in random_strategy
+    ]
     source = f"arrayJoin({parameters.bind(stored, 'Array(String)')}) AS properties"
     sql = (
         f"WITH {', '.join(properties.definitions)} SELECT {', '.join(names)} FROM (SELECT {source})"
     )
     rows = chdb_store_of_module.rows(sql, parameters.values)
-    wanted = [found(document, key) for document in drawn]
+    wanted = [found(document, key) for document in random_strategy]
     assert [read(row[0]) for row in rows] == [shown(value) for value in wanted]
     numbers = [float(value) if is_number(value) else None for value in wanted]
     assert [None if row[1] is None else float(row[1]) for row in rows] == numbers

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 
 from tests.e2e.queries import alike, send
 from tests.e2e.service import Service, bearer
-from tests.oracle import Refused, Stored, answer
+from tests.oracle import QueryRejected, Stored, evaluate_query
 from tests.oracle.rows import Row
 from tests.oracle.stored import error_row, event_row, vital_row
-from tests.property.query_cases import Body, any_bodies
+from tests.property.query_cases import Body, arbitrary_bodies
 from tests.property.query_data import GOOGLEBOT, Item, data_sets
-from tests.property.simpler import simplest
+from tests.property.simpler import minimize
 
 PAIRS = int(os.environ.get("HEADRACE_TEST_ORACLE_PAIRS", "400"))
 """How many queries are compared, at some 20 ms each; 100,000 take about half an hour."""
@@ -39,17 +39,17 @@ def store(service: Service, website: str, data: dict[str, list[Item]]) -> Stored
     """Send a data set, people in two requests and then bots; return what is then stored."""
     stored: dict[str, list[Row]] = {}
     for table, items in data.items():
-        people = [item for item in items if not _is_bot(item)]
+        visitors = [item for item in items if not _is_bot(item)]
         bots = [item for item in items if _is_bot(item)]
-        half = len(people) // 2
-        for part in (people[:half], people[half:]):
+        half = len(visitors) // 2
+        for part in (visitors[:half], visitors[half:]):
             if part:
                 send(service, website, *map(_sent, part), path=ENDPOINTS[table])
         if bots:
             _send_as_bot(service, website, [_sent(item) for item in bots], ENDPOINTS[table])
         stored[table] = [
             ROWS[table](item, arrival=arrival, visitor=item["visitor"][1])
-            for arrival, item in enumerate([*people, *bots])
+            for arrival, item in enumerate([*visitors, *bots])
         ]
     return Stored(**stored)
 
@@ -59,21 +59,21 @@ def _is_bot(item: Item) -> bool:
 
 
 def _send_as_bot(service: Service, website: str, sent: list[Item], endpoint: str) -> None:
-    reply = service.post(
+    response = service.post(
         f"{endpoint}?website_id={website}", sent, headers={"User-Agent": GOOGLEBOT}
     )
-    assert (reply.status_code, reply.json().get("count")) == (200, len(sent)), reply.text
+    assert (response.status_code, response.json().get("count")) == (200, len(sent)), response.text
 
 
 def _sent(item: Item) -> Item:
-    told: Item = item["visitor"][0]
-    return {key: value for key, value in item.items() if key != "visitor"} | told
+    output: Item = item["visitor"][0]
+    return {key: value for key, value in item.items() if key != "visitor"} | output
 
 
 def expected_of(body: Body, stored: Stored) -> tuple[int, Any]:
     try:
-        expected = answer(body, stored)
-    except Refused as refusal:
+        expected = evaluate_query(body, stored)
+    except QueryRejected as refusal:
         return 400, refusal.code
     meta = {
         "rowCount": len(expected.rows),
@@ -85,12 +85,12 @@ def expected_of(body: Body, stored: Stored) -> tuple[int, Any]:
 
 def got_of(service: Service, website: str, body: Body) -> tuple[int, Any]:
     path = f"/v1/query/custom?website_id={website}"
-    reply = service.post(path, body, headers=bearer(service.master))
-    whole = reply.json()
-    if reply.status_code != 200:
-        return reply.status_code, whole.get("code")
-    del whole["meta"]["executionTime"]
-    return 200, {"data": whole["data"], "meta": whole["meta"]}
+    response = service.post(path, body, headers=bearer(service.master))
+    full = response.json()
+    if response.status_code != 200:
+        return response.status_code, full.get("code")
+    del full["meta"]["executionTime"]
+    return 200, {"data": full["data"], "meta": full["meta"]}
 
 
 def hold_alike(service: Service, website: str, stored: Stored, body: Body) -> None:
@@ -98,7 +98,7 @@ def hold_alike(service: Service, website: str, stored: Stored, body: Body) -> No
         return not alike(list(got_of(service, website, body)), list(expected_of(body, stored)))
 
     if is_wrong(body):
-        shown = simplest(body, is_wrong)
+        shown = minimize(body, is_wrong)
         note(json.dumps(shown, ensure_ascii=False))
         note(f"got      {got_of(service, website, shown)}")
         note(f"expected {expected_of(shown, stored)}")
@@ -110,11 +110,11 @@ def hold_alike(service: Service, website: str, stored: Stored, body: Body) -> No
 @settings(
     max_examples=max(1, PAIRS // QUERIES_A_DATA_SET),
     deadline=None,
-    phases=(Phase.generate,),  # a smaller seed is no smaller query: `simplest` makes it
+    phases=(Phase.generate,),  # a smaller seed is no smaller query: `minimize` makes it
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.nested_given),
 )
 @given(data=data_sets)
-def test_service_answers_as_the_oracle_does(service: Service, data: dict[str, list[Item]]) -> None:
+def test_service_results_match_the_oracle(service: Service, data: dict[str, list[Item]]) -> None:
     website = service.website()
     stored = store(service, website, data)
 
@@ -124,7 +124,7 @@ def test_service_answers_as_the_oracle_does(service: Service, data: dict[str, li
         phases=(Phase.generate,),
         suppress_health_check=(HealthCheck.too_slow,),
     )
-    @given(body=any_bodies)
+    @given(body=arbitrary_bodies)
     def each_query(body: Body) -> None:
         hold_alike(service, website, stored, body)
 

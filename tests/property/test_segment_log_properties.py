@@ -17,18 +17,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.event_log.segment_directory import Disk, LogDirectory
+from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock
 from headrace.base.telemetry import Metrics
-from headrace.ports.event_log import LOG_START, LoggedRecord, LogPosition
+from headrace.ports.event_log import LOG_START, LoggedRecord, LogOffset
 
 NAME = "worker-0"
 METRICS = Metrics()
 
 
-class QuickDisk(Disk):
+class QuickDisk(FileOps):
     """The page cache is enough here: what a power cut leaves is made by hand."""
 
     def sync(self, file: int) -> None:
@@ -46,7 +46,7 @@ def append_groups(root: Path, groups: Sequence[Sequence[bytes]], segment_bytes: 
             metrics=METRICS,
             clock=FixedClock(0),
             segment_bytes=segment_bytes,
-            disk=QuickDisk(),
+            file_ops=QuickDisk(),
         )
         for group in groups:
             await asyncio.gather(*(log.append(payload) for payload in group))
@@ -58,8 +58,8 @@ def append_groups(root: Path, groups: Sequence[Sequence[bytes]], segment_bytes: 
 def read_all(root: Path) -> list[LoggedRecord]:
     records: list[LoggedRecord] = []
     damaged = root.parent / "damaged"
-    with closing(SegmentReader(root, damaged=damaged, disk=QuickDisk())) as reader:
-        after, until = LOG_START, reader.durable_ends()[NAME]
+    with closing(SegmentReader(root, damaged=damaged, file_ops=QuickDisk())) as reader:
+        after, until = LOG_START, reader.durable_offsets()[NAME]
         while after < until:
             chunk = reader.read(NAME, after=after, until=until, max_bytes=200)
             records += chunk.records
@@ -92,8 +92,8 @@ def age_mark(root: Path, mark: str) -> None:
     if mark == "lost":
         (root / NAME / "durable").unlink()
     if mark == "old":
-        with closing(LogDirectory(root / NAME, disk=QuickDisk())) as directory:
-            directory.publish(LogPosition(1, 30))
+        with closing(LogDirectory(root / NAME, file_ops=QuickDisk())) as directory:
+            directory.publish(LogOffset(1, 30))
 
 
 @few
@@ -108,7 +108,7 @@ def test_all_appended_records_are_read_in_order(
 
 @few
 @given(groups, sizes, marks, st.data())
-def test_cut_at_any_byte_keeps_every_record_before_it_and_the_log_goes_on(
+def test_truncation_at_any_byte_keeps_all_records_before_it(
     groups: list[list[bytes]], segment_bytes: int, mark: str, data: st.DataObject
 ) -> None:
     with written(groups, segment_bytes) as root:
@@ -117,7 +117,7 @@ def test_cut_at_any_byte_keeps_every_record_before_it_and_the_log_goes_on(
         size = data.draw(st.integers(0, last.stat().st_size))
         os.truncate(last, size)
         age_mark(root, mark)
-        cut = LogPosition(int(last.stem), size)
+        cut = LogOffset(int(last.stem), size)
         expected = [record.payload for record in before if record.end <= cut]
         assert [record.payload for record in read_all(root)] == expected
         append_groups(root, [[b"new"]], segment_bytes)
@@ -126,7 +126,7 @@ def test_cut_at_any_byte_keeps_every_record_before_it_and_the_log_goes_on(
 
 @few
 @given(groups, sizes, marks, payloads)
-def test_any_torn_tail_is_cut_off(
+def test_any_torn_tail_is_truncated(
     groups: list[list[bytes]], segment_bytes: int, mark: str, tail: bytes
 ) -> None:
     with written(groups, segment_bytes) as root:
@@ -140,7 +140,7 @@ def test_any_torn_tail_is_cut_off(
 
 @few
 @given(groups, sizes, marks, st.integers(1, 255), st.data())
-def test_flipped_byte_at_any_place_costs_at_most_its_own_record(
+def test_flipped_byte_at_any_offset_loses_at_most_its_record(
     groups: list[list[bytes]], segment_bytes: int, mark: str, flip: int, data: st.DataObject
 ) -> None:
     with written(groups, segment_bytes) as root:
@@ -151,7 +151,7 @@ def test_flipped_byte_at_any_place_costs_at_most_its_own_record(
         content[offset] ^= flip
         segment.write_bytes(content)
         age_mark(root, mark)
-        hit = LogPosition(int(segment.stem), offset)
+        hit = LogOffset(int(segment.stem), offset)
         expected = [r.payload for r in before if not r.start <= hit < r.end]
         assert [record.payload for record in read_all(root)] == expected
         append_groups(root, [[b"new"]], segment_bytes)
@@ -190,17 +190,17 @@ def acknowledged_until_killed(root: Path, life: int, seconds: float) -> list[byt
     command = [sys.executable, "-c", textwrap.dedent(WRITER), str(root), str(life)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
-        told = writer.stdout.readline()
+        output = writer.stdout.readline()
         killer = threading.Timer(seconds, writer.kill)
         killer.start()
-        told += writer.stdout.read()
+        output += writer.stdout.read()
         killer.join()
     assert writer.returncode == -signal.SIGKILL
-    return told.split(b"\n")[:-1]
+    return output.split(b"\n")[:-1]
 
 
 @pytest.mark.slow
-def test_killed_writer_leaves_everything_acknowledged_and_nothing_half(tmp_path: Path) -> None:
+def test_killed_writer_leaves_all_acknowledged_and_no_partial_records(tmp_path: Path) -> None:
     root, acknowledged = tmp_path / "log", set[bytes]()
     for life in range(10):
         acknowledged.update(acknowledged_until_killed(root, life, random.uniform(0, 0.3)))  # noqa: S311 - no secret

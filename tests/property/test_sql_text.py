@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from headrace.base.errors import InvalidQuery
 from headrace.model.catalog import EVENTS
 from headrace.model.tenancy import WebsiteId
-from headrace.query.result_values import finish_rows
+from headrace.query.result_values import format_rows
 from headrace.query.sql.compile import compile_query
-from headrace.query.sql.time_buckets import changes_added_up
+from headrace.query.sql.time_buckets import inlined_offset_changes
 from headrace.query.validate.check import check_query
-from headrace.query.validate.day_range import is_clean, is_told_by_days
+from headrace.query.validate.day_range import is_contiguous, rollup_days_suffice
 from headrace.query.validate.decode import decode_query
 from headrace.query.validate.timezones import zone_names
 from tests.chdb_fixture import FreshStore
-from tests.oracle.columns import OTHER_NAMES
+from tests.oracle.columns import ALIASES
 from tests.property.query_cases import bodies, column
 from tests.questions import WEBSITE, as_bytes, plan_of, statement_of
 
@@ -33,8 +33,8 @@ names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=".:,
 numbers = st.one_of(
     st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False), st.just(-0.0)
 )
-moments = st.one_of(
-    st.datetimes().map(lambda moment: moment.isoformat(timespec="milliseconds")),
+timestamps = st.one_of(
+    st.datetimes().map(lambda timestamp: timestamp.isoformat(timespec="milliseconds")),
     st.dates().map(str),
     st.integers(-(10**13), 10**13),
 )
@@ -47,7 +47,7 @@ def twins(draw: st.DrawFn) -> tuple[Body, Body]:
     _change_keys(draw, body)
     twin = deepcopy(body)
     table: str = body["query"]["table"]
-    table = OTHER_NAMES.get(table, table)
+    table = ALIASES.get(table, table)
     _change_keys(draw, twin)
     for sent in twin["query"].get("filters", []):
         sent["value"] = _another(draw, column(table, sent["field"]).kind, sent["value"])
@@ -72,7 +72,7 @@ def _another(draw: st.DrawFn, kind: str, value: Any) -> Any:
 
 def _alike(kind: str, value: Any) -> st.SearchStrategy[Any]:
     if kind == "datetime":
-        return moments
+        return timestamps
     if isinstance(value, bool):
         return st.booleans()
     return texts if isinstance(value, str) and kind != "number" else numbers
@@ -122,10 +122,10 @@ def test_statement_is_the_same_for_any_values(pair: tuple[Body, Body]) -> None:
     body, twin = pair
     assume(accepted(body) and accepted(twin))
     ranges = plan_of(body).range, plan_of(twin).range
-    for tells in (is_clean, is_told_by_days):
+    for tells in (is_contiguous, rollup_days_suffice):
         assume(tells(ranges[0]) == tells(ranges[1]))
     if "wall_ms" in statement_of(body).sql:
-        assume(changes_added_up(ranges[0]) == changes_added_up(ranges[1]))
+        assume(inlined_offset_changes(ranges[0]) == inlined_offset_changes(ranges[1]))
     assert statement_of(twin).sql == statement_of(body).sql
 
 
@@ -139,8 +139,8 @@ def test_statement_names_its_website_wherever_it_reads(body: Body, website: Webs
     )
     assert reads >= 1
     assert compiled.sql.count("website_id = {p0:String}") == reads
-    asked = [(select["field"], select["aggregate"]) for select in body["query"]["selects"]]
-    distinct = asked.count(("website_id", "uniq"))
+    sent_query = [(select["field"], select["aggregate"]) for select in body["query"]["selects"]]
+    distinct = sent_query.count(("website_id", "uniq"))
     assert compiled.sql.count("website_id") == reads + 2 * distinct
     assert len(re.findall(r"\{p0:", compiled.sql)) == reads
     assert compiled.parameters["p0"] == website
@@ -148,7 +148,7 @@ def test_statement_names_its_website_wherever_it_reads(body: Body, website: Webs
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(body=bodies)
-def test_every_parameter_has_a_place_and_every_place_a_parameter(body: Body) -> None:
+def test_every_parameter_has_a_placeholder_and_vice_versa(body: Body) -> None:
     assume(accepted(body))
     compiled = statement_of(body)
     assert set(re.findall(r"\{(\w+):", compiled.sql)) == set(compiled.parameters)
@@ -163,7 +163,7 @@ def changeable(chdb_store_of_module: FreshStore) -> frozenset[str]:
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(body=bodies)
-def test_answer_depends_on_rows_and_values_alone(changeable: frozenset[str], body: Body) -> None:
+def test_result_depends_only_on_rows_and_values(changeable: frozenset[str], body: Body) -> None:
     """Answers are kept for as long as no row changes."""
     assume(accepted(body))
     called = {name.lower() for name in re.findall(r"(\w+)\(", statement_of(body).sql)}
@@ -199,7 +199,7 @@ def test_every_accepted_plan_compiles_and_runs(tables: FreshStore, pair: tuple[B
             continue
         plan, compiled = plan_of(body), statement_of(body)
         kinds = [output.kind for output in compiled.outputs]
-        rows = finish_rows(tables.select(compiled), kinds)
+        rows = format_rows(tables.select(compiled), kinds)
         assert all(len(row) == len(kinds) for row in rows)
         if plan.granularity is None and not plan.group_by:
             assert len(rows) == (1 if plan.offset == 0 else 0)

@@ -25,7 +25,7 @@ TIMES = settings(
 ORGANIZATIONS = 3
 WEBSITES_EACH = 2
 EVENTS_EACH = 4
-MOMENTS = ["2024-05-01T00:00:00Z", "2024-05-01T23:59:59Z", "2024-05-02T12:00:00Z"]
+TIMESTAMPS = ["2024-05-01T00:00:00Z", "2024-05-01T23:59:59Z", "2024-05-02T12:00:00Z"]
 
 
 class Holder(NamedTuple):
@@ -57,7 +57,7 @@ WRITE = frozenset({"track:events"})
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A service of its own, with three organizations that hold two websites each."""
     service = Service(tmp_path_factory.mktemp("tenants") / "data", workers=2)
     try:
@@ -71,25 +71,39 @@ def populated(service: Service) -> World:
     holders: list[Holder] = []
     for number in range(ORGANIZATIONS):
         organization = service.organization(f"organization {number}")
-        own = [service.website(organization=organization) for _ in range(WEBSITES_EACH)]
-        websites += own
-        for scopes, reach in ((BOTH, own), (BOTH, own[:1]), (READ, own[1:]), (WRITE, own[:1])):
-            holders.append(held(service, scopes, organization, reach, limited=reach != own))
-        holders.append(revoked(service, held(service, BOTH, organization, own, limited=False)))
+        own_rows = [service.website(organization=organization) for _ in range(WEBSITES_EACH)]
+        websites += own_rows
+        for scopes, reach in (
+            (BOTH, own_rows),
+            (BOTH, own_rows[:1]),
+            (READ, own_rows[1:]),
+            (WRITE, own_rows[:1]),
+        ):
+            holders.append(
+                stored_ids(service, scopes, organization, reach, limited=reach != own_rows)
+            )
+        holders.append(
+            revoked(service, stored_ids(service, BOTH, organization, own_rows, limited=False))
+        )
     public = service.website(public=True)
-    world = World(service, [*websites, public], public, holders, {})
-    for website in world.websites:
+    harness = World(service, [*websites, public], public, holders, {})
+    for website in harness.websites:
         fill(service, website, holders)
-        world.stored[website] = EVENTS_EACH
-    return world
+        harness.stored[website] = EVENTS_EACH
+    return harness
 
 
-def held(
-    service: Service, scopes: frozenset[str], organization: str, own: list[str], *, limited: bool
+def stored_ids(
+    service: Service,
+    scopes: frozenset[str],
+    organization: str,
+    own_rows: list[str],
+    *,
+    limited: bool,
 ) -> Holder:
-    listed = own if limited else []
+    listed = own_rows if limited else []
     key = service.key(*sorted(scopes), organization=organization, websites=listed)
-    return Holder(key, frozenset(own), scopes)
+    return Holder(key, frozenset(own_rows), scopes)
 
 
 def revoked(service: Service, holder: Holder) -> Holder:
@@ -108,8 +122,8 @@ def fill(service: Service, website: str, holders: list[Holder]) -> None:
     writer = next((one for one in holders if one.may("track:events", website)), None)
     headers = bearer(writer.key) if writer else {}
     for path, batch in items(website).items():
-        reply = service.post(f"{path}?client_id={website}", batch, headers=headers)
-        assert reply.status_code == 200, reply.text
+        response = service.post(f"{path}?client_id={website}", batch, headers=headers)
+        assert response.status_code == 200, response.text
 
 
 def items(website: str) -> dict[str, list[Json]]:
@@ -117,7 +131,7 @@ def items(website: str) -> dict[str, list[Json]]:
         {
             "anonymousId": f"visitor of {website}",
             "sessionId": f"{website} {number}",
-            "timestamp": MOMENTS[number % len(MOMENTS)],
+            "timestamp": TIMESTAMPS[number % len(TIMESTAMPS)],
             "path": f"/{website}/{number}",
         }
         for number in range(EVENTS_EACH)
@@ -168,15 +182,15 @@ def conditions(draw: st.DrawFn, table: str, websites: list[str]) -> Json:
     return {"field": field, "operator": operator, "value": draw(texts)}
 
 
-def expected_status(world: World, holder: Holder | None, website: str) -> int:
+def expected_status(harness: World, holder: Holder | None, website: str) -> int:
     """What the contract says of a valid query."""
     if holder is None:
-        return 200 if website == world.public else 401
+        return 200 if website == harness.public else 401
     if holder.revoked:
         return 401
     if "read:data" not in holder.scopes:
         return 403
-    return 200 if website == world.public or holder.may("read:data", website) else 404
+    return 200 if website == harness.public or holder.may("read:data", website) else 404
 
 
 def foreign_values(rows: list[Row], website: str, websites: list[str]) -> list[str]:
@@ -188,43 +202,45 @@ def foreign_values(rows: list[Row], website: str, websites: list[str]) -> list[s
 
 @TIMES
 @given(data=st.data())
-def test_answer_never_holds_a_row_of_another_website(world: World, data: st.DataObject) -> None:
-    website = data.draw(st.sampled_from([*world.websites, "web_nowhere"]))
-    holder = data.draw(st.sampled_from([None, *world.holders]))
-    body = data.draw(queries(world.websites))
+def test_result_never_contains_a_row_of_another_website(
+    harness: World, data: st.DataObject
+) -> None:
+    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
+    holder = data.draw(st.sampled_from([None, *harness.holders]))
+    body = data.draw(queries(harness.websites))
 
-    reply = world.service.post(
+    response = harness.service.post(
         f"/v1/query/custom?website_id={website}",
         body,
         headers=bearer(holder.key) if holder else {},
     )
 
-    assert reply.status_code == expected_status(world, holder, website), reply.text
-    if reply.status_code == 200:
-        assert foreign_values(reply.json()["data"], website, world.websites) == []
+    assert response.status_code == expected_status(harness, holder, website), response.text
+    if response.status_code == 200:
+        assert foreign_values(response.json()["data"], website, harness.websites) == []
 
 
 @TIMES
 @given(data=st.data())
-def test_refusal_does_not_tell_a_foreign_website_from_an_unknown_one(
-    world: World, data: st.DataObject
+def test_foreign_and_unknown_websites_get_the_same_error(
+    harness: World, data: st.DataObject
 ) -> None:
-    readers = [one for one in world.holders if one.scopes >= READ and not one.revoked]
+    readers = [one for one in harness.holders if one.scopes >= READ and not one.revoked]
     holder = data.draw(st.sampled_from(readers))
-    others = sorted(set(world.websites) - holder.websites - {world.public})
+    others = sorted(set(harness.websites) - holder.websites - {harness.public})
     foreign = data.draw(st.sampled_from(others))
-    body = data.draw(queries(world.websites))
+    body = data.draw(queries(harness.websites))
 
-    replies = [
-        world.service.post(
+    responses = [
+        harness.service.post(
             f"/v1/query/custom?website_id={website}", body, headers=bearer(holder.key)
         )
         for website in (foreign, "web_nowhere")
     ]
 
-    told = [(reply.status_code, without_id(reply.json())) for reply in replies]
-    assert told[0] == told[1]
-    assert told[0][0] == 404
+    error = [(response.status_code, without_id(response.json())) for response in responses]
+    assert error[0] == error[1]
+    assert error[0][0] == 404
 
 
 def without_id(body: Json) -> Json:
@@ -233,23 +249,23 @@ def without_id(body: Json) -> Json:
 
 @TIMES
 @given(data=st.data())
-def test_event_lands_where_the_key_may_write_or_nowhere(world: World, data: st.DataObject) -> None:
-    holder = data.draw(st.sampled_from(world.holders))
-    named = data.draw(st.lists(st.sampled_from(world.websites), min_size=1, max_size=4))
+def test_event_is_stored_only_where_the_key_may_write(harness: World, data: st.DataObject) -> None:
+    holder = data.draw(st.sampled_from(harness.holders))
+    named = data.draw(st.lists(st.sampled_from(harness.websites), min_size=1, max_size=4))
     batch = [{"name": website, "websiteId": website} for website in named]
 
-    reply = world.service.post("/track", batch, headers=bearer(holder.key))
+    response = harness.service.post("/track", batch, headers=bearer(holder.key))
 
     accepted = all(holder.may("track:events", website) for website in named)
-    assert (reply.status_code == 200) is accepted, reply.text
+    assert (response.status_code == 200) is accepted, response.text
     for website in named if accepted else []:
-        world.stored[website] += 1
+        harness.stored[website] += 1
     for website in set(named):
-        assert stored(world, website) == {website: world.stored[website]}
+        assert stored(harness, website) == {website: harness.stored[website]}
 
 
-def stored(world: World, website: str) -> dict[str, int]:
+def stored(harness: World, website: str) -> dict[str, int]:
     """Return what a website has, through a key that may read it."""
-    readers = [one for one in world.holders if one.may("read:data", website)]
-    key = readers[0].key if readers else world.service.master
-    return world.service.counts(website, "events", "event_name", key=key)
+    readers = [one for one in harness.holders if one.may("read:data", website)]
+    key = readers[0].key if readers else harness.service.master
+    return harness.service.counts(website, "events", "event_name", key=key)

@@ -10,12 +10,12 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.model.catalog import EVENTS
 from tests.chdb_fixture import FreshStore, Row
 from tests.e2e.queries import alike
-from tests.oracle import Stored, answer
-from tests.questions import WEBSITE, ask_whole, question, select
+from tests.oracle import Stored, evaluate_query
+from tests.questions import WEBSITE, query_body, run_query, select
 
 DAY_MS = 86_400_000
 NEW_YEAR_MS = 1_767_225_600_000  # 2026-01-01
@@ -25,7 +25,7 @@ NO_TEXTS = {column.name: "" for column in EVENTS.columns if column.kind.value ==
     "website_id": WEBSITE
 }
 
-moments = st.one_of(
+timestamps = st.one_of(
     st.integers(FIRST_MS, LAST_MS),
     st.builds(
         int.__add__, st.sampled_from(MIDNIGHTS), st.sampled_from((-3_600_000, -1, 0, 1, 9_999))
@@ -34,7 +34,7 @@ moments = st.one_of(
 labels = st.sampled_from(("", "a", "b"))
 events = st.fixed_dictionaries(
     {
-        "time": moments,
+        "time": timestamps,
         "event_name": st.sampled_from(("screen_view", "click")),
         "session_id": st.sampled_from(("", "s1", "s2", "s3")),
         "anonymous_id": st.sampled_from(("", "u1", "u2")),
@@ -67,7 +67,7 @@ RANGES = (
     {"startDate": "2025-12-31", "endDate": "2026-01-01", "timezone": "America/St_Johns"},
 )
 BODIES = [
-    question(*(select(name, "sum") for name in names), table=table, group_by=group, **days)
+    query_body(*(select(name, "sum") for name in names), table=table, group_by=group, **days)
     for table, names in SELECTS.items()
     for group in GROUPS[table]
     for days in RANGES
@@ -82,22 +82,22 @@ def numbered(rows: list[Row]) -> list[Row]:
     ]
 
 
-def store_shuffled(store: FreshStore, rows: list[Row], chance: random.Random) -> None:
+def store_shuffled(store: FreshStore, rows: list[Row], random_source: random.Random) -> None:
     """Store rows in batches of any size and order, some twice, and merge some of them."""
-    shuffled = chance.sample(rows, len(rows))
+    shuffled = random_source.sample(rows, len(rows))
     while shuffled:
-        size = chance.randint(1, 20)
+        size = random_source.randint(1, 20)
         batch, shuffled = shuffled[:size], shuffled[size:]
-        token = str(chance.random())
-        for _ in range(chance.choice((1, 1, 2))):
+        token = str(random_source.random())
+        for _ in range(random_source.choice((1, 1, 2))):
             store.insert(EVENTS, batch, token=token)
-        if chance.random() < 0.2:
+        if random_source.random() < 0.2:
             store.engine.execute(f"OPTIMIZE TABLE `{store.database}`.events FINAL")
 
 
 def answers_of(store: FreshStore) -> list[Any]:
-    asked = [ask_whole(store, body) for body in BODIES]
-    return [[dict(zip(one.names, row, strict=True)) for row in one.rows] for one in asked]
+    sent_query = [run_query(store, body) for body in BODIES]
+    return [[dict(zip(one.names, row, strict=True)) for row in one.rows] for one in sent_query]
 
 
 @settings(
@@ -107,18 +107,18 @@ def answers_of(store: FreshStore) -> list[Any]:
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.differing_executors),
 )
 @given(rows=st.lists(events, min_size=5, max_size=50), seed=st.integers(0, 2**32))
-def test_sessions_and_people_do_not_depend_on_how_their_events_came(
-    chdb_engine: ChdbEngine, rows: list[Row], seed: int
+def test_sessions_and_profiles_do_not_depend_on_arrival_order(
+    chdb_engine: ChdbInstance, rows: list[Row], seed: int
 ) -> None:
     stored = numbered(rows)
     at_once, shuffled = FreshStore(chdb_engine), FreshStore(chdb_engine)
     try:
         at_once.insert(EVENTS, stored)
         store_shuffled(shuffled, stored, random.Random(seed))  # noqa: S311 - not a secret
-        answers = answers_of(at_once)
-        assert answers_of(shuffled) == answers
-        expected = [answer(body, oracle_rows(stored)).rows for body in BODIES]
-        assert alike(answers, expected)
+        results = answers_of(at_once)
+        assert answers_of(shuffled) == results
+        expected = [evaluate_query(body, oracle_rows(stored)).rows for body in BODIES]
+        assert alike(results, expected)
     finally:
         at_once.close()
         shuffled.close()

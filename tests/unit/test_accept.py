@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from headrace.adapters.memory.log import MemoryLog
-from headrace.adapters.sqlite.idempotency import REPEATS_FILE, SqliteRepeats
+from headrace.adapters.sqlite.idempotency import IDEMPOTENCY_FILE, SqliteIdempotencyStore
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import (
-    CallerError,
-    Fault,
+    ClientError,
+    FieldError,
     InvalidApiKey,
     InvalidBody,
     InvalidIdempotencyKey,
@@ -26,10 +26,10 @@ from headrace.base.errors import (
 )
 from headrace.base.telemetry import Metrics
 from headrace.ingest.receive.authorize import NO_WEBSITE
-from headrace.ingest.receive.decode import Endpoint
-from headrace.ingest.receive.enrich import ADDRESS_FAULT
-from headrace.ingest.receive.service import Accepted, Acceptor, IngestRequest
-from headrace.ingest.receive.timestamps import FORMATS, SECONDS_HINT
+from headrace.ingest.receive.decode import IngestPath
+from headrace.ingest.receive.enrich import ADDRESS_ERROR
+from headrace.ingest.receive.service import AcceptResult, IngestRequest, IngestService
+from headrace.ingest.receive.timestamps import INVALID_TIMESTAMP, SECONDS_HINT
 from headrace.ingest.receive.validation_errors import REQUIRED
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,
@@ -41,15 +41,15 @@ from headrace.model.log_records import (
     VitalRecord,
     decode_record,
 )
-from headrace.model.tenancy import Credentials, Tenancy
-from headrace.ports.event_log import Told
+from headrace.model.tenancy import Credentials, TenancySnapshot
+from headrace.ports.event_log import OnDurable
 from tests.tenants import (
-    HOMELESS,
-    LIMITED,
+    KEY_WITHOUT_DEFAULT,
+    LIMITED_KEY,
     NOW_MS,
-    READER,
+    READER_KEY,
     TENANCY,
-    WHOLE,
+    UNRESTRICTED_KEY,
     api_key,
     tenancy,
     website,
@@ -59,21 +59,21 @@ from tests.visitors import CHROME, CRAWLER, FRENCH, GERMAN, enricher
 SIGNUP = b'{"name":"signup","anonymousId":"anon_1"}'
 OLD_MS = NOW_MS - 1000
 VITAL = b'{"timestamp":%d,"path":"/","metricName":"LCP","metricValue":1}' % OLD_MS
-BERLINER = Visitor("DE", "Berlin", "Berlin", "Chrome", "126", "macOS", "10.15", "desktop")
+BERLIN_VISITOR = Visitor("DE", "Berlin", "Berlin", "Chrome", "126", "macOS", "10.15", "desktop")
 
 
-class TenancyStandIn:
+class FakeTenancySource:
     """A `TenancySource` whose newest snapshot is known only after it was asked for."""
 
-    def __init__(self, known: Tenancy, newest: Tenancy | None = None) -> None:
+    def __init__(self, known: TenancySnapshot, newest: TenancySnapshot | None = None) -> None:
         self._known = known
         self._newest = newest or known
         self.refreshes = 0
 
-    def current(self) -> Tenancy:
+    def current(self) -> TenancySnapshot:
         return self._known
 
-    async def refreshed(self) -> Tenancy:
+    async def refreshed(self) -> TenancySnapshot:
         self.refreshes += 1
         self._known = self._newest
         return self._known
@@ -93,30 +93,30 @@ class SlowLog(MemoryLog):
         await super().append(record)
 
 
-class Desk:
+class Harness:
     """An acceptor and everything around it."""
 
     def __init__(
         self,
-        repeats: SqliteRepeats,
+        idempotency_store: SqliteIdempotencyStore,
         clock: FixedClock,
         *,
         log: MemoryLog | None = None,
-        source: TenancyStandIn | None = None,
-        directly: bool = False,
+        source: FakeTenancySource | None = None,
+        nowait: bool = False,
     ) -> None:
         self.log = log or MemoryLog()
         self.clock = clock
-        self.taken_directly = 0
-        self._directly = directly
-        self.source = source or TenancyStandIn(TENANCY)
+        self.accepted_nowait = 0
+        self._nowait = nowait
+        self.source = source or FakeTenancySource(TENANCY)
         self._metrics = Metrics()
-        self._acceptor = Acceptor(
+        self._acceptor = IngestService(
             clock=clock,
             tenancy=self.source,
             enricher=enricher(),
             log=self.log,
-            repeats=repeats,
+            idempotency_store=idempotency_store,
             metrics=self._metrics,
             max_items=3,
         )
@@ -125,31 +125,31 @@ class Desk:
         self,
         body: bytes = SIGNUP,
         *,
-        endpoint: Endpoint = Endpoint.TRACK,
+        endpoint: IngestPath = IngestPath.TRACK,
         website_id: str | None = None,
         api_key: str | None = None,
         origin: str | None = None,
         address: str = GERMAN,
         user_agent: str = CHROME,
-        once: str | None = None,
-    ) -> Accepted:
+        idempotency_key: str | None = None,
+    ) -> AcceptResult:
         request = IngestRequest(
             endpoint=endpoint,
             body=body,
             credentials=Credentials(api_key=api_key, website_id=website_id, origin=origin),
             address=address,
             user_agent=user_agent,
-            idempotency_key=once,
+            idempotency_key=idempotency_key,
         )
-        accepted = await self._take_directly(request) if self._directly else None
+        accepted = await self._try_accept_nowait(request) if self._nowait else None
         return accepted or await self._acceptor.accept(request)
 
-    async def _take_directly(self, request: IngestRequest) -> Accepted | None:
-        told = asyncio.get_running_loop().create_future()
-        accepted = self._acceptor.accept_directly(request, told.set_result)
+    async def _try_accept_nowait(self, request: IngestRequest) -> AcceptResult | None:
+        on_durable = asyncio.get_running_loop().create_future()
+        accepted = self._acceptor.try_accept_nowait(request, on_durable.set_result)
         if accepted is not None:
-            self.taken_directly += 1
-            failure = await told
+            self.accepted_nowait += 1
+            failure = await on_durable
             if failure is not None:
                 raise failure
         return accepted
@@ -171,64 +171,70 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-async def repeats(tmp_path: Path, clock: FixedClock) -> AsyncIterator[SqliteRepeats]:
-    opened = SqliteRepeats.open(tmp_path / REPEATS_FILE, owner="worker-0", clock=clock)
+async def idempotency_store(
+    tmp_path: Path, clock: FixedClock
+) -> AsyncIterator[SqliteIdempotencyStore]:
+    opened = SqliteIdempotencyStore.open(tmp_path / IDEMPOTENCY_FILE, owner="worker-0", clock=clock)
     yield opened
     await opened.close()
 
 
 @pytest.fixture(params=[False, True], ids=["waiting", "directly"])
-def desk(repeats: SqliteRepeats, clock: FixedClock, request: pytest.FixtureRequest) -> Desk:
-    return Desk(repeats, clock, directly=request.param)
+def harness(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock, request: pytest.FixtureRequest
+) -> Harness:
+    return Harness(idempotency_store, clock, nowait=request.param)
 
 
-async def test_event_of_a_browser_is_appended_with_its_visitor(desk: Desk) -> None:
-    assert await desk.take(website_id="shop") == Accepted(1)
+async def test_event_of_a_browser_is_appended_with_its_visitor(harness: Harness) -> None:
+    assert await harness.take(website_id="shop") == AcceptResult(1)
 
-    assert desk.records() == [
-        EventRecord(NOW_MS, BERLINER, [Event("shop", NOW_MS, "signup", "anon_1")])
+    assert harness.records() == [
+        EventRecord(NOW_MS, BERLIN_VISITOR, [Event("shop", NOW_MS, "signup", "anon_1")])
     ]
-    assert desk.counted("refused") == 0
+    assert harness.counted("refused") == 0
 
 
-async def test_only_what_has_to_wait_is_not_taken_directly(
-    repeats: SqliteRepeats, clock: FixedClock
+async def test_only_requests_that_must_wait_are_not_accepted_nowait(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock
 ) -> None:
-    desk = Desk(repeats, clock, directly=True)
+    harness = Harness(idempotency_store, clock, nowait=True)
     visitor = b'{"name":"a"}'
 
-    await desk.take(visitor, website_id="shop")  # today's salt is not known yet
-    await desk.take(api_key=WHOLE, website_id="shop", once="1")
-    await desk.take(b"[]", website_id="shop")
-    assert desk.taken_directly == 0
+    await harness.take(visitor, website_id="shop")  # today's salt is not known yet
+    await harness.take(api_key=UNRESTRICTED_KEY, website_id="shop", idempotency_key="1")
+    await harness.take(b"[]", website_id="shop")
+    assert harness.accepted_nowait == 0
 
-    await desk.take(visitor, website_id="shop")
-    await desk.take(website_id="shop")
-    await desk.take(b"[%b,%b]" % (visitor, visitor), api_key=WHOLE, website_id="shop")
-    assert desk.taken_directly == 3
-    assert len(desk.records()) == 5
+    await harness.take(visitor, website_id="shop")
+    await harness.take(website_id="shop")
+    await harness.take(b"[%b,%b]" % (visitor, visitor), api_key=UNRESTRICTED_KEY, website_id="shop")
+    assert harness.accepted_nowait == 3
+    assert len(harness.records()) == 5
 
 
-class BrokenLater(MemoryLog):
+class LogThatFailsLater(MemoryLog):
     """A log that takes every record and tells later that it could not be kept."""
 
-    def hand_in(self, record: bytes, told: Told) -> None:
+    def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
         del record
-        asyncio.get_running_loop().call_soon(told, LogUnavailable("full"))
+        asyncio.get_running_loop().call_soon(on_durable, LogUnavailable("full"))
 
 
-async def test_failure_that_is_told_later_counts_the_items_as_refused(
-    repeats: SqliteRepeats, clock: FixedClock
+async def test_asynchronous_append_failure_counts_the_items_as_rejected(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock
 ) -> None:
-    desk = Desk(repeats, clock, log=BrokenLater(), directly=True)
+    harness = Harness(idempotency_store, clock, log=LogThatFailsLater(), nowait=True)
 
     with pytest.raises(LogUnavailable):
-        await desk.take(b'[{"name":"a"},{"name":"b"}]', api_key=WHOLE, website_id="shop")
+        await harness.take(
+            b'[{"name":"a"},{"name":"b"}]', api_key=UNRESTRICTED_KEY, website_id="shop"
+        )
 
-    assert (desk.taken_directly, desk.counted("refused"), desk.records()) == (1, 2, [])
+    assert (harness.accepted_nowait, harness.counted("refused"), harness.records()) == (1, 2, [])
 
 
-async def test_events_with_a_key_are_appended_without_their_sender(desk: Desk) -> None:
+async def test_events_with_a_key_are_appended_without_their_sender(harness: Harness) -> None:
     body = json.dumps(
         [
             {"name": "a", "timestamp": OLD_MS},
@@ -236,10 +242,10 @@ async def test_events_with_a_key_are_appended_without_their_sender(desk: Desk) -
         ]
     ).encode()
 
-    assert await desk.take(body, api_key=WHOLE, website_id="shop") == Accepted(2)
+    assert await harness.take(body, api_key=UNRESTRICTED_KEY, website_id="shop") == AcceptResult(2)
 
     named = Visitor(country="FR", browser_name="Googlebot", device_type="bot")
-    assert desk.records() == [
+    assert harness.records() == [
         EventRecord(
             NOW_MS,
             UNKNOWN_VISITOR,
@@ -248,13 +254,13 @@ async def test_events_with_a_key_are_appended_without_their_sender(desk: Desk) -
     ]
 
 
-async def test_visitor_without_cookies_is_named_on_calls_without_a_key_only(desk: Desk) -> None:
+async def test_visitor_id_is_generated_only_without_a_key(harness: Harness) -> None:
     body = b'[{"name":"a"},{"name":"b","anonymousId":""}]'
 
-    await desk.take(body, website_id="shop")
-    await desk.take(body, api_key=LIMITED)
+    await harness.take(body, website_id="shop")
+    await harness.take(body, api_key=LIMITED_KEY)
 
-    by_browser, by_server = desk.records()
+    by_browser, by_server = harness.records()
     assert isinstance(by_browser, EventRecord)
     assert isinstance(by_server, EventRecord)
     ids = {event.anonymous_id for event in by_browser.items}
@@ -263,37 +269,39 @@ async def test_visitor_without_cookies_is_named_on_calls_without_a_key_only(desk
     assert [event.anonymous_id for event in by_server.items] == ["", ""]
 
 
-async def test_vitals_go_to_their_own_stream(desk: Desk) -> None:
-    accepted = await desk.take(VITAL, endpoint=Endpoint.VITALS, api_key=LIMITED)
+async def test_vitals_have_their_own_event_kind(harness: Harness) -> None:
+    accepted = await harness.take(VITAL, endpoint=IngestPath.VITALS, api_key=LIMITED_KEY)
 
-    assert accepted == Accepted(1)
-    assert desk.records() == [
+    assert accepted == AcceptResult(1)
+    assert harness.records() == [
         VitalRecord(NOW_MS, UNKNOWN_VISITOR, [Vital("shop", OLD_MS, "LCP", 1.0, "/")])
     ]
 
 
-async def test_batch_tells_the_event_ids(desk: Desk) -> None:
+async def test_batch_result_has_the_event_ids(harness: Harness) -> None:
     body = b'[{"name":"a","eventId":"e1"},{"name":"b"},{"name":"c","eventId":""}]'
 
-    accepted = await desk.take(body, endpoint=Endpoint.BATCH, website_id="shop")
+    accepted = await harness.take(body, endpoint=IngestPath.BATCH, website_id="shop")
 
-    assert accepted == Accepted(3, ("e1", None, None))
-
-
-async def test_empty_batch_is_accepted_and_leaves_nothing_behind(desk: Desk) -> None:
-    assert await desk.take(b"[]", website_id="shop") == Accepted(0)
-    assert desk.records() == []
+    assert accepted == AcceptResult(3, ("e1", None, None))
 
 
-async def test_time_far_ahead_becomes_the_time_of_receipt(desk: Desk) -> None:
+async def test_empty_batch_is_accepted_and_appends_nothing(harness: Harness) -> None:
+    assert await harness.take(b"[]", website_id="shop") == AcceptResult(0)
+    assert harness.records() == []
+
+
+async def test_time_far_ahead_becomes_the_time_of_receipt(harness: Harness) -> None:
     ahead_ms = NOW_MS + 2 * MILLISECONDS_PER_DAY
 
-    await desk.take(b'{"name":"a","timestamp":%d}' % ahead_ms, api_key=LIMITED)
+    await harness.take(b'{"name":"a","timestamp":%d}' % ahead_ms, api_key=LIMITED_KEY)
 
-    assert desk.records() == [EventRecord(NOW_MS, UNKNOWN_VISITOR, [Event("shop", NOW_MS, "a")])]
+    assert harness.records() == [EventRecord(NOW_MS, UNKNOWN_VISITOR, [Event("shop", NOW_MS, "a")])]
 
 
-async def test_faults_of_types_and_times_and_visitors_are_listed_together(desk: Desk) -> None:
+async def test_field_errors_of_types_timestamps_and_visitors_are_listed_together(
+    harness: Harness,
+) -> None:
     body = json.dumps(
         [
             {"name": "", "timestamp": 1_714_564_800, "ip": "nowhere"},
@@ -301,55 +309,60 @@ async def test_faults_of_types_and_times_and_visitors_are_listed_together(desk: 
         ]
     ).encode()
 
-    with pytest.raises(InvalidBody) as refusal:
-        await desk.take(body, api_key=LIMITED)
+    with pytest.raises(InvalidBody) as rejection:
+        await harness.take(body, api_key=LIMITED_KEY)
 
-    assert refusal.value.faults == (
-        Fault(0, "name", "must be text of 1 to 256 characters"),
-        Fault(0, "timestamp", SECONDS_HINT),
-        Fault(0, "ip", ADDRESS_FAULT),
-        Fault(1, "timestamp", FORMATS),
+    assert rejection.value.field_errors == (
+        FieldError(0, "name", "must be text of 1 to 256 characters"),
+        FieldError(0, "timestamp", SECONDS_HINT),
+        FieldError(0, "ip", ADDRESS_ERROR),
+        FieldError(1, "timestamp", INVALID_TIMESTAMP),
     )
 
 
 @pytest.mark.parametrize(
-    ("body", "faults"),
+    ("body", "field_errors"),
     [
-        (b'[{"name":"a"},{"name":"b","timestamp":""}]', (Fault(1, "timestamp", FORMATS),)),
-        (b'[{"name":"a"},{"name":"b","ip":5}]', (Fault(1, "ip", ADDRESS_FAULT),)),
-        (b"[{}]", (Fault(0, "name", REQUIRED),)),
+        (
+            b'[{"name":"a"},{"name":"b","timestamp":""}]',
+            (FieldError(1, "timestamp", INVALID_TIMESTAMP),),
+        ),
+        (b'[{"name":"a"},{"name":"b","ip":5}]', (FieldError(1, "ip", ADDRESS_ERROR),)),
+        (b"[{}]", (FieldError(0, "name", REQUIRED),)),
         (b"[{]", ()),
     ],
     ids=["time alone", "address alone", "type alone", "not JSON"],
 )
-async def test_body_is_refused_before_a_broken_key(
-    desk: Desk, body: bytes, faults: tuple[Fault, ...]
+async def test_body_is_rejected_before_a_broken_key(
+    harness: Harness, body: bytes, field_errors: tuple[FieldError, ...]
 ) -> None:
-    with pytest.raises(InvalidBody) as refusal:
-        await desk.take(body, api_key="nonsense")
+    with pytest.raises(InvalidBody) as rejection:
+        await harness.take(body, api_key="nonsense")
 
-    assert refusal.value.faults == faults
-    assert desk.records() == []
+    assert rejection.value.field_errors == field_errors
+    assert harness.records() == []
 
 
-async def test_fields_of_a_visitor_are_unknown_keys_without_a_key(desk: Desk) -> None:
+async def test_fields_of_a_visitor_are_unknown_keys_without_a_key(harness: Harness) -> None:
     body = b'{"name":"a","anonymousId":"anon_1","ip":5,"userAgent":[1e999]}'
 
-    assert await desk.take(body, website_id="shop") == Accepted(1)
-    assert desk.records() == [EventRecord(NOW_MS, BERLINER, [Event("shop", NOW_MS, "a", "anon_1")])]
+    assert await harness.take(body, website_id="shop") == AcceptResult(1)
+    assert harness.records() == [
+        EventRecord(NOW_MS, BERLIN_VISITOR, [Event("shop", NOW_MS, "a", "anon_1")])
+    ]
 
 
-async def test_event_without_a_place_is_a_fault(desk: Desk) -> None:
-    with pytest.raises(InvalidBody) as refusal:
-        await desk.take(api_key=HOMELESS)
+async def test_event_without_a_website_is_a_field_error(harness: Harness) -> None:
+    with pytest.raises(InvalidBody) as rejection:
+        await harness.take(api_key=KEY_WITHOUT_DEFAULT)
 
-    assert refusal.value.faults == (Fault(0, "websiteId", NO_WEBSITE),)
+    assert rejection.value.field_errors == (FieldError(0, "websiteId", NO_WEBSITE),)
 
 
-REFUSALS: dict[str, tuple[dict[str, Any], type[CallerError]]] = {
+REJECTIONS: dict[str, tuple[dict[str, Any], type[ClientError]]] = {
     "no credentials": ({}, MissingCredentials),
     "broken key": ({"api_key": "nonsense", "website_id": "shop"}, InvalidApiKey),
-    "key without scope": ({"api_key": READER}, MissingScope),
+    "key without scope": ({"api_key": READER_KEY}, MissingScope),
     "unknown website": ({"website_id": "nowhere"}, WebsiteNotFound),
     "orphaned website": ({"website_id": "orphan"}, WebsiteMissingOrganization),
     "another website": (
@@ -364,46 +377,46 @@ REFUSALS: dict[str, tuple[dict[str, Any], type[CallerError]]] = {
 }
 
 
-@pytest.mark.parametrize(("call", "error"), REFUSALS.values(), ids=REFUSALS)
-@pytest.mark.parametrize("once", [None, "key-1"], ids=["any number of times", "once"])
-async def test_refused_request_leaves_nothing_behind(
-    desk: Desk, call: dict[str, Any], error: type[CallerError], once: str | None
+@pytest.mark.parametrize(("call", "error"), REJECTIONS.values(), ids=REJECTIONS)
+@pytest.mark.parametrize("idempotency_key", [None, "key-1"], ids=["any number of times", "once"])
+async def test_rejected_request_appends_nothing(
+    harness: Harness, call: dict[str, Any], error: type[ClientError], idempotency_key: str | None
 ) -> None:
     if error is PayloadTooLarge:
         call = {**call, "body": call["body"] % (b',{"name":"a"}' * 3)}
 
     with pytest.raises(error):
-        await desk.take(**call, once=once)
+        await harness.take(**call, idempotency_key=idempotency_key)
 
-    assert desk.records() == []
-    assert desk.counted("refused") == 1
+    assert harness.records() == []
+    assert harness.counted("refused") == 1
 
 
-async def test_refused_items_are_counted_one_by_one(desk: Desk) -> None:
+async def test_rejected_items_are_counted_one_by_one(harness: Harness) -> None:
     with pytest.raises(InvalidApiKey):
-        await desk.take(b'[{"name":"a"},{"name":"b"}]', api_key="nonsense")
+        await harness.take(b'[{"name":"a"},{"name":"b"}]', api_key="nonsense")
 
-    assert desk.counted("refused") == 2
+    assert harness.counted("refused") == 2
 
 
-async def test_broken_log_refuses_and_leaves_nothing_behind(desk: Desk) -> None:
-    desk.log.is_broken = True
+async def test_failing_log_rejects_and_appends_nothing(harness: Harness) -> None:
+    harness.log.is_broken = True
 
     with pytest.raises(LogUnavailable):
-        await desk.take(website_id="shop")
+        await harness.take(website_id="shop")
 
-    assert desk.records() == []
-    assert desk.counted("refused") == 1
+    assert harness.records() == []
+    assert harness.counted("refused") == 1
 
 
 NEW_KEY, NEW_WEBSITE = "hr_new", "new"
 GROWN = tenancy(
     (website("shop"), website(NEW_WEBSITE)),
-    (api_key(NEW_KEY, NEW_WEBSITE), api_key(WHOLE)),
+    (api_key(NEW_KEY, NEW_WEBSITE), api_key(UNRESTRICTED_KEY)),
     revision=2,
 )
-YOUNG = tenancy((), (api_key(WHOLE),))
-FIRST = tenancy((website("only"),), (api_key(WHOLE),), revision=2)
+YOUNG = tenancy((), (api_key(UNRESTRICTED_KEY),))
+FIRST = tenancy((website("only"),), (api_key(UNRESTRICTED_KEY),), revision=2)
 
 
 @pytest.mark.parametrize(
@@ -411,185 +424,193 @@ FIRST = tenancy((website("only"),), (api_key(WHOLE),), revision=2)
     [
         (TENANCY, GROWN, {"api_key": NEW_KEY}),
         (TENANCY, GROWN, {"website_id": NEW_WEBSITE}),
-        (YOUNG, FIRST, {"api_key": WHOLE}),
+        (YOUNG, FIRST, {"api_key": UNRESTRICTED_KEY}),
     ],
     ids=["new key", "new website", "first website, a home"],
 )
-async def test_what_is_new_works_at_once(
-    repeats: SqliteRepeats,
+async def test_new_key_and_website_work_immediately(
+    idempotency_store: SqliteIdempotencyStore,
     clock: FixedClock,
-    known: Tenancy,
-    newest: Tenancy,
+    known: TenancySnapshot,
+    newest: TenancySnapshot,
     call: dict[str, Any],
 ) -> None:
-    source = TenancyStandIn(known, newest)
-    desk = Desk(repeats, clock, source=source)
+    source = FakeTenancySource(known, newest)
+    harness = Harness(idempotency_store, clock, source=source)
 
-    assert await desk.take(**call) == Accepted(1)
+    assert await harness.take(**call) == AcceptResult(1)
     assert source.refreshes == 1
 
 
-async def test_what_is_known_costs_no_second_look(desk: Desk) -> None:
-    await desk.take(website_id="shop")
-    await desk.take(api_key=LIMITED)
+async def test_known_key_and_website_need_no_refresh(harness: Harness) -> None:
+    await harness.take(website_id="shop")
+    await harness.take(api_key=LIMITED_KEY)
 
-    assert desk.source.refreshes == 0
+    assert harness.source.refreshes == 0
 
 
-async def test_what_is_unknown_costs_one_second_look(desk: Desk) -> None:
+async def test_unknown_key_or_website_needs_one_refresh(harness: Harness) -> None:
     with pytest.raises(WebsiteNotFound):
-        await desk.take(website_id="nowhere")
+        await harness.take(website_id="nowhere")
 
-    assert desk.source.refreshes == 1
+    assert harness.source.refreshes == 1
 
 
-async def test_repeat_gets_the_first_reply_whatever_its_body(desk: Desk) -> None:
+async def test_repeat_gets_the_first_response_whatever_its_body(harness: Harness) -> None:
     first = b'[{"name":"a","eventId":"e1"},{"name":"b"}]'
     others = (first, b'{"name":"c"}', b"[]", b"[{}]", b"not JSON", b'{"name":"a","websiteId":"x"}')
 
-    replies = [
-        await desk.take(body, endpoint=Endpoint.BATCH, website_id="shop", once="key-1")
+    responses = [
+        await harness.take(
+            body, endpoint=IngestPath.BATCH, website_id="shop", idempotency_key="key-1"
+        )
         for body in (first, *others)
     ]
 
-    assert replies == [Accepted(2, ("e1", None))] * 7
-    assert len(desk.records()) == 1
-    assert (desk.counted("repeated"), desk.counted("refused")) == (12, 0)
+    assert responses == [AcceptResult(2, ("e1", None))] * 7
+    assert len(harness.records()) == 1
+    assert (harness.counted("repeated"), harness.counted("refused")) == (12, 0)
 
 
-async def test_record_carries_what_may_repeat(desk: Desk) -> None:
-    for once in ("key-1", "key-2", None):
-        await desk.take(website_id="shop", once=once)
+async def test_record_carries_its_idempotency_digest(harness: Harness) -> None:
+    for idempotency_key in ("key-1", "key-2", None):
+        await harness.take(website_id="shop", idempotency_key=idempotency_key)
 
-    keys = [record.repeat_key for record in desk.records()]
+    keys = [record.idempotency_digest for record in harness.records()]
     assert [len(key) for key in keys] == [32, 32, 0]
     assert len(set(keys)) == 3
 
 
-async def test_another_credential_path_or_key_is_no_repeat(desk: Desk) -> None:
+async def test_another_credential_path_or_key_is_no_repeat(harness: Harness) -> None:
     calls: tuple[dict[str, Any], ...] = (
-        {"website_id": "shop", "once": "key-1"},
-        {"website_id": "shop", "once": "key-2"},
-        {"website_id": "blog", "once": "key-1"},
-        {"api_key": LIMITED, "once": "key-1"},
-        {"api_key": WHOLE, "website_id": "shop", "once": "key-1"},
-        {"website_id": "shop", "once": "key-1", "endpoint": Endpoint.BATCH},
-        {"website_id": "shop", "once": "key-1", "endpoint": Endpoint.PAGE},
+        {"website_id": "shop", "idempotency_key": "key-1"},
+        {"website_id": "shop", "idempotency_key": "key-2"},
+        {"website_id": "blog", "idempotency_key": "key-1"},
+        {"api_key": LIMITED_KEY, "idempotency_key": "key-1"},
+        {"api_key": UNRESTRICTED_KEY, "website_id": "shop", "idempotency_key": "key-1"},
+        {"website_id": "shop", "idempotency_key": "key-1", "endpoint": IngestPath.BATCH},
+        {"website_id": "shop", "idempotency_key": "key-1", "endpoint": IngestPath.PAGE},
         {"website_id": "shop"},
         {"website_id": "shop"},
     )
 
     for call in calls:
-        await desk.take(**call)
+        await harness.take(**call)
 
-    assert len(desk.records()) == len(calls)
-
-
-async def test_identifier_is_the_same_credential_wherever_it_stands(desk: Desk) -> None:
-    await desk.take(website_id="shop", once="key-1")
-    await desk.take(b'{"name":"a","websiteId":"shop"}', once="key-1")
-
-    assert len(desk.records()) == 1
+    assert len(harness.records()) == len(calls)
 
 
-async def test_identifier_of_the_first_item_is_enough_to_get_the_reply(desk: Desk) -> None:
-    await desk.take(b'{"name":"a","websiteId":"shop"}', once="key-1")
+async def test_identifier_is_one_credential_in_every_location(harness: Harness) -> None:
+    await harness.take(website_id="shop", idempotency_key="key-1")
+    await harness.take(b'{"name":"a","websiteId":"shop"}', idempotency_key="key-1")
+
+    assert len(harness.records()) == 1
+
+
+async def test_identifier_of_the_first_item_is_enough_for_a_replay(harness: Harness) -> None:
+    await harness.take(b'{"name":"a","websiteId":"shop"}', idempotency_key="key-1")
     again = b'[{"name":"a","websiteId":"shop"},{"name":"b","websiteId":"blog"}]'
 
-    assert await desk.take(again, once="key-1") == Accepted(1)
+    assert await harness.take(again, idempotency_key="key-1") == AcceptResult(1)
 
 
-async def test_broken_credential_gets_no_remembered_reply(desk: Desk) -> None:
-    await desk.take(website_id="guarded", once="key-1")
+async def test_invalid_credential_gets_no_replay(harness: Harness) -> None:
+    await harness.take(website_id="guarded", idempotency_key="key-1")
 
     with pytest.raises(InvalidApiKey):
-        await desk.take(website_id="guarded", api_key="nonsense", once="key-1")
+        await harness.take(website_id="guarded", api_key="nonsense", idempotency_key="key-1")
     with pytest.raises(OriginNotAuthorized):
-        await desk.take(website_id="guarded", origin="https://evil.example", once="key-1")
+        await harness.take(
+            website_id="guarded", origin="https://evil.example", idempotency_key="key-1"
+        )
     with pytest.raises(InvalidBody):
-        await desk.take(b"x", website_id="guarded", origin="https://evil.example", once="key-1")
+        await harness.take(
+            b"x", website_id="guarded", origin="https://evil.example", idempotency_key="key-1"
+        )
 
 
-async def test_refused_request_is_not_remembered(desk: Desk) -> None:
+async def test_rejected_request_is_not_replayed(harness: Harness) -> None:
     with pytest.raises(InvalidBody):
-        await desk.take(b"{}", website_id="shop", once="key-1")
-    desk.log.is_broken = True
+        await harness.take(b"{}", website_id="shop", idempotency_key="key-1")
+    harness.log.is_broken = True
     with pytest.raises(LogUnavailable):
-        await desk.take(website_id="shop", once="key-1")
-    desk.log.is_broken = False
+        await harness.take(website_id="shop", idempotency_key="key-1")
+    harness.log.is_broken = False
 
-    assert await desk.take(website_id="shop", once="key-1") == Accepted(1)
-    assert len(desk.records()) == 1
-
-
-async def test_reply_is_forgotten_after_a_day(desk: Desk) -> None:
-    await desk.take(website_id="shop", once="key-1")
-    desk.clock.advance(MILLISECONDS_PER_DAY - 1)
-    await desk.take(website_id="shop", once="key-1")
-    assert len(desk.records()) == 1
-
-    desk.clock.advance(1)
-    await desk.take(website_id="shop", once="key-1")
-
-    assert len(desk.records()) == 2
+    assert await harness.take(website_id="shop", idempotency_key="key-1") == AcceptResult(1)
+    assert len(harness.records()) == 1
 
 
-async def test_repeat_waits_while_the_first_is_under_way(
-    repeats: SqliteRepeats, clock: FixedClock
+async def test_saved_response_expires_after_a_day(harness: Harness) -> None:
+    await harness.take(website_id="shop", idempotency_key="key-1")
+    harness.clock.advance(MILLISECONDS_PER_DAY - 1)
+    await harness.take(website_id="shop", idempotency_key="key-1")
+    assert len(harness.records()) == 1
+
+    harness.clock.advance(1)
+    await harness.take(website_id="shop", idempotency_key="key-1")
+
+    assert len(harness.records()) == 2
+
+
+async def test_retry_waits_while_the_first_request_runs(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock
 ) -> None:
     log = SlowLog()
-    desk = Desk(repeats, clock, log=log)
-    first = asyncio.create_task(desk.take(website_id="shop", once="key-1"))
+    harness = Harness(idempotency_store, clock, log=log)
+    first = asyncio.create_task(harness.take(website_id="shop", idempotency_key="key-1"))
     await log.is_reached.wait()
-    second = asyncio.create_task(desk.take(b"not JSON", website_id="shop", once="key-1"))
+    second = asyncio.create_task(
+        harness.take(b"not JSON", website_id="shop", idempotency_key="key-1")
+    )
     await asyncio.sleep(0.05)
     assert not second.done()
 
     log.may_go_on.set()
 
-    assert (await first, await second) == (Accepted(1), Accepted(1))
-    assert len(desk.records()) == 1
+    assert (await first, await second) == (AcceptResult(1), AcceptResult(1))
+    assert len(harness.records()) == 1
 
 
-async def test_repeat_takes_over_when_the_first_is_refused(
-    repeats: SqliteRepeats, clock: FixedClock
+async def test_retry_takes_over_when_the_first_request_is_rejected(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock
 ) -> None:
     log = SlowLog()
-    desk = Desk(repeats, clock, log=log)
-    first = asyncio.create_task(desk.take(website_id="shop", once="key-1"))
+    harness = Harness(idempotency_store, clock, log=log)
+    first = asyncio.create_task(harness.take(website_id="shop", idempotency_key="key-1"))
     await log.is_reached.wait()
-    second = asyncio.create_task(desk.take(website_id="shop", once="key-1"))
+    second = asyncio.create_task(harness.take(website_id="shop", idempotency_key="key-1"))
 
     first.cancel()
     log.may_go_on.set()
 
-    assert await second == Accepted(1)
-    assert len(desk.records()) == 1
+    assert await second == AcceptResult(1)
+    assert len(harness.records()) == 1
     with pytest.raises(asyncio.CancelledError):
         await first
 
 
-async def test_empty_batch_is_remembered_too(desk: Desk) -> None:
-    assert await desk.take(b"[]", website_id="shop", once="key-1") == Accepted(0)
-    assert await desk.take(website_id="shop", once="key-1") == Accepted(0)
-    assert desk.records() == []
+async def test_empty_batch_is_remembered_too(harness: Harness) -> None:
+    assert await harness.take(b"[]", website_id="shop", idempotency_key="key-1") == AcceptResult(0)
+    assert await harness.take(website_id="shop", idempotency_key="key-1") == AcceptResult(0)
+    assert harness.records() == []
 
 
-async def test_idempotency_key_of_255_characters_is_the_longest(desk: Desk) -> None:
-    assert await desk.take(website_id="shop", once="x" * 255) == Accepted(1)
+async def test_idempotency_key_of_255_characters_is_the_longest(harness: Harness) -> None:
+    assert await harness.take(website_id="shop", idempotency_key="x" * 255) == AcceptResult(1)
 
     with pytest.raises(InvalidIdempotencyKey):
-        await desk.take(website_id="shop", once="x" * 256)
+        await harness.take(website_id="shop", idempotency_key="x" * 256)
 
 
-async def test_empty_idempotency_key_is_none(desk: Desk) -> None:
-    await desk.take(website_id="shop", once="")
-    await desk.take(website_id="shop", once="")
+async def test_empty_idempotency_key_is_none(harness: Harness) -> None:
+    await harness.take(website_id="shop", idempotency_key="")
+    await harness.take(website_id="shop", idempotency_key="")
 
-    assert len(desk.records()) == 2
+    assert len(harness.records()) == 2
 
 
-async def test_items_in_are_outcomes_out(desk: Desk) -> None:
+async def test_received_items_equal_counted_outcomes(harness: Harness) -> None:
     calls: tuple[tuple[bytes, str, str | None], ...] = (
         (b'[{"name":"a"},{"name":"b"},{"name":"c"}]', "shop", "key-1"),
         (b'[{"name":"a"},{"name":"b"},{"name":"c"}]', "shop", "key-1"),
@@ -597,11 +618,11 @@ async def test_items_in_are_outcomes_out(desk: Desk) -> None:
         (b'{"name":"a"}', "shop", None),
     )
 
-    for body, website_id, once in calls:
+    for body, website_id, idempotency_key in calls:
         try:
-            await desk.take(body, website_id=website_id, once=once)
+            await harness.take(body, website_id=website_id, idempotency_key=idempotency_key)
         except WebsiteNotFound:
             continue
 
-    logged = sum(len(record.items) for record in desk.records())  # the loader counts these
-    assert [logged, desk.counted("repeated"), desk.counted("refused")] == [4, 3, 2]
+    logged = sum(len(record.items) for record in harness.records())  # the loader counts these
+    assert [logged, harness.counted("repeated"), harness.counted("refused")] == [4, 3, 2]

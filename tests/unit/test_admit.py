@@ -3,8 +3,8 @@ from collections.abc import Sequence
 import pytest
 
 from headrace.base.errors import (
-    CallerError,
-    Fault,
+    ClientError,
+    FieldError,
     InvalidApiKey,
     InvalidBody,
     MissingCredentials,
@@ -14,32 +14,34 @@ from headrace.base.errors import (
     WebsiteMissingOrganization,
     WebsiteNotFound,
 )
-from headrace.ingest.receive.authorize import NO_WEBSITE, admit
+from headrace.ingest.receive.authorize import NO_WEBSITE, authorize
 from headrace.model.tenancy import Credentials
 from tests.tenants import (
-    EXPIRING,
-    FOREIGN,
-    HOMELESS,
-    LIMITED,
+    EXPIRING_KEY,
+    FOREIGN_KEY,
+    KEY_WITH_DEFAULT,
+    KEY_WITHOUT_DEFAULT,
+    LIMITED_KEY,
     NOW_MS,
-    READER,
-    REVOKED,
-    SETTLED,
+    READER_KEY,
+    REVOKED_KEY,
     TENANCY,
-    WHOLE,
+    UNRESTRICTED_KEY,
 )
 
 
-def websites_of(credentials: Credentials, *named: str | None) -> Sequence[str]:
-    return admit(TENANCY, now_ms=NOW_MS, credentials=credentials, named=named).websites
+def websites_of(credentials: Credentials, *website_ids: str | None) -> Sequence[str]:
+    return authorize(
+        TENANCY, now_ms=NOW_MS, credentials=credentials, website_ids=website_ids
+    ).websites
 
 
-def refusal_of(
-    credentials: Credentials, *named: str | None, now_ms: int = NOW_MS
-) -> type[CallerError]:
-    with pytest.raises(CallerError) as refusal:
-        admit(TENANCY, now_ms=now_ms, credentials=credentials, named=named)
-    return type(refusal.value)
+def rejection_of(
+    credentials: Credentials, *website_ids: str | None, now_ms: int = NOW_MS
+) -> type[ClientError]:
+    with pytest.raises(ClientError) as rejection:
+        authorize(TENANCY, now_ms=now_ms, credentials=credentials, website_ids=website_ids)
+    return type(rejection.value)
 
 
 ADMITTED: dict[str, tuple[Credentials, list[str | None], list[str]]] = {
@@ -50,36 +52,36 @@ ADMITTED: dict[str, tuple[Credentials, list[str | None], list[str]]] = {
     ),
     "identifier of the body": (Credentials(), ["shop", None], ["shop", "shop"]),
     "identifier and an empty batch": (Credentials(website_id="shop"), [], []),
-    "key and its only website": (Credentials(api_key=LIMITED), [None], ["shop"]),
-    "key and its chosen home": (Credentials(api_key=SETTLED), [None], ["blog"]),
+    "key and its only website": (Credentials(api_key=LIMITED_KEY), [None], ["shop"]),
+    "key and its chosen home": (Credentials(api_key=KEY_WITH_DEFAULT), [None], ["blog"]),
     "key and the only website of its organization": (
-        Credentials(api_key=FOREIGN),
+        Credentials(api_key=FOREIGN_KEY),
         [None],
         ["island"],
     ),
     "key and identifier": (
-        Credentials(api_key=SETTLED, website_id="shop"),
+        Credentials(api_key=KEY_WITH_DEFAULT, website_id="shop"),
         [None, "blog"],
         ["shop", "blog"],
     ),
     "key without a home and items that name their own": (
-        Credentials(api_key=HOMELESS),
+        Credentials(api_key=KEY_WITHOUT_DEFAULT),
         ["shop", "blog"],
         ["shop", "blog"],
     ),
     "key without a home and an identifier": (
-        Credentials(api_key=HOMELESS, website_id="blog"),
+        Credentials(api_key=KEY_WITHOUT_DEFAULT, website_id="blog"),
         [None],
         ["blog"],
     ),
-    "key without a home and an empty batch": (Credentials(api_key=HOMELESS), [], []),
+    "key without a home and an empty batch": (Credentials(api_key=KEY_WITHOUT_DEFAULT), [], []),
     "identifier that no item goes to": (
-        Credentials(api_key=LIMITED, website_id="blog"),
+        Credentials(api_key=LIMITED_KEY, website_id="blog"),
         ["shop"],
         ["shop"],
     ),
     "key whose organization lists origins": (
-        Credentials(api_key=WHOLE, website_id="guarded", origin="https://evil.example"),
+        Credentials(api_key=UNRESTRICTED_KEY, website_id="guarded", origin="https://evil.example"),
         [None],
         ["guarded"],
     ),
@@ -92,14 +94,16 @@ ADMITTED: dict[str, tuple[Credentials, list[str | None], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("credentials", "named", "websites"), ADMITTED.values(), ids=ADMITTED)
-def test_item_goes_to_its_own_website_else_the_requests_else_the_home(
-    credentials: Credentials, named: list[str | None], websites: list[str]
+@pytest.mark.parametrize(
+    ("credentials", "website_ids", "websites"), ADMITTED.values(), ids=ADMITTED
+)
+def test_website_is_resolved_from_item_then_request_then_default(
+    credentials: Credentials, website_ids: list[str | None], websites: list[str]
 ) -> None:
-    assert websites_of(credentials, *named) == websites
+    assert websites_of(credentials, *website_ids) == websites
 
 
-REFUSED: dict[str, tuple[Credentials, list[str | None], type[CallerError]]] = {
+REJECTED: dict[str, tuple[Credentials, list[str | None], type[ClientError]]] = {
     "nothing": (Credentials(), [None], MissingCredentials),
     "nothing and an empty batch": (Credentials(), [], MissingCredentials),
     "only a later item names a website": (Credentials(), [None, "shop"], MissingCredentials),
@@ -111,17 +115,17 @@ REFUSED: dict[str, tuple[Credentials, list[str | None], type[CallerError]]] = {
         [None],
         InvalidApiKey,
     ),
-    "revoked key": (Credentials(api_key=REVOKED), [None], InvalidApiKey),
-    "key without scope": (Credentials(api_key=READER), [None], MissingScope),
+    "revoked key": (Credentials(api_key=REVOKED_KEY), [None], InvalidApiKey),
+    "key without scope": (Credentials(api_key=READER_KEY), [None], MissingScope),
     "key without scope beside an identifier": (
-        Credentials(api_key=READER, website_id="shop"),
+        Credentials(api_key=READER_KEY, website_id="shop"),
         [None],
         MissingScope,
     ),
     "unknown identifier": (Credentials(website_id="nowhere"), [None], WebsiteNotFound),
     "unknown identifier in the body": (Credentials(), ["nowhere"], WebsiteNotFound),
     "unknown identifier with a key": (
-        Credentials(api_key=LIMITED, website_id="nowhere"),
+        Credentials(api_key=LIMITED_KEY, website_id="nowhere"),
         ["shop"],
         WebsiteNotFound,
     ),
@@ -131,7 +135,7 @@ REFUSED: dict[str, tuple[Credentials, list[str | None], type[CallerError]]] = {
         WebsiteNotFound,
     ),
     "unknown website of an item with a key": (
-        Credentials(api_key=LIMITED),
+        Credentials(api_key=LIMITED_KEY),
         ["shop", "nowhere"],
         WebsiteNotFound,
     ),
@@ -146,22 +150,22 @@ REFUSED: dict[str, tuple[Credentials, list[str | None], type[CallerError]]] = {
         ScopeMismatch,
     ),
     "website that is not in the key's list": (
-        Credentials(api_key=LIMITED),
+        Credentials(api_key=LIMITED_KEY),
         ["shop", "blog"],
         ScopeMismatch,
     ),
     "identifier that is not in the key's list": (
-        Credentials(api_key=LIMITED, website_id="blog"),
+        Credentials(api_key=LIMITED_KEY, website_id="blog"),
         [None],
         ScopeMismatch,
     ),
     "identifier that is not in the key's list and an empty batch": (
-        Credentials(api_key=LIMITED, website_id="blog"),
+        Credentials(api_key=LIMITED_KEY, website_id="blog"),
         [],
         ScopeMismatch,
     ),
     "website of another organization": (
-        Credentials(api_key=FOREIGN),
+        Credentials(api_key=FOREIGN_KEY),
         ["shop"],
         ScopeMismatch,
     ),
@@ -176,7 +180,7 @@ REFUSED: dict[str, tuple[Credentials, list[str | None], type[CallerError]]] = {
         WebsiteMissingOrganization,
     ),
     "website without an organization with a key": (
-        Credentials(api_key=WHOLE, website_id="orphan"),
+        Credentials(api_key=UNRESTRICTED_KEY, website_id="orphan"),
         [None],
         WebsiteMissingOrganization,
     ),
@@ -193,27 +197,30 @@ REFUSED: dict[str, tuple[Credentials, list[str | None], type[CallerError]]] = {
 }
 
 
-@pytest.mark.parametrize(("credentials", "named", "error"), REFUSED.values(), ids=REFUSED)
-def test_request_is_refused(
-    credentials: Credentials, named: list[str | None], error: type[CallerError]
+@pytest.mark.parametrize(("credentials", "website_ids", "error"), REJECTED.values(), ids=REJECTED)
+def test_request_is_rejected(
+    credentials: Credentials, website_ids: list[str | None], error: type[ClientError]
 ) -> None:
-    assert refusal_of(credentials, *named) == error
+    assert rejection_of(credentials, *website_ids) == error
 
 
-def test_key_is_refused_from_its_expiry_on() -> None:
-    credentials = Credentials(api_key=EXPIRING)
+def test_key_is_rejected_from_its_expiry_on() -> None:
+    credentials = Credentials(api_key=EXPIRING_KEY)
 
     assert websites_of(credentials, None) == ["shop"]
-    assert refusal_of(credentials, None, now_ms=NOW_MS + 1000) == InvalidApiKey
+    assert rejection_of(credentials, None, now_ms=NOW_MS + 1000) == InvalidApiKey
 
 
-def test_each_item_without_a_place_is_a_fault() -> None:
-    with pytest.raises(InvalidBody) as refusal:
-        websites_of(Credentials(api_key=HOMELESS), None, "shop", "", *[None] * 60)
+def test_each_item_without_a_website_is_a_field_error() -> None:
+    with pytest.raises(InvalidBody) as rejection:
+        websites_of(Credentials(api_key=KEY_WITHOUT_DEFAULT), None, "shop", "", *[None] * 60)
 
-    faults = refusal.value.faults
-    assert faults[:2] == (Fault(0, "websiteId", NO_WEBSITE), Fault(2, "websiteId", NO_WEBSITE))
-    assert len(faults) == 50
+    field_errors = rejection.value.field_errors
+    assert field_errors[:2] == (
+        FieldError(0, "websiteId", NO_WEBSITE),
+        FieldError(2, "websiteId", NO_WEBSITE),
+    )
+    assert len(field_errors) == 50
 
 
 ORIGINS = {
@@ -249,4 +256,4 @@ def test_origin_is_compared_with_the_listed_ones(origin: str, is_allowed: bool) 
     if is_allowed:
         assert websites_of(credentials, None) == ["guarded"]
     else:
-        assert refusal_of(credentials, None) == OriginNotAuthorized
+        assert rejection_of(credentials, None) == OriginNotAuthorized

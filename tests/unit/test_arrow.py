@@ -9,17 +9,17 @@ from arro3.core import RecordBatch
 from arro3.io import read_ipc_stream, write_ipc_stream
 
 from headrace.formats.arrow_batch import (
-    RowMark,
-    StreamHead,
+    BatchMetadata,
+    RowKey,
     StreamWriter,
     first_row,
     inserted_columns,
-    read_head,
+    read_batch_metadata,
 )
 from headrace.model.catalog import EVENTS
-from headrace.model.storage import STORED
+from headrace.model.storage import STORAGE_TABLES
 
-VITALS = STORED["performance"]
+VITALS = STORAGE_TABLES["performance"]
 
 
 def columns(*ids: int, website: str = "web_a", **given: Sequence[Any]) -> Mapping[str, Any]:
@@ -83,11 +83,11 @@ def test_number_that_is_zero_in_every_row_is_written() -> None:
     assert values_of(batch, "metric_value") == [0.0, 0.0]
 
 
-def test_insert_names_what_the_stream_brings_and_what_no_row_can_be_without() -> None:
+def test_insert_lists_present_and_required_columns() -> None:
     stream = stream_of(columns(1, website="", country=["DE"]))
     given = {*columns(1), "country"}
     assert inserted_columns(VITALS, stream) == [c.name for c in VITALS.columns if c.name in given]
-    events = STORED[EVENTS.name]
+    events = STORAGE_TABLES[EVENTS.name]
     named = given & {column.name for column in events.columns}
     assert set(inserted_columns(events, stream)) == named | {"received_at"}
 
@@ -97,19 +97,19 @@ def test_number_that_is_missing_is_null_and_zero_is_zero() -> None:
     assert values_of(batch, "metric_value") == [None, 0.0]
 
 
-def test_stream_tells_its_first_row_and_its_websites() -> None:
+def test_stream_metadata_has_first_row_and_websites() -> None:
     stream = stream_of(columns(7, 8), columns(9, website="web ü"))
-    first = RowMark("web_a", 1007, (7).to_bytes(16, "big"))
-    assert read_head(stream) == StreamHead(first, frozenset({"web_a", "web ü"}))
+    first = RowKey("web_a", 1007, (7).to_bytes(16, "big"))
+    assert read_batch_metadata(stream) == BatchMetadata(first, frozenset({"web_a", "web ü"}))
     assert first_row(stream) == first
 
 
-def test_head_is_the_same_where_the_rows_have_to_be_read() -> None:
+def test_metadata_is_the_same_when_read_from_the_rows() -> None:
     stream = stream_of(columns(7, 8), columns(9, website="web_b"))
-    assert read_head(without_notes(stream)) == read_head(stream)
+    assert read_batch_metadata(without_notes(stream)) == read_batch_metadata(stream)
 
 
 @pytest.mark.parametrize("chunks", [(), (columns(),)], ids=["no-chunk", "empty-chunk"])
-def test_stream_without_rows_has_no_head(chunks: Sequence[Mapping[str, Any]]) -> None:
+def test_stream_without_rows_has_no_metadata(chunks: Sequence[Mapping[str, Any]]) -> None:
     stream = stream_of(*chunks)
-    assert (read_head(stream), first_row(stream)) == (None, None)
+    assert (read_batch_metadata(stream), first_row(stream)) == (None, None)

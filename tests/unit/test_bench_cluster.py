@@ -2,23 +2,25 @@
 
 import pytest
 
-from bench.cluster_ingestion import CLICKHOUSE_US, HEADRACE_US, LOG_BYTES
-from bench.cluster_page import PAGE, fill_cluster_page
-from bench.cluster_questions import DISK_BYTES, QUESTION_MS
-from bench.cluster_recovery import Probe, Seen
-from bench.cluster_sizing import cluster_sizing_lines
-from bench.figures import Figure
-from bench.results import Machine, Results
+from bench.cluster.ingestion import CLICKHOUSE_US, HEADRACE_US, LOG_BYTES
+from bench.cluster.page import PAGE, fill_cluster_page
+from bench.cluster.queries import DISK_BYTES, QUERY_CPU_MS
+from bench.cluster.recovery import Probe, ProbeResult
+from bench.cluster.sizing import cluster_sizing_lines
+from bench.report.measurements import Measurement
+from bench.report.results import Machine, Results
 from tests.e2e.service import Service
 
-VALUES = {HEADRACE_US: 8, CLICKHOUSE_US: 4, LOG_BYTES: 250, DISK_BYTES: 100, QUESTION_MS: 60}
-FIGURES = tuple(
-    Figure(group="g", what=what, unit="u", runs=(value,)) for what, value in VALUES.items()
+VALUES = {HEADRACE_US: 8, CLICKHOUSE_US: 4, LOG_BYTES: 250, DISK_BYTES: 100, QUERY_CPU_MS: 60}
+MEASUREMENTS = tuple(
+    Measurement(group="g", title=title, unit="u", runs=(value,)) for title, value in VALUES.items()
 )
 
 
-def test_a_billion_events_a_day_are_worked_out_step_by_step() -> None:
-    results = [line.split(" | ")[-1].removesuffix(" |") for line in cluster_sizing_lines(FIGURES)]
+def test_a_billion_events_a_day_are_derived_step_by_step() -> None:
+    results = [
+        line.split(" | ")[-1].removesuffix(" |") for line in cluster_sizing_lines(MEASUREMENTS)
+    ]
     assert results[2:] == [
         "11,574",
         "34,722",
@@ -31,33 +33,33 @@ def test_a_billion_events_a_day_are_worked_out_step_by_step() -> None:
     ]
 
 
-@pytest.mark.parametrize("missing", FIGURES, ids=lambda figure: figure.what)
-def test_nothing_is_worked_out_without_a_figure(missing: Figure) -> None:
-    assert cluster_sizing_lines([one for one in FIGURES if one is not missing]) == []
+@pytest.mark.parametrize("missing", MEASUREMENTS, ids=lambda measurement: measurement.title)
+def test_nothing_is_derived_without_a_measurement(missing: Measurement) -> None:
+    assert cluster_sizing_lines([one for one in MEASUREMENTS if one is not missing]) == []
 
 
 def test_page_takes_the_tables_of_a_run() -> None:
     machine = Machine("p", 2, 4.0, "Linux", "3.11", "ext4", 0.0)
-    results = Results("2026-11-21T00:00:00Z", "abc", machine, FIGURES)
+    results = Results("2026-11-21T00:00:00Z", "abc", machine, MEASUREMENTS)
     once = fill_cluster_page(PAGE.read_text(), [results])
     assert f"| {HEADRACE_US} | 8 u |" in once
     assert "| 125 GB |" in once
     assert fill_cluster_page(once, [results]) == once
 
 
-def test_probe_tells_when_a_machine_answered_again_and_what_it_said_before(
+def test_probe_reports_recovery_time_and_previous_errors(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     service = Service(tmp_path_factory.mktemp("none") / "data")
     probe = Probe(service, "events", lambda _session: 200)
-    probe.seen = [
-        Seen(0.0, 0.1, 200),
-        Seen(1.0, 1.1, 503),
-        Seen(1.9, 2.1, 200),  # began before the start, and counts for neither
-        Seen(2.2, 2.3, 503),
-        Seen(2.4, 2.9, 200),
-        Seen(3.0, 3.1, 200),
+    probe.results = [
+        ProbeResult(0.0, 0.1, 200),
+        ProbeResult(1.0, 1.1, 503),
+        ProbeResult(1.9, 2.1, 200),  # began before the start, and counts for neither
+        ProbeResult(2.2, 2.3, 503),
+        ProbeResult(2.4, 2.9, 200),
+        ProbeResult(3.0, 3.1, 200),
     ]
     assert probe.statuses(0.5, 2.0) == {503}
-    assert probe.answered_s(2.0) == pytest.approx(0.9)
-    assert probe.answered_s(3.5) is None
+    assert probe.first_success_s(2.0) == pytest.approx(0.9)
+    assert probe.first_success_s(3.5) is None

@@ -2,57 +2,71 @@
 
 import pytest
 
-from bench.figures import TIMES, Figure, Target
-from bench.page import PAGE, fill_page
-from bench.results import Machine, Results
-from bench.sizing import sizing_lines
+from bench.report.measurements import TIMES, Measurement, Threshold
+from bench.report.page import PAGE, fill_page
+from bench.report.results import Machine, Results
+from bench.report.sizing import sizing_lines
 
 
-def figure(
-    *runs: float, beside: tuple[float, ...] = (), target: Target | None = None, what: str = "x"
-) -> Figure:
-    return Figure(
+def measurement(
+    *runs: float,
+    baseline_runs: tuple[float, ...] = (),
+    threshold: Threshold | None = None,
+    title: str = "x",
+) -> Measurement:
+    return Measurement(
         group="a group",
-        what=what,
+        title=title,
         unit="ms",
         runs=runs,
-        yardstick="Y3" if beside else "",
-        yardstick_runs=beside,
-        target=target,
+        baseline="Y3" if baseline_runs else "",
+        baseline_runs=baseline_runs,
+        threshold=threshold,
     )
 
 
-def results(*figures: Figure) -> Results:
+def results(*measurements: Measurement) -> Results:
     machine = Machine("CPU", 2, 8.0, "Linux 6", "3.11", "ext4", 0.5)
-    return Results("2026-11-21T10:00:00Z", "abc1234", machine, figures)
+    return Results("2026-11-21T10:00:00Z", "abc1234", machine, measurements)
 
 
 @pytest.mark.parametrize(
-    ("target", "runs", "beside", "verdict"),
+    ("threshold", "runs", "baseline_runs", "verdict"),
     [
         pytest.param(None, (1.0,), (), "", id="no target"),
-        pytest.param(Target(fixed=6), (5.0, 6.0, 9.0), (), "yes", id="median at the bound"),
-        pytest.param(Target(fixed=6), (5.0, 6.1, 9.0), (), "**no**", id="median over the bound"),
-        pytest.param(Target(fixed=6, at_least=True), (5.0,), (), "**no**", id="too few"),
-        pytest.param(Target(fixed=6, at_least=True), (7.0,), (), "yes", id="enough"),
-        pytest.param(Target(factor=1.15, fixed=3), (26.0,), (20.0,), "yes", id="with yardstick"),
-        pytest.param(Target(factor=1.15, fixed=3), (26.1,), (20.0,), "**no**", id="over yardstick"),
+        pytest.param(Threshold(fixed=6), (5.0, 6.0, 9.0), (), "yes", id="median at the bound"),
+        pytest.param(Threshold(fixed=6), (5.0, 6.1, 9.0), (), "**no**", id="median over the bound"),
+        pytest.param(Threshold(fixed=6, at_least=True), (5.0,), (), "**no**", id="too few"),
+        pytest.param(Threshold(fixed=6, at_least=True), (7.0,), (), "yes", id="enough"),
+        pytest.param(Threshold(factor=1.15, fixed=3), (26.0,), (20.0,), "yes", id="with yardstick"),
         pytest.param(
-            Target(factor=2), (10.0, 30.0, 90.0), (20.0, 5.0, 15.0), "yes", id="whichever pairs"
+            Threshold(factor=1.15, fixed=3), (26.1,), (20.0,), "**no**", id="over yardstick"
         ),
         pytest.param(
-            Target(factor=2), (10.0, 30.1, 90.0), (20.0, 5.0, 15.0), "**no**", id="medians over it"
+            Threshold(factor=2), (10.0, 30.0, 90.0), (20.0, 5.0, 15.0), "yes", id="whichever pairs"
+        ),
+        pytest.param(
+            Threshold(factor=2),
+            (10.0, 30.1, 90.0),
+            (20.0, 5.0, 15.0),
+            "**no**",
+            id="medians over it",
         ),
     ],
 )
 def test_target_is_met_by_the_medians_of_both(
-    target: Target | None, runs: tuple[float, ...], beside: tuple[float, ...], verdict: str
+    threshold: Threshold | None,
+    runs: tuple[float, ...],
+    baseline_runs: tuple[float, ...],
+    verdict: str,
 ) -> None:
-    assert figure(*runs, beside=beside, target=target).verdict == verdict
+    assert measurement(*runs, baseline_runs=baseline_runs, threshold=threshold).verdict == verdict
 
 
-def test_figure_is_a_row_with_ratio_and_target() -> None:
-    row = figure(20.0, 1234.5, 22.0, beside=(10.0, 11.0, 10.0), target=Target(1.15, 3.0))
+def test_measurement_is_a_row_with_ratio_and_target() -> None:
+    row = measurement(
+        20.0, 1234.5, 22.0, baseline_runs=(10.0, 11.0, 10.0), threshold=Threshold(1.15, 3.0)
+    )
     assert row.cells() == (
         "x",
         "22 ms",
@@ -66,20 +80,20 @@ def test_figure_is_a_row_with_ratio_and_target() -> None:
 
 
 def test_ratio_is_that_of_the_medians_which_the_row_shows() -> None:
-    row = figure(12.6, 13.7, 12.8, 11.6, 17.6, beside=(3.3, 4.7, 2.9, 5.4, 5.1))
+    row = measurement(12.6, 13.7, 12.8, 11.6, 17.6, baseline_runs=(3.3, 4.7, 2.9, 5.4, 5.1))
     assert row.cells()[1:4] == ("12.8 ms", "Y3 4.7 ms", "2.72")
 
 
-def test_what_could_not_be_measured_says_why() -> None:
-    row = Figure(group="a group", what="x", unit="ms", yardstick="Y4", absent="no bun")
+def test_failed_measurement_states_the_reason() -> None:
+    row = Measurement(group="a group", title="x", unit="ms", baseline="Y4", skip_reason="no bun")
     assert row.cells() == ("x", "not measured", "Y4", "", "", "", "0", "no bun")
 
 
-def test_page_gets_the_tables_of_a_run_between_its_marks() -> None:
+def test_page_gets_the_tables_of_a_run_between_its_markers() -> None:
     page = (
         "# P\n<!-- figures -->old<!-- end of figures -->\n<!-- sizing --><!-- end of sizing -->\n"
     )
-    assert fill_page(page, [results(figure(1.0))]) == (
+    assert fill_page(page, [results(measurement(1.0))]) == (
         "# P\n<!-- figures -->\n\n"
         "2026-11-21, commit `abc1234`. CPU, 2 cores, 8 GiB, Linux 6, ext4, Python 3.11; "
         "load average at the start 0.5.\n\n**A group**\n\n"
@@ -90,16 +104,18 @@ def test_page_gets_the_tables_of_a_run_between_its_marks() -> None:
     )
 
 
-def test_page_on_performance_has_its_marks() -> None:
-    assert "| x | 1 ms |" in fill_page(PAGE.read_text(), [results(figure(1.0))])
+def test_performance_page_has_its_markers() -> None:
+    assert "| x | 1 ms |" in fill_page(PAGE.read_text(), [results(measurement(1.0))])
 
 
 def test_sizing_comes_from_cpu_and_disk_of_one_event() -> None:
-    figures = [
-        figure(10.0, what="batch of 100: CPU of all processes for one event, to the stored row"),
-        figure(50.0, what="single event: CPU of all processes, to the stored row"),
-        figure(80.0, what="disk for one event and its share of vitals and errors"),
+    measurements = [
+        measurement(
+            10.0, title="batch of 100: CPU of all processes for one event, to the stored row"
+        ),
+        measurement(50.0, title="single event: CPU of all processes, to the stored row"),
+        measurement(80.0, title="disk for one event and its share of vitals and errors"),
     ]
-    assert sizing_lines(figures)[3] == (
+    assert sizing_lines(measurements)[3] == (
         "| 10,000,000 | 116 | 347 | 0.00347 cores | 0.0174 cores | 24 GB |"
     )

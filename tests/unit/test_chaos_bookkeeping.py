@@ -2,33 +2,33 @@
 
 import pytest
 
-from chaos.bookkeeping import Books, Fate, Page, Rows, Wrong
+from chaos.event_journal import Bucket, EventJournal, Fate, Rows, Violations
 
-PAGE = Page("events", "/1")
+BUCKET = Bucket("events", "/1")
 
 
-def books(**fates: Fate) -> Books:
-    kept = Books()
-    for one, fate in fates.items():
-        kept.enter(PAGE, [one], fate)
+def journal(**fates: Fate) -> EventJournal:
+    kept = EventJournal()
+    for event_id, fate in fates.items():
+        kept.record(BUCKET, [event_id], fate)
     return kept
 
 
-ALL = books(a=Fate.ACKNOWLEDGED, b=Fate.ACKNOWLEDGED, c=Fate.UNANSWERED, d=Fate.REFUSED)
+ALL = journal(a=Fate.ACKNOWLEDGED, b=Fate.ACKNOWLEDGED, c=Fate.UNANSWERED, d=Fate.REFUSED)
 
 
 @pytest.mark.parametrize(
-    ("stored", "wrong"),
+    ("stored", "violations"),
     [
-        ({"a": 1, "b": 1}, Wrong()),
-        ({"a": 1, "b": 1, "c": 1}, Wrong()),
-        ({"a": 1}, Wrong(lost=("b",))),
-        ({}, Wrong(lost=("a", "b"))),
-        ({"a": 2, "b": 1}, Wrong(doubled=("a",))),
-        ({"a": 1, "b": 1, "c": 2}, Wrong(doubled=("c",))),
-        ({"a": 1, "b": 1, "d": 1}, Wrong(refused_but_stored=("d",))),
-        ({"a": 1, "b": 1, "e": 1}, Wrong(never_sent=("e",))),
-        ({"a": 3, "d": 1}, Wrong(lost=("b",), doubled=("a",), refused_but_stored=("d",))),
+        ({"a": 1, "b": 1}, Violations()),
+        ({"a": 1, "b": 1, "c": 1}, Violations()),
+        ({"a": 1}, Violations(lost=("b",))),
+        ({}, Violations(lost=("a", "b"))),
+        ({"a": 2, "b": 1}, Violations(doubled=("a",))),
+        ({"a": 1, "b": 1, "c": 2}, Violations(doubled=("c",))),
+        ({"a": 1, "b": 1, "d": 1}, Violations(refused_but_stored=("d",))),
+        ({"a": 1, "b": 1, "e": 1}, Violations(never_sent=("e",))),
+        ({"a": 3, "d": 1}, Violations(lost=("b",), doubled=("a",), refused_but_stored=("d",))),
     ],
     ids=[
         "unanswered and gone",
@@ -42,9 +42,9 @@ ALL = books(a=Fate.ACKNOWLEDGED, b=Fate.ACKNOWLEDGED, c=Fate.UNANSWERED, d=Fate.
         "several",
     ],
 )
-def test_every_broken_promise_is_found(stored: dict[str, int], wrong: Wrong) -> None:
-    assert ALL.compare(PAGE, stored) == wrong
-    assert bool(wrong) == any(wrong)
+def test_every_violation_is_found(stored: dict[str, int], violations: Violations) -> None:
+    assert ALL.find_violations(BUCKET, stored) == violations
+    assert bool(violations) == any(violations)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_every_broken_promise_is_found(stored: dict[str, int], wrong: Wrong) -> 
     ],
     ids=["acknowledged alone", "with the unanswered", "too few", "one twice", "too many"],
 )
-def test_numbers_that_cannot_be_right_are_noticed(rows: Rows, is_plausible: bool) -> None:
-    assert ALL.is_plausible(PAGE, rows) is is_plausible
+def test_implausible_numbers_are_reported(rows: Rows, is_plausible: bool) -> None:
+    assert ALL.is_plausible(BUCKET, rows) is is_plausible
 
 
 @pytest.mark.parametrize(
@@ -72,15 +72,17 @@ def test_numbers_that_cannot_be_right_are_noticed(rows: Rows, is_plausible: bool
         (Fate.REFUSED, Fate.UNANSWERED, Fate.UNANSWERED),
     ],
 )
-def test_the_best_answer_to_a_repeated_event_counts(first: Fate, second: Fate, kept: Fate) -> None:
-    repeated = books(a=first)
-    repeated.enter(PAGE, ["a"], second)
+def test_the_best_response_to_a_repeated_event_counts(
+    first: Fate, second: Fate, kept: Fate
+) -> None:
+    repeated = journal(a=first)
+    repeated.record(BUCKET, ["a"], second)
     assert repeated.totals() == {kept: 1}
 
 
-def test_a_page_that_nobody_sent_to_must_be_empty() -> None:
-    strange = Page("events", "/999")
+def test_a_bucket_without_sent_events_must_be_empty() -> None:
+    strange = Bucket("events", "/999")
     assert not ALL.is_plausible(strange, Rows(1, 1))
-    assert ALL.compare(strange, {"x": 1}) == Wrong(never_sent=("x",))
-    assert ALL.pages("events") == [PAGE]
-    assert ALL.pages("errors") == []
+    assert ALL.find_violations(strange, {"x": 1}) == Violations(never_sent=("x",))
+    assert ALL.buckets("events") == [BUCKET]
+    assert ALL.buckets("errors") == []

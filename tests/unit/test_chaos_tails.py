@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from structlog.testing import capture_logs
 
-from chaos.tails import damage_tails
+from chaos.torn_tails import damage_tails
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock
@@ -31,7 +31,7 @@ async def test_damage_spares_what_is_durable_and_is_reported(seed: int, tmp_path
         capture_logs() as lines,
         closing(SegmentReader(root, damaged=tmp_path / "damaged")) as reader,
     ):
-        end = reader.durable_ends()["worker-0"]
+        end = reader.durable_offsets()["worker-0"]
         chunk = reader.read("worker-0", after=LOG_START, until=end, max_bytes=10_000)
     assert damaged == ["worker-0"]
     assert [record.payload for record in chunk.records] == PAYLOADS

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.base.errors import OperatorError
 from headrace.base.settings import load_settings
-from headrace.cli.commands.init import FirstSteps, render
+from headrace.cli.commands.init import Bootstrap, render
 from headrace.cli.commands.key import parse_expiry
 from headrace.cli.options import base_url
 from headrace.cli.output import print_table
@@ -45,7 +45,7 @@ def test_expiry_is_iso_8601_and_utc_without_an_offset(text: str, epoch_ms: int) 
 
 
 @pytest.mark.parametrize("text", ["", "tomorrow", "1767607200", "2027-02-30", "31.01.2027"])
-def test_expiry_that_is_no_moment_is_refused(text: str) -> None:
+def test_invalid_expiry_is_rejected(text: str) -> None:
     with pytest.raises(OperatorError) as caught:
         parse_expiry(text)
     assert str(caught.value) == (
@@ -64,7 +64,7 @@ def test_expiry_that_is_no_moment_is_refused(text: str) -> None:
         ("127.0.0.1", "0", "http://127.0.0.1:PORT"),
     ],
 )
-def test_address_to_paste_is_one_that_answers(host: str, port: str, url: str) -> None:
+def test_printed_address_is_reachable(host: str, port: str, url: str) -> None:
     settings = load_settings({"host": host, "port": port}, environment={})
     assert base_url(settings) == url
 
@@ -119,11 +119,11 @@ def pasted_calls(text: str) -> list[tuple[str, Mapping[str, str], object]]:
     return calls
 
 
-def test_calls_to_paste_are_what_a_shell_sends() -> None:
+def test_printed_example_requests_work_in_a_shell() -> None:
     website = Website(
         id=WebsiteId("web_1"), name="My website", domain="", organization_id=ACME, created_ms=0
     )
-    made = FirstSteps(
+    made = Bootstrap(
         website=website,
         tracking=a_key(Scope.TRACK_EVENTS, "hr_send"),
         tracking_secret="hr_send",
@@ -133,9 +133,9 @@ def test_calls_to_paste_are_what_a_shell_sends() -> None:
     text = render(made, "http://127.0.0.1:8080", now_ms=1_772_323_200_000)
     assert [line for line in text.splitlines() if line.startswith("  export ")] == [
         "  export HEADRACE_URL=http://127.0.0.1:8080",
-        "  export WEBSITE_ID=web_1",
+        "  export HEADRACE_WEBSITE_ID=web_1",
         "  export TRACKING_KEY=hr_send",
-        "  export READING_KEY=hr_read",
+        "  export HEADRACE_API_KEY=hr_read",
     ]
     assert pasted_calls(text) == [
         (

@@ -50,11 +50,11 @@ ESCAPED = "and a password has %3A for a colon, %2F for a slash, %3F for a questi
     ],
     ids=["least", "encrypted", "replicated cluster", "cluster without replicas"],
 )
-def test_a_url_says_where_and_how(url: str, expected: ClickHouseAddress) -> None:
+def test_url_is_parsed(url: str, expected: ClickHouseAddress) -> None:
     assert parse_address(url) == expected
 
 
-def test_only_a_cluster_keeps_its_rows_in_a_database_apart() -> None:
+def test_only_a_cluster_has_a_separate_local_database() -> None:
     names = [
         parse_address(f"clickhouse://h/m{query}").local_database for query in ("", "?cluster=c")
     ]
@@ -112,18 +112,18 @@ def test_only_a_cluster_keeps_its_rows_in_a_database_apart() -> None:
         "alone",
     ],
 )
-def test_a_wrong_url_is_refused_without_its_password(url: str, reason: str) -> None:
-    with pytest.raises(OperatorError) as refused:
+def test_an_invalid_url_is_rejected_without_its_password(url: str, reason: str) -> None:
+    with pytest.raises(OperatorError) as rejected:
         parse_address(url)
-    assert str(refused.value) == f"the URL of the ClickHouse store is not valid: {reason}"
-    assert "secret" not in str(refused.value)
+    assert str(rejected.value) == f"the URL of the ClickHouse store is not valid: {reason}"
+    assert "secret" not in str(rejected.value)
 
 
 @pytest.mark.parametrize(
     ("number", "hosts"), [(0, "abc"), (1, "bca"), (2, "cab"), (3, "abc"), (65_535, "abc")]
 )
-def test_hosts_stand_in_a_circle_from_any_place_on(number: int, hosts: str) -> None:
+def test_hosts_are_rotated_from_any_index(number: int, hosts: str) -> None:
     address = parse_address("clickhouse://a,b,c/headrace?cluster=main")
-    turned = address.beginning_at(number)
+    turned = address.rotated(number)
     assert "".join(host.name for host in turned.hosts) == hosts
-    assert turned.beginning_at(3 - number % 3) == address
+    assert turned.rotated(3 - number % 3) == address

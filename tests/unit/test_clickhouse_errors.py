@@ -2,9 +2,9 @@
 
 import pytest
 
-from headrace.adapters.store.clickhouse.connection import NO_ANSWER, no_answer
+from headrace.adapters.store.clickhouse.connection import NO_RESPONSE, connection_error
 from headrace.adapters.store.clickhouse.reader import select_error
-from headrace.adapters.store.dialect.errors import EngineFailure
+from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 
 
@@ -19,11 +19,11 @@ from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
         (473, StoreUnavailable),
         (745, StoreUnavailable),
         (62, type(None)),
-        (NO_ANSWER, type(None)),
+        (NO_RESPONSE, type(None)),
     ],
 )
-def test_a_failed_select_is_told_by_what_its_caller_can_do(code: int, error: type[object]) -> None:
-    assert type(select_error(EngineFailure(code, "NAME", "words"))) is error
+def test_a_failed_select_is_translated_by_error_code(code: int, error: type[object]) -> None:
+    assert type(select_error(ClickHouseError(code, "NAME", "words"))) is error
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,6 @@ def test_a_failed_select_is_told_by_what_its_caller_can_do(code: int, error: typ
         ("Remote end closed connection without response", "NO_ANSWER"),
     ],
 )
-def test_the_log_tells_why_no_server_answered(words: str, name: str) -> None:
-    failure = no_answer(words)
-    assert (failure.code, failure.name) == (NO_ANSWER, name)
+def test_the_log_states_why_no_server_responded(words: str, name: str) -> None:
+    failure = connection_error(words)
+    assert (failure.code, failure.name) == (NO_RESPONSE, name)

@@ -10,13 +10,13 @@ from headrace.model.plan import Granularity, Output, OutputKind
 from headrace.query.sql.conditions import MEMBERSHIPS, OPERATORS
 from headrace.query.sql.expressions import DISTINCT_VALUES, NUMBER_AGGREGATES, OUTPUT_KINDS, VALUES
 from headrace.query.sql.time_buckets import BUCKET_KINDS
-from tests.questions import COUNT, WEBSITE, question, select, statement_of, where
+from tests.questions import COUNT, WEBSITE, query_body, select, statement_of, where
 
 
 def conditions_of(body: Any) -> list[str]:
     """Return the conditions that the filters of a body add."""
     body = {**body, "query": {**body["query"], "groupBy": ["country"]}}
-    filtered, plain = statement_of(body), statement_of(question(group_by=["country"]))
+    filtered, plain = statement_of(body), statement_of(query_body(group_by=["country"]))
     return [line for line in where_of(filtered.sql) if line not in where_of(plain.sql)]
 
 
@@ -26,8 +26,8 @@ def where_of(sql: str) -> list[str]:
     return [line.strip().removesuffix(" AND") for line in found[1].split("\n")]
 
 
-def test_least_statement_is_this() -> None:
-    compiled = statement_of(question())
+def test_minimal_statement() -> None:
+    compiled = statement_of(query_body())
     assert compiled.sql == (
         "SELECT\n"
         "    count() AS c0\n"
@@ -50,7 +50,7 @@ def test_least_statement_is_this() -> None:
 
 
 def test_outputs_are_date_then_groups_then_selects() -> None:
-    body = question(
+    body = query_body(
         COUNT,
         select("value", "avg"),
         group_by=["id", "time", "is_bot", "value", "properties.k", "path"][:5],
@@ -68,12 +68,12 @@ def test_outputs_are_date_then_groups_then_selects() -> None:
     )
 
 
-def test_days_are_told_from_hours() -> None:
-    assert statement_of(question(granularity="daily")).outputs[0].kind is OutputKind.DAY
+def test_days_and_hours_are_bucketed_differently() -> None:
+    assert statement_of(query_body(granularity="daily")).outputs[0].kind is OutputKind.DAY
 
 
-def test_aliases_of_the_caller_never_stand_in_the_statement() -> None:
-    body = question(select("*", "count", "robert'); DROP"), group_by=["path"])
+def test_client_aliases_never_appear_in_the_statement() -> None:
+    body = query_body(select("*", "count", "robert'); DROP"), group_by=["path"])
     assert "DROP" not in statement_of(body).sql
 
 
@@ -87,8 +87,8 @@ def test_aliases_of_the_caller_never_stand_in_the_statement() -> None:
         ("performance", ["performance"]),
     ],
 )
-def test_website_stands_first_wherever_a_table_is_read(table: str, reads: list[str]) -> None:
-    compiled = statement_of(question(table=table))
+def test_website_is_the_first_condition_of_every_table_read(table: str, reads: list[str]) -> None:
+    compiled = statement_of(query_body(table=table))
     found = re.findall(
         r"FROM (\w+)(?:\([^)]*\) AS visit)?\s+WHERE\s+website_id = \{p0:String\} AND",
         compiled.sql,
@@ -99,8 +99,8 @@ def test_website_stands_first_wherever_a_table_is_read(table: str, reads: list[s
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_every_parameter_has_its_place(table: Table) -> None:
-    body = question(
+def test_every_parameter_has_its_placeholder(table: Table) -> None:
+    body = query_body(
         table=table.name, group_by=["country"], filters=[where("country", "in", ["US"])]
     )
     compiled = statement_of(body)
@@ -122,21 +122,23 @@ def test_every_parameter_has_its_place(table: Table) -> None:
 def test_bots_are_left_out_unless_a_filter_names_is_bot(
     table: str, filters: list[Any], left_out: bool
 ) -> None:
-    sql = statement_of(question(table=table, filters=filters)).sql
+    sql = statement_of(query_body(table=table, filters=filters)).sql
     assert ("NOT is_bot" in sql) is left_out
 
 
-def test_one_row_more_than_the_limit_is_asked_for() -> None:
-    compiled = statement_of(question(group_by=["path"], limit=20, offset=40))
+def test_one_row_more_than_the_limit_is_selected() -> None:
+    compiled = statement_of(query_body(group_by=["path"], limit=20, offset=40))
     assert compiled.sql.endswith("LIMIT {p3:UInt64} OFFSET {p4:UInt64}")
     assert (compiled.parameters["p3"], compiled.parameters["p4"]) == (21, 40)
 
 
-def test_wall_clock_is_read_only_where_it_matters() -> None:
+def test_local_time_is_computed_only_where_needed() -> None:
     one_day = {"startDate": "2010-11-06", "endDate": "2010-11-06"}
-    clean = statement_of(question(timezone="Europe/Berlin", **one_day)).sql
-    by_hour = statement_of(question(timezone="Europe/Berlin", granularity="hourly", **one_day)).sql
-    midnight_twice = statement_of(question(timezone="America/St_Johns", **one_day)).sql
+    clean = statement_of(query_body(timezone="Europe/Berlin", **one_day)).sql
+    by_hour = statement_of(
+        query_body(timezone="Europe/Berlin", granularity="hourly", **one_day)
+    ).sql
+    midnight_twice = statement_of(query_body(timezone="America/St_Johns", **one_day)).sql
     of_the_day = "toInt32(wall_ms / 86400000) BETWEEN {p3:Int64} AND {p4:Int64}"
     assert "wall_ms" not in clean
     assert "toInt32(wall_ms / 3600000) AS c0" in by_hour
@@ -164,16 +166,14 @@ def test_wall_clock_is_read_only_where_it_matters() -> None:
     ],
     ids=["no change", "one change", "six changes"],
 )
-def test_wall_clock_is_added_up_while_changes_are_few(
-    timezone: str, end: str, expected: str
-) -> None:
+def test_few_offset_changes_are_inlined(timezone: str, end: str, expected: str) -> None:
     days = {"startDate": "2025-01-01", "endDate": end}
-    sql = statement_of(question(timezone=timezone, granularity="daily", **days)).sql
+    sql = statement_of(query_body(timezone=timezone, granularity="daily", **days)).sql
     assert f"    {expected} AS wall_ms\n" in sql
 
 
-def test_filled_answer_asks_for_all_rows_from_the_first() -> None:
-    body = question(group_by=["path"], granularity="daily", fill=True, limit=20, offset=40)
+def test_gap_filled_query_selects_all_rows() -> None:
+    body = query_body(group_by=["path"], granularity="daily", fill=True, limit=20, offset=40)
     compiled = statement_of(body)
     assert (compiled.parameters["p4"], compiled.parameters["p5"]) == (10_001, 0)
 
@@ -188,21 +188,23 @@ def order_of(body: Any) -> str:
 
 ASC, DESC = "ASC NULLS LAST", "DESC NULLS LAST"
 ORDERS = [
-    pytest.param(question(), "", id="one row"),
-    pytest.param(question(granularity="daily"), f"c0 {ASC}", id="buckets"),
-    pytest.param(question(group_by=["path", "url"]), f"c2 {DESC}, c0 {ASC}, c1 {ASC}", id="groups"),
+    pytest.param(query_body(), "", id="one row"),
+    pytest.param(query_body(granularity="daily"), f"c0 {ASC}", id="buckets"),
     pytest.param(
-        question(group_by=["path"], granularity="daily"),
+        query_body(group_by=["path", "url"]), f"c2 {DESC}, c0 {ASC}, c1 {ASC}", id="groups"
+    ),
+    pytest.param(
+        query_body(group_by=["path"], granularity="daily"),
         f"c0 {ASC}, c2 {DESC}, c1 {ASC}",
         id="buckets and groups",
     ),
     pytest.param(
-        question(group_by=["path"], granularity="daily", orderBy=[{"field": "path"}]),
+        query_body(group_by=["path"], granularity="daily", orderBy=[{"field": "path"}]),
         f"c1 {ASC}, c0 {ASC}, c2 {DESC}",
         id="orderBy first, ties as by default",
     ),
     pytest.param(
-        question(
+        query_body(
             COUNT,
             select("url", "uniq", "u"),
             group_by=["path"],
@@ -212,7 +214,7 @@ ORDERS = [
         id="a name that comes again decides nothing",
     ),
     pytest.param(
-        question(group_by=["properties.k"]),
+        query_body(group_by=["properties.k"]),
         f"c1 {DESC}, isNull(c0) ASC, transform(left(c0, 1), ['t', 'f', '\"', '{{', '['],"
         f" [2, 2, 3, 4, 4], 1) ASC, toFloat64OrNull(c0) {ASC},"
         f" if(startsWith(c0, '\"'), left(c0, -1), c0) {ASC}".replace("{{", "{"),
@@ -222,7 +224,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize(("body", "order"), ORDERS)
-def test_order_is(body: Any, order: str) -> None:
+def test_order_by_is_compiled(body: Any, order: str) -> None:
     assert order_of(body) == order
 
 
@@ -273,17 +275,17 @@ CONDITIONS = [
 
 @pytest.mark.parametrize(("filtered", "expected"), CONDITIONS)
 def test_filter_is_a_condition_that_is_never_null(filtered: Any, expected: str) -> None:
-    assert conditions_of(question(filters=[filtered])) == [expected]
+    assert conditions_of(query_body(filters=[filtered])) == [expected]
 
 
 def test_is_bot_is_a_condition_like_any_other() -> None:
-    sql = statement_of(question(filters=[where("is_bot", "eq", True)])).sql
+    sql = statement_of(query_body(filters=[where("is_bot", "eq", True)])).sql
     assert "is_bot = {p3:Bool}" in sql
 
 
-def test_values_of_a_property_are_told_by_their_type() -> None:
+def test_property_values_are_distinguished_by_type() -> None:
     values = ["x", "5", 5, -0.0, 5.0, 0.5, 1e30, 2**80, True, False]
-    compiled = statement_of(question(filters=[where("properties.k", "in", values)]))
+    compiled = statement_of(query_body(filters=[where("properties.k", "in", values)]))
     assert compiled.parameters["p5"] == [
         '"x"',
         '"5"',
@@ -297,14 +299,14 @@ def test_values_of_a_property_are_told_by_their_type() -> None:
     assert compiled.parameters["p6"] == [0.5, 1e30]
 
 
-def test_property_that_is_asked_for_texts_alone_is_not_read_as_a_number() -> None:
-    sql = statement_of(question(filters=[where("properties.k", "in", ["x", "5"])])).sql
+def test_property_filtered_by_texts_only_is_not_parsed_as_a_number() -> None:
+    sql = statement_of(query_body(filters=[where("properties.k", "in", ["x", "5"])])).sql
     assert "ifNull(property_0 IN {p5:Array(String)}, false)" in sql
     assert "property_0_number" not in sql
 
 
-def test_order_by_a_property_names_the_column_of_rows_that_are_made() -> None:
-    sql = statement_of(question(group_by=["properties.k"])).sql
+def test_order_by_a_property_names_the_derived_column() -> None:
+    sql = statement_of(query_body(group_by=["properties.k"])).sql
     rows, _, order = sql.partition("\n)\nORDER BY\n")
     assert rows.startswith("SELECT *\nFROM (\n    WITH\n")
     assert rows.endswith("GROUP BY\n        c0")
@@ -312,7 +314,7 @@ def test_order_by_a_property_names_the_column_of_rows_that_are_made() -> None:
 
 
 def test_property_is_looked_up_by_its_key_and_then_by_its_parts() -> None:
-    compiled = statement_of(question(group_by=["properties.a.b"]))
+    compiled = statement_of(query_body(group_by=["properties.a.b"]))
     assert (
         "[if(JSONHas(properties, {p3:String}), JSONExtractRaw(properties, {p3:String}),"
         " JSONExtractRaw(properties, {p4:String}, {p5:String}))]"
@@ -321,13 +323,13 @@ def test_property_is_looked_up_by_its_key_and_then_by_its_parts() -> None:
 
 
 def test_property_is_looked_for_as_json_writes_its_key() -> None:
-    compiled = statement_of(question(group_by=['properties.a"\\ü']))
+    compiled = statement_of(query_body(group_by=['properties.a"\\ü']))
     assert "simpleJSONExtractRaw(properties, {p4:String}) AS property_0_found" in compiled.sql
     assert compiled.parameters["p4"] == 'a\\"\\\\ü'
 
 
 def test_property_is_defined_once_however_often_it_is_named() -> None:
-    body = question(
+    body = query_body(
         select("properties.k", "sum"),
         group_by=["properties.k"],
         filters=[where("properties.k", "gt", 5)],
@@ -348,10 +350,8 @@ def test_property_is_defined_once_however_often_it_is_named() -> None:
         ("1965-01-01", "1974-12-31", (0, 157_766_400_000)),
     ],
 )
-def test_range_is_cut_to_what_the_store_can_hold(
-    start: str, end: str, bound: tuple[int, int]
-) -> None:
-    parameters = statement_of(question(startDate=start, endDate=end)).parameters
+def test_range_is_clamped_to_the_store_limits(start: str, end: str, bound: tuple[int, int]) -> None:
+    parameters = statement_of(query_body(startDate=start, endDate=end)).parameters
     assert (parameters["p1"], parameters["p2"]) == bound
 
 

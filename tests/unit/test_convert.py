@@ -3,10 +3,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from headrace.ingest.receive.convert import AdmittedBatch, convert_batch, lift
-from headrace.ingest.receive.decode import BODY_RULES, Endpoint, WireItem, decode_items
+from headrace.ingest.receive.convert import AuthorizedBatch, convert_batch, promote_fields
+from headrace.ingest.receive.decode import PATH_SPECS, IngestPath, WireItem, decode_items
 from headrace.ingest.receive.enrich import Enrichment
-from headrace.model.catalog import LIFTED_COLUMNS, Kind
+from headrace.model.catalog import PROMOTED_COLUMNS, Kind
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,
     ErrorEvent,
@@ -35,25 +35,25 @@ SHOP = WebsiteId("shop")
 
 
 def convert(
-    endpoint: Endpoint,
+    endpoint: IngestPath,
     *items: WireItem,
     enrichment: Enrichment | None = None,
-    repeat_key: bytes = b"",
+    idempotency_digest: bytes = b"",
 ) -> LogRecord:
-    batch = AdmittedBatch(
+    batch = AuthorizedBatch(
         received_ms=NOW_MS,
         items=items,
-        moments_ms=[NOW_MS - index for index in range(len(items))],
+        timestamps_ms=[NOW_MS - index for index in range(len(items))],
         websites=[SHOP] * len(items),
         enrichment=enrichment or Enrichment(),
-        repeat_key=repeat_key,
+        idempotency_digest=idempotency_digest,
     )
     record = decode_record(encode_record(convert_batch(endpoint, batch)))
     assert decode_record(encode_record(record)) == record
     return record
 
 
-def only_event(endpoint: Endpoint, item: CustomEvent) -> Event:
+def only_event(endpoint: IngestPath, item: CustomEvent) -> Event:
     record = convert(endpoint, item)
     assert isinstance(record, EventRecord)
     return record.items[0]
@@ -74,10 +74,10 @@ def test_custom_event_becomes_an_event() -> None:
         url="https://shop.example/a",
     )
 
-    assert convert(Endpoint.TRACK, item, repeat_key=b"digest") == EventRecord(
+    assert convert(IngestPath.TRACK, item, idempotency_digest=b"digest") == EventRecord(
         received_ms=NOW_MS,
         visitor=UNKNOWN_VISITOR,
-        repeat_key=b"digest",
+        idempotency_digest=b"digest",
         items=[
             Event(
                 website_id="shop",
@@ -116,12 +116,12 @@ def test_custom_event_becomes_an_event() -> None:
     ids=["absent", "empty"],
 )
 def test_what_is_missing_is_empty(item: CustomEvent) -> None:
-    assert only_event(Endpoint.TRACK, item) == Event("shop", NOW_MS, "a")
+    assert only_event(IngestPath.TRACK, item) == Event("shop", NOW_MS, "a")
 
 
-def test_item_without_an_anonymous_id_gets_the_visitors() -> None:
+def test_item_without_an_anonymous_id_gets_the_visitor_id() -> None:
     record = convert(
-        Endpoint.TRACK,
+        IngestPath.TRACK,
         CustomEvent(name="a"),
         CustomEvent(name="b", anonymous_id="anon_1"),
         enrichment=Enrichment(Visitor(country="DE"), anonymous_id="anon_day"),
@@ -137,9 +137,9 @@ def test_item_without_an_anonymous_id_gets_the_visitors() -> None:
     )
 
 
-def test_items_keep_the_visitors_that_they_named() -> None:
+def test_items_keep_their_own_visitor_fields() -> None:
     record = convert(
-        Endpoint.TRACK,
+        IngestPath.TRACK,
         CustomEvent(name="a", ip="192.0.2.1", user_agent="Mozilla"),
         CustomEvent(name="b"),
         enrichment=Enrichment(visitors=[Visitor(country="DE"), None]),
@@ -155,8 +155,8 @@ def test_items_keep_the_visitors_that_they_named() -> None:
     )
 
 
-@pytest.mark.parametrize("endpoint", Endpoint, ids=lambda endpoint: endpoint.value)
-def test_neither_address_nor_user_agent_gets_into_the_record(endpoint: Endpoint) -> None:
+@pytest.mark.parametrize("endpoint", IngestPath, ids=lambda endpoint: endpoint.value)
+def test_record_contains_neither_address_nor_user_agent(endpoint: IngestPath) -> None:
     body = msgspec.json.encode(
         {
             "name": "a",
@@ -197,14 +197,14 @@ PROPERTIES: dict[str, tuple[bytes, bytes]] = {
 
 @pytest.mark.parametrize(("sent", "kept"), PROPERTIES.values(), ids=PROPERTIES)
 def test_properties_are_kept_as_one_json_text(sent: bytes, kept: bytes) -> None:
-    items = decode_items(Endpoint.TRACK, b'{"name":"a","properties":' + sent + b"}", max_items=1)
+    items = decode_items(IngestPath.TRACK, b'{"name":"a","properties":' + sent + b"}", max_items=1)
 
-    assert convert(Endpoint.TRACK, *items) == EventRecord(
+    assert convert(IngestPath.TRACK, *items) == EventRecord(
         NOW_MS, UNKNOWN_VISITOR, [Event("shop", NOW_MS, "a", properties=kept)]
     )
 
 
-LIFTED: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
+PROMOTED: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
     "texts and numbers": (
         {"title": "Home", "referrer": "direct", "load_time": 12, "ttfb": 3.5, "value": 0},
         {"title": "Home", "referrer": "direct", "load_time": 12.0, "ttfb": 3.5, "value": 0.0},
@@ -221,24 +221,24 @@ LIFTED: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
 }
 
 
-@pytest.mark.parametrize(("sent", "lifted"), LIFTED.values(), ids=LIFTED)
-def test_page_view_is_lifted_by_right_types_only(
-    sent: dict[str, Any], lifted: dict[str, Any] | None
+@pytest.mark.parametrize(("sent", "promoted"), PROMOTED.values(), ids=PROMOTED)
+def test_page_view_fields_of_the_right_type_are_promoted(
+    sent: dict[str, Any], promoted: dict[str, Any] | None
 ) -> None:
-    assert lift(PageView(name="screen_view", **sent)) == lifted
+    assert promote_fields(PageView(name="screen_view", **sent)) == promoted
 
 
-def test_every_lifted_column_is_taken_from_the_top_level() -> None:
-    columns = [column for column in LIFTED_COLUMNS if column.name not in {"path", "url"}]
+def test_every_promoted_column_is_read_from_the_top_level() -> None:
+    columns = [column for column in PROMOTED_COLUMNS if column.name not in {"path", "url"}]
     sent: dict[str, Any] = {
         column.name: "x" if column.kind is Kind.TEXT else 1.5 for column in columns
     }
 
-    assert lift(PageView(name="screen_view", **sent)) == sent
+    assert promote_fields(PageView(name="screen_view", **sent)) == sent
 
 
-@pytest.mark.parametrize("endpoint", [Endpoint.BATCH, Endpoint.PAGE])
-def test_page_view_becomes_an_event(endpoint: Endpoint) -> None:
+@pytest.mark.parametrize("endpoint", [IngestPath.BATCH, IngestPath.PAGE])
+def test_page_view_becomes_an_event(endpoint: IngestPath) -> None:
     item = PageView(
         name="screen_view", path="/a", title="A", event_id="e1", properties={"title": "B"}
     )
@@ -250,20 +250,20 @@ def test_page_view_becomes_an_event(endpoint: Endpoint) -> None:
         event_id="e1",
         path="/a",
         properties=b'{"title":"B"}',
-        lifted={"title": "A"},
+        promoted={"title": "A"},
     )
 
 
-def test_custom_event_lifts_nothing_from_the_top_level() -> None:
-    items = decode_items(Endpoint.TRACK, b'{"name":"a","title":"Home"}', max_items=1)
+def test_custom_event_promotes_nothing_from_the_top_level() -> None:
+    items = decode_items(IngestPath.TRACK, b'{"name":"a","title":"Home"}', max_items=1)
 
-    assert convert(Endpoint.TRACK, *items) == EventRecord(
+    assert convert(IngestPath.TRACK, *items) == EventRecord(
         NOW_MS, UNKNOWN_VISITOR, [Event("shop", NOW_MS, "a")]
     )
 
 
 def test_web_vital_becomes_a_vital() -> None:
-    whole = WebVital(
+    full = WebVital(
         timestamp=1,
         path="/a",
         metric_name=MetricName.CLS,
@@ -273,10 +273,10 @@ def test_web_vital_becomes_a_vital() -> None:
         event_id="e1",
         url="https://shop.example/a",
     )
-    bare = WebVital(timestamp=1, path="", metric_name=MetricName.LCP, metric_value=-1.0)
+    without_visitor = WebVital(timestamp=1, path="", metric_name=MetricName.LCP, metric_value=-1.0)
     enrichment = Enrichment(Visitor(country="DE"), anonymous_id="anon_day")
 
-    assert convert(Endpoint.VITALS, whole, bare, enrichment=enrichment) == VitalRecord(
+    assert convert(IngestPath.VITALS, full, without_visitor, enrichment=enrichment) == VitalRecord(
         NOW_MS,
         Visitor(country="DE"),
         [
@@ -297,7 +297,7 @@ def test_web_vital_becomes_a_vital() -> None:
 
 
 def test_error_report_becomes_an_error() -> None:
-    whole = ErrorReport(
+    full = ErrorReport(
         timestamp=1,
         path="/a",
         message="boom",
@@ -312,9 +312,9 @@ def test_error_report_becomes_an_error() -> None:
         event_id="e1",
         url="https://shop.example/a",
     )
-    bare = ErrorReport(timestamp=1, path="", message="")
+    without_visitor = ErrorReport(timestamp=1, path="", message="")
 
-    assert convert(Endpoint.ERRORS, whole, bare) == ErrorRecord(
+    assert convert(IngestPath.ERRORS, full, without_visitor) == ErrorRecord(
         NOW_MS,
         UNKNOWN_VISITOR,
         [
@@ -339,12 +339,12 @@ def test_error_report_becomes_an_error() -> None:
     )
 
 
-def test_long_message_and_stack_are_cut_by_code_points() -> None:
+def test_long_message_and_stack_are_truncated_by_code_points() -> None:
     item = ErrorReport(
         timestamp=1, path="", message="\U0001f600" * 4097, stack="\U0001f600" * 65_537
     )
 
-    record = convert(Endpoint.ERRORS, item)
+    record = convert(IngestPath.ERRORS, item)
 
     assert record == ErrorRecord(
         NOW_MS,
@@ -353,7 +353,7 @@ def test_long_message_and_stack_are_cut_by_code_points() -> None:
     )
 
 
-def test_every_endpoint_is_converted_to_its_stream() -> None:
+def test_every_endpoint_is_converted_to_its_event_kind() -> None:
     samples: dict[type[WireItem], WireItem] = {
         CustomEvent: CustomEvent(name="a"),
         PageView: PageView(name="a"),
@@ -361,9 +361,9 @@ def test_every_endpoint_is_converted_to_its_stream() -> None:
         ErrorReport: ErrorReport(timestamp=1, path="", message=""),
     }
 
-    streams = {
-        endpoint: convert(endpoint, samples[rules.item]).__struct_config__.tag
-        for endpoint, rules in BODY_RULES.items()
+    event_kinds = {
+        endpoint: convert(endpoint, samples[spec.item]).__struct_config__.tag
+        for endpoint, spec in PATH_SPECS.items()
     }
 
-    assert streams == {endpoint: rules.stream.value for endpoint, rules in BODY_RULES.items()}
+    assert event_kinds == {endpoint: spec.event_kind.value for endpoint, spec in PATH_SPECS.items()}

@@ -8,87 +8,87 @@ import pytest
 from headrace import __version__
 from headrace.adapters.data_dir.format import (
     FIRST_FORMAT,
-    Stamp,
-    Step,
-    is_current,
-    migrate,
-    read_stamp,
+    FormatMarker,
+    FormatMigration,
+    ensure_current_format,
+    migrate_data_dir,
+    read_format_marker,
 )
-from headrace.adapters.data_dir.lock import SERVE, DataHeld, Holder, hold_data
+from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, LockOwner, lock_data_dir
 from headrace.base.errors import OperatorError
 
-OURS = Stamp(format=FIRST_FORMAT, written_by=__version__)
+OURS = FormatMarker(format=FIRST_FORMAT, written_by=__version__)
 
 
-def marking(name: str) -> Step:
+def recording_migration(name: str) -> FormatMigration:
     """Return a step that leaves a file which tells in which order the steps were run."""
 
     def apply(root: Path) -> None:
         (root / name).write_text(str(len(list(root.glob("to-*")))))
 
-    return Step(int(name.removeprefix("to-")), apply)
+    return FormatMigration(int(name.removeprefix("to-")), apply)
 
 
-STEPS = (marking("to-2"), marking("to-3"))
+FORMAT_MIGRATIONS = (recording_migration("to-2"), recording_migration("to-3"))
 
 
-def stamp(root: Path, number: int, written_by: str = "0.0.1") -> None:
+def write_marker(root: Path, number: int, written_by: str = "0.0.1") -> None:
     (root / "headrace.json").write_text(json.dumps({"format": number, "written_by": written_by}))
 
 
-def test_new_directory_is_current_and_gets_its_stamp(tmp_path: Path) -> None:
-    assert is_current(tmp_path)
-    assert read_stamp(tmp_path) == OURS
+def test_new_directory_is_current_and_gets_a_format_marker(tmp_path: Path) -> None:
+    assert ensure_current_format(tmp_path)
+    assert read_format_marker(tmp_path) == OURS
     assert [path.name for path in tmp_path.iterdir()] == ["headrace.json"]
 
 
-def test_directory_older_than_the_stamp_is_of_the_first_format(tmp_path: Path) -> None:
+def test_directory_without_a_format_marker_has_the_first_format(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
-    assert not is_current(tmp_path)
-    migrate(tmp_path)
-    assert read_stamp(tmp_path) == OURS
+    assert not ensure_current_format(tmp_path)
+    migrate_data_dir(tmp_path)
+    assert read_format_marker(tmp_path) == OURS
 
 
 def test_older_directory_is_migrated_step_by_step(tmp_path: Path) -> None:
-    stamp(tmp_path, 1)
-    assert not is_current(tmp_path, STEPS)
-    migrate(tmp_path, STEPS)
-    assert is_current(tmp_path, STEPS)
-    assert read_stamp(tmp_path) == Stamp(format=3, written_by=__version__)
+    write_marker(tmp_path, 1)
+    assert not ensure_current_format(tmp_path, FORMAT_MIGRATIONS)
+    migrate_data_dir(tmp_path, FORMAT_MIGRATIONS)
+    assert ensure_current_format(tmp_path, FORMAT_MIGRATIONS)
+    assert read_format_marker(tmp_path) == FormatMarker(format=3, written_by=__version__)
     assert [(tmp_path / name).read_text() for name in ("to-2", "to-3")] == ["0", "1"]
 
 
-def test_broken_off_migration_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_interrupted_migration_resumes(tmp_path: Path) -> None:
     def fail(_root: Path) -> None:
         raise OSError("full")
 
-    stamp(tmp_path, 1)
+    write_marker(tmp_path, 1)
     with pytest.raises(OSError, match="full"):
-        migrate(tmp_path, (STEPS[0], Step(3, fail)))
-    assert read_stamp(tmp_path) == Stamp(format=2, written_by=__version__)
-    migrate(tmp_path, STEPS)
+        migrate_data_dir(tmp_path, (FORMAT_MIGRATIONS[0], FormatMigration(3, fail)))
+    assert read_format_marker(tmp_path) == FormatMarker(format=2, written_by=__version__)
+    migrate_data_dir(tmp_path, FORMAT_MIGRATIONS)
     assert (tmp_path / "to-3").read_text() == "1"
 
 
-def test_steps_that_were_done_are_not_done_again(tmp_path: Path) -> None:
-    stamp(tmp_path, 2)
-    migrate(tmp_path, STEPS)
+def test_completed_migrations_are_not_repeated(tmp_path: Path) -> None:
+    write_marker(tmp_path, 2)
+    migrate_data_dir(tmp_path, FORMAT_MIGRATIONS)
     assert sorted(path.name for path in tmp_path.glob("to-*")) == ["to-3"]
 
 
-def test_stamp_names_the_version_that_used_it_last(tmp_path: Path) -> None:
-    stamp(tmp_path, 1)
-    migrate(tmp_path)
-    assert read_stamp(tmp_path) == OURS
+def test_format_marker_names_the_version_that_last_wrote_it(tmp_path: Path) -> None:
+    write_marker(tmp_path, 1)
+    migrate_data_dir(tmp_path)
+    assert read_format_marker(tmp_path) == OURS
 
 
-def test_newer_directory_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
-    stamp(tmp_path, 2, "7.0.0")
+def test_newer_directory_is_rejected_unchanged(tmp_path: Path) -> None:
+    write_marker(tmp_path, 2, "7.0.0")
     before = (tmp_path / "headrace.json").read_bytes()
-    for look in (is_current, migrate):
-        with pytest.raises(OperatorError) as refusal:
-            look(tmp_path)
-        assert str(refusal.value) == (
+    for damage in (ensure_current_format, migrate_data_dir):
+        with pytest.raises(OperatorError) as rejection:
+            damage(tmp_path)
+        assert str(rejection.value) == (
             f"the data directory {tmp_path} was written by Headrace 7.0.0 in format 2 and this is "
             f"Headrace {__version__}, which knows formats up to 1: use the newer version"
         )
@@ -96,32 +96,32 @@ def test_newer_directory_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": "x"}'], ids=["empty", "list", "text"])
-def test_damaged_stamp_is_refused(tmp_path: Path, content: str) -> None:
+def test_damaged_format_marker_is_rejected(tmp_path: Path, content: str) -> None:
     (tmp_path / "headrace.json").write_text(content)
     with pytest.raises(OperatorError, match="does not tell the format"):
-        is_current(tmp_path)
+        ensure_current_format(tmp_path)
 
 
-def test_rest_of_a_restore_is_refused(tmp_path: Path) -> None:
-    stamp(tmp_path, 1)
+def test_unfinished_restore_is_rejected(tmp_path: Path) -> None:
+    write_marker(tmp_path, 1)
     (tmp_path / "restore-unfinished").touch()
     with pytest.raises(OperatorError, match="was broken off: empty the directory and restore"):
-        is_current(tmp_path)
+        ensure_current_format(tmp_path)
 
 
-def test_held_directory_tells_by_whom(tmp_path: Path) -> None:
-    with hold_data(tmp_path, SERVE) as tell_runtime:
-        tell_runtime(Path("/run/x"))
-        with pytest.raises(DataHeld) as refusal, hold_data(tmp_path, "headrace verify"):
+def test_locked_directory_names_the_lock_owner(tmp_path: Path) -> None:
+    with lock_data_dir(tmp_path, SERVE_COMMAND) as publish_runtime_dir:
+        publish_runtime_dir(Path("/run/x"))
+        with pytest.raises(DataDirLocked) as rejection, lock_data_dir(tmp_path, "headrace verify"):
             pass
-    assert str(refusal.value) == (
+    assert str(rejection.value) == (
         f"the data directory {tmp_path} is in use by another Headrace service"
     )
-    assert refusal.value.holder == Holder(SERVE, "/run/x")
+    assert rejection.value.owner == LockOwner(SERVE_COMMAND, "/run/x")
 
 
-def test_released_directory_can_be_held_again(tmp_path: Path) -> None:
-    with hold_data(tmp_path, "headrace verify"):
+def test_released_directory_can_be_locked_again(tmp_path: Path) -> None:
+    with lock_data_dir(tmp_path, "headrace verify"):
         pass
-    with hold_data(tmp_path, SERVE):
+    with lock_data_dir(tmp_path, SERVE_COMMAND):
         pass

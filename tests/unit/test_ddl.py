@@ -15,7 +15,7 @@ from headrace.adapters.store.dialect.ddl import (
 )
 from headrace.base.errors import OperatorError
 from headrace.model.catalog import Kind
-from headrace.model.storage import STORED, StoredColumn
+from headrace.model.storage import STORAGE_TABLES, StoredColumn
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "store_tables.sql"
 
@@ -24,7 +24,7 @@ FIRST, SECOND, THIRD = (Migration(version, (f"statement {version}",)) for versio
 
 def test_the_stored_layout_changes_only_together_with_a_migration() -> None:
     """Where the catalog gained a column: add a migration that adds it, then renew the file."""
-    made = (*(create_table(table) for table in STORED.values()), *rollup_ddl.STATEMENTS)
+    made = (*(create_table(table) for table in STORAGE_TABLES.values()), *rollup_ddl.STATEMENTS)
     statements = ";\n\n".join(made) + ";\n"
     assert (MIGRATIONS[-1].version, statements) == (3, GOLDEN.read_text())
 
@@ -33,7 +33,7 @@ def test_the_stored_layout_changes_only_together_with_a_migration() -> None:
     ("column", "expected"),
     [
         (StoredColumn("a", Kind.TEXT), "String"),
-        (StoredColumn("a", Kind.TEXT, few_values=True), "LowCardinality(String)"),
+        (StoredColumn("a", Kind.TEXT, low_cardinality=True), "LowCardinality(String)"),
         (StoredColumn("a", Kind.NUMBER), "Nullable(Float64)"),
         (StoredColumn("a", Kind.DATETIME), "DateTime64(3, 'UTC')"),
         (StoredColumn("a", Kind.BOOLEAN), "Bool"),
@@ -47,8 +47,8 @@ def test_every_kind_has_its_type(column: StoredColumn, expected: str) -> None:
 
 
 def test_an_insert_names_its_columns_in_the_stored_order() -> None:
-    names = [column.name for column in STORED["performance"].columns]
-    assert column_list(STORED["performance"]) == ", ".join(f"`{name}`" for name in names)
+    names = [column.name for column in STORAGE_TABLES["performance"].columns]
+    assert column_list(STORAGE_TABLES["performance"]) == ", ".join(f"`{name}`" for name in names)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_a_store_gets_the_migrations_that_it_lacks(
 
 
 def test_a_store_of_a_newer_version_is_left_alone() -> None:
-    with pytest.raises(OperatorError) as refused:
+    with pytest.raises(OperatorError) as rejected:
         pending_migrations(4, (FIRST, SECOND, THIRD))
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         "the store was written by a newer Headrace (layout 4, this version knows 3); "
         "start that version, or restore a copy from before the upgrade"
     )

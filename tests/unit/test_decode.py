@@ -4,50 +4,50 @@ from typing import Any
 
 import pytest
 
-from headrace.base.errors import Fault, InvalidBody, PayloadTooLarge
+from headrace.base.errors import FieldError, InvalidBody, PayloadTooLarge
 from headrace.ingest.receive.decode import (
-    ARRAY_REFUSED,
-    BODY_RULES,
-    Endpoint,
+    ARRAY_NOT_ALLOWED,
+    PATH_SPECS,
+    IngestPath,
     WireItem,
     decode_items,
-    explain_faults,
+    list_field_errors,
 )
-from headrace.ingest.receive.timestamps import FORMATS
+from headrace.ingest.receive.timestamps import INVALID_TIMESTAMP
 from headrace.ingest.receive.validation_errors import (
-    MAX_FAULTS,
+    INVALID_CHARACTER,
+    MAX_FIELD_ERRORS,
     NOT_AN_OBJECT,
     NUMBER_OUT_OF_RANGE,
     REQUIRED,
     TOO_DEEP,
-    UNREADABLE_CHARACTER,
     Check,
 )
 from headrace.model.wire import CustomEvent, ErrorReport, MetricName, PageView, WebVital
 
-TRACK, VITALS, ERRORS, BATCH, PAGE = Endpoint
+TRACK, VITALS, ERRORS, BATCH, PAGE = IngestPath
 MAX_ITEMS = 20
 TEXT_256 = "must be text of at most 256 characters"
 TEXT_2048 = "must be text of at most 2048 characters"
 
 
-def decode(endpoint: Endpoint, body: bytes) -> list[WireItem]:
+def decode(endpoint: IngestPath, body: bytes) -> list[WireItem]:
     return list(decode_items(endpoint, body, max_items=MAX_ITEMS))
 
 
-def faults(
-    endpoint: Endpoint, body: bytes, checks: Mapping[str, Check] | None = None
-) -> tuple[Fault, ...]:
-    with pytest.raises(InvalidBody) as refusal:
+def field_errors(
+    endpoint: IngestPath, body: bytes, checks: Mapping[str, Check] | None = None
+) -> tuple[FieldError, ...]:
+    with pytest.raises(InvalidBody) as rejection:
         decode_items(endpoint, body, max_items=MAX_ITEMS, checks=checks or {})
-    return refusal.value.faults
+    return rejection.value.field_errors
 
 
 def nested(levels: int) -> bytes:
     return b"[" * levels + b"]" * levels
 
 
-GOOD: dict[str, tuple[Endpoint, bytes, list[WireItem]]] = {
+GOOD: dict[str, tuple[IngestPath, bytes, list[WireItem]]] = {
     "bare object": (TRACK, b'{"name":"a"}', [CustomEvent(name="a")]),
     "array": (
         TRACK,
@@ -132,7 +132,7 @@ GOOD: dict[str, tuple[Endpoint, bytes, list[WireItem]]] = {
 
 
 @pytest.mark.parametrize(("endpoint", "body", "items"), GOOD.values(), ids=GOOD)
-def test_good_body_is_decoded(endpoint: Endpoint, body: bytes, items: list[WireItem]) -> None:
+def test_good_body_is_decoded(endpoint: IngestPath, body: bytes, items: list[WireItem]) -> None:
     assert decode(endpoint, body) == items
 
 
@@ -162,14 +162,14 @@ NOT_JSON = {
 
 
 @pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON)
-@pytest.mark.parametrize("endpoint", Endpoint, ids=lambda endpoint: endpoint.value)
-def test_body_that_cannot_be_read_is_refused_without_faults(
-    endpoint: Endpoint, body: bytes
+@pytest.mark.parametrize("endpoint", IngestPath, ids=lambda endpoint: endpoint.value)
+def test_undecodable_body_is_rejected_without_field_errors(
+    endpoint: IngestPath, body: bytes
 ) -> None:
-    assert faults(endpoint, body) == ()
+    assert field_errors(endpoint, body) == ()
 
 
-FAULTY: dict[str, tuple[Endpoint, bytes, list[tuple[str, str]]]] = {
+FAULTY: dict[str, tuple[IngestPath, bytes, list[tuple[str, str]]]] = {
     "name missing": (TRACK, b"{}", [("name", REQUIRED)]),
     "name null": (TRACK, b'{"name":null}', [("name", REQUIRED)]),
     "name empty": (TRACK, b'{"name":""}', [("name", "must be text of 1 to 256 characters")]),
@@ -200,7 +200,7 @@ FAULTY: dict[str, tuple[Endpoint, bytes, list[tuple[str, str]]]] = {
             ("properties", "must be an object"),
             ("anonymousId", TEXT_256),
             ("sessionId", TEXT_256),
-            ("timestamp", FORMATS),
+            ("timestamp", INVALID_TIMESTAMP),
             ("namespace", "must be text of at most 64 characters"),
             ("source", "must be text of at most 64 characters"),
             ("websiteId", "must be text of at most 255 characters"),
@@ -243,7 +243,7 @@ FAULTY: dict[str, tuple[Endpoint, bytes, list[tuple[str, str]]]] = {
         VITALS,
         b'{"timestamp":[],"path":null,"metricName":"lcp","metricValue":"1"}',
         [
-            ("timestamp", FORMATS),
+            ("timestamp", INVALID_TIMESTAMP),
             ("path", REQUIRED),
             ("metricName", "must be one of FCP, LCP, CLS, INP, TTFB, FPS"),
             ("metricValue", "must be a finite number"),
@@ -290,7 +290,7 @@ FAULTY: dict[str, tuple[Endpoint, bytes, list[tuple[str, str]]]] = {
         b'{"name":"a","title":"%b","referrer":"%b"}' % (b"x" * 513, b"x" * 2049),
         [("title", "must be text of at most 512 characters"), ("referrer", TEXT_2048)],
     ),
-    "array to /": (PAGE, b'[{"name":"a"}]', [("", ARRAY_REFUSED)]),
+    "array to /": (PAGE, b'[{"name":"a"}]', [("", ARRAY_NOT_ALLOWED)]),
     "text": (TRACK, b'"name"', [("", NOT_AN_OBJECT)]),
     "null": (TRACK, b"null", [("", NOT_AN_OBJECT)]),
     "number": (TRACK, b"1", [("", NOT_AN_OBJECT)]),
@@ -308,48 +308,48 @@ FAULTY: dict[str, tuple[Endpoint, bytes, list[tuple[str, str]]]] = {
     "integer out of range as a time": (
         TRACK,
         b'{"name":"a","timestamp":%b}' % (b"9" * 5000),
-        [("timestamp", FORMATS)],
+        [("timestamp", INVALID_TIMESTAMP)],
     ),
-    "NUL": (TRACK, b'{"name":"a\\u0000"}', [("name", UNREADABLE_CHARACTER)]),
+    "NUL": (TRACK, b'{"name":"a\\u0000"}', [("name", INVALID_CHARACTER)]),
     "NUL behind an escaped backslash": (
         TRACK,
         b'{"name":"\\\\\\u0000"}',
-        [("name", UNREADABLE_CHARACTER)],
+        [("name", INVALID_CHARACTER)],
     ),
     "NUL in properties": (
         TRACK,
         b'{"name":"a","properties":{"x":[{"\\u0000":1}]}}',
-        [("properties", UNREADABLE_CHARACTER)],
+        [("properties", INVALID_CHARACTER)],
     ),
     "NUL in an unknown value": (
         TRACK,
         b'{"name":"a","x":["\\u0000"]}',
-        [("x", UNREADABLE_CHARACTER)],
+        [("x", INVALID_CHARACTER)],
     ),
     "NUL in an unknown key": (
         TRACK,
         b'{"name":"a","\\u0000":1}',
-        [("", UNREADABLE_CHARACTER)],
+        [("", INVALID_CHARACTER)],
     ),
     "NUL below a very long unknown key": (
         TRACK,
         b'{"name":"a","%b":"\\u0000"}' % (b"x" * 257),
-        [("", UNREADABLE_CHARACTER)],
+        [("", INVALID_CHARACTER)],
     ),
-    "high surrogate alone": (TRACK, b'{"name":"\\ud800"}', [("name", UNREADABLE_CHARACTER)]),
-    "low surrogate alone": (TRACK, b'{"name":"x\\uDFFFx"}', [("name", UNREADABLE_CHARACTER)]),
+    "high surrogate alone": (TRACK, b'{"name":"\\ud800"}', [("name", INVALID_CHARACTER)]),
+    "low surrogate alone": (TRACK, b'{"name":"x\\uDFFFx"}', [("name", INVALID_CHARACTER)]),
     "surrogates the wrong way round": (
         TRACK,
         b'{"name":"\\udc00\\ud800"}',
-        [("name", UNREADABLE_CHARACTER)],
+        [("name", INVALID_CHARACTER)],
     ),
     "surrogates everywhere": (
         TRACK,
         b'{"name":"a","properties":{"\\ud800":"\\ud83d\\ude00"},"x":"\\udbff","\\udc00":1}',
         [
-            ("properties", UNREADABLE_CHARACTER),
-            ("x", UNREADABLE_CHARACTER),
-            ("", UNREADABLE_CHARACTER),
+            ("properties", INVALID_CHARACTER),
+            ("x", INVALID_CHARACTER),
+            ("", INVALID_CHARACTER),
         ],
     ),
     "65 levels": (TRACK, b'{"name":"a","x":%b}' % nested(64), [("x", TOO_DEEP)]),
@@ -367,10 +367,12 @@ FAULTY: dict[str, tuple[Endpoint, bytes, list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize(("endpoint", "body", "expected"), FAULTY.values(), ids=FAULTY)
-def test_every_fault_is_listed_in_the_order_of_the_fields(
-    endpoint: Endpoint, body: bytes, expected: list[tuple[str, str]]
+def test_field_errors_are_listed_in_field_order(
+    endpoint: IngestPath, body: bytes, expected: list[tuple[str, str]]
 ) -> None:
-    assert faults(endpoint, body) == tuple(Fault(0, field, text) for field, text in expected)
+    assert field_errors(endpoint, body) == tuple(
+        FieldError(0, field, text) for field, text in expected
+    )
 
 
 @pytest.mark.parametrize("place", [0, 7, MAX_ITEMS - 1])
@@ -388,14 +390,16 @@ def test_one_item_of_many_may_nest_as_deep_as_one_alone(place: int, deep: bytes)
         return b"[" + b",".join(items) + b"]"
 
     assert len(decode(TRACK, batch(64))) == MAX_ITEMS
-    assert [fault.message for fault in faults(TRACK, batch(65))] == [TOO_DEEP]
-    assert [fault.index for fault in faults(TRACK, batch(65))] == [place]
+    assert [field_error.message for field_error in field_errors(TRACK, batch(65))] == [TOO_DEEP]
+    assert [field_error.index for field_error in field_errors(TRACK, batch(65))] == [place]
 
 
-def test_faults_of_a_batch_are_listed_by_index() -> None:
+def test_field_errors_of_a_batch_are_listed_by_index() -> None:
     body = b'[{"name":"a"},{"name":""},5,{"name":"b"},{"name":1,"source":1}]'
 
-    assert [(fault.index, fault.field) for fault in faults(TRACK, body)] == [
+    assert [
+        (field_error.index, field_error.field) for field_error in field_errors(TRACK, body)
+    ] == [
         (1, "name"),
         (2, ""),
         (4, "name"),
@@ -403,12 +407,12 @@ def test_faults_of_a_batch_are_listed_by_index() -> None:
     ]
 
 
-def test_at_most_fifty_faults_are_listed() -> None:
+def test_at_most_fifty_field_errors_are_listed() -> None:
     body = json.dumps([{"timestamp": 1, "path": 5}] * MAX_ITEMS).encode()
 
-    found = faults(VITALS, body)
+    found = field_errors(VITALS, body)
 
-    assert len(found) == MAX_FAULTS
+    assert len(found) == MAX_FIELD_ERRORS
     assert (found[-1].index, found[-1].field) == (16, "metricName")
 
 
@@ -423,12 +427,12 @@ TOO_MANY = {
 
 
 @pytest.mark.parametrize("items", TOO_MANY.values(), ids=TOO_MANY)
-def test_too_many_items_are_refused_whatever_they_are(items: bytes) -> None:
+def test_too_many_items_are_rejected_before_validation(items: bytes) -> None:
     with pytest.raises(PayloadTooLarge):
         decode(TRACK, b"[" + items + b"]")
 
 
-def test_as_many_items_as_allowed_are_taken_however_large_they_are() -> None:
+def test_maximum_item_count_is_accepted_at_any_size() -> None:
     item = {"name": "a", "properties": {str(key): {"x": [1, 2]} for key in range(20)}}
 
     assert len(decode(TRACK, json.dumps([item] * MAX_ITEMS).encode())) == MAX_ITEMS
@@ -439,28 +443,28 @@ def refuse_b(value: str) -> None:
         raise ValueError("must not be b")
 
 
-def test_checks_are_listed_among_the_other_faults() -> None:
+def test_custom_checks_are_listed_among_the_field_errors() -> None:
     body = b'[{"name":"b","source":5},{"name":"a"},{"name":"b","properties":5}]'
 
-    assert faults(TRACK, body, {"name": refuse_b}) == (
-        Fault(0, "name", "must not be b"),
-        Fault(0, "source", "must be text of at most 64 characters"),
-        Fault(2, "name", "must not be b"),
-        Fault(2, "properties", "must be an object"),
+    assert field_errors(TRACK, body, {"name": refuse_b}) == (
+        FieldError(0, "name", "must not be b"),
+        FieldError(0, "source", "must be text of at most 64 characters"),
+        FieldError(2, "name", "must not be b"),
+        FieldError(2, "properties", "must be an object"),
     )
 
 
-def test_checks_see_what_is_there_even_where_its_type_is_free() -> None:
-    def refuse(value: Any) -> None:
+def test_checks_see_values_of_untyped_fields() -> None:
+    def reject(value: Any) -> None:
         raise ValueError(f"must not be {value}")
 
     body = b'[{"name":"a","ip":5},{"name":"a","ip":null},{"name":"a","ip":1e999}]'
 
-    assert explain_faults(TRACK, body, checks={"ip": refuse}) == (
-        Fault(0, "ip", "must not be 5"),
-        Fault(2, "ip", "must not be inf"),
+    assert list_field_errors(TRACK, body, checks={"ip": reject}) == (
+        FieldError(0, "ip", "must not be 5"),
+        FieldError(2, "ip", "must not be inf"),
     )
 
 
-def test_every_endpoint_has_its_rules() -> None:
-    assert set(BODY_RULES) == set(Endpoint)
+def test_every_endpoint_has_a_path_spec() -> None:
+    assert set(PATH_SPECS) == set(IngestPath)

@@ -4,9 +4,9 @@ import pytest
 
 from headrace.adapters.store.dialect.errors import (
     BrokenPart,
-    EngineFailure,
+    ClickHouseError,
+    parse_error,
     query_error,
-    read_failure,
 )
 from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 
@@ -69,10 +69,8 @@ INSERT = (
         "wrong",
     ],
 )
-def test_a_failed_select_is_the_error_that_its_words_mean(
-    words: str, expected: type[object]
-) -> None:
-    assert type(query_error(read_failure(words))) is expected
+def test_a_failed_select_is_translated_by_its_message(words: str, expected: type[object]) -> None:
+    assert type(query_error(parse_error(words))) is expected
 
 
 @pytest.mark.parametrize(
@@ -81,11 +79,11 @@ def test_a_failed_select_is_the_error_that_its_words_mean(
     ids=["select", "insert", "nothing"],
 )
 def test_a_failure_has_the_code_and_its_name(words: str, code: int, name: str) -> None:
-    failure = read_failure(words)
+    failure = parse_error(words)
     assert (failure.code, failure.name) == (code, name)
 
 
-def test_a_failure_shows_none_of_the_engines_words() -> None:
-    assert str(EngineFailure(6, "CANNOT_PARSE_TEXT", INSERT)) == (
+def test_a_failure_does_not_expose_the_engine_message() -> None:
+    assert str(ClickHouseError(6, "CANNOT_PARSE_TEXT", INSERT)) == (
         "the engine refused a statement: CANNOT_PARSE_TEXT (6)"
     )

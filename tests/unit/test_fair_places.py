@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, PlaceBounds
+from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SlotLimits
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
 
@@ -15,17 +15,17 @@ class Selects:
     """Selects by name, such as `a1`: the first of website `a`."""
 
     def __init__(
-        self, places: int, *, max_waiting: int = 100, max_waiting_of_website: int = 100
+        self, slots: int, *, max_queued: int = 100, max_queued_per_website: int = 100
     ) -> None:
         self.metrics = Metrics()
-        self._places = FairPlaces(
-            PlaceBounds(places, max_waiting, max_waiting_of_website), metrics=self.metrics
+        self._semaphore = FairSemaphore(
+            SlotLimits(slots, max_queued, max_queued_per_website), metrics=self.metrics
         )
         self.ends: dict[str, asyncio.Event] = {}
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.begun: list[str] = []
 
-    async def ask(self, *names: str) -> None:
+    async def start(self, *names: str) -> None:
         """Ask for places, in this order."""
         for name in names:
             self.ends[name] = asyncio.Event()
@@ -40,7 +40,7 @@ class Selects:
         await _settled()
         return self.begun[before:]
 
-    def figures(self) -> tuple[float, float]:
+    def running_and_waiting(self) -> tuple[float, float]:
         """Return how many run and wait, as the metrics tell."""
         lines = self.metrics.render().decode().splitlines()
         values = dict(line.split(" ") for line in lines if not line.startswith("#"))
@@ -50,7 +50,7 @@ class Selects:
         )
 
     async def _select(self, name: str) -> None:
-        async with self._places.held(name[0]):
+        async with self._semaphore.acquire(name[0]):
             self.begun.append(name)
             await self.ends[name].wait()
 
@@ -61,86 +61,86 @@ async def _settled() -> None:
 
 
 async def test_nothing_runs_or_waits_at_the_start() -> None:
-    assert Selects(1).figures() == (0, 0)
+    assert Selects(1).running_and_waiting() == (0, 0)
 
 
-async def test_website_of_one_select_does_not_wait_behind_the_fifty_of_another() -> None:
+async def test_light_website_does_not_queue_behind_fifty_selects_of_another() -> None:
     selects = Selects(3)
-    await selects.ask(*(f"a{number}" for number in range(50)), "b0")
+    await selects.start(*(f"a{number}" for number in range(50)), "b0")
     assert selects.begun == ["a0", "a1", "b0"]
 
 
-async def test_last_place_is_kept_for_a_website_that_holds_none() -> None:
+async def test_last_slot_is_reserved_for_a_website_without_slots() -> None:
     selects = Selects(4)
-    await selects.ask("a0", "a1", "a2", "a3")
+    await selects.start("a0", "a1", "a2", "a3")
     assert selects.begun == ["a0", "a1", "a2"]
-    await selects.ask("b0", "b1", "c0")
+    await selects.start("b0", "b1", "c0")
     assert selects.begun == ["a0", "a1", "a2", "b0"]
     assert await selects.end("a0") == ["c0"]
     assert await selects.end("a1") == []
     assert await selects.end("b0") == ["b1"]
 
 
-async def test_websites_take_turns_where_there_is_one_place() -> None:
+async def test_websites_alternate_on_a_single_slot() -> None:
     selects = Selects(1)
-    await selects.ask("a0", "a1", "a2", "b0", "b1", "c0")
+    await selects.start("a0", "a1", "a2", "b0", "b1", "c0")
     for _ in range(5):
         await selects.end(selects.begun[-1])
     assert selects.begun == ["a0", "a1", "b0", "c0", "a2", "b1"]
 
 
-async def test_website_that_holds_fewer_places_is_next() -> None:
+async def test_website_with_fewer_slots_is_next() -> None:
     selects = Selects(5)
-    await selects.ask("a0", "a1", "a2", "b0", "c0")
-    await selects.ask("a3", "b1")
+    await selects.start("a0", "a1", "a2", "b0", "c0")
+    await selects.start("a3", "b1")
     assert await selects.end("c0") == []  # the last free one is kept
     assert await selects.end("a0") == ["b1"]
     assert await selects.end("b0") == ["a3"]
 
 
 @pytest.mark.parametrize(
-    ("max_waiting", "max_waiting_of_website", "refused"),
+    ("max_queued", "max_queued_per_website", "rejected"),
     [(100, 2, ["a3", "b2"]), (2, 100, ["a2", "a3", "b1", "b2"])],
     ids=["of one website", "of all"],
 )
-async def test_last_of_the_website_that_waits_most_is_turned_away_where_too_many_wait(
-    max_waiting: int, max_waiting_of_website: int, refused: list[str]
+async def test_full_queue_sheds_the_last_of_the_longest_website_queue(
+    max_queued: int, max_queued_per_website: int, rejected: list[str]
 ) -> None:
-    selects = Selects(1, max_waiting=max_waiting, max_waiting_of_website=max_waiting_of_website)
-    await selects.ask("a0", "a1", "a2", "a3", "b0", "b1", "b2")
+    selects = Selects(1, max_queued=max_queued, max_queued_per_website=max_queued_per_website)
+    await selects.start("a0", "a1", "a2", "a3", "b0", "b1", "b2")
     done = {name: task.exception() for name, task in selects.tasks.items() if task.done()}
-    assert list(done) == refused
+    assert list(done) == rejected
     assert all(isinstance(error, StoreUnavailable) for error in done.values())
-    assert selects.figures() == (1, 6 - len(refused))
+    assert selects.running_and_waiting() == (1, 6 - len(rejected))
 
 
-async def test_newcomer_finds_room_where_several_websites_have_filled_the_queue() -> None:
-    selects = Selects(2, max_waiting=6, max_waiting_of_website=3)
-    await selects.ask("a0", "b0", *(f"{name}{number}" for number in (1, 2, 3) for name in "ab"))
-    await selects.ask("c0")
-    turned_away = [name for name, task in selects.tasks.items() if task.done()]
-    assert turned_away == ["a3"]
-    assert selects.figures() == (2, 6)
+async def test_new_website_is_queued_when_several_websites_filled_the_queue() -> None:
+    selects = Selects(2, max_queued=6, max_queued_per_website=3)
+    await selects.start("a0", "b0", *(f"{name}{number}" for number in (1, 2, 3) for name in "ab"))
+    await selects.start("c0")
+    shed = [name for name, task in selects.tasks.items() if task.done()]
+    assert shed == ["a3"]
+    assert selects.running_and_waiting() == (2, 6)
     assert await selects.end("a0", "b0") == ["a1", "b1"]
     assert await selects.end("a1") == ["c0"]
 
 
-async def test_who_goes_away_while_waiting_leaves_the_queue() -> None:
+async def test_cancelled_waiter_leaves_the_queue() -> None:
     selects = Selects(1)
-    await selects.ask("a0", "a1", "a2")
+    await selects.start("a0", "a1", "a2")
     selects.tasks["a1"].cancel()
     assert await selects.end("a0") == ["a2"]
     assert await selects.end("a2") == []
-    assert selects.figures() == (0, 0)
+    assert selects.running_and_waiting() == (0, 0)
 
 
-async def test_place_is_free_again_when_its_holder_goes_away_as_it_gets_it() -> None:
+async def test_slot_is_released_when_its_waiter_is_cancelled_on_acquire() -> None:
     selects = Selects(1)
-    await selects.ask("a0", "a1", "a2")
+    await selects.start("a0", "a1", "a2")
     selects.ends["a0"].set()
     await asyncio.sleep(0)  # a1 has the place and does not know
     selects.tasks["a1"].cancel()
     await _settled()
     assert selects.begun == ["a0", "a2"]
     await selects.end("a2")
-    assert selects.figures() == (0, 0)
+    assert selects.running_and_waiting() == (0, 0)

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.adapters.enrichment.geo import BUNDLED, open_geo, read_place
+from headrace.adapters.enrichment.geo import BUNDLED_DATABASE, open_geo_database, read_location
 from headrace.base.errors import OperatorError
-from headrace.ports.enrichment import Place
+from headrace.ports.enrichment import GeoLocation
 
 Encodable: TypeAlias = "dict[str, Encodable] | list[Encodable] | str | bytes | float"
 
-INCLUDED = open_geo("")
+INCLUDED = open_geo_database("")
 METADATA_MARKER = b"\xab\xcd\xefMaxMind.com"
 
 COUNTRIES = {
@@ -35,7 +35,7 @@ COUNTRIES = {
     "::FFFF:d585:6464": "DE",
 }
 
-NOWHERE = {
+NO_LOCATION = {
     "private": "192.168.1.1",
     "private, mapped to IPv6": "::ffff:192.168.1.1",
     "private, large": "10.0.0.1",
@@ -68,99 +68,102 @@ GEOLITE2_CITY: dict[str, Encodable] = {
     ],
 }
 
-RECORDS: dict[str, tuple[object, Place]] = {
-    "GeoLite2 city": (GEOLITE2_CITY, Place("DE", "State of Berlin", "Berlin")),
-    "DB-IP country": ({"country": {"iso_code": "NO", "names": {"en": "Norway"}}}, Place("NO")),
-    "flat country": ({"country_code": "SE"}, Place("SE")),
+RECORDS: dict[str, tuple[object, GeoLocation]] = {
+    "GeoLite2 city": (GEOLITE2_CITY, GeoLocation("DE", "State of Berlin", "Berlin")),
+    "DB-IP country": (
+        {"country": {"iso_code": "NO", "names": {"en": "Norway"}}},
+        GeoLocation("NO"),
+    ),
+    "flat country": ({"country_code": "SE"}, GeoLocation("SE")),
     "flat city": (
         {"city": "Osaka", "country_code": "JP", "latitude": 34.6, "state1": "Osaka Prefecture"},
-        Place("JP", "Osaka Prefecture", "Osaka"),
+        GeoLocation("JP", "Osaka Prefecture", "Osaka"),
     ),
     "no English names": (
         {"city": {"names": {"de": "Wien"}}, "country": {"iso_code": "AT"}},
-        Place("AT"),
+        GeoLocation("AT"),
     ),
-    "no subdivision": ({"country": {"iso_code": "SG"}, "subdivisions": []}, Place("SG")),
-    "wrong types": ({"country_code": 7, "city": ["x"], "subdivisions": "text"}, Place()),
-    "of autonomous systems": ({"autonomous_system_number": 64512}, Place()),
-    "text": ("DE", Place()),
-    "nothing": (None, Place()),
+    "no subdivision": ({"country": {"iso_code": "SG"}, "subdivisions": []}, GeoLocation("SG")),
+    "wrong types": ({"country_code": 7, "city": ["x"], "subdivisions": "text"}, GeoLocation()),
+    "of autonomous systems": ({"autonomous_system_number": 64512}, GeoLocation()),
+    "text": ("DE", GeoLocation()),
+    "nothing": (None, GeoLocation()),
 }
 
 
 @pytest.mark.parametrize(("address", "country"), COUNTRIES.items(), ids=COUNTRIES)
 def test_included_database_knows_countries(address: str, country: str) -> None:
-    assert INCLUDED.locate(address) == Place(country=country)
+    assert INCLUDED.locate(address) == GeoLocation(country=country)
 
 
-@pytest.mark.parametrize("address", NOWHERE.values(), ids=NOWHERE)
-def test_what_is_no_public_address_has_no_place(address: str) -> None:
-    assert INCLUDED.locate(address) == Place()
+@pytest.mark.parametrize("address", NO_LOCATION.values(), ids=NO_LOCATION)
+def test_non_public_address_has_no_location(address: str) -> None:
+    assert INCLUDED.locate(address) == GeoLocation()
 
 
 @given(st.one_of(st.text(), st.ip_addresses().map(str)))
-def test_any_text_gives_a_place_with_a_country_or_none(text: str) -> None:
-    place = INCLUDED.locate(text)
-    assert place == Place(country=place.country)
-    assert len(place.country) in (0, 2)
+def test_any_text_gives_a_location_with_a_country_or_none(text: str) -> None:
+    location = INCLUDED.locate(text)
+    assert location == GeoLocation(country=location.country)
+    assert len(location.country) in (0, 2)
 
 
-@pytest.mark.parametrize(("record", "place"), RECORDS.values(), ids=RECORDS)
-def test_records_of_every_layout_are_read(record: object, place: Place) -> None:
-    assert read_place(record) == place
+@pytest.mark.parametrize(("record", "location"), RECORDS.values(), ids=RECORDS)
+def test_records_of_every_layout_are_read(record: object, location: GeoLocation) -> None:
+    assert read_location(record) == location
 
 
-def test_operators_database_gives_regions_and_cities(tmp_path: Path) -> None:
-    geo = open_geo(write_database(tmp_path, record=GEOLITE2_CITY, ip_version=6))
-    berlin = Place("DE", "State of Berlin", "Berlin")
+def test_custom_database_gives_regions_and_cities(tmp_path: Path) -> None:
+    geo = open_geo_database(write_database(tmp_path, record=GEOLITE2_CITY, ip_version=6))
+    berlin = GeoLocation("DE", "State of Berlin", "Berlin")
     assert (geo.locate("8.8.8.8"), geo.locate("2a01:e0c:1:1599::1")) == (berlin, berlin)
     geo.close()
 
 
-def test_database_of_ipv4_alone_has_no_place_for_ipv6(tmp_path: Path) -> None:
-    geo = open_geo(write_database(tmp_path, record={"country_code": "SE"}, ip_version=4))
+def test_ipv4_only_database_has_no_location_for_ipv6(tmp_path: Path) -> None:
+    geo = open_geo_database(write_database(tmp_path, record={"country_code": "SE"}, ip_version=4))
     found = [geo.locate(address) for address in ("8.8.8.8", "::ffff:8.8.8.8", "2a01:e0c::1")]
-    assert found == [Place("SE"), Place("SE"), Place()]
+    assert found == [GeoLocation("SE"), GeoLocation("SE"), GeoLocation()]
     geo.close()
 
 
-def test_damaged_record_has_no_place(tmp_path: Path) -> None:
+def test_damaged_record_has_no_location(tmp_path: Path) -> None:
     path = Path(write_database(tmp_path, record={"country_code": "SE"}, ip_version=6))
     path.write_bytes(path.read_bytes().replace(b"\xe1\x4ccountry_code", b"\xe1\xffcountry_code", 1))
-    geo = open_geo(str(path))
-    assert geo.locate("8.8.8.8") == Place()
+    geo = open_geo_database(str(path))
+    assert geo.locate("8.8.8.8") == GeoLocation()
     geo.close()
 
 
-def test_missing_database_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_missing_database_is_one_error(tmp_path: Path) -> None:
     path = str(tmp_path / "none.mmdb")
     with pytest.raises(OperatorError) as caught:
-        open_geo(path)
+        open_geo_database(path)
     assert str(caught.value) == f"cannot read the geo database {path!r}: No such file or directory"
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"ip,country\n", METADATA_MARKER, BUNDLED.read_bytes()[:100_000]],
+    [b"", b"ip,country\n", METADATA_MARKER, BUNDLED_DATABASE.read_bytes()[:100_000]],
     ids=["empty", "text", "marker alone", "cut off"],
 )
-def test_file_that_is_no_database_is_told_in_one_sentence(tmp_path: Path, content: bytes) -> None:
+def test_invalid_database_file_is_one_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "geo.mmdb"
     path.write_bytes(content)
-    assert refusal(str(path)) == (
+    assert rejection(str(path)) == (
         f"the geo database {str(path)!r} is not a file in MaxMind's format (.mmdb)"
     )
 
 
-def test_directory_and_impossible_path_are_no_database(tmp_path: Path) -> None:
+def test_directory_and_invalid_path_are_rejected(tmp_path: Path) -> None:
     sentence = "the geo database {!r} is not a file in MaxMind's format (.mmdb)"
     paths = [str(tmp_path), "a\0b"]
-    assert [refusal(path) for path in paths] == [sentence.format(path) for path in paths]
+    assert [rejection(path) for path in paths] == [sentence.format(path) for path in paths]
 
 
-def refusal(path: str) -> str:
+def rejection(path: str) -> str:
     with pytest.raises(OperatorError) as caught:
-        open_geo(path)
+        open_geo_database(path)
     return str(caught.value)
 
 

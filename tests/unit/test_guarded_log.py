@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from headrace.adapters.event_log.backpressure_log import (
-    GuardedLog,
-    LevelLimits,
-    Levels,
-    read_levels,
+    BackpressureLog,
+    DiskUsage,
+    Thresholds,
+    read_disk_usage,
 )
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
@@ -21,8 +21,8 @@ from headrace.base.clock import FixedClock
 from headrace.base.errors import LogUnavailable
 from headrace.base.telemetry import Metrics
 
-GOOD = Levels(free_bytes=1000, backlog_bytes=50)
-LIMITS = LevelLimits(min_free_bytes=1000, max_backlog_bytes=50)
+GOOD = DiskUsage(free_bytes=1000, backlog_bytes=50)
+LIMITS = Thresholds(min_free_bytes=1000, max_backlog_bytes=50)
 
 
 class Gauge:
@@ -32,21 +32,23 @@ class Gauge:
         self.levels = GOOD
         self.is_broken = False
         self.readings = 0
-        self.was_read = threading.Semaphore(0)
+        self.was_measured = threading.Semaphore(0)
 
-    def read(self) -> Levels:
+    def read(self) -> DiskUsage:
         self.readings += 1
-        self.was_read.release()
+        self.was_measured.release()
         if self.is_broken:
             raise OSError(5, "Input/output error")
         return self.levels
 
 
-def guard(log: MemoryLog, gauge: Gauge, *, interval_s: float = 0.005) -> GuardedLog:
-    return GuardedLog(log, read=gauge.read, limits=LIMITS, metrics=Metrics(), interval_s=interval_s)
+def guard(log: MemoryLog, gauge: Gauge, *, interval_s: float = 0.005) -> BackpressureLog:
+    return BackpressureLog(
+        log, read=gauge.read, limits=LIMITS, metrics=Metrics(), interval_s=interval_s
+    )
 
 
-async def refusal_of(log: GuardedLog) -> str | None:
+async def rejection_of(log: BackpressureLog) -> str | None:
     try:
         await log.append(b"more")
     except LogUnavailable as error:
@@ -56,55 +58,55 @@ async def refusal_of(log: GuardedLog) -> str | None:
 
 async def until_read_again(gauge: Gauge) -> None:
     """Return when the gate has drawn its conclusions from what the gauge shows now."""
-    while gauge.was_read.acquire(blocking=False):
+    while gauge.was_measured.acquire(blocking=False):
         continue
     for _ in range(2):
-        assert await asyncio.to_thread(gauge.was_read.acquire, timeout=30)
+        assert await asyncio.to_thread(gauge.was_measured.acquire, timeout=30)
 
 
 CLOSED = {
-    "disk nearly full": (Levels(999, 0), "The disk is nearly full.", (False, True)),
-    "store too far behind": (Levels(1000, 51), "The store is too far behind.", (True, False)),
-    "both": (Levels(0, 99), "The disk is nearly full.", (False, False)),
+    "disk nearly full": (DiskUsage(999, 0), "The disk is nearly full.", (False, True)),
+    "store too far behind": (DiskUsage(1000, 51), "The store is too far behind.", (True, False)),
+    "both": (DiskUsage(0, 99), "The disk is nearly full.", (False, False)),
 }
 
 
 @pytest.mark.parametrize(("levels", "words", "parts"), CLOSED.values(), ids=list(CLOSED))
-async def test_gate_closes_and_opens_again_by_itself(
-    levels: Levels, words: str, parts: tuple[bool, bool]
+async def test_backpressure_engages_and_clears_automatically(
+    levels: DiskUsage, words: str, parts: tuple[bool, bool]
 ) -> None:
     memory, gauge = MemoryLog(), Gauge()
     log = guard(memory, gauge)
     await log.start()
-    assert await refusal_of(log) is None
+    assert await rejection_of(log) is None
 
     gauge.levels = levels
     await until_read_again(gauge)
-    refused = await refusal_of(log)
-    state = (await log.disk_has_room(), await log.store_keeps_up())
+    rejected = await rejection_of(log)
+    state = (await log.has_free_disk_space(), await log.is_backlog_within_limit())
     ready = await log.is_ready()
     gauge.levels = GOOD
     await until_read_again(gauge)
 
-    assert (refused, state, ready) == (words, parts, False)
-    assert (await refusal_of(log), await log.is_ready()) == (None, True)
+    assert (rejected, state, ready) == (words, parts, False)
+    assert (await rejection_of(log), await log.is_ready()) == (None, True)
     assert memory.records == [b"more", b"more"]
     await log.close()
     assert memory.is_closed
 
 
-async def test_gate_is_closed_from_the_start_where_it_must_be() -> None:
+async def test_backpressure_is_engaged_at_startup_if_needed() -> None:
     memory, gauge = MemoryLog(), Gauge()
-    gauge.levels = Levels(0, 0)
+    gauge.levels = DiskUsage(0, 0)
     log = guard(memory, gauge)
     await log.start()
 
-    assert await refusal_of(log) == "The disk is nearly full."
+    assert await rejection_of(log) == "The disk is nearly full."
     assert memory.records == []
     await log.close()
 
 
-async def test_levels_are_not_read_for_requests() -> None:
+async def test_disk_usage_is_not_read_per_request() -> None:
     gauge = Gauge()
     log = guard(MemoryLog(), gauge, interval_s=3600)
     await log.start()
@@ -114,22 +116,22 @@ async def test_levels_are_not_read_for_requests() -> None:
     await log.close()
 
 
-async def test_gate_stays_as_it_was_while_levels_cannot_be_read() -> None:
+async def test_backpressure_is_unchanged_while_disk_usage_cannot_be_read() -> None:
     gauge = Gauge()
     log = guard(MemoryLog(), gauge)
     await log.start()
     gauge.is_broken = True
     await until_read_again(gauge)
-    assert await refusal_of(log) is None
+    assert await rejection_of(log) is None
     await log.close()
 
 
-async def test_broken_log_behind_an_open_gate_is_not_ready() -> None:
+async def test_failing_log_without_backpressure_is_not_ready() -> None:
     memory = MemoryLog()
     log = guard(memory, Gauge())
     await log.start()
     memory.is_broken = True
-    assert (await log.is_ready(), await log.log_works(), await log.disk_has_room()) == (
+    assert (await log.is_ready(), await log.is_log_ready(), await log.has_free_disk_space()) == (
         False,
         False,
         True,
@@ -140,11 +142,11 @@ async def test_broken_log_behind_an_open_gate_is_not_ready() -> None:
 OpenLog = Callable[[str], SegmentLog]
 
 
-async def test_backlog_is_what_is_durable_and_not_loaded(tmp_path: Path) -> None:
+async def test_backlog_is_the_durable_unloaded_size(tmp_path: Path) -> None:
     root = tmp_path / "log"
 
     def backlog() -> int:
-        return read_levels(tmp_path, root).backlog_bytes
+        return read_disk_usage(tmp_path, root).backlog_bytes
 
     def open_log(name: str) -> SegmentLog:
         return SegmentLog.open(
@@ -158,10 +160,10 @@ async def test_backlog_is_what_is_durable_and_not_loaded(tmp_path: Path) -> None
             await log.append(b"x" * 1000)  # two do not fit into one segment
     full = backlog()
     with closing(SegmentReader(root, damaged=tmp_path / "damaged")) as reader:
-        ends = reader.durable_ends()
-        reader.remove_before("worker-0", ends["worker-0"])
+        ends = reader.durable_offsets()
+        reader.truncate_before("worker-0", ends["worker-0"])
         half = backlog()
-        reader.note_loaded(ends)
+        reader.publish_loaded_offsets(ends)
         loaded = backlog()
     await logs[0].append(b"x" * 10)
     after = backlog()
@@ -175,4 +177,4 @@ async def test_backlog_is_what_is_durable_and_not_loaded(tmp_path: Path) -> None
 
 
 def test_free_bytes_are_those_of_the_file_system(tmp_path: Path) -> None:
-    assert read_levels(tmp_path, tmp_path / "log").free_bytes > 1_000_000
+    assert read_disk_usage(tmp_path, tmp_path / "log").free_bytes > 1_000_000

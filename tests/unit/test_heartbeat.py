@@ -6,17 +6,17 @@ from contextlib import closing
 
 import pytest
 
-from headrace.cli.process.heartbeat import Heartbeat, beat, beat_interval_s
+from headrace.cli.process.heartbeat import Heartbeat, heartbeat_interval_s, send_heartbeats
 
 
 @pytest.mark.parametrize(
     ("timeout_s", "interval_s"), [(30, 1.0), (5, 1.0), (2, 0.4), (0.05, 0.01)], ids=str
 )
 def test_several_beats_fit_into_the_timeout(timeout_s: float, interval_s: float) -> None:
-    assert beat_interval_s(timeout_s) == interval_s
+    assert heartbeat_interval_s(timeout_s) == interval_s
 
 
-async def test_silence_after_a_beat_is_noticed_after_the_timeout() -> None:
+async def test_missing_heartbeat_is_detected_after_the_timeout() -> None:
     with closing(Heartbeat(0.1)) as heartbeat:
         os.write(heartbeat.descriptor, b".")
         await heartbeat.wait_for_silence()
@@ -31,7 +31,7 @@ async def test_child_that_never_beat_gets_more_time() -> None:
 
 async def test_beating_loop_is_never_silent() -> None:
     with closing(Heartbeat(0.5)) as heartbeat:
-        beating = asyncio.create_task(beat(heartbeat.descriptor, 0.5))
+        beating = asyncio.create_task(send_heartbeats(heartbeat.descriptor, 0.5))
         listening = asyncio.create_task(heartbeat.wait_for_silence())
         done, _ = await asyncio.wait({listening}, timeout=1.5)
         assert done == set()
@@ -42,13 +42,13 @@ async def test_beating_loop_is_never_silent() -> None:
 async def test_full_pipe_does_not_stop_the_beating() -> None:
     with closing(Heartbeat(0.1)) as heartbeat:
         os.write(heartbeat.descriptor, b"." * 65_536)
-        beating = asyncio.create_task(beat(heartbeat.descriptor, 0.01))
+        beating = asyncio.create_task(send_heartbeats(heartbeat.descriptor, 0.01))
         await asyncio.sleep(0.05)
         assert not beating.done()
         beating.cancel()
 
 
-async def test_end_of_the_child_is_silence() -> None:
+async def test_exit_of_the_child_stops_the_heartbeat() -> None:
     with closing(Heartbeat(0.05)) as heartbeat:
         os.write(heartbeat.descriptor, b".")
         heartbeat.close_child_end()

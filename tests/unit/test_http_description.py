@@ -11,15 +11,15 @@ import pytest
 from markdown_it import MarkdownIt
 
 from headrace.base.settings import Settings
-from headrace.http.apidocs.endpoint_docs import OPERATIONS
-from headrace.http.apidocs.field_docs import CORRECTIONS, FIELD_DESCRIPTIONS
-from headrace.http.apidocs.guide import readable_bytes
+from headrace.http.apidocs.endpoint_docs import ENDPOINT_DOCS
+from headrace.http.apidocs.field_docs import FIELD_DESCRIPTIONS, SCHEMA_OVERRIDES
+from headrace.http.apidocs.guide import format_size
 from headrace.http.apidocs.markdown import heading_id, render_html
 from headrace.http.apidocs.openapi import make_document
 from headrace.http.apidocs.render_html import content_security_policy, write_page
 from headrace.http.apidocs.render_markdown import write_reference
 from headrace.http.apidocs.schemas import make_schemas
-from headrace.http.endpoints import ENDPOINTS, EndpointRow
+from headrace.http.endpoints import ENDPOINTS, EndpointSpec
 from headrace.http.responses import IngestionError, QueryError
 
 JSON_TEXT = msgspec.json.encode(make_document(Settings()))
@@ -34,13 +34,13 @@ def operations() -> Iterator[dict[str, Any]]:
 
 
 def test_every_endpoint_is_described() -> None:
-    assert set(OPERATIONS) == set(ENDPOINTS)
+    assert set(ENDPOINT_DOCS) == set(ENDPOINTS)
     assert {path: list(methods) for path, methods in DOCUMENT["paths"].items()} == {
-        row.path: [row.methods[0].lower()] for row in ENDPOINTS
+        spec.path: [spec.methods[0].lower()] for spec in ENDPOINTS
     }
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_resolves() -> None:
     references = re.findall(r'"\$ref":"#/([^"]+)"', JSON_TEXT.decode())
 
     assert references
@@ -63,11 +63,11 @@ def test_every_field_is_described_and_nothing_else_is() -> None:
         if name not in ("CustomEvent", "WebVital", "ErrorReport", "PageView")
     }
     assert described <= fields
-    assert set(CORRECTIONS) <= fields
+    assert set(SCHEMA_OVERRIDES) <= fields
 
 
 def test_every_status_that_an_endpoint_can_give_is_described() -> None:
-    statuses = {row["operationId"]: " ".join(row["responses"]) for row in operations()}
+    statuses = {spec["operationId"]: " ".join(spec["responses"]) for spec in operations()}
 
     ingestion = "200 400 401 403 404 405 408 413 415 500 503"
     assert statuses == {
@@ -78,28 +78,32 @@ def test_every_status_that_an_endpoint_can_give_is_described() -> None:
     }
 
 
-def named(row: EndpointRow) -> str:
-    return row.name
+def named(spec: EndpointSpec) -> str:
+    return spec.name
 
 
-@pytest.mark.parametrize("row", [row for row in ENDPOINTS if OPERATIONS[row].item], ids=named)
-def test_example_of_a_body_is_a_valid_body(row: EndpointRow) -> None:
-    item, example = OPERATIONS[row].item, OPERATIONS[row].example
+@pytest.mark.parametrize(
+    "spec", [spec for spec in ENDPOINTS if ENDPOINT_DOCS[spec].item], ids=named
+)
+def test_body_example_is_valid(spec: EndpointSpec) -> None:
+    item, example = ENDPOINT_DOCS[spec].item, ENDPOINT_DOCS[spec].example
 
     msgspec.convert(example, list[item] if isinstance(example, list) else item)  # type: ignore[valid-type]  # made at run time
 
 
-@pytest.mark.parametrize("row", [row for row in ENDPOINTS if OPERATIONS[row].reply], ids=named)
-def test_example_of_a_reply_has_the_form_of_the_reply(row: EndpointRow) -> None:
-    reply: Any = OPERATIONS[row].reply
-    example = OPERATIONS[row].example_reply
+@pytest.mark.parametrize(
+    "spec", [spec for spec in ENDPOINTS if ENDPOINT_DOCS[spec].response], ids=named
+)
+def test_response_example_matches_its_schema(spec: EndpointSpec) -> None:
+    reply: Any = ENDPOINT_DOCS[spec].response
+    example = ENDPOINT_DOCS[spec].example_response
 
     converted = msgspec.convert(example, reply)
 
     assert msgspec.json.decode(msgspec.json.encode(converted)) == example
 
 
-def test_example_of_a_refusal_has_the_form_of_the_refusal() -> None:
+def test_error_example_matches_its_schema() -> None:
     for operation in operations():
         envelope = QueryError if operation["tags"] == ["Queries"] else IngestionError
         for response in operation["responses"].values():
@@ -108,11 +112,11 @@ def test_example_of_a_refusal_has_the_form_of_the_refusal() -> None:
                     msgspec.convert(example["value"], envelope)
 
 
-def test_text_has_no_figure_left_to_fill_in() -> None:
+def test_text_has_no_unfilled_placeholder() -> None:
     assert "$" not in re.sub(r"`[^`]*`|```.*?```", "", TEXT, flags=re.DOTALL)
 
 
-def test_anchors_of_the_page_are_unique_and_every_link_finds_one() -> None:
+def test_anchors_are_unique_and_every_link_resolves() -> None:
     anchors = Counter(re.findall(r' id="([^"]+)"', PAGE))
     links = set(re.findall(r'href="#([^"]+)"', PAGE))
 
@@ -153,7 +157,7 @@ class Outline(HTMLParser):
         self._text += data
 
 
-def test_own_renderer_does_what_a_complete_one_does() -> None:
+def test_renderer_matches_a_full_markdown_renderer() -> None:
     complete = MarkdownIt("commonmark").enable("table").render(TEXT)
 
     assert Outline(render_html(TEXT)).lines == Outline(complete).lines
@@ -178,7 +182,7 @@ def test_markup_in_a_text_comes_out_escaped() -> None:
         ("From an event to a row", "from-an-event-to-a-row"),
     ],
 )
-def test_anchor_is_made_as_code_hosts_make_it(title: str, anchor: str) -> None:
+def test_anchor_matches_code_hosts(title: str, anchor: str) -> None:
     assert heading_id(title) == anchor
 
 
@@ -187,4 +191,4 @@ def test_anchor_is_made_as_code_hosts_make_it(title: str, anchor: str) -> None:
     [(10_485_760, "10 MiB"), (1024, "1 KiB"), (1000, "1,000 bytes"), (2_147_483_648, "2 GiB")],
 )
 def test_sizes_are_written_in_the_largest_unit_that_divides_them(size: int, text: str) -> None:
-    assert readable_bytes(size) == text
+    assert format_size(size) == text

@@ -59,7 +59,7 @@ every_encoder = pytest.mark.parametrize(("name", "encode"), ENCODERS.values(), i
 
 @every_encoder
 @given(body=st.binary(max_size=500))
-def test_what_was_encoded_comes_back(name: str, encode: Encode, body: bytes) -> None:
+def test_encoded_body_round_trips(name: str, encode: Encode, body: bytes) -> None:
     assert DECODERS[name](encode(body), PLENTY) == body
 
 
@@ -73,13 +73,13 @@ def test_size_may_be_exactly_the_limit_and_no_more(name: str, encode: Encode) ->
 
 
 @every_encoder
-def test_bomb_is_ended_at_the_limit(name: str, encode: Encode) -> None:
+def test_decompression_bomb_is_stopped_at_the_limit(name: str, encode: Encode) -> None:
     with pytest.raises(PayloadTooLarge):
         DECODERS[name](encode(bytes(20_000_000)), 1000)
 
 
 @pytest.mark.parametrize(("name", "encode"), SINGLE.values(), ids=list(SINGLE))
-def test_data_that_ends_early_is_refused(name: str, encode: Encode) -> None:
+def test_data_that_ends_early_is_rejected(name: str, encode: Encode) -> None:
     encoded = encode(BODY)
 
     for length in range(len(encoded)):
@@ -89,14 +89,14 @@ def test_data_that_ends_early_is_refused(name: str, encode: Encode) -> None:
 
 @every_encoder
 @pytest.mark.parametrize("rest", [b"\x00", b"garbage", b'{"name":"a"}'])
-def test_data_behind_the_end_is_refused(name: str, encode: Encode, rest: bytes) -> None:
+def test_trailing_data_is_rejected(name: str, encode: Encode, rest: bytes) -> None:
     with pytest.raises(InvalidBody):
         DECODERS[name](encode(BODY) + rest, PLENTY)
 
 
 @pytest.mark.parametrize("name", DECODERS)
 @given(garbage=st.binary(max_size=100))
-def test_garbage_is_refused_or_decoded_and_nothing_else(name: str, garbage: bytes) -> None:
+def test_garbage_is_rejected_or_decoded(name: str, garbage: bytes) -> None:
     try:
         decoded = DECODERS[name](garbage, PLENTY)
     except (InvalidBody, PayloadTooLarge):
@@ -111,7 +111,7 @@ def test_members_are_bounded(name: str, encode: Encode) -> None:
         DECODERS[name](encode(b"a") * (MAX_MEMBERS + 1), PLENTY)
 
 
-def test_zstd_window_beyond_what_http_allows_is_refused() -> None:
+def test_zstd_window_beyond_what_http_allows_is_rejected() -> None:
     compressor = zstandard.ZstdCompressor(compression_params=LARGE_WINDOW).compressobj()
     encoded = compressor.compress(BODY) + compressor.flush()
 
@@ -125,7 +125,7 @@ def test_identity_needs_no_decoder(values: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("value", [b"gzip", b"GZIP", b" gzip ", b"br", b"deflate", b"ZSTD"])
-def test_encoding_is_found_in_any_case(value: bytes) -> None:
+def test_encoding_name_is_case_insensitive(value: bytes) -> None:
     assert find_decoder([value]) is DECODERS[value.strip().lower().decode()]
 
 
@@ -133,6 +133,6 @@ def test_encoding_is_found_in_any_case(value: bytes) -> None:
     "values",
     [[b"compress"], [b"gzip, br"], [b"gzip", b"br"], [b"gzip", b"gzip"], [b"x-gzip"], [b"\xff"]],
 )
-def test_unknown_and_several_encodings_are_refused(values: list[bytes]) -> None:
+def test_unknown_and_several_encodings_are_rejected(values: list[bytes]) -> None:
     with pytest.raises(UnsupportedEncoding):
         find_decoder(values)

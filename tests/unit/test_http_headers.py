@@ -11,7 +11,7 @@ from headrace.http.reading.body import is_json_type
 from headrace.http.reading.client_address import ClientAddresses, normalize_address
 from headrace.http.reading.credentials import read_api_key, read_parameter, read_website_id
 from headrace.http.reading.negotiation import choose_media_type
-from headrace.http.request import Call
+from headrace.http.request import Request
 
 JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 
@@ -98,7 +98,7 @@ TYPES = {
 
 
 @pytest.mark.parametrize(("content_type", "expected"), TYPES.items())
-def test_type_of_a_body_is_judged(content_type: bytes, expected: bool) -> None:
+def test_content_type_is_checked(content_type: bytes, expected: bool) -> None:
     assert is_json_type(content_type) is expected
 
 
@@ -129,78 +129,88 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize(("accept", "expected"), ACCEPTED.items())
-def test_format_is_chosen_by_what_is_wanted_most(accept: str, expected: str) -> None:
+def test_format_is_negotiated_by_quality(accept: str, expected: str) -> None:
     assert choose_media_type(accept, (JSON, CSV, ARROW)) == expected
 
 
-def call(peer: str | None, *headers: tuple[str, str]) -> Call:
+def make_request(peer: str | None, *headers: tuple[str, str]) -> Request:
     async def receive() -> Any:
         raise AssertionError("nothing is received for an address")
 
     pairs = [(name.encode(), value.encode()) for name, value in headers]
     scope = {"client": (peer, 1) if peer is not None else None, "headers": pairs}
-    return Call(scope, receive, "id")
+    return Request(scope, receive, "id")
 
 
 PROXIES = ("10.0.0.0/8", "fd00::/8", "192.0.2.1")
 XFF, FORWARDED, REAL_IP = "x-forwarded-for", "forwarded", "x-real-ip"
-ADDRESSES: dict[str, tuple[Call, str]] = {
-    "peer": (call("203.0.113.9"), "203.0.113.9"),
-    "peer within IPv6": (call("::ffff:203.0.113.9"), "203.0.113.9"),
-    "IPv6 peer with a zone": (call("FE80:0::1%eth0"), "fe80::1"),
-    "unix socket": (call(""), ""),
-    "no peer": (call(None), ""),
-    "peer that is no address": (call("testclient", (XFF, "203.0.113.9")), ""),
-    "stranger who forwards": (call("203.0.113.9", (XFF, "198.51.100.7")), "203.0.113.9"),
-    "proxy that says nothing": (call("10.1.2.3"), "10.1.2.3"),
-    "one proxy": (call("10.1.2.3", (XFF, "203.0.113.9")), "203.0.113.9"),
+ADDRESSES: dict[str, tuple[Request, str]] = {
+    "peer": (make_request("203.0.113.9"), "203.0.113.9"),
+    "peer within IPv6": (make_request("::ffff:203.0.113.9"), "203.0.113.9"),
+    "IPv6 peer with a zone": (make_request("FE80:0::1%eth0"), "fe80::1"),
+    "unix socket": (make_request(""), ""),
+    "no peer": (make_request(None), ""),
+    "peer that is no address": (make_request("testclient", (XFF, "203.0.113.9")), ""),
+    "stranger who forwards": (make_request("203.0.113.9", (XFF, "198.51.100.7")), "203.0.113.9"),
+    "proxy that says nothing": (make_request("10.1.2.3"), "10.1.2.3"),
+    "one proxy": (make_request("10.1.2.3", (XFF, "203.0.113.9")), "203.0.113.9"),
     "what the client claims before its proxy": (
-        call("10.1.2.3", (XFF, "1.1.1.1, 203.0.113.9")),
+        make_request("10.1.2.3", (XFF, "1.1.1.1, 203.0.113.9")),
         "203.0.113.9",
     ),
-    "two proxies": (call("10.1.2.3", (XFF, "1.1.1.1, 203.0.113.9, 192.0.2.1")), "203.0.113.9"),
+    "two proxies": (
+        make_request("10.1.2.3", (XFF, "1.1.1.1, 203.0.113.9, 192.0.2.1")),
+        "203.0.113.9",
+    ),
     "several headers": (
-        call("10.1.2.3", (XFF, "1.1.1.1"), (XFF, "203.0.113.9"), (XFF, "10.9.9.9")),
+        make_request("10.1.2.3", (XFF, "1.1.1.1"), (XFF, "203.0.113.9"), (XFF, "10.9.9.9")),
         "203.0.113.9",
     ),
-    "proxies alone": (call("10.1.2.3", (XFF, "10.0.0.7, 10.0.0.8")), "10.0.0.7"),
-    "proxy within IPv6": (call("::ffff:10.1.2.3", (XFF, "::ffff:203.0.113.9")), "203.0.113.9"),
-    "IPv6": (call("fd00::1", (XFF, "2001:db8::7")), "2001:db8::7"),
-    "port": (call("10.1.2.3", (XFF, "203.0.113.9:443")), "203.0.113.9"),
-    "IPv6 with a port": (call("10.1.2.3", (XFF, "[2001:db8::7]:443")), "2001:db8::7"),
-    "proxy that does not know": (call("10.1.2.3", (XFF, "1.1.1.1, unknown")), ""),
+    "proxies alone": (make_request("10.1.2.3", (XFF, "10.0.0.7, 10.0.0.8")), "10.0.0.7"),
+    "proxy within IPv6": (
+        make_request("::ffff:10.1.2.3", (XFF, "::ffff:203.0.113.9")),
+        "203.0.113.9",
+    ),
+    "IPv6": (make_request("fd00::1", (XFF, "2001:db8::7")), "2001:db8::7"),
+    "port": (make_request("10.1.2.3", (XFF, "203.0.113.9:443")), "203.0.113.9"),
+    "IPv6 with a port": (make_request("10.1.2.3", (XFF, "[2001:db8::7]:443")), "2001:db8::7"),
+    "proxy that does not know": (make_request("10.1.2.3", (XFF, "1.1.1.1, unknown")), ""),
     "Forwarded": (
-        call("10.1.2.3", (FORWARDED, 'for=1.1.1.1, For="[2001:db8::7]:80";proto=https')),
+        make_request("10.1.2.3", (FORWARDED, 'for=1.1.1.1, For="[2001:db8::7]:80";proto=https')),
         "2001:db8::7",
     ),
-    "Forwarded without for": (call("10.1.2.3", (FORWARDED, "proto=https")), ""),
-    "X-Real-IP": (call("10.1.2.3", (REAL_IP, "203.0.113.9")), "203.0.113.9"),
+    "Forwarded without for": (make_request("10.1.2.3", (FORWARDED, "proto=https")), ""),
+    "X-Real-IP": (make_request("10.1.2.3", (REAL_IP, "203.0.113.9")), "203.0.113.9"),
     "X-Forwarded-For before the others": (
-        call("10.1.2.3", (REAL_IP, "1.1.1.1"), (FORWARDED, "for=1.1.1.2"), (XFF, "203.0.113.9")),
+        make_request(
+            "10.1.2.3", (REAL_IP, "1.1.1.1"), (FORWARDED, "for=1.1.1.2"), (XFF, "203.0.113.9")
+        ),
         "203.0.113.9",
     ),
 }
 
 
-@pytest.mark.parametrize(("asked", "expected"), ADDRESSES.values(), ids=list(ADDRESSES))
-def test_address_is_found_behind_named_proxies_alone(asked: Call, expected: str) -> None:
-    assert ClientAddresses(PROXIES).find(asked) == expected
+@pytest.mark.parametrize(("sent_query", "expected"), ADDRESSES.values(), ids=list(ADDRESSES))
+def test_forwarded_address_is_used_behind_trusted_proxies_only(
+    sent_query: Request, expected: str
+) -> None:
+    assert ClientAddresses(PROXIES).find(sent_query) == expected
 
 
-def test_nobody_is_believed_where_no_proxy_is_named() -> None:
-    assert ClientAddresses(()).find(call("10.1.2.3", (XFF, "203.0.113.9"))) == "10.1.2.3"
+def test_forwarded_address_is_ignored_without_trusted_proxies() -> None:
+    assert ClientAddresses(()).find(make_request("10.1.2.3", (XFF, "203.0.113.9"))) == "10.1.2.3"
 
 
 @given(st.text(max_size=40))
-def test_header_of_a_proxy_may_say_anything(value: str) -> None:
+def test_any_forwarding_header_is_accepted(value: str) -> None:
     header = (XFF, value.encode("latin-1", "replace").decode("latin-1"))
 
-    address = ClientAddresses(PROXIES).find(call("10.1.2.3", header))
+    address = ClientAddresses(PROXIES).find(make_request("10.1.2.3", header))
 
     assert address in ("", normalize_address(address))
 
 
-def test_proxy_that_is_no_network_is_refused_with_a_sentence() -> None:
+def test_invalid_proxy_network_gets_a_clear_error() -> None:
     with pytest.raises(OperatorError) as caught:
         ClientAddresses(("10.0.0.0/8", "10.0.0.0/40"))
 

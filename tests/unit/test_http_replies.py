@@ -4,22 +4,29 @@ import msgspec
 import pytest
 
 from headrace.base.errors import (
-    CallerError,
-    Fault,
+    ClientError,
+    FieldError,
     HeadraceError,
     InvalidBody,
     InvalidQuery,
     MethodNotAllowed,
     MissingScope,
     OperatorError,
-    QueryFault,
+    QueryErrorCode,
     RateLimited,
     RequestTimeout,
     StoreUnavailable,
     Unavailable,
 )
 from headrace.http.endpoints import ENDPOINTS, UNKNOWN
-from headrace.http.responses import INTERNAL, REFUSALS, Envelope, Header, refusal_of, refuse
+from headrace.http.responses import (
+    ERROR_RESPONSES,
+    INTERNAL,
+    Envelope,
+    Header,
+    error_response,
+    find_error_response,
+)
 
 JSON: Header = (b"content-type", b"application/json")
 
@@ -32,30 +39,32 @@ def family(root: type[HeadraceError]) -> Iterator[type[HeadraceError]]:
             yield from family(child)
 
 
-def test_table_has_every_error_of_the_tree_and_no_other() -> None:
-    assert set(REFUSALS) == {*family(CallerError), Unavailable, *family(Unavailable)}
+def test_error_table_is_complete() -> None:
+    assert set(ERROR_RESPONSES) == {*family(ClientError), Unavailable, *family(Unavailable)}
 
 
-def test_every_refusal_is_one_that_some_endpoint_may_give() -> None:
-    given = {error for row in (*ENDPOINTS, UNKNOWN) for error in row.refusals}
+def test_every_error_response_belongs_to_an_endpoint() -> None:
+    given = {error for spec in (*ENDPOINTS, UNKNOWN) for error in spec.errors}
 
-    assert set(REFUSALS) - given == {Unavailable}
+    assert set(ERROR_RESPONSES) - given == {Unavailable}
 
 
 @pytest.mark.parametrize(
     "error", [ValueError("x"), OperatorError("x"), HeadraceError("x"), KeyboardInterrupt()]
 )
 def test_error_outside_the_table_is_internal(error: BaseException) -> None:
-    assert refusal_of(error) is INTERNAL
+    assert find_error_response(error) is INTERNAL
 
 
-def test_faults_are_listed_in_the_envelope_of_ingestion() -> None:
-    error = InvalidBody((Fault(0, "name", "is required"), Fault(2, "", "must be an object")))
+def test_field_errors_are_listed_in_the_ingestion_envelope() -> None:
+    error = InvalidBody(
+        (FieldError(0, "name", "is required"), FieldError(2, "", "must be an object"))
+    )
 
-    reply = refuse(error, Envelope.INGESTION, "id")
+    response = error_response(error, Envelope.INGESTION, "id")
 
-    assert (reply.status, reply.headers) == (400, (JSON,))
-    assert msgspec.json.decode(reply.body) == {
+    assert (response.status, response.headers) == (400, (JSON,))
+    assert msgspec.json.decode(response.body) == {
         "status": "error",
         "message": "Invalid request body",
         "code": "INVALID_BODY",
@@ -67,23 +76,23 @@ def test_faults_are_listed_in_the_envelope_of_ingestion() -> None:
     }
 
 
-@pytest.mark.parametrize("fault", QueryFault)
-def test_query_fault_is_its_own_code(fault: QueryFault) -> None:
-    reply = refuse(InvalidQuery(fault, ' "x"'), Envelope.QUERY, "id")
+@pytest.mark.parametrize("error_code", QueryErrorCode)
+def test_query_error_has_its_own_code(error_code: QueryErrorCode) -> None:
+    response = error_response(InvalidQuery(error_code, ' "x"'), Envelope.QUERY, "id")
 
-    assert reply.status == 400
-    assert msgspec.json.decode(reply.body) == {
+    assert response.status == 400
+    assert msgspec.json.decode(response.body) == {
         "success": False,
-        "error": f'{fault.value} "x"',
-        "code": fault.name,
+        "error": f'{error_code.value} "x"',
+        "code": error_code.name,
         "requestId": "id",
     }
 
 
 def test_scope_is_named() -> None:
-    reply = refuse(MissingScope("read:data"), Envelope.QUERY, "id")
+    response = error_response(MissingScope("read:data"), Envelope.QUERY, "id")
 
-    assert msgspec.json.decode(reply.body) == {
+    assert msgspec.json.decode(response.body) == {
         "success": False,
         "error": "API key missing read:data scope",
         "code": "MISSING_SCOPE",
@@ -100,5 +109,5 @@ HEADERS: list[tuple[HeadraceError, Header]] = [
 
 
 @pytest.mark.parametrize(("error", "header"), HEADERS, ids=[str(h[1][0]) for h in HEADERS])
-def test_refusal_has_the_headers_of_its_status(error: HeadraceError, header: Header) -> None:
-    assert refuse(error, Envelope.INGESTION, "id").headers == (JSON, header)
+def test_error_response_has_the_headers_of_its_status(error: HeadraceError, header: Header) -> None:
+    assert error_response(error, Envelope.INGESTION, "id").headers == (JSON, header)

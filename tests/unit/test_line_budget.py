@@ -7,10 +7,10 @@ import structlog
 
 from headrace.base.clock import FixedClock
 from headrace.base.errors import InvalidApiKey, LogUnavailable, Unavailable
-from headrace.base.log_throttle import LineBudget, SparingFilter
+from headrace.base.log_throttle import LogThrottle, LogThrottleFilter
 from headrace.base.telemetry import Logger, Metrics
 from headrace.http import endpoints
-from headrace.http.access_log import CallRecorder
+from headrace.http.access_log import AccessLog
 
 TRACK = endpoints.INGESTION_ENDPOINTS[0]
 FULL = LogUnavailable("the disk is full")
@@ -21,36 +21,36 @@ def clock() -> FixedClock:
     return FixedClock(1_800_000_000_000)
 
 
-def budget_of(clock: FixedClock, *, lines: int) -> LineBudget:
-    return LineBudget(lines=lines, window_s=10, monotonic_s=clock.monotonic_s)
+def budget_of(clock: FixedClock, *, lines: int) -> LogThrottle:
+    return LogThrottle(lines=lines, window_s=10, monotonic_s=clock.monotonic_s)
 
 
-def test_lines_beyond_the_budget_are_left_out_and_counted(clock: FixedClock) -> None:
+def test_lines_over_the_limit_are_suppressed_and_counted(clock: FixedClock) -> None:
     budget = budget_of(clock, lines=2)
-    first = [budget.take("kind") for _ in range(5)]
+    first = [budget.admit("kind") for _ in range(5)]
     clock.advance(10_000)
-    later = [budget.take("kind") for _ in range(3)]
+    later = [budget.admit("kind") for _ in range(3)]
     clock.advance(10_000)
-    assert (first, later, budget.take("kind")) == ([0, 0, None, None, None], [3, 0, None], 1)
+    assert (first, later, budget.admit("kind")) == ([0, 0, None, None, None], [3, 0, None], 1)
 
 
-def test_kinds_have_budgets_of_their_own(clock: FixedClock) -> None:
+def test_event_names_have_separate_limits(clock: FixedClock) -> None:
     budget = budget_of(clock, lines=1)
-    assert [budget.take(kind) for kind in ("one", "two", "one", "two")] == [0, 0, None, None]
+    assert [budget.admit(kind) for kind in ("one", "two", "one", "two")] == [0, 0, None, None]
 
 
-def test_kinds_without_end_take_no_memory_without_end(clock: FixedClock) -> None:
+def test_memory_is_bounded_for_unlimited_event_names(clock: FixedClock) -> None:
     budget = budget_of(clock, lines=1)
-    assert {budget.take(kind) for kind in range(10_000)} == {0}
-    assert budget.take(0) == 0  # its kind was forgotten
+    assert {budget.admit(kind) for kind in range(10_000)} == {0}
+    assert budget.admit(0) == 0  # its kind was forgotten
 
 
 def record(words: str, name: str = "uvicorn.error") -> logging.LogRecord:
     return logging.LogRecord(name, logging.WARNING, "server.py", 1, words, ("a",), None)
 
 
-def test_lines_of_libraries_are_bounded_and_tell_how_many_were_left_out(clock: FixedClock) -> None:
-    sparing = SparingFilter(budget_of(clock, lines=1))
+def test_library_log_lines_are_throttled_with_a_suppressed_count(clock: FixedClock) -> None:
+    sparing = LogThrottleFilter(budget_of(clock, lines=1))
     flood = [sparing.filter(record("call of %s is no HTTP")) for _ in range(4)]
     other = sparing.filter(record("call of %s is no HTTP", "asyncio"))
     clock.advance(10_000)
@@ -65,7 +65,7 @@ class Recorded:
     def __init__(self, clock: FixedClock) -> None:
         self.lines: list[dict[str, object]] = []
         self.metrics = Metrics()
-        self.recorder = CallRecorder(clock=clock, metrics=self.metrics, log=self._logger())
+        self.access_log = AccessLog(clock=clock, metrics=self.metrics, log=self._logger())
 
     def take_lines(self) -> list[dict[str, object]]:
         taken, self.lines = self.lines, []
@@ -82,7 +82,7 @@ class Recorded:
         return logger
 
 
-def test_what_is_unavailable_is_logged_when_it_begins_and_not_for_each_request(
+def test_unavailability_is_logged_once_when_it_begins(
     clock: FixedClock,
 ) -> None:
     recorded = Recorded(clock)
@@ -94,11 +94,11 @@ def test_what_is_unavailable_is_logged_when_it_begins_and_not_for_each_request(
     }
 
     for number in range(500):
-        recorded.recorder.record_failure(TRACK, FULL, f"id-{number}")
-    recorded.recorder.record_failure(TRACK, Unavailable("too many bytes"), "other")
+        recorded.access_log.record_failure(TRACK, FULL, f"id-{number}")
+    recorded.access_log.record_failure(TRACK, Unavailable("too many bytes"), "other")
     begun = recorded.take_lines()
     clock.advance(10_000)
-    recorded.recorder.record_failure(TRACK, FULL, "id-500")
+    recorded.access_log.record_failure(TRACK, FULL, "id-500")
 
     assert begun == [
         {**line, "request_id": "id-0"},
@@ -107,27 +107,27 @@ def test_what_is_unavailable_is_logged_when_it_begins_and_not_for_each_request(
     assert recorded.take_lines() == [{**line, "request_id": "id-500", "left_out": 499}]
 
 
-def test_failures_of_our_own_are_logged_ten_times_in_ten_seconds(clock: FixedClock) -> None:
+def test_internal_errors_are_logged_ten_times_in_ten_seconds(clock: FixedClock) -> None:
     recorded = Recorded(clock)
     for number in range(30):
-        recorded.recorder.record_failure(TRACK, ValueError("quoted"), f"id-{number}")
+        recorded.access_log.record_failure(TRACK, ValueError("quoted"), f"id-{number}")
     assert [line["request_id"] for line in recorded.lines] == [f"id-{n}" for n in range(10)]
 
 
-def test_callers_fault_is_no_failure(clock: FixedClock) -> None:
+def test_client_errors_are_not_failures(clock: FixedClock) -> None:
     recorded = Recorded(clock)
-    recorded.recorder.record_failure(TRACK, InvalidApiKey(), "id")
+    recorded.access_log.record_failure(TRACK, InvalidApiKey(), "id")
     assert recorded.lines == []
 
 
-def test_flood_of_refusals_is_a_hundred_lines_and_every_one_is_counted(clock: FixedClock) -> None:
+def test_flood_of_rejections_is_a_hundred_lines_and_fully_counted(clock: FixedClock) -> None:
     recorded = Recorded(clock)
     for _ in range(1_000):
-        recorded.recorder.record(TRACK, "POST", 401, 0.0, "id")
-    recorded.recorder.record(TRACK, "POST", 400, 0.0, "id")
+        recorded.access_log.record(TRACK, "POST", 401, 0.0, "id")
+    recorded.access_log.record(TRACK, "POST", 400, 0.0, "id")
     flood = recorded.take_lines()
     clock.advance(10_000)
-    recorded.recorder.record(TRACK, "POST", 401, 0.0, "id")
+    recorded.access_log.record(TRACK, "POST", 401, 0.0, "id")
 
     assert [line["status"] for line in flood] == [401] * 100 + [400]
     assert [line["left_out"] for line in recorded.lines] == [900]

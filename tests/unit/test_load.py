@@ -16,7 +16,7 @@ from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
-from headrace.ingest.load.batch_reader import BatchBounds
+from headrace.ingest.load.batch_reader import BatchLimits
 from headrace.ingest.load.loader import Loader
 from headrace.model.catalog import Table
 from headrace.model.log_records import (
@@ -29,9 +29,9 @@ from headrace.model.log_records import (
     VitalRecord,
     encode_record,
 )
-from headrace.ports.event_log import LOG_START, LogChunk, LoggedRecord, LogPosition
+from headrace.ports.event_log import LOG_START, LogChunk, LoggedRecord, LogOffset
 from headrace.ports.ledger import LogRange
-from headrace.ports.store import RejectedBatch
+from headrace.ports.store import BatchRejected
 
 NOON = 1_700_000_000_000
 DAY = MILLISECONDS_PER_DAY
@@ -44,53 +44,53 @@ class ListedLogs:
 
     def __init__(self, **logs: Sequence[bytes]) -> None:
         self.logs = {name.replace("_", "-"): list(records) for name, records in logs.items()}
-        self.removed: list[tuple[str, LogPosition]] = []
+        self.removed: list[tuple[str, LogOffset]] = []
 
-    def durable_ends(self) -> Mapping[str, LogPosition]:
-        return {name: self.place(len(records)) for name, records in self.logs.items()}
+    def durable_offsets(self) -> Mapping[str, LogOffset]:
+        return {name: self.offset_at(len(records)) for name, records in self.logs.items()}
 
-    def place(self, offset: int) -> LogPosition:
-        return LogPosition(self.segment, offset)
+    def offset_at(self, offset: int) -> LogOffset:
+        return LogOffset(self.segment, offset)
 
-    def read(self, log: str, *, after: LogPosition, until: LogPosition, max_bytes: int) -> LogChunk:
+    def read(self, log: str, *, after: LogOffset, until: LogOffset, max_bytes: int) -> LogChunk:
         assert max_bytes > 0
         last = min(until.offset, after.offset + 2)
-        places = [self.place(offset) for offset in range(after.offset, last + 1)]
+        offsets = [self.offset_at(offset) for offset in range(after.offset, last + 1)]
         records = [
             LoggedRecord(self.logs[log][start.offset], start, end)
-            for start, end in itertools.pairwise(places)
+            for start, end in itertools.pairwise(offsets)
         ]
-        return LogChunk(records, places[-1])
+        return LogChunk(records, offsets[-1])
 
     def unreadable(self) -> Sequence[str]:
         return ()
 
-    def bytes_between(self, log: str, *, after: LogPosition, until: LogPosition) -> int:
+    def size_between(self, log: str, *, after: LogOffset, until: LogOffset) -> int:
         return sum(map(len, self.logs[log][after.offset : until.offset]))
 
-    def remove_before(self, log: str, position: LogPosition) -> None:
-        self.removed.append((log, position))
+    def truncate_before(self, log: str, offset: LogOffset) -> None:
+        self.removed.append((log, offset))
 
 
 class RecordingStore(MemoryStore):
     """Notes the tokens that it was given, and is away for the inserts of chosen numbers."""
 
-    def __init__(self, *, away: Sequence[int] = (), **options: Any) -> None:
+    def __init__(self, *, unavailable: Sequence[int] = (), **options: Any) -> None:
         super().__init__(**options)
-        self.away = away
+        self.unavailable = unavailable
         self.tokens: list[str] = []
 
     def insert(
-        self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
+        self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
     ) -> None:
         self.tokens.append(token)
-        if len(self.tokens) in self.away:
+        if len(self.tokens) in self.unavailable:
             raise StoreUnavailable("The engine is away.")
-        super().insert(table, arrow_stream, token=token, is_new=is_new)
+        super().insert(table, arrow_stream, token=token, first_attempt=first_attempt)
 
 
 @dataclass
-class Bench:
+class Harness:
     """A loader with everything around it."""
 
     logs: ListedLogs
@@ -111,14 +111,14 @@ class Bench:
         return float(next((text.split()[-1] for text in lines if text.startswith(line)), 0))
 
 
-MakeBench = Callable[..., Bench]
+MakeHarness = Callable[..., Harness]
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[MakeBench]:
+def harness(tmp_path: Path) -> Iterator[MakeHarness]:
     opened = ExitStack()
 
-    def make(logs: ListedLogs, store: MemoryStore | None = None, **options: Any) -> Bench:
+    def make(logs: ListedLogs, store: MemoryStore | None = None, **options: Any) -> Harness:
         store = store or MemoryStore()
         ledger = SqliteLedger.open(tmp_path / "ledger.sqlite")
         opened.callback(ledger.close)
@@ -132,7 +132,7 @@ def bench(tmp_path: Path) -> Iterator[MakeBench]:
             clock=FixedClock(NOON + 30 * DAY),
             **options,
         )
-        return Bench(logs, store, ledger, metrics, loader, quarantine)
+        return Harness(logs, store, ledger, metrics, loader, quarantine)
 
     with opened:
         yield make
@@ -159,31 +159,31 @@ def named(*names: str) -> Callable[[Row], bool]:
     return lambda row: row.get("event_name") in names
 
 
-def test_everything_durable_is_stored_in_its_table(bench: MakeBench) -> None:
-    made = bench(ListedLogs(worker_0=[events("a", "b"), vital()], worker_1=[error()]))
+def test_durable_records_are_stored_in_their_tables(harness: MakeHarness) -> None:
+    made = harness(ListedLogs(worker_0=[events("a", "b"), vital()], worker_1=[error()]))
     assert made.loader.load_available() == 4
     counts = {table: len(rows) for table, rows in made.store.rows.items()}
     assert counts == {"events": 2, "performance": 1, "errors": 1}
-    assert made.ledger.positions() == made.logs.durable_ends()
-    assert made.ledger.intent() is None
+    assert made.ledger.stored_offsets() == made.logs.durable_offsets()
+    assert made.ledger.pending_batch() is None
 
 
-def test_loading_again_stores_nothing_more(bench: MakeBench) -> None:
-    made = bench(ListedLogs(worker_0=[events("a")]))
+def test_loading_again_stores_nothing_more(harness: MakeHarness) -> None:
+    made = harness(ListedLogs(worker_0=[events("a")]))
     assert [made.loader.load_available() for _ in range(2)] == [1, 0]
     assert made.names() == ["a"]
 
 
-def test_load_until_stops_at_the_places(bench: MakeBench) -> None:
-    made = bench(ListedLogs(worker_0=[events("a"), events("b")]))
-    made.loader.load_until({"worker-0": LogPosition(1, 1)})
+def test_load_until_stops_at_the_offsets(harness: MakeHarness) -> None:
+    made = harness(ListedLogs(worker_0=[events("a"), events("b")]))
+    made.loader.load_until({"worker-0": LogOffset(1, 1)})
     assert made.names() == ["a"]
-    made.loader.load_until(made.logs.durable_ends())
+    made.loader.load_until(made.logs.durable_offsets())
     assert made.names() == ["a", "b"]
 
 
-def test_logs_are_merged_by_receipt(bench: MakeBench) -> None:
-    made = bench(
+def test_logs_are_merged_by_receipt(harness: MakeHarness) -> None:
+    made = harness(
         ListedLogs(
             worker_0=[events("second", at_ms=NOON + 2), events("fourth", at_ms=NOON + 4)],
             worker_1=[events("first", at_ms=NOON + 1), events("third", at_ms=NOON + 3)],
@@ -194,31 +194,31 @@ def test_logs_are_merged_by_receipt(bench: MakeBench) -> None:
 
 
 @pytest.mark.parametrize(
-    "bounds", [BatchBounds(max_rows=2), BatchBounds(max_bytes=100)], ids=["rows", "bytes"]
+    "limits", [BatchLimits(max_rows=2), BatchLimits(max_bytes=100)], ids=["rows", "bytes"]
 )
-def test_batches_are_bounded_and_all_is_stored(bench: MakeBench, bounds: BatchBounds) -> None:
+def test_batches_are_bounded_and_all_is_stored(harness: MakeHarness, limits: BatchLimits) -> None:
     store = RecordingStore()
     logs = ListedLogs(worker_0=[events(f"event {n}") for n in range(7)], worker_1=[events("x")])
-    made = bench(logs, store, bounds=bounds)
+    made = harness(logs, store, limits=limits)
     assert made.loader.load_available() == 8
     assert len(store.tokens) == 4
     assert len(set(store.tokens)) == 4
     assert sorted(made.names()) == [*(f"event {n}" for n in range(7)), "x"]
 
 
-def test_record_larger_than_the_bounds_is_a_batch_of_its_own(bench: MakeBench) -> None:
+def test_record_over_the_batch_limits_is_its_own_batch(harness: MakeHarness) -> None:
     store = RecordingStore()
     logs = ListedLogs(worker_0=[events(*"abcde"), events("f")])
-    made = bench(logs, store, bounds=BatchBounds(max_rows=2))
+    made = harness(logs, store, limits=BatchLimits(max_rows=2))
     made.loader.load_available()
     assert made.names() == list("abcdef")
     assert len(store.tokens) == 2
 
 
-def test_loaded_segments_may_be_removed(bench: MakeBench) -> None:
-    made = bench(ListedLogs(worker_0=[events("a")]))
+def test_loaded_segments_may_be_removed(harness: MakeHarness) -> None:
+    made = harness(ListedLogs(worker_0=[events("a")]))
     made.loader.load_available()
-    assert made.logs.removed == [("worker-0", LogPosition(1, 1))]
+    assert made.logs.removed == [("worker-0", LogOffset(1, 1))]
 
 
 REPEATS = [
@@ -234,17 +234,17 @@ REPEATS = [
 @pytest.mark.parametrize("max_rows", [1, 100], ids=["batch-by-batch", "one-batch"])
 @pytest.mark.parametrize("records", REPEATS)
 def test_repeated_event_id_is_not_stored_and_the_first_stays(
-    bench: MakeBench, records: list[bytes], max_rows: int
+    harness: MakeHarness, records: list[bytes], max_rows: int
 ) -> None:
-    made = bench(ListedLogs(worker_0=records), bounds=BatchBounds(max_rows=max_rows))
+    made = harness(ListedLogs(worker_0=records), limits=BatchLimits(max_rows=max_rows))
     made.loader.load_available()
     assert made.names() == ["first"]
     repeated = made.metric('headrace_items_total{outcome="repeated",stream="events"}')
     assert repeated == 1
 
 
-def test_of_two_logs_the_item_received_first_stays(bench: MakeBench) -> None:
-    made = bench(
+def test_of_two_logs_the_item_received_first_stays(harness: MakeHarness) -> None:
+    made = harness(
         ListedLogs(
             worker_0=[events("second", at_ms=NOON + 1, event_id="x")],
             worker_1=[events("first", at_ms=NOON, event_id="x")],
@@ -264,16 +264,16 @@ OTHERS = [
 
 @pytest.mark.parametrize("max_rows", [1, 100], ids=["batch-by-batch", "one-batch"])
 @pytest.mark.parametrize("other", OTHERS)
-def test_item_that_repeats_none_is_stored(bench: MakeBench, other: bytes, max_rows: int) -> None:
+def test_unique_item_is_stored(harness: MakeHarness, other: bytes, max_rows: int) -> None:
     logs = ListedLogs(worker_0=[events("first", event_id="x"), other])
-    made = bench(logs, bounds=BatchBounds(max_rows=max_rows))
+    made = harness(logs, limits=BatchLimits(max_rows=max_rows))
     made.loader.load_available()
     assert made.names() == ["first", "second"]
 
 
-def test_event_ids_of_the_streams_are_apart(bench: MakeBench) -> None:
+def test_event_ids_of_the_event_kinds_are_independent(harness: MakeHarness) -> None:
     logs = ListedLogs(worker_0=[events("a", event_id="x"), vital("x"), error("x"), vital("x")])
-    made = bench(logs)
+    made = harness(logs)
     assert made.loader.load_available() == 3
 
 
@@ -282,16 +282,16 @@ def test_event_ids_of_the_streams_are_apart(bench: MakeBench) -> None:
     [(DAY - 1, ["first"]), (DAY, ["first", "second", "third"])],
     ids=["within-a-day", "after-a-day"],
 )
-def test_record_with_a_repeated_idempotency_key_is_dropped_whole(
-    bench: MakeBench, later_ms: int, expected: list[str]
+def test_record_with_a_repeated_idempotency_key_is_dropped_completely(
+    harness: MakeHarness, later_ms: int, expected: list[str]
 ) -> None:
     later = events("second", "third", at_ms=NOON + later_ms, key=b"k" * 32)
-    made = bench(ListedLogs(worker_0=[events("first", key=b"k" * 32), later]))
+    made = harness(ListedLogs(worker_0=[events("first", key=b"k" * 32), later]))
     made.loader.load_available()
     assert made.names() == expected
 
 
-def test_dropped_record_does_not_claim_its_event_ids(bench: MakeBench) -> None:
+def test_dropped_record_does_not_claim_its_event_ids(harness: MakeHarness) -> None:
     logs = ListedLogs(
         worker_0=[
             events("first", key=b"k"),
@@ -299,26 +299,26 @@ def test_dropped_record_does_not_claim_its_event_ids(bench: MakeBench) -> None:
             events("third", event_id="x"),
         ]
     )
-    made = bench(logs)
+    made = harness(logs)
     made.loader.load_available()
     assert made.names() == ["first", "third"]
 
 
-def test_bots_are_stored_as_bots(bench: MakeBench) -> None:
+def test_bots_are_stored_as_bots(harness: MakeHarness) -> None:
     visitor = type(UNKNOWN_VISITOR)(browser_name="Chrome", is_bot=True)
     record = EventRecord(NOON, visitor, [Event("web_a", NOON, "a")])
-    made = bench(ListedLogs(worker_0=[encode_record(record)]))
+    made = harness(ListedLogs(worker_0=[encode_record(record)]))
     made.loader.load_available()
     assert [row["is_bot"] for row in made.store.rows["events"]] == [True]
 
 
-@pytest.mark.parametrize("away", [[1], [2], [3], [1, 2, 4]], ids=str)
-def test_store_that_is_away_is_told_and_nothing_is_lost_or_doubled(
-    bench: MakeBench, away: list[int]
+@pytest.mark.parametrize("unavailable", [[1], [2], [3], [1, 2, 4]], ids=str)
+def test_unavailable_store_is_reported_and_nothing_is_lost_or_duplicated(
+    harness: MakeHarness, unavailable: list[int]
 ) -> None:
-    store = RecordingStore(away=away)
-    made = bench(ListedLogs(worker_0=[events("a"), vital(), error(), events("b")]), store)
-    for _ in away:
+    store = RecordingStore(unavailable=unavailable)
+    made = harness(ListedLogs(worker_0=[events("a"), vital(), error(), events("b")]), store)
+    for _ in unavailable:
         with pytest.raises(StoreUnavailable, match="The engine is away"):
             made.loader.load_available()
     made.loader.load_available()
@@ -327,13 +327,13 @@ def test_store_that_is_away_is_told_and_nothing_is_lost_or_doubled(
         "performance": 1,
         "errors": 1,
     }
-    assert made.metric("headrace_load_failures_total") == len(away)
+    assert made.metric("headrace_load_failures_total") == len(unavailable)
 
 
-def test_batch_under_way_is_done_again_over_the_same_ranges(bench: MakeBench) -> None:
-    store = RecordingStore(away=[1])
+def test_pending_batch_is_retried_over_the_same_ranges(harness: MakeHarness) -> None:
+    store = RecordingStore(unavailable=[1])
     logs = ListedLogs(worker_0=[events("a")])
-    made = bench(logs, store)
+    made = harness(logs, store)
     with pytest.raises(StoreUnavailable):
         made.loader.load_available()
     logs.logs["worker-0"].append(events("b"))
@@ -362,11 +362,11 @@ def test_tokens_of_another_ledger_differ(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bad", [["0"], ["9"], ["4"], ["3", "7"], list("0123456789")], ids=str)
-def test_refused_rows_are_quarantined_and_the_rest_is_stored(
-    bench: MakeBench, bad: list[str]
+def test_rejected_rows_are_quarantined_and_the_rest_is_stored(
+    harness: MakeHarness, bad: list[str]
 ) -> None:
     records = [events(*"012"), events(*"3456"), events(*"789")]
-    made = bench(ListedLogs(worker_0=records), MemoryStore(refuses=named(*bad)))
+    made = harness(ListedLogs(worker_0=records), MemoryStore(rejects=named(*bad)))
     assert made.loader.load_available() == 10 - len(bad)
     assert made.names() == [name for name in "0123456789" if name not in bad]
     assert [entry["item"]["name"] for entry in made.quarantined()] == bad
@@ -374,17 +374,17 @@ def test_refused_rows_are_quarantined_and_the_rest_is_stored(
     assert counted == len(bad)
 
 
-def test_quarantine_tells_the_place_the_reason_and_the_item(bench: MakeBench) -> None:
+def test_quarantine_entry_has_offset_reason_and_item(harness: MakeHarness) -> None:
     item = Event("web_a", NOON, "bad", session_id="sess_1", properties=b'{"plan":"pro"}')
     record = EventRecord(NOON + 5, UNKNOWN_VISITOR, [Event("web_a", NOON, "good"), item])
     logs = ListedLogs(worker_0=[events("a"), encode_record(record)])
-    made = bench(logs, MemoryStore(refuses=named("bad")))
+    made = harness(logs, MemoryStore(rejects=named("bad")))
     made.loader.load_available()
     (entry,) = made.quarantined()
     assert entry == {
         "log": "worker-0",
         "position": {"segment": 1, "offset": 1},
-        "reason": "RejectedBatch: A row is refused.",
+        "reason": "BatchRejected: A row is refused.",
         "stream": "events",
         "index": 1,
         "item": {
@@ -399,7 +399,7 @@ def test_quarantine_tells_the_place_the_reason_and_the_item(bench: MakeBench) ->
             "path": "",
             "url": "",
             "properties": {"plan": "pro"},
-            "lifted": None,
+            "promoted": None,
             "visitor": {
                 "country": "",
                 "region": "",
@@ -416,17 +416,17 @@ def test_quarantine_tells_the_place_the_reason_and_the_item(bench: MakeBench) ->
     }
 
 
-def test_record_that_cannot_be_decoded_is_quarantined(bench: MakeBench) -> None:
-    made = bench(ListedLogs(worker_0=[events("a"), b"no record", events("b")]))
+def test_record_that_cannot_be_decoded_is_quarantined(harness: MakeHarness) -> None:
+    made = harness(ListedLogs(worker_0=[events("a"), b"no record", events("b")]))
     made.loader.load_available()
     (entry,) = made.quarantined()
     assert (entry["position"], entry["payload"]) == ({"segment": 1, "offset": 1}, "bm8gcmVjb3Jk")
     assert made.names() == ["a", "b"]
 
 
-def test_row_that_no_column_can_hold_is_quarantined(bench: MakeBench) -> None:
+def test_row_out_of_column_range_is_quarantined(harness: MakeHarness) -> None:
     record = EventRecord(NOON, UNKNOWN_VISITOR, [Event("web_a", 2**63, "too late")])
-    made = bench(ListedLogs(worker_0=[encode_record(record), events("b")]))
+    made = harness(ListedLogs(worker_0=[encode_record(record), events("b")]))
     made.loader.load_available()
     assert [entry["item"]["name"] for entry in made.quarantined()] == ["too late"]
     assert made.names() == ["b"]
@@ -439,51 +439,51 @@ ADJACENT = {
 
 
 @pytest.mark.parametrize("records", ADJACENT.values(), ids=ADJACENT)
-def test_repeat_in_a_batch_that_was_read_ahead_is_left_out(
-    bench: MakeBench, records: list[bytes]
+def test_duplicate_in_a_prefetched_batch_is_dropped(
+    harness: MakeHarness, records: list[bytes]
 ) -> None:
     logs = ListedLogs(worker_0=[*records, events("b")])
-    made = bench(logs, bounds=BatchBounds(max_rows=1))
+    made = harness(logs, limits=BatchLimits(max_rows=1))
     assert made.loader.load_available() == 2
     assert made.names() == ["a", "b"]
     assert made.metric('headrace_items_total{outcome="repeated",stream="events"}') == 1
 
 
-class FickleStore(RecordingStore):
+class FlakyStore(RecordingStore):
     """Refuses the first batch twice and is away later; after that it would take anything."""
 
     def insert(
-        self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
+        self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
     ) -> None:
         if len(self.tokens) < 2:
             self.tokens.append(token)
-            raise RejectedBatch("A row is refused.")
-        super().insert(table, arrow_stream, token=token, is_new=is_new)
+            raise BatchRejected("A row is refused.")
+        super().insert(table, arrow_stream, token=token, first_attempt=first_attempt)
 
 
-def test_batch_that_was_noted_as_refused_is_never_tried_whole_again(bench: MakeBench) -> None:
-    store = FickleStore(away=[4])
-    made = bench(ListedLogs(worker_0=[events(*"abcd")]), store)
+def test_batch_recorded_as_rejected_is_never_retried_in_full(harness: MakeHarness) -> None:
+    store = FlakyStore(unavailable=[4])
+    made = harness(ListedLogs(worker_0=[events(*"abcd")]), store)
     with pytest.raises(StoreUnavailable):
         made.loader.load_available()
     made.loader.load_available()
     assert made.names() == list("abcd")
-    whole, whole_again, first_half, second_half, second_half_again = store.tokens
-    assert (whole, second_half) == (whole_again, second_half_again)
-    assert len({whole, first_half, second_half}) == 3
+    full, full_again, first_half, second_half, second_half_again = store.tokens
+    assert (full, second_half) == (full_again, second_half_again)
+    assert len({full, first_half, second_half}) == 3
 
 
-def test_stored_items_are_counted_as_accepted(bench: MakeBench) -> None:
-    made = bench(ListedLogs(worker_0=[events("a", "b"), vital()]))
+def test_stored_items_are_counted_as_accepted(harness: MakeHarness) -> None:
+    made = harness(ListedLogs(worker_0=[events("a", "b"), vital()]))
     made.loader.load_available()
     assert made.metric('headrace_items_total{outcome="accepted",stream="events"}') == 2
     assert made.metric('headrace_items_total{outcome="accepted",stream="vitals"}') == 1
     assert made.metric("headrace_load_seconds_count") == 1
 
 
-def test_backlog_is_shown_while_the_store_is_away_and_gone_after(bench: MakeBench) -> None:
+def test_backlog_metric_rises_while_the_store_is_unavailable(harness: MakeHarness) -> None:
     record = events("a")
-    made = bench(ListedLogs(worker_0=[record]), RecordingStore(away=[1]))
+    made = harness(ListedLogs(worker_0=[record]), RecordingStore(unavailable=[1]))
     with pytest.raises(StoreUnavailable):
         made.loader.load_available()
     assert made.metric("headrace_log_backlog_bytes") == len(record)
@@ -491,9 +491,11 @@ def test_backlog_is_shown_while_the_store_is_away_and_gone_after(bench: MakeBenc
     assert made.metric("headrace_log_backlog_bytes") == 0
 
 
-def test_log_whose_files_were_replaced_is_read_from_its_start(bench: MakeBench) -> None:
-    made = bench(ListedLogs(worker_0=[events("a")]))
-    loaded = LogRange(LOG_START, LogPosition(made.logs.segment + 1, 1))
-    made.ledger.commit(made.ledger.begin({"worker-0": loaded}).batch, seen={}, forget_before_ms=0)
+def test_log_whose_files_were_replaced_is_read_from_its_start(harness: MakeHarness) -> None:
+    made = harness(ListedLogs(worker_0=[events("a")]))
+    loaded = LogRange(LOG_START, LogOffset(made.logs.segment + 1, 1))
+    made.ledger.commit(
+        made.ledger.begin({"worker-0": loaded}).batch, new_digests={}, forget_before_ms=0
+    )
     assert made.loader.load_available() == 1
-    assert made.ledger.positions() == made.logs.durable_ends()
+    assert made.ledger.stored_offsets() == made.logs.durable_offsets()

@@ -9,11 +9,11 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from headrace.adapters.engine.load_loop import LoadLoop, spacing_s
+from headrace.adapters.engine.load_loop import LoadLoop, cooldown_s
 from headrace.base.clock import FixedClock
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
-from headrace.ports.event_log import LogChunk, LogPosition
+from headrace.ports.event_log import LogChunk, LogOffset
 
 pytestmark = pytest.mark.asyncio
 
@@ -23,21 +23,21 @@ class Log:
 
     def __init__(self) -> None:
         self.end = 0
-        self.cannot_be_read: Sequence[str] = ()
+        self.is_unreadable: Sequence[str] = ()
 
-    def durable_ends(self) -> Mapping[str, LogPosition]:
-        return {"log": LogPosition(0, self.end)}
+    def durable_offsets(self) -> Mapping[str, LogOffset]:
+        return {"log": LogOffset(0, self.end)}
 
     def unreadable(self) -> Sequence[str]:
-        return self.cannot_be_read
+        return self.is_unreadable
 
-    def bytes_between(self, log: str, *, after: LogPosition, until: LogPosition) -> int:
+    def size_between(self, log: str, *, after: LogOffset, until: LogOffset) -> int:
         raise NotImplementedError
 
-    def read(self, log: str, *, after: LogPosition, until: LogPosition, max_bytes: int) -> LogChunk:
+    def read(self, log: str, *, after: LogOffset, until: LogOffset, max_bytes: int) -> LogChunk:
         raise NotImplementedError
 
-    def remove_before(self, log: str, position: LogPosition) -> None:
+    def truncate_before(self, log: str, offset: LogOffset) -> None:
         raise NotImplementedError
 
 
@@ -46,26 +46,26 @@ class Loader:
 
     def __init__(self, clock: FixedClock) -> None:
         self.clock = clock
-        self.takes_ms = 0
+        self.load_duration_ms = 0
         self.loaded: list[int] = []
         self.started = threading.Event()
-        self.held = threading.Event()
-        self.held.set()
+        self.may_load = threading.Event()
+        self.may_load.set()
         self.failures: list[Exception] = []
 
-    def load_until(self, ends: Mapping[str, LogPosition]) -> None:
+    def load_until(self, ends: Mapping[str, LogOffset]) -> None:
         self.started.set()
-        assert self.held.wait(30)
-        self.clock.advance(self.takes_ms)
+        assert self.may_load.wait(30)
+        self.clock.advance(self.load_duration_ms)
         if self.failures:
             raise self.failures.pop(0)
         self.loaded.append(ends["log"].offset)
 
 
-class Case:
+class Harness:
     """A loop with its log and loader, running until the test ends."""
 
-    def __init__(self, interval_s: float, rest_s: Callable[[float], float] = spacing_s) -> None:
+    def __init__(self, interval_s: float, cooldown: Callable[[float], float] = cooldown_s) -> None:
         self.log = Log()
         clock = FixedClock(0)
         self.loader = Loader(clock)
@@ -74,7 +74,7 @@ class Case:
             log_reader=self.log,
             interval_s=interval_s,
             log=get_logger(),
-            rest_s=rest_s,
+            cooldown=cooldown,
             clock=clock,
         )
         self.running: asyncio.Task[None] | None = None
@@ -87,51 +87,51 @@ class Case:
             self.running.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self.running
-        self.loader.held.set()
+        self.loader.may_load.set()
         self.loop.close()
 
 
 @pytest_asyncio.fixture
-async def on_demand() -> AsyncIterator[Case]:
+async def on_demand() -> AsyncIterator[Harness]:
     """A loop that loads only when it is asked."""
-    case = Case(interval_s=3600)
-    yield case
-    await case.stop()
+    harness = Harness(interval_s=3600)
+    yield harness
+    await harness.stop()
 
 
 @pytest_asyncio.fixture
-async def often() -> AsyncIterator[Case]:
-    case = Case(interval_s=0.06)
-    yield case
-    await case.stop()
+async def frequent() -> AsyncIterator[Harness]:
+    harness = Harness(interval_s=0.06)
+    yield harness
+    await harness.stop()
 
 
-async def until_loaded(case: Case, end: int) -> None:
+async def until_loaded(harness: Harness, end: int) -> None:
     async with asyncio.timeout(30):
-        while case.loader.loaded[-1:] != [end]:  # noqa: ASYNC110 - it cannot tell
+        while harness.loader.loaded[-1:] != [end]:  # noqa: ASYNC110 - it cannot tell
             await asyncio.sleep(0.005)
 
 
-async def test_what_is_durable_is_loaded_without_being_asked(often: Case) -> None:
-    often.start()
+async def test_durable_records_are_loaded_automatically(frequent: Harness) -> None:
+    frequent.start()
     for end in (10, 20, 30):
-        often.log.end = end
-        await until_loaded(often, end)
+        frequent.log.end = end
+        await until_loaded(frequent, end)
 
 
-async def test_after_a_load_that_took_the_whole_interval_the_next_one_does_not_wait() -> None:
-    case = Case(interval_s=3600, rest_s=lambda _: 0)
-    case.loader.takes_ms = 3_600_000
-    case.loader.held.clear()
-    case.start()
-    await asyncio.to_thread(case.loader.started.wait, 30)
-    case.log.end = 10  # the running load has looked before
-    case.loader.held.set()
-    await until_loaded(case, 10)
-    await case.stop()
+async def test_load_longer_than_the_interval_is_followed_immediately() -> None:
+    harness = Harness(interval_s=3600, cooldown=lambda _: 0)
+    harness.loader.load_duration_ms = 3_600_000
+    harness.loader.may_load.clear()
+    harness.start()
+    await asyncio.to_thread(harness.loader.started.wait, 30)
+    harness.log.end = 10  # the running load has looked before
+    harness.loader.may_load.set()
+    await until_loaded(harness, 10)
+    await harness.stop()
 
 
-async def test_a_barrier_waits_until_all_that_was_durable_is_loaded(on_demand: Case) -> None:
+async def test_a_barrier_waits_until_all_that_was_durable_is_loaded(on_demand: Harness) -> None:
     on_demand.start()
     for end in (10, 20):
         on_demand.log.end = end
@@ -139,64 +139,66 @@ async def test_a_barrier_waits_until_all_that_was_durable_is_loaded(on_demand: C
         assert on_demand.loader.loaded[-1] == end
 
 
-async def test_where_nothing_is_new_nothing_is_loaded(on_demand: Case) -> None:
+async def test_nothing_is_loaded_without_new_records(on_demand: Harness) -> None:
     on_demand.start()
     for _ in range(3):
         await on_demand.loop.barrier()
     assert on_demand.loader.loaded == [0]
 
 
-async def test_barriers_that_come_while_a_load_runs_share_the_next_one(on_demand: Case) -> None:
-    on_demand.loader.held.clear()
+async def test_barriers_during_a_load_share_the_next_one(on_demand: Harness) -> None:
+    on_demand.loader.may_load.clear()
     on_demand.start()
     await asyncio.to_thread(on_demand.loader.started.wait, 30)
     on_demand.log.end = 10  # the running load has looked before
     barriers = [asyncio.create_task(on_demand.loop.barrier()) for _ in range(5)]
     await asyncio.sleep(0)
-    on_demand.loader.held.set()
+    on_demand.loader.may_load.set()
     await asyncio.gather(*barriers)
     assert on_demand.loader.loaded == [0, 10]
 
 
-async def test_a_barrier_with_nothing_to_load_does_not_wait_for_the_rest_after_a_load() -> None:
-    case = Case(interval_s=3600, rest_s=lambda _: 3600)
-    case.start()
-    await case.loop.barrier()
+async def test_a_barrier_with_nothing_to_load_skips_the_cooldown() -> None:
+    harness = Harness(interval_s=3600, cooldown=lambda _: 3600)
+    harness.start()
+    await harness.loop.barrier()
     for _ in range(3):
-        await case.loop.barrier()
-    case.log.end = 10
-    late = asyncio.create_task(case.loop.barrier())
+        await harness.loop.barrier()
+    harness.log.end = 10
+    late = asyncio.create_task(harness.loop.barrier())
     await asyncio.sleep(0.05)
-    assert (case.loader.loaded, late.done()) == ([0], False)
+    assert (harness.loader.loaded, late.done()) == ([0], False)
     late.cancel()
-    await case.stop()
+    await harness.stop()
 
 
-async def test_a_barrier_that_comes_within_the_rest_is_served_after_it() -> None:
-    case = Case(interval_s=3600, rest_s=lambda _: 0.05)
-    case.start()
+async def test_a_barrier_during_the_cooldown_is_served_after_it() -> None:
+    harness = Harness(interval_s=3600, cooldown=lambda _: 0.05)
+    harness.start()
     for end in (10, 20, 30):
-        case.log.end = end
-        await case.loop.barrier()
-    assert case.loader.loaded[-1] == 30
-    await case.stop()
+        harness.log.end = end
+        await harness.loop.barrier()
+    assert harness.loader.loaded[-1] == 30
+    await harness.stop()
 
 
-async def test_a_barrier_whose_caller_goes_away_disturbs_no_other(on_demand: Case) -> None:
-    on_demand.loader.held.clear()
+async def test_a_cancelled_barrier_does_not_affect_others(on_demand: Harness) -> None:
+    on_demand.loader.may_load.clear()
     on_demand.start()
-    gone, stays = (asyncio.create_task(on_demand.loop.barrier()) for _ in range(2))
+    cancelled_barrier, stays = (asyncio.create_task(on_demand.loop.barrier()) for _ in range(2))
     await asyncio.sleep(0)
-    gone.cancel()
-    on_demand.loader.held.set()
+    cancelled_barrier.cancel()
+    on_demand.loader.may_load.set()
     await stays
-    assert gone.cancelled()
+    assert cancelled_barrier.cancelled()
 
 
 @pytest.mark.parametrize(
     "error", [StoreUnavailable("the disk is full"), ValueError("a bug")], ids=["passing", "bug"]
 )
-async def test_a_failure_is_told_and_loading_goes_on(error: Exception, on_demand: Case) -> None:
+async def test_a_failure_is_reported_and_loading_continues(
+    error: Exception, on_demand: Harness
+) -> None:
     on_demand.loader.failures = [error, error]
     with capture_logs() as lines:
         barrier = asyncio.create_task(on_demand.loop.barrier())
@@ -204,47 +206,47 @@ async def test_a_failure_is_told_and_loading_goes_on(error: Exception, on_demand
         on_demand.start()
         with pytest.raises(StoreUnavailable, match="cannot be stored now"):
             await barrier
-        assert not on_demand.loop.is_current
+        assert not on_demand.loop.is_caught_up
         await until_loaded(on_demand, 0)
     assert [(line["event"], line["exc_info"]) for line in lines] == [("load_failed", error)] * 2
-    assert on_demand.loop.is_current
+    assert on_demand.loop.is_caught_up
 
 
-async def test_the_store_is_not_current_before_the_first_load(on_demand: Case) -> None:
-    on_demand.loader.held.clear()
+async def test_the_store_is_not_current_before_the_first_load(on_demand: Harness) -> None:
+    on_demand.loader.may_load.clear()
     on_demand.start()
     await asyncio.to_thread(on_demand.loader.started.wait, 30)
-    assert not on_demand.loop.is_current
-    on_demand.loader.held.set()
+    assert not on_demand.loop.is_caught_up
+    on_demand.loader.may_load.set()
     await on_demand.loop.barrier()
-    assert on_demand.loop.is_current
+    assert on_demand.loop.is_caught_up
 
 
-async def test_finishing_waits_for_the_running_load_and_loads_the_rest(on_demand: Case) -> None:
-    on_demand.loader.held.clear()
+async def test_finishing_waits_for_the_running_load_and_loads_the_rest(on_demand: Harness) -> None:
+    on_demand.loader.may_load.clear()
     on_demand.start()
     await asyncio.to_thread(on_demand.loader.started.wait, 30)
     on_demand.log.end = 10
     assert on_demand.running is not None
     on_demand.running.cancel()
     await asyncio.sleep(0)
-    on_demand.loader.held.set()
+    on_demand.loader.may_load.set()
     assert await on_demand.loop.finish(timeout_s=30)
     assert on_demand.loader.loaded == [0, 10]
 
 
-async def test_finishing_gives_up_in_time(on_demand: Case) -> None:
-    on_demand.loader.held.clear()
+async def test_finishing_gives_up_in_time(on_demand: Harness) -> None:
+    on_demand.loader.may_load.clear()
     assert not await on_demand.loop.finish(timeout_s=0.05)
 
 
-async def test_what_is_loaded_is_not_current_while_a_log_cannot_be_read(on_demand: Case) -> None:
+async def test_what_is_loaded_is_not_current_while_a_log_cannot_be_read(on_demand: Harness) -> None:
     on_demand.log.end = 10
     on_demand.start()
     await on_demand.loop.barrier()
-    assert on_demand.loop.is_current
-    on_demand.log.cannot_be_read = ("worker-0",)
-    assert not on_demand.loop.is_current
+    assert on_demand.loop.is_caught_up
+    on_demand.log.is_unreadable = ("worker-0",)
+    assert not on_demand.loop.is_caught_up
     await on_demand.loop.barrier()
 
 
@@ -253,7 +255,5 @@ async def test_what_is_loaded_is_not_current_while_a_log_cannot_be_read(on_deman
     [(0.001, 0.02), (0.03, 0.03), (2.0, 0.05)],
     ids=["short", "usual", "of a backlog"],
 )
-async def test_loads_on_demand_leave_the_loader_free_for_half_of_the_time(
-    load_s: float, spacing: float
-) -> None:
-    assert spacing_s(load_s) == spacing
+async def test_on_demand_loads_use_at_most_half_of_the_time(load_s: float, spacing: float) -> None:
+    assert cooldown_s(load_s) == spacing

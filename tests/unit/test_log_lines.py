@@ -12,7 +12,7 @@ get_logger().info("request", status=200, duration_ms=1.5)
 """
 
 
-def test_line_begins_with_when_how_bad_who_and_what() -> None:
+def test_log_line_begins_with_time_level_logger_and_event() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=True
     )

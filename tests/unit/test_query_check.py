@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headrace.base.errors import QueryFault
+from headrace.base.errors import QueryErrorCode
 from headrace.model.catalog import (
     EVENTS,
     PERFORMANCE,
@@ -25,45 +25,45 @@ from headrace.model.plan import (
     PlannedSelect,
     QueryPlan,
 )
-from tests.questions import COUNT, WEBSITE, plan_of, question, refusal_of, select, where
+from tests.questions import COUNT, WEBSITE, plan_of, query_body, rejection_of, select, where
 
 Body = dict[str, Any]
 
 
 def selecting(field: str, aggregate: str, alias: str | None = None, **parts: Any) -> Body:
-    return question({**select(field, aggregate), "alias": alias}, **parts)
+    return query_body({**select(field, aggregate), "alias": alias}, **parts)
 
 
 def filtering(field: str, operator: str, value: Any, **parts: Any) -> Body:
-    return question(filters=[where(field, operator, value)], **parts)
+    return query_body(filters=[where(field, operator, value)], **parts)
 
 
 def rooted(**root: Any) -> Body:
-    return question(**root)
+    return query_body(**root)
 
 
-REFUSALS = [
+REJECTIONS = [
     pytest.param(
-        question(table="event"),
+        query_body(table="event"),
         "INVALID_TABLE",
         'Invalid table "event" (did you mean "events"?)',
         id="table",
     ),
     pytest.param(
-        question(table="Users"),
+        query_body(table="Users"),
         "INVALID_TABLE",
         'Invalid table "Users" (one of events, sessions, profiles, errors, error_spans,'
         " performance, web_vitals_spans)",
         id="table that is close to none",
     ),
     pytest.param(
-        {**question(), "query": {"table": "events", "selects": []}},
+        {**query_body(), "query": {"table": "events", "selects": []}},
         "INVALID_SELECT",
         "Invalid select: at least one is needed",
         id="no selects",
     ),
     pytest.param(
-        question(*[select("*", "count", f"n{n}") for n in range(11)]),
+        query_body(*[select("*", "count", f"n{n}") for n in range(11)]),
         "TOO_MANY_SELECTS",
         "Too many selects: 11, and 10 are the most",
         id="11 selects",
@@ -148,31 +148,31 @@ REFUSALS = [
         id="alias of 65",
     ),
     pytest.param(
-        question(COUNT, select("path", "uniq", "n")),
+        query_body(COUNT, select("path", "uniq", "n")),
         "DUPLICATE_OUTPUT_NAME",
         'Duplicate output name "n"',
         id="two aliases",
     ),
     pytest.param(
-        question(select("*", "count"), select("path", "uniq", "count_all")),
+        query_body(select("*", "count"), select("path", "uniq", "count_all")),
         "DUPLICATE_OUTPUT_NAME",
         'Duplicate output name "count_all"',
         id="alias and default alias",
     ),
     pytest.param(
-        question(select("properties.a.b", "sum"), select("properties.a_b", "sum")),
+        query_body(select("properties.a.b", "sum"), select("properties.a_b", "sum")),
         "DUPLICATE_OUTPUT_NAME",
         'Duplicate output name "sum_properties_a_b"',
         id="two default aliases",
     ),
     pytest.param(
-        question(select("*", "count", "path"), group_by=["path"]),
+        query_body(select("*", "count", "path"), group_by=["path"]),
         "DUPLICATE_OUTPUT_NAME",
         'Duplicate output name "path"',
         id="alias and group",
     ),
     pytest.param(
-        question(group_by=["path", "path"]),
+        query_body(group_by=["path", "path"]),
         "DUPLICATE_OUTPUT_NAME",
         'Duplicate output name "path"',
         id="two groups",
@@ -184,7 +184,7 @@ REFUSALS = [
         id="alias and date",
     ),
     pytest.param(
-        question(filters=[where("path", "eq", "/")] * 21),
+        query_body(filters=[where("path", "eq", "/")] * 21),
         "TOO_MANY_FILTERS",
         "Too many filters: 21, and 20 are the most",
         id="21 filters",
@@ -312,19 +312,19 @@ REFUSALS = [
         id="number that a property is to contain",
     ),
     pytest.param(
-        question(group_by=["path", "url", "title", "city", "region", "country"]),
+        query_body(group_by=["path", "url", "title", "city", "region", "country"]),
         "TOO_MANY_GROUP_BY",
         "Too many groupBy: 6, and 5 are the most",
         id="6 groups",
     ),
     pytest.param(
-        question(group_by=["*"]),
+        query_body(group_by=["*"]),
         "INVALID_COLUMN",
         'Invalid column "*" for table "events"',
         id="star in groupBy",
     ),
     pytest.param(
-        question(group_by=["entrypath"], table="sessions"),
+        query_body(group_by=["entrypath"], table="sessions"),
         "INVALID_COLUMN",
         'Invalid column "entrypath" for table "sessions" (did you mean "entry_path"?)',
         id="column of groupBy",
@@ -428,7 +428,7 @@ REFUSALS = [
         id="array for granularity",
     ),
     pytest.param(
-        question(table="profiles", granularity="daily"),
+        query_body(table="profiles", granularity="daily"),
         "INVALID_GRANULARITY",
         'Invalid granularity: not available for table "profiles"',
         id="granularity of profiles",
@@ -458,7 +458,7 @@ REFUSALS = [
         id="6 keys of orderBy",
     ),
     pytest.param(
-        question(group_by=["country"], orderBy=[{"field": "contry"}]),
+        query_body(group_by=["country"], orderBy=[{"field": "contry"}]),
         "INVALID_ORDER_BY",
         'Invalid orderBy "contry": no output has this name (did you mean "country"?)',
         id="orderBy of no output",
@@ -497,15 +497,15 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("body", "code", "message"), REFUSALS)
-def test_refusal_tells_cause_and_culprit(body: Body, code: str, message: str) -> None:
-    assert refusal_of(body) == (code, message)
+@pytest.mark.parametrize(("body", "code", "message"), REJECTIONS)
+def test_error_has_code_and_detail(body: Body, code: str, message: str) -> None:
+    assert rejection_of(body) == (code, message)
 
 
-def test_every_fault_but_the_reserved_one_is_told_for_something() -> None:
-    told = {str(param.values[1]) for param in REFUSALS}
-    every = {fault.name for fault in QueryFault}
-    assert every - told == {"INVALID_BODY", "INVALID_FILTER"}
+def test_every_error_code_except_the_reserved_one_is_used() -> None:
+    reported_codes = {str(param.values[1]) for param in REJECTIONS}
+    every = {code.name for code in QueryErrorCode}
+    assert every - reported_codes == {"INVALID_BODY", "INVALID_FILTER"}
 
 
 # The order of the checks.
@@ -519,7 +519,7 @@ def changed(body: Body, change: Body) -> Body:
     }
 
 
-FAULTS: list[tuple[str, Body]] = [
+ERRORS: list[tuple[str, Body]] = [
     ("INVALID_BODY", {"nope": 1}),
     ("INVALID_TABLE", {"query": {"table": "nope"}}),
     ("INVALID_AGGREGATE", {"query": {"selects": [select("path", "nope")]}}),
@@ -540,12 +540,14 @@ FAULTS: list[tuple[str, Body]] = [
     ("first", "second"),
     [
         pytest.param(first, second, id=f"{first[0]} before {second[0]}")
-        for first, second in combinations(FAULTS, 2)
+        for first, second in combinations(ERRORS, 2)
     ],
 )
-def test_the_first_of_two_faults_is_told(first: tuple[str, Body], second: tuple[str, Body]) -> None:
-    body = changed(changed(question(), second[1]), first[1])
-    assert refusal_of(body)[0] == first[0]
+def test_the_first_of_two_errors_is_reported(
+    first: tuple[str, Body], second: tuple[str, Body]
+) -> None:
+    body = changed(changed(query_body(), second[1]), first[1])
+    assert rejection_of(body)[0] == first[0]
 
 
 BAD_SELECT, BAD_FILTER = select("nope", "count"), where("nope", "eq", "/")
@@ -554,39 +556,39 @@ BAD_SELECT, BAD_FILTER = select("nope", "count"), where("nope", "eq", "/")
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        pytest.param(question(*[BAD_SELECT] * 11), "TOO_MANY_SELECTS", id="length of selects"),
-        pytest.param(question(filters=[BAD_FILTER] * 21), "TOO_MANY_FILTERS", id="of filters"),
-        pytest.param(question(group_by=["nope"] * 6), "TOO_MANY_GROUP_BY", id="of groupBy"),
+        pytest.param(query_body(*[BAD_SELECT] * 11), "TOO_MANY_SELECTS", id="length of selects"),
+        pytest.param(query_body(filters=[BAD_FILTER] * 21), "TOO_MANY_FILTERS", id="of filters"),
+        pytest.param(query_body(group_by=["nope"] * 6), "TOO_MANY_GROUP_BY", id="of groupBy"),
         pytest.param(
-            question(select("path", "sum"), BAD_SELECT), "NOT_AGGREGATABLE", id="first select"
+            query_body(select("path", "sum"), BAD_SELECT), "NOT_AGGREGATABLE", id="first select"
         ),
         pytest.param(
-            question(filters=[where("path", "gt", 5), BAD_FILTER]),
+            query_body(filters=[where("path", "gt", 5), BAD_FILTER]),
             "INVALID_VALUE",
             id="first filter",
         ),
         pytest.param(
-            question(filters=[where("nope", "nope", None)]), "INVALID_COLUMN", id="column first"
+            query_body(filters=[where("nope", "nope", None)]), "INVALID_COLUMN", id="column first"
         ),
         pytest.param(
-            question(filters=[where("value", "contains", [])]),
+            query_body(filters=[where("value", "contains", [])]),
             "INVALID_OPERATOR",
             id="operator before value",
         ),
         pytest.param(
-            question(filters=[where("path", "in", [5] * 1001)]),
+            query_body(filters=[where("path", "in", [5] * 1001)]),
             "INVALID_VALUE",
             id="length of values",
         ),
         pytest.param(
-            question(filters=[where("time", "gt", "2026-01-01")], timezone="nope"),
+            query_body(filters=[where("time", "gt", "2026-01-01")], timezone="nope"),
             "INVALID_TIMEZONE",
             id="valid datetime that waits for its timezone",
         ),
     ],
 )
-def test_in_a_list_the_length_comes_first_and_then_item_by_item(body: Body, code: str) -> None:
-    assert refusal_of(body)[0] == code
+def test_list_length_is_checked_before_its_items(body: Body, code: str) -> None:
+    assert rejection_of(body)[0] == code
 
 
 # What is just within the rules, and what it means.
@@ -602,7 +604,7 @@ JANUARY = DateRange(
 )
 
 
-def test_least_query_has_the_defaults() -> None:
+def test_minimal_query_has_the_defaults() -> None:
     body = {
         "query": {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]},
         "startDate": "2026-01-01",
@@ -624,18 +626,18 @@ def test_least_query_has_the_defaults() -> None:
 
 
 def test_null_in_optional_fields_means_absent() -> None:
-    absent = question()
+    absent = query_body()
     nulls = dict.fromkeys(("timezone", "granularity", "limit", "offset", "fill", "orderBy"), None)
     query = {**absent["query"], "filters": None, "groupBy": None}
     query["selects"] = [{**COUNT, "alias": "n"}]
     assert plan_of({**absent, **nulls, "query": query}) == plan_of(absent)
 
 
-def test_full_query_is_planned_whole() -> None:
+def test_full_query_is_planned_completely() -> None:
     path, duration = SESSIONS.column("entry_path"), SESSIONS.column("duration")
     assert path is not None
     assert duration is not None
-    body = question(
+    body = query_body(
         select("duration", "p95", "slow"),
         table="sessions",
         filters=[where("duration", "gte", "1.5")],
@@ -662,16 +664,16 @@ def test_full_query_is_planned_whole() -> None:
 
 
 @pytest.mark.parametrize("name", list(table_names()))
-def test_every_table_can_be_asked_by_all_its_names(name: str) -> None:
-    table = plan_of(question(table=name)).table
-    assert name in (table.name, *table.other_names)
+def test_every_table_can_be_queried_by_all_its_names(name: str) -> None:
+    table = plan_of(query_body(table=name)).table
+    assert name in (table.name, *table.aliases)
 
 
 @pytest.mark.parametrize(
     ("limit", "planned"), [(None, 1000), (1, 1), (5.0, 5), (10_000, 10_000), (10**30, 10_000)]
 )
-def test_limit_over_the_most_is_cut(limit: float | None, planned: int) -> None:
-    assert plan_of(question(limit=limit)).limit == planned
+def test_limit_over_the_maximum_is_clamped(limit: float | None, planned: int) -> None:
+    assert plan_of(query_body(limit=limit)).limit == planned
 
 
 @pytest.mark.parametrize(
@@ -693,7 +695,7 @@ def test_alias_is_any_text_up_to_64_characters(alias: str) -> None:
 
 
 def test_property_is_a_column_of_any_type() -> None:
-    columns = plan_of(question(group_by=["properties.a.b", "properties. "])).group_by
+    columns = plan_of(query_body(group_by=["properties.a.b", "properties. "])).group_by
     assert [(column.name, column.kind) for column in columns] == [
         ("properties.a.b", Kind.JSON),
         ("properties. ", Kind.JSON),
@@ -729,7 +731,7 @@ def test_value_has_the_type_of_its_column(
     assert (found.values, list(map(type, found.values))) == (planned, list(map(type, planned)))
 
 
-REFUSED_VALUES = [
+REJECTED_VALUES = [
     *[
         ("time", value)
         for value in (
@@ -759,9 +761,9 @@ REFUSED_VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value"), REFUSED_VALUES)
-def test_value_that_is_none_of_its_column_is_refused(field: str, value: Any) -> None:
-    assert refusal_of(filtering(field, "eq", value))[0] == "INVALID_VALUE"
+@pytest.mark.parametrize(("field", "value"), REJECTED_VALUES)
+def test_value_of_another_type_than_its_column_is_rejected(field: str, value: Any) -> None:
+    assert rejection_of(filtering(field, "eq", value))[0] == "INVALID_VALUE"
 
 
 def measures(columns: tuple[Column, ...]) -> list[str]:
@@ -776,7 +778,7 @@ def test_every_measure_takes_every_aggregate(name: str, aggregate: Aggregate) ->
 
 @pytest.mark.parametrize("column", PERFORMANCE.columns, ids=lambda column: column.name)
 def test_every_column_can_be_grouped_by_counted_and_made_unique(column: Column) -> None:
-    body = question(
+    body = query_body(
         select(column.name, "count"),
         select(column.name, "uniq"),
         table="performance",

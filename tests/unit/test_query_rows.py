@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from headrace.base.errors import InvalidQuery, QueryFault
+from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.plan import Direction, OutputKind
 from headrace.query.gap_fill import fill_buckets
-from headrace.query.result_values import FINISHERS, finish_rows
+from headrace.query.result_values import FORMATTERS, format_rows
 from headrace.query.sql.compile import compile_query
 from headrace.query.sql.order_by import OrderKey, sort_rows
-from tests.questions import COUNT, plan_of, question, select
+from tests.questions import COUNT, plan_of, query_body, select
 
-FINISHED = [
+FORMATTED = [
     pytest.param(OutputKind.TEXT, "/é\n", "/é\n", id="text"),
     pytest.param(OutputKind.TEXT, "", "", id="empty text"),
     pytest.param(OutputKind.NUMBER, 5, 5, id="count"),
@@ -52,39 +52,39 @@ PLAIN: dict[OutputKind, list[Any]] = {OutputKind.NUMBER: [1, 0.5], OutputKind.TE
 """Values that are finished already."""
 
 
-@pytest.mark.parametrize(("kind", "value", "finished"), FINISHED)
-def test_value_is_finished(kind: OutputKind, value: Any, finished: Any) -> None:
-    ((found,),) = finish_rows([[value]], [kind])
-    assert (found, type(found)) == (finished, type(finished))
+@pytest.mark.parametrize(("kind", "value", "formatted"), FORMATTED)
+def test_value_is_formatted(kind: OutputKind, value: Any, formatted: Any) -> None:
+    ((found,),) = format_rows([[value]], [kind])
+    assert (found, type(found)) == (formatted, type(formatted))
 
 
-@pytest.mark.parametrize(("kind", "value", "finished"), FINISHED)
-def test_value_is_finished_whatever_stands_above_and_below_it(
-    kind: OutputKind, value: Any, finished: Any
+@pytest.mark.parametrize(("kind", "value", "formatted"), FORMATTED)
+def test_value_is_formatted_independently_of_its_neighbours(
+    kind: OutputKind, value: Any, formatted: Any
 ) -> None:
     plain = PLAIN.get(kind, [])
-    found = finish_rows([[one] for one in (*plain, value, *plain)], [kind])
-    assert repr(found) == repr([[one] for one in (*plain, finished, *plain)])
+    found = format_rows([[one] for one in (*plain, value, *plain)], [kind])
+    assert repr(found) == repr([[one] for one in (*plain, formatted, *plain)])
 
 
-def test_every_kind_has_its_finisher() -> None:
-    assert set(FINISHERS) == set(OutputKind)
+def test_every_kind_has_a_formatter() -> None:
+    assert set(FORMATTERS) == set(OutputKind)
 
 
 def test_rows_keep_their_order_and_columns() -> None:
     rows = [[20_458, "b", 1.5], [20_459, "a", None]]
     kinds = [OutputKind.DAY, OutputKind.TEXT, OutputKind.NUMBER]
-    assert finish_rows(rows, kinds) == [["2026-01-05", "b", 1.5], ["2026-01-06", "a", None]]
+    assert format_rows(rows, kinds) == [["2026-01-05", "b", 1.5], ["2026-01-06", "a", None]]
 
 
-def test_no_rows_are_finished_into_none() -> None:
-    assert finish_rows([], [OutputKind.DAY, OutputKind.TEXT]) == []
+def test_empty_rows_stay_empty() -> None:
+    assert format_rows([], [OutputKind.DAY, OutputKind.TEXT]) == []
 
 
-def test_values_that_are_equal_but_for_their_types_are_finished_alike() -> None:
+def test_equal_values_of_different_types_are_formatted_alike() -> None:
     rows: list[list[Any]] = [[1, 1], [1.0, True], [0, False], [-0.0, 0]]
-    finished = finish_rows(rows, [OutputKind.NUMBER, OutputKind.BOOLEAN])
-    assert repr(finished) == "[[1, True], [1, True], [0, False], [0, False]]"
+    formatted = format_rows(rows, [OutputKind.NUMBER, OutputKind.BOOLEAN])
+    assert repr(formatted) == "[[1, True], [1, True], [0, False], [0, False]]"
 
 
 # Order.
@@ -164,7 +164,7 @@ SELECTS = [
 def test_empty_bucket_has_0_for_counts_and_sums_and_null_for_the_rest() -> None:
     found = [20_459, 1, 1, 2.5, 2.5, 2.5, 2.5, 2.5]
     empty = [0, 0, 0, None, None, None, None]
-    assert filled(question(*SELECTS, **FOUR_DAYS), [found]) == [
+    assert filled(query_body(*SELECTS, **FOUR_DAYS), [found]) == [
         [20_458, *empty],
         found,
         [20_460, *empty],
@@ -172,8 +172,8 @@ def test_empty_bucket_has_0_for_counts_and_sums_and_null_for_the_rest() -> None:
     ]
 
 
-def test_every_group_of_the_answer_is_in_every_bucket() -> None:
-    body = question(COUNT, group_by=["path"], **{**FOUR_DAYS, "endDate": "2026-01-06"})
+def test_every_group_of_the_result_is_in_every_bucket() -> None:
+    body = query_body(COUNT, group_by=["path"], **{**FOUR_DAYS, "endDate": "2026-01-06"})
     assert filled(body, [[20_458, "/b", 3], [20_459, "/a", 1]]) == [
         [20_458, "/b", 3],
         [20_458, "/a", 0],
@@ -183,7 +183,7 @@ def test_every_group_of_the_answer_is_in_every_bucket() -> None:
 
 
 def test_missing_value_of_a_property_is_a_group_too() -> None:
-    body = question(COUNT, group_by=["properties.k"], **{**FOUR_DAYS, "endDate": "2026-01-06"})
+    body = query_body(COUNT, group_by=["properties.k"], **{**FOUR_DAYS, "endDate": "2026-01-06"})
     assert filled(body, [[20_458, None, 1], [20_458, '"x', 1]]) == [
         [20_458, '"x', 1],
         [20_458, None, 1],
@@ -192,29 +192,29 @@ def test_missing_value_of_a_property_is_a_group_too() -> None:
     ]
 
 
-def test_no_groups_are_filled_with_nothing() -> None:
-    assert filled(question(COUNT, group_by=["path"], **FOUR_DAYS), []) == []
+def test_gap_fill_without_groups_adds_nothing() -> None:
+    assert filled(query_body(COUNT, group_by=["path"], **FOUR_DAYS), []) == []
 
 
-def test_filled_rows_are_in_the_order_that_was_asked_for() -> None:
+def test_filled_rows_are_in_the_requested_order() -> None:
     order = [{"field": "n"}, {"field": "date", "direction": "desc"}]
-    rows = filled(question(COUNT, **FOUR_DAYS, orderBy=order), [[20_459, 2], [20_461, 1]])
+    rows = filled(query_body(COUNT, **FOUR_DAYS, orderBy=order), [[20_459, 2], [20_461, 1]])
     assert rows == [[20_460, 0], [20_458, 0], [20_461, 1], [20_459, 2]]
 
 
 def test_hours_that_the_clock_skips_are_not_filled() -> None:
     root = {"granularity": "hourly", "startDate": "2026-03-29", "endDate": "2026-03-29"}
-    rows = filled(question(COUNT, **root, timezone="Europe/Berlin"), [])
+    rows = filled(query_body(COUNT, **root, timezone="Europe/Berlin"), [])
     assert [hour % 24 for hour, _ in rows] == [0, 1, *range(3, 24)]
 
 
 def test_ten_thousand_filled_rows_are_the_most() -> None:
-    body = question(COUNT, group_by=["path"], **{**FOUR_DAYS, "endDate": "2026-01-06"})
+    body = query_body(COUNT, group_by=["path"], **{**FOUR_DAYS, "endDate": "2026-01-06"})
     assert len(filled(body, [[20_458, f"/{n}", 1] for n in range(5000)])) == 10_000
-    with pytest.raises(InvalidQuery) as refusal:
+    with pytest.raises(InvalidQuery) as rejection:
         filled(body, [[20_458, f"/{n}", 1] for n in range(5001)])
-    assert refusal.value.fault is QueryFault.INVALID_FILL
-    assert str(refusal.value) == (
+    assert rejection.value.code is QueryErrorCode.INVALID_FILL
+    assert str(rejection.value) == (
         "Invalid fill: it would make 10002 rows, and 10000 are the most;"
         " ask for fewer days, groups or a coarser granularity"
     )

@@ -18,7 +18,7 @@ def test_schema_has_its_four_parts() -> None:
     assert schema["limits"] == dict(QUERY_LIMITS)
 
 
-def test_column_is_told_with_its_type_and_what_it_may_be_used_for() -> None:
+def test_column_is_listed_with_its_type_and_capabilities() -> None:
     (performance,) = [t for t in query_schema()["tables"] if t["name"] == "performance"]
     columns = {column["name"]: column for column in performance["columns"]}
     assert columns["id"] == {

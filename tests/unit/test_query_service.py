@@ -15,12 +15,12 @@ from headrace.base.errors import (
 )
 from headrace.base.telemetry import Metrics
 from headrace.model.plan import CompiledQuery, OutputKind
-from headrace.ports.store import QueryGuards, Rows
-from headrace.query.result_values import QueryAnswer
+from headrace.ports.store import QueryLimits, Rows
+from headrace.query.result_values import QueryResult
 from headrace.query.service import QueryService
-from tests.questions import WEBSITE, as_bytes, question, statement_of
+from tests.questions import WEBSITE, as_bytes, query_body, statement_of
 
-GUARDS = QueryGuards(timeout_s=15.0, max_memory_bytes=2**31)
+LIMITS = QueryLimits(timeout_s=15.0, max_memory_bytes=2**31)
 
 
 class StoreOfRows:
@@ -34,12 +34,12 @@ class StoreOfRows:
         clock: FixedClock | None = None,
         takes_ms: int = 0,
     ) -> None:
-        self.asked: list[tuple[CompiledQuery, QueryGuards]] = []
+        self.asked: list[tuple[CompiledQuery, QueryLimits]] = []
         self._rows, self._error = rows, error
         self._clock, self._takes_ms = clock, takes_ms
 
-    async def select(self, query: CompiledQuery, guards: QueryGuards) -> Rows:
-        self.asked.append((query, guards))
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+        self.asked.append((query, limits))
         if self._clock is not None:
             self._clock.advance(self._takes_ms)
         if self._error is not None:
@@ -56,21 +56,21 @@ def run(
     *,
     metrics: Metrics | None = None,
     clock: FixedClock | None = None,
-) -> QueryAnswer:
+) -> QueryResult:
     service = QueryService(
         store=store,
-        guards=GUARDS,
+        limits=LIMITS,
         metrics=metrics or Metrics(),
         clock=clock or FixedClock(0),
     )
     return asyncio.run(service.run(WEBSITE, as_bytes(body)))
 
 
-def test_answer_has_finished_rows_under_their_names() -> None:
+def test_result_has_formatted_rows_by_output_name() -> None:
     clock = FixedClock(0)
     store = StoreOfRows([[20_458, "/", 2.0]], clock=clock, takes_ms=25)
-    body = question(group_by=["path"], granularity="daily", limit=5)
-    assert run(store, body, clock=clock) == QueryAnswer(
+    body = query_body(group_by=["path"], granularity="daily", limit=5)
+    assert run(store, body, clock=clock) == QueryResult(
         names=("date", "path", "n"),
         kinds=(OutputKind.DAY, OutputKind.TEXT, OutputKind.NUMBER),
         rows=[["2026-01-05", "/", 2]],
@@ -80,15 +80,15 @@ def test_answer_has_finished_rows_under_their_names() -> None:
     )
 
 
-def test_store_is_asked_the_compiled_plan_within_the_guards() -> None:
+def test_store_gets_the_compiled_plan_and_limits() -> None:
     store = StoreOfRows([[1]])
-    run(store, question())
-    assert store.asked == [(statement_of(question()), GUARDS)]
+    run(store, query_body())
+    assert store.asked == [(statement_of(query_body()), LIMITS)]
 
 
-def test_row_past_the_limit_is_left_out_and_told() -> None:
-    answer = run(StoreOfRows([["/a", 2], ["/b", 1]]), question(group_by=["path"], limit=1))
-    assert (answer.rows, answer.truncated) == ([["/a", 2]], True)
+def test_row_past_the_limit_is_dropped_and_sets_truncated() -> None:
+    result = run(StoreOfRows([["/a", 2], ["/b", 1]]), query_body(group_by=["path"], limit=1))
+    assert (result.rows, result.truncated) == ([["/a", 2]], True)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_row_past_the_limit_is_left_out_and_told() -> None:
 def test_limit_and_offset_apply_after_filling(
     limit: int, offset: int, days: list[str], truncated: bool
 ) -> None:
-    body = question(
+    body = query_body(
         granularity="daily",
         fill=True,
         startDate="2026-01-05",
@@ -111,19 +111,19 @@ def test_limit_and_offset_apply_after_filling(
         limit=limit,
         offset=offset,
     )
-    answer = run(StoreOfRows([[20_459, 7]]), body)
-    assert ([row[0] for row in answer.rows], answer.truncated) == (days, truncated)
+    result = run(StoreOfRows([[20_459, 7]]), body)
+    assert ([row[0] for row in result.rows], result.truncated) == (days, truncated)
 
 
 OUTCOMES = [
-    pytest.param(question(), None, ("events", "answered"), id="answered"),
-    pytest.param(question(table="error_spans"), None, ("errors", "answered"), id="other name"),
+    pytest.param(query_body(), None, ("events", "answered"), id="answered"),
+    pytest.param(query_body(table="error_spans"), None, ("errors", "answered"), id="other name"),
     pytest.param({}, InvalidQuery, ("none", "refused"), id="no table known"),
-    pytest.param(question(limit=0), InvalidQuery, ("none", "refused"), id="no plan"),
-    pytest.param(question(), QueryTimedOut, ("events", "timed_out"), id="timed out"),
-    pytest.param(question(), QueryTooLarge, ("events", "too_large"), id="too large"),
-    pytest.param(question(), StoreUnavailable, ("events", "unavailable"), id="unavailable"),
-    pytest.param(question(), RuntimeError, ("events", "failed"), id="our fault"),
+    pytest.param(query_body(limit=0), InvalidQuery, ("none", "refused"), id="no plan"),
+    pytest.param(query_body(), QueryTimedOut, ("events", "timed_out"), id="timed out"),
+    pytest.param(query_body(), QueryTooLarge, ("events", "too_large"), id="too large"),
+    pytest.param(query_body(), StoreUnavailable, ("events", "unavailable"), id="unavailable"),
+    pytest.param(query_body(), RuntimeError, ("events", "failed"), id="our fault"),
 ]
 
 
@@ -148,16 +148,16 @@ def test_every_query_is_counted_with_its_outcome(
     ]
 
 
-def test_time_in_the_store_is_measured_also_when_it_failed() -> None:
+def test_store_time_is_measured_on_failure_too() -> None:
     metrics, clock = Metrics(), FixedClock(0)
     store = StoreOfRows(error=QueryTimedOut("late"), clock=clock, takes_ms=2000)
     with pytest.raises(QueryTimedOut):
-        run(store, question(), metrics=metrics, clock=clock)
+        run(store, query_body(), metrics=metrics, clock=clock)
     assert "headrace_query_seconds_sum 2.0" in metrics.render().decode()
 
 
-def test_store_is_not_asked_for_what_is_refused() -> None:
+def test_rejected_query_does_not_reach_the_store() -> None:
     store = StoreOfRows()
     with pytest.raises(InvalidQuery):
-        run(store, question(table="nope"))
+        run(store, query_body(table="nope"))
     assert store.asked == []

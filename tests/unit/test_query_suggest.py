@@ -3,13 +3,18 @@
 import pytest
 
 from headrace.model.catalog import EVENTS
-from headrace.query.validate.suggest import did_you_mean, did_you_mean_one_of, likely_meant, quoted
+from headrace.query.validate.suggest import (
+    closest_match,
+    did_you_mean,
+    did_you_mean_one_of,
+    quote_json,
+)
 
 COLUMNS = [column.name for column in EVENTS.columns]
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "suggestion"),
     [
         ("pth", "path"),
         ("pathname", "path"),
@@ -25,8 +30,8 @@ COLUMNS = [column.name for column in EVENTS.columns]
         ("", None),
     ],
 )
-def test_close_name_is_found(name: str, meant: str | None) -> None:
-    assert likely_meant(name, COLUMNS) == meant
+def test_close_name_is_found(name: str, suggestion: str | None) -> None:
+    assert closest_match(name, COLUMNS) == suggestion
 
 
 def test_name_that_is_close_to_none_gets_no_suggestion() -> None:
@@ -41,10 +46,10 @@ def test_close_name_of_a_small_closed_set_is_suggested() -> None:
     assert did_you_mean_one_of("Daily", ("hourly", "daily")) == ' (did you mean "daily"?)'
 
 
-def test_very_long_name_is_cut_and_compared_with_nothing() -> None:
-    assert quoted("path" * 50) == '"' + "path" * 25 + '…"'
+def test_very_long_name_is_truncated_and_compared_with_nothing() -> None:
+    assert quote_json("path" * 50) == '"' + "path" * 25 + '…"'
     assert did_you_mean("path" * 50, COLUMNS) == ""
 
 
 def test_quotes_and_control_characters_are_escaped() -> None:
-    assert quoted('a"b\n\\🦆') == r'"a\"b\n\\🦆"'
+    assert quote_json('a"b\n\\🦆') == r'"a\"b\n\\🦆"'

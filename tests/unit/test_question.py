@@ -9,9 +9,9 @@ import pytest
 
 from headrace.base.clock import FixedClock
 from headrace.base.errors import OperatorError
-from headrace.cli.query.client import Reply
-from headrace.cli.query.compose import QuestionOptions, compose_question
-from headrace.cli.query.render import print_answer_csv, print_answer_table
+from headrace.cli.query.client import QueryResponse
+from headrace.cli.query.compose import QueryOptions, compose_query
+from headrace.cli.query.render import print_result_csv, print_result_table
 
 LATE = FixedClock(1_767_222_000_000)  # 2025-12-31T23:00:00Z
 COUNT = {"field": "*", "aggregate": "count", "alias": None}
@@ -19,13 +19,11 @@ COUNT_EVENTS = {"table": "events", "selects": [COUNT], "filters": [], "groupBy":
 
 
 def composed(source: Path | None = None, **options: Any) -> Any:
-    body = compose_question(
-        None if source is None else str(source), QuestionOptions(**options), LATE
-    )
+    body = compose_query(None if source is None else str(source), QueryOptions(**options), LATE)
     return msgspec.json.decode(body)
 
 
-def refusal(source: Path | None = None, **options: Any) -> str:
+def rejection(source: Path | None = None, **options: Any) -> str:
     with pytest.raises(OperatorError) as caught:
         composed(source, **options)
     return str(caught.value)
@@ -45,7 +43,7 @@ def test_table_alone_counts_the_rows_of_seven_days() -> None:
     }
 
 
-def test_every_option_has_its_place() -> None:
+def test_every_option_is_mapped() -> None:
     assert composed(
         table="events",
         selects=("uniq(anonymous_id) as visitors", "count"),
@@ -99,9 +97,7 @@ DAYS = {
 
 
 @pytest.mark.parametrize(("options", "first", "last"), DAYS.values(), ids=list(DAYS))
-def test_range_that_is_not_named_is_seven_days(
-    options: dict[str, Any], first: str, last: str
-) -> None:
+def test_default_range_is_seven_days(options: dict[str, Any], first: str, last: str) -> None:
     body = composed(table="events", **options)
     assert (body["startDate"], body["endDate"]) == (first, last)
 
@@ -125,7 +121,7 @@ def test_file_may_have_only_the_query(tmp_path: Path) -> None:
     }
 
 
-def test_options_win_over_what_a_file_says_beside_its_query(tmp_path: Path) -> None:
+def test_options_override_the_file(tmp_path: Path) -> None:
     body = {
         "query": COUNT_EVENTS,
         "startDate": "2025-01-01",
@@ -144,7 +140,7 @@ def test_options_win_over_what_a_file_says_beside_its_query(tmp_path: Path) -> N
     }
 
 
-def test_file_may_begin_with_the_mark_that_some_editors_write(tmp_path: Path) -> None:
+def test_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     file = written(tmp_path, b"\xef\xbb\xbf" + json.dumps(COUNT_EVENTS).encode())
     assert composed(file)["query"] == COUNT_EVENTS
 
@@ -161,15 +157,15 @@ FILES = {
 
 
 @pytest.mark.parametrize(("content", "why"), FILES.values(), ids=list(FILES))
-def test_file_without_a_question_is_refused(tmp_path: Path, content: bytes, why: str) -> None:
+def test_file_without_a_query_is_rejected(tmp_path: Path, content: bytes, why: str) -> None:
     file = written(tmp_path, content)
-    assert refusal(file).startswith(f"{file} {why}")
+    assert rejection(file).startswith(f"{file} {why}")
 
 
-def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "none.json"
-    assert refusal(file) == f"cannot read {file}: no such file or directory"
-    assert refusal(tmp_path) == f"cannot read {tmp_path}: is a directory"
+    assert rejection(file) == f"cannot read {file}: no such file or directory"
+    assert rejection(tmp_path) == f"cannot read {tmp_path}: is a directory"
 
 
 @pytest.mark.parametrize(
@@ -182,32 +178,36 @@ def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_query_comes_from_a_file_or_from_options(tmp_path: Path, options: dict[str, Any]) -> None:
-    assert refusal(written(tmp_path, {"query": COUNT_EVENTS}), **options) == (
+    assert rejection(written(tmp_path, {"query": COUNT_EVENTS}), **options) == (
         "the file has the query: --table, --select, --where and --group-by do not go with it"
     )
 
 
-def test_question_needs_a_table_or_a_file() -> None:
-    assert refusal(limit=5) == (
+def test_query_needs_a_table_or_a_file() -> None:
+    assert rejection(limit=5) == (
         "there is no question: name a table with --table, or a file with a question in JSON"
     )
 
 
-def test_option_that_is_no_utf_8_is_refused() -> None:
-    assert refusal(table="events", filters=("path = \udcff",)) == "the question is not valid UTF-8"
-    assert refusal(table="events", filters=("properties.a = \udcff",)) == (
+def test_option_with_invalid_utf_8_is_rejected() -> None:
+    assert (
+        rejection(table="events", filters=("path = \udcff",)) == "the question is not valid UTF-8"
+    )
+    assert rejection(table="events", filters=("properties.a = \udcff",)) == (
         "the question is not valid UTF-8"
     )
 
 
-def reply(rows: list[dict[str, Any]], *, truncated: bool = False) -> Reply:
+def response(rows: list[dict[str, Any]], *, truncated: bool = False) -> QueryResponse:
     meta = {"rowCount": len(rows), "executionTime": 3.456, "limit": 9, "truncated": truncated}
-    return Reply(json.dumps({"success": True, "data": rows, "meta": meta}).encode(), is_cut=False)
+    return QueryResponse(
+        json.dumps({"success": True, "data": rows, "meta": meta}).encode(), is_truncated=False
+    )
 
 
 TABLES = {
     "numbers stand at the right, null is empty": (
-        reply(
+        response(
             [
                 {"path": "/pricing", "views": 1200, "mean": 2.5},
                 {"path": "", "views": 7, "mean": None},
@@ -224,7 +224,7 @@ TABLES = {
         ],
     ),
     "values of a property keep their kind": (
-        reply([{"properties.n": value, "n": 1} for value in (5, "5", True, None)]),
+        response([{"properties.n": value, "n": 1} for value in (5, "5", True, None)]),
         [
             "properties.n  n",
             "           5  1",
@@ -236,7 +236,9 @@ TABLES = {
         ],
     ),
     "what a terminal would obey is escaped": (
-        reply([{"title": "a\x1b[31m\nb\u202e\u2028c", "n": 1}, {"title": "👩\u200d💻 é", "n": 2}]),
+        response(
+            [{"title": "a\x1b[31m\nb\u202e\u2028c", "n": 1}, {"title": "👩\u200d💻 é", "n": 2}]
+        ),
         [
             "title" + " " * 22 + "n",
             "a\\x1b[31m\\nb\\u202e\\u2028c  1",
@@ -246,30 +248,30 @@ TABLES = {
         ],
     ),
     "more rows are told": (
-        reply([{"n": 1}], truncated=True),
+        response([{"n": 1}], truncated=True),
         ["n", "1", "", "1 row, 3.5 ms, more rows exist"],
     ),
-    "no rows": (reply([]), ["0 rows, 3.5 ms"]),
+    "no rows": (response([]), ["0 rows, 3.5 ms"]),
 }
 
 
-@pytest.mark.parametrize(("answer", "lines"), TABLES.values(), ids=list(TABLES))
-def test_answer_is_a_table_for_people(
-    answer: Reply, lines: list[str], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("result", "lines"), TABLES.values(), ids=list(TABLES))
+def test_result_is_rendered_as_a_table(
+    result: QueryResponse, lines: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_answer_table(answer)
+    print_result_table(result)
     assert capsys.readouterr().out.splitlines() == lines
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b'{"data":{}}', b"\xff"])
-def test_answer_of_something_else_is_refused(body: bytes) -> None:
+def test_unexpected_response_is_rejected(body: bytes) -> None:
     with pytest.raises(OperatorError) as caught:
-        print_answer_table(Reply(body, is_cut=False))
+        print_result_table(QueryResponse(body, is_truncated=False))
     assert str(caught.value) == "what came back is not the answer of a Headrace service"
 
 
-def test_csv_that_is_cut_says_so_beside_the_rows(
+def test_truncated_csv_prints_a_notice(
     capsysbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    print_answer_csv(Reply(b"n\r\n1\r\n", is_cut=True))
+    print_result_csv(QueryResponse(b"n\r\n1\r\n", is_truncated=True))
     assert capsysbinary.readouterr() == (b"n\r\n1\r\n", b"headrace: more rows exist\n")

@@ -53,7 +53,7 @@ def test_select_is_an_aggregate_of_a_column_and_a_name(text: str, select: Select
 
 
 @pytest.mark.parametrize("operator", [each for each in Operator if not each.value.endswith("in")])
-def test_every_operator_has_its_word(operator: Operator) -> None:
+def test_every_operator_has_a_syntax(operator: Operator) -> None:
     expected = Filter("path", operator.value, "/a")
     assert read_filter(f"path {operator.value} /a", EVENTS) == expected
     assert read_filter(f" path  {operator.value.upper()}  '/a' ", EVENTS) == expected
@@ -61,7 +61,7 @@ def test_every_operator_has_its_word(operator: Operator) -> None:
 
 
 @pytest.mark.parametrize("word", ["in", "not_in", "NOT  IN"])
-def test_every_operator_of_lists_has_its_word(word: str) -> None:
+def test_every_list_operator_has_a_syntax(word: str) -> None:
     operator = "in" if word == "in" else "not_in"
     expected = Filter("country", operator, ["DE", "AT"])
     assert read_filter(f"country {word} DE,AT", EVENTS) == expected
@@ -222,7 +222,7 @@ UNREADABLE = {
 @pytest.mark.parametrize(
     ("option", "reader", "text", "why"), UNREADABLE.values(), ids=list(UNREADABLE)
 )
-def test_what_cannot_be_read_is_refused_with_the_reason(
+def test_unparsable_option_is_rejected_with_the_reason(
     option: str, reader: Callable[[str], object], text: str, why: str
 ) -> None:
     with pytest.raises(OperatorError) as caught:

@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.model.plan import DateRange, Granularity
-from headrace.query.validate.day_range import buckets_of, is_clean, range_of_days, wall_clock_ms
+from headrace.query.validate.day_range import (
+    buckets_of,
+    is_contiguous,
+    range_of_days,
+    wall_clock_ms,
+)
 from headrace.query.validate.timezones import find_zone, offset_at, offsets_between, zone_names
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -18,8 +23,8 @@ QUARTER_S = 900
 ZONES = sorted(zone_names())
 
 
-def epoch_s(moment: datetime) -> int:
-    return (moment - EPOCH) // timedelta(seconds=1)
+def epoch_s(timestamp: datetime) -> int:
+    return (timestamp - EPOCH) // timedelta(seconds=1)
 
 
 def local(zone: ZoneInfo, second: int) -> datetime:
@@ -86,14 +91,12 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("zone", "day", "start", "end"), ENDS)
-def test_range_goes_from_the_first_moment_of_the_day_to_the_last(
-    zone: str, day: str, start: str, end: str
-) -> None:
+def test_range_covers_the_full_day(zone: str, day: str, start: str, end: str) -> None:
     days = days_of(zone, day)
     assert (days.start_ms, days.end_ms) == (utc(start), utc(end))
 
 
-def test_day_that_never_was_has_no_moment() -> None:
+def test_skipped_day_is_an_empty_range() -> None:
     days = days_of("Pacific/Apia", "2011-12-30")
     assert (days.end_ms - days.start_ms, buckets_of(days, Granularity.DAILY)) == (0, [])
 
@@ -109,14 +112,14 @@ def test_day_that_never_was_has_no_moment() -> None:
         ("Pacific/Apia", "2011-12-30", True),
     ],
 )
-def test_range_is_clean_unless_clocks_go_back_across_midnight(
+def test_range_is_contiguous_unless_clocks_go_back_across_midnight(
     zone: str, day: str, clean: bool
 ) -> None:
-    assert is_clean(days_of(zone, day)) is clean
+    assert is_contiguous(days_of(zone, day)) is clean
 
 
-def test_two_days_around_a_midnight_that_came_twice_are_clean() -> None:
-    assert is_clean(days_of("America/St_Johns", "2010-11-06", "2010-11-07"))
+def test_two_days_around_a_repeated_midnight_are_contiguous() -> None:
+    assert is_contiguous(days_of("America/St_Johns", "2010-11-06", "2010-11-07"))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +133,7 @@ def test_two_days_around_a_midnight_that_came_twice_are_clean() -> None:
         ("America/St_Johns", "2010-11-07", list(range(24))),
     ],
 )
-def test_hours_are_those_on_the_wall(zone: str, day: str, hours: list[int]) -> None:
+def test_hours_are_in_local_time(zone: str, day: str, hours: list[int]) -> None:
     days = days_of(zone, day)
     assert buckets_of(days, Granularity.HOURLY) == [days.first_day * 24 + hour for hour in hours]
 
@@ -144,7 +147,7 @@ def test_first_and_last_day_of_all_have_24_hours(zone: str, day: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wall", "zone", "moment"),
+    ("wall", "zone", "timestamp"),
     [
         ("2026-01-05T00:00:00", "UTC", "2026-01-05T00:00"),
         ("2026-07-05T12:30:00", "Asia/Kathmandu", "2026-07-05T06:45"),
@@ -154,13 +157,11 @@ def test_first_and_last_day_of_all_have_24_hours(zone: str, day: str) -> None:
         ("2011-12-30T12:00:00", "Pacific/Apia", "2011-12-30T22:00"),
     ],
 )
-def test_wall_clock_time_is_the_first_moment_that_was_called_so(
-    wall: str, zone: str, moment: str
-) -> None:
-    assert wall_clock_ms(datetime.fromisoformat(wall), ZoneInfo(zone)) == utc(moment)
+def test_ambiguous_local_time_is_the_first_instant(wall: str, zone: str, timestamp: str) -> None:
+    assert wall_clock_ms(datetime.fromisoformat(wall), ZoneInfo(zone)) == utc(timestamp)
 
 
-def test_wall_clock_time_is_cut_to_milliseconds_also_before_1970() -> None:
+def test_local_time_is_truncated_to_milliseconds_also_before_1970() -> None:
     assert wall_clock_ms(datetime(1969, 12, 31, 23, 59, 59, 999_900), ZoneInfo("UTC")) == -1  # noqa: DTZ001 - a wall clock's
 
 
@@ -204,29 +205,29 @@ def change_after(zone: ZoneInfo, second: int, before: int) -> int:
 
 
 @pytest.mark.parametrize("shift", [-1, 0, 1])
-def test_range_has_the_moments_whose_date_on_the_wall_is_the_day(
+def test_range_has_the_instants_of_the_local_day(
     changes: list[tuple[str, date]], shift: int
 ) -> None:
     for name, changed in changes:
         day = changed + shift * DAY
         zone, days = ZoneInfo(name), range_of_days(day, day, ZoneInfo(name))
         noon = epoch_s(datetime(day.year, day.month, day.day, 12, tzinfo=UTC))
-        ticks = range(noon - 40 * 3600, noon + 40 * 3600, QUARTER_S)
-        moments = [second + step for second in ticks for step in (-1, 0, 60)]
-        expected = [second for second in moments if local(zone, second).date() == day]
-        assert [second for second in moments if belongs(days, second)] == expected, (name, day)
-        between = [m for m in moments if days.start_ms <= m * 1000 < days.end_ms]
-        assert is_clean(days) == (between == expected), (name, day)
+        quarter_hours = range(noon - 40 * 3600, noon + 40 * 3600, QUARTER_S)
+        timestamps = [second + step for second in quarter_hours for step in (-1, 0, 60)]
+        expected = [second for second in timestamps if local(zone, second).date() == day]
+        assert [second for second in timestamps if belongs(days, second)] == expected, (name, day)
+        between = [m for m in timestamps if days.start_ms <= m * 1000 < days.end_ms]
+        assert is_contiguous(days) == (between == expected), (name, day)
 
 
-def test_buckets_are_the_hours_and_days_that_moments_are_called(
+def test_buckets_are_local_hours_and_days(
     changes: list[tuple[str, date]],
 ) -> None:
     for name, changed in changes:
         zone = ZoneInfo(name)
         days = range_of_days(changed - DAY, changed + DAY, zone)
-        ticks = range(days.start_ms // 1000, days.end_ms // 1000, 60)
-        walls = [local(zone, second) for second in ticks]
+        quarter_hours = range(days.start_ms // 1000, days.end_ms // 1000, 60)
+        walls = [local(zone, second) for second in quarter_hours]
         hours = {(wall.date().toordinal() - 719_163) * 24 + wall.hour for wall in walls}
         assert buckets_of(days, Granularity.HOURLY) == sorted(hours), (name, changed)
         dates = {wall.date().toordinal() - 719_163 for wall in walls}
@@ -239,7 +240,7 @@ def test_buckets_are_the_hours_and_days_that_moments_are_called(
     length=st.integers(1, 4_000 * 86_400),
     share=st.floats(0, 1, exclude_max=True),
 )
-def test_offsets_are_those_of_zoneinfo_at_any_moment(
+def test_offsets_match_zoneinfo_at_any_instant(
     name: str, start: int, length: int, share: float
 ) -> None:
     zone, second = ZoneInfo(name), start + int(length * share)
@@ -247,7 +248,7 @@ def test_offsets_are_those_of_zoneinfo_at_any_moment(
     assert [offset for since, offset in offsets if since <= second][-1] == offset_of(zone, second)
 
 
-def test_offset_beyond_what_a_datetime_can_hold_is_the_nearest_one() -> None:
+def test_offset_outside_the_datetime_range_is_the_nearest_one() -> None:
     tokyo = ZoneInfo("Asia/Tokyo")
     assert offset_at(tokyo, 10**12) == 32_400
     assert offset_at(tokyo, -(10**12)) == 33_539  # local mean time
@@ -269,5 +270,5 @@ def test_every_listed_zone_can_be_found() -> None:
         *("a" * 5000, "🦆"),
     ],
 )
-def test_what_is_no_name_of_a_zone_is_not_found(name: str) -> None:
+def test_invalid_zone_name_is_not_found(name: str) -> None:
     assert find_zone(name) is None

@@ -10,24 +10,24 @@ from headrace.adapters.memory.store import MemoryStore, Row
 from headrace.base.clock import utc_datetime
 from headrace.formats.arrow_batch import write_stream
 from headrace.formats.row_ids import log_number, row_ids
-from headrace.ingest.load.batch import collect
-from headrace.ingest.load.batch_reader import GatheredRecord
-from headrace.ingest.load.columns import SHAPES
-from headrace.model.catalog import LIFTED_COLUMNS, Kind
+from headrace.ingest.load.batch import group_by_kind
+from headrace.ingest.load.batch_reader import ReadRecord
+from headrace.ingest.load.columns import TABLE_MAPPINGS
+from headrace.model.catalog import PROMOTED_COLUMNS, Kind
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,
     ErrorEvent,
     ErrorRecord,
     Event,
+    EventKind,
     EventRecord,
     LogRecord,
-    Stream,
     Visitor,
     Vital,
     VitalRecord,
 )
-from headrace.model.storage import STORED
-from headrace.ports.event_log import LoggedRecord, LogPosition
+from headrace.model.storage import STORAGE_TABLES
+from headrace.ports.event_log import LoggedRecord, LogOffset
 
 NOON = 1_700_000_000_123
 LATER = NOON + 456
@@ -35,9 +35,9 @@ VISITOR = Visitor("DE", "Berlin", "Berlin", "Chrome", "120.0", "macOS", "14.1", 
 BOT = Visitor("US", "", "", "Googlebot", "2.1", "", "", "bot", is_bot=True)
 
 
-def gathered(content: LogRecord, *, offset: int = 30) -> GatheredRecord:
-    start, end = LogPosition(1, offset), LogPosition(1, offset + 500)
-    return GatheredRecord("worker-0", LoggedRecord(b"", start, end), content.received_ms, content)
+def gathered(content: LogRecord, *, offset: int = 30) -> ReadRecord:
+    start, end = LogOffset(1, offset), LogOffset(1, offset + 500)
+    return ReadRecord("worker-0", LoggedRecord(b"", start, end), content.received_ms, content)
 
 
 def rows_of(*records: LogRecord) -> Mapping[str, list[Row]]:
@@ -45,10 +45,10 @@ def rows_of(*records: LogRecord) -> Mapping[str, list[Row]]:
     gathering = [gathered(record, offset=30 + 500 * n) for n, record in enumerate(records)]
     kept = [range(len(record.items)) for record in records]
     store = MemoryStore()
-    for stream, batch in collect(gathering, kept, identity="ledger").items():
-        table = SHAPES[stream].table
-        arrow = write_stream(STORED[table.name], SHAPES[stream].columns(batch))
-        store.insert(table, arrow, token=stream.value)
+    for event_kind, batch in group_by_kind(gathering, kept, identity="ledger").items():
+        table = TABLE_MAPPINGS[event_kind].table
+        arrow = write_stream(STORAGE_TABLES[table.name], TABLE_MAPPINGS[event_kind].columns(batch))
+        store.insert(table, arrow, token=event_kind.value)
     return store.rows
 
 
@@ -78,12 +78,12 @@ def test_event_without_anything_optional_has_empty_texts_and_null_numbers() -> N
     }
     assert {name: row[name] for name in given} == given
     missing = {Kind.TEXT: "", Kind.NUMBER: None}
-    for column in STORED["events"].columns:
+    for column in STORAGE_TABLES["events"].columns:
         if column.name not in given and column.name != "id":
             assert row[column.name] == missing[column.kind], column.name
 
 
-def test_event_keeps_what_it_brought() -> None:
+def test_event_keeps_its_fields() -> None:
     row = event_row(
         name="purchase",
         anonymous_id="anon_1",
@@ -104,7 +104,7 @@ def test_event_keeps_what_it_brought() -> None:
     )
 
 
-def test_visitor_of_the_record_is_in_every_row_unless_the_item_has_its_own() -> None:
+def test_record_visitor_is_in_every_row_unless_the_item_has_one() -> None:
     items = [Event("web_a", NOON, "a"), Event("web_a", NOON, "b", visitor=BOT)]
     rows = rows_of(EventRecord(LATER, VISITOR, items))["events"]
     names = Visitor.__struct_fields__
@@ -114,20 +114,20 @@ def test_visitor_of_the_record_is_in_every_row_unless_the_item_has_its_own() -> 
     ]
 
 
-def test_every_well_known_property_is_lifted_and_stays_in_properties() -> None:
+def test_every_well_known_property_is_promoted_and_stays_in_properties() -> None:
     properties: dict[str, Any] = {
         column.name: f"a {column.name}" if column.kind is Kind.TEXT else number + 0.5
-        for number, column in enumerate(LIFTED_COLUMNS)
+        for number, column in enumerate(PROMOTED_COLUMNS)
     }
     row = event_row(properties=properties)
     assert {name: row[name] for name in properties} == properties
     assert msgspec.json.decode(row["properties"]) == properties
 
 
-def test_top_level_of_a_page_view_is_lifted() -> None:
-    lifted = {"title": "Pricing", "language": "en-US", "time_on_page": 12, "value": 9.5}
-    row = event_row(lifted=lifted)
-    assert {name: row[name] for name in lifted} == lifted
+def test_top_level_of_a_page_view_is_promoted() -> None:
+    promoted = {"title": "Pricing", "language": "en-US", "time_on_page": 12, "value": 9.5}
+    row = event_row(promoted=promoted)
+    assert {name: row[name] for name in promoted} == promoted
     assert row["properties"] == b""
 
 
@@ -135,7 +135,7 @@ def test_top_level_wins_over_the_properties() -> None:
     row = event_row(
         path="/top",
         url="https://example.com/top",
-        lifted={"title": "Top", "value": 1},
+        promoted={"title": "Top", "value": 1},
         properties={
             "path": "/property",
             "url": "https://example.com/property",
@@ -153,7 +153,7 @@ def test_top_level_wins_over_the_properties() -> None:
     )
 
 
-NOT_LIFTED = [
+NOT_PROMOTED = [
     pytest.param("title", 5, id="number-for-text"),
     pytest.param("title", True, id="boolean-for-text"),
     pytest.param("title", None, id="null-for-text"),
@@ -168,8 +168,8 @@ NOT_LIFTED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), NOT_LIFTED)
-def test_property_of_the_wrong_type_is_not_lifted_and_the_others_are(
+@pytest.mark.parametrize(("name", "value"), NOT_PROMOTED)
+def test_property_of_the_wrong_type_is_not_promoted_and_the_others_are(
     name: str, value: object
 ) -> None:
     row = event_row(properties={name: value, "language": "de", "ttfb": 3})
@@ -181,7 +181,7 @@ def test_property_of_the_wrong_type_is_not_lifted_and_the_others_are(
 
 
 @pytest.mark.parametrize("text", ["1e400", "-1e400"], ids=["infinite", "minus-infinite"])
-def test_property_that_is_no_finite_number_is_not_lifted(text: str) -> None:
+def test_non_finite_number_is_not_promoted(text: str) -> None:
     row = event_row(properties=b'{"value":' + text.encode() + b',"ttfb":3,"title":"a"}')
     assert columns_of(row, "value", "ttfb", "title") == (None, 3.0, "a")
 
@@ -196,15 +196,15 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("text", "number"), NUMBERS)
 @pytest.mark.parametrize("beside", [b"", b',"title":null'], ids=["fast-way", "careful-way"])
-def test_json_number_is_lifted(text: bytes, number: float, beside: bytes) -> None:
+def test_json_number_is_promoted(text: bytes, number: float, beside: bytes) -> None:
     assert event_row(properties=b'{"value":' + text + beside + b"}")["value"] == number
 
 
-def test_of_a_repeated_key_the_last_is_lifted() -> None:
+def test_of_a_repeated_key_the_last_is_promoted() -> None:
     assert event_row(properties=b'{"title":"first","title":"last"}')["title"] == "last"
 
 
-def test_nested_keys_are_not_lifted() -> None:
+def test_nested_keys_are_not_promoted() -> None:
     assert event_row(properties={"page": {"title": "inner"}, "a.title": "dotted"})["title"] == ""
 
 
@@ -218,8 +218,8 @@ CUT = [
 
 
 @pytest.mark.parametrize(("name", "limit"), CUT)
-@pytest.mark.parametrize("where", ["properties", "lifted"])
-def test_lifted_text_is_cut_in_code_points_in_the_column_only(
+@pytest.mark.parametrize("where", ["properties", "promoted"])
+def test_promoted_text_is_truncated_in_code_points_in_the_column_only(
     name: str, limit: int, where: str
 ) -> None:
     text = "é😀" * limit
@@ -229,7 +229,7 @@ def test_lifted_text_is_cut_in_code_points_in_the_column_only(
         assert msgspec.json.decode(row["properties"]) == {name: text}
 
 
-def test_text_of_exactly_its_limit_is_whole() -> None:
+def test_text_of_exactly_its_limit_is_not_truncated() -> None:
     assert event_row(properties={"title": "é" * 512})["title"] == "é" * 512
 
 
@@ -303,7 +303,7 @@ def test_path_and_url_of_errors_and_vitals(
         assert columns_of(row, "path", "url") == (stored_path, stored_url)
 
 
-def test_path_comes_from_the_whole_url_even_where_the_column_is_cut() -> None:
+def test_path_comes_from_the_full_url_even_if_the_column_is_truncated() -> None:
     url = "https://example.com/" + "a" * 3000 + "?utm_source=news"
     row = event_row(properties={"url": url})
     assert columns_of(row, "path", "url", "utm_source") == (
@@ -341,18 +341,18 @@ def test_all_utm_values_come_from_the_query() -> None:
     assert columns_of(row, *(f"utm_{part}" for part in parts)) == parts
 
 
-@pytest.mark.parametrize("where", ["properties", "lifted"])
+@pytest.mark.parametrize("where", ["properties", "promoted"])
 def test_utm_values_that_were_sent_win_over_the_url(where: str) -> None:
     url = "https://example.com/?utm_source=url&utm_medium=url"
     row = event_row(url=url, **{where: {"utm_source": "sent"}})
     assert columns_of(row, "utm_source", "utm_medium") == ("sent", "url")
 
 
-def test_utm_value_behind_the_fragment_is_no_part_of_the_query() -> None:
+def test_utm_value_after_the_fragment_is_ignored() -> None:
     assert event_row(url="https://example.com/#?utm_source=a")["utm_source"] == ""
 
 
-def test_vital_keeps_what_it_brought() -> None:
+def test_vital_keeps_its_fields() -> None:
     vital = Vital("web_a", NOON, "CLS", 0.25, "/a", "https://example.com/a", "anon_1", "sess_1")
     (row,) = rows_of(VitalRecord(LATER, VISITOR, [vital]))["performance"]
     assert {name: value for name, value in row.items() if name != "id"} == {
@@ -368,7 +368,7 @@ def test_vital_keeps_what_it_brought() -> None:
     }
 
 
-def test_error_keeps_what_it_brought() -> None:
+def test_error_keeps_its_fields() -> None:
     error = ErrorEvent(
         "web_a",
         NOON,
@@ -402,7 +402,7 @@ def test_error_keeps_what_it_brought() -> None:
     }
 
 
-def test_long_message_and_stack_are_cut() -> None:
+def test_long_message_and_stack_are_truncated() -> None:
     error = ErrorEvent("web_a", NOON, "é" * 5000, "/", stack="é" * 70_000)
     (row,) = rows_of(ErrorRecord(LATER, VISITOR, [error]))["errors"]
     assert columns_of(row, "message", "stack") == ("é" * 4096, "é" * 65_536)
@@ -415,27 +415,27 @@ def test_text_is_stored_exactly_as_sent() -> None:
 
 
 def test_ids_are_sixteen_bytes_sort_by_arrival_and_are_the_same_again() -> None:
-    record = LoggedRecord(b"", LogPosition(3, 100), LogPosition(3, 400))
+    record = LoggedRecord(b"", LogOffset(3, 100), LogOffset(3, 400))
     ids = row_ids(7, record, NOON, range(300))
     assert ids == sorted(set(ids))
     assert ids == row_ids(7, record, NOON, range(300))
     assert {len(row_id) for row_id in ids} == {16}
-    following = LoggedRecord(b"", LogPosition(3, 400), LogPosition(3, 500))
+    following = LoggedRecord(b"", LogOffset(3, 400), LogOffset(3, 500))
     assert ids[-1] < row_ids(7, following, NOON, [0])[0]
     assert ids[-1] < row_ids(0, record, NOON + 1, [0])[0]
 
 
-def test_kept_items_have_the_ids_of_their_places() -> None:
+def test_kept_items_have_the_ids_of_their_offsets() -> None:
     record = EventRecord(LATER, VISITOR, [Event("web_a", NOON, name) for name in "abc"])
-    whole, part = (
-        collect([gathered(record)], [kept], identity="ledger")[Stream.EVENTS]
+    all_ids, part = (
+        group_by_kind([gathered(record)], [kept], identity="ledger")[EventKind.EVENTS]
         for kept in ([0, 1, 2], [0, 2])
     )
     assert [item.name for item in part.items] == ["a", "c"]
-    assert part.ids == [whole.ids[0], whole.ids[2]]
+    assert part.ids == [all_ids.ids[0], all_ids.ids[2]]
 
 
-def test_numbers_of_logs_differ() -> None:
+def test_log_numbers_differ() -> None:
     logs = [f"worker-{number}" for number in range(64)]
     assert len({log_number("ledger", log) for log in logs}) == 64
     assert log_number("one", "worker-0") != log_number("two", "worker-0")

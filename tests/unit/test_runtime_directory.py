@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from headrace.adapters.data_dir.runtime_directory import (
-    LONGEST_SOCKET_PATH,
+    MAX_SOCKET_PATH_BYTES,
     runtime_directory,
-    with_short_path,
+    short_temporary_directory,
 )
 
 
@@ -40,7 +40,9 @@ def test_directory_is_private_and_gone_afterwards(data: Path, temporary: Path) -
     assert names(temporary) == set()
 
 
-def test_two_data_directories_have_two_places(data: Path, temporary: Path, tmp_path: Path) -> None:
+def test_two_data_directories_have_two_runtime_directories(
+    data: Path, temporary: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     other.mkdir()
     with (
@@ -50,7 +52,7 @@ def test_two_data_directories_have_two_places(data: Path, temporary: Path, tmp_p
         assert one.parent != two.parent
 
 
-def test_one_data_directory_has_one_place_whatever_it_is_called(
+def test_one_data_directory_has_one_runtime_directory_under_any_path(
     data: Path, temporary: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "link").symlink_to(data)
@@ -68,77 +70,77 @@ def test_one_data_directory_has_one_place_whatever_it_is_called(
         pytest.param("/var/folders/zz/zyxvpxvq6csfxvn_n0000000000000/T", id="macos"),
     ],
 )
-def test_temporary_directory_is_used_where_it_has_a_short_path(directory: str) -> None:
-    assert with_short_path(Path(directory)) == Path(directory)
+def test_temporary_directory_is_used_if_its_path_is_short(directory: str) -> None:
+    assert short_temporary_directory(Path(directory)) == Path(directory)
 
 
-def test_longest_temporary_directory_leaves_room_for_the_socket(data: Path) -> None:
+def test_longest_temporary_directory_fits_the_socket_path(data: Path) -> None:
     with TemporaryDirectory(dir="/tmp") as made:
         longest = Path(made, "x" * 120)
-        while with_short_path(longest) != longest:
+        while short_temporary_directory(longest) != longest:
             longest = longest.with_name(longest.name[1:])
         longest.mkdir()
         with runtime_directory(data, temporary=longest) as runtime:
-            assert len(os.fsencode(runtime / "engine.socket")) <= LONGEST_SOCKET_PATH
-        assert with_short_path(longest.with_name(longest.name + "x")) == Path("/tmp")  # noqa: S108
+            assert len(os.fsencode(runtime / "engine.socket")) <= MAX_SOCKET_PATH_BYTES
+        assert short_temporary_directory(longest.with_name(longest.name + "x")) == Path("/tmp")  # noqa: S108
 
 
-def test_what_a_killed_service_left_is_removed_at_the_next_start(
+def test_leftovers_of_a_killed_service_are_removed_at_the_next_start(
     data: Path, temporary: Path
 ) -> None:
     with runtime_directory(data, temporary=temporary) as runtime:
-        place = runtime.parent
-    place.mkdir(mode=0o700)
-    (place / "abcd1234" / "metrics").mkdir(parents=True)
-    (place / "abcd1234" / "metrics" / "counter_1.db").touch()
-    (place / "stray").touch()
+        base_directory = runtime.parent
+    base_directory.mkdir(mode=0o700)
+    (base_directory / "abcd1234" / "metrics").mkdir(parents=True)
+    (base_directory / "abcd1234" / "metrics" / "counter_1.db").touch()
+    (base_directory / "stray").touch()
 
     with runtime_directory(data, temporary=temporary) as runtime:
-        assert runtime.parent == place
-        assert names(place) == {runtime.name}
+        assert runtime.parent == base_directory
+        assert names(base_directory) == {runtime.name}
 
 
-def take_by_a_link(place: Path) -> None:
-    (place.parent / "elsewhere").mkdir(mode=0o700)
-    place.symlink_to(place.parent / "elsewhere")
+def occupy_with_symlink(base_directory: Path) -> None:
+    (base_directory.parent / "elsewhere").mkdir(mode=0o700)
+    base_directory.symlink_to(base_directory.parent / "elsewhere")
 
 
-def take_by_a_file(place: Path) -> None:
-    place.touch()
+def occupy_with_file(base_directory: Path) -> None:
+    base_directory.touch()
 
 
-def open_to_all(place: Path) -> None:
-    place.mkdir()
-    place.chmod(0o777)
+def make_world_writable(base_directory: Path) -> None:
+    base_directory.mkdir()
+    base_directory.chmod(0o777)
 
 
-@pytest.mark.parametrize("take", [take_by_a_link, take_by_a_file, open_to_all])
-def test_place_that_others_may_have_prepared_is_not_used(
-    data: Path, temporary: Path, take: Callable[[Path], None]
+@pytest.mark.parametrize("occupy", [occupy_with_symlink, occupy_with_file, make_world_writable])
+def test_directory_writable_by_others_is_not_used(
+    data: Path, temporary: Path, occupy: Callable[[Path], None]
 ) -> None:
     with runtime_directory(data, temporary=temporary) as runtime:
-        place = runtime.parent
-    take(place)
+        base_directory = runtime.parent
+    occupy(base_directory)
     before = names(temporary)
 
     with runtime_directory(data, temporary=temporary) as runtime:
-        assert place not in runtime.parents
+        assert base_directory not in runtime.parents
         assert runtime.stat().st_mode & 0o777 == 0o700
     assert names(temporary) == before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_place_of_another_user_is_not_used(data: Path, temporary: Path) -> None:
+def test_directory_of_another_user_is_not_used(data: Path, temporary: Path) -> None:
     with runtime_directory(data, temporary=temporary) as runtime:
-        place = runtime.parent
-    place.mkdir(mode=0o700)
-    os.chown(place, 65_534, 65_534)
+        base_directory = runtime.parent
+    base_directory.mkdir(mode=0o700)
+    os.chown(base_directory, 65_534, 65_534)
 
     with runtime_directory(data, temporary=temporary) as runtime:
-        assert place not in runtime.parents
+        assert base_directory not in runtime.parents
 
 
-def test_place_in_which_another_service_lives_is_not_used(data: Path, temporary: Path) -> None:
+def test_directory_of_another_service_is_not_used(data: Path, temporary: Path) -> None:
     with (
         runtime_directory(data, temporary=temporary) as one,
         runtime_directory(data, temporary=temporary) as two,

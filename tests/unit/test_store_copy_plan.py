@@ -5,56 +5,56 @@ from collections.abc import Sequence
 import pytest
 
 from headrace.adapters.store_migration.plan import (
-    Minutes,
-    PieceBounds,
-    Reading,
-    Sized,
-    WantedDay,
-    plan_readings,
+    ChunkLimits,
+    DayToCopy,
+    MinuteDigests,
+    ReadRange,
+    SizedDigest,
+    plan_read_ranges,
 )
-from headrace.adapters.store_migration.selects import MINUTE_MS, Stretch
+from headrace.adapters.store_migration.selects import MINUTE_MS, RowRange
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.model.migration import Day, Figures
+from headrace.model.migration import DayKey, Digest
 
-BOUNDS = PieceBounds(rows=100, bytes=1000)
+BOUNDS = ChunkLimits(rows=100, bytes=1000)
 
 
-def sized(rows: int, size: int = 0, checksum: int = 1) -> Sized:
-    return Sized(Figures(rows, checksum), size)
+def sized(rows: int, size: int = 0, checksum: int = 1) -> SizedDigest:
+    return SizedDigest(Digest(rows, checksum), size)
 
 
 def wanted(day: int, rows: int, *, website: str = "w", table: str = "events", size: int = 0,
-           is_new: bool = True) -> WantedDay:  # fmt: skip
-    return WantedDay(Day(table, website, day), sized(rows, size), is_new)
+           is_absent: bool = True) -> DayToCopy:  # fmt: skip
+    return DayToCopy(DayKey(table, website, day), sized(rows, size), is_absent)
 
 
-def days(first: int, last: int, *, website: str = "w", table: str = "events") -> Reading:
-    stretch = Stretch(
+def days(first: int, last: int, *, website: str = "w", table: str = "events") -> ReadRange:
+    row_range = RowRange(
         website_id=website,
         from_ms=first * MILLISECONDS_PER_DAY,
         until_ms=(last + 1) * MILLISECONDS_PER_DAY,
     )
-    return Reading(table, stretch, is_new=True)
+    return ReadRange(table, row_range, is_absent=True)
 
 
 def minutes(
-    first: int, last: int, *, is_new: bool = True, parts: int = 1, part: int = 0
-) -> Reading:
-    stretch = Stretch(
+    first: int, last: int, *, is_absent: bool = True, parts: int = 1, part: int = 0
+) -> ReadRange:
+    row_range = RowRange(
         website_id="w",
         from_ms=first * MINUTE_MS,
         until_ms=(last + 1) * MINUTE_MS,
         parts=parts,
         part=part,
     )
-    return Reading("events", stretch, is_new)
+    return ReadRange("events", row_range, is_absent)
 
 
-NO_MINUTES = Minutes({}, {})
+NO_MINUTES = MinuteDigests({}, {})
 
 
 @pytest.mark.parametrize(
-    ("asked", "planned"),
+    ("sent_query", "planned"),
     [
         pytest.param([], [], id="nothing"),
         pytest.param([wanted(1, 40), wanted(2, 60)], [days(1, 2)], id="days that fit"),
@@ -75,8 +75,10 @@ NO_MINUTES = Minutes({}, {})
         pytest.param([wanted(-2, 1), wanted(-1, 1)], [days(-2, -1)], id="before 1970"),
     ],
 )
-def test_new_days_are_read_together(asked: Sequence[WantedDay], planned: list[Reading]) -> None:
-    assert list(plan_readings(asked, lambda _: NO_MINUTES, BOUNDS)) == planned
+def test_missing_days_are_read_together(
+    sent_query: Sequence[DayToCopy], planned: list[ReadRange]
+) -> None:
+    assert list(plan_read_ranges(sent_query, lambda _: NO_MINUTES, BOUNDS)) == planned
 
 
 @pytest.mark.parametrize(
@@ -92,13 +94,13 @@ def test_new_days_are_read_together(asked: Sequence[WantedDay], planned: list[Re
         pytest.param(
             {7: sized(5), 8: sized(5, checksum=2)},
             {8: sized(5)},
-            [minutes(7, 8, is_new=False)],
+            [minutes(7, 8, is_absent=False)],
             id="a checksum differs",
         ),
         pytest.param(
             {7: sized(5), 8: sized(5), 9: sized(5)},
             {8: sized(5)},
-            [minutes(7, 9, is_new=False)],
+            [minutes(7, 9, is_absent=False)],
             id="one between is there",
         ),
         pytest.param(
@@ -109,18 +111,18 @@ def test_new_days_are_read_together(asked: Sequence[WantedDay], planned: list[Re
         ),
     ],
 )
-def test_other_days_are_read_by_minutes(
-    source: dict[int, Sized], target: dict[int, Sized], planned: list[Reading]
+def test_mismatching_days_are_read_by_minutes(
+    source: dict[int, SizedDigest], target: dict[int, SizedDigest], planned: list[ReadRange]
 ) -> None:
-    day = wanted(0, 101, is_new=not target)
-    assert list(plan_readings([day], lambda _: Minutes(source, target), BOUNDS)) == planned
+    day = wanted(0, 101, is_absent=not target)
+    assert list(plan_read_ranges([day], lambda _: MinuteDigests(source, target), BOUNDS)) == planned
 
 
-def test_days_before_and_after_one_that_is_there_in_part_are_read_apart_from_it() -> None:
-    asked = [wanted(1, 1), wanted(2, 1, is_new=False), wanted(3, 1)]
-    there = Minutes({2880: sized(1)}, {2880: sized(1, checksum=2)})
-    assert list(plan_readings(asked, lambda _: there, BOUNDS)) == [
+def test_days_around_a_partially_copied_day_are_read_separately() -> None:
+    sent_query = [wanted(1, 1), wanted(2, 1, is_absent=False), wanted(3, 1)]
+    target_digests = MinuteDigests({2880: sized(1)}, {2880: sized(1, checksum=2)})
+    assert list(plan_read_ranges(sent_query, lambda _: target_digests, BOUNDS)) == [
         days(1, 1),
-        minutes(2880, 2880, is_new=False),
+        minutes(2880, 2880, is_absent=False),
         days(3, 3),
     ]

@@ -8,113 +8,118 @@ import pytest
 
 from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store_migration.migration_state import (
-    HeldLoads,
-    MoveDesk,
-    check_moves,
-    name_of,
+    GatedLoader,
+    MigrationState,
+    check_not_migrated_away,
+    clickhouse_identity,
 )
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.model.migration import Target
-from headrace.ports.event_log import LogPosition
+from headrace.model.migration import MigrationTarget
+from headrace.ports.event_log import LogOffset
 
-ENDS = {"worker-0": LogPosition(1, 2)}
+ENDS = {"worker-0": LogOffset(1, 2)}
 
 
-class Loads:
+class InnerLoader:
     def __init__(self) -> None:
-        self.loaded: list[Mapping[str, LogPosition]] = []
+        self.loaded: list[Mapping[str, LogOffset]] = []
 
-    def load_until(self, ends: Mapping[str, LogPosition]) -> None:
+    def load_until(self, ends: Mapping[str, LogOffset]) -> None:
         self.loaded.append(ends)
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> MoveDesk:
+def state(tmp_path: Path) -> MigrationState:
     (tmp_path / "moving").mkdir()
-    return MoveDesk(tmp_path)
+    return MigrationState(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("to", "is_done", "has_store", "refusal"),
+    ("to", "is_done", "has_store", "rejection"),
     [
-        (Target.CLICKHOUSE, False, True, None),
-        (Target.CLICKHOUSE, False, False, None),
-        (Target.CLICKHOUSE, True, True, "have moved to ClickHouse \\(m\\): set HEADRACE_STORE"),
-        (Target.CLICKHOUSE, True, False, None),
-        (Target.EMBEDDED, False, True, "into the data directory is not finished"),
-        (Target.EMBEDDED, False, False, None),
-        (Target.EMBEDDED, True, True, None),
-        (Target.EMBEDDED, True, False, "have moved into the data directory"),
+        (MigrationTarget.CLICKHOUSE, False, True, None),
+        (MigrationTarget.CLICKHOUSE, False, False, None),
+        (
+            MigrationTarget.CLICKHOUSE,
+            True,
+            True,
+            "have moved to ClickHouse \\(m\\): set HEADRACE_CLICKHOUSE_URL",
+        ),
+        (MigrationTarget.CLICKHOUSE, True, False, None),
+        (MigrationTarget.EMBEDDED, False, True, "into the data directory is not finished"),
+        (MigrationTarget.EMBEDDED, False, False, None),
+        (MigrationTarget.EMBEDDED, True, True, None),
+        (MigrationTarget.EMBEDDED, True, False, "have moved into the data directory"),
     ],
 )
 def test_service_starts_only_where_all_rows_are_or_will_be(
-    desk: MoveDesk, tmp_path: Path, *, to: Target, is_done: bool, has_store: bool,
-    refusal: str | None,
+    state: MigrationState, tmp_path: Path, *, to: MigrationTarget, is_done: bool, has_store: bool,
+    rejection: str | None,
 ) -> None:  # fmt: skip
-    move = desk.start(to, "m")
+    migration = state.start(to, "m")
     if is_done:
-        desk.note_done(move)
-    with pytest.raises(OperatorError, match=refusal) if refusal else nullcontext():
-        check_moves(tmp_path, has_store=has_store)
+        state.mark_done(migration)
+    with pytest.raises(OperatorError, match=rejection) if rejection else nullcontext():
+        check_not_migrated_away(tmp_path, has_store=has_store)
 
 
-def test_directory_without_a_move_starts_with_any_store(tmp_path: Path) -> None:
-    check_moves(tmp_path, has_store=True)
-    check_moves(tmp_path, has_store=False)
+def test_directory_without_a_migration_starts_with_any_store(tmp_path: Path) -> None:
+    check_not_migrated_away(tmp_path, has_store=True)
+    check_not_migrated_away(tmp_path, has_store=False)
 
 
-def test_loading_waits_until_the_move_is_done(desk: MoveDesk, tmp_path: Path) -> None:
-    move, loads = desk.start(Target.CLICKHOUSE, "m"), Loads()
-    held = HeldLoads(loads, tmp_path)
+def test_loading_waits_until_the_migration_is_done(state: MigrationState, tmp_path: Path) -> None:
+    migration, loader = state.start(MigrationTarget.CLICKHOUSE, "m"), InnerLoader()
+    gated = GatedLoader(loader, tmp_path)
     with pytest.raises(StoreUnavailable, match="run `headrace migrate-store"):
-        held.load_until(ENDS)
-    assert loads.loaded == []
-    desk.note_done(move)
-    held.load_until(ENDS)
-    assert loads.loaded == [ENDS]
+        gated.load_until(ENDS)
+    assert loader.loaded == []
+    state.mark_done(migration)
+    gated.load_until(ENDS)
+    assert loader.loaded == [ENDS]
 
 
-def test_loading_into_clickhouse_goes_on_while_rows_are_brought_back(
-    desk: MoveDesk, tmp_path: Path
+def test_loading_into_clickhouse_continues_during_a_reverse_migration(
+    state: MigrationState, tmp_path: Path
 ) -> None:
-    desk.start(Target.EMBEDDED, "m")
-    loads = Loads()
-    HeldLoads(loads, tmp_path).load_until(ENDS)
-    assert loads.loaded == [ENDS]
+    state.start(MigrationTarget.EMBEDDED, "m")
+    loader = InnerLoader()
+    GatedLoader(loader, tmp_path).load_until(ENDS)
+    assert loader.loaded == [ENDS]
 
 
-def test_piece_is_kept_with_its_token_until_it_ends(desk: MoveDesk, tmp_path: Path) -> None:
-    desk.start(Target.CLICKHOUSE, "m")
-    piece = desk.begin("events", b"rows")
-    assert MoveDesk(tmp_path).under_way() == piece
-    desk.end()
-    assert desk.under_way() is None
+def test_chunk_is_kept_with_its_token_until_it_ends(state: MigrationState, tmp_path: Path) -> None:
+    state.start(MigrationTarget.CLICKHOUSE, "m")
+    chunk = state.begin("events", b"rows")
+    assert MigrationState(tmp_path).pending() == chunk
+    state.end()
+    assert state.pending() is None
 
 
-def test_new_move_forgets_the_piece_of_another(desk: MoveDesk) -> None:
-    first = desk.start(Target.CLICKHOUSE, "m")
-    desk.begin("events", b"rows")
-    assert desk.start(Target.EMBEDDED, "m").id != first.id
-    assert desk.under_way() is None
+def test_new_migration_discards_the_chunk_of_another(state: MigrationState) -> None:
+    first = state.start(MigrationTarget.CLICKHOUSE, "m")
+    state.begin("events", b"rows")
+    assert state.start(MigrationTarget.EMBEDDED, "m").id != first.id
+    assert state.pending() is None
 
 
-def test_only_one_command_moves(desk: MoveDesk, tmp_path: Path) -> None:
+def test_only_one_migration_command_runs(state: MigrationState, tmp_path: Path) -> None:
     with (
-        desk.held(),
+        state.lock(),
         pytest.raises(OperatorError, match="another `headrace migrate-store` runs already"),
-        MoveDesk(tmp_path).held(),
+        MigrationState(tmp_path).lock(),
     ):
         pass
 
 
-def test_damaged_note_is_told(desk: MoveDesk, tmp_path: Path) -> None:
+def test_damaged_state_file_is_reported(state: MigrationState, tmp_path: Path) -> None:
     (tmp_path / "moving" / "move.json").write_bytes(b"{")
     with pytest.raises(OperatorError, match=r"move\.json cannot be read"):
-        desk.read()
+        state.read()
 
 
 def test_store_has_the_same_name_through_other_hosts_and_users() -> None:
     one = parse_address("clickhouse://a:b@h1:1/rows?cluster=c")
     other = parse_address("clickhouses://x:y@h2/rows?cluster=c&quorum=2")
-    assert name_of(one) == name_of(other) == "rows of c"
-    assert name_of(parse_address("clickhouse://h1/rows")) == "rows"
+    assert clickhouse_identity(one) == clickhouse_identity(other) == "rows of c"
+    assert clickhouse_identity(parse_address("clickhouse://h1/rows")) == "rows"

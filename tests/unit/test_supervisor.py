@@ -25,7 +25,7 @@ def events(log: CapturingLogger) -> list[str]:
 
 
 @pytest.mark.asyncio
-async def test_service_whose_child_cannot_be_started_ends_and_says_why() -> None:
+async def test_service_exits_with_the_reason_when_its_child_cannot_start() -> None:
     log = CapturingLogger()
     async with asyncio.timeout(30):
         assert not await supervisor(log).run()
@@ -34,10 +34,10 @@ async def test_service_whose_child_cannot_be_started_ends_and_says_why() -> None
 
 
 @pytest.mark.asyncio
-async def test_service_that_has_served_tries_again() -> None:
+async def test_service_that_was_ready_restarts_its_children() -> None:
     log = CapturingLogger()
     tries = supervisor(log)
-    tries.note_served()
+    tries.mark_started()
     running = asyncio.create_task(tries.run())
     async with asyncio.timeout(30):
         while events(log).count("process_not_started") < 2:  # noqa: ASYNC110 - it cannot tell

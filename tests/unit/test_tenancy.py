@@ -5,14 +5,19 @@ from collections.abc import Callable
 
 import pytest
 
-from headrace.adapters.directory.rules import check_key, check_name, check_origin, check_text
+from headrace.adapters.directory.rules import (
+    check_key,
+    normalize_name,
+    normalize_origin,
+    normalize_text,
+)
 from headrace.base.errors import OperatorError
 from headrace.model.tenancy import (
     ApiKey,
     KeyId,
     OrganizationId,
     Scope,
-    Tenancy,
+    TenancySnapshot,
     Website,
     WebsiteId,
     hash_secret,
@@ -47,14 +52,14 @@ def a_key(
         scopes=frozenset(Scope),
         created_ms=1,
         website_ids=website_ids,
-        home_website_id=home,
+        default_website_id=home,
         expires_ms=expires_ms,
         revoked_ms=revoked_ms,
     )
 
 
-def a_tenancy(*website_ids: WebsiteId) -> Tenancy:
-    return Tenancy(
+def a_tenancy(*website_ids: WebsiteId) -> TenancySnapshot:
+    return TenancySnapshot(
         revision=1,
         websites={website_id: a_website(website_id) for website_id in website_ids},
         keys={},
@@ -93,10 +98,10 @@ def test_key_is_valid_until_it_expires_or_is_revoked(
         ),
     ],
 )
-def test_key_reaches_websites_of_its_organization_and_list(
+def test_key_can_access_websites_of_its_organization_and_list(
     limited_to: tuple[WebsiteId, ...], website: Website, may: bool
 ) -> None:
-    assert a_key(website_ids=limited_to).may_touch(website) is may
+    assert a_key(website_ids=limited_to).can_access(website) is may
 
 
 @pytest.mark.parametrize(
@@ -112,10 +117,10 @@ def test_key_reaches_websites_of_its_organization_and_list(
         pytest.param(a_key(), a_tenancy(), None, id="no website at all"),
     ],
 )
-def test_home_website_is_the_chosen_or_the_only_possible_one(
-    key: ApiKey, tenancy: Tenancy, home: WebsiteId | None
+def test_default_website_is_the_configured_or_the_only_possible_one(
+    key: ApiKey, tenancy: TenancySnapshot, home: WebsiteId | None
 ) -> None:
-    assert tenancy.home_website_of(key) == home
+    assert tenancy.default_website(key) == home
 
 
 @pytest.mark.parametrize("secret", ["hr_0123456789", "", "grüße", "\udc80"])
@@ -146,7 +151,7 @@ def test_secret_is_kept_as_its_sha256(secret: str) -> None:
     ],
 )
 def test_origin_is_kept_as_browsers_send_it(written: str, kept: str) -> None:
-    assert check_origin(written) == kept
+    assert normalize_origin(written) == kept
 
 
 @pytest.mark.parametrize(
@@ -180,18 +185,20 @@ def test_origin_is_kept_as_browsers_send_it(written: str, kept: str) -> None:
         ("*.example.com/x", "'example.com/x' is not the name of a host"),
     ],
 )
-def test_what_is_not_an_origin_is_refused_with_the_reason(written: str, reason: str) -> None:
+def test_invalid_origin_is_rejected_with_the_reason(written: str, reason: str) -> None:
     with pytest.raises(OperatorError) as caught:
-        check_origin(written)
+        normalize_origin(written)
     assert str(caught.value) == f"{written!r} is not an origin: {reason}"
 
 
 @pytest.mark.parametrize(
     ("check", "expected"),
     [
-        pytest.param(lambda: check_name("a website", "  My blog "), "My blog", id="trimmed"),
-        pytest.param(lambda: check_name("a website", "日本語 🎉"), "日本語 🎉", id="any script"),
-        pytest.param(lambda: check_text("the domain", ""), "", id="empty domain"),
+        pytest.param(lambda: normalize_name("a website", "  My blog "), "My blog", id="trimmed"),
+        pytest.param(
+            lambda: normalize_name("a website", "日本語 🎉"), "日本語 🎉", id="any script"
+        ),
+        pytest.param(lambda: normalize_text("the domain", ""), "", id="empty domain"),
     ],
 )
 def test_names_are_kept_without_blanks_around_them(check: Callable[[], str], expected: str) -> None:
@@ -211,9 +218,9 @@ _UNREADABLE = "the name of a website must be one line of printable text, and {} 
         ("\udce9", _UNREADABLE.format(r"'\udce9'")),
     ],
 )
-def test_names_that_nobody_could_read_are_refused(name: str, sentence: str) -> None:
+def test_unprintable_names_are_rejected(name: str, sentence: str) -> None:
     with pytest.raises(OperatorError) as caught:
-        check_name("a website", name)
+        normalize_name("a website", name)
     assert str(caught.value) == sentence
 
 
@@ -281,7 +288,7 @@ def test_key_within_its_organization_is_accepted(
         ),
     ],
 )
-def test_key_that_could_not_work_is_refused(
+def test_invalid_key_is_rejected(
     scopes: frozenset[Scope],
     websites: tuple[Website, ...],
     home: Website | None,

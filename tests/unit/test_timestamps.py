@@ -6,7 +6,7 @@ import pytest
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.ingest.receive.timestamps import (
     EARLIEST_MS,
-    FORMATS,
+    INVALID_TIMESTAMP,
     SECONDS_HINT,
     TOO_EARLY,
     parse_timestamp,
@@ -52,7 +52,7 @@ ACCEPTED: dict[str, tuple[float | str, int]] = {
     "RFC 2822 with a comment": ("Thu, 29 Feb 2024 01:00:00 +0100 (CET)", DAY_MS),
 }
 
-REFUSED: dict[str, tuple[Any, str]] = {
+REJECTED: dict[str, tuple[Any, str]] = {
     "seconds": (1_714_564_800, SECONDS_HINT),
     "seconds as a float": (1_714_564_800.5, SECONDS_HINT),
     "a millisecond too early": (EARLIEST_MS - 1, TOO_EARLY),
@@ -62,35 +62,35 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "very negative": (-(10**400), TOO_EARLY),
     "text too early": ("1999-12-31", TOO_EARLY),
     "text too early by its offset": ("2000-01-01T00:00:00+00:01", TOO_EARLY),
-    "boolean": (True, FORMATS),
-    "not a number": (float("nan"), FORMATS),
-    "infinite": (float("inf"), FORMATS),
-    "empty": ("", FORMATS),
-    "words": ("yesterday", FORMATS),
-    "number as text": ("1714564800000", FORMATS),
-    "leading blank": (" 2024-02-29", FORMATS),
-    "trailing line feed": ("2024-02-29\n", FORMATS),
-    "year and month": ("2024-02", FORMATS),
-    "hour only": ("2024-02-29T10", FORMATS),
-    "no such day": ("2023-02-29", FORMATS),
-    "no such month": ("2024-13-01", FORMATS),
-    "year zero": ("0000-01-01", FORMATS),
-    "24 o'clock": ("2024-02-29T24:00:00Z", FORMATS),
-    "minute 60": ("2024-02-29T10:60:00Z", FORMATS),
-    "second 60": ("2024-02-29T10:00:60Z", FORMATS),
-    "offset out of range": ("2024-02-29T10:00:00+24:00", FORMATS),
-    "offset minutes out of range": ("2024-02-29T10:00:00+02:60", FORMATS),
-    "offset of hours": ("2024-02-29T10:00:00+02", FORMATS),
-    "blank before the offset": ("2024-02-29T10:00:00 +02:00", FORMATS),
-    "fraction without digits": ("2024-02-29T10:00:00.Z", FORMATS),
-    "week date": ("2024-W09-4", FORMATS),
-    "without dashes": ("20240229", FORMATS),
-    "other digits": ("\u0662\u0660\u0662\u0664-02-29", FORMATS),
-    "slashes": ("02/29/2024", FORMATS),
-    "JavaScript's toString": ("Thu Feb 29 2024 01:00:00 GMT+0100 (CET)", FORMATS),
-    "RFC 2822 without a zone": ("Thu, 29 Feb 2024 01:00:00", FORMATS),
-    "RFC 2822 in an unknown zone": ("Thu, 29 Feb 2024 01:00:00 XYZ", FORMATS),
-    "RFC 2822 in an unknown month": ("Thu, 29 Foo 2024 01:00:00 GMT", FORMATS),
+    "boolean": (True, INVALID_TIMESTAMP),
+    "not a number": (float("nan"), INVALID_TIMESTAMP),
+    "infinite": (float("inf"), INVALID_TIMESTAMP),
+    "empty": ("", INVALID_TIMESTAMP),
+    "words": ("yesterday", INVALID_TIMESTAMP),
+    "number as text": ("1714564800000", INVALID_TIMESTAMP),
+    "leading blank": (" 2024-02-29", INVALID_TIMESTAMP),
+    "trailing line feed": ("2024-02-29\n", INVALID_TIMESTAMP),
+    "year and month": ("2024-02", INVALID_TIMESTAMP),
+    "hour only": ("2024-02-29T10", INVALID_TIMESTAMP),
+    "no such day": ("2023-02-29", INVALID_TIMESTAMP),
+    "no such month": ("2024-13-01", INVALID_TIMESTAMP),
+    "year zero": ("0000-01-01", INVALID_TIMESTAMP),
+    "24 o'clock": ("2024-02-29T24:00:00Z", INVALID_TIMESTAMP),
+    "minute 60": ("2024-02-29T10:60:00Z", INVALID_TIMESTAMP),
+    "second 60": ("2024-02-29T10:00:60Z", INVALID_TIMESTAMP),
+    "offset out of range": ("2024-02-29T10:00:00+24:00", INVALID_TIMESTAMP),
+    "offset minutes out of range": ("2024-02-29T10:00:00+02:60", INVALID_TIMESTAMP),
+    "offset of hours": ("2024-02-29T10:00:00+02", INVALID_TIMESTAMP),
+    "blank before the offset": ("2024-02-29T10:00:00 +02:00", INVALID_TIMESTAMP),
+    "fraction without digits": ("2024-02-29T10:00:00.Z", INVALID_TIMESTAMP),
+    "week date": ("2024-W09-4", INVALID_TIMESTAMP),
+    "without dashes": ("20240229", INVALID_TIMESTAMP),
+    "other digits": ("\u0662\u0660\u0662\u0664-02-29", INVALID_TIMESTAMP),
+    "slashes": ("02/29/2024", INVALID_TIMESTAMP),
+    "JavaScript's toString": ("Thu Feb 29 2024 01:00:00 GMT+0100 (CET)", INVALID_TIMESTAMP),
+    "RFC 2822 without a zone": ("Thu, 29 Feb 2024 01:00:00", INVALID_TIMESTAMP),
+    "RFC 2822 in an unknown zone": ("Thu, 29 Feb 2024 01:00:00 XYZ", INVALID_TIMESTAMP),
+    "RFC 2822 in an unknown month": ("Thu, 29 Foo 2024 01:00:00 GMT", INVALID_TIMESTAMP),
 }
 
 
@@ -99,15 +99,15 @@ def test_timestamp_is_read(value: float | str, expected: int) -> None:
     assert parse_timestamp(value, received_ms=RECEIVED_MS) == expected
 
 
-@pytest.mark.parametrize(("value", "sentence"), REFUSED.values(), ids=REFUSED)
-def test_timestamp_is_refused_with_a_sentence(value: Any, sentence: str) -> None:
-    with pytest.raises(ValueError, match=r"^must") as refusal:
+@pytest.mark.parametrize(("value", "sentence"), REJECTED.values(), ids=REJECTED)
+def test_invalid_timestamp_gets_a_clear_error(value: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=r"^must") as rejection:
         parse_timestamp(value, received_ms=RECEIVED_MS)
 
-    assert str(refusal.value) == sentence
+    assert str(rejection.value) == sentence
 
 
-def test_text_means_what_the_standard_library_reads() -> None:
+def test_text_is_parsed_like_the_standard_library() -> None:
     text = "2024-02-29T13:37:42.042+05:45"
 
     moment = datetime.fromisoformat(text).astimezone(UTC)
@@ -115,9 +115,9 @@ def test_text_means_what_the_standard_library_reads() -> None:
     assert parse_timestamp(text, received_ms=RECEIVED_MS) == round(moment.timestamp() * 1000)
 
 
-def test_batch_takes_the_time_of_receipt_where_none_was_sent() -> None:
+def test_batch_uses_the_time_of_receipt_for_missing_timestamps() -> None:
     sent = [None, DAY_MS, DAY_MS + 0.5, "2024-02-29", RECEIVED_MS + 2 * MILLISECONDS_PER_DAY]
 
-    moments = parse_timestamps(sent, received_ms=RECEIVED_MS)
+    timestamps = parse_timestamps(sent, received_ms=RECEIVED_MS)
 
-    assert moments == [RECEIVED_MS, DAY_MS, DAY_MS, DAY_MS, RECEIVED_MS]
+    assert timestamps == [RECEIVED_MS, DAY_MS, DAY_MS, DAY_MS, RECEIVED_MS]

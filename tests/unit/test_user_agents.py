@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.adapters.enrichment.user_agents import MAX_NAME, MAX_PARSED, UaParserUserAgents
-from headrace.ports.enrichment import Software
+from headrace.adapters.enrichment.user_agents import MAX_NAME, MAX_PARSED, UapUserAgentParser
+from headrace.ports.enrichment import UserAgentInfo
 
-USER_AGENTS = UaParserUserAgents(remembered=8)
+USER_AGENTS = UapUserAgentParser(cache_size=8)
 
 # A User-Agent, then browser name | version | system name | version | device type.
 TABLE = """
@@ -334,7 +334,7 @@ Mozilla/5.0 (Fuchsia) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/114.0.0.0 Sa
 
 class Case(NamedTuple):
     user_agent: str
-    software: Software
+    software: UserAgentInfo
 
 
 def read_table(table: str) -> tuple[Case, ...]:
@@ -347,7 +347,7 @@ def read_case(user_agent: str, expected: str) -> Case:
         part.strip() for part in expected.split("|")
     )
     is_bot = device == "bot"
-    return Case(user_agent, Software(browser, version, system, system_version, device, is_bot))
+    return Case(user_agent, UserAgentInfo(browser, version, system, system_version, device, is_bot))
 
 
 CASES = read_table(TABLE)
@@ -358,36 +358,42 @@ def test_real_user_agents_are_known(case: Case) -> None:
     assert USER_AGENTS.parse(case.user_agent) == case.software
 
 
-def test_missing_user_agent_is_nothing_and_no_bot() -> None:
-    assert USER_AGENTS.parse("") == Software()
+def test_missing_user_agent_is_empty_and_not_a_bot() -> None:
+    assert USER_AGENTS.parse("") == UserAgentInfo()
 
 
-def test_remembered_answer_is_the_same() -> None:
+def test_cached_result_is_the_same() -> None:
     first = [USER_AGENTS.parse(case.user_agent) for case in CASES[:4]]
     assert [USER_AGENTS.parse(case.user_agent) for case in CASES[:4]] == first
 
 
-def test_what_is_past_the_bound_is_not_read() -> None:
+def test_text_past_the_limit_is_ignored() -> None:
     padding = "Mozilla/5.0".ljust(MAX_PARSED)
-    assert USER_AGENTS.parse(padding + "Googlebot/2.1") == USER_AGENTS.parse(padding) == Software()
+    assert (
+        USER_AGENTS.parse(padding + "Googlebot/2.1")
+        == USER_AGENTS.parse(padding)
+        == UserAgentInfo()
+    )
 
 
 def test_lone_surrogates_do_not_hide_the_rest() -> None:
     user_agent = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 \ud800 Firefox/132.0"
-    assert USER_AGENTS.parse(user_agent) == Software("Firefox", "132.0", "Linux", "", "desktop")
+    assert USER_AGENTS.parse(user_agent) == UserAgentInfo(
+        "Firefox", "132.0", "Linux", "", "desktop"
+    )
 
 
 def test_version_taken_from_the_text_is_bounded() -> None:
     software = USER_AGENTS.parse(f"Mozilla/5.0 (X11; Linux) Chrome/{'1' * 900}.0.0.0 Safari/537.36")
-    assert software == Software("Chrome", "1" * MAX_NAME, "Linux", "", "desktop")
+    assert software == UserAgentInfo("Chrome", "1" * MAX_NAME, "Linux", "", "desktop")
 
 
 DEVICE_TYPES = {"desktop", "mobile", "tablet", "tv", "console", "bot", ""}
-PIECES = st.sampled_from([piece for case in CASES for piece in case.user_agent.split(" ")])
+PIECES = st.sampled_from([chunk for case in CASES for chunk in case.user_agent.split(" ")])
 
 
 @given(st.one_of(st.text(), st.lists(st.one_of(PIECES, st.text())).map(" ".join)))
-def test_any_text_gives_software(text: str) -> None:
+def test_any_text_is_parsed(text: str) -> None:
     software = USER_AGENTS.parse(text)
     names = (software.browser_name, software.os_name)
     versions = (software.browser_version, software.os_version)
@@ -397,6 +403,6 @@ def test_any_text_gives_software(text: str) -> None:
 
 
 @given(st.text(min_size=1, max_size=8))
-def test_very_long_text_is_as_its_beginning(piece: str) -> None:
-    text = piece * 100_000
+def test_very_long_text_is_parsed_by_its_beginning(chunk: str) -> None:
+    text = chunk * 100_000
     assert USER_AGENTS.parse(text) == USER_AGENTS.parse(text[:MAX_PARSED])

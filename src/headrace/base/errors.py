@@ -41,12 +41,12 @@ class HeadraceError(Exception):
     """The root of the tree."""
 
 
-class CallerError(HeadraceError):
+class ClientError(HeadraceError):
     """The caller's fault."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldError:
     """One thing that is wrong with one item of a body.
 
     `index` counts from 0; `field` is the top-level field's name, or "" for the item itself.
@@ -57,31 +57,31 @@ class Fault:
     message: str
 
 
-class InvalidBody(CallerError):
-    """The body breaks the rules; `faults` is empty where the body is not even JSON."""
+class InvalidBody(ClientError):
+    """The body breaks the rules; `field_errors` is empty where the body is not even JSON."""
 
-    def __init__(self, faults: tuple[Fault, ...] = ()) -> None:
+    def __init__(self, field_errors: tuple[FieldError, ...] = ()) -> None:
         super().__init__("Invalid request body")
-        self.faults = faults
+        self.field_errors = field_errors
 
 
-class InvalidIdempotencyKey(CallerError):
+class InvalidIdempotencyKey(ClientError):
     """The Idempotency-Key header is too long."""
 
 
-class MissingCredentials(CallerError):
+class MissingCredentials(ClientError):
     """Neither an API key nor a website identifier was supplied."""
 
 
-class AuthenticationRequired(CallerError):
+class AuthenticationRequired(ClientError):
     """A query came without a key for a website that is not public."""
 
 
-class InvalidApiKey(CallerError):
+class InvalidApiKey(ClientError):
     """The key is unknown, revoked or expired."""
 
 
-class MissingScope(CallerError):
+class MissingScope(ClientError):
     """The key is valid and lacks the scope that the call needs."""
 
     def __init__(self, scope: str) -> None:
@@ -89,35 +89,35 @@ class MissingScope(CallerError):
         self.scope = scope
 
 
-class WebsiteNotFound(CallerError):
+class WebsiteNotFound(ClientError):
     """No such website, or none that the caller may know of."""
 
 
-class WebsiteMissingOrganization(CallerError):
+class WebsiteMissingOrganization(ClientError):
     """The website's organization was deleted."""
 
 
-class ScopeMismatch(CallerError):
+class ScopeMismatch(ClientError):
     """An event names a website that the credential may not write."""
 
 
-class OriginNotAuthorized(CallerError):
+class OriginNotAuthorized(ClientError):
     """The website lists origins and the call came from another."""
 
 
-class PayloadTooLarge(CallerError):
+class PayloadTooLarge(ClientError):
     """Too many bytes or too many items."""
 
 
-class UnsupportedMediaType(CallerError):
+class UnsupportedMediaType(ClientError):
     """The Content-Type is not one of JSON or plain text."""
 
 
-class UnsupportedEncoding(CallerError):
+class UnsupportedEncoding(ClientError):
     """The Content-Encoding is unknown, or there are several."""
 
 
-class MethodNotAllowed(CallerError):
+class MethodNotAllowed(ClientError):
     """The path exists, the method does not."""
 
     def __init__(self, allowed: tuple[str, ...]) -> None:
@@ -125,15 +125,15 @@ class MethodNotAllowed(CallerError):
         self.allowed = allowed
 
 
-class NotFound(CallerError):
+class NotFound(ClientError):
     """No such path."""
 
 
-class RequestTimeout(CallerError):
+class RequestTimeout(ClientError):
     """The body stopped coming."""
 
 
-class RateLimited(CallerError):
+class RateLimited(ClientError):
     """Too many calls in the window."""
 
     def __init__(self, retry_after_s: int) -> None:
@@ -141,11 +141,11 @@ class RateLimited(CallerError):
         self.retry_after_s = retry_after_s
 
 
-class MissingWebsiteId(CallerError):
+class MissingWebsiteId(ClientError):
     """A query names no website."""
 
 
-class QueryFault(Enum):
+class QueryErrorCode(Enum):
     """Why a query is refused: the code for programs and the words an error begins with."""
 
     INVALID_BODY = "Invalid request body"
@@ -172,23 +172,23 @@ class QueryFault(Enum):
     DUPLICATE_OUTPUT_NAME = "Duplicate output name"
 
 
-class InvalidQuery(CallerError):
+class InvalidQuery(ClientError):
     """A query breaks a rule.
 
     The message is the fault's words, then what names the culprit:
     `Invalid column "pth" for table "events" (did you mean "path"?)`.
     """
 
-    def __init__(self, fault: QueryFault, culprit: str) -> None:
-        super().__init__(f"{fault.value}{culprit}")
-        self.fault = fault
+    def __init__(self, code: QueryErrorCode, detail: str) -> None:
+        super().__init__(f"{code.value}{detail}")
+        self.code = code
 
 
-class QueryTimedOut(CallerError):
+class QueryTimedOut(ClientError):
     """The query ran past its deadline and was ended."""
 
 
-class QueryTooLarge(CallerError):
+class QueryTooLarge(ClientError):
     """The query needed more memory than one query may use."""
 
 
@@ -204,7 +204,7 @@ class LogUnavailable(Unavailable):
     """Events cannot be made durable now. Nothing of the request was kept."""
 
 
-class LogUncertain(HeadraceError):
+class DurabilityUnknown(HeadraceError):
     """The disk took events, did not confirm them, and could not be made to forget them.
 
     They are not read now and may be after a crash: to their caller this is no refusal.
@@ -219,11 +219,11 @@ class DirectoryUnavailable(Unavailable):
     """Websites and keys cannot be looked up now, so nobody can tell who may do what."""
 
 
-class SharedUnavailable(Unavailable):
+class SharedStateUnavailable(Unavailable):
     """The server that machines share cannot be reached now. Nothing was promised."""
 
 
-class NotYetStored(HeadraceError):
+class StoreAckTimeout(HeadraceError):
     """Events are in the log and were not in the store in time: neither stored nor refused."""
 
 

@@ -1,6 +1,7 @@
 """Every setting as one row of a table: environment variable, command-line help and docs page.
 
-A setting NAME is the environment variable HEADRACE_NAME and, on `headrace serve`, --name.
+A setting NAME is the environment variable HEADRACE_NAME and, on `headrace serve`, --name; only
+`data_dir` has the option of all commands, --data.
 """
 
 import os
@@ -18,11 +19,12 @@ from headrace.base.errors import OperatorError
 
 ENVIRONMENT_PREFIX = "HEADRACE_"
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@*\s]+/?", re.IGNORECASE)
-_ALIKE = 0.9
+_OPTIONS = {"data_dir": "--data"}
+_SIMILARITY_CUTOFF = 0.9
 """Two letters that changed places in the shortest name are still alike, other words are not."""
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
-NotNegative = Annotated[int, Meta(ge=0)]
+NonNegative = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 
@@ -34,7 +36,7 @@ def _help(text: str) -> Any:  # noqa: ANN401 - Meta cannot be the type of an Ann
 class Settings(Struct, frozen=True, kw_only=True):
     """All settings of a running service. The descriptions are the documentation."""
 
-    data: Annotated[str, _help("directory that holds everything the service keeps")] = "data"
+    data_dir: Annotated[str, _help("directory that holds everything the service keeps")] = "data"
     host: Annotated[str, _help("address to listen on")] = "127.0.0.1"
     port: Annotated[Port, _help("port to listen on; 0 picks a free one")] = 8080
     workers: Annotated[
@@ -52,7 +54,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         Positive, _help("longest ingestion body after Content-Encoding")
     ] = 20_971_520
     max_connections: Annotated[
-        NotNegative,
+        NonNegative,
         _help(
             "connections of one worker; beyond them an idle one is closed for each new one; "
             "0 means as many as it may open files"
@@ -76,11 +78,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         _help("a body that takes longer than this must have kept up slow_body_bytes_per_s, or 408"),
     ] = 60.0
     slow_body_bytes_per_s: Annotated[
-        NotNegative,
+        NonNegative,
         _help("bytes a second that a long body must have brought; 0 lets it trickle for ever"),
     ] = 1024
     min_free_bytes: Annotated[
-        NotNegative,
+        NonNegative,
         _help(
             "while the data directory's file system has less room, events are refused with 503; "
             "0 turns it off"
@@ -106,38 +108,38 @@ class Settings(Struct, frozen=True, kw_only=True):
         2_147_483_648
     )
     query_rate_limit: Annotated[Positive, _help("queries a minute for each caller")] = 30
-    query_threads: Annotated[
+    query_concurrency: Annotated[
         Positive,
         _help(
             "queries that run at once, in front of ClickHouse in each worker; the last free one is "
             "for a website that runs none"
         ),
     ] = 4
-    query_wait_s: Annotated[
+    query_queue_timeout_s: Annotated[
         Seconds, _help("a query that has waited this long for its turn gets 503")
     ] = 5.0
-    query_queue: Annotated[
+    query_queue_size: Annotated[
         Positive,
         _help(
             "queries that wait for their turn; beyond them the last one of the website that has "
             "most gets 503"
         ),
     ] = 256
-    query_queue_of_website: Annotated[
+    query_queue_size_per_website: Annotated[
         Positive, _help("of them, the most that ask of one website; what comes beyond gets 503")
     ] = 64
     query_cache_bytes: Annotated[
-        NotNegative,
+        NonNegative,
         _help("answers that are kept until events of their website are stored; 0 keeps none"),
     ] = 67_108_864
     load_interval_s: Annotated[
         Seconds, _help("how long the engine gathers rows before it stores them, at the most")
     ] = 1.0
-    segment_bytes: Annotated[
+    log_segment_bytes: Annotated[
         Annotated[int, Meta(ge=4096)],
         _help("a file of the durable log is followed by the next one at this length"),
     ] = 67_108_864
-    hang_timeout_s: Annotated[
+    watchdog_timeout_s: Annotated[
         Seconds,
         _help("a process whose event loop stands still for this long is killed and started again"),
     ] = 30.0
@@ -147,57 +149,58 @@ class Settings(Struct, frozen=True, kw_only=True):
             "how long requests under way may take after SIGTERM; the end comes at most 5 s later"
         ),
     ] = 4.0
-    store: Annotated[
+    clickhouse_url: Annotated[
         str,
         _help(
             "ClickHouse that several machines share, as clickhouse://USER@HOST:PORT/DATABASE (or "
             "clickhouses, encrypted); empty means a store in the data directory"
         ),
     ] = ""
-    store_file: Annotated[
+    clickhouse_url_file: Annotated[
         str, _help("file whose first line is the store's URL, so that its password stands there")
     ] = ""
-    store_reader: Annotated[
+    clickhouse_reader_url: Annotated[
         str,
         _help(
-            "the same store for queries, with a user who may only read; empty means as store says"
+            "the same store for queries, with a user who may only read; "
+            "empty means as clickhouse_url says"
         ),
     ] = ""
-    store_reader_file: Annotated[
+    clickhouse_reader_url_file: Annotated[
         str, _help("file whose first line is that URL, so that its password stands there")
     ] = ""
-    directory: Annotated[
+    database_url: Annotated[
         str,
         _help(
             "database of websites and keys that several machines share, as "
             "postgresql://USER@HOST/NAME; empty means a file in the data directory"
         ),
     ] = ""
-    directory_file: Annotated[
+    database_url_file: Annotated[
         str,
         _help("file whose first line is the directory's URL, so that its password stands there"),
     ] = ""
-    directory_stale_s: Annotated[
+    directory_max_staleness_s: Annotated[
         Seconds,
         _help(
             "while the directory cannot be read, the websites and keys that are known go on for "
             "this long; then calls get 503"
         ),
     ] = 3600.0
-    shared: Annotated[
+    valkey_url: Annotated[
         str,
         _help(
             "server of repeats and rate limits that several machines share, as valkey://HOST:PORT "
             "(or valkeys, redis, rediss); empty means this machine's own files and memory"
         ),
     ] = ""
-    shared_file: Annotated[
+    valkey_url_file: Annotated[
         str,
         _help(
             "file whose first line is the shared server's URL, so that its password stands there"
         ),
     ] = ""
-    ack: Annotated[
+    ack_mode: Annotated[
         Literal["log", "stored"],
         _help(
             "when events are acknowledged: once they are durable on this machine (log), or once "
@@ -207,13 +210,13 @@ class Settings(Struct, frozen=True, kw_only=True):
     ack_timeout_s: Annotated[
         Seconds,
         _help(
-            "with ack=stored, what is not in the store after this long is answered 500: it is "
+            "with ack_mode=stored, what is not in the store after this long is answered 500: it is "
             "stored later, and repeating it with the same id is safe"
         ),
     ] = 10.0
 
 
-class SettingRow(Struct, frozen=True):
+class SettingSpec(Struct, frozen=True):
     """One setting as people read of it."""
 
     name: str
@@ -223,10 +226,10 @@ class SettingRow(Struct, frozen=True):
     help: str
 
 
-def setting_rows() -> tuple[SettingRow, ...]:
+def setting_specs() -> tuple[SettingSpec, ...]:
     """All settings, in the order of the table; for the command line and the reference page."""
     return tuple(
-        SettingRow(
+        SettingSpec(
             name=field.name,
             variable=environment_name(field.name),
             option=option_name(field.name),
@@ -244,7 +247,7 @@ def _description(annotated: Any) -> str:  # noqa: ANN401 - an Annotated has no t
 
 def option_name(setting: str) -> str:
     """Return the command-line option of a setting."""
-    return f"--{setting.replace('_', '-')}"
+    return _OPTIONS.get(setting, f"--{setting.replace('_', '-')}")
 
 
 def environment_name(setting: str) -> str:
@@ -252,12 +255,16 @@ def environment_name(setting: str) -> str:
     return ENVIRONMENT_PREFIX + setting.upper()
 
 
-def mistyped_variables(environment: Mapping[str, str]) -> Mapping[str, str]:
+def suggest_setting_names(environment: Mapping[str, str]) -> Mapping[str, str]:
     """Return variables that are almost a setting's, and which; those of other programs are not."""
-    known = [row.variable for row in setting_rows()]
+    known = [row.variable for row in setting_specs()]
     unknown = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX)]
-    likely = {name: get_close_matches(name, known, n=1, cutoff=_ALIKE) for name in unknown}
-    return {name: found[0] for name, found in likely.items() if found and name != found[0]}
+    suggestions = {
+        name: get_close_matches(name, known, n=1, cutoff=_SIMILARITY_CUTOFF) for name in unknown
+    }
+    return {
+        name: matches[0] for name, matches in suggestions.items() if matches and name != matches[0]
+    }
 
 
 def load_settings(
@@ -286,7 +293,7 @@ def _check(name: str, value: object, source: str) -> None:
     try:
         _CHECKS.get(name, _accept_all)(value)
     except ValueError as error:
-        raise _wrong(source, value, str(error)) from error
+        raise _invalid_setting(source, value, str(error)) from error
 
 
 def _accept_all(_value: object) -> None:
@@ -299,15 +306,15 @@ def _convert(raw: object, to: object, source: str) -> object:
     try:
         return msgspec.convert(raw, type=to, strict=False)
     except msgspec.ValidationError as error:
-        raise _wrong(source, raw, _in_words(str(error), to)) from error
+        raise _invalid_setting(source, raw, _describe_error(str(error), to)) from error
 
 
-def _wrong(source: str, raw: object, reason: str) -> OperatorError:
+def _invalid_setting(source: str, raw: object, reason: str) -> OperatorError:
     shown = ", ".join(map(str, raw)) if isinstance(raw, tuple) else raw  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return OperatorError(f"{source}={shown} is not a valid setting: {reason}")
 
 
-def _in_words(error: str, to: object) -> str:
+def _describe_error(error: str, to: object) -> str:
     """Say what the decoder expected as people would."""
     if error.startswith("Invalid enum value"):
         choices: tuple[str, ...] = get_args(get_args(to)[0])
@@ -354,7 +361,7 @@ def _as_text(value: str | float | tuple[str, ...]) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def secret_text(settings: Settings, name: str) -> str:
+def read_secret(settings: Settings, name: str) -> str:
     """Return a setting that may stand in a file: NAME itself, or the first line of NAME_file.
 
     Raises `OperatorError` where both are set or the file cannot be read; never quotes a secret.
@@ -379,4 +386,4 @@ def secret_text(settings: Settings, name: str) -> str:
 
 def data_path(settings: Settings, *parts: str) -> Path:
     """Return a path below the data directory."""
-    return Path(settings.data).joinpath(*parts)
+    return Path(settings.data_dir).joinpath(*parts)

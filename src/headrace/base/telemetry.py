@@ -14,9 +14,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from headrace.base.clock import SystemClock
-from headrace.base.log_throttle import LineBudget, SparingFilter
+from headrace.base.log_throttle import LogThrottle, LogThrottleFilter
 
-_FIRST_FIELDS = ("timestamp", "level", "process", "event_name")
+_LEADING_FIELDS = ("timestamp", "level", "process", "event_name")
 """What people look for in a line of JSON stands at its beginning."""
 
 METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -42,7 +42,7 @@ def configure_logging(level: str, *, process: str) -> None:
     ]
     at_terminal = sys.stderr.isatty()
     structlog.configure(
-        processors=[*shared, _for_people() if at_terminal else _for_programs(_dump)],
+        processors=[*shared, _console_renderer() if at_terminal else _json_renderer(_dump)],
         wrapper_class=structlog.make_filtering_bound_logger(severity),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr)
         if at_terminal
@@ -51,25 +51,27 @@ def configure_logging(level: str, *, process: str) -> None:
     )
     handler = logging.StreamHandler()
     handler.addFilter(
-        SparingFilter(LineBudget(lines=10, window_s=10.0, monotonic_s=SystemClock().monotonic_s))
+        LogThrottleFilter(
+            LogThrottle(lines=10, window_s=10.0, monotonic_s=SystemClock().monotonic_s)
+        )
     )
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                _for_people() if at_terminal else _for_programs(_dump_text),
+                _console_renderer() if at_terminal else _json_renderer(_dump_text),
             ],
         )
     )
     logging.basicConfig(level=max(severity, logging.WARNING), handlers=[handler], force=True)
 
 
-def _for_people() -> structlog.typing.Processor:
+def _console_renderer() -> structlog.typing.Processor:
     return structlog.dev.ConsoleRenderer(event_key="event_name", pad_event_to=20)
 
 
-def _for_programs(serializer: Callable[..., str | bytes]) -> structlog.typing.Processor:
+def _json_renderer(serializer: Callable[..., str | bytes]) -> structlog.typing.Processor:
     return structlog.processors.JSONRenderer(serializer=serializer)
 
 
@@ -89,7 +91,7 @@ def _add_process(process: str) -> structlog.typing.Processor:
 
 
 def _dump(event: Any, **_options: Any) -> bytes:  # noqa: ANN401 - structlog's serializer takes anything
-    ordered = {name: event[name] for name in _FIRST_FIELDS if name in event} | event
+    ordered = {name: event[name] for name in _LEADING_FIELDS if name in event} | event
     return msgspec.json.encode(ordered, enc_hook=str)
 
 
@@ -106,12 +108,12 @@ class MetricKind(Enum):
 
 
 class Metric(Struct, frozen=True):
-    """One metric. `when_it_rises` tells an operator what to do. Labels take closed sets only."""
+    """One metric. `runbook` tells an operator what to do. Labels take closed sets only."""
 
     name: str
     kind: MetricKind
     help: str
-    when_it_rises: str
+    runbook: str
     labels: tuple[str, ...] = ()
 
 
@@ -185,7 +187,7 @@ METRICS: tuple[Metric, ...] = (
         "headrace_query_seconds",
         MetricKind.HISTOGRAM,
         "time of one query in the store, waiting included",
-        "more queries than query_threads, or heavier ones",
+        "more queries than query_concurrency, or heavier ones",
     ),
     Metric(
         "headrace_selects_total",
@@ -199,19 +201,20 @@ METRICS: tuple[Metric, ...] = (
         "headrace_selects_running",
         MetricKind.GAUGE,
         "selects that run in the engine",
-        "at query_threads others wait; selects that stay though nobody asks are a fault",
+        "at query_concurrency others wait; selects that stay though nobody asks are a fault",
     ),
     Metric(
         "headrace_selects_waiting",
         MetricKind.GAUGE,
         "selects that wait for their turn",
-        "the engine is busy: look for heavy queries, or raise query_threads where cores are free",
+        "the engine is busy: look for heavy queries, "
+        "or raise query_concurrency where cores are free",
     ),
     Metric(
         "headrace_selects_refused_total",
         MetricKind.COUNTER,
         "selects answered with 503 because too many waited (full), their turn did not come "
-        "(turn), or what came before was not stored (loading) within query_wait_s",
+        "(turn), or what came before was not stored (loading) within query_queue_timeout_s",
         "full and turn: as for headrace_selects_waiting; loading: as for headrace_load_seconds",
         ("reason",),
     ),
@@ -233,9 +236,13 @@ class Metrics:
     def __init__(self) -> None:
         registry = CollectorRegistry()
         self._registry = registry
-        self._counters = {m.name: _counter(m, registry) for m in _of(MetricKind.COUNTER)}
-        self._gauges = {m.name: _gauge(m, registry) for m in _of(MetricKind.GAUGE)}
-        self._histograms = {m.name: _histogram(m, registry) for m in _of(MetricKind.HISTOGRAM)}
+        self._counters = {
+            m.name: _counter(m, registry) for m in _metrics_of_kind(MetricKind.COUNTER)
+        }
+        self._gauges = {m.name: _gauge(m, registry) for m in _metrics_of_kind(MetricKind.GAUGE)}
+        self._histograms = {
+            m.name: _histogram(m, registry) for m in _metrics_of_kind(MetricKind.HISTOGRAM)
+        }
         self._children: dict[tuple[str, ...], Counter] = {}
 
     def count(self, name: str, amount: float = 1, *labels: str) -> None:
@@ -264,7 +271,7 @@ class Metrics:
         return generate_latest(shared)
 
 
-def _of(kind: MetricKind) -> tuple[Metric, ...]:
+def _metrics_of_kind(kind: MetricKind) -> tuple[Metric, ...]:
     return tuple(metric for metric in METRICS if metric.kind is kind)
 
 

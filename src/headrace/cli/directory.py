@@ -8,8 +8,8 @@ from headrace.base.clock import Clock, SystemClock
 from headrace.base.settings import Settings, data_path, load_settings
 from headrace.cli.options import make_private_directory
 from headrace.ports.directory import Directory
-from headrace.wiring.data import check_data, check_there_is_data, places_of
-from headrace.wiring.shared import open_directory_of, shares_directory
+from headrace.wiring.data import data_dir_paths, migrate_data_dir_if_idle, require_data
+from headrace.wiring.shared import has_external_directory, open_configured_directory
 
 Listed = TypeVar("Listed", bound=Sequence[object])
 
@@ -20,10 +20,10 @@ def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
 
     One that is shared is opened from anywhere; no data directory is needed for it.
     """
-    if not shares_directory(settings):
+    if not has_external_directory(settings):
         make_private_directory(data_path(settings))
-        check_data(settings)
-    directory = open_directory_of(settings, clock)
+        migrate_data_dir_if_idle(settings)
+    directory = open_configured_directory(settings, clock)
     try:
         yield directory
     finally:
@@ -31,15 +31,15 @@ def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
 
 
 @contextlib.contextmanager
-def directory_of(data: str | None, *, may_be_new: bool) -> Generator[Directory]:
+def directory_of(data: str | None, *, create_if_missing: bool) -> Generator[Directory]:
     """Open the directory of a command's `--data`, as `opened_directory` does.
 
     Raises `OperatorError` where nothing is kept and it may not be new: a command that names what is
     there already has been given the wrong path, and should leave nothing behind.
     """
-    settings = load_settings({"data": data})
-    if not may_be_new and not shares_directory(settings):
-        check_there_is_data(settings)
+    settings = load_settings({"data_dir": data})
+    if not create_if_missing and not has_external_directory(settings):
+        require_data(settings)
     with opened_directory(settings, SystemClock()) as directory:
         yield directory
 
@@ -48,18 +48,18 @@ def list_from_directory(
     settings: Settings, read: Callable[[Directory], Listed]
 ) -> Listed | tuple[()]:
     """Return what a directory lists; nothing where there is none yet: looking does not make it."""
-    if not shares_directory(settings) and not _may_have_data(settings):
+    if not has_external_directory(settings) and not _can_have_data(settings):
         return ()
     with opened_directory(settings, SystemClock()) as directory:
         return read(directory)
 
 
-def _may_have_data(settings: Settings) -> bool:
+def _can_have_data(settings: Settings) -> bool:
     """Tell whether to look: also at what is no directory at all, which is then refused."""
-    places = places_of(settings)
-    return places.has_data or places.root.is_file()
+    paths = data_dir_paths(settings)
+    return paths.has_data or paths.root.is_file()
 
 
-def place_of(settings: Settings) -> str:
+def directory_label(settings: Settings) -> str:
     """Name where was looked, so that a path with a typing error is seen."""
-    return "the shared directory" if shares_directory(settings) else settings.data
+    return "the shared directory" if has_external_directory(settings) else settings.data_dir

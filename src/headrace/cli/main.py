@@ -65,7 +65,7 @@ COMMANDS: Mapping[str, LazyCommand] = {
 }
 
 
-class Refusal(click.ClickException):
+class CommandFailed(click.ClickException):
     """What an operator asked for cannot be done: one sentence on standard error, exit code 1."""
 
     def show(self, file: Any = None) -> None:  # noqa: ANN401 - as click declares it
@@ -109,16 +109,16 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except OperatorError as error:
-            raise Refusal(str(error)) from error
+            raise CommandFailed(str(error)) from error
         except PermissionError as error:
-            raise Refusal(
+            raise CommandFailed(
                 f"no permission for {error.filename}: run this as the user who runs the service"
             ) from error
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-            place = f"for {error.filename}" if error.filename else "where the output goes"
-            raise Refusal(f"there is no room left {place}") from error
+            destination = f"for {error.filename}" if error.filename else "where the output goes"
+            raise CommandFailed(f"there is no room left {destination}") from error
 
 
 @click.group("headrace", cls=LazyGroup)

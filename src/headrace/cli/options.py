@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from headrace.base.errors import OperatorError
-from headrace.base.settings import Settings, setting_rows
+from headrace.base.settings import Settings, setting_specs
 
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a lookup, nothing is bound
 
@@ -20,21 +20,21 @@ def data_options(command: Command) -> Command:
         "--json", "as_json", is_flag=True, help="Print JSON on one line, for programs."
     )
     data_option = click.option(
-        "--data", help="Data directory.  [default: HEADRACE_DATA, or data]", metavar="DIR"
+        "--data", help="Data directory.  [default: HEADRACE_DATA_DIR, or data]", metavar="DIR"
     )
     return data_option(json_option(command))
 
 
 def setting_options(
-    *, but: Collection[str] = (), hidden: bool = False
+    *, exclude: Collection[str] = (), hidden: bool = False
 ) -> Callable[[Command], Command]:
-    """Give a command an option for every setting `but` some, with what the table says of it.
+    """Give a command an option for every setting `exclude` some, with what the table says of it.
 
     The default is only shown: an option that is not given leaves the word to the environment.
     """
 
     def decorate(command: Command) -> Command:
-        for row in reversed([row for row in setting_rows() if row.name not in but]):
+        for row in reversed([row for row in setting_specs() if row.name not in exclude]):
             shown = "" if row.default in ("", ()) else f"  [default: {row.default}]"
             metavar = "NUMBER" if isinstance(row.default, int | float) else "TEXT"
             command = click.option(

@@ -44,21 +44,21 @@ def _padded(cell: Cell, width: int) -> str:
 
 def _width(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
-    marks = sum(unicodedata.combining(character) > 0 for character in text)
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return len(text) - marks + wide
+    combining = sum(unicodedata.combining(character) > 0 for character in text)
+    double_width = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) - combining + double_width
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Return a number with its noun: `1 row`, `2 rows`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def iso_moment(epoch_ms: int) -> str:
+def format_iso_timestamp(epoch_ms: int) -> str:
     """Return a moment as ISO 8601 in UTC with milliseconds, for programs."""
     return utc_datetime(epoch_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def short_moment(epoch_ms: int) -> str:
+def format_short_timestamp(epoch_ms: int) -> str:
     """Return a moment in UTC to the minute, for people."""
     return f"{utc_datetime(epoch_ms):%Y-%m-%d %H:%M}Z"

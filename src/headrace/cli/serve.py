@@ -18,8 +18,8 @@ from headrace.base.settings import (
     Settings,
     data_path,
     load_settings,
-    mistyped_variables,
     settings_environment,
+    suggest_setting_names,
 )
 from headrace.base.telemetry import (
     METRICS_DIRECTORY_VARIABLE,
@@ -27,18 +27,18 @@ from headrace.base.telemetry import (
     get_logger,
 )
 from headrace.cli.options import make_private_directory, setting_options
-from headrace.cli.process.child import hold_lifeline, raise_file_limit, stop_on_signals
-from headrace.cli.process.heartbeat import beat
+from headrace.cli.process.child import exit_with_parent, raise_file_limit, stop_on_signals
+from headrace.cli.process.heartbeat import send_heartbeats
 from headrace.cli.process.supervisor import (
     EXIT_OPERATOR_ERROR,
     ProcessSpec,
     Supervisor,
 )
-from headrace.wiring.data import held_for_service
-from headrace.wiring.store import check_files
+from headrace.wiring.data import locked_for_service
+from headrace.wiring.store import check_configured_files
 
 _BACKLOG = 2048
-_WORKER_LAST_WORDS_S = 2.0
+_WORKER_EXTRA_GRACE_S = 2.0
 _ENGINE_GRACE_S = 3.0
 """With `shutdown_timeout_s` the service is gone within ten seconds, whatever its processes do.
 
@@ -55,17 +55,17 @@ def serve_command(**overrides: str | None) -> None:
     """
     settings = load_settings(overrides)
     configure_logging(settings.log_level, process="supervisor")
-    for variable, meant in mistyped_variables(os.environ).items():
-        get_logger().warning("unknown_variable", variable=variable, did_you_mean=meant)
-    check_files(settings)
+    for variable, suggestion in suggest_setting_names(os.environ).items():
+        get_logger().warning("unknown_variable", variable=variable, did_you_mean=suggestion)
+    check_configured_files(settings)
     raise_file_limit()
     make_private_directory(data_path(settings))
     with (
-        held_for_service(settings) as runtime,
+        locked_for_service(settings) as runtime,
         _listening(settings) as listening_socket,
     ):
-        began = asyncio.run(_supervise(settings, listening_socket, runtime))
-    if not began:
+        has_started = asyncio.run(_supervise(settings, listening_socket, runtime))
+    if not has_started:
         sys.exit(1)
 
 
@@ -121,12 +121,14 @@ def _run_child(
 ) -> None:
     import uvloop  # noqa: PLC0415 - the supervisor must not import it
 
-    hold_lifeline(lifeline)
+    exit_with_parent(lifeline)
 
     async def main() -> None:
-        beating = asyncio.create_task(beat(heartbeat, settings.hang_timeout_s))
+        heartbeat_task = asyncio.create_task(
+            send_heartbeats(heartbeat, settings.watchdog_timeout_s)
+        )
         await run(stop_on_signals())
-        beating.cancel()
+        heartbeat_task.cancel()
 
     try:
         uvloop.run(main())
@@ -166,21 +168,21 @@ async def _supervise(settings: Settings, listening_socket: socket.socket, runtim
 
 def _process_specs(settings: Settings, descriptor: int, runtime: Path) -> list[ProcessSpec]:
     """Workers stop first, so that the engine still answers what they have accepted."""
-    place = ("--runtime", str(runtime))
+    runtime_option = ("--runtime", str(runtime))
     engine = ProcessSpec(
         "engine",
-        ("engine", *place),
+        ("engine", *runtime_option),
         stop_order=1,
         grace_s=_ENGINE_GRACE_S,
-        hang_timeout_s=settings.hang_timeout_s,
+        watchdog_timeout_s=settings.watchdog_timeout_s,
     )
     workers = [
         ProcessSpec(
             f"worker-{index}",
-            ("worker", *("--index", str(index), "--socket", str(descriptor)), *place),
+            ("worker", *("--index", str(index), "--socket", str(descriptor)), *runtime_option),
             descriptors=(descriptor,),
-            grace_s=settings.shutdown_timeout_s + _WORKER_LAST_WORDS_S,
-            hang_timeout_s=settings.hang_timeout_s,
+            grace_s=settings.shutdown_timeout_s + _WORKER_EXTRA_GRACE_S,
+            watchdog_timeout_s=settings.watchdog_timeout_s,
         )
         for index in range(_worker_count(settings))
     ]
@@ -195,10 +197,12 @@ async def _announce(settings: Settings, host: str, port: int, supervisor: Superv
     """Tell people where the service answers, once it does."""
     while not await _is_ready(host, port):  # noqa: ASYNC110 - readiness is another process's
         await asyncio.sleep(0.05)
-    supervisor.note_served()
+    supervisor.mark_started()
     shown = f"[{host}]" if ":" in host else host
     get_logger().info("service_ready", host=host, port=port)
-    click.echo(f"Headrace answers on http://{shown}:{port} and keeps its data in {settings.data}")
+    click.echo(
+        f"Headrace answers on http://{shown}:{port} and keeps its data in {settings.data_dir}"
+    )
 
 
 async def _is_ready(host: str, port: int) -> bool:
@@ -225,12 +229,13 @@ def _listening(settings: Settings) -> Generator[socket.socket]:
             listening_socket.listen(_BACKLOG)
         except OSError as error:
             raise OperatorError(
-                f"cannot listen on {settings.host} port {settings.port}: {_reason(error)}; "
+                f"cannot listen on {settings.host} port {settings.port}: "
+                f"{_os_error_reason(error)}; "
                 "choose others with --host and --port, or HEADRACE_HOST and HEADRACE_PORT"
             ) from error
         listening_socket.setblocking(False)
         yield listening_socket
 
 
-def _reason(error: OSError) -> str:
+def _os_error_reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()

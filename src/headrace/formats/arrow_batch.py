@@ -12,11 +12,11 @@ from msgspec import Struct
 from headrace.model.catalog import Kind
 from headrace.model.storage import StoredColumn, StoredTable
 
-_MOMENT = DataType.timestamp("ms", tz="UTC")
+_TIMESTAMP = DataType.timestamp("ms", tz="UTC")
 _ARROW_TYPES: Mapping[Kind, DataType] = {
     Kind.TEXT: DataType.utf8(),
     Kind.NUMBER: DataType.float64(),
-    Kind.DATETIME: _MOMENT,
+    Kind.DATETIME: _TIMESTAMP,
     Kind.BOOLEAN: DataType.bool(),
     Kind.IDENTIFIER: DataType.binary(16),
     Kind.JSON: DataType.binary(),
@@ -29,12 +29,12 @@ MISSING: Mapping[Kind, str | bytes | bool | None] = {
 }
 """What stands in a column for no value; the other kinds always have one."""
 _KEYS = frozenset({"website_id", "time", "id"})
-_NOTED = frozenset({b"website_id", b"time", b"id", b"websites"})
-_BETWEEN = "\0"
+_METADATA_KEYS = frozenset({b"website_id", b"time", b"id", b"websites"})
+_SEPARATOR = "\0"
 """Between websites in a text. No text of a caller holds it."""
 
 
-class RowMark(Struct, frozen=True):
+class RowKey(Struct, frozen=True):
     """What finds one row in the store: its website, its time in epoch milliseconds and its id."""
 
     website_id: str
@@ -42,10 +42,10 @@ class RowMark(Struct, frozen=True):
     row_id: bytes
 
 
-class StreamHead(Struct, frozen=True):
+class BatchMetadata(Struct, frozen=True):
     """What a stream says of its rows."""
 
-    first: RowMark
+    first: RowKey
     websites: frozenset[str]
 
 
@@ -60,9 +60,9 @@ class StreamWriter:
     def __init__(self, table: StoredTable) -> None:
         self._table = table
         self._schema = _schema(table)
-        self._filled = {column.name for column in table.columns if _is_always_there(column)}
+        self._filled = {column.name for column in table.columns if _is_required(column)}
         self._chunks: list[RecordBatch] = []
-        self._first: RowMark | None = None
+        self._first: RowKey | None = None
         self._websites: set[str] = set()
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -74,7 +74,7 @@ class StreamWriter:
         rows = len(columns["id"])
         arrays = [self._array(column, columns, rows) for column in self._table.columns]
         if rows and self._first is None:
-            self._first = RowMark(columns["website_id"][0], columns["time"][0], columns["id"][0])
+            self._first = RowKey(columns["website_id"][0], columns["time"][0], columns["id"][0])
         self._websites.update(columns["website_id"])
         self._chunks.append(
             RecordBatch.from_arrays(arrays, schema=self._schema)  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
@@ -84,7 +84,7 @@ class StreamWriter:
         self, column: StoredColumn, columns: Mapping[str, Sequence[Any]], rows: int
     ) -> Array:
         values = columns.get(column.name)
-        if values is None or _has_nothing(column.kind, values):
+        if values is None or _is_empty(column.kind, values):
             return _missing(column.kind, rows)
         self._filled.add(column.name)
         return _array(column.kind, values)
@@ -92,12 +92,12 @@ class StreamWriter:
     def finish(self) -> bytes:
         """Return the stream of all rows that were taken."""
         filled = [column.name for column in self._table.columns if column.name in self._filled]
-        whole = Table.from_batches(self._chunks, schema=self._schema).select(filled)
+        combined = Table.from_batches(self._chunks, schema=self._schema).select(filled)
         # One record batch, so that it is stored as one part.
-        (batch,) = whole.combine_chunks().to_batches()
+        (batch,) = combined.combine_chunks().to_batches()
         if self._first is not None:
-            head = StreamHead(self._first, frozenset(self._websites))
-            batch = batch.with_schema(batch.schema.with_metadata(head_metadata(head)))
+            metadata = BatchMetadata(self._first, frozenset(self._websites))
+            batch = batch.with_schema(batch.schema.with_metadata(encode_batch_metadata(metadata)))
         stream = BytesIO()
         write_ipc_stream(batch, stream, compression=None)
         return stream.getvalue()
@@ -110,56 +110,56 @@ def write_stream(table: StoredTable, columns: Mapping[str, Sequence[Any]]) -> by
     return writer.finish()
 
 
-def head_metadata(head: StreamHead) -> dict[str, str]:
+def encode_batch_metadata(metadata: BatchMetadata) -> dict[str, str]:
     """Return what the schema of a stream carries, so that nobody has to read the rows for it."""
-    first = head.first
+    first = metadata.first
     return {
         "website_id": first.website_id,
         "time": str(first.time_ms),
         "id": first.row_id.hex(),
-        "websites": _BETWEEN.join(head.websites),
+        "websites": _SEPARATOR.join(metadata.websites),
     }
 
 
-def read_head(arrow_stream: bytes) -> StreamHead | None:
+def read_batch_metadata(arrow_stream: bytes) -> BatchMetadata | None:
     """Return what a stream says of its rows, None where it has none.
 
     Reads the rows only where the stream does not say it of itself: its schema carries it as text.
     Whatever is no stream of rows raises an exception of arro3, which has no class of its own.
     """
     reader = read_ipc_stream(BytesIO(arrow_stream))
-    noted = reader.schema.metadata
-    if noted.keys() >= _NOTED:
-        texts = {name.decode(): noted[name].decode() for name in _NOTED}
-        first = RowMark(texts["website_id"], int(texts["time"]), bytes.fromhex(texts["id"]))
-        return StreamHead(first, frozenset(texts["websites"].split(_BETWEEN)))
+    encoded = reader.schema.metadata
+    if encoded.keys() >= _METADATA_KEYS:
+        texts = {name.decode(): encoded[name].decode() for name in _METADATA_KEYS}
+        first = RowKey(texts["website_id"], int(texts["time"]), bytes.fromhex(texts["id"]))
+        return BatchMetadata(first, frozenset(texts["websites"].split(_SEPARATOR)))
     batch: RecordBatch = reader.read_next_batch()
     if batch.num_rows == 0:
         return None
     time_ms = batch["time"].cast(DataType.int64())[0].as_py()
-    first = RowMark(batch["website_id"][0].as_py(), time_ms, batch["id"][0].as_py())
+    first = RowKey(batch["website_id"][0].as_py(), time_ms, batch["id"][0].as_py())
     websites = cast("list[str]", batch["website_id"].to_pylist())  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
-    return StreamHead(first, frozenset(websites))
+    return BatchMetadata(first, frozenset(websites))
 
 
 def inserted_columns(table: StoredTable, arrow_stream: bytes) -> list[str]:
     """Return the columns that an INSERT of a stream has to name, in the table's order.
 
     They are those that it brings, and those that no row can be without. All others are missing in
-    every row, as the store's own default is. Raises what `read_head` raises.
+    every row, as the store's own default is. Raises what `read_batch_metadata` raises.
     """
-    brought = frozenset(read_ipc_stream(BytesIO(arrow_stream)).schema.names)
+    present = frozenset(read_ipc_stream(BytesIO(arrow_stream)).schema.names)
     return [
-        column.name
-        for column in table.columns
-        if column.name in brought or _is_always_there(column)
+        column.name for column in table.columns if column.name in present or _is_required(column)
     ]
 
 
-def first_row(arrow_stream: bytes) -> RowMark | None:
-    """Return what finds the first row of a stream, None where it has no rows; see `read_head`."""
-    head = read_head(arrow_stream)
-    return None if head is None else head.first
+def first_row(arrow_stream: bytes) -> RowKey | None:
+    """Return what finds the first row of a stream, None where it has no rows; see
+    `read_batch_metadata`.
+    """
+    metadata = read_batch_metadata(arrow_stream)
+    return None if metadata is None else metadata.first
 
 
 @cache
@@ -167,18 +167,18 @@ def _schema(table: StoredTable) -> Schema:
     return Schema([Field(column.name, _ARROW_TYPES[column.kind]) for column in table.columns])
 
 
-def _is_always_there(column: StoredColumn) -> bool:
+def _is_required(column: StoredColumn) -> bool:
     return column.kind not in MISSING or column.name in _KEYS
 
 
-def _has_nothing(kind: Kind, values: Sequence[Any]) -> bool:
+def _is_empty(kind: Kind, values: Sequence[Any]) -> bool:
     """Tell whether all values are the one that stands for none; a number may be 0."""
     return kind in MISSING and MISSING[kind] is not None and not any(values)
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> Array:
     if kind is Kind.DATETIME:  # cannot be made of numbers directly
-        return Array(values, DataType.int64()).cast(_MOMENT)
+        return Array(values, DataType.int64()).cast(_TIMESTAMP)
     return Array(values, _ARROW_TYPES[kind])
 
 

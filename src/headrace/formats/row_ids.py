@@ -5,17 +5,17 @@ from zlib import crc32
 
 from headrace.model.log_records import (
     ErrorRecord,
+    EventKind,
     EventRecord,
     LogRecord,
-    Stream,
     VitalRecord,
 )
 from headrace.ports.event_log import LoggedRecord
 
-STREAM_OF: Mapping[type[LogRecord], Stream] = {
-    EventRecord: Stream.EVENTS,
-    VitalRecord: Stream.VITALS,
-    ErrorRecord: Stream.ERRORS,
+EVENT_KIND_OF: Mapping[type[LogRecord], EventKind] = {
+    EventRecord: EventKind.EVENTS,
+    VitalRecord: EventKind.VITALS,
+    ErrorRecord: EventKind.ERRORS,
 }
 
 
@@ -35,8 +35,8 @@ def row_ids(
     has more bytes than items, so place plus index is another number for every item.
     """
     start = record.start
-    head_number = received_ms << 40 | number << 24 | start.segment & 0xFFFFFF
+    prefix_number = received_ms << 40 | number << 24 | start.segment & 0xFFFFFF
     if len(indexes) == 1:  # a record of one item is what most senders make
-        return [(head_number << 40 | start.offset + indexes[0]).to_bytes(16, "big")]
-    head, place = head_number.to_bytes(11, "big"), start.offset
-    return [head + (place + index).to_bytes(5, "big") for index in indexes]
+        return [(prefix_number << 40 | start.offset + indexes[0]).to_bytes(16, "big")]
+    prefix, offset = prefix_number.to_bytes(11, "big"), start.offset
+    return [prefix + (offset + index).to_bytes(5, "big") for index in indexes]

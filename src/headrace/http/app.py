@@ -12,30 +12,30 @@ from headrace.base.errors import NotFound
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics, get_logger
 from headrace.http import endpoints
-from headrace.http.access_log import CallRecorder
+from headrace.http.access_log import AccessLog
 from headrace.http.apidocs.routes import docs_handler, openapi_handler
-from headrace.http.endpoint import Endpoint, RequestIds
-from headrace.http.endpoints import EndpointRow
+from headrace.http.endpoint import EndpointApp, RequestIds
+from headrace.http.endpoints import EndpointSpec
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
-from headrace.http.reading.cors import cors_of
-from headrace.http.reading.memory_limit import InflightBytes
-from headrace.http.reading.slow_bodies import StallWatch
-from headrace.http.request import Call, Handler
-from headrace.http.responses import Reply
-from headrace.http.routes.ingest import AcceptsEvents, ingestion_handlers
+from headrace.http.reading.cors import cors_for
+from headrace.http.reading.memory_limit import InflightLimiter
+from headrace.http.reading.slow_bodies import SlowBodyGuard
+from headrace.http.request import Handler, Request
+from headrace.http.responses import Response
+from headrace.http.routes.ingest import EventAcceptor, ingestion_handlers
 from headrace.http.routes.operations import (
-    Readiness,
-    answer_health,
+    ReadinessChecks,
+    handle_health,
     metrics_handler,
     readiness_handler,
 )
-from headrace.http.routes.query import AnswersQueries, QueryGate, QueryRoute, schema_handler
-from headrace.http.server.fast_path import AcceptsDirectly, DirectLane, Place
-from headrace.http.server.request_counter import CallTally
-from headrace.ingest.receive.decode import Endpoint as Ingestion
+from headrace.http.routes.query import QueryAuthorizer, QueryRoute, QueryRunner, schema_handler
+from headrace.http.server.fast_path import FastPath, FastPathRoute, NowaitEventAcceptor
+from headrace.http.server.request_counter import BatchedCounter
+from headrace.ingest.receive.decode import IngestPath
 from headrace.ports.directory import TenancySource
-from headrace.ports.rate_limiter import Limiter
+from headrace.ports.rate_limiter import RateLimiter
 from headrace.ports.store import Store
 
 
@@ -47,103 +47,110 @@ def random_request_ids(random: Random | None = None) -> RequestIds:
 
 def create_app(
     *,
-    acceptor: AcceptsEvents,
-    query_service: AnswersQueries,
+    acceptor: EventAcceptor,
+    query_service: QueryRunner,
     tenancy: TenancySource,
-    limiter: Limiter,
+    limiter: RateLimiter,
     store: Store,
-    readiness: Readiness,
+    readiness: ReadinessChecks,
     settings: Settings,
     clock: Clock,
     metrics: Metrics,
     log: Logger | None = None,
     request_ids: RequestIds | None = None,
-    direct: AcceptsDirectly | None = None,
+    nowait_acceptor: NowaitEventAcceptor | None = None,
 ) -> "Application":
     """Put HTTP in front of the use cases.
 
-    `direct` is the accepting use case for the server's short way: see `Application.lane`.
+    `nowait_acceptor` is the accepting use case for the fast path: see `Application.fast_path`.
     `readiness` names the parts that must work beside the engine, which the store speaks for.
     Raises `OperatorError` for a setting that cannot be used.
     """
     addresses = ClientAddresses(settings.trusted_proxies)
-    stalls = StallWatch(
+    slow_body_guard = SlowBodyGuard(
         settings.body_timeout_s,
         slow_after_s=settings.slow_body_after_s,
-        least_bytes_per_s=settings.slow_body_bytes_per_s,
+        min_bytes_per_s=settings.slow_body_bytes_per_s,
     )
-    inflight = InflightBytes(settings.max_inflight_bytes)
-    gate = QueryGate(tenancy=tenancy, limiter=limiter, addresses=addresses, clock=clock)
-    handlers: Mapping[EndpointRow, Handler] = {
-        **ingestion_handlers(acceptor, _ingestion_bodies(settings, stalls, inflight), addresses),
+    inflight = InflightLimiter(settings.max_inflight_bytes)
+    authorizer = QueryAuthorizer(tenancy=tenancy, limiter=limiter, addresses=addresses, clock=clock)
+    handlers: Mapping[EndpointSpec, Handler] = {
+        **ingestion_handlers(
+            acceptor, _ingestion_body_reader(settings, slow_body_guard, inflight), addresses
+        ),
         endpoints.QUERY: QueryRoute(
-            gate=gate, bodies=_query_bodies(settings, stalls, inflight), queries=query_service
+            authorizer=authorizer,
+            body_reader=_query_body_reader(settings, slow_body_guard, inflight),
+            query_runner=query_service,
         ),
         endpoints.SCHEMA: schema_handler(),
-        endpoints.HEALTH: answer_health,
+        endpoints.HEALTH: handle_health,
         endpoints.READY: readiness_handler({**readiness, "engine": store.is_ready}),
         endpoints.METRICS: metrics_handler(metrics),
         endpoints.OPENAPI: openapi_handler(settings),
         endpoints.DOCS: docs_handler(settings),
-        endpoints.UNKNOWN: refuse_path,
-        endpoints.UNKNOWN_BELOW_V1: refuse_path,
+        endpoints.UNKNOWN: raise_not_found,
+        endpoints.UNKNOWN_V1: raise_not_found,
     }
     log = (log or get_logger()).bind()
-    recorder = CallRecorder(clock=clock, metrics=metrics, log=log)
+    access_log = AccessLog(clock=clock, metrics=metrics, log=log)
     new_request_id = request_ids or random_request_ids()
-    cors = {row: cors_of(row, settings.query_origins) for row in handlers}
-    lane = None
-    if direct is not None and not log.is_enabled_for(logging.DEBUG):  # there each call has a line
-        lane = DirectLane(
+    cors = {spec: cors_for(spec, settings.query_origins) for spec in handlers}
+    fast_path = None
+    # At debug level each call has a line in the log.
+    if nowait_acceptor is not None and not log.is_enabled_for(logging.DEBUG):
+        fast_path = FastPath(
             {
-                row.path.encode(): Place(row, Ingestion(row.path), cors[row])
-                for row in endpoints.INGESTION_ENDPOINTS
+                spec.path.encode(): FastPathRoute(spec, IngestPath(spec.path), cors[spec])
+                for spec in endpoints.INGESTION_ENDPOINTS
             },
-            acceptor=direct,
+            acceptor=nowait_acceptor,
             addresses=addresses,
             inflight=inflight,
-            recorder=recorder,
-            tally=CallTally(metrics),
+            access_log=access_log,
+            success_counter=BatchedCounter(metrics),
             request_ids=new_request_id,
             max_body_bytes=min(settings.max_body_bytes, settings.max_decoded_bytes),
         )
     return Application(
         {
-            row: Endpoint(
-                row,
+            spec: EndpointApp(
+                spec,
                 handler,
-                cors=cors[row],
-                recorder=recorder,
+                cors=cors[spec],
+                access_log=access_log,
                 request_ids=new_request_id,
                 inflight=inflight,
             )
-            for row, handler in handlers.items()
+            for spec, handler in handlers.items()
         },
-        lane,
+        fast_path,
     )
 
 
-def _ingestion_bodies(
-    settings: Settings, stalls: StallWatch, inflight: InflightBytes
+def _ingestion_body_reader(
+    settings: Settings, slow_body_guard: SlowBodyGuard, inflight: InflightLimiter
 ) -> BodyReader:
     return BodyReader(
         max_wire_bytes=settings.max_body_bytes,
         max_decoded_bytes=settings.max_decoded_bytes,
-        stalls=stalls,
+        slow_body_guard=slow_body_guard,
         inflight=inflight,
     )
 
 
-def _query_bodies(settings: Settings, stalls: StallWatch, inflight: InflightBytes) -> BodyReader:
+def _query_body_reader(
+    settings: Settings, slow_body_guard: SlowBodyGuard, inflight: InflightLimiter
+) -> BodyReader:
     return BodyReader(
         max_wire_bytes=settings.max_query_bytes,
         max_decoded_bytes=settings.max_query_bytes,
-        stalls=stalls,
+        slow_body_guard=slow_body_guard,
         inflight=inflight,
     )
 
 
-async def refuse_path(_call: Call) -> Reply:
+async def raise_not_found(_request: Request) -> Response:
     """Answer a path that does not exist."""
     raise NotFound
 
@@ -151,30 +158,30 @@ async def refuse_path(_call: Call) -> Reply:
 class Application:
     """Looks ingestion paths up in a dictionary, and leaves everything else to the router.
 
-    `lane` is for the server that the application runs in, and answers plain calls without it.
+    `fast_path` is for the server that the application runs in, and answers plain calls without it.
     """
 
     def __init__(
-        self, by_row: Mapping[EndpointRow, ASGIApp], lane: DirectLane | None = None
+        self, apps: Mapping[EndpointSpec, ASGIApp], fast_path: FastPath | None = None
     ) -> None:
-        self.lane = lane
-        self._ingestion = {row.path: by_row[row] for row in endpoints.INGESTION_ENDPOINTS}
-        self._unknown = by_row[endpoints.UNKNOWN]
-        self._unknown_below_v1 = by_row[endpoints.UNKNOWN_BELOW_V1]
-        rest = [row for row in endpoints.ENDPOINTS if row.path not in self._ingestion]
-        self._rest = Router(
-            [Route(row.path, by_row[row]) for row in rest],
+        self.fast_path = fast_path
+        self._ingestion = {spec.path: apps[spec] for spec in endpoints.INGESTION_ENDPOINTS}
+        self._unknown = apps[endpoints.UNKNOWN]
+        self._unknown_v1 = apps[endpoints.UNKNOWN_V1]
+        rest = [spec for spec in endpoints.ENDPOINTS if spec.path not in self._ingestion]
+        self._router = Router(
+            [Route(spec.path, apps[spec]) for spec in rest],
             redirect_slashes=False,
-            default=self._refuse,
+            default=self._not_found,
         )
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer one call."""
         is_http = scope["type"] == "http"
-        endpoint = self._ingestion.get(scope["path"], self._rest) if is_http else self._rest
+        endpoint = self._ingestion.get(scope["path"], self._router) if is_http else self._router
         return endpoint(scope, receive, send)
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _not_found(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a path that does not exist in the envelope of where it would be."""
         is_below_v1 = f"{scope['path']}/".startswith("/v1/")
-        await (self._unknown_below_v1 if is_below_v1 else self._unknown)(scope, receive, send)
+        await (self._unknown_v1 if is_below_v1 else self._unknown)(scope, receive, send)

@@ -6,92 +6,94 @@ from collections.abc import Callable, Sequence
 from starlette.types import Receive, Scope, Send
 
 from headrace.base.errors import MethodNotAllowed, Unavailable
-from headrace.http.access_log import CLIENT_CLOSED_REQUEST, CallRecorder
-from headrace.http.endpoints import EndpointRow
+from headrace.http.access_log import CLIENT_CLOSED_REQUEST, AccessLog
+from headrace.http.endpoints import EndpointSpec
 from headrace.http.reading.cors import Cors
-from headrace.http.reading.memory_limit import InflightBytes
-from headrace.http.request import Call, Disconnected, Handler
-from headrace.http.responses import Envelope, Header, Reply, refuse
+from headrace.http.reading.memory_limit import InflightLimiter
+from headrace.http.request import ClientDisconnected, Handler, Request
+from headrace.http.responses import Envelope, Header, Response, error_response
 
 RequestIds = Callable[[], str]
 """Makes the ids of calls: short, random, URL-safe."""
 
 
-class Endpoint:
+class EndpointApp:
     """An ASGI application that answers the calls of one row of the endpoint table."""
 
     def __init__(
         self,
-        row: EndpointRow,
+        spec: EndpointSpec,
         handler: Handler,
         *,
         cors: Cors | None,
-        recorder: CallRecorder,
+        access_log: AccessLog,
         request_ids: RequestIds,
-        inflight: InflightBytes,
+        inflight: InflightLimiter,
     ) -> None:
-        self._row = row
-        self._methods = frozenset(row.methods)
+        self._spec = spec
+        self._methods = frozenset(spec.methods)
         self._handler = handler
         self._cors = cors
-        self._recorder = recorder
+        self._access_log = access_log
         self._new_request_id = request_ids
         self._inflight = inflight
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one call with exactly one reply, or none where the caller went away."""
-        recorder = self._recorder
-        started_s = recorder.monotonic_s()
-        call = Call(scope, receive, self._new_request_id())
+        access_log = self._access_log
+        started_s = access_log.monotonic_s()
+        request = Request(scope, receive, self._new_request_id())
         try:
-            reply = await self._answer(call)
-        except Disconnected:
-            recorder.record(
-                self._row, scope["method"], CLIENT_CLOSED_REQUEST, started_s, call.request_id
+            response = await self._handle(request)
+        except ClientDisconnected:
+            access_log.record(
+                self._spec, scope["method"], CLIENT_CLOSED_REQUEST, started_s, request.request_id
             )
             return
         # A cancelled call is one that the server's shutdown ran out of time for: it is told so.
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the outermost place
-            reply = self._refuse(self._as_told(error), call)
+            response = self._error_response(self._map_cancellation(error), request)
         finally:
-            self._inflight.release(call)
+            self._inflight.release(request)
         await send(
             {
                 "type": "http.response.start",
-                "status": reply.status,
-                "headers": self._headers(call, reply),
+                "status": response.status,
+                "headers": self._headers(request, response),
             }
         )
-        await send({"type": "http.response.body", "body": reply.body})
-        recorder.record(self._row, scope["method"], reply.status, started_s, call.request_id)
+        await send({"type": "http.response.body", "body": response.body})
+        access_log.record(
+            self._spec, scope["method"], response.status, started_s, request.request_id
+        )
 
-    def _refuse(self, error: BaseException, call: Call) -> Reply:
+    def _error_response(self, error: BaseException, request: Request) -> Response:
         """Not where it was caught: a name that outlives that place would keep the call's body."""
-        self._recorder.record_failure(self._row, error, call.request_id)
-        return refuse(error, self._row.envelope, call.request_id)
+        self._access_log.record_failure(self._spec, error, request.request_id)
+        return error_response(error, self._spec.envelope, request.request_id)
 
-    def _as_told(self, error: BaseException) -> BaseException:
+    def _map_cancellation(self, error: BaseException) -> BaseException:
         """Say of a question that was cut off that it may be asked again; of events nobody knows."""
-        if isinstance(error, asyncio.CancelledError) and self._row.envelope is Envelope.QUERY:
+        if isinstance(error, asyncio.CancelledError) and self._spec.envelope is Envelope.QUERY:
             return Unavailable("the service is stopping")
         return error
 
-    async def _answer(self, call: Call) -> Reply:
-        method = call.scope["method"]
+    async def _handle(self, request: Request) -> Response:
+        method = request.scope["method"]
         if method not in self._methods and self._methods:
-            raise MethodNotAllowed(self._row.methods)
+            raise MethodNotAllowed(self._spec.methods)
         if method == "OPTIONS" and self._cors is not None:
-            return self._cors.answer_preflight(call.headers.get(b"origin"))
-        return await self._handler(call)
+            return self._cors.preflight_response(request.headers.get(b"origin"))
+        return await self._handler(request)
 
-    def _headers(self, call: Call, reply: Reply) -> Sequence[Header]:
+    def _headers(self, request: Request, response: Response) -> Sequence[Header]:
         headers = [
-            *reply.headers,
-            (b"x-request-id", call.request_id.encode()),
-            *call.reply_headers,
+            *response.headers,
+            (b"x-request-id", request.request_id.encode()),
+            *request.response_headers,
         ]
-        if reply.status != 204:  # it has no body, and may not even tell its length
-            headers.append((b"content-length", b"%d" % len(reply.body)))
-        if self._cors is not None and (origin := call.headers.get(b"origin")) is not None:
-            headers.extend(self._cors.reply_headers(origin))
+        if response.status != 204:  # it has no body, and may not even tell its length
+            headers.append((b"content-length", b"%d" % len(response.body)))
+        if self._cors is not None and (origin := request.headers.get(b"origin")) is not None:
+            headers.extend(self._cors.response_headers(origin))
         return headers

@@ -25,7 +25,7 @@ from headrace.base.errors import (
     RateLimited,
     RequestTimeout,
     ScopeMismatch,
-    SharedUnavailable,
+    SharedStateUnavailable,
     StoreUnavailable,
     UnsupportedEncoding,
     UnsupportedMediaType,
@@ -43,15 +43,15 @@ class CorsPolicy(Enum):
     NONE = "none"
 
 
-class EndpointRow(Struct, frozen=True):
-    """One endpoint. `name` is its label in metrics and logs; `refusals` is what it may raise."""
+class EndpointSpec(Struct, frozen=True):
+    """One endpoint. `name` is its label in metrics and logs; `errors` is what it may raise."""
 
     name: str
     path: str
     methods: tuple[str, ...]
     envelope: Envelope = Envelope.INGESTION
     cors: CorsPolicy = CorsPolicy.NONE
-    refusals: tuple[type[HeadraceError], ...] = (MethodNotAllowed,)
+    errors: tuple[type[HeadraceError], ...] = (MethodNotAllowed,)
 
     @property
     def is_ingestion(self) -> bool:
@@ -64,7 +64,7 @@ class EndpointRow(Struct, frozen=True):
         return self.is_ingestion or self.name in {"health", "ready", "metrics"}
 
 
-_BODY_REFUSALS = (
+_BODY_ERRORS = (
     MethodNotAllowed,
     PayloadTooLarge,
     UnsupportedMediaType,
@@ -72,8 +72,8 @@ _BODY_REFUSALS = (
     RequestTimeout,
     InvalidBody,
 )
-_INGESTION_REFUSALS = (
-    *_BODY_REFUSALS,
+_INGESTION_ERRORS = (
+    *_BODY_ERRORS,
     InvalidIdempotencyKey,
     MissingCredentials,
     InvalidApiKey,
@@ -84,10 +84,10 @@ _INGESTION_REFUSALS = (
     WebsiteMissingOrganization,
     LogUnavailable,
     DirectoryUnavailable,
-    SharedUnavailable,
+    SharedStateUnavailable,
 )
-_QUERY_REFUSALS = (
-    *_BODY_REFUSALS,
+_QUERY_ERRORS = (
+    *_BODY_ERRORS,
     AuthenticationRequired,
     InvalidApiKey,
     MissingScope,
@@ -99,52 +99,52 @@ _QUERY_REFUSALS = (
     QueryTimedOut,
     StoreUnavailable,
     DirectoryUnavailable,
-    SharedUnavailable,
+    SharedStateUnavailable,
 )
 
 
-def _ingestion(name: str, path: str) -> EndpointRow:
-    return EndpointRow(
+def _ingestion_endpoint(name: str, path: str) -> EndpointSpec:
+    return EndpointSpec(
         name,
         path,
         ("POST", "OPTIONS"),
         cors=CorsPolicy.ANY_ORIGIN,
-        refusals=_INGESTION_REFUSALS,
+        errors=_INGESTION_ERRORS,
     )
 
 
-def _page(name: str, path: str) -> EndpointRow:
-    return EndpointRow(name, path, ("GET", "HEAD"))
+def _get_endpoint(name: str, path: str) -> EndpointSpec:
+    return EndpointSpec(name, path, ("GET", "HEAD"))
 
 
-TRACK = _ingestion("track", "/track")
-VITALS = _ingestion("vitals", "/vitals")
-ERRORS = _ingestion("errors", "/errors")
-BATCH = _ingestion("batch", "/batch")
-PAGE = _ingestion("page", "/")
-QUERY = EndpointRow(
+TRACK = _ingestion_endpoint("track", "/track")
+VITALS = _ingestion_endpoint("vitals", "/vitals")
+ERRORS = _ingestion_endpoint("errors", "/errors")
+BATCH = _ingestion_endpoint("batch", "/batch")
+PAGE = _ingestion_endpoint("page", "/")
+QUERY = EndpointSpec(
     "query",
     "/v1/query/custom",
     ("POST", "OPTIONS"),
     Envelope.QUERY,
     CorsPolicy.CONFIGURED_ORIGINS,
-    _QUERY_REFUSALS,
+    _QUERY_ERRORS,
 )
-SCHEMA = EndpointRow(
+SCHEMA = EndpointSpec(
     "schema",
     "/v1/query/schema",
     ("GET", "HEAD", "OPTIONS"),
     Envelope.QUERY,
     CorsPolicy.CONFIGURED_ORIGINS,
 )
-HEALTH = _page("health", "/health")
-READY = _page("ready", "/ready")
-METRICS = _page("metrics", "/metrics")
-OPENAPI = _page("openapi", "/openapi.json")
-DOCS = _page("docs", "/docs")
+HEALTH = _get_endpoint("health", "/health")
+READY = _get_endpoint("ready", "/ready")
+METRICS = _get_endpoint("metrics", "/metrics")
+OPENAPI = _get_endpoint("openapi", "/openapi.json")
+DOCS = _get_endpoint("docs", "/docs")
 
-UNKNOWN = EndpointRow("unknown", "", (), refusals=(NotFound,))
-UNKNOWN_BELOW_V1 = EndpointRow("unknown", "", (), Envelope.QUERY, refusals=(NotFound,))
+UNKNOWN = EndpointSpec("unknown", "", (), errors=(NotFound,))
+UNKNOWN_V1 = EndpointSpec("unknown", "", (), Envelope.QUERY, errors=(NotFound,))
 
 INGESTION_ENDPOINTS = (TRACK, VITALS, ERRORS, BATCH, PAGE)
 ENDPOINTS = (

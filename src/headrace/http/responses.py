@@ -9,7 +9,7 @@ from msgspec import Struct
 from headrace.base.errors import (
     AuthenticationRequired,
     DirectoryUnavailable,
-    Fault,
+    FieldError,
     HeadraceError,
     InvalidApiKey,
     InvalidBody,
@@ -28,7 +28,7 @@ from headrace.base.errors import (
     RateLimited,
     RequestTimeout,
     ScopeMismatch,
-    SharedUnavailable,
+    SharedStateUnavailable,
     StoreUnavailable,
     Unavailable,
     UnsupportedEncoding,
@@ -43,7 +43,7 @@ JSON_TYPE = "application/json"
 JSON_HEADER: Header = (b"content-type", JSON_TYPE.encode())
 
 
-class Reply(Struct, frozen=True):
+class Response(Struct, frozen=True):
     """What is sent back. `headers` lack those that every reply has: length and request id."""
 
     status: int
@@ -51,7 +51,7 @@ class Reply(Struct, frozen=True):
     headers: tuple[Header, ...] = (JSON_HEADER,)
 
 
-class Refusal(Struct, frozen=True):
+class ErrorResponse(Struct, frozen=True):
     """How one class of errors is told. None means that the error itself has the words or code."""
 
     status: int
@@ -59,40 +59,40 @@ class Refusal(Struct, frozen=True):
     message: str | None
 
 
-_UNAVAILABLE = Refusal(503, "UNAVAILABLE", "Service unavailable")
+_UNAVAILABLE = ErrorResponse(503, "UNAVAILABLE", "Service unavailable")
 
-INTERNAL = Refusal(500, "INTERNAL", "Internal server error")
+INTERNAL = ErrorResponse(500, "INTERNAL", "Internal server error")
 """What every error is told as that is not in the table."""
 
-REFUSALS: Mapping[type[HeadraceError], Refusal] = {
-    InvalidBody: Refusal(400, "INVALID_BODY", "Invalid request body"),
-    InvalidIdempotencyKey: Refusal(400, "INVALID_BODY", "Invalid Idempotency-Key"),
-    InvalidQuery: Refusal(400, None, None),
-    MissingWebsiteId: Refusal(400, "MISSING_WEBSITE_ID", "website_id is required"),
-    WebsiteMissingOrganization: Refusal(
+ERROR_RESPONSES: Mapping[type[HeadraceError], ErrorResponse] = {
+    InvalidBody: ErrorResponse(400, "INVALID_BODY", "Invalid request body"),
+    InvalidIdempotencyKey: ErrorResponse(400, "INVALID_BODY", "Invalid Idempotency-Key"),
+    InvalidQuery: ErrorResponse(400, None, None),
+    MissingWebsiteId: ErrorResponse(400, "MISSING_WEBSITE_ID", "website_id is required"),
+    WebsiteMissingOrganization: ErrorResponse(
         400, "WEBSITE_MISSING_ORGANIZATION", "Website missing organization"
     ),
-    MissingCredentials: Refusal(401, "UNAUTHORIZED", "API key or website_id required"),
-    AuthenticationRequired: Refusal(401, "UNAUTHORIZED", "Authentication required"),
-    InvalidApiKey: Refusal(401, "INVALID_API_KEY", "Invalid API key"),
-    MissingScope: Refusal(403, "MISSING_SCOPE", None),
-    ScopeMismatch: Refusal(403, "SCOPE_MISMATCH", "Website scope mismatch"),
-    OriginNotAuthorized: Refusal(403, "ORIGIN_NOT_AUTHORIZED", "Origin not authorized"),
-    NotFound: Refusal(404, "NOT_FOUND", "Not found"),
-    WebsiteNotFound: Refusal(404, "WEBSITE_NOT_FOUND", "Website not found"),
-    MethodNotAllowed: Refusal(405, "METHOD_NOT_ALLOWED", "Method not allowed"),
-    RequestTimeout: Refusal(408, "REQUEST_TIMEOUT", "Request timeout"),
-    PayloadTooLarge: Refusal(413, "PAYLOAD_TOO_LARGE", "Payload too large"),
-    UnsupportedMediaType: Refusal(415, "UNSUPPORTED_MEDIA_TYPE", "Unsupported media type"),
-    UnsupportedEncoding: Refusal(415, "UNSUPPORTED_ENCODING", "Unsupported content encoding"),
-    QueryTooLarge: Refusal(422, "QUERY_TOO_LARGE", "Query too large"),
-    RateLimited: Refusal(429, "RATE_LIMITED", "Rate limit exceeded"),
+    MissingCredentials: ErrorResponse(401, "UNAUTHORIZED", "API key or website_id required"),
+    AuthenticationRequired: ErrorResponse(401, "UNAUTHORIZED", "Authentication required"),
+    InvalidApiKey: ErrorResponse(401, "INVALID_API_KEY", "Invalid API key"),
+    MissingScope: ErrorResponse(403, "MISSING_SCOPE", None),
+    ScopeMismatch: ErrorResponse(403, "SCOPE_MISMATCH", "Website scope mismatch"),
+    OriginNotAuthorized: ErrorResponse(403, "ORIGIN_NOT_AUTHORIZED", "Origin not authorized"),
+    NotFound: ErrorResponse(404, "NOT_FOUND", "Not found"),
+    WebsiteNotFound: ErrorResponse(404, "WEBSITE_NOT_FOUND", "Website not found"),
+    MethodNotAllowed: ErrorResponse(405, "METHOD_NOT_ALLOWED", "Method not allowed"),
+    RequestTimeout: ErrorResponse(408, "REQUEST_TIMEOUT", "Request timeout"),
+    PayloadTooLarge: ErrorResponse(413, "PAYLOAD_TOO_LARGE", "Payload too large"),
+    UnsupportedMediaType: ErrorResponse(415, "UNSUPPORTED_MEDIA_TYPE", "Unsupported media type"),
+    UnsupportedEncoding: ErrorResponse(415, "UNSUPPORTED_ENCODING", "Unsupported content encoding"),
+    QueryTooLarge: ErrorResponse(422, "QUERY_TOO_LARGE", "Query too large"),
+    RateLimited: ErrorResponse(429, "RATE_LIMITED", "Rate limit exceeded"),
     Unavailable: _UNAVAILABLE,
     LogUnavailable: _UNAVAILABLE,
     StoreUnavailable: _UNAVAILABLE,
     DirectoryUnavailable: _UNAVAILABLE,
-    SharedUnavailable: _UNAVAILABLE,
-    QueryTimedOut: Refusal(504, "QUERY_TIMEOUT", "Query timed out"),
+    SharedStateUnavailable: _UNAVAILABLE,
+    QueryTimedOut: ErrorResponse(504, "QUERY_TIMEOUT", "Query timed out"),
 }
 
 
@@ -111,7 +111,7 @@ class IngestionError(
     message: str
     code: str
     request_id: str
-    errors: tuple[Fault, ...] = ()
+    errors: tuple[FieldError, ...] = ()
 
 
 class QueryError(Struct, frozen=True, rename="camel"):
@@ -123,31 +123,31 @@ class QueryError(Struct, frozen=True, rename="camel"):
     request_id: str
 
 
-def refuse(error: BaseException, envelope: Envelope, request_id: str) -> Reply:
+def error_response(error: BaseException, envelope: Envelope, request_id: str) -> Response:
     """Tell an error as the table says; whatever is not in the table is `INTERNAL`."""
-    refusal = refusal_of(error)
-    message = str(error) if refusal.message is None else refusal.message
-    code = error.fault.name if isinstance(error, InvalidQuery) else refusal.code or ""
+    entry = find_error_response(error)
+    message = str(error) if entry.message is None else entry.message
+    code = error.code.name if isinstance(error, InvalidQuery) else entry.code or ""
     body: IngestionError | QueryError
     match envelope:
         case Envelope.INGESTION:
-            faults = error.faults if isinstance(error, InvalidBody) else ()
-            body = IngestionError(message, code, request_id, faults)
+            field_errors = error.field_errors if isinstance(error, InvalidBody) else ()
+            body = IngestionError(message, code, request_id, field_errors)
         case Envelope.QUERY:
             body = QueryError(success=False, error=message, code=code, request_id=request_id)
-    return Reply(
-        refusal.status, msgspec.json.encode(body), (JSON_HEADER, *_headers_of(error, refusal))
+    return Response(
+        entry.status, msgspec.json.encode(body), (JSON_HEADER, *_error_headers(error, entry))
     )
 
 
-def refusal_of(error: BaseException) -> Refusal:
+def find_error_response(error: BaseException) -> ErrorResponse:
     """Look an error up in the table."""
     if isinstance(error, HeadraceError):
-        return REFUSALS.get(type(error), INTERNAL)
+        return ERROR_RESPONSES.get(type(error), INTERNAL)
     return INTERNAL
 
 
-def _headers_of(error: BaseException, refusal: Refusal) -> tuple[Header, ...]:
+def _error_headers(error: BaseException, entry: ErrorResponse) -> tuple[Header, ...]:
     match error:
         case RateLimited() | Unavailable():
             return ((b"retry-after", b"%d" % error.retry_after_s),)
@@ -155,7 +155,7 @@ def _headers_of(error: BaseException, refusal: Refusal) -> tuple[Header, ...]:
             return ((b"allow", ", ".join(error.allowed).encode()),)
         case RequestTimeout():
             return ((b"connection", b"close"),)
-        case _ if refusal.status == 401:
+        case _ if entry.status == 401:
             return ((b"www-authenticate", b"Bearer"),)
         case _:
             return ()

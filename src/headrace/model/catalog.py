@@ -23,8 +23,8 @@ class Kind(Enum):
 class Column(Struct, frozen=True):
     """One column as the caller sees it, with what the store and the loader need to know of it.
 
-    `max_length` is where a lifted text is cut, in code points. `few_values` asks the store for a
-    dictionary. `lifted` columns take their value from the property of the same name.
+    `max_length` is where a lifted text is cut, in code points. `low_cardinality` asks the store for
+    a dictionary. `promoted` columns take their value from the property of the same name.
     """
 
     name: str
@@ -33,8 +33,8 @@ class Column(Struct, frozen=True):
     filterable: bool = True
     aggregatable: bool = False
     max_length: int = 256
-    few_values: bool = False
-    lifted: bool = False
+    low_cardinality: bool = False
+    promoted: bool = False
 
 
 class Table(Struct, frozen=True):
@@ -44,8 +44,8 @@ class Table(Struct, frozen=True):
     description: str
     columns: tuple[Column, ...]
     time_column: str
-    other_names: tuple[str, ...] = ()
-    has_buckets: bool = True
+    aliases: tuple[str, ...] = ()
+    supports_granularity: bool = True
     has_properties: bool = False
     is_derived: bool = False  # made of events when asked, not stored
 
@@ -155,49 +155,51 @@ def _property_column(name: str) -> Column:
     return Column(name, Kind.JSON, "one key of the event's properties", aggregatable=True)
 
 
-def _text(name: str, description: str, max_length: int = 256, *, lifted: bool = False) -> Column:
-    return Column(name, Kind.TEXT, description, max_length=max_length, lifted=lifted)
+def _text(name: str, description: str, max_length: int = 256, *, promoted: bool = False) -> Column:
+    return Column(name, Kind.TEXT, description, max_length=max_length, promoted=promoted)
 
 
-def _label(name: str, description: str, *, lifted: bool = False) -> Column:
-    return Column(name, Kind.TEXT, description, few_values=True, lifted=lifted)
+def _dimension(name: str, description: str, *, promoted: bool = False) -> Column:
+    return Column(name, Kind.TEXT, description, low_cardinality=True, promoted=promoted)
 
 
-def _measure(name: str, description: str, *, lifted: bool = False) -> Column:
-    return Column(name, Kind.NUMBER, description, aggregatable=True, lifted=lifted)
+def _measure(name: str, description: str, *, promoted: bool = False) -> Column:
+    return Column(name, Kind.NUMBER, description, aggregatable=True, promoted=promoted)
 
 
-def _moment(name: str, description: str) -> Column:
+def _datetime(name: str, description: str) -> Column:
     return Column(name, Kind.DATETIME, description)
 
 
 _ID = Column("id", Kind.IDENTIFIER, "unique id of the row", filterable=False)
-_WEBSITE = Column("website_id", Kind.TEXT, "the website", filterable=False, few_values=True)
-_TIME = _moment("time", "when it happened")
+_WEBSITE = Column("website_id", Kind.TEXT, "the website", filterable=False, low_cardinality=True)
+_TIME = _datetime("time", "when it happened")
 _IS_BOT = Column("is_bot", Kind.BOOLEAN, "sent by a crawler, monitor or headless browser")
-_WHO = (
+_VISITOR_IDS = (
     _text("anonymous_id", "the visitor"),
     _text("session_id", "the session"),
 )
-_WHERE = (
-    _label("country", "ISO 3166-1 alpha-2 code of the visitor's country"),
-    _label("region", "region of the visitor"),
-    _label("city", "city of the visitor"),
+_LOCATION = (
+    _dimension("country", "ISO 3166-1 alpha-2 code of the visitor's country"),
+    _dimension("region", "region of the visitor"),
+    _dimension("city", "city of the visitor"),
 )
-_BROWSER = _label("browser_name", "browser, such as Chrome")
-_OS = _label("os_name", "operating system, such as macOS")
-_DEVICE = _label("device_type", "desktop, mobile, tablet, tv, console or bot; empty when unknown")
-_SOFTWARE = (
+_BROWSER = _dimension("browser_name", "browser, such as Chrome")
+_OS = _dimension("os_name", "operating system, such as macOS")
+_DEVICE = _dimension(
+    "device_type", "desktop, mobile, tablet, tv, console or bot; empty when unknown"
+)
+_USER_AGENT = (
     _BROWSER,
-    _label("browser_version", "version of the browser"),
+    _dimension("browser_version", "version of the browser"),
     _OS,
-    _label("os_version", "version of the operating system"),
+    _dimension("os_version", "version of the operating system"),
     _DEVICE,
 )
-_LANGUAGE = _label("language", "language of the browser", lifted=True)
-_REFERRER = _text("referrer", "where the visitor came from", 2048, lifted=True)
+_LANGUAGE = _dimension("language", "language of the browser", promoted=True)
+_REFERRER = _text("referrer", "where the visitor came from", 2048, promoted=True)
 _CAMPAIGN = tuple(
-    _label(f"utm_{part}", f"utm_{part} of the campaign", lifted=True)
+    _dimension(f"utm_{part}", f"utm_{part} of the campaign", promoted=True)
     for part in ("source", "medium", "campaign", "term", "content")
 )
 
@@ -207,35 +209,35 @@ EVENTS = Table(
     (
         _ID,
         _WEBSITE,
-        _label("event_name", "name of the event"),
-        _label("namespace", "grouping namespace"),
-        _label("source", "event source identifier"),
-        *_WHO,
-        _text("url", "whole URL of the page", 2048, lifted=True),
-        _text("path", "path of the page", 2048, lifted=True),
-        _text("title", "title of the page", 512, lifted=True),
+        _dimension("event_name", "name of the event"),
+        _dimension("namespace", "grouping namespace"),
+        _dimension("source", "event source identifier"),
+        *_VISITOR_IDS,
+        _text("url", "whole URL of the page", 2048, promoted=True),
+        _text("path", "path of the page", 2048, promoted=True),
+        _text("title", "title of the page", 512, promoted=True),
         _REFERRER,
-        *_WHERE,
-        *_SOFTWARE,
+        *_LOCATION,
+        *_USER_AGENT,
         _LANGUAGE,
-        _label("timezone", "timezone of the browser", lifted=True),
-        _label("screen_resolution", "screen size, such as 1920x1080", lifted=True),
-        _label("viewport_size", "window size", lifted=True),
+        _dimension("timezone", "timezone of the browser", promoted=True),
+        _dimension("screen_resolution", "screen size, such as 1920x1080", promoted=True),
+        _dimension("viewport_size", "window size", promoted=True),
         *_CAMPAIGN,
-        _label("currency", "currency of the revenue", lifted=True),
+        _dimension("currency", "currency of the revenue", promoted=True),
         _TIME,
-        _moment("received_at", "when it was received"),
+        _datetime("received_at", "when it was received"),
         _IS_BOT,
-        _measure("time_on_page", "time on the page, as sent", lifted=True),
-        _measure("scroll_depth", "scroll depth, as sent", lifted=True),
-        _measure("interaction_count", "interactions with the page", lifted=True),
-        _measure("page_count", "pages of the session so far", lifted=True),
-        _measure("load_time", "load time in milliseconds", lifted=True),
-        _measure("dom_ready_time", "time until the DOM was ready, in milliseconds", lifted=True),
-        _measure("dom_interactive", "time until interactive, in milliseconds", lifted=True),
-        _measure("ttfb", "time to first byte in milliseconds", lifted=True),
-        _measure("render_time", "render time in milliseconds", lifted=True),
-        _measure("value", "revenue", lifted=True),
+        _measure("time_on_page", "time on the page, as sent", promoted=True),
+        _measure("scroll_depth", "scroll depth, as sent", promoted=True),
+        _measure("interaction_count", "interactions with the page", promoted=True),
+        _measure("page_count", "pages of the session so far", promoted=True),
+        _measure("load_time", "load time in milliseconds", promoted=True),
+        _measure("dom_ready_time", "time until the DOM was ready, in milliseconds", promoted=True),
+        _measure("dom_interactive", "time until interactive, in milliseconds", promoted=True),
+        _measure("ttfb", "time to first byte in milliseconds", promoted=True),
+        _measure("render_time", "render time in milliseconds", promoted=True),
+        _measure("value", "revenue", promoted=True),
     ),
     time_column="time",
     has_properties=True,
@@ -245,19 +247,19 @@ SESSIONS = Table(
     "sessions",
     "session-level data, made of all events that share a session id",
     (
-        _WHO[1],
-        _WHO[0],
+        _VISITOR_IDS[1],
+        _VISITOR_IDS[0],
         _text("entry_path", "path of the first event that has one", 2048),
         _text("exit_path", "path of the last event that has one", 2048),
         _REFERRER,
-        *_WHERE,
+        *_LOCATION,
         _BROWSER,
         _OS,
         _DEVICE,
         _LANGUAGE,
         *_CAMPAIGN,
-        _moment("start_time", "time of the first event"),
-        _moment("end_time", "time of the last event"),
+        _datetime("start_time", "time of the first event"),
+        _datetime("end_time", "time of the last event"),
         Column("is_bounce", Kind.BOOLEAN, "at most one page view and under 10 seconds"),
         _measure("duration", "last minus first event, in seconds"),
         _measure("page_views", "page views"),
@@ -271,22 +273,22 @@ PROFILES = Table(
     "profiles",
     "user profile data, made of all events that share an anonymous id",
     (
-        _WHO[0],
+        _VISITOR_IDS[0],
         _REFERRER,
         *_CAMPAIGN,
-        *_WHERE,
+        *_LOCATION,
         _BROWSER,
         _OS,
         _DEVICE,
         _LANGUAGE,
-        _moment("first_seen", "time of the first event"),
-        _moment("last_seen", "time of the last event"),
+        _datetime("first_seen", "time of the first event"),
+        _datetime("last_seen", "time of the last event"),
         _measure("session_count", "distinct sessions"),
         _measure("event_count", "all events, page views included"),
         _measure("page_views", "page views"),
     ),
     time_column="time",
-    has_buckets=False,
+    supports_granularity=False,
     is_derived=True,
 )
 
@@ -300,21 +302,21 @@ ERRORS = Table(
         _WEBSITE,
         _STACK,
         _text("message", "error message", 4096),
-        _label("level", "debug, info, warning, error or fatal"),
-        _label("error_type", "type of the error, such as TypeError"),
+        _dimension("level", "debug, info, warning, error or fatal"),
+        _dimension("error_type", "type of the error, such as TypeError"),
         _text("filename", "source file", 2048),
         _text("path", "path of the page", 2048),
         _text("url", "whole URL of the page", 2048),
-        *_WHO,
-        *_WHERE,
-        *_SOFTWARE,
+        *_VISITOR_IDS,
+        *_LOCATION,
+        *_USER_AGENT,
         _TIME,
         _IS_BOT,
         Column("lineno", Kind.NUMBER, "line number"),
         Column("colno", Kind.NUMBER, "column number"),
     ),
     time_column="time",
-    other_names=("error_spans",),
+    aliases=("error_spans",),
 )
 
 PERFORMANCE = Table(
@@ -323,26 +325,26 @@ PERFORMANCE = Table(
     (
         _ID,
         _WEBSITE,
-        _label("metric_name", "FCP, LCP, CLS, INP, TTFB or FPS"),
+        _dimension("metric_name", "FCP, LCP, CLS, INP, TTFB or FPS"),
         _text("path", "path of the page", 2048),
         _text("url", "whole URL of the page", 2048),
-        *_WHO,
-        *_WHERE,
-        *_SOFTWARE,
+        *_VISITOR_IDS,
+        *_LOCATION,
+        *_USER_AGENT,
         _TIME,
         _IS_BOT,
         _measure("metric_value", "value of the metric"),
     ),
     time_column="time",
-    other_names=("web_vitals_spans",),
+    aliases=("web_vitals_spans",),
 )
 
 TABLES: tuple[Table, ...] = (EVENTS, SESSIONS, PROFILES, ERRORS, PERFORMANCE)
 STORED_TABLES: tuple[Table, ...] = tuple(table for table in TABLES if not table.is_derived)
-LIFTED_COLUMNS: tuple[Column, ...] = tuple(column for column in EVENTS.columns if column.lifted)
+PROMOTED_COLUMNS: tuple[Column, ...] = tuple(column for column in EVENTS.columns if column.promoted)
 
 _TABLES_BY_NAME: Mapping[str, Table] = {
-    name: table for table in TABLES for name in (table.name, *table.other_names)
+    name: table for table in TABLES for name in (table.name, *table.aliases)
 }
 
 

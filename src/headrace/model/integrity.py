@@ -3,17 +3,17 @@
 from msgspec import Struct
 
 
-class Problem(Struct, frozen=True):
+class Issue(Struct, frozen=True):
     """One thing that is wrong: in which part, and a sentence for people."""
 
     part: str
     problem: str
 
 
-class Findings(Struct, frozen=True):
+class IntegrityReport(Struct, frozen=True):
     """All that is wrong, and how much was looked at."""
 
-    problems: tuple[Problem, ...]
+    issues: tuple[Issue, ...]
     logs: int
     records: int
     parts: int

@@ -29,7 +29,7 @@ class Visitor(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False
 UNKNOWN_VISITOR = Visitor()
 
 
-class Stream(Enum):
+class EventKind(Enum):
     """What a log record holds, and the namespace of its event ids."""
 
     EVENTS = "events"
@@ -40,7 +40,7 @@ class Stream(Enum):
 class Event(Struct, frozen=True, array_like=True, gc=False):
     """A custom event or page view.
 
-    `properties` is a JSON object as text, or empty for none. `lifted` holds what a page view
+    `properties` is a JSON object as text, or empty for none. `promoted` holds what a page view
     brought on its top level, by column name, right types only. `visitor` is set where it is
     another than the record's.
     """
@@ -56,14 +56,14 @@ class Event(Struct, frozen=True, array_like=True, gc=False):
     path: str = ""
     url: str = ""
     properties: bytes = b""
-    lifted: dict[str, Any] | None = None
+    promoted: dict[str, Any] | None = None
     visitor: Visitor | None = None
 
 
-EventRow = tuple[str, int, str, str, str, str, str, str, str, str, bytes]
-"""The values of an `Event` in their order; `lifted` and `visitor`, mostly None, are left out."""
+EventTuple = tuple[str, int, str, str, str, str, str, str, str, str, bytes]
+"""The values of an `Event` in their order; `promoted` and `visitor`, mostly None, are left out."""
 
-WholeEventRow = tuple[*EventRow, dict[str, Any] | None, Visitor | None]
+FullEventTuple = tuple[*EventTuple, dict[str, Any] | None, Visitor | None]
 
 
 class Vital(Struct, frozen=True, array_like=True, gc=False):
@@ -104,22 +104,22 @@ class ErrorEvent(Struct, frozen=True, array_like=True, gc=False):
 class EventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
     """All accepted items of one request to /track, /batch or /.
 
-    `repeat_key` is the digest of credential, path and Idempotency-Key where one was sent.
+    `idempotency_digest` is the digest of credential, path and Idempotency-Key where one was sent.
     """
 
     received_ms: int
     visitor: Visitor
     items: list[Event]
-    repeat_key: bytes = b""
+    idempotency_digest: bytes = b""
 
 
-class EventRowsRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
+class PackedEventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
     """An `EventRecord` that is only to be written, without an object for each event."""
 
     received_ms: int
     visitor: Visitor
-    items: Sequence[EventRow] | Sequence[WholeEventRow]
-    repeat_key: bytes = b""
+    items: Sequence[EventTuple] | Sequence[FullEventTuple]
+    idempotency_digest: bytes = b""
 
 
 class VitalRecord(Struct, frozen=True, array_like=True, tag="vitals", gc=False):
@@ -128,7 +128,7 @@ class VitalRecord(Struct, frozen=True, array_like=True, tag="vitals", gc=False):
     received_ms: int
     visitor: Visitor
     items: list[Vital]
-    repeat_key: bytes = b""
+    idempotency_digest: bytes = b""
 
 
 class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors", gc=False):
@@ -137,11 +137,11 @@ class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors", gc=False):
     received_ms: int
     visitor: Visitor
     items: list[ErrorEvent]
-    repeat_key: bytes = b""
+    idempotency_digest: bytes = b""
 
 
 LogRecord = EventRecord | VitalRecord | ErrorRecord
-WrittenRecord = LogRecord | EventRowsRecord
+WrittenRecord = LogRecord | PackedEventRecord
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[LogRecord] = msgspec.msgpack.Decoder(LogRecord)

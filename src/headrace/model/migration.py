@@ -6,21 +6,21 @@ from enum import Enum
 from msgspec import Struct
 
 
-class Target(Enum):
+class MigrationTarget(Enum):
     """Where rows move."""
 
     CLICKHOUSE = "clickhouse"
     EMBEDDED = "embedded"
 
 
-class Figures(Struct, frozen=True):
+class Digest(Struct, frozen=True):
     """How many rows there are, and a checksum over all they hold, whatever their order."""
 
     rows: int = 0
     checksum: int = 0
 
 
-class Day(Struct, frozen=True, order=True):
+class DayKey(Struct, frozen=True, order=True):
     """A day of a website in a table; days since the epoch, UTC."""
 
     table: str
@@ -28,22 +28,22 @@ class Day(Struct, frozen=True, order=True):
     day: int
 
 
-class Difference(Struct, frozen=True):
+class DayMismatch(Struct, frozen=True):
     """A day that is not the same in both stores."""
 
-    day: Day
-    source: Figures
-    target: Figures
+    day: DayKey
+    source: Digest
+    target: Digest
 
 
-class Outcome(Struct, frozen=True):
+class MigrationResult(Struct, frozen=True):
     """What a run of a move did.
 
-    `copied` rows were missing. `differences` are the days that are still not the same in both
+    `copied` rows were missing. `mismatches` are the days that are still not the same in both
     stores. `is_done` tells that everything has moved and nothing can be added to what it moved
     from; else the service must be switched, and the command run again.
     """
 
     copied: int
-    differences: Sequence[Difference]
+    mismatches: Sequence[DayMismatch]
     is_done: bool

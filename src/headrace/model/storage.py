@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table
-from headrace.model.log_records import Stream
+from headrace.model.log_records import EventKind
 
 
 class StoredColumn(Struct, frozen=True):
@@ -27,7 +27,7 @@ class StoredColumn(Struct, frozen=True):
 
     name: str
     kind: Kind
-    few_values: bool = False
+    low_cardinality: bool = False
 
 
 class StoredTable(Struct, frozen=True):
@@ -41,16 +41,16 @@ PROPERTIES = StoredColumn("properties", Kind.JSON)
 
 
 def _stored(table: Table) -> StoredTable:
-    columns = tuple(StoredColumn(c.name, c.kind, c.few_values) for c in table.columns)
+    columns = tuple(StoredColumn(c.name, c.kind, c.low_cardinality) for c in table.columns)
     return StoredTable(table.name, (*columns, PROPERTIES) if table.has_properties else columns)
 
 
-STORED: Mapping[str, StoredTable] = {table.name: _stored(table) for table in STORED_TABLES}
+STORAGE_TABLES: Mapping[str, StoredTable] = {table.name: _stored(table) for table in STORED_TABLES}
 """The stored tables by the names that the catalog gives them."""
 
-TABLE_OF_STREAM: Mapping[Stream, Table] = {
-    Stream.EVENTS: EVENTS,
-    Stream.VITALS: PERFORMANCE,
-    Stream.ERRORS: ERRORS,
+TABLE_OF_KIND: Mapping[EventKind, Table] = {
+    EventKind.EVENTS: EVENTS,
+    EventKind.VITALS: PERFORMANCE,
+    EventKind.ERRORS: ERRORS,
 }
 """The table that stores the items of each kind of record."""

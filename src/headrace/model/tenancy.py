@@ -67,7 +67,7 @@ class ApiKey(Struct, frozen=True):
     scopes: frozenset[Scope]
     created_ms: int
     website_ids: tuple[WebsiteId, ...] = ()
-    home_website_id: WebsiteId | None = None
+    default_website_id: WebsiteId | None = None
     expires_ms: int | None = None
     revoked_ms: int | None = None
 
@@ -77,14 +77,14 @@ class ApiKey(Struct, frozen=True):
             return False
         return self.expires_ms is None or now_ms < self.expires_ms
 
-    def may_touch(self, website: Website) -> bool:
+    def can_access(self, website: Website) -> bool:
         """Tell whether a website is within the key's organization and list."""
         if website.organization_id != self.organization_id:
             return False
         return not self.website_ids or website.id in self.website_ids
 
 
-class Tenancy(Struct, frozen=True):
+class TenancySnapshot(Struct, frozen=True):
     """Everything that the hot path asks about websites and keys, at one revision of the directory.
 
     `keys` holds every key that was not revoked, by the hash of its secret;
@@ -96,10 +96,10 @@ class Tenancy(Struct, frozen=True):
     keys: Mapping[SecretHash, ApiKey]
     websites_by_organization: Mapping[OrganizationId, tuple[WebsiteId, ...]]
 
-    def home_website_of(self, key: ApiKey) -> WebsiteId | None:
+    def default_website(self, key: ApiKey) -> WebsiteId | None:
         """Return where events go that name no website: chosen, else the only possible one."""
-        if key.home_website_id is not None:
-            return key.home_website_id
+        if key.default_website_id is not None:
+            return key.default_website_id
         candidates = key.website_ids or self.websites_by_organization.get(key.organization_id, ())
         return candidates[0] if len(candidates) == 1 else None
 

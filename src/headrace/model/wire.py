@@ -60,8 +60,8 @@ class CustomEvent(Struct, frozen=True, rename="camel", gc=False):
 
 
 _Other = int | float | bool | list[Any] | dict[str, Any] | None
-LiftedText = Annotated[str, Meta(max_length=2048)] | _Other
-LiftedTitle = Annotated[str, Meta(max_length=512)] | _Other
+PromotedText = Annotated[str, Meta(max_length=2048)] | _Other
+PromotedTitle = Annotated[str, Meta(max_length=512)] | _Other
 
 
 class PageView(CustomEvent, frozen=True, rename=None, gc=False):
@@ -70,8 +70,8 @@ class PageView(CustomEvent, frozen=True, rename=None, gc=False):
     A value of the wrong type is no fault: it is not lifted.
     """
 
-    title: LiftedTitle = None
-    referrer: LiftedText = None
+    title: PromotedTitle = None
+    referrer: PromotedText = None
     language: Any = None
     timezone: Any = None
     screen_resolution: Any = None

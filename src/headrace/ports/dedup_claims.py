@@ -16,22 +16,22 @@ class Claim(Struct, frozen=True, gc=False):
     expires_ms: int
 
 
-class Claims(Protocol):
+class DedupClaims(Protocol):
     """Blocking, used from one thread of one process."""
 
     def claim(self, batch: int, wanted: Mapping[bytes, Claim]) -> Collection[bytes]:
         """Claim digests for a batch of this machine and return those that others had first.
 
         Safe to call twice: a batch has what it claimed before, and what was told of it once is
-        told again whatever happened meanwhile, also after a crash. Raises `SharedUnavailable`
+        told again whatever happened meanwhile, also after a crash. Raises `SharedStateUnavailable`
         when nobody can tell now; the batch must then wait.
         """
         ...
 
-    def settle(self, batch: int) -> None:
+    def mark_stored(self, batch: int) -> None:
         """Tell the others that a batch is stored. Safe to call twice.
 
-        Raises `SharedUnavailable`; the next batch's first claim tells it too.
+        Raises `SharedStateUnavailable`; the next batch's first claim tells it too.
         """
         ...
 

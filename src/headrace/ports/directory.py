@@ -8,7 +8,7 @@ from headrace.model.tenancy import (
     Organization,
     OrganizationId,
     Scope,
-    Tenancy,
+    TenancySnapshot,
     Website,
     WebsiteId,
 )
@@ -62,7 +62,7 @@ class Directory(Protocol):
         scopes: frozenset[Scope],
         organization_id: OrganizationId | None = None,
         website_ids: tuple[WebsiteId, ...] = (),
-        home_website_id: WebsiteId | None = None,
+        default_website_id: WebsiteId | None = None,
         expires_ms: int | None = None,
     ) -> tuple[ApiKey, str]:
         """Create a key and return it with its secret, which is not kept.
@@ -83,7 +83,7 @@ class Directory(Protocol):
         """Return a number that changes with every change of websites, keys or organizations."""
         ...
 
-    def tenancy(self) -> Tenancy:
+    def tenancy(self) -> TenancySnapshot:
         """Read everything the hot path needs, at one revision."""
         ...
 
@@ -98,14 +98,14 @@ class Directory(Protocol):
 class TenancySource(Protocol):
     """The hot path's view: a snapshot in memory that follows the directory."""
 
-    def current(self) -> Tenancy:
+    def current(self) -> TenancySnapshot:
         """Return the snapshot without I/O; at most a few seconds old while the directory is there.
 
         Raises `DirectoryUnavailable` when the directory has been away for too long to rely on it.
         """
         ...
 
-    async def refreshed(self) -> Tenancy:
+    async def refreshed(self) -> TenancySnapshot:
         """Return a snapshot that knows every change made before the call.
 
         For keys and websites that the snapshot does not know. Does one cheap read at most, and

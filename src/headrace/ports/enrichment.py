@@ -5,7 +5,7 @@ from typing import Protocol
 from msgspec import Struct
 
 
-class Place(Struct, frozen=True):
+class GeoLocation(Struct, frozen=True):
     """Where an address is; empty texts for what is not known."""
 
     country: str = ""
@@ -13,7 +13,7 @@ class Place(Struct, frozen=True):
     city: str = ""
 
 
-class Software(Struct, frozen=True):
+class UserAgentInfo(Struct, frozen=True):
     """What a User-Agent is; empty texts for what is not known."""
 
     browser_name: str = ""
@@ -24,17 +24,17 @@ class Software(Struct, frozen=True):
     is_bot: bool = False
 
 
-class Geo(Protocol):
+class GeoLocator(Protocol):
     """Looks addresses up in memory; no network."""
 
-    def locate(self, address: str) -> Place:
+    def locate(self, address: str) -> GeoLocation:
         """Return the place of an IPv4 or IPv6 address; an unknown or private one has none."""
         ...
 
 
-class UserAgents(Protocol):
+class UserAgentParser(Protocol):
     """Parses User-Agents in memory, remembering the common ones."""
 
-    def parse(self, user_agent: str) -> Software:
+    def parse(self, user_agent: str) -> UserAgentInfo:
         """Return what a User-Agent is. Never raises, whatever the text."""
         ...

@@ -8,22 +8,22 @@ from msgspec import Struct
 from headrace.base.errors import HeadraceError
 
 
-class LogPosition(Struct, frozen=True, order=True, gc=False):
+class LogOffset(Struct, frozen=True, order=True, gc=False):
     """A place between two records of one log: the next record begins here."""
 
     segment: int
     offset: int
 
 
-LOG_START = LogPosition(segment=0, offset=0)
+LOG_START = LogOffset(segment=0, offset=0)
 
 
 class LoggedRecord(Struct, frozen=True, gc=False):
     """One record as it was appended, and the place right behind it."""
 
     payload: bytes
-    start: LogPosition
-    end: LogPosition
+    start: LogOffset
+    end: LogOffset
 
 
 class LogChunk(Struct, frozen=True):
@@ -34,11 +34,11 @@ class LogChunk(Struct, frozen=True):
     """
 
     records: Sequence[LoggedRecord]
-    end: LogPosition
+    end: LogOffset
     damaged_bytes: int = 0
 
 
-Told = Callable[[HeadraceError | None], None]
+OnDurable = Callable[[HeadraceError | None], None]
 """Is told once what became of a record: None is what returning from `append` promises, and an
 error what it would raise. Must not raise itself."""
 
@@ -50,13 +50,13 @@ class EventLog(Protocol):
         """Make a record durable.
 
         Returns when it is on disk (fsync; many calls share one). Raises `LogUnavailable`, and
-        then nothing of the record will ever be read, now or after a restart; `LogUncertain` where
-        the disk fails so that it may be read after a crash. Cancelling the caller does not take
-        the record back. Safe to call from many tasks.
+        then nothing of the record will ever be read, now or after a restart; `DurabilityUnknown`
+        where the disk fails so that it may be read after a crash. Cancelling the caller does not
+        take the record back. Safe to call from many tasks.
         """
         ...
 
-    def hand_in(self, record: bytes, told: Told) -> None:
+    def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
         """Do what `append` does, and tell at its end instead of being waited for.
 
         Does not block. Tells from the event loop, after this has returned. Raises
@@ -80,7 +80,7 @@ class LogReader(Protocol):
     writer lives.
     """
 
-    def durable_ends(self) -> Mapping[str, LogPosition]:
+    def durable_offsets(self) -> Mapping[str, LogOffset]:
         """Return, by the log's name, the place behind its last durable record.
 
         A log of which a part cannot be read ends where that begins, until it can be.
@@ -91,18 +91,18 @@ class LogReader(Protocol):
         """Return the names of the logs of which a part could not be read at the last look."""
         ...
 
-    def read(self, log: str, *, after: LogPosition, until: LogPosition, max_bytes: int) -> LogChunk:
+    def read(self, log: str, *, after: LogOffset, until: LogOffset, max_bytes: int) -> LogChunk:
         """Read whole records between two places, in order; at least one where there is one.
 
         The same arguments give the same records for as long as they are not removed. Raises
-        `OSError` where they cannot be read; `durable_ends` then tells how far the log can be.
+        `OSError` where they cannot be read; `durable_offsets` then tells how far the log can be.
         """
         ...
 
-    def bytes_between(self, log: str, *, after: LogPosition, until: LogPosition) -> int:
+    def size_between(self, log: str, *, after: LogOffset, until: LogOffset) -> int:
         """Return how many bytes lie between two places, for the backlog's gauge."""
         ...
 
-    def remove_before(self, log: str, position: LogPosition) -> None:
+    def truncate_before(self, log: str, offset: LogOffset) -> None:
         """Delete what lies wholly before a position. Safe to call twice."""
         ...

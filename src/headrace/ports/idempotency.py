@@ -5,31 +5,31 @@ from typing import Protocol
 from msgspec import Struct
 
 
-class Claimed(Struct, frozen=True):
-    """The caller is first: it must `keep` a reply or `release` the claim."""
+class Acquired(Struct, frozen=True):
+    """The caller is first: it must `save_response` a reply or `release` the claim."""
 
 
-class Remembered(Struct, frozen=True):
+class Replay(Struct, frozen=True):
     """An earlier request was accepted with this reply body."""
 
-    reply: bytes
+    response: bytes
 
 
-class Repeats(Protocol):
+class IdempotencyStore(Protocol):
     """Shared by all workers, of one machine or of several, and kept across restarts.
 
-    Used from one event loop. Every method raises `LogUnavailable` or `SharedUnavailable` when
+    Used from one event loop. Every method raises `LogUnavailable` or `SharedStateUnavailable` when
     nobody can tell now; nothing was promised then.
     """
 
-    async def claim(self, digest: bytes) -> Claimed | Remembered:
+    async def acquire(self, digest: bytes) -> Acquired | Replay:
         """Claim a digest of credential, path and key for 24 hours.
 
         Waits while another request holds the claim. Takes over what a dead worker left behind.
         """
         ...
 
-    async def keep(self, digest: bytes, reply: bytes) -> None:
+    async def save_response(self, digest: bytes, response: bytes) -> None:
         """Remember the reply of an accepted request; returns when it is known to all workers."""
         ...
 

@@ -6,17 +6,17 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from headrace.ports.event_log import LogPosition
+from headrace.ports.event_log import LogOffset
 
 
 class LogRange(Struct, frozen=True):
     """A stretch of one log, from a place to a place."""
 
-    start: LogPosition
-    end: LogPosition
+    start: LogOffset
+    end: LogOffset
 
 
-class Intent(Struct, frozen=True):
+class PendingBatch(Struct, frozen=True):
     """The batch under way: what it is made of, and the number its tokens are made from."""
 
     batch: int
@@ -27,7 +27,7 @@ class PartOutcome(Enum):
     """What became of one part of a batch that the store had refused as a whole."""
 
     STORED = "stored"
-    REFUSED = "refused"
+    REJECTED = "refused"
 
 
 class Ledger(Protocol):
@@ -41,27 +41,27 @@ class Ledger(Protocol):
         """Return a name that no other ledger has, for tokens and row ids."""
         ...
 
-    def positions(self) -> Mapping[str, LogPosition]:
+    def stored_offsets(self) -> Mapping[str, LogOffset]:
         """Return, by the log's name, the place up to which everything is stored."""
         ...
 
-    def intent(self) -> Intent | None:
+    def pending_batch(self) -> PendingBatch | None:
         """Return the batch that was begun and not committed."""
         ...
 
-    def begin(self, ranges: Mapping[str, LogRange]) -> Intent:
+    def begin(self, ranges: Mapping[str, LogRange]) -> PendingBatch:
         """Begin a batch with a number never used before. At most one is under way."""
         ...
 
     def parts(self) -> Mapping[str, PartOutcome]:
-        """Return, by token, what `note_part` was told of the batch under way."""
+        """Return, by token, what `record_part` was told of the batch under way."""
         ...
 
-    def note_part(self, token: str, outcome: PartOutcome) -> None:
+    def record_part(self, token: str, outcome: PartOutcome) -> None:
         """Remember until the commit what became of a part. Safe to call twice."""
         ...
 
-    def seen(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
+    def known_digests(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
         """Return those digests that are remembered, with the moment they expire in epoch ms.
 
         The answers do not change between `begin` and `commit`.
@@ -69,12 +69,12 @@ class Ledger(Protocol):
         ...
 
     def commit(
-        self, batch: int, *, seen: Mapping[bytes, int], forget_before_ms: int
-    ) -> Mapping[str, LogPosition]:
+        self, batch: int, *, new_digests: Mapping[bytes, int], forget_before_ms: int
+    ) -> Mapping[str, LogOffset]:
         """End the batch under way: its ranges are stored; return the new positions.
 
-        `seen` are digests to remember and when they expire, in epoch milliseconds; those that
-        expired before `forget_before_ms` may be forgotten.
+        `new_digests` are digests to remember and when they expire, in epoch milliseconds; those
+        that expired before `forget_before_ms` may be forgotten.
         """
         ...
 

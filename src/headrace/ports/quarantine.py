@@ -5,10 +5,10 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from headrace.ports.event_log import LogPosition
+from headrace.ports.event_log import LogOffset
 
 
-class Quarantined(Struct, frozen=True):
+class QuarantineEntry(Struct, frozen=True):
     """What was set aside, where it came from, and why.
 
     One item of a record: `stream`, its `index` there, and `item` by field name. A record that
@@ -16,7 +16,7 @@ class Quarantined(Struct, frozen=True):
     """
 
     log: str
-    position: LogPosition
+    position: LogOffset
     reason: str
     stream: str | None = None
     index: int | None = None
@@ -24,19 +24,19 @@ class Quarantined(Struct, frozen=True):
     payload: bytes | None = None
 
 
-class SetAside(Struct, frozen=True):
+class StoredEntry(Struct, frozen=True):
     """An entry as it is kept: its id, when it was set aside, and its whole text for people."""
 
     id: str
-    set_aside_ms: int
-    entry: Quarantined
+    quarantined_ms: int
+    entry: QuarantineEntry
     text: bytes
 
 
 class Quarantine(Protocol):
     """Blocking, used from one thread."""
 
-    def put(self, entry: Quarantined) -> None:
+    def put(self, entry: QuarantineEntry) -> None:
         """Set an entry aside; it is on disk on return.
 
         Of several entries for one place in the log the first stays. Raises `StoreUnavailable`

@@ -10,11 +10,11 @@ from headrace.model.catalog import QUERY_LIMITS, Table
 from headrace.model.plan import CompiledQuery
 
 
-class RejectedBatch(Exception):
+class BatchRejected(Exception):
     """The store refused a batch for what is in it; it would refuse it again."""
 
 
-class QueryGuards(Struct, frozen=True):
+class QueryLimits(Struct, frozen=True):
     """What one query may use. `max_rows` ends a query that would return more."""
 
     timeout_s: float
@@ -25,43 +25,43 @@ class QueryGuards(Struct, frozen=True):
 class Dialect(Struct, frozen=True):
     """What a store makes of a statement, where stores differ.
 
-    One that `loses_long_numbers` finds nothing in a JSON document with an integer past 64 bits.
-    One that `is_distributed` has its rows on several machines.
+    One that `needs_big_int_workaround` finds nothing in a JSON document with an integer past 64
+    bits. One that `is_distributed` has its rows on several machines.
     """
 
-    loses_long_numbers: bool = False
+    needs_big_int_workaround: bool = False
     is_distributed: bool = False
 
 
-EMBEDDED = Dialect()
+CHDB_DIALECT = Dialect()
 
 Rows = Sequence[Sequence[Any]]
 """Rows of plain JSON values (text, int, float, bool, None), columns in the query's order."""
 
 
-class NotesChanges(Protocol):
+class ChangeListener(Protocol):
     """Who has to know when rows change; used from the loader's thread."""
 
-    def changing(self, websites: Collection[str]) -> contextlib.AbstractContextManager[None]:
+    def rows_changing(self, websites: Collection[str]) -> contextlib.AbstractContextManager[None]:
         """Note that rows of these websites change within, whether it ends well or not."""
         ...
 
-    def changing_all(self) -> contextlib.AbstractContextManager[None]:
+    def all_rows_changing(self) -> contextlib.AbstractContextManager[None]:
         """Note that rows of any website may change within."""
         ...
 
 
-class NobodyToTell:
-    """A `NotesChanges` for where nobody has to know."""
+class NullChangeListener:
+    """A `ChangeListener` for where nobody has to know."""
 
-    def changing(
+    def rows_changing(
         self,
         websites: Collection[str],  # noqa: ARG002 - nobody is told
     ) -> contextlib.AbstractContextManager[None]:
         """Do nothing."""
         return contextlib.nullcontext()
 
-    def changing_all(self) -> contextlib.AbstractContextManager[None]:
+    def all_rows_changing(self) -> contextlib.AbstractContextManager[None]:
         """Do nothing."""
         return contextlib.nullcontext()
 
@@ -74,14 +74,14 @@ class StoreWriter(Protocol):
         ...
 
     def insert(
-        self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
+        self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
     ) -> None:
         """Store a batch of rows, an Arrow IPC stream; what it has no column for, no row has.
 
         Returns when the rows are on disk and seen by later selects. A batch whose token was
         stored before is not stored again, so repeating after any failure is safe. One that
-        `is_new` was never given to any writer before, so no store has to look for it. Raises
-        `RejectedBatch` when the rows themselves are refused, `StoreUnavailable` when a repeat
+        `first_attempt` was never given to any writer before, so no store has to look for it. Raises
+        `BatchRejected` when the rows themselves are refused, `StoreUnavailable` when a repeat
         may help.
         """
         ...
@@ -90,7 +90,7 @@ class StoreWriter(Protocol):
 class Store(Protocol):
     """The asking side; used from one event loop by many tasks."""
 
-    async def select(self, query: CompiledQuery, guards: QueryGuards) -> Rows:
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
         """Run a query over everything acknowledged before the call.
 
         Raises `QueryTimedOut`, `QueryTooLarge`, or `StoreUnavailable` when the engine is away.

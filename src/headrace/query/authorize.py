@@ -12,7 +12,7 @@ from headrace.base.errors import (
     MissingWebsiteId,
     WebsiteNotFound,
 )
-from headrace.model.tenancy import ApiKey, Scope, Tenancy, WebsiteId, hash_secret
+from headrace.model.tenancy import ApiKey, Scope, TenancySnapshot, WebsiteId, hash_secret
 
 
 class QueryCredentials(Struct, frozen=True):
@@ -30,14 +30,14 @@ class QueryCredentials(Struct, frozen=True):
 class QueryCaller(Struct, frozen=True):
     """Who asks, once it is known. `key` is None for a public website that needs none.
 
-    `rate_name` tells callers apart for the rate limit.
+    `rate_limit_key` tells callers apart for the rate limit.
     """
 
     key: ApiKey | None
-    rate_name: str
+    rate_limit_key: str
 
 
-def is_known(tenancy: Tenancy, credentials: QueryCredentials) -> bool:
+def has_key_and_website(tenancy: TenancySnapshot, credentials: QueryCredentials) -> bool:
     """Tell whether a snapshot has everything that is named; otherwise a newer one may."""
     secret, website_id = credentials.api_key, credentials.website_id
     if secret is not None and hash_secret(secret) not in tenancy.keys:
@@ -45,7 +45,9 @@ def is_known(tenancy: Tenancy, credentials: QueryCredentials) -> bool:
     return website_id is None or WebsiteId(website_id) in tenancy.websites
 
 
-def identify_caller(tenancy: Tenancy, credentials: QueryCredentials, now_ms: int) -> QueryCaller:
+def authenticate(
+    tenancy: TenancySnapshot, credentials: QueryCredentials, now_ms: int
+) -> QueryCaller:
     """Return who asks. A key that is there must be valid, also where none would be needed.
 
     Raises `InvalidApiKey`, or `AuthenticationRequired` without a key unless the website is public.
@@ -67,17 +69,19 @@ def check_scope(caller: QueryCaller) -> None:
         raise MissingScope(Scope.READ_DATA.value)
 
 
-def find_readable_website(tenancy: Tenancy, caller: QueryCaller, named: str | None) -> WebsiteId:
+def find_readable_website(
+    tenancy: TenancySnapshot, caller: QueryCaller, website_id: str | None
+) -> WebsiteId:
     """Return the website that is asked about.
 
     Raises `MissingWebsiteId`, or `WebsiteNotFound` also where the website is one that the caller
     may not know of.
     """
-    if named is None:
+    if website_id is None:
         raise MissingWebsiteId
-    website = tenancy.websites.get(WebsiteId(named))
+    website = tenancy.websites.get(WebsiteId(website_id))
     if website is None:
         raise WebsiteNotFound
-    if not website.public and not (caller.key and caller.key.may_touch(website)):
+    if not website.public and not (caller.key and caller.key.can_access(website)):
         raise WebsiteNotFound
     return website.id

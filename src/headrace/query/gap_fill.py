@@ -9,7 +9,7 @@ from headrace.query.sql.order_by import order_keys, sort_rows
 from headrace.query.validate.day_range import buckets_of
 from headrace.query.validate.pagination import check_filled_rows
 
-_ZERO_OVER_NOTHING = frozenset({Aggregate.COUNT, Aggregate.UNIQ, Aggregate.SUM})
+_ZERO_WHEN_EMPTY = frozenset({Aggregate.COUNT, Aggregate.UNIQ, Aggregate.SUM})
 
 
 def fill_buckets(plan: QueryPlan, outputs: tuple[Output, ...], rows: Rows) -> list[list[Any]]:
@@ -24,10 +24,10 @@ def fill_buckets(plan: QueryPlan, outputs: tuple[Output, ...], rows: Rows) -> li
     groups = dict.fromkeys(tuple(row[1:groups_end]) for row in rows) if plan.group_by else [()]
     buckets = buckets_of(plan.range, plan.granularity)
     check_filled_rows(len(groups) * len(buckets))
-    found = {tuple(row[:groups_end]): list(row) for row in rows}
-    nothing = [0 if select.aggregate in _ZERO_OVER_NOTHING else None for select in plan.selects]
+    rows_by_key = {tuple(row[:groups_end]): list(row) for row in rows}
+    empty_values = [0 if select.aggregate in _ZERO_WHEN_EMPTY else None for select in plan.selects]
     filled = [
-        found.get((bucket, *group)) or [bucket, *group, *nothing]
+        rows_by_key.get((bucket, *group)) or [bucket, *group, *empty_values]
         for bucket in buckets
         for group in groups
     ]

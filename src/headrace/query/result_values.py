@@ -18,7 +18,7 @@ _EPOCH_DAY = date(1970, 1, 1)
 _LARGEST_EXACT_INTEGER = 2.0**53
 
 
-class QueryAnswer(Struct, frozen=True):
+class QueryResult(Struct, frozen=True):
     """Finished rows under their output names. `truncated` tells that there were more rows."""
 
     names: tuple[str, ...]
@@ -29,31 +29,31 @@ class QueryAnswer(Struct, frozen=True):
     execution_ms: float
 
 
-def finish_rows(rows: Rows, kinds: Sequence[OutputKind]) -> Rows:
+def format_rows(rows: Rows, kinds: Sequence[OutputKind]) -> Rows:
     """Turn rows of the store into rows of the answer; null stays null."""
     if not rows:
         return []
     columns = list(zip(*rows, strict=True))
-    finished = list(map(_finish_column, columns, kinds))
-    if all(map(is_, finished, columns)):
+    formatted = list(map(_format_column, columns, kinds))
+    if all(map(is_, formatted, columns)):
         return rows
-    return list(map(list, zip(*finished, strict=True)))
+    return list(map(list, zip(*formatted, strict=True)))
 
 
-def _finish_column(column: Sequence[Any], kind: OutputKind) -> Sequence[Any]:
+def _format_column(column: Sequence[Any], kind: OutputKind) -> Sequence[Any]:
     """Finish every value once, however many rows have it: equal ones of a column finish alike."""
-    if kind is OutputKind.TEXT or (kind is OutputKind.NUMBER and _are_finished(column)):
+    if kind is OutputKind.TEXT or (kind is OutputKind.NUMBER and _is_json_ready(column)):
         return column
-    finish = FINISHERS[kind]
-    finished = {value: None if value is None else finish(value) for value in set(column)}
-    return [finished[value] for value in column]
+    formatter = FORMATTERS[kind]
+    formatted = {value: None if value is None else formatter(value) for value in set(column)}
+    return [formatted[value] for value in column]
 
 
-def _are_finished(numbers: Sequence[Any]) -> bool:
+def _is_json_ready(numbers: Sequence[Any]) -> bool:
     """Tell whether numbers are all as JSON shows them, as nearly always: to look takes a third."""
     if not set(map(type, numbers)) <= {int, float}:
         return False
-    fractions = [one for one in numbers if type(one) is float]
+    fractions = [number for number in numbers if type(number) is float]
     return (
         all(map(math.isfinite, fractions))
         and not any(map(float.is_integer, fractions))
@@ -62,7 +62,7 @@ def _are_finished(numbers: Sequence[Any]) -> bool:
     )
 
 
-def _finish_number(value: Any) -> int | float | None:  # noqa: ANN401 - a value of the store
+def _format_number(value: Any) -> int | float | None:  # noqa: ANN401 - a value of the store
     """Write whole numbers without a point; -0 is 0, and what JSON does not have is null."""
     number = float(value)
     if not math.isfinite(number):
@@ -72,12 +72,12 @@ def _finish_number(value: Any) -> int | float | None:  # noqa: ANN401 - a value 
     return number
 
 
-def _finish_datetime(value: Any) -> str:  # noqa: ANN401
-    moment = utc_datetime(int(value))
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+def _format_datetime(value: Any) -> str:  # noqa: ANN401
+    timestamp = utc_datetime(int(value))
+    return f"{timestamp:%Y-%m-%dT%H:%M:%S}.{timestamp.microsecond // 1000:03d}Z"
 
 
-def _finish_json(value: Any) -> str | int | float | bool:  # noqa: ANN401
+def _format_json(value: Any) -> str | int | float | bool:  # noqa: ANN401
     """Read a property's value from the text that `query.properties` describes."""
     match value[0]:
         case '"':
@@ -91,22 +91,22 @@ def _finish_json(value: Any) -> str | int | float | bool:  # noqa: ANN401
             return number
 
 
-def _finish_hour(value: Any) -> str:  # noqa: ANN401
+def _format_hour(value: Any) -> str:  # noqa: ANN401
     day, hour = divmod(int(value), 24)
-    return f"{_finish_day(day)} {hour:02d}:00:00"
+    return f"{_format_day(day)} {hour:02d}:00:00"
 
 
 @lru_cache(maxsize=4096)
-def _finish_day(value: Any) -> str:  # noqa: ANN401
+def _format_day(value: Any) -> str:  # noqa: ANN401
     return (_EPOCH_DAY + timedelta(days=int(value))).isoformat()
 
 
-FINISHERS: Mapping[OutputKind, Callable[[Any], Any]] = {
+FORMATTERS: Mapping[OutputKind, Callable[[Any], Any]] = {
     OutputKind.TEXT: str,
-    OutputKind.NUMBER: _finish_number,
+    OutputKind.NUMBER: _format_number,
     OutputKind.BOOLEAN: bool,
-    OutputKind.DATETIME: _finish_datetime,
-    OutputKind.JSON: _finish_json,
-    OutputKind.HOUR: _finish_hour,
-    OutputKind.DAY: _finish_day,
+    OutputKind.DATETIME: _format_datetime,
+    OutputKind.JSON: _format_json,
+    OutputKind.HOUR: _format_hour,
+    OutputKind.DAY: _format_day,
 }

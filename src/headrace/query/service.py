@@ -14,9 +14,9 @@ from headrace.base.errors import (
 from headrace.base.telemetry import Metrics
 from headrace.model.plan import CompiledQuery, QueryPlan
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.store import EMBEDDED, Dialect, QueryGuards, Rows, Store
+from headrace.ports.store import CHDB_DIALECT, Dialect, QueryLimits, Rows, Store
 from headrace.query.gap_fill import fill_buckets
-from headrace.query.result_values import QueryAnswer, finish_rows
+from headrace.query.result_values import QueryResult, format_rows
 from headrace.query.sql.compile import compile_query
 from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
@@ -40,18 +40,18 @@ class QueryService:
         self,
         *,
         store: Store,
-        guards: QueryGuards,
+        limits: QueryLimits,
         metrics: Metrics,
         clock: Clock,
-        dialect: Dialect = EMBEDDED,
+        dialect: Dialect = CHDB_DIALECT,
     ) -> None:
         self._store = store
-        self._guards = guards
+        self._limits = limits
         self._metrics = metrics
         self._clock = clock
         self._dialect = dialect
 
-    async def run(self, website_id: WebsiteId, body: bytes) -> QueryAnswer:
+    async def run(self, website_id: WebsiteId, body: bytes) -> QueryResult:
         """Answer the query of a body over one website.
 
         Raises `InvalidQuery` for what the caller can mend, and what `Store.select` raises. The
@@ -61,26 +61,26 @@ class QueryService:
         try:
             plan = check_query(decode_query(body), website_id)
             table = plan.table.name
-            answer = await self._answer(plan)
+            result = await self._execute(plan)
             outcome = ANSWERED
         except HeadraceError as error:
             outcome = OUTCOMES.get(type(error), FAILED)
             raise
         finally:
             self._metrics.count("headrace_queries_total", 1, table, outcome)
-        return answer
+        return result
 
-    async def _answer(self, plan: QueryPlan) -> QueryAnswer:
+    async def _execute(self, plan: QueryPlan) -> QueryResult:
         query = compile_query(plan, self._dialect)
         started_s = self._clock.monotonic_s()
         rows = await self._select(query)
-        page, truncated = _page(plan, query, rows)
+        page, truncated = _slice_page(plan, query, rows)
         kinds = tuple(output.kind for output in query.outputs)
-        finished = finish_rows(page, kinds)
-        return QueryAnswer(
+        formatted = format_rows(page, kinds)
+        return QueryResult(
             names=tuple(output.name for output in query.outputs),
             kinds=kinds,
-            rows=finished,
+            rows=formatted,
             limit=plan.limit,
             truncated=truncated,
             execution_ms=round((self._clock.monotonic_s() - started_s) * 1000, 3),
@@ -89,12 +89,12 @@ class QueryService:
     async def _select(self, query: CompiledQuery) -> Rows:
         started_s = self._clock.monotonic_s()
         try:
-            return await self._store.select(query, self._guards)
+            return await self._store.select(query, self._limits)
         finally:
             self._metrics.observe("headrace_query_seconds", self._clock.monotonic_s() - started_s)
 
 
-def _page(plan: QueryPlan, query: CompiledQuery, rows: Rows) -> tuple[Rows, bool]:
+def _slice_page(plan: QueryPlan, query: CompiledQuery, rows: Rows) -> tuple[Rows, bool]:
     """Return the rows of the page that was asked for, and whether there are more behind it."""
     if not plan.fill:
         return rows[: plan.limit], len(rows) > plan.limit

@@ -6,87 +6,92 @@ from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
 
-from headrace.adapters.backup.archive import Contents, Progress, read_archive, write_archive
+from headrace.adapters.backup.archive import BackupManifest, Progress, read_archive, write_archive
 from headrace.adapters.backup.snapshots import Snapshot, Snapshots
 from headrace.adapters.data_dir.files import sync_directory
-from headrace.adapters.data_dir.lock import SERVE, DataHeld, hold_data
-from headrace.adapters.data_dir.paths import LOCK, DataPlaces
-from headrace.adapters.engine.ipc.snapshot_client import borrowed_snapshot
+from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, lock_data_dir
+from headrace.adapters.data_dir.paths import LOCK, DataDirPaths
+from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.sqlite.ledger import SqliteLedger
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
-from headrace.wiring.data import ENGINE_SOCKET, check_data, check_there_is_data, held_for
-from headrace.wiring.store_address import clickhouse_of
+from headrace.wiring.data import (
+    ENGINE_SOCKET,
+    locked_for_command,
+    migrate_data_dir_if_idle,
+    require_data,
+)
+from headrace.wiring.store_address import clickhouse_address
 
 
-def back_up(settings: Settings, target: Path, *, made: str, progress: Progress) -> Contents:
+def back_up(settings: Settings, target: Path, *, made: str, progress: Progress) -> BackupManifest:
     """Write a backup of the data directory. Raises `OperatorError`."""
-    places = DataPlaces(data_path(settings))
-    check_there_is_data(settings)
+    paths = DataDirPaths(data_path(settings))
+    require_data(settings)
     if target.exists() or not target.parent.is_dir():
         reason = "it exists already" if target.exists() else f"there is no {target.parent}"
         raise OperatorError(f"cannot write the backup {target}: {reason}")
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            held.enter_context(held_for(settings, "headrace backup"))
-        except DataHeld as refusal:
-            if refusal.holder.command != SERVE:
+            stack.enter_context(locked_for_command(settings, "headrace backup"))
+        except DataDirLocked as locked:
+            if locked.owner.command != SERVE_COMMAND:
                 raise
-            check_data(settings)
-            with borrowed_snapshot(Path(refusal.holder.runtime) / ENGINE_SOCKET) as snapshot:
+            migrate_data_dir_if_idle(settings)
+            with live_snapshot(Path(locked.owner.runtime) / ENGINE_SOCKET) as snapshot:
                 return write_archive(snapshot, target, made=made, progress=progress)
-        with _own_snapshot(places, has_store=clickhouse_of(settings) is None) as snapshot:
+        with _offline_snapshot(paths, has_store=clickhouse_address(settings) is None) as snapshot:
             return write_archive(snapshot, target, made=made, progress=progress)
 
 
-def restore(settings: Settings, file: Path, *, progress: Progress) -> Contents:
+def restore(settings: Settings, file: Path, *, progress: Progress) -> BackupManifest:
     """Unpack a backup as the data directory, which must be empty. Raises `OperatorError`.
 
     Where that fails the directory is empty again; a restore that was killed leaves a mark that
     keeps a service from starting.
     """
     root = data_path(settings)
-    with hold_data(root, "headrace restore"):
+    with lock_data_dir(root, "headrace restore"):
         if any(path.name != LOCK for path in root.iterdir()):
             raise OperatorError(f"the directory {root} is not empty; nothing was restored")
-        mark = DataPlaces(root).unfinished_restore
-        mark.touch()
+        marker = DataDirPaths(root).unfinished_restore
+        marker.touch()
         try:
-            contents = read_archive(file, root, progress=progress)
+            manifest = read_archive(file, root, progress=progress)
         except BaseException:
-            _empty(root)
+            _remove_contents(root)
             raise
-        mark.unlink()
+        marker.unlink()
         sync_directory(root)
-    return contents
+    return manifest
 
 
 @contextlib.contextmanager
-def _own_snapshot(places: DataPlaces, *, has_store: bool) -> Generator[Snapshot]:
+def _offline_snapshot(paths: DataDirPaths, *, has_store: bool) -> Generator[Snapshot]:
     """Take a snapshot as the engine would, where there is none running."""
-    with ExitStack() as opened:
-        ledger = SqliteLedger.open(places.ledger)
-        opened.callback(ledger.close)
-        reader = SegmentReader(places.log, damaged=places.damaged)
-        opened.callback(reader.close)
-        engine = ChdbEngine(places.store, log=get_logger()) if has_store else None
-        snapshots = Snapshots(places, engine=engine, ledger=ledger, log_reader=reader)
+    with ExitStack() as stack:
+        ledger = SqliteLedger.open(paths.ledger)
+        stack.callback(ledger.close)
+        reader = SegmentReader(paths.log, damaged=paths.damaged)
+        stack.callback(reader.close)
+        chdb = ChdbInstance(paths.store, log=get_logger()) if has_store else None
+        snapshots = Snapshots(paths, chdb=chdb, ledger=ledger, log_reader=reader)
         snapshots.clear()
-        opened.callback(snapshots.clear)
-        if engine is not None:
-            engine.open()
+        stack.callback(snapshots.clear)
+        if chdb is not None:
+            chdb.open()
         try:
             snapshot = snapshots.take()
         finally:
-            if engine is not None:
-                engine.close()
+            if chdb is not None:
+                chdb.close()
         yield snapshot
 
 
-def _empty(root: Path) -> None:
+def _remove_contents(root: Path) -> None:
     for path in root.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

@@ -8,74 +8,78 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.adapters.backup.snapshots import Snapshots
-from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.engine.chdb_process import EngineProcess
-from headrace.adapters.engine.clickhouse_process import LoadingProcess
+from headrace.adapters.engine.clickhouse_process import ClickHouseEngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.adapters.sqlite.ledger import SqliteLedger
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
-from headrace.adapters.store_migration.migration_state import HeldLoads
+from headrace.adapters.store_migration.migration_state import GatedLoader
 from headrace.base.clock import SystemClock
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.ingest.load.loader import Loader
-from headrace.ports.dedup_claims import Claims
+from headrace.ports.dedup_claims import DedupClaims
 from headrace.ports.store import StoreWriter
-from headrace.wiring.data import ENGINE_SOCKET, places_of
+from headrace.wiring.data import ENGINE_SOCKET, data_dir_paths
 from headrace.wiring.shared import open_claims
 from headrace.wiring.store import select_bounds_of
-from headrace.wiring.store_address import clickhouse_of
+from headrace.wiring.store_address import clickhouse_address
 
-_COLLECT_SELDOM = (50_000, 20, 100)
+_GC_THRESHOLDS = (50_000, 20, 100)
 """Loading makes many small objects and no cycles; looking for cycles was a third of its time."""
 
 
 async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) -> None:
     """Run the engine until `stop`. Raises `OperatorError` when it cannot begin."""
     clock, metrics = SystemClock(), Metrics()
-    places = places_of(settings)
+    paths = data_dir_paths(settings)
     metrics.count("headrace_process_starts_total", 1, "engine")
-    with ExitStack() as opened:
-        ledger = SqliteLedger.open(places.ledger)
-        opened.callback(ledger.close)
-        reader = SegmentReader(places.log, damaged=places.damaged, clock=clock, metrics=metrics)
-        opened.callback(reader.close)
-        reader.note_loaded(ledger.positions())
-        parts = _Parts(settings, places, ledger, reader, runtime / ENGINE_SOCKET, metrics)
-        claims = open_claims(settings, opened, places=places, ledger=ledger)
-        address = clickhouse_of(settings)
+    with ExitStack() as stack:
+        ledger = SqliteLedger.open(paths.ledger)
+        stack.callback(ledger.close)
+        reader = SegmentReader(paths.log, damaged=paths.damaged, clock=clock, metrics=metrics)
+        stack.callback(reader.close)
+        reader.publish_loaded_offsets(ledger.stored_offsets())
+        dependencies = _Dependencies(
+            settings, paths, ledger, reader, runtime / ENGINE_SOCKET, metrics
+        )
+        claims = open_claims(settings, stack, paths=paths, ledger=ledger)
+        address = clickhouse_address(settings)
         if address is None:
-            process: EngineProcess | LoadingProcess = _engine_process(parts, claims)
+            process: EngineProcess | ClickHouseEngineProcess = _chdb_engine_process(
+                dependencies, claims
+            )
         else:
-            process = _loading_process(parts, claims, address)
+            process = _clickhouse_engine_process(dependencies, claims, address)
         gc.freeze()  # what was made until here lives as long as the process
-        gc.set_threshold(*_COLLECT_SELDOM)
+        gc.set_threshold(*_GC_THRESHOLDS)
         await process.run(stop)
 
 
-class _Parts(NamedTuple):
+class _Dependencies(NamedTuple):
     """What both kinds of the process are made of."""
 
     settings: Settings
-    places: DataPlaces
+    paths: DataDirPaths
     ledger: SqliteLedger
     reader: SegmentReader
     socket: Path
     metrics: Metrics
 
-    def loader(self, store: StoreWriter, claims: Claims | None) -> Loader:
+    def loader(self, store: StoreWriter, claims: DedupClaims | None) -> Loader:
         """Return what loads into a store."""
         return Loader(
             log=self.reader,
             store=store,
             ledger=self.ledger,
-            quarantine=FileQuarantine(self.places.quarantine),
+            quarantine=FileQuarantine(self.paths.quarantine),
             metrics=self.metrics,
             clock=SystemClock(),
             claims=claims,
@@ -85,50 +89,50 @@ class _Parts(NamedTuple):
         """Return what counts the queries of this machine."""
         return WindowLimiter(self.settings.query_rate_limit, clock=SystemClock())
 
-    def snapshots(self, engine: ChdbEngine | None) -> Snapshots:
+    def snapshots(self, chdb: ChdbInstance | None) -> Snapshots:
         """Return what takes snapshots of the data directory, and of the store within it."""
         return Snapshots(
-            self.places,
-            engine=engine,
+            self.paths,
+            chdb=chdb,
             ledger=self.ledger,
             log_reader=self.reader,
-            has_unstored=engine is not None,
+            include_unstored=chdb is not None,
         )
 
 
-def _engine_process(parts: _Parts, claims: Claims | None) -> EngineProcess:
-    engine = ChdbEngine(parts.places.store, log=get_logger())
+def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None) -> EngineProcess:
+    chdb = ChdbInstance(dependencies.paths.store, log=get_logger())
     versions = DataVersions()
-    writer = ChdbWriter(engine, changes=versions)
+    writer = ChdbWriter(chdb, change_listener=versions)
     return EngineProcess(
-        engine=engine,
+        chdb=chdb,
         writer=writer,
-        loader=parts.loader(writer, claims),
+        loader=dependencies.loader(writer, claims),
         versions=versions,
-        log_reader=parts.reader,
-        limiter=parts.limiter(),
-        snapshots=parts.snapshots(engine),
-        socket=parts.socket,
-        select_bounds=select_bounds_of(parts.settings),
-        load_interval_s=parts.settings.load_interval_s,
-        metrics=parts.metrics,
+        log_reader=dependencies.reader,
+        limiter=dependencies.limiter(),
+        snapshots=dependencies.snapshots(chdb),
+        socket=dependencies.socket,
+        scheduler_limits=select_bounds_of(dependencies.settings),
+        load_interval_s=dependencies.settings.load_interval_s,
+        metrics=dependencies.metrics,
         log=get_logger(),
     )
 
 
-def _loading_process(
-    parts: _Parts, claims: Claims | None, address: ClickHouseAddress
-) -> LoadingProcess:
-    writer = ClickHouseWriter(address.beginning_at(secrets.randbits(16)))
-    return LoadingProcess(
+def _clickhouse_engine_process(
+    dependencies: _Dependencies, claims: DedupClaims | None, address: ClickHouseAddress
+) -> ClickHouseEngineProcess:
+    writer = ClickHouseWriter(address.rotated(secrets.randbits(16)))
+    return ClickHouseEngineProcess(
         writer=writer,
-        loader=HeldLoads(parts.loader(writer, claims), parts.places.root),
-        log_reader=parts.reader,
-        limiter=parts.limiter(),
-        snapshots=parts.snapshots(None),
-        socket=parts.socket,
-        select_bounds=select_bounds_of(parts.settings),
-        load_interval_s=parts.settings.load_interval_s,
-        metrics=parts.metrics,
+        loader=GatedLoader(dependencies.loader(writer, claims), dependencies.paths.root),
+        log_reader=dependencies.reader,
+        limiter=dependencies.limiter(),
+        snapshots=dependencies.snapshots(None),
+        socket=dependencies.socket,
+        scheduler_limits=select_bounds_of(dependencies.settings),
+        load_interval_s=dependencies.settings.load_interval_s,
+        metrics=dependencies.metrics,
         log=get_logger(),
     )

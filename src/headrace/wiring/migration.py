@@ -6,157 +6,187 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from headrace.adapters.data_dir.lock import SERVE, DataHeld, Holder
-from headrace.adapters.data_dir.paths import STORE, DataPlaces
-from headrace.adapters.engine.ipc.snapshot_client import borrowed_snapshot
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, LockOwner
+from headrace.adapters.data_dir.paths import STORE, DataDirPaths
+from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
-from headrace.adapters.store_migration.copy_stores import ClickHouseEnd, CopyEnd, EmbeddedEnd
-from headrace.adapters.store_migration.copying import CopyProgress, StoreCopy
-from headrace.adapters.store_migration.migration_state import Move, MoveDesk, name_of
-from headrace.adapters.store_migration.plan import PieceBounds
-from headrace.adapters.store_migration.selects import count_of
+from headrace.adapters.store_migration.copy_stores import (
+    ChdbCopyStore,
+    ClickHouseCopyStore,
+    CopyStore,
+)
+from headrace.adapters.store_migration.copying import CopyProgress, StoreCopier
+from headrace.adapters.store_migration.migration_state import (
+    MigrationState,
+    StoreMigration,
+    clickhouse_identity,
+)
+from headrace.adapters.store_migration.plan import ChunkLimits
+from headrace.adapters.store_migration.selects import select_count
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
-from headrace.model.migration import Outcome, Target
-from headrace.model.storage import STORED
-from headrace.wiring.data import ENGINE_SOCKET, check_data, check_there_is_data, held_for
-from headrace.wiring.store_address import clickhouse_of
+from headrace.model.migration import MigrationResult, MigrationTarget
+from headrace.model.storage import STORAGE_TABLES
+from headrace.wiring.data import (
+    ENGINE_SOCKET,
+    locked_for_command,
+    migrate_data_dir_if_idle,
+    require_data,
+)
+from headrace.wiring.store_address import clickhouse_address
 
 _COMMAND = "headrace migrate-store"
 
 
-def move_store(
+def migrate_store(
     settings: Settings, *, to: str, progress: CopyProgress, rows_at_once: int
-) -> Outcome:
+) -> MigrationResult:
     """Bring all rows to ClickHouse, or into the data directory. Safe to end and to repeat.
 
     `to` is "embedded", "clickhouse" for what the settings name, or a URL. Raises `OperatorError`:
     what was copied until then stays.
     """
-    places = DataPlaces(data_path(settings))
+    paths = DataDirPaths(data_path(settings))
     address = _address(settings, to)
-    if target_of(to) is Target.CLICKHOUSE:
-        check_there_is_data(settings)
-    with ExitStack() as held:
-        service = _hold(settings, held)
-        desk = MoveDesk(places.root)
-        held.enter_context(desk.held())
-        clickhouse = ClickHouseEnd(address)
-        held.callback(clickhouse.close)
+    if migration_target(to) is MigrationTarget.CLICKHOUSE:
+        require_data(settings)
+    with ExitStack() as stack:
+        service = _lock_data_dir(settings, stack)
+        state = MigrationState(paths.root)
+        stack.enter_context(state.lock())
+        clickhouse = ClickHouseCopyStore(address)
+        stack.callback(clickhouse.close)
         clickhouse.prepare()
-        if target_of(to) is Target.CLICKHOUSE:
-            store = held.enter_context(_source_store(places, desk, service))
-            ends = _Ends(_embedded(store, held), clickhouse)
-            is_last = service is None or not service.has_store
+        if migration_target(to) is MigrationTarget.CLICKHOUSE:
+            directory = stack.enter_context(_source_directory(paths, state, service))
+            stores = _CopyStores(_open_chdb_store(directory, stack), clickhouse)
+            is_final_run = service is None or not service.has_store
         else:
-            _check_not_open(places, service)
-            ends = _Ends(clickhouse, _embedded(places.store, held))
-            is_last = service is None
-        move = _take_up(desk, target_of(to), name_of(address), ends.target)
-        if move.is_done:
-            return Outcome(0, (), is_done=True)
-        outcome = _run(
-            StoreCopy(
-                source=ends.source,
-                target=ends.target,
-                desk=desk,
+            _check_not_open(paths, service)
+            stores = _CopyStores(clickhouse, _open_chdb_store(paths.store, stack))
+            is_final_run = service is None
+        migration = _resume_or_start(
+            state, migration_target(to), clickhouse_identity(address), stores.target
+        )
+        if migration.is_done:
+            return MigrationResult(0, (), is_done=True)
+        outcome = _run_copy(
+            StoreCopier(
+                source=stores.source,
+                target=stores.target,
+                journal=state,
                 progress=progress,
-                bounds=PieceBounds(rows=rows_at_once),
+                limits=ChunkLimits(rows=rows_at_once),
             ),
-            is_last=is_last,
+            is_final_run=is_final_run,
         )
         if outcome.is_done:
-            desk.note_done(move)
+            state.mark_done(migration)
         return outcome
 
 
-def target_of(to: str) -> Target:
+def migration_target(to: str) -> MigrationTarget:
     """Return where the rows move; every URL is one of ClickHouse."""
-    return Target.EMBEDDED if to == Target.EMBEDDED.value else Target.CLICKHOUSE
+    return (
+        MigrationTarget.EMBEDDED
+        if to == MigrationTarget.EMBEDDED.value
+        else MigrationTarget.CLICKHOUSE
+    )
 
 
-class _Ends(NamedTuple):
-    source: CopyEnd
-    target: CopyEnd
+class _CopyStores(NamedTuple):
+    source: CopyStore
+    target: CopyStore
 
 
-def _run(copy: StoreCopy, *, is_last: bool) -> Outcome:
-    copy.finish_piece()
+def _run_copy(copy: StoreCopier, *, is_final_run: bool) -> MigrationResult:
+    copy.resend_pending_chunk()
     copy.copy()
-    differences = copy.compare()
-    return Outcome(copy.copied, differences, is_done=is_last and not differences)
+    mismatches = copy.compare()
+    return MigrationResult(copy.copied, mismatches, is_done=is_final_run and not mismatches)
 
 
 def _address(settings: Settings, to: str) -> ClickHouseAddress:
-    if to not in (target.value for target in Target):
+    if to not in (target.value for target in MigrationTarget):
         return parse_address(to)
-    address = clickhouse_of(settings)
+    address = clickhouse_address(settings)
     if address is None:
         raise OperatorError(
-            f"--to {to} needs HEADRACE_STORE or HEADRACE_STORE_FILE, which says which ClickHouse "
+            f"--to {to} needs HEADRACE_CLICKHOUSE_URL or HEADRACE_CLICKHOUSE_URL_FILE, "
+            "which says which ClickHouse "
             "is meant"
         )
     return address
 
 
-def _hold(settings: Settings, held: ExitStack) -> Holder | None:
+def _lock_data_dir(settings: Settings, stack: ExitStack) -> LockOwner | None:
     """Hold the data directory; where a service does, return what it tells of itself."""
     try:
-        held.enter_context(held_for(settings, _COMMAND))
-    except DataHeld as refusal:
-        if refusal.holder.command != SERVE:
+        stack.enter_context(locked_for_command(settings, _COMMAND))
+    except DataDirLocked as locked:
+        if locked.owner.command != SERVE_COMMAND:
             raise
-        check_data(settings)
-        return refusal.holder
+        migrate_data_dir_if_idle(settings)
+        return locked.owner
     return None
 
 
 @contextlib.contextmanager
-def _source_store(places: DataPlaces, desk: MoveDesk, service: Holder | None) -> Generator[Path]:
+def _source_directory(
+    paths: DataDirPaths, state: MigrationState, service: LockOwner | None
+) -> Generator[Path]:
     """Give the store's directory: a snapshot's, while a service has the store open."""
     if service is None:
-        yield places.store
+        yield paths.store
     elif service.has_store:
-        with borrowed_snapshot(Path(service.runtime) / ENGINE_SOCKET) as snapshot:
+        with live_snapshot(Path(service.runtime) / ENGINE_SOCKET) as snapshot:
             yield snapshot.path / STORE
     else:
-        move = desk.read()
-        if move is None or move.to is not Target.CLICKHOUSE:
+        migration = state.read()
+        if migration is None or migration.to is not MigrationTarget.CLICKHOUSE:
             raise OperatorError(
                 "the running service stores its events in ClickHouse already: stop it before its "
                 "older rows are moved there"
             )
-        yield places.store
+        yield paths.store
 
 
-def _check_not_open(places: DataPlaces, service: Holder | None) -> None:
+def _check_not_open(paths: DataDirPaths, service: LockOwner | None) -> None:
     if service is not None and service.has_store:
         raise OperatorError(
-            f"the running service keeps its rows in {places.root}, so there is nothing to bring "
-            "back; start it with HEADRACE_STORE, or stop it"
+            f"the running service keeps its rows in {paths.root}, so there is nothing to bring "
+            "back; start it with HEADRACE_CLICKHOUSE_URL, or stop it"
         )
 
 
-def _embedded(directory: Path, held: ExitStack) -> EmbeddedEnd:
-    end = EmbeddedEnd(ChdbEngine(directory, log=get_logger()))
-    held.callback(end.close)
-    end.prepare()
-    return end
+def _open_chdb_store(directory: Path, stack: ExitStack) -> ChdbCopyStore:
+    store = ChdbCopyStore(ChdbInstance(directory, log=get_logger()))
+    stack.callback(store.close)
+    store.prepare()
+    return store
 
 
-def _take_up(desk: MoveDesk, to: Target, clickhouse: str, target: CopyEnd) -> Move:
+def _resume_or_start(
+    state: MigrationState, to: MigrationTarget, clickhouse: str, target: CopyStore
+) -> StoreMigration:
     """Go on with a move, or begin one. The target must be empty, or have rows that are ours."""
-    move = desk.read()
-    if move is not None and (move.to, move.clickhouse) == (to, clickhouse):
-        return move
-    if move is None or move.clickhouse != clickhouse:
-        rows = sum(int(target.rows(count_of(table), {})[0][0]) for table in STORED.values())
+    migration = state.read()
+    if migration is not None and (migration.to, migration.clickhouse) == (to, clickhouse):
+        return migration
+    if migration is None or migration.clickhouse != clickhouse:
+        rows = sum(
+            int(target.rows(select_count(table), {})[0][0]) for table in STORAGE_TABLES.values()
+        )
         if rows:
-            where = f"ClickHouse ({clickhouse})" if to is Target.CLICKHOUSE else "data directory"
+            where = (
+                f"ClickHouse ({clickhouse})"
+                if to is MigrationTarget.CLICKHOUSE
+                else "data directory"
+            )
             raise OperatorError(
                 f"the {where} has {rows} rows already that this machine did not move there: "
                 "nothing was copied; name an empty one"
             )
-    return desk.start(to, clickhouse)
+    return state.start(to, clickhouse)

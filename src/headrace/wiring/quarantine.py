@@ -3,39 +3,44 @@
 import contextlib
 from collections.abc import Generator
 
-from headrace.adapters.data_dir.lock import SERVE, DataHeld
-from headrace.adapters.quarantine.requeuer import QuarantineDesk
+from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked
+from headrace.adapters.quarantine.requeuer import QuarantineRequeuer
 from headrace.base.clock import Clock
 from headrace.base.settings import Settings
-from headrace.ingest.load.requeue import restore_record
-from headrace.wiring.data import check_data, check_there_is_data, held_for, places_of
+from headrace.ingest.load.requeue import to_log_record
+from headrace.wiring.data import (
+    data_dir_paths,
+    locked_for_command,
+    migrate_data_dir_if_idle,
+    require_data,
+)
 
 
-def quarantine_of(settings: Settings, clock: Clock) -> QuarantineDesk:
+def open_requeuer(settings: Settings, clock: Clock) -> QuarantineRequeuer:
     """Return the desk of a data directory.
 
     Raises `OperatorError` when nothing is kept there, or a newer version wrote it.
     """
-    places = places_of(settings)
-    check_there_is_data(settings)
-    check_data(settings)
-    return QuarantineDesk(
-        places.quarantine, log_root=places.log, restore_record=restore_record, clock=clock
+    paths = data_dir_paths(settings)
+    require_data(settings)
+    migrate_data_dir_if_idle(settings)
+    return QuarantineRequeuer(
+        paths.quarantine, log_root=paths.log, to_log_record=to_log_record, clock=clock
     )
 
 
 @contextlib.contextmanager
-def retrying_desk(settings: Settings, clock: Clock) -> Generator[QuarantineDesk]:
+def locked_requeuer(settings: Settings, clock: Clock) -> Generator[QuarantineRequeuer]:
     """Give the desk, and keep restores and backups away while no service runs.
 
-    Beside a service the log's own lock is enough. Raises `OperatorError`, `DataHeld` when another
-    command holds the data directory.
+    Beside a service the log's own lock is enough. Raises `OperatorError`, `DataDirLocked` when
+    another command holds the data directory.
     """
-    check_there_is_data(settings)
-    with contextlib.ExitStack() as held:
+    require_data(settings)
+    with contextlib.ExitStack() as stack:
         try:
-            held.enter_context(held_for(settings, "headrace quarantine retry"))
-        except DataHeld as refusal:
-            if refusal.holder.command != SERVE:
+            stack.enter_context(locked_for_command(settings, "headrace quarantine retry"))
+        except DataDirLocked as locked:
+            if locked.owner.command != SERVE_COMMAND:
                 raise
-        yield quarantine_of(settings, clock)
+        yield open_requeuer(settings, clock)

@@ -8,99 +8,99 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
 from headrace.adapters.engine.ipc.client import EngineConnections, EngineLimiter
-from headrace.adapters.sqlite.idempotency import SqliteRepeats
+from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import Clock
-from headrace.base.settings import Settings, secret_text
-from headrace.ingest.receive.visitor_salts import VisitorSalts
-from headrace.ports.dedup_claims import Claims
-from headrace.ports.idempotency import Repeats
-from headrace.ports.rate_limiter import Limiter
-from headrace.wiring.data import places_of
+from headrace.base.settings import Settings, read_secret
+from headrace.ingest.receive.visitor_salts import DailySalts
+from headrace.ports.dedup_claims import DedupClaims
+from headrace.ports.idempotency import IdempotencyStore
+from headrace.ports.rate_limiter import RateLimiter
+from headrace.wiring.data import data_dir_paths
 
 _MACHINE_ID = Path("/etc/machine-id")
 
 
-class WorkerShares(Struct, frozen=True):
+class SharedState(Struct, frozen=True):
     """What a worker uses; `readiness` names what must work for it beside the engine."""
 
-    repeats: Repeats
-    limiter: Limiter
+    idempotency_store: IdempotencyStore
+    limiter: RateLimiter
     readiness: Mapping[str, Callable[[], Awaitable[bool]]]
 
 
-async def open_worker_shares(
+async def open_shared_state(
     settings: Settings,
-    opened: AsyncExitStack,
+    stack: AsyncExitStack,
     *,
     worker: str,
     engine: EngineConnections,
-    salts: VisitorSalts,
+    salts: DailySalts,
     clock: Clock,
-) -> WorkerShares:
-    """Open what the settings name; `opened` closes it. Raises `OperatorError`."""
-    url = secret_text(settings, "shared")
-    places = places_of(settings)
+) -> SharedState:
+    """Open what the settings name; `stack` closes it. Raises `OperatorError`."""
+    url = read_secret(settings, "valkey_url")
+    paths = data_dir_paths(settings)
     if not url:
-        own = SqliteRepeats.open(places.repeats, owner=worker, clock=clock)
-        opened.push_async_callback(own.close)
-        return WorkerShares(own, EngineLimiter(engine), {})
+        local_store = SqliteIdempotencyStore.open(paths.repeats, owner=worker, clock=clock)
+        stack.push_async_callback(local_store.close)
+        return SharedState(local_store, EngineLimiter(engine), {})
     # Where it is not used it is not loaded: the library takes 0.2 s and 10 MiB.
-    from headrace.adapters.valkey.client import AsyncSharedServer  # noqa: PLC0415
-    from headrace.adapters.valkey.idempotency import SharedRepeats  # noqa: PLC0415
-    from headrace.adapters.valkey.rate_limiter import SharedLimiter  # noqa: PLC0415
+    from headrace.adapters.valkey.client import AsyncValkeyClient  # noqa: PLC0415
+    from headrace.adapters.valkey.idempotency import ValkeyIdempotencyStore  # noqa: PLC0415
+    from headrace.adapters.valkey.rate_limiter import ValkeyRateLimiter  # noqa: PLC0415
 
-    server = AsyncSharedServer(url)
-    opened.push_async_callback(server.close)
-    repeats = SharedRepeats(server, owner=f"{machine_name(places.root)}/{worker}")
+    server = AsyncValkeyClient(url)
+    stack.push_async_callback(server.close)
+    repeats = ValkeyIdempotencyStore(server, owner=f"{machine_name(paths.root)}/{worker}")
     await repeats.open()
-    limiter = SharedLimiter(server, settings.query_rate_limit, salt_at=salts.salt_at, clock=clock)
-    return WorkerShares(repeats, limiter, {"shared": server.is_ready})
+    limiter = ValkeyRateLimiter(server, settings.query_rate_limit, get_salt=salts.get, clock=clock)
+    return SharedState(repeats, limiter, {"shared": server.is_ready})
 
 
 def open_claims(
-    settings: Settings, opened: ExitStack, *, places: DataPlaces, ledger: SqliteLedger
-) -> Claims | None:
+    settings: Settings, stack: ExitStack, *, paths: DataDirPaths, ledger: SqliteLedger
+) -> DedupClaims | None:
     """Open what a loader asks other machines by; None where there are no others."""
-    url = secret_text(settings, "shared")
+    url = read_secret(settings, "valkey_url")
     if not url:
         return None
-    from headrace.adapters.valkey.client import SharedServer  # noqa: PLC0415
-    from headrace.adapters.valkey.dedup_claims import SharedClaims  # noqa: PLC0415
+    from headrace.adapters.valkey.client import ValkeyClient  # noqa: PLC0415
+    from headrace.adapters.valkey.dedup_claims import ValkeyDedupClaims  # noqa: PLC0415
 
-    claims = SharedClaims(
-        SharedServer(url),
-        places.claims,
+    claims = ValkeyDedupClaims(
+        ValkeyClient(url),
+        paths.claims,
         identity=ledger.identity(),
-        machine=machine_name(places.root),
-        seen=ledger.all_seen,
-        waits=settings.ack == "stored",
+        machine=machine_name(paths.root),
+        known_digests=ledger.all_known_digests,
+        waits_for_pending=settings.ack_mode == "stored",
     )
-    opened.callback(claims.close)
+    stack.callback(claims.close)
     return claims
 
 
-def shares_repeats(settings: Settings) -> bool:
+def has_valkey(settings: Settings) -> bool:
     """Tell whether repeats and rate limits are outside of the data directory."""
-    return bool(settings.shared or settings.shared_file)
+    return bool(settings.valkey_url or settings.valkey_url_file)
 
 
 def machine_name(data: Path) -> str:
     """Return a name for a data directory on this machine that no other has."""
     machine = _MACHINE_ID.read_text(encoding="ascii") if _MACHINE_ID.is_file() else ""
-    told = "\0".join((machine.strip(), socket.gethostname(), str(data.resolve())))
-    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+    identity = "\0".join((machine.strip(), socket.gethostname(), str(data.resolve())))
+    return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
 
 
-def open_directory_of(settings: Settings, clock: Clock) -> SqlDirectory:
+def open_configured_directory(settings: Settings, clock: Clock) -> SqlDirectory:
     """Open the directory, made and migrated where that is due. Blocking."""
-    url = secret_text(settings, "directory")
-    return open_directory(url or places_of(settings).directory, clock)
+    url = read_secret(settings, "database_url")
+    return open_directory(url or data_dir_paths(settings).directory, clock)
 
 
-def shares_directory(settings: Settings) -> bool:
+def has_external_directory(settings: Settings) -> bool:
     """Tell whether the directory is outside of the data directory."""
-    return bool(settings.directory or settings.directory_file)
+    return bool(settings.database_url or settings.database_url_file)

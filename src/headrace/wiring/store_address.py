@@ -2,30 +2,34 @@
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
 from headrace.base.errors import OperatorError
-from headrace.base.settings import Settings, secret_text
+from headrace.base.settings import Settings, read_secret
 
 
-def clickhouse_of(settings: Settings) -> ClickHouseAddress | None:
+def clickhouse_address(settings: Settings) -> ClickHouseAddress | None:
     """Return where rows are written; None where the store is the embedded one.
 
     Raises `OperatorError` when the settings cannot be understood.
     """
-    url = secret_text(settings, "store")
+    url = read_secret(settings, "clickhouse_url")
     return parse_address(url) if url else None
 
 
-def reading_clickhouse_of(settings: Settings) -> ClickHouseAddress | None:
+def clickhouse_reader_address(settings: Settings) -> ClickHouseAddress | None:
     """Return what queries are sent to; None where no setting names it. Raises as above."""
-    url = secret_text(settings, "store_reader")
+    url = read_secret(settings, "clickhouse_reader_url")
     return parse_address(url) if url else None
 
 
 def check_store_settings(settings: Settings) -> None:
     """Read the URLs of the store. Raises `OperatorError`."""
-    written, read = clickhouse_of(settings), reading_clickhouse_of(settings)
+    written, read = clickhouse_address(settings), clickhouse_reader_address(settings)
     if read is None:
         return
     if written is None:
-        raise OperatorError("HEADRACE_STORE_READER needs HEADRACE_STORE, which is where rows go")
+        raise OperatorError(
+            "HEADRACE_CLICKHOUSE_READER_URL needs HEADRACE_CLICKHOUSE_URL, which is where rows go"
+        )
     if (read.database, read.cluster) != (written.database, written.cluster):
-        raise OperatorError("HEADRACE_STORE and HEADRACE_STORE_READER name different stores")
+        raise OperatorError(
+            "HEADRACE_CLICKHOUSE_URL and HEADRACE_CLICKHOUSE_READER_URL name different stores"
+        )

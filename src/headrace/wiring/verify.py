@@ -6,41 +6,41 @@ from pathlib import Path
 
 from headrace.adapters.backup.check import (
     LedgerContents,
-    check_files,
     check_logs,
+    check_sqlite_files,
+    expected_rows_of_logs,
     read_ledger,
-    rows_of_logs,
 )
-from headrace.adapters.data_dir.lock import SERVE, DataHeld
-from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked
+from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.store.chdb.check import check_store
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.clickhouse.check import check_clickhouse
-from headrace.adapters.store.dialect.reports import ExpectedRows, KnownPlaces, StoreReport
+from headrace.adapters.store.dialect.reports import ExpectedRows, LoadedOffsets, StoreReport
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
-from headrace.model.integrity import Findings, Problem
-from headrace.wiring.data import check_there_is_data, held_for
-from headrace.wiring.shared import shares_directory, shares_repeats
-from headrace.wiring.store_address import clickhouse_of, reading_clickhouse_of
+from headrace.model.integrity import IntegrityReport, Issue
+from headrace.wiring.data import locked_for_command, require_data
+from headrace.wiring.shared import has_external_directory, has_valkey
+from headrace.wiring.store_address import clickhouse_address, clickhouse_reader_address
 
 
-def verify(settings: Settings) -> Findings:
+def verify(settings: Settings) -> IntegrityReport:
     """Read everything that is kept, and tell what is wrong.
 
     Raises `OperatorError` when the service runs, or there is nothing to check.
     """
-    places = DataPlaces(data_path(settings))
-    check_there_is_data(settings)
-    with _stopped(settings):
-        files = list(check_files(places, elsewhere=_kept_elsewhere(settings)))
-        is_ledger_sound = all(problem.part != "ledger" for problem in files)
-        ledger = read_ledger(places) if is_ledger_sound else LedgerContents()
-        logs = check_logs(places, ledger)
-        store = _check_store(settings, places, ledger)
-    return Findings(
-        problems=(*files, *logs.problems, *(Problem("store", fault) for fault in store.faults)),
+    paths = DataDirPaths(data_path(settings))
+    require_data(settings)
+    with _service_stopped(settings):
+        files = list(check_sqlite_files(paths, external=_external_files(settings)))
+        is_ledger_sound = all(issue.part != "ledger" for issue in files)
+        ledger = read_ledger(paths) if is_ledger_sound else LedgerContents()
+        logs = check_logs(paths, ledger)
+        store = _check_store(settings, paths, ledger)
+    return IntegrityReport(
+        issues=(*files, *logs.issues, *(Issue("store", error) for error in store.issues)),
         logs=logs.logs,
         records=logs.records,
         parts=store.parts,
@@ -49,45 +49,47 @@ def verify(settings: Settings) -> Findings:
 
 
 @contextlib.contextmanager
-def _stopped(settings: Settings) -> Generator[None]:
+def _service_stopped(settings: Settings) -> Generator[None]:
     try:
-        with held_for(settings, "headrace verify"):
+        with locked_for_command(settings, "headrace verify"):
             yield
-    except DataHeld as refusal:
-        if refusal.holder.command != SERVE:
+    except DataDirLocked as locked:
+        if locked.owner.command != SERVE_COMMAND:
             raise
         raise OperatorError(
-            f"the service runs on {settings.data}: stop it first, or verify a restored backup"
-        ) from refusal
+            f"the service runs on {settings.data_dir}: stop it first, or verify a restored backup"
+        ) from locked
 
 
-def _kept_elsewhere(settings: Settings) -> frozenset[Path]:
+def _external_files(settings: Settings) -> frozenset[Path]:
     """Return the files that the service keeps on other servers instead."""
-    places = DataPlaces(data_path(settings))
-    directory = {places.directory} if shares_directory(settings) else set[Path]()
-    repeats = {places.repeats} if shares_repeats(settings) else set[Path]()
+    paths = DataDirPaths(data_path(settings))
+    directory = {paths.directory} if has_external_directory(settings) else set[Path]()
+    repeats = {paths.repeats} if has_valkey(settings) else set[Path]()
     return frozenset(directory | repeats)
 
 
-def _check_store(settings: Settings, places: DataPlaces, ledger: LedgerContents) -> StoreReport:
-    address = reading_clickhouse_of(settings) or clickhouse_of(settings)
+def _check_store(settings: Settings, paths: DataDirPaths, ledger: LedgerContents) -> StoreReport:
+    address = clickhouse_reader_address(settings) or clickhouse_address(settings)
     if address is not None:
-        expected = rows_of_logs(places, ledger)
+        expected = expected_rows_of_logs(paths, ledger)
         return check_clickhouse(address, identity=ledger.identity, expected=expected)
-    if places.store.exists():
-        return _check_embedded(places.store, ledger.known_places(), rows_of_logs(places, ledger))
-    missing = ("it is missing, and the ledger says what is in it",) if ledger.positions else ()
+    if paths.store.exists():
+        return _check_chdb(
+            paths.store, ledger.loaded_offsets(), expected_rows_of_logs(paths, ledger)
+        )
+    missing = ("it is missing, and the ledger says what is in it",) if ledger.stored_offsets else ()
     return StoreReport(missing, parts=0, rows=0)
 
 
-def _check_embedded(
-    store: Path, known: KnownPlaces | None, expected: Sequence[ExpectedRows]
+def _check_chdb(
+    store: Path, known: LoadedOffsets | None, expected: Sequence[ExpectedRows]
 ) -> StoreReport:
-    engine = ChdbEngine(store, log=get_logger())
+    chdb = ChdbInstance(store, log=get_logger())
     try:
-        engine.open()
-        return check_store(engine, known=known, expected=expected)
+        chdb.open()
+        return check_store(chdb, known=known, expected=expected)
     except OperatorError as error:
         return StoreReport((str(error),), parts=0, rows=0)
     finally:
-        engine.close()
+        chdb.close()

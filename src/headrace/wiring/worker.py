@@ -7,12 +7,16 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from headrace.adapters.directory.tenancy_source import FollowingTenancySource
+from headrace.adapters.directory.tenancy_source import PollingTenancySource
 from headrace.adapters.engine.ipc.client import EngineBarrier, EngineConnections
-from headrace.adapters.enrichment.geo import open_geo
-from headrace.adapters.enrichment.user_agents import UaParserUserAgents
-from headrace.adapters.event_log.ack_after_store_log import StoredLog
-from headrace.adapters.event_log.backpressure_log import GuardedLog, LevelLimits, read_levels
+from headrace.adapters.enrichment.geo import open_geo_database
+from headrace.adapters.enrichment.user_agents import UapUserAgentParser
+from headrace.adapters.event_log.ack_after_store_log import AckAfterStoreLog
+from headrace.adapters.event_log.backpressure_log import (
+    BackpressureLog,
+    Thresholds,
+    read_disk_usage,
+)
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.settings import Settings
@@ -20,14 +24,18 @@ from headrace.base.telemetry import Logger, Metrics, get_logger
 from headrace.http.app import create_app
 from headrace.http.server.server import serve
 from headrace.ingest.receive.enrich import Enricher
-from headrace.ingest.receive.service import Acceptor
-from headrace.ingest.receive.visitor_salts import VisitorSalts
+from headrace.ingest.receive.service import IngestService
+from headrace.ingest.receive.visitor_salts import DailySalts
 from headrace.ports.directory import Directory
 from headrace.ports.event_log import EventLog
-from headrace.ports.store import QueryGuards
+from headrace.ports.store import QueryLimits
 from headrace.query.service import QueryService
-from headrace.wiring.data import ENGINE_SOCKET, places_of
-from headrace.wiring.shared import open_directory_of, open_worker_shares, shares_directory
+from headrace.wiring.data import ENGINE_SOCKET, data_dir_paths
+from headrace.wiring.shared import (
+    has_external_directory,
+    open_configured_directory,
+    open_shared_state,
+)
 from headrace.wiring.store import open_worker_store
 
 
@@ -43,42 +51,44 @@ async def run_worker(
     clock, log, metrics = SystemClock(), get_logger(), Metrics()
     metrics.count("headrace_process_starts_total", 1, "worker")
     name = f"worker-{index}"
-    async with AsyncExitStack() as opened:
-        directory = await asyncio.to_thread(open_directory_of, settings, clock)
-        opened.callback(directory.close)
-        tenancy = await _follow(directory, settings, opened, clock=clock, log=log)
+    async with AsyncExitStack() as stack:
+        directory = await asyncio.to_thread(open_configured_directory, settings, clock)
+        stack.callback(directory.close)
+        tenancy = await _start_tenancy_source(directory, settings, stack, clock=clock, log=log)
         engine = EngineConnections(runtime / ENGINE_SOCKET)
-        opened.push_async_callback(engine.close)
-        salts = VisitorSalts(directory.visitor_salt)
-        shares = await open_worker_shares(
-            settings, opened, worker=name, engine=engine, salts=salts, clock=clock
+        stack.push_async_callback(engine.close)
+        salts = DailySalts(directory.visitor_salt)
+        shared_state = await open_shared_state(
+            settings, stack, worker=name, engine=engine, salts=salts, clock=clock
         )
-        guarded_log = await _open_log(settings, opened, worker=name, clock=clock, metrics=metrics)
-        acknowledging_log = _open_acknowledging_log(settings, opened, guarded_log, engine)
-        geo = open_geo(settings.geo_database)
-        opened.callback(geo.close)
+        backpressure_log = await _open_log(
+            settings, stack, worker=name, clock=clock, metrics=metrics
+        )
+        acknowledging_log = _open_acknowledging_log(settings, stack, backpressure_log, engine)
+        geo = open_geo_database(settings.geo_database)
+        stack.callback(geo.close)
 
-        acceptor = Acceptor(
+        acceptor = IngestService(
             clock=clock,
             tenancy=tenancy,
             log=acknowledging_log,
-            repeats=shares.repeats,
+            idempotency_store=shared_state.idempotency_store,
             enricher=Enricher(
                 geo=geo,
-                user_agents=UaParserUserAgents(),
+                user_agents=UapUserAgentParser(),
                 salts=salts,
             ),
             metrics=metrics,
             max_items=settings.max_items,
         )
-        asked = open_worker_store(settings, opened, engine=engine, metrics=metrics)
+        worker_store = open_worker_store(settings, stack, engine=engine, metrics=metrics)
         app = create_app(
             acceptor=acceptor,
-            direct=acceptor,
+            nowait_acceptor=acceptor,
             query_service=QueryService(
-                store=asked.store,
-                dialect=asked.dialect,
-                guards=QueryGuards(
+                store=worker_store.store,
+                dialect=worker_store.dialect,
+                limits=QueryLimits(
                     timeout_s=settings.query_timeout_s,
                     max_memory_bytes=settings.query_max_memory_bytes,
                 ),
@@ -86,14 +96,14 @@ async def run_worker(
                 clock=clock,
             ),
             tenancy=tenancy,
-            limiter=shares.limiter,
-            store=asked.store,
+            limiter=shared_state.limiter,
+            store=worker_store.store,
             readiness={
-                "log": guarded_log.log_works,
-                "disk": guarded_log.disk_has_room,
-                "backlog": guarded_log.store_keeps_up,
-                **({"directory": tenancy.is_usable} if shares_directory(settings) else {}),
-                **shares.readiness,
+                "log": backpressure_log.is_log_ready,
+                "disk": backpressure_log.has_free_disk_space,
+                "backlog": backpressure_log.is_backlog_within_limit,
+                **({"directory": tenancy.is_usable} if has_external_directory(settings) else {}),
+                **shared_state.readiness,
             },
             settings=settings,
             clock=clock,
@@ -103,58 +113,62 @@ async def run_worker(
         gc.freeze()  # what was made until here lives as long as the process
         log.info("worker_ready")
         await serve(
-            app, listening_socket=listening_socket, settings=settings, stop=stop, lane=app.lane
+            app,
+            listening_socket=listening_socket,
+            settings=settings,
+            stop=stop,
+            fast_path=app.fast_path,
         )
 
 
-async def _follow(
-    directory: Directory, settings: Settings, opened: AsyncExitStack, *, clock: Clock, log: Logger
-) -> FollowingTenancySource:
+async def _start_tenancy_source(
+    directory: Directory, settings: Settings, stack: AsyncExitStack, *, clock: Clock, log: Logger
+) -> PollingTenancySource:
     """Follow the changes of websites and keys from now on."""
-    tenancy = FollowingTenancySource(
-        directory, clock=clock, log=log, stale_s=settings.directory_stale_s
+    tenancy = PollingTenancySource(
+        directory, clock=clock, log=log, max_staleness_s=settings.directory_max_staleness_s
     )
     await tenancy.start()
-    opened.push_async_callback(tenancy.close)
+    stack.push_async_callback(tenancy.close)
     return tenancy
 
 
 async def _open_log(
-    settings: Settings, opened: AsyncExitStack, *, worker: str, clock: Clock, metrics: Metrics
-) -> GuardedLog:
+    settings: Settings, stack: AsyncExitStack, *, worker: str, clock: Clock, metrics: Metrics
+) -> BackpressureLog:
     """Open the worker's log, which refuses while the disk is full or the store too far behind."""
-    places = places_of(settings)
+    paths = data_dir_paths(settings)
     event_log = await asyncio.to_thread(
         SegmentLog.open,
-        places.log,
+        paths.log,
         worker,
         metrics=metrics,
         clock=clock,
-        segment_bytes=settings.segment_bytes,
+        segment_bytes=settings.log_segment_bytes,
     )
-    guarded_log = GuardedLog(
+    backpressure_log = BackpressureLog(
         event_log,
-        read=partial(read_levels, places.root, places.log),
-        limits=LevelLimits(settings.min_free_bytes, settings.max_backlog_bytes),
+        read=partial(read_disk_usage, paths.root, paths.log),
+        limits=Thresholds(settings.min_free_bytes, settings.max_backlog_bytes),
         metrics=metrics,
     )
-    opened.push_async_callback(guarded_log.close)
-    await guarded_log.start()
-    return guarded_log
+    stack.push_async_callback(backpressure_log.close)
+    await backpressure_log.start()
+    return backpressure_log
 
 
 def _open_acknowledging_log(
-    settings: Settings, opened: AsyncExitStack, log: GuardedLog, engine: EngineConnections
+    settings: Settings, stack: AsyncExitStack, log: BackpressureLog, engine: EngineConnections
 ) -> EventLog:
     """Return the log whose appends are acknowledgements: this machine's disk, or the store too."""
-    if settings.ack == "log":
+    if settings.ack_mode == "log":
         return log
     barrier = EngineBarrier(engine, timeout_s=settings.ack_timeout_s)
-    stored = StoredLog(
+    stored = AckAfterStoreLog(
         log,
         barrier=barrier.wait,
-        is_store_ready=barrier.is_current,
+        is_store_ready=barrier.is_caught_up,
         timeout_s=settings.ack_timeout_s,
     )
-    opened.push_async_callback(stored.close)
+    stack.push_async_callback(stored.close)
     return stored

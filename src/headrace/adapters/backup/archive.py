@@ -17,17 +17,17 @@ import zstandard
 from msgspec import Struct
 
 from headrace import __version__
-from headrace.adapters.backup.snapshots import Snapshot, entries_below
+from headrace.adapters.backup.snapshots import Snapshot, walk_entries
 from headrace.adapters.data_dir.files import sync_directory
-from headrace.adapters.data_dir.format import newest_format, read_stamp
+from headrace.adapters.data_dir.format import newest_format, read_format_marker
 from headrace.adapters.data_dir.paths import LOG
-from headrace.adapters.event_log.segment_directory import Disk, LogDirectory
+from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
 from headrace.base.errors import OperatorError
 
 Progress = Callable[[int, int], None]
 """Is told how many bytes of the data are done, and how many there are."""
 
-_CONTENTS: Final = "backup.json"
+_MANIFEST: Final = "backup.json"
 _END: Final = "backup-complete"
 _LEVEL: Final = 3
 _THREADS: Final = 1
@@ -35,7 +35,7 @@ _READ_BYTES: Final = 1_048_576
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
-class Contents(Struct, frozen=True):
+class BackupManifest(Struct, frozen=True):
     """What a backup says of itself. `made` is ISO 8601 in UTC, `bytes` is before compression."""
 
     format: int
@@ -53,63 +53,65 @@ class _Member(Struct, frozen=True):
     size: int
 
 
-def write_archive(snapshot: Snapshot, target: Path, *, made: str, progress: Progress) -> Contents:
+def write_archive(
+    snapshot: Snapshot, target: Path, *, made: str, progress: Progress
+) -> BackupManifest:
     """Archive a snapshot. The file is whole and on disk when it has its name.
 
     Raises `OperatorError` when the file exists, when there is not enough room for it without
     compression, or when it cannot be written.
     """
     members = _members(snapshot)
-    stamp = read_stamp(snapshot.path)
-    contents = Contents(
-        format=newest_format() if stamp is None else stamp.format,
+    marker = read_format_marker(snapshot.path)
+    manifest = BackupManifest(
+        format=newest_format() if marker is None else marker.format,
         written_by=__version__,
         made=made,
         files=len(members),
         bytes=sum(member.size for member in members),
     )
-    _check_room(target.parent, contents.bytes)
+    _check_free_space(target.parent, manifest.bytes)
     with _new_file(target) as file:
         compressor = zstandard.ZstdCompressor(level=_LEVEL, threads=_THREADS, write_checksum=True)
         with (
             compressor.stream_writer(file, closefd=False) as compressed,
             tarfile.open(fileobj=compressed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
         ):
-            _add(archive, _CONTENTS, msgspec.json.encode(contents))
+            _add(archive, _MANIFEST, msgspec.json.encode(manifest))
             done = 0
             for member in members:
                 _add_member(archive, member)
                 done += member.size
-                progress(done, contents.bytes)
+                progress(done, manifest.bytes)
             _add(archive, _END, b"")
-    return contents
+    return manifest
 
 
-def read_archive(file: Path, into: Path, *, progress: Progress) -> Contents:
+def read_archive(file: Path, into: Path, *, progress: Progress) -> BackupManifest:
     """Unpack a backup into a directory and return when everything is on disk.
 
     Raises `OperatorError` when it is none, is damaged or cut off, was made by a newer version,
     or does not fit.
     """
-    with _told(file), file.open("rb") as opened:
+    with _translate_archive_errors(file), file.open("rb") as opened:
         content = zstandard.ZstdDecompressor().stream_reader(opened)
         with tarfile.open(fileobj=content, mode="r|") as archive:
-            contents = _read_contents(archive, file)
-            _check_room(into, contents.bytes)
-            _extract(archive, file, into, contents, progress)
+            manifest = _read_manifest(archive, file)
+            _check_free_space(into, manifest.bytes)
+            _extract(archive, file, into, manifest, progress)
         while content.read(_READ_BYTES):  # to the checksum
             pass
     os.sync()
-    return contents
+    return manifest
 
 
 def _members(snapshot: Snapshot) -> list[_Member]:
     """List what is there, and refuse what is not whole any more: its engine has ended."""
     root = snapshot.path
-    with _whole():
+    with _translate_missing_snapshot():
         members = [
             _Member(path, str(path.relative_to(root)), _size(path, root))
-            for path in entries_below(root)
+            for path in walk_entries(root)
         ]
         if len(members) != snapshot.entries:
             raise FileNotFoundError
@@ -117,7 +119,7 @@ def _members(snapshot: Snapshot) -> list[_Member]:
 
 
 @contextlib.contextmanager
-def _whole() -> Generator[None]:
+def _translate_missing_snapshot() -> Generator[None]:
     try:
         yield
     except FileNotFoundError as error:
@@ -132,15 +134,15 @@ def _size(path: Path, snapshot: Path) -> int:
     size = path.stat().st_size
     if path.parent.parent != snapshot / LOG or path.suffix != ".segment":
         return size
-    log = LogDirectory(path.parent, disk=Disk())
+    log = LogDirectory(path.parent, file_ops=FileOps())
     try:
-        end = log.durable_end()  # the service goes on writing behind it
+        end = log.durable_offset()  # the service goes on writing behind it
     finally:
         log.close()
     return min(size, end.offset) if path == log.segment_path(end.segment) else size
 
 
-def _check_room(directory: Path, needed: int) -> None:
+def _check_free_space(directory: Path, needed: int) -> None:
     free = shutil.disk_usage(directory).free
     if needed > free:
         raise OperatorError(
@@ -156,7 +158,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def _add_member(archive: tarfile.TarFile, member: _Member) -> None:
-    with _whole():
+    with _translate_missing_snapshot():
         header = archive.gettarinfo(member.path, member.name)
     header.uid = header.gid = 0
     header.uname = header.gname = ""
@@ -164,7 +166,7 @@ def _add_member(archive: tarfile.TarFile, member: _Member) -> None:
         archive.addfile(header)
         return
     header.size = member.size
-    with _whole(), member.path.open("rb") as opened:
+    with _translate_missing_snapshot(), member.path.open("rb") as opened:
         archive.addfile(header, opened)
 
 
@@ -188,41 +190,41 @@ def _new_file(target: Path) -> Generator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def _told(file: Path) -> Generator[None]:
+def _translate_archive_errors(file: Path) -> Generator[None]:
     try:
         yield
     except (zstandard.ZstdError, tarfile.TarError, EOFError) as error:
         raise OperatorError(f"{file} is no backup, or it is damaged: {error}") from error
     except OSError as error:
-        place = error.filename or file
-        raise OperatorError(f"cannot restore {file}: {error.strerror}: {place}") from error
+        path = error.filename or file
+        raise OperatorError(f"cannot restore {file}: {error.strerror}: {path}") from error
 
 
-def _read_contents(archive: tarfile.TarFile, file: Path) -> Contents:
+def _read_manifest(archive: tarfile.TarFile, file: Path) -> BackupManifest:
     first = archive.next()
-    opened = archive.extractfile(first) if first and first.name == _CONTENTS else None
+    opened = archive.extractfile(first) if first and first.name == _MANIFEST else None
     if opened is None:
         raise OperatorError(f"{file} is not a backup of Headrace")
     try:
-        contents = msgspec.json.decode(opened.read(), type=Contents)
+        manifest = msgspec.json.decode(opened.read(), type=BackupManifest)
     except msgspec.MsgspecError as error:
         raise OperatorError(f"{file} does not say what is in it: {error}") from error
-    if contents.format > newest_format():
+    if manifest.format > newest_format():
         raise OperatorError(
-            f"{file} was made by Headrace {contents.written_by} in format {contents.format} and "
+            f"{file} was made by Headrace {manifest.written_by} in format {manifest.format} and "
             f"this is Headrace {__version__}, which knows formats up to {newest_format()}: use "
             "the newer version"
         )
-    return contents
+    return manifest
 
 
 def _extract(
-    archive: tarfile.TarFile, file: Path, into: Path, contents: Contents, progress: Progress
+    archive: tarfile.TarFile, file: Path, into: Path, manifest: BackupManifest, progress: Progress
 ) -> None:
     done = files = 0
     while (member := archive.next()) is not None and member.name != _END:
         archive.extract(member, into, filter="data")
         done, files = done + member.size, files + 1
-        progress(done, contents.bytes)
-    if member is None or files != contents.files:
-        raise OperatorError(f"{file} is cut off: it holds {files} of {contents.files} files")
+        progress(done, manifest.bytes)
+    if member is None or files != manifest.files:
+        raise OperatorError(f"{file} is cut off: it holds {files} of {manifest.files} files")

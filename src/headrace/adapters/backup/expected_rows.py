@@ -8,13 +8,13 @@ import msgspec
 
 from headrace.adapters.event_log.segment_check import loaded_records
 from headrace.adapters.store.dialect.reports import ExpectedRows
-from headrace.formats.row_ids import STREAM_OF, log_number, row_ids
+from headrace.formats.row_ids import EVENT_KIND_OF, log_number, row_ids
 from headrace.model.log_records import ErrorEvent, Event, Vital, decode_record
-from headrace.model.storage import TABLE_OF_STREAM
-from headrace.ports.event_log import LoggedRecord, LogPosition
+from headrace.model.storage import TABLE_OF_KIND
+from headrace.ports.event_log import LoggedRecord, LogOffset
 
 
-def expected_rows(path: Path, *, identity: str, loaded: LogPosition) -> list[ExpectedRows]:
+def expected_rows(path: Path, *, identity: str, loaded: LogOffset) -> list[ExpectedRows]:
     """Return the rows, by table, of what a log still holds and the ledger has noted as stored.
 
     Items that may repeat others, by their event id or by an Idempotency-Key, are left out: whether
@@ -23,20 +23,22 @@ def expected_rows(path: Path, *, identity: str, loaded: LogPosition) -> list[Exp
     ids: defaultdict[str, set[bytes]] = defaultdict(set)
     number = log_number(identity, path.name)
     for record in loaded_records(path, loaded):
-        for table, one in _rows_of(record, number):
-            ids[table].add(one)
-    return [ExpectedRows(path.name, table, frozenset(found)) for table, found in ids.items()]
+        for table, row_id in _expected_ids(record, number):
+            ids[table].add(row_id)
+    return [
+        ExpectedRows(path.name, table, frozenset(table_ids)) for table, table_ids in ids.items()
+    ]
 
 
-def _rows_of(record: LoggedRecord, number: int) -> Iterator[tuple[str, bytes]]:
+def _expected_ids(record: LoggedRecord, number: int) -> Iterator[tuple[str, bytes]]:
     try:
         content = decode_record(record.payload)
     except msgspec.MsgspecError:
         return  # it was set aside
-    if content.repeat_key:
+    if content.idempotency_digest:
         return
     items: Sequence[Event | Vital | ErrorEvent] = content.items
     indexes = [index for index, item in enumerate(items) if not item.event_id]
-    table = TABLE_OF_STREAM[STREAM_OF[type(content)]].name
-    for one in row_ids(number, record, content.received_ms, indexes):
-        yield table, one
+    table = TABLE_OF_KIND[EVENT_KIND_OF[type(content)]].name
+    for row_id in row_ids(number, record, content.received_ms, indexes):
+        yield table, row_id

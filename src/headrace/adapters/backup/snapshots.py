@@ -19,18 +19,18 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from headrace.adapters.data_dir.paths import DataPlaces
-from headrace.adapters.event_log.segment_directory import Disk, LogDirectory, create_directory
+from headrace.adapters.data_dir.paths import DataDirPaths
+from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory, create_directory
 from headrace.adapters.event_log.segment_log import lock_log
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.quarantine.requeuer import RETRY_LOG
 from headrace.adapters.sqlite.copies import copy_directory_database, copy_sqlite
 from headrace.adapters.sqlite.ledger import SqliteLedger
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.freeze import freeze_store, remove_frozen
-from headrace.adapters.store.dialect.errors import EngineFailure
+from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.ports.event_log import LogPosition
+from headrace.ports.event_log import LogOffset
 from headrace.ports.ledger import LogRange
 
 
@@ -41,7 +41,7 @@ class Snapshot(Struct, frozen=True):
     entries: int
 
 
-def entries_below(directory: Path) -> Iterator[Path]:
+def walk_entries(directory: Path) -> Iterator[Path]:
     """Go through all files, directories and links below a directory, in one order always.
 
     Links are not followed. Raises `OSError` where a directory cannot be read.
@@ -56,7 +56,7 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-_RETRY_PATIENCE_S = 10.0
+_REQUEUE_LOCK_TIMEOUT_S = 10.0
 _UNFINISHED = ".unfinished"
 
 
@@ -64,59 +64,59 @@ class Snapshots:
     """Takes and removes snapshots of a data directory; blocking.
 
     Segments and parts are hard links: a snapshot takes the room of the SQLite files. Without an
-    `engine` the store is elsewhere, and has backups of its own. With `has_unstored` the logs are
+    `chdb` the store is elsewhere, and has backups of its own. With `include_unstored` the logs are
     in it up to their ends, else as far as they are stored. Every method raises `OperatorError` with
     the reason.
     """
 
     def __init__(
         self,
-        places: DataPlaces,
+        paths: DataDirPaths,
         *,
-        engine: ChdbEngine | None,
+        chdb: ChdbInstance | None,
         ledger: SqliteLedger,
         log_reader: SegmentReader,
-        has_unstored: bool = True,
+        include_unstored: bool = True,
     ) -> None:
-        self._places = DataPlaces(places.root.absolute())  # who archives it may be elsewhere
-        self._engine = engine
+        self._paths = DataDirPaths(paths.root.absolute())  # who archives it may be elsewhere
+        self._chdb = chdb
         self._ledger = ledger
         self._log_reader = log_reader
-        self._has_unstored = has_unstored
+        self._include_unstored = include_unstored
 
     def clear(self) -> None:
         """Remove what a killed process left behind."""
-        shutil.rmtree(self._places.snapshots, ignore_errors=True)
-        remove_frozen(self._places.store)
+        shutil.rmtree(self._paths.snapshots, ignore_errors=True)
+        remove_frozen(self._paths.store)
 
     def begin(self) -> Path:
         """Make a snapshot with the idempotency keys in it, and return its directory."""
-        snapshot = self._places.snapshots / secrets.token_hex(8)
-        with _told():
+        snapshot = self._paths.snapshots / secrets.token_hex(8)
+        with _translate_snapshot_errors():
             snapshot.mkdir(mode=0o700, parents=True)
-            self._check_room()
-            copy_sqlite(self._places.repeats, DataPlaces(snapshot).repeats)
+            self._check_free_space()
+            copy_sqlite(self._paths.repeats, DataDirPaths(snapshot).repeats)
         return snapshot
 
     def freeze(self, snapshot: Path) -> None:
         """Add store, ledger, logs and what was set aside. Nothing may be loaded meanwhile."""
-        copy = DataPlaces(snapshot)
-        with _told(), self._no_retry():
-            if self._engine is not None:
-                freeze_store(self._engine, copy.store)
+        copy = DataDirPaths(snapshot)
+        with _translate_snapshot_errors(), self._requeue_locked():
+            if self._chdb is not None:
+                freeze_store(self._chdb, copy.store)
             self._ledger.copy_to(copy.ledger)
-            for log, end in self._log_ends().items():
-                _copy_log(self._places.log / log, copy.log / log, end)
-            _link_files(self._places.quarantine, copy.quarantine)
-            _link_files(self._places.damaged, copy.damaged)
+            for log, end in self._log_end_offsets().items():
+                _copy_log(self._paths.log / log, copy.log / log, end)
+            _link_files(self._paths.quarantine, copy.quarantine)
+            _link_files(self._paths.damaged, copy.damaged)
 
     def finish(self, snapshot: Path) -> Snapshot:
         """Add websites and keys, and the format of the directory; the snapshot is whole then."""
-        copy = DataPlaces(snapshot)
-        with _told():
-            copy_directory_database(self._places.directory, copy.directory)
-            shutil.copyfile(self._places.version, copy.version)
-            return Snapshot(snapshot, sum(1 for _ in entries_below(snapshot)))
+        copy = DataDirPaths(snapshot)
+        with _translate_snapshot_errors():
+            copy_directory_database(self._paths.directory, copy.directory)
+            shutil.copyfile(self._paths.version, copy.version)
+            return Snapshot(snapshot, sum(1 for _ in walk_entries(snapshot)))
 
     def take(self) -> Snapshot:
         """Do all of it, where nothing is loaded anyway."""
@@ -128,49 +128,49 @@ class Snapshots:
         """Remove a snapshot. May be called twice."""
         shutil.rmtree(snapshot, ignore_errors=True)
 
-    def _log_ends(self) -> Mapping[str, LogPosition]:
+    def _log_end_offsets(self) -> Mapping[str, LogOffset]:
         """Return up to where the logs belong to the snapshot.
 
         What is not stored is left out where who takes the snapshot goes on to store it elsewhere:
         whoever restored it would store it again, in other batches.
         """
-        ends = self._log_reader.durable_ends()
-        if self._has_unstored:
+        ends = self._log_reader.durable_offsets()
+        if self._include_unstored:
             return ends
-        intent = self._ledger.intent()
-        begun: Mapping[str, LogRange] = {} if intent is None else intent.ranges
-        stored = {**self._ledger.positions(), **{log: part.end for log, part in begun.items()}}
+        pending_batch = self._ledger.pending_batch()
+        begun: Mapping[str, LogRange] = {} if pending_batch is None else pending_batch.ranges
+        stored = {**self._ledger.stored_offsets(), **{log: part.end for log, part in begun.items()}}
         return {log: stored[log] for log in ends if log in stored}
 
-    def _check_room(self) -> None:
-        files = (self._places.repeats, self._places.ledger, self._places.directory)
+    def _check_free_space(self) -> None:
+        files = (self._paths.repeats, self._paths.ledger, self._paths.directory)
         needed = sum(file.stat().st_size for file in files if file.exists())
-        free = shutil.disk_usage(self._places.root).free
+        free = shutil.disk_usage(self._paths.root).free
         if needed > free:
             raise OperatorError(
-                f"a snapshot needs {needed} bytes in {self._places.root}, where {free} are free"
+                f"a snapshot needs {needed} bytes in {self._paths.root}, where {free} are free"
             )
 
     @contextlib.contextmanager
-    def _no_retry(self) -> Generator[None]:
+    def _requeue_locked(self) -> Generator[None]:
         """Keep `quarantine retry` waiting: it moves entries from the quarantine to a log."""
-        if not self._places.quarantine.exists():
+        if not self._paths.quarantine.exists():
             yield
             return
-        path = self._places.log / RETRY_LOG
-        create_directory(path, disk=Disk())
-        log = LogDirectory(path, disk=Disk())
+        path = self._paths.log / RETRY_LOG
+        create_directory(path, file_ops=FileOps())
+        log = LogDirectory(path, file_ops=FileOps())
         try:
-            lock_log(log, _RETRY_PATIENCE_S)
+            lock_log(log, _REQUEUE_LOCK_TIMEOUT_S)
             yield
         finally:
             log.close()
 
 
-class BetweenLoads(Protocol):
+class ExclusiveRunner(Protocol):
     """What runs something while nothing is loaded: `LoadLoop`."""
 
-    async def between_loads(self, work: Callable[[], None]) -> None:
+    async def run_exclusive(self, work: Callable[[], None]) -> None:
         """Run it when the running load is done, and begin no other before it has ended."""
         ...
 
@@ -178,15 +178,15 @@ class BetweenLoads(Protocol):
 class LiveSnapshots:
     """Takes snapshots while the engine loads and answers; used from its event loop."""
 
-    def __init__(self, snapshots: Snapshots, loading: BetweenLoads) -> None:
+    def __init__(self, snapshots: Snapshots, load_loop: ExclusiveRunner) -> None:
         self._snapshots = snapshots
-        self._loading = loading
+        self._load_loop = load_loop
 
     async def take(self) -> Snapshot:
         """Take one. Raises `OperatorError`."""
         snapshot = await asyncio.to_thread(self._snapshots.begin)
         try:
-            await self._loading.between_loads(partial(self._snapshots.freeze, snapshot))
+            await self._load_loop.run_exclusive(partial(self._snapshots.freeze, snapshot))
             return await asyncio.to_thread(self._snapshots.finish, snapshot)
         except BaseException:
             await self.remove(snapshot)
@@ -197,11 +197,11 @@ class LiveSnapshots:
         await asyncio.to_thread(self._snapshots.remove, snapshot)
 
 
-def _copy_log(log: Path, into: Path, end: LogPosition) -> None:
+def _copy_log(log: Path, into: Path, end: LogOffset) -> None:
     """Link the segments up to the end. The last one may grow; its copy's mark says how far."""
     into.mkdir(mode=0o700, parents=True)
-    source = LogDirectory(log, disk=Disk())
-    copy = LogDirectory(into, disk=Disk())
+    source = LogDirectory(log, file_ops=FileOps())
+    copy = LogDirectory(into, file_ops=FileOps())
     try:
         for sequence in source.sequences():
             if sequence <= end.segment:
@@ -229,12 +229,12 @@ def _link(file: Path, into: Path) -> None:
 
 
 @contextlib.contextmanager
-def _told() -> Generator[None]:
+def _translate_snapshot_errors() -> Generator[None]:
     try:
         yield
     except OSError as error:
         raise OperatorError(
             f"no snapshot can be taken: {error.strerror}: {error.filename}"
         ) from error
-    except (EngineFailure, StoreUnavailable, sqlite3.Error) as error:
+    except (ClickHouseError, StoreUnavailable, sqlite3.Error) as error:
         raise OperatorError(f"no snapshot can be taken: {error}") from error

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Put a file in place durably: whoever reads the name finds the old content or the new."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     with unfinished.open("wb") as opened:

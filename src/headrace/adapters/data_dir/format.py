@@ -11,74 +11,76 @@ import msgspec
 from msgspec import Struct
 
 from headrace import __version__
-from headrace.adapters.data_dir.files import write_whole
-from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.data_dir.files import write_atomically
+from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.base.errors import OperatorError
 
 FIRST_FORMAT = 1
 """Also that of a directory without the file: it is older than the file."""
 
 
-class Stamp(Struct, frozen=True):
+class FormatMarker(Struct, frozen=True):
     """What the file says: the format, and the version of Headrace that wrote it last."""
 
     format: int
     written_by: str
 
 
-class Step(Struct, frozen=True):
+class FormatMigration(Struct, frozen=True):
     """Brings a directory of the format before to `format`. May be run again after a crash."""
 
     format: int
     apply: Callable[[Path], None]
 
 
-STEPS: tuple[Step, ...] = ()
+FORMAT_MIGRATIONS: tuple[FormatMigration, ...] = ()
 """In order, one for each format after the first."""
 
 
-def newest_format(steps: Sequence[Step] = STEPS) -> int:
+def newest_format(migrations: Sequence[FormatMigration] = FORMAT_MIGRATIONS) -> int:
     """Return the format that this version writes."""
-    return steps[-1].format if steps else FIRST_FORMAT
+    return migrations[-1].format if migrations else FIRST_FORMAT
 
 
-def is_current(root: Path, steps: Sequence[Step] = STEPS) -> bool:
+def ensure_current_format(
+    root: Path, migrations: Sequence[FormatMigration] = FORMAT_MIGRATIONS
+) -> bool:
     """Tell whether a directory can be used as it is; a new one gets its stamp here.
 
-    False means that `migrate` is due. Raises `OperatorError` when a newer version wrote it, or it
-    is the rest of a restore that was broken off.
+    False means that `migrate_data_dir` is due. Raises `OperatorError` when a newer version wrote
+    it, or it is the rest of a restore that was broken off.
     """
-    places = DataPlaces(root)
-    if places.unfinished_restore.exists():
+    paths = DataDirPaths(root)
+    if paths.unfinished_restore.exists():
         raise OperatorError(
             f"a restore into {root} was broken off: empty the directory and restore again"
         )
-    found = read_stamp(root)
-    if found is None and not places.has_data:
-        _write_stamp(places, newest_format(steps))
+    found = read_format_marker(root)
+    if found is None and not paths.has_data:
+        _write_format_marker(paths, newest_format(migrations))
         return True
-    return found is not None and _is_known(root, found, steps)
+    return found is not None and _has_newest_format(root, found, migrations)
 
 
-def migrate(root: Path, steps: Sequence[Step] = STEPS) -> None:
+def migrate_data_dir(root: Path, migrations: Sequence[FormatMigration] = FORMAT_MIGRATIONS) -> None:
     """Bring a directory to the newest format. Nothing else may use it. Raises `OperatorError`."""
-    places = DataPlaces(root)
-    is_current(root, steps)
-    found = read_stamp(root)
+    paths = DataDirPaths(root)
+    ensure_current_format(root, migrations)
+    found = read_format_marker(root)
     reached = FIRST_FORMAT if found is None else found.format
-    for step in steps:
-        if step.format > reached:
-            step.apply(root)
-            _write_stamp(places, step.format)
+    for migration in migrations:
+        if migration.format > reached:
+            migration.apply(root)
+            _write_format_marker(paths, migration.format)
     if found is None or found.written_by != __version__:
-        _write_stamp(places, newest_format(steps))
+        _write_format_marker(paths, newest_format(migrations))
 
 
-def read_stamp(root: Path) -> Stamp | None:
+def read_format_marker(root: Path) -> FormatMarker | None:
     """Return what the file of a directory says; None where there is none."""
-    path = DataPlaces(root).version
+    path = DataDirPaths(root).version
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Stamp)
+        return msgspec.json.decode(path.read_bytes(), type=FormatMarker)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -89,22 +91,24 @@ def read_stamp(root: Path) -> Stamp | None:
         ) from error
 
 
-def _is_known(root: Path, stamp: Stamp, steps: Sequence[Step]) -> bool:
-    newest = newest_format(steps)
-    if stamp.format > newest:
+def _has_newest_format(
+    root: Path, marker: FormatMarker, migrations: Sequence[FormatMigration]
+) -> bool:
+    newest = newest_format(migrations)
+    if marker.format > newest:
         raise OperatorError(
-            f"the data directory {root} was written by Headrace {stamp.written_by} in format "
-            f"{stamp.format} and this is Headrace {__version__}, which knows formats up to "
+            f"the data directory {root} was written by Headrace {marker.written_by} in format "
+            f"{marker.format} and this is Headrace {__version__}, which knows formats up to "
             f"{newest}: use the newer version"
         )
-    return stamp.format == newest
+    return marker.format == newest
 
 
-def _write_stamp(places: DataPlaces, number: int) -> None:
-    content = msgspec.json.encode(Stamp(format=number, written_by=__version__)) + b"\n"
+def _write_format_marker(paths: DataDirPaths, number: int) -> None:
+    content = msgspec.json.encode(FormatMarker(format=number, written_by=__version__)) + b"\n"
     try:
-        write_whole(places.version, content)
+        write_atomically(paths.version, content)
     except OSError as error:
         raise OperatorError(
-            f"cannot write to the data directory {places.root}: {error.strerror}"
+            f"cannot write to the data directory {paths.root}: {error.strerror}"
         ) from error

@@ -9,51 +9,53 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from headrace.adapters.data_dir.paths import DataPlaces
+from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.base.errors import OperatorError
 
-SERVE = "headrace serve"
+SERVE_COMMAND = "headrace serve"
 
 
-class Holder(Struct, frozen=True):
+class LockOwner(Struct, frozen=True):
     """Who holds a data directory: the command, and where a service keeps its sockets.
 
     `has_store` tells that a service keeps its rows in the data directory.
     """
 
-    command: str = SERVE
+    command: str = SERVE_COMMAND
     runtime: str = ""
     has_store: bool = True
 
 
-TellRuntime = Callable[[Path], None]
+PublishRuntimeDir = Callable[[Path], None]
 
 
-class DataHeld(OperatorError):
+class DataDirLocked(OperatorError):
     """Somebody else holds the data directory."""
 
-    def __init__(self, root: Path, holder: Holder) -> None:
-        by = "another Headrace service" if holder.command == SERVE else f"`{holder.command}`"
+    def __init__(self, root: Path, owner: LockOwner) -> None:
+        by = "another Headrace service" if owner.command == SERVE_COMMAND else f"`{owner.command}`"
         super().__init__(f"the data directory {root} is in use by {by}")
-        self.holder = holder
+        self.owner = owner
 
 
 @contextlib.contextmanager
-def hold_data(root: Path, command: str, *, has_store: bool = True) -> Generator[TellRuntime]:
-    """Hold a data directory. Raises `DataHeld` at once when somebody else does.
+def lock_data_dir(
+    root: Path, command: str, *, has_store: bool = True
+) -> Generator[PublishRuntimeDir]:
+    """Hold a data directory. Raises `DataDirLocked` at once when somebody else does.
 
     Gives what a service tells the others with where it has its socket; `has_store` is told, too.
     """
     try:
-        descriptor = os.open(DataPlaces(root).lock, os.O_CREAT | os.O_RDWR, 0o600)
+        descriptor = os.open(DataDirPaths(root).lock, os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
         raise OperatorError(
             f"cannot write to the data directory {root}: {error.strerror}"
         ) from error
     try:
         _lock(descriptor, root)
-        _tell(descriptor, Holder(command))
-        yield lambda runtime: _tell(descriptor, Holder(command, str(runtime), has_store))
+        _write_owner(descriptor, LockOwner(command))
+        yield lambda runtime: _write_owner(descriptor, LockOwner(command, str(runtime), has_store))
     finally:
         os.close(descriptor)
 
@@ -62,19 +64,19 @@ def _lock(descriptor: int, root: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise DataHeld(root, _holder(DataPlaces(root).lock)) from error
+        raise DataDirLocked(root, _read_owner(DataDirPaths(root).lock)) from error
 
 
-def _tell(descriptor: int, holder: Holder) -> None:
+def _write_owner(descriptor: int, owner: LockOwner) -> None:
     """Write who it is; a full disk is no reason not to begin."""
     with contextlib.suppress(OSError):
-        content = msgspec.json.encode(holder)
+        content = msgspec.json.encode(owner)
         os.pwrite(descriptor, content, 0)
         os.ftruncate(descriptor, len(content))
 
 
-def _holder(path: Path) -> Holder:
+def _read_owner(path: Path) -> LockOwner:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Holder)
+        return msgspec.json.decode(path.read_bytes(), type=LockOwner)
     except (OSError, msgspec.MsgspecError):
-        return Holder()
+        return LockOwner()

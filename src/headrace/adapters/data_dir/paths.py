@@ -18,11 +18,11 @@ LOCK: Final = "lock"
 SNAPSHOTS: Final = "snapshots"
 UNFINISHED_RESTORE: Final = "restore-unfinished"
 
-KEPT: Final = (STORE, LOG, LEDGER, DIRECTORY, REPEATS, QUARANTINE, DAMAGED)
+DATA_ENTRIES: Final = (STORE, LOG, LEDGER, DIRECTORY, REPEATS, QUARANTINE, DAMAGED)
 """What a service keeps. A directory that has none of these is new, or no data directory."""
 
 
-class DataPlaces(Struct, frozen=True):
+class DataDirPaths(Struct, frozen=True):
     """The paths within one data directory, or within a copy of one."""
 
     root: Path
@@ -30,7 +30,7 @@ class DataPlaces(Struct, frozen=True):
     @property
     def has_data(self) -> bool:
         """Whether anything is kept there, or was being restored."""
-        return any((self.root / name).exists() for name in (*KEPT, UNFINISHED_RESTORE))
+        return any((self.root / name).exists() for name in (*DATA_ENTRIES, UNFINISHED_RESTORE))
 
     @property
     def store(self) -> Path:

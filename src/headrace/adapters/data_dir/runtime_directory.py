@@ -15,8 +15,8 @@ from headrace.base.errors import OperatorError
 from headrace.base.telemetry import get_logger
 
 _DIGEST_BYTES: Final = 6
-_LENGTH_WITHIN: Final = len("/abcdefgh/engine.socket")
-_NOT_OURS_ALONE: Final = stat.S_IRWXG | stat.S_IRWXO
+_RELATIVE_LENGTH: Final = len("/abcdefgh/engine.socket")
+_GROUP_AND_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 @contextlib.contextmanager
@@ -27,68 +27,68 @@ def runtime_directory(data: Path, *, temporary: Path | None = None) -> Generator
     left there. Within the place it has a new name each time: what a dying process of the service
     before still does is done elsewhere. Raises `OperatorError`.
     """
-    above = temporary or with_short_path(Path(tempfile.gettempdir()))
-    place = _place(above, data)
-    lock = _take(place)
+    parent = temporary or short_temporary_directory(Path(tempfile.gettempdir()))
+    path = _path_for(parent, data)
+    lock = _open_locked(path)
     try:
         if lock is None:
-            get_logger().warning("runtime_directory_taken", place=str(place))
-            yield from _made_in(above, prefix="headrace-")
+            get_logger().warning("runtime_directory_taken", path=str(path))
+            yield from _make_temporary(parent, prefix="headrace-")
         else:
-            _empty(place)
-            yield from _made_in(place)
+            _remove_contents(path)
+            yield from _make_temporary(path)
     finally:
         if lock is not None:
             with contextlib.suppress(OSError):
-                place.rmdir()
+                path.rmdir()
             os.close(lock)
 
 
-def with_short_path(directory: Path) -> Path:
+def short_temporary_directory(directory: Path) -> Path:
     """Return a directory for temporary files, or /tmp where a socket's path would be too long."""
-    length = len(os.fsencode(_place(directory, directory))) + _LENGTH_WITHIN
-    if length <= LONGEST_SOCKET_PATH:
+    length = len(os.fsencode(_path_for(directory, directory))) + _RELATIVE_LENGTH
+    if length <= MAX_SOCKET_PATH_BYTES:
         return directory
     return Path("/tmp")  # noqa: S108 - what is made there is checked
 
 
-def _made_in(above: Path, *, prefix: str = "") -> Generator[Path]:
+def _make_temporary(parent: Path, *, prefix: str = "") -> Generator[Path]:
     try:
-        runtime = Path(tempfile.mkdtemp(prefix=prefix, dir=above))
+        runtime = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:
-        raise OperatorError(f"cannot make a directory in {above}: {error.strerror}") from error
+        raise OperatorError(f"cannot make a directory in {parent}: {error.strerror}") from error
     try:
         yield runtime
     finally:
         shutil.rmtree(runtime, ignore_errors=True)
 
 
-def _place(above: Path, data: Path) -> Path:
+def _path_for(parent: Path, data: Path) -> Path:
     digest = hashlib.blake2b(os.fsencode(data.resolve()), digest_size=_DIGEST_BYTES).hexdigest()
-    return above / f"headrace-{os.geteuid()}-{digest}"
+    return parent / f"headrace-{os.geteuid()}-{digest}"
 
 
-def _take(place: Path) -> int | None:
+def _open_locked(path: Path) -> int | None:
     """Lock a place and return the lock; None where it is not ours alone, or a service lives in it.
 
     Everybody may write where it lies, so somebody else may have made what has its name. The lock
     also tells those who clean temporary directories that this one is in use.
     """
     with contextlib.suppress(OSError):
-        place.mkdir(mode=0o700)
+        path.mkdir(mode=0o700)
     try:
-        lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         return None
-    if _is_ours(lock) and _try_lock(lock):
+    if _is_private(lock) and _try_lock(lock):
         return lock
     os.close(lock)
     return None
 
 
-def _is_ours(directory: int) -> bool:
+def _is_private(directory: int) -> bool:
     found = os.fstat(directory)
-    return found.st_uid == os.geteuid() and not found.st_mode & _NOT_OURS_ALONE
+    return found.st_uid == os.geteuid() and not found.st_mode & _GROUP_AND_OTHERS
 
 
 def _try_lock(directory: int) -> bool:
@@ -99,13 +99,13 @@ def _try_lock(directory: int) -> bool:
     return True
 
 
-def _empty(place: Path) -> None:
-    for left in place.iterdir():
-        if left.is_dir() and not left.is_symlink():
-            shutil.rmtree(left, ignore_errors=True)
+def _remove_contents(path: Path) -> None:
+    for entry in path.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
         else:
-            left.unlink()
+            entry.unlink()
 
 
-LONGEST_SOCKET_PATH = 107
+MAX_SOCKET_PATH_BYTES = 107
 """Bytes. The kernel keeps 108 for the path of a socket, with the zero at its end."""

@@ -26,7 +26,7 @@ _SQLITE_PRAGMAS = (
     "PRAGMA synchronous = EXTRA",
 )
 
-_POSTGRESQL_PATIENCE: Mapping[str, object] = {
+_POSTGRESQL_CONNECT_ARGS: Mapping[str, object] = {
     # What hangs is found within seconds: the snapshot in memory goes on meanwhile.
     "connect_timeout": 3,
     "keepalives_idle": 5,
@@ -37,11 +37,11 @@ _POSTGRESQL_PATIENCE: Mapping[str, object] = {
 }
 """Arguments of the driver, each for where the URL does not say otherwise."""
 
-_POSTGRESQL_CONNECTIONS = 2
+_POSTGRESQL_POOL_SIZE = 2
 """Of a process, at most twice as many: one thread follows, another asks for the day's salt."""
 
 _READ_TIMEOUT = "SET LOCAL statement_timeout = '5s'"
-_CHANGE_TIMEOUT = "SET LOCAL lock_timeout = '30s'"
+_WRITE_TIMEOUT = "SET LOCAL lock_timeout = '30s'"
 
 # Any number will do that nothing else in the same PostgreSQL database uses.
 _POSTGRESQL_SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(6453298717)"
@@ -50,29 +50,29 @@ _POSTGRESQL_SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(6453298717)"
 class Connections(Struct, frozen=True):
     """How to reach the directory's database.
 
-    A transaction of `reading` sees one state throughout. One of `changing` sees the newest state
-    and, once it has written, keeps other changes waiting. `schema_lock` is what a change of the
-    schema must say first, where beginning a change does not lock the database anyway. `scrub` is
-    what has deleted salts dropped from the files too, where deleting them does not.
+    A transaction of `read_engine` sees one state throughout. One of `write_engine` sees the newest
+    state and, once it has written, keeps other changes waiting. `schema_lock` is what a change of
+    the schema must say first, where beginning a change does not lock the database anyway. `scrub`
+    is what has deleted salts dropped from the files too, where deleting them does not.
     """
 
-    place: str
-    reading: Engine
-    changing: Engine
+    label: str
+    read_engine: Engine
+    write_engine: Engine
     schema_lock: str | None
     scrub: tuple[Engine, str] | None = None
 
 
 @contextlib.contextmanager
-def clear_errors(place: str) -> Generator[None]:
+def translate_directory_errors(label: str) -> Generator[None]:
     """Turn what a database or its driver raises into an `OperatorError`."""
     try:
         yield
     except DBAPIError as error:
         reason = " ".join(str(error.orig).split())  # libpq writes several lines
-        raise OperatorError(f"cannot use the directory {place}: {reason}") from error
+        raise OperatorError(f"cannot use the directory {label}: {reason}") from error
     except SQLAlchemyError as error:
-        raise OperatorError(f"cannot use the directory {place}: {error}") from error
+        raise OperatorError(f"cannot use the directory {label}: {error}") from error
 
 
 def connect(url_or_path: str | Path) -> Connections:
@@ -112,10 +112,10 @@ def _open_sqlite(url: URL) -> Connections:
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return Connections(
-        place=url.database,
-        reading=engine,
+        label=url.database,
+        read_engine=engine,
         # A transaction that reads first and then finds that another has written would fail.
-        changing=engine.execution_options(**{_BEGIN_OPTION: "BEGIN IMMEDIATE"}),
+        write_engine=engine.execution_options(**{_BEGIN_OPTION: "BEGIN IMMEDIATE"}),
         schema_lock=None,
     )
 
@@ -144,20 +144,20 @@ def _open_postgresql(url: URL) -> Connections:
     engine = create_engine(
         url,
         pool_pre_ping=True,  # a server that was started again is noticed before it is asked
-        pool_size=_POSTGRESQL_CONNECTIONS,
-        max_overflow=_POSTGRESQL_CONNECTIONS,
+        pool_size=_POSTGRESQL_POOL_SIZE,
+        max_overflow=_POSTGRESQL_POOL_SIZE,
         connect_args={
-            name: value for name, value in _POSTGRESQL_PATIENCE.items() if name not in url.query
+            name: value for name, value in _POSTGRESQL_CONNECT_ARGS.items() if name not in url.query
         },
     )
     event.listen(engine, "begin", _begin_postgresql)
     return Connections(
-        place=url.render_as_string(hide_password=True),
-        reading=engine.execution_options(
+        label=url.render_as_string(hide_password=True),
+        read_engine=engine.execution_options(
             isolation_level="REPEATABLE READ", **{_BEGIN_OPTION: _READ_TIMEOUT}
         ),
-        changing=engine.execution_options(
-            isolation_level="READ COMMITTED", **{_BEGIN_OPTION: _CHANGE_TIMEOUT}
+        write_engine=engine.execution_options(
+            isolation_level="READ COMMITTED", **{_BEGIN_OPTION: _WRITE_TIMEOUT}
         ),
         schema_lock=_POSTGRESQL_SCHEMA_LOCK,
         scrub=(
@@ -168,9 +168,9 @@ def _open_postgresql(url: URL) -> Connections:
 
 
 def _begin_postgresql(connection: Connection) -> None:
-    said = connection.get_execution_options().get(_BEGIN_OPTION)
-    if said is not None:
-        connection.exec_driver_sql(said)
+    begin_statement = connection.get_execution_options().get(_BEGIN_OPTION)
+    if begin_statement is not None:
+        connection.exec_driver_sql(begin_statement)
 
 
 _OPENERS: Mapping[str, Callable[[URL], Connections]] = {

@@ -39,7 +39,7 @@ def key_values(key: ApiKey) -> Mapping[str, object]:
         "organization_id": key.organization_id,
         "scopes": sorted(scope.value for scope in key.scopes),
         "website_ids": list(key.website_ids),
-        "home_website_id": key.home_website_id,
+        "home_website_id": key.default_website_id,
         "created_ms": key.created_ms,
         "expires_ms": key.expires_ms,
         "revoked_ms": key.revoked_ms,
@@ -74,7 +74,7 @@ def read_key(row: Row[Any]) -> ApiKey:
         scopes=frozenset(map(Scope, row.scopes)),
         created_ms=row.created_ms,
         website_ids=tuple(row.website_ids),
-        home_website_id=row.home_website_id,
+        default_website_id=row.home_website_id,
         expires_ms=row.expires_ms,
         revoked_ms=row.revoked_ms,
     )

@@ -18,15 +18,15 @@ _ORIGIN = re.compile(
 )
 
 
-def check_name(what: str, name: str) -> str:
+def normalize_name(what: str, name: str) -> str:
     """Return a name without blanks around it; it must be printable text and not empty."""
-    name = check_text(f"the name of {what}", name)
+    name = normalize_text(f"the name of {what}", name)
     if not name:
         raise OperatorError(f"the name of {what} must not be empty")
     return name
 
 
-def check_text(what: str, value: str) -> str:
+def normalize_text(what: str, value: str) -> str:
     """Return a text without blanks around it; it may be empty."""
     value = value.strip()
     if not value.isprintable():
@@ -34,7 +34,7 @@ def check_text(what: str, value: str) -> str:
     return value
 
 
-def check_origin(origin: str) -> str:
+def normalize_origin(origin: str) -> str:
     """Return an origin as browsers send it: lower case, without the port that goes without saying.
 
     Takes `scheme://host`, `scheme://host:port`, and `*.domain` for subdomains at any depth.
@@ -44,21 +44,21 @@ def check_origin(origin: str) -> str:
         return f"*.{_check_host(origin, text.removeprefix('*.'))}"
     match = _ORIGIN.fullmatch(text)
     if match is None:
-        raise _bad_origin(origin, "write scheme://host, scheme://host:port or *.domain")
+        raise _invalid_origin(origin, "write scheme://host, scheme://host:port or *.domain")
     scheme, host, port, rest = match["scheme"], match["host"], match["port"], match["rest"]
     if rest:
-        raise _bad_origin(origin, f"it ends after the host and the port, without {rest!r}")
+        raise _invalid_origin(origin, f"it ends after the host and the port, without {rest!r}")
     if "*" in host:
-        raise _bad_origin(origin, "for all subdomains write *.domain, without a scheme")
+        raise _invalid_origin(origin, "for all subdomains write *.domain, without a scheme")
     host = _check_bracketed(origin, host) if host.startswith("[") else _check_host(origin, host)
     return f"{scheme}://{host}{_check_port(origin, scheme, port)}"
 
 
 def _check_host(origin: str, host: str) -> str:
     if not host.isascii():
-        raise _bad_origin(origin, "write the host as browsers send it, in ASCII (xn--…)")
+        raise _invalid_origin(origin, "write the host as browsers send it, in ASCII (xn--…)")
     if not _HOST_NAME.fullmatch(host):
-        raise _bad_origin(origin, f"{host!r} is not the name of a host")
+        raise _invalid_origin(origin, f"{host!r} is not the name of a host")
     return host
 
 
@@ -66,18 +66,18 @@ def _check_bracketed(origin: str, host: str) -> str:
     try:
         return f"[{ipaddress.IPv6Address(host[1:-1]).compressed}]"
     except ValueError as error:
-        raise _bad_origin(origin, f"{host!r} is not an IPv6 address") from error
+        raise _invalid_origin(origin, f"{host!r} is not an IPv6 address") from error
 
 
 def _check_port(origin: str, scheme: str, port: str | None) -> str:
     if port is None:
         return ""
     if not re.fullmatch(r"[0-9]{1,5}", port) or not 1 <= int(port) <= 65535:
-        raise _bad_origin(origin, f"{port!r} is not a port")
+        raise _invalid_origin(origin, f"{port!r} is not a port")
     return "" if DEFAULT_PORTS.get(scheme) == int(port) else f":{int(port)}"
 
 
-def _bad_origin(origin: str, reason: str) -> OperatorError:
+def _invalid_origin(origin: str, reason: str) -> OperatorError:
     return OperatorError(f"{origin!r} is not an origin: {reason}")
 
 

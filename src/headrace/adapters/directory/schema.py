@@ -9,20 +9,20 @@ from headrace.base.errors import OperatorError
 _VERSIONS = table("alembic_version")
 
 
-def migrate(connections: Connections) -> None:
+def migrate_schema(connections: Connections) -> None:
     """Run the migrations that are missing, in one transaction.
 
     Several processes may do so at once: one migrates, the others wait and find it done. Raises
     `OperatorError` when a newer version of Headrace has written the directory.
     """
-    with connections.reading.connect() as connection:
+    with connections.read_engine.connect() as connection:
         if _schema_version(connection) == SCHEMA_VERSION:
             return
-    with connections.changing.begin() as connection:
+    with connections.write_engine.begin() as connection:
         if connections.schema_lock is not None:
             connection.execute(text(connections.schema_lock))
         if _schema_version(connection) != SCHEMA_VERSION:
-            _upgrade(connection, connections.place)
+            _upgrade(connection, connections.label)
 
 
 def _schema_version(connection: Connection) -> str | None:
@@ -33,7 +33,7 @@ def _schema_version(connection: Connection) -> str | None:
     return version
 
 
-def _upgrade(connection: Connection, place: str) -> None:
+def _upgrade(connection: Connection, label: str) -> None:
     from alembic import command  # noqa: PLC0415 - takes 0.2 s, needed once in a directory's life
     from alembic.config import Config  # noqa: PLC0415
     from alembic.script import ScriptDirectory  # noqa: PLC0415
@@ -45,7 +45,7 @@ def _upgrade(connection: Connection, place: str) -> None:
     version = _schema_version(connection)
     if version is not None and version not in known:
         raise OperatorError(
-            f"the directory {place} was written by a newer version of Headrace "
+            f"the directory {label} was written by a newer version of Headrace "
             f"(its schema is {version}, this version knows {SCHEMA_VERSION}): use that version"
         )
     command.upgrade(config, "head")

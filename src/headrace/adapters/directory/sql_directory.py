@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from headrace.adapters.directory.connection import Connections, clear_errors, connect
+from headrace.adapters.directory.connection import Connections, connect, translate_directory_errors
 from headrace.adapters.directory.rows import (
     key_values,
     organization_values,
@@ -21,8 +21,13 @@ from headrace.adapters.directory.rows import (
     read_website,
     website_values,
 )
-from headrace.adapters.directory.rules import check_key, check_name, check_origin, check_text
-from headrace.adapters.directory.schema import migrate
+from headrace.adapters.directory.rules import (
+    check_key,
+    normalize_name,
+    normalize_origin,
+    normalize_text,
+)
+from headrace.adapters.directory.schema import migrate_schema
 from headrace.adapters.directory.statements import (
     Change,
     all_rows,
@@ -31,10 +36,10 @@ from headrace.adapters.directory.statements import (
     find_default_organization,
     find_salt,
     insert_row,
-    need_row,
-    need_website,
     read_revision,
     replace_salts,
+    require_row,
+    require_website,
     revoke_row,
 )
 from headrace.adapters.directory.tables import API_KEYS, ORGANIZATIONS, WEBSITES
@@ -49,7 +54,7 @@ from headrace.model.tenancy import (
     Organization,
     OrganizationId,
     Scope,
-    Tenancy,
+    TenancySnapshot,
     Website,
     WebsiteId,
     hash_secret,
@@ -72,8 +77,8 @@ def open_directory(
     connections = connect(url_or_path)
     directory = SqlDirectory(connections, clock=clock, randomness=randomness)
     try:
-        with clear_errors(connections.place):
-            migrate(connections)
+        with translate_directory_errors(connections.label):
+            migrate_schema(connections)
     except BaseException:
         directory.close()
         raise
@@ -90,31 +95,31 @@ class SqlDirectory:
 
     def close(self) -> None:
         """Give the connections back. May be called twice."""
-        self._connections.reading.dispose()
+        self._connections.read_engine.dispose()
 
     def create_organization(self, name: str) -> Organization:
         """Create an organization."""
-        name = check_name("an organization", name)
-        with self._changing() as change:
+        name = normalize_name("an organization", name)
+        with self._write_transaction() as change:
             return self._add_organization(change, name)
 
     def default_organization(self) -> Organization:
         """Return the oldest organization named `default`, made when it is first needed."""
-        with self._reading() as connection:
+        with self._read_transaction() as connection:
             found = find_default_organization(connection)
         if found is not None:
             return found
-        with self._changing() as change:
-            return self._need_organization(change, None)
+        with self._write_transaction() as change:
+            return self._resolve_organization(change, None)
 
     def organizations(self) -> tuple[Organization, ...]:
         """All organizations, oldest first."""
-        with self._reading() as connection:
+        with self._read_transaction() as connection:
             return tuple(map(read_organization, all_rows(connection, ORGANIZATIONS)))
 
     def delete_organization(self, organization_id: OrganizationId) -> None:
         """Delete an organization and its keys. Its websites stay, without an organization."""
-        with self._changing() as change:
+        with self._write_transaction() as change:
             delete_row(change, ORGANIZATIONS, organization_id)
 
     def create_website(
@@ -127,15 +132,15 @@ class SqlDirectory:
         origins: tuple[str, ...] = (),
     ) -> Website:
         """Create a website; without an organization it belongs to the default one."""
-        name = check_name("a website", name)
-        domain = check_text("the domain of a website", domain)
-        origins = tuple(dict.fromkeys(map(check_origin, origins)))
-        with self._changing() as change:
+        name = normalize_name("a website", name)
+        domain = normalize_text("the domain of a website", domain)
+        origins = tuple(dict.fromkeys(map(normalize_origin, origins)))
+        with self._write_transaction() as change:
             website = Website(
                 id=WebsiteId(new_id("web", self._randomness)),
                 name=name,
                 domain=domain,
-                organization_id=self._need_organization(change, organization_id).id,
+                organization_id=self._resolve_organization(change, organization_id).id,
                 created_ms=self._clock.now_ms(),
                 public=public,
                 origins=origins,
@@ -145,12 +150,12 @@ class SqlDirectory:
 
     def websites(self) -> tuple[Website, ...]:
         """All websites, oldest first."""
-        with self._reading() as connection:
+        with self._read_transaction() as connection:
             return tuple(map(read_website, all_rows(connection, WEBSITES)))
 
     def delete_website(self, website_id: WebsiteId) -> None:
         """Delete a website. Its stored rows are not touched."""
-        with self._changing() as change:
+        with self._write_transaction() as change:
             delete_row(change, WEBSITES, website_id)
 
     def create_key(
@@ -159,7 +164,7 @@ class SqlDirectory:
         scopes: frozenset[Scope],
         organization_id: OrganizationId | None = None,
         website_ids: tuple[WebsiteId, ...] = (),
-        home_website_id: WebsiteId | None = None,
+        default_website_id: WebsiteId | None = None,
         expires_ms: int | None = None,
     ) -> tuple[ApiKey, str]:
         """Create a key and return it with its secret, which is not kept.
@@ -167,10 +172,14 @@ class SqlDirectory:
         Refuses websites that are not the organization's and a home that the key may not write.
         """
         secret = new_secret(self._randomness)
-        with self._changing() as change:
-            organization = self._need_organization(change, organization_id)
-            websites = [need_website(change, each) for each in dict.fromkeys(website_ids)]
-            home = need_website(change, home_website_id) if home_website_id is not None else None
+        with self._write_transaction() as change:
+            organization = self._resolve_organization(change, organization_id)
+            websites = [require_website(change, each) for each in dict.fromkeys(website_ids)]
+            home = (
+                require_website(change, default_website_id)
+                if default_website_id is not None
+                else None
+            )
             check_key(scopes=scopes, organization_id=organization.id, websites=websites, home=home)
             key = ApiKey(
                 id=KeyId(new_id("key", self._randomness)),
@@ -180,7 +189,7 @@ class SqlDirectory:
                 scopes=scopes,
                 created_ms=self._clock.now_ms(),
                 website_ids=tuple(website.id for website in websites),
-                home_website_id=home.id if home else None,
+                default_website_id=home.id if home else None,
                 expires_ms=expires_ms,
             )
             insert_row(change, API_KEYS, key_values(key))
@@ -188,22 +197,22 @@ class SqlDirectory:
 
     def keys(self) -> tuple[ApiKey, ...]:
         """All keys, revoked ones included, oldest first."""
-        with self._reading() as connection:
+        with self._read_transaction() as connection:
             return tuple(map(read_key, all_rows(connection, API_KEYS)))
 
     def revoke_key(self, key_id: KeyId) -> None:
         """Revoke a key. Safe to call twice: the first time counts."""
-        with self._changing() as change:
+        with self._write_transaction() as change:
             revoke_row(change, key_id, self._clock.now_ms())
 
     def revision(self) -> int:
         """Return a number that changes with every change of websites, keys or organizations."""
-        with self._reading() as connection:
+        with self._read_transaction() as connection:
             return read_revision(connection)
 
-    def tenancy(self) -> Tenancy:
+    def tenancy(self) -> TenancySnapshot:
         """Read everything the hot path needs, at one revision."""
-        with self._reading() as connection:
+        with self._read_transaction() as connection:
             revision = read_revision(connection)
             websites = [read_website(row) for row in all_rows(connection, WEBSITES)]
             keys = [read_key(row) for row in all_rows(connection, API_KEYS)]
@@ -211,7 +220,7 @@ class SqlDirectory:
         for website in websites:
             if website.organization_id is not None:
                 by_organization[website.organization_id].append(website.id)
-        return Tenancy(
+        return TenancySnapshot(
             revision=revision,
             websites={website.id: website for website in websites},
             keys={key.secret_hash: key for key in keys if key.revoked_ms is None},
@@ -224,11 +233,11 @@ class SqlDirectory:
         Made when first asked for; salts of earlier days are destroyed then. Not a change of the
         revision: no website or key is another.
         """
-        with self._reading() as connection:
+        with self._read_transaction() as connection:
             salt = find_salt(connection, day)
         if salt is not None:
             return salt
-        with self._changing(counted=False) as change:
+        with self._write_transaction(bumps_revision=False) as change:
             salt = find_salt(change.connection, day)
             if salt is not None:
                 return salt
@@ -243,7 +252,10 @@ class SqlDirectory:
             return
         engine, statement = self._connections.scrub
         try:
-            with clear_errors(self._connections.place), engine.connect() as connection:
+            with (
+                translate_directory_errors(self._connections.label),
+                engine.connect() as connection,
+            ):
                 connection.exec_driver_sql(statement)
         except OperatorError as error:  # the salt is deleted; a vacuum of the server's own comes
             get_logger().warning("old_salts_not_scrubbed", reason=str(error))
@@ -257,28 +269,28 @@ class SqlDirectory:
         insert_row(change, ORGANIZATIONS, organization_values(organization))
         return organization
 
-    def _need_organization(
+    def _resolve_organization(
         self, change: Change, organization_id: OrganizationId | None
     ) -> Organization:
         """Find an organization; None means the default one, which is made if there is none."""
         if organization_id is None:
             found = find_default_organization(change.connection)
             return found or self._add_organization(change, DEFAULT_ORGANIZATION_NAME)
-        return read_organization(need_row(change.connection, ORGANIZATIONS, organization_id))
+        return read_organization(require_row(change.connection, ORGANIZATIONS, organization_id))
 
     @contextlib.contextmanager
-    def _reading(self) -> Generator[Connection]:
+    def _read_transaction(self) -> Generator[Connection]:
         with (
-            clear_errors(self._connections.place),
-            self._connections.reading.connect() as connection,
+            translate_directory_errors(self._connections.label),
+            self._connections.read_engine.connect() as connection,
         ):
             yield connection
 
     @contextlib.contextmanager
-    def _changing(self, *, counted: bool = True) -> Generator[Change]:
+    def _write_transaction(self, *, bumps_revision: bool = True) -> Generator[Change]:
         """Begin a change; it is kept when the block ends and undone when the block raises."""
         with (
-            clear_errors(self._connections.place),
-            self._connections.changing.begin() as connection,
+            translate_directory_errors(self._connections.label),
+            self._connections.write_engine.begin() as connection,
         ):
-            yield begin_change(connection, counted=counted)
+            yield begin_change(connection, bumps_revision=bumps_revision)

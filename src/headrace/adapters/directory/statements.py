@@ -26,12 +26,12 @@ class Change(NamedTuple):
     revision: int
 
 
-def begin_change(connection: Connection, *, counted: bool) -> Change:
-    """Count the revision up, or only wait in line where `counted` is false.
+def begin_change(connection: Connection, *, bumps_revision: bool) -> Change:
+    """Count the revision up, or only wait in line where `bumps_revision` is false.
 
     The statement holds the row, and with it every other change, until the transaction ends.
     """
-    step = 1 if counted else 0
+    step = 1 if bumps_revision else 0
     connection.execute(
         update(DIRECTORY_REVISION).values(revision=DIRECTORY_REVISION.c.revision + step)
     )
@@ -40,7 +40,7 @@ def begin_change(connection: Connection, *, counted: bool) -> Change:
 
 def revoke_row(change: Change, key_id: str, now_ms: int) -> None:
     """Revoke a key that is not revoked yet; raises `OperatorError` where there is none."""
-    need_row(change.connection, API_KEYS, key_id)
+    require_row(change.connection, API_KEYS, key_id)
     change.connection.execute(
         update(API_KEYS)
         .where(API_KEYS.c.id == key_id, API_KEYS.c.revoked_ms.is_(None))
@@ -70,7 +70,7 @@ def all_rows(connection: Connection, table: Table) -> Sequence[Row[Any]]:
     return connection.execute(select(table).order_by(table.c.revision)).all()
 
 
-def need_row(connection: Connection, table: Table, row_id: str) -> Row[Any]:
+def require_row(connection: Connection, table: Table, row_id: str) -> Row[Any]:
     """Return the row with an id; raises `OperatorError` naming it where there is none."""
     # Ids are ASCII. Other text is not even asked for: half a character would be a driver's error.
     found = (
@@ -91,9 +91,9 @@ def find_default_organization(connection: Connection) -> Organization | None:
     return read_organization(row) if row else None
 
 
-def need_website(change: Change, website_id: WebsiteId) -> Website:
+def require_website(change: Change, website_id: WebsiteId) -> Website:
     """Return a website; raises `OperatorError` where there is none with that id."""
-    return read_website(need_row(change.connection, WEBSITES, website_id))
+    return read_website(require_row(change.connection, WEBSITES, website_id))
 
 
 def insert_row(change: Change, table: Table, values: Mapping[str, object]) -> None:
@@ -103,5 +103,5 @@ def insert_row(change: Change, table: Table, values: Mapping[str, object]) -> No
 
 def delete_row(change: Change, table: Table, row_id: str) -> None:
     """Delete a row; raises `OperatorError` where there is none with that id."""
-    need_row(change.connection, table, row_id)
+    require_row(change.connection, table, row_id)
     change.connection.execute(delete(table).where(table.c.id == row_id))

@@ -9,16 +9,16 @@ from typing import Any
 from headrace.base.clock import Clock
 from headrace.base.errors import DirectoryUnavailable, OperatorError
 from headrace.base.telemetry import Logger
-from headrace.model.tenancy import Tenancy
+from headrace.model.tenancy import TenancySnapshot
 from headrace.ports.directory import Directory
 
 
-class FollowingTenancySource:
+class PollingTenancySource:
     """The `TenancySource` port over a directory; used from one event loop.
 
     Looks every `poll_interval_s` whether the directory has another revision and reads it anew if
     so. All reads happen in one thread, one at a time. While none succeeds the last snapshot is
-    good for `stale_s`.
+    good for `max_staleness_s`.
     """
 
     def __init__(
@@ -27,19 +27,19 @@ class FollowingTenancySource:
         *,
         clock: Clock,
         log: Logger,
-        stale_s: float,
+        max_staleness_s: float,
         poll_interval_s: float = 1.0,
-        patience_s: float = 5.0,
+        refresh_timeout_s: float = 5.0,
     ) -> None:
         self._directory = directory
         self._clock = clock
-        self._stale_s = stale_s
+        self._max_staleness_s = max_staleness_s
         self._log = log
         self._poll_interval_s = poll_interval_s
-        self._patience_s = patience_s
+        self._refresh_timeout_s = refresh_timeout_s
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="directory")
-        self._one_at_a_time = asyncio.Lock()
-        self._tenancy: Tenancy | None = None
+        self._read_lock = asyncio.Lock()
+        self._tenancy: TenancySnapshot | None = None
         self._is_stale = False
         self._read_at_s = 0.0
         self._next_read: asyncio.Task[None] | None = None
@@ -51,7 +51,7 @@ class FollowingTenancySource:
         loop = asyncio.get_running_loop()
         self._tenancy = await loop.run_in_executor(self._thread, self._directory.tenancy)
         self._read_at_s = self._clock.monotonic_s()
-        self._begin(self._follow())
+        self._start_task(self._poll())
 
     async def close(self) -> None:
         """Stop following; a read under way is waited for. May be called twice."""
@@ -60,20 +60,20 @@ class FollowingTenancySource:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.to_thread(self._thread.shutdown)
 
-    def current(self) -> Tenancy:
+    def current(self) -> TenancySnapshot:
         """Return the snapshot without I/O. Only after `start`.
 
-        Raises `DirectoryUnavailable` when none was read for `stale_s`.
+        Raises `DirectoryUnavailable` when none was read for `max_staleness_s`.
         """
         if self._is_stale:
             raise DirectoryUnavailable("websites and keys have not been readable for too long")
-        return self._known()
+        return self._require_snapshot()
 
     async def is_usable(self) -> bool:
         """Tell whether there is a snapshot to rely on. Never raises."""
         return not self._is_stale
 
-    async def refreshed(self) -> Tenancy:
+    async def refreshed(self) -> TenancySnapshot:
         """Return a snapshot that knows every change made before the call; see the port.
 
         A read that is under way may have begun before the change; so callers that come meanwhile
@@ -81,57 +81,57 @@ class FollowingTenancySource:
         """
         read = self._next_read
         if read is None:
-            read = self._next_read = self._begin(self._read())
+            read = self._next_read = self._start_task(self._read())
         # Unlike wait_for, neither the end of patience nor a caller that leaves cancels the read.
-        await asyncio.wait((read,), timeout=self._patience_s)
+        await asyncio.wait((read,), timeout=self._refresh_timeout_s)
         if not read.done() or not self._is_readable:
             raise DirectoryUnavailable("websites and keys cannot be looked up now")
         return self.current()
 
-    def _known(self) -> Tenancy:
+    def _require_snapshot(self) -> TenancySnapshot:
         if self._tenancy is None:
             raise RuntimeError("the tenancy source was not started")
         return self._tenancy
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _follow(self) -> None:
+    async def _poll(self) -> None:
         while True:
             await asyncio.sleep(self._poll_interval_s)
             with contextlib.suppress(DirectoryUnavailable):
                 await self.refreshed()
             age_s = self._clock.monotonic_s() - self._read_at_s
-            self._note_age(is_stale=age_s > self._stale_s)
+            self._record_staleness(is_stale=age_s > self._max_staleness_s)
 
     async def _read(self) -> None:
-        async with self._one_at_a_time:
+        async with self._read_lock:
             self._next_read = None
             loop = asyncio.get_running_loop()
             try:
                 self._tenancy = await loop.run_in_executor(self._thread, self._read_if_changed)
             except OperatorError as error:
-                self._note(readable=False, reason=str(error))
+                self._record_readability(readable=False, reason=str(error))
             else:
                 self._read_at_s = self._clock.monotonic_s()
-                self._note_age(is_stale=False)
-                self._note(readable=True)
+                self._record_staleness(is_stale=False)
+                self._record_readability(readable=True)
 
-    def _read_if_changed(self) -> Tenancy:
-        known = self._known()
-        if self._directory.revision() == known.revision:
-            return known
+    def _read_if_changed(self) -> TenancySnapshot:
+        snapshot = self._require_snapshot()
+        if self._directory.revision() == snapshot.revision:
+            return snapshot
         return self._directory.tenancy()
 
-    def _note_age(self, *, is_stale: bool) -> None:
+    def _record_staleness(self, *, is_stale: bool) -> None:
         if is_stale and not self._is_stale:
-            self._log.error("directory_stale", good_for_s=self._stale_s)
+            self._log.error("directory_stale", good_for_s=self._max_staleness_s)
         self._is_stale = is_stale
 
-    def _note(self, *, readable: bool, reason: str = "") -> None:
+    def _record_readability(self, *, readable: bool, reason: str = "") -> None:
         """Log when it begins and when it ends that the directory cannot be read, not each time."""
         if readable and not self._is_readable:
             self._log.info("directory_readable_again")

@@ -5,74 +5,74 @@ from pathlib import Path
 
 from headrace.adapters.backup.snapshots import LiveSnapshots, Snapshots
 from headrace.adapters.engine.ipc.server import EngineServer
-from headrace.adapters.engine.load_loop import LoadLoop, Loads, load_until
-from headrace.adapters.query_scheduler.coalescing_executor import SharedSelects
-from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, SelectBounds
-from headrace.adapters.query_scheduler.result_cache import AnswerCache
+from headrace.adapters.engine.load_loop import LoadLoop, LogLoader, run_until_stopped
+from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor
+from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SchedulerLimits
+from headrace.adapters.query_scheduler.result_cache import ResultCache
 from headrace.adapters.query_scheduler.versions import DataVersions
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.reader import ChdbReader
-from headrace.adapters.store.chdb.self_healing_reader import MendingSelects
+from headrace.adapters.store.chdb.self_healing_reader import SelfHealingReader
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.base.clock import SystemClock
 from headrace.base.telemetry import Logger, Metrics
 from headrace.ports.event_log import LogReader
-from headrace.ports.rate_limiter import Limiter
+from headrace.ports.rate_limiter import RateLimiter
 
 
 class EngineProcess:
     """Everything that happens in the engine process, on one event loop.
 
-    Constructing it opens nothing. `writer` must write to `engine` and tell `versions` of it,
+    Constructing it opens nothing. `writer` must write to `chdb` and tell `versions` of it,
     `loader` must write to `writer`.
     """
 
     def __init__(
         self,
         *,
-        engine: ChdbEngine,
+        chdb: ChdbInstance,
         writer: ChdbWriter,
-        loader: Loads,
+        loader: LogLoader,
         versions: DataVersions,
         log_reader: LogReader,
-        limiter: Limiter,
+        limiter: RateLimiter,
         snapshots: Snapshots,
         socket: Path,
-        select_bounds: SelectBounds,
+        scheduler_limits: SchedulerLimits,
         load_interval_s: float,
         metrics: Metrics,
         log: Logger,
     ) -> None:
-        self._engine = engine
+        self._chdb = chdb
         self._writer = writer
         self._log = log
         self._snapshots = snapshots
-        self._loading = LoadLoop(
+        self._load_loop = LoadLoop(
             loader=loader, log_reader=log_reader, interval_s=load_interval_s, log=log
         )
-        self._reader = ChdbReader(engine, threads=select_bounds.places.places, log=log)
-        self._selects = MendingSelects(
+        self._reader = ChdbReader(chdb, threads=scheduler_limits.slots.slots, log=log)
+        self._healing_reader = SelfHealingReader(
             self._reader,
-            mend=writer.reopen,
-            between_loads=self._loading.between_loads,
+            reopen_tables=writer.reopen,
+            run_exclusive=self._load_loop.run_exclusive,
             clock=SystemClock(),
             log=log,
         )
         self._server = EngineServer(
             socket=socket,
-            runner=self._selects,
-            shared=SharedSelects(
-                places=FairPlaces(select_bounds.places, metrics=metrics),
-                load_barrier=self._loading.barrier,
+            runner=self._healing_reader,
+            executor=CoalescingExecutor(
+                slots=FairSemaphore(scheduler_limits.slots, metrics=metrics),
+                load_barrier=self._load_loop.barrier,
                 versions=versions,
-                cache=AnswerCache(select_bounds.cache_bytes),
-                wait_timeout_s=select_bounds.wait_timeout_s,
+                cache=ResultCache(scheduler_limits.cache_bytes),
+                wait_timeout_s=scheduler_limits.wait_timeout_s,
                 metrics=metrics,
             ),
             limiter=limiter,
-            load_barrier=self._loading.barrier,
-            is_ready=lambda: self._loading.is_current,
-            snapshots=LiveSnapshots(snapshots, self._loading),
+            load_barrier=self._load_loop.barrier,
+            is_ready=lambda: self._load_loop.is_caught_up,
+            snapshots=LiveSnapshots(snapshots, self._load_loop),
             log=log,
         )
 
@@ -83,23 +83,25 @@ class EngineProcess:
         when the tables cannot be made.
         """
         self._snapshots.clear()
-        self._engine.open()
+        self._chdb.open()
         try:
             await asyncio.to_thread(self._writer.prepare)  # a migration may take minutes
             self._reader.open()
             await self._server.open()
             self._log.info("engine_ready")
-            await load_until(stop, loading=self._loading, server=self._server, log=self._log)
+            await run_until_stopped(
+                stop, load_loop=self._load_loop, server=self._server, log=self._log
+            )
         finally:
             await self._close()
 
     async def _close(self) -> None:
         """Nothing may run in the engine when the process leaves: chDB would crash."""
         await self._server.close()
-        self._writer.refuse()
-        await self._selects.finish()
-        await asyncio.to_thread(self._loading.close)
+        self._writer.request_stop()
+        await self._healing_reader.finish()
+        await asyncio.to_thread(self._load_loop.close)
         await self._reader.close()
         self._writer.close()
-        self._engine.close()
+        self._chdb.close()
         self._log.info("engine_closed")

@@ -7,26 +7,26 @@ from typing import Final
 
 from headrace.adapters.backup.snapshots import LiveSnapshots, Snapshot, Snapshots
 from headrace.adapters.engine.ipc.server import EngineServer
-from headrace.adapters.engine.load_loop import LoadLoop, Loads, load_until
-from headrace.adapters.query_scheduler.coalescing_executor import NoVersions, SharedSelects
-from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces, SelectBounds
+from headrace.adapters.engine.load_loop import LoadLoop, LogLoader, run_until_stopped
+from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor, NoVersions
+from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SchedulerLimits
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
-from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.telemetry import Logger, Metrics
-from headrace.ports.event_log import LogPosition, LogReader
-from headrace.ports.rate_limiter import Limiter
-from headrace.ports.store import QueryGuards
+from headrace.ports.event_log import LogOffset, LogReader
+from headrace.ports.rate_limiter import RateLimiter
+from headrace.ports.store import QueryLimits
 
-_LONGEST_PAUSE_S: Final = 2.0
+_MAX_BACKOFF_S: Final = 2.0
 """Queries wait for loading, so this is how long they go on to fail once ClickHouse is back."""
 
 
-_TOLD_S: Final = 3.0
+_PROGRESS_LOG_INTERVAL_S: Final = 3.0
 """Making the tables takes half a second; of what takes longer the log tells every so often."""
 
 
-class LoadingProcess:
+class ClickHouseEngineProcess:
     """Everything that happens in the process, on one event loop. Constructing it opens nothing.
 
     `loader` must write to `writer`.
@@ -36,12 +36,12 @@ class LoadingProcess:
         self,
         *,
         writer: ClickHouseWriter,
-        loader: Loads,
+        loader: LogLoader,
         log_reader: LogReader,
-        limiter: Limiter,
+        limiter: RateLimiter,
         snapshots: Snapshots,
         socket: Path,
-        select_bounds: SelectBounds,
+        scheduler_limits: SchedulerLimits,
         load_interval_s: float,
         metrics: Metrics,
         log: Logger,
@@ -49,28 +49,28 @@ class LoadingProcess:
         self._writer = writer
         self._snapshots = snapshots
         self._log = log
-        self._loading = LoadLoop(
-            loader=_Prepared(writer, loader),
+        self._load_loop = LoadLoop(
+            loader=_PreparingLoader(writer, loader),
             log_reader=log_reader,
             interval_s=load_interval_s,
             log=log,
-            longest_pause_s=_LONGEST_PAUSE_S,
+            max_backoff_s=_MAX_BACKOFF_S,
         )
         self._server = EngineServer(
             socket=socket,
             runner=_NoSelects(),
-            shared=SharedSelects(
-                places=FairPlaces(select_bounds.places, metrics=metrics),
-                load_barrier=self._loading.barrier,
+            executor=CoalescingExecutor(
+                slots=FairSemaphore(scheduler_limits.slots, metrics=metrics),
+                load_barrier=self._load_loop.barrier,
                 versions=NoVersions(),
                 cache=None,
-                wait_timeout_s=select_bounds.wait_timeout_s,
+                wait_timeout_s=scheduler_limits.wait_timeout_s,
                 metrics=metrics,
             ),
             limiter=limiter,
-            load_barrier=self._loading.barrier,
-            is_ready=lambda: self._loading.is_current,
-            snapshots=_StoredSnapshots(snapshots, self._loading),
+            load_barrier=self._load_loop.barrier,
+            is_ready=lambda: self._load_loop.is_caught_up,
+            snapshots=_DrainedSnapshots(snapshots, self._load_loop),
             log=log,
         )
 
@@ -85,7 +85,9 @@ class LoadingProcess:
             await self._prepare(stop)
             await self._server.open()
             self._log.info("engine_ready")
-            await load_until(stop, loading=self._loading, server=self._server, log=self._log)
+            await run_until_stopped(
+                stop, load_loop=self._load_loop, server=self._server, log=self._log
+            )
         finally:
             await self._close()
 
@@ -96,14 +98,16 @@ class LoadingProcess:
         try:
             while not preparing.done() and not stopping.done():
                 await asyncio.wait(
-                    {preparing, stopping}, timeout=_TOLD_S, return_when=asyncio.FIRST_COMPLETED
+                    {preparing, stopping},
+                    timeout=_PROGRESS_LOG_INTERVAL_S,
+                    return_when=asyncio.FIRST_COMPLETED,
                 )
                 if not preparing.done():
                     self._log.warning(
-                        "store_preparing", statement=self._writer.preparing or "connecting"
+                        "store_preparing", statement=self._writer.current_statement or "connecting"
                     )
             if stopping.done():
-                self._writer.refuse()
+                self._writer.request_stop()
             await preparing
         except StoreUnavailable as error:
             self._log.warning("store_not_prepared", reason=str(error))
@@ -112,27 +116,27 @@ class LoadingProcess:
 
     async def _close(self) -> None:
         await self._server.close()
-        self._writer.refuse()
-        await asyncio.to_thread(self._loading.close)
+        self._writer.request_stop()
+        await asyncio.to_thread(self._load_loop.close)
         self._writer.close()
         self._log.info("engine_closed")
 
 
-class _Prepared:
-    """A `Loads` that has the tables made first, also where there is nothing to load yet."""
+class _PreparingLoader:
+    """A `LogLoader` that has the tables made first, also where there is nothing to load yet."""
 
-    def __init__(self, writer: ClickHouseWriter, loader: Loads) -> None:
+    def __init__(self, writer: ClickHouseWriter, loader: LogLoader) -> None:
         self._writer = writer
         self._loader = loader
 
-    def load_until(self, ends: Mapping[str, LogPosition]) -> object:
-        """Store everything before these places; see `Loads`."""
+    def load_until(self, ends: Mapping[str, LogOffset]) -> object:
+        """Store everything before these places; see `LogLoader`."""
         if not self._writer.is_prepared:
             self._writer.prepare()
         return self._loader.load_until(ends)
 
 
-class _StoredSnapshots(LiveSnapshots):
+class _DrainedSnapshots(LiveSnapshots):
     """Snapshots of a machine whose events are all in ClickHouse when it begins to take them."""
 
     def __init__(self, snapshots: Snapshots, loading: LoadLoop) -> None:
@@ -152,8 +156,8 @@ class _NoSelects:
     """A `SelectRunner` for a worker of another version, which would ask the engine."""
 
     async def select(
-        self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
+        self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
         """Raise `StoreUnavailable`."""
-        del sql, parameters, guards, query_id
+        del sql, parameters, limits, query_id
         raise StoreUnavailable("the store is ClickHouse, and workers ask it themselves")

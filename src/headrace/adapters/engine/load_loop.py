@@ -10,37 +10,37 @@ from headrace.adapters.engine.ipc.server import EngineServer
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Logger
-from headrace.ports.event_log import LogPosition, LogReader
+from headrace.ports.event_log import LogOffset, LogReader
 
 LAST_LOAD_TIMEOUT_S: Final = 2.0
 """What is not stored by then stays in the log, and the next engine stores it."""
 
 
-_LEAST_SPACING_S = 0.02
-_MOST_SPACING_S = 0.05
+_MIN_COOLDOWN_S = 0.02
+_MAX_COOLDOWN_S = 0.05
 """Between two loads, however many selects ask: each makes parts, which are kept for minutes, and a
 small one costs more than 20 ms of a core. One of a backlog is worth its cost.
 """
 
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 10.0
+_INITIAL_BACKOFF_S = 0.1
+_MAX_BACKOFF_S = 10.0
 
 
-class Loads(Protocol):
+class LogLoader(Protocol):
     """What stores the log's records: `ingest.load.Loader`. Blocking, used from one thread."""
 
-    def load_until(self, ends: Mapping[str, LogPosition]) -> object:
+    def load_until(self, ends: Mapping[str, LogOffset]) -> object:
         """Store everything before these places; safe to repeat after any failure."""
         ...
 
 
-def spacing_s(load_s: float) -> float:
+def cooldown_s(load_s: float) -> float:
     """Return how long to wait after a load that took so long, however many selects ask.
 
     As long again, so that loads on demand take at most half of the loader's time: they take longer
     where the machine is busy, and then come less often.
     """
-    return min(max(load_s, _LEAST_SPACING_S), _MOST_SPACING_S)
+    return min(max(load_s, _MIN_COOLDOWN_S), _MAX_COOLDOWN_S)
 
 
 class LoadLoop:
@@ -53,29 +53,29 @@ class LoadLoop:
     def __init__(
         self,
         *,
-        loader: Loads,
+        loader: LogLoader,
         log_reader: LogReader,
         interval_s: float,
         log: Logger,
-        longest_pause_s: float = _LONGEST_PAUSE_S,
-        rest_s: Callable[[float], float] = spacing_s,
+        max_backoff_s: float = _MAX_BACKOFF_S,
+        cooldown: Callable[[float], float] = cooldown_s,
         clock: Clock | None = None,
     ) -> None:
         self._loader = loader
         self._log_reader = log_reader
         self._interval_s = interval_s
-        self._longest_pause_s = longest_pause_s
-        self._rest_s = rest_s
+        self._max_backoff_s = max_backoff_s
+        self._cooldown = cooldown
         self._clock = clock or SystemClock()
         self._log = log
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._waiters: list[asyncio.Future[None]] = []
-        self._wanted = asyncio.Event()
-        self._loaded: Mapping[str, LogPosition] | None = None
+        self._load_requested = asyncio.Event()
+        self._loaded: Mapping[str, LogOffset] | None = None
         self._is_failing = False
 
     @property
-    def is_current(self) -> bool:
+    def is_caught_up(self) -> bool:
         """Whether the last load stored all there was; False until the first one has."""
         has_loaded = self._loaded is not None and not self._is_failing
         return has_loaded and not self._log_reader.unreadable()
@@ -87,10 +87,10 @@ class LoadLoop:
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
-        self._wanted.set()
+        self._load_requested.set()
         await waiter
 
-    async def between_loads(self, work: Callable[[], None]) -> None:
+    async def run_exclusive(self, work: Callable[[], None]) -> None:
         """Run something on the loader's thread, so that nothing is loaded meanwhile.
 
         Raises what it raises. Once it has begun it goes on, whatever becomes of the caller.
@@ -99,17 +99,17 @@ class LoadLoop:
 
     async def run(self) -> None:
         """Load until cancelled; a running load then goes on, and `finish` waits for it."""
-        pause_s = _FIRST_PAUSE_S
+        backoff_s = _INITIAL_BACKOFF_S
         while True:
             began_s = self._clock.monotonic_s()
-            something_new = await self._load()
+            has_new_records = await self._load()
             if self._is_failing:
-                await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * 2, self._longest_pause_s)
+                await asyncio.sleep(backoff_s)
+                backoff_s = min(backoff_s * 2, self._max_backoff_s)
                 continue
-            pause_s = _FIRST_PAUSE_S
-            if something_new:
-                await self._rest(self._rest_s(self._clock.monotonic_s() - began_s))
+            backoff_s = _INITIAL_BACKOFF_S
+            if has_new_records:
+                await self._cool_down(self._cooldown(self._clock.monotonic_s() - began_s))
             await self._wait(began_s + self._interval_s - self._clock.monotonic_s())
 
     async def finish(self, *, timeout_s: float) -> bool:
@@ -122,26 +122,26 @@ class LoadLoop:
         return not self._is_failing
 
     def close(self) -> None:
-        """Wait for the thread to end. What it runs must be ending: see `ChdbWriter.refuse`."""
+        """Wait for the thread to end. Its call must have been asked to stop before."""
         self._thread.shutdown()
 
     async def _wait(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._wanted.wait()
+                await self._load_requested.wait()
 
-    async def _rest(self, seconds: float) -> None:
+    async def _cool_down(self, seconds: float) -> None:
         """Load nothing for so long, but keep nobody waiting for whom there is nothing to load."""
         until_s = asyncio.get_running_loop().time() + seconds
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(until_s):
-                await self._wanted.wait()
-                while await self._wake_if_all_is_loaded():
-                    await self._wanted.wait()
+                await self._load_requested.wait()
+                while await self._wake_if_all_loaded():
+                    await self._load_requested.wait()
         await asyncio.sleep(until_s - asyncio.get_running_loop().time())
 
-    async def _wake_if_all_is_loaded(self) -> bool:
-        self._wanted.clear()
+    async def _wake_if_all_loaded(self) -> bool:
+        self._load_requested.clear()
         waiters, self._waiters = self._waiters, []
         is_loaded = False
         try:
@@ -153,39 +153,39 @@ class LoadLoop:
                 _wake(waiters, None)
             else:
                 self._waiters = [*waiters, *self._waiters]
-                self._wanted.set()
+                self._load_requested.set()
         return is_loaded
 
     def _is_all_loaded(self) -> bool:
         try:
-            return dict(self._log_reader.durable_ends()) == self._loaded
+            return dict(self._log_reader.durable_offsets()) == self._loaded
         except Exception:  # noqa: BLE001 - the next load meets it too, and tells
             return False
 
     async def _load(self) -> bool:
         """Load once and wake who waits for it; tell whether there was something to load."""
-        self._wanted.clear()
+        self._load_requested.clear()
         waiters, self._waiters = self._waiters, []
         loop = asyncio.get_running_loop()
         try:
-            something_new = await loop.run_in_executor(self._thread, self._load_durable)
+            has_new_records = await loop.run_in_executor(self._thread, self._load_durable)
         except asyncio.CancelledError:
             self._waiters = [*waiters, *self._waiters]  # the next load is theirs too
             raise
         except Exception as error:  # noqa: BLE001 - nothing that happens here may end the loading
-            self._note_failure(error, waiters)
+            self._record_failure(error, waiters)
             return False
         self._is_failing = False
         _wake(waiters, None)
-        return something_new
+        return has_new_records
 
-    def _note_failure(self, error: Exception, waiters: list[asyncio.Future[None]]) -> None:
+    def _record_failure(self, error: Exception, waiters: list[asyncio.Future[None]]) -> None:
         self._is_failing = True
         self._log.error("load_failed", exc_info=error)
         _wake(waiters, StoreUnavailable("what came before cannot be stored now"))
 
     def _load_durable(self) -> bool:
-        ends = dict(self._log_reader.durable_ends())
+        ends = dict(self._log_reader.durable_offsets())
         if ends == self._loaded:
             return False
         self._loader.load_until(ends)
@@ -203,11 +203,11 @@ def _wake(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
             waiter.set_exception(error)
 
 
-async def load_until(
-    stop: asyncio.Event, *, loading: LoadLoop, server: EngineServer, log: Logger
+async def run_until_stopped(
+    stop: asyncio.Event, *, load_loop: LoadLoop, server: EngineServer, log: Logger
 ) -> None:
     """Load until `stop` is set, then close the server and store what is durable."""
-    running = asyncio.create_task(loading.run())
+    running = asyncio.create_task(load_loop.run())
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
@@ -215,5 +215,5 @@ async def load_until(
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running  # raises where it ended by itself, which it never should
-    if not await loading.finish(timeout_s=LAST_LOAD_TIMEOUT_S):
+    if not await load_loop.finish(timeout_s=LAST_LOAD_TIMEOUT_S):
         log.warning("left_in_the_log")

@@ -3,11 +3,11 @@
 from collections import OrderedDict, deque
 
 from headrace.base.clock import Clock
-from headrace.ports.rate_limiter import RateVerdict, verdict_of
+from headrace.ports.rate_limiter import RateLimitResult, rate_limit_result
 
 
 class WindowLimiter:
-    """The `Limiter` over a sliding window in memory: `limit` calls in any `window_s` seconds.
+    """The `RateLimiter` over a sliding window in memory: `limit` calls in any `window_s` seconds.
 
     Its own, as the library's storage starts a thread at each call: ADR 8.
     """
@@ -23,30 +23,30 @@ class WindowLimiter:
         """How many callers are held in memory: those with a call within the window."""
         return len(self._calls)
 
-    async def hit(self, caller: str) -> RateVerdict:
-        """Count one call of a caller; see `Limiter.hit`."""
+    async def hit(self, caller: str) -> RateLimitResult:
+        """Count one call of a caller; see `RateLimiter.hit`."""
         now_s = self._clock.monotonic_s()
-        begin_s = now_s - self._window_s
-        self._forget_until(begin_s)
+        window_start_s = now_s - self._window_s
+        self._evict_idle_callers(window_start_s)
         calls = self._calls.setdefault(caller, deque())
-        while calls and calls[0] <= begin_s:
+        while calls and calls[0] <= window_start_s:
             calls.popleft()
         allowed = len(calls) < self._limit
         if allowed:
             calls.append(now_s)
             self._calls.move_to_end(caller)
-        return verdict_of(
+        return rate_limit_result(
             allowed=allowed,
             limit=self._limit,
             remaining=self._limit - len(calls),
             window_s=self._window_s,
-            oldest_leaves_in_s=calls[0] + self._window_s - now_s,
+            oldest_expires_in_s=calls[0] + self._window_s - now_s,
         )
 
-    def _forget_until(self, moment_s: float) -> None:
+    def _evict_idle_callers(self, cutoff_s: float) -> None:
         """Forget callers whose calls have all left the window."""
         while self._calls:
             caller, calls = next(iter(self._calls.items()))
-            if calls[-1] > moment_s:
+            if calls[-1] > cutoff_s:
                 return
             del self._calls[caller]

@@ -8,14 +8,14 @@ from typing import Protocol, cast
 import maxminddb
 
 from headrace.base.errors import OperatorError
-from headrace.ports.enrichment import Place
+from headrace.ports.enrichment import GeoLocation
 
-BUNDLED = Path(__file__).parent / "data" / "geo-whois-asn-country.mmdb"
+BUNDLED_DATABASE = Path(__file__).parent / "data" / "geo-whois-asn-country.mmdb"
 """Countries only; data/README.md says where it comes from."""
 
 _Path = tuple[str | int, ...]
 
-_NOWHERE = Place()
+_UNKNOWN_LOCATION = GeoLocation()
 
 _COUNTRY: tuple[_Path, ...] = (("country_code",), ("country", "iso_code"))
 _REGION: tuple[_Path, ...] = (("state1",), ("subdivisions", 0, "names", "en"))
@@ -43,42 +43,42 @@ class Reader(Protocol):
         ...
 
 
-class MaxMindGeo:
-    """The `Geo` port over one open file. Look-ups take microseconds, from any thread."""
+class MaxMindGeoLocator:
+    """The `GeoLocator` port over one open file. Look-ups take microseconds, from any thread."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._knows_ipv6 = reader.metadata().ip_version == 6
+        self._has_ipv6 = reader.metadata().ip_version == 6
 
-    def locate(self, address: str) -> Place:
+    def locate(self, address: str) -> GeoLocation:
         """Return the place of an address; empty for what is no public address, or unknown."""
         try:
             parsed = ipaddress.ip_address(address)
         except ValueError:
-            return _NOWHERE
+            return _UNKNOWN_LOCATION
         if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
             parsed = parsed.ipv4_mapped
         # Files do place private networks: the included one has 192.168.0.0/16 in Australia.
-        if not parsed.is_global or (parsed.version == 6 and not self._knows_ipv6):
-            return _NOWHERE
+        if not parsed.is_global or (parsed.version == 6 and not self._has_ipv6):
+            return _UNKNOWN_LOCATION
         try:
             record = self._reader.get(parsed)
         except maxminddb.InvalidDatabaseError:
-            return _NOWHERE  # a damaged record costs the place, never the event
-        return read_place(record)
+            return _UNKNOWN_LOCATION  # a damaged record costs the place, never the event
+        return read_location(record)
 
     def close(self) -> None:
         """Give the file back. No look-ups after this."""
         self._reader.close()
 
 
-def open_geo(path: str) -> MaxMindGeo:
+def open_geo_database(path: str) -> MaxMindGeoLocator:
     """Open a file in MaxMind's format; "" means the included one.
 
     Raises `OperatorError` where there is no such file, or it is no such database.
     """
     try:
-        reader = maxminddb.open_database(path or str(BUNDLED))  # pyright: ignore[reportUnknownMemberType] - bare PathLike
+        reader = maxminddb.open_database(path or str(BUNDLED_DATABASE))  # pyright: ignore[reportUnknownMemberType] - bare PathLike
     except OSError as error:
         reason = error.strerror or str(error)
         raise OperatorError(f"cannot read the geo database {path!r}: {reason}") from error
@@ -86,12 +86,12 @@ def open_geo(path: str) -> MaxMindGeo:
         raise OperatorError(
             f"the geo database {path!r} is not a file in MaxMind's format (.mmdb)"
         ) from error
-    return MaxMindGeo(reader)
+    return MaxMindGeoLocator(reader)
 
 
-def read_place(record: object) -> Place:
+def read_location(record: object) -> GeoLocation:
     """Read a record, flat as of ip-location-db or nested as of GeoLite2 and DB-IP."""
-    return Place(
+    return GeoLocation(
         country=_first_text(record, _COUNTRY),
         region=_first_text(record, _REGION),
         city=_first_text(record, _CITY),
@@ -99,11 +99,11 @@ def read_place(record: object) -> Place:
 
 
 def _first_text(record: object, paths: tuple[_Path, ...]) -> str:
-    found = (_follow(record, path) for path in paths)
+    found = (_resolve_path(record, path) for path in paths)
     return next((value for value in found if isinstance(value, str)), "")
 
 
-def _follow(value: object, path: _Path) -> object:
+def _resolve_path(value: object, path: _Path) -> object:
     for step in path:
         if isinstance(step, str) and isinstance(value, Mapping):
             value = cast("Mapping[str, object]", value).get(step)

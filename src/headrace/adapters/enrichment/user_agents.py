@@ -8,7 +8,7 @@ from ua_parser.core import OS, Domain, UserAgent
 from ua_parser.loaders import load_lazy_builtins
 from ua_parser.regex import Resolver
 
-from headrace.ports.enrichment import Software
+from headrace.ports.enrichment import UserAgentInfo
 
 MAX_PARSED = 1024
 """Code points that are looked at; real User-Agents are shorter, and apps put their names last."""
@@ -16,7 +16,7 @@ MAX_PARSED = 1024
 MAX_NAME = 64
 """Code points of a name or a version; the parser takes some of them from the text as they are."""
 
-_REMEMBERED = 4096
+_CACHE_SIZE = 4096
 _BROWSER_PARTS = 4
 _OS_PARTS = 2
 
@@ -121,7 +121,7 @@ _DEVICES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 """The first that is found in the text decides; where none is, the system does."""
 
-_DEVICE_OF_SYSTEM: Mapping[str, str] = {
+_DEVICE_BY_SYSTEM: Mapping[str, str] = {
     **dict.fromkeys(("Windows", "macOS", "Linux", "ChromeOS"), "desktop"),
     **dict.fromkeys(("FreeBSD", "OpenBSD", "NetBSD", "Solaris"), "desktop"),
     **dict.fromkeys(("iOS", "Android", "KaiOS", "Windows Phone", "BlackBerry OS"), "mobile"),
@@ -129,28 +129,28 @@ _DEVICE_OF_SYSTEM: Mapping[str, str] = {
 }
 
 
-class UaParserUserAgents:
-    """The `UserAgents` port: about 100 µs for a new text, under 1 µs for a remembered one.
+class UapUserAgentParser:
+    """The `UserAgentParser` port: about 100 µs for a new text, under 1 µs for a remembered one.
 
     Making one takes about 0.2 s and 25 MB. Safe to use from any thread.
     """
 
-    def __init__(self, *, remembered: int = _REMEMBERED) -> None:
+    def __init__(self, *, cache_size: int = _CACHE_SIZE) -> None:
         self._resolve = Resolver(load_lazy_builtins())
-        self._remembered = functools.lru_cache(remembered)(self._parse)
+        self._cached_parse = functools.lru_cache(cache_size)(self._parse)
 
-    def parse(self, user_agent: str) -> Software:
+    def parse(self, user_agent: str) -> UserAgentInfo:
         """Return what a User-Agent is; only its first `MAX_PARSED` code points count."""
-        return self._remembered(user_agent[:MAX_PARSED])
+        return self._cached_parse(user_agent[:MAX_PARSED])
 
-    def _parse(self, text: str) -> Software:
+    def _parse(self, text: str) -> UserAgentInfo:
         # A lone surrogate cannot pass into the native parser.
         text = text.encode(errors="replace").decode()
         found = self._resolve(text, Domain.USER_AGENT | Domain.OS)
         is_library = _HTTP_LIBRARY.match(text) is not None
         is_bot = not is_library and _BOT.search(text) is not None
         os_name = _name(found.os, _SYSTEMS)
-        return Software(
+        return UserAgentInfo(
             browser_name=_name(found.user_agent, _BROWSERS),
             browser_version=_version(found.user_agent, _BROWSER_PARTS),
             os_name=os_name,
@@ -161,8 +161,8 @@ class UaParserUserAgents:
         )
 
 
-def _name(found: UserAgent | OS | None, known_as: Mapping[str, str]) -> str:
-    name = known_as.get(found.family, found.family) if found else ""
+def _name(found: UserAgent | OS | None, canonical_names: Mapping[str, str]) -> str:
+    name = canonical_names.get(found.family, found.family) if found else ""
     # With a slash it is a piece of a bot's address, as in "+https://openai.com/bot".
     return "" if "/" in name else name[:MAX_NAME]
 
@@ -176,4 +176,4 @@ def _version(found: UserAgent | OS | None, parts: int) -> str:
 
 def _device_type(text: str, os_name: str) -> str:
     found = (device for device, pattern in _DEVICES if pattern.search(text))
-    return next(found, _DEVICE_OF_SYSTEM.get(os_name, ""))
+    return next(found, _DEVICE_BY_SYSTEM.get(os_name, ""))

@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from headrace.base.errors import HeadraceError, LogUnavailable, NotYetStored, StoreUnavailable
+from headrace.base.errors import HeadraceError, LogUnavailable, StoreAckTimeout, StoreUnavailable
 from headrace.base.telemetry import get_logger
-from headrace.ports.event_log import EventLog, Told
+from headrace.ports.event_log import EventLog, OnDurable
 
-LOOK_INTERVAL_S = 1.0
+POLL_INTERVAL_S = 1.0
 
 
-class StoredLog:
+class AckAfterStoreLog:
     """An `EventLog` in front of another; used from one event loop.
 
-    A record that is in the log and not in the store within `timeout_s` raises `NotYetStored`: it
+    A record that is in the log and not in the store within `timeout_s` raises `StoreAckTimeout`: it
     will be stored, and nobody may say that it was not. From then on records are refused before the
     log has them, until `is_store_ready` says that the store takes rows again.
 
@@ -29,39 +29,39 @@ class StoredLog:
         barrier: Callable[[], Awaitable[None]],
         is_store_ready: Callable[[], Awaitable[bool]],
         timeout_s: float,
-        look_interval_s: float = LOOK_INTERVAL_S,
+        poll_interval_s: float = POLL_INTERVAL_S,
     ) -> None:
         self._log = log
         self._barrier = barrier
         self._is_store_ready = is_store_ready
         self._timeout_s = timeout_s
-        self._look_interval_s = look_interval_s
-        self._store_is_away = False
+        self._look_interval_s = poll_interval_s
+        self._is_store_unavailable = False
         self._waiting: list[asyncio.Future[None]] = []
-        self._asking: asyncio.Task[None] | None = None
+        self._barrier_task: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def append(self, record: bytes) -> None:
-        """Return when the store has a record; see `ports.log.EventLog`. Raises `NotYetStored`."""
+        """Return when the store has a record; see `EventLog`. Raises `StoreAckTimeout`."""
         self._check_store()
         await self._log.append(record)
         await self._wait_until_stored()
 
-    def hand_in(self, record: bytes, told: Told) -> None:
+    def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
         """Do what `append` does, and tell; see `ports.log.EventLog`."""
         self._check_store()
 
-        def durable(failure: HeadraceError | None) -> None:
+        def handle_durable(failure: HeadraceError | None) -> None:
             if failure is None:
-                self._begin(self._tell_when_stored(told))
+                self._start_task(self._notify_when_stored(on_durable))
             else:
-                told(failure)
+                on_durable(failure)
 
-        self._log.hand_in(record, durable)
+        self._log.append_nowait(record, handle_durable)
 
     async def is_ready(self) -> bool:
         """Tell whether an append would succeed now; see `ports.log.EventLog`."""
-        return not self._store_is_away and await self._log.is_ready()
+        return not self._is_store_unavailable and await self._log.is_ready()
 
     async def close(self) -> None:
         """Stop waiting and close the log. May be called twice."""
@@ -71,35 +71,35 @@ class StoredLog:
         await self._log.close()
 
     def _check_store(self) -> None:
-        if self._store_is_away:
+        if self._is_store_unavailable:
             raise LogUnavailable("The store is away, and acknowledgements wait for it.")
 
     async def _wait_until_stored(self) -> None:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
-        if self._asking is None or self._asking.done():
-            self._asking = self._begin(self._ask())
+        if self._barrier_task is None or self._barrier_task.done():
+            self._barrier_task = self._start_task(self._run_barriers())
         try:
             async with asyncio.timeout(self._timeout_s):
                 await waiter
         except (StoreUnavailable, TimeoutError) as error:
-            self._note_away()
-            raise NotYetStored(
+            self._pause()
+            raise StoreAckTimeout(
                 "events are durable, and the store does not have them yet"
             ) from error
 
-    async def _tell_when_stored(self, told: Told) -> None:
+    async def _notify_when_stored(self, on_durable: OnDurable) -> None:
         try:
             await self._wait_until_stored()
-        except NotYetStored as failure:
-            told(failure)
+        except StoreAckTimeout as failure:
+            on_durable(failure)
         except asyncio.CancelledError:
-            told(NotYetStored("the service ended before the store had the events"))
+            on_durable(StoreAckTimeout("the service ended before the store had the events"))
             raise
         else:
-            told(None)
+            on_durable(None)
 
-    async def _ask(self) -> None:
+    async def _run_barriers(self) -> None:
         while self._waiting:
             waiters, self._waiting = self._waiting, []
             try:
@@ -110,19 +110,19 @@ class StoredLog:
             else:
                 _wake(waiters, None)
 
-    def _note_away(self) -> None:
-        if not self._store_is_away:
-            self._store_is_away = True
+    def _pause(self) -> None:
+        if not self._is_store_unavailable:
+            self._is_store_unavailable = True
             get_logger().error("acknowledgements_paused")
-            self._begin(self._look_until_ready())
+            self._start_task(self._poll_until_ready())
 
-    async def _look_until_ready(self) -> None:
+    async def _poll_until_ready(self) -> None:
         while not await self._is_store_ready():  # noqa: ASYNC110 - readiness is another process's
             await asyncio.sleep(self._look_interval_s)
-        self._store_is_away = False
+        self._is_store_unavailable = False
         get_logger().info("acknowledgements_resumed")
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -8,38 +8,38 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from headrace.adapters.event_log.segment_directory import loaded_end
+from headrace.adapters.event_log.segment_directory import read_loaded_offset
 from headrace.adapters.event_log.segment_format import SEGMENT_SUFFIX
 from headrace.base.errors import LogUnavailable
 from headrace.base.telemetry import Metrics, get_logger
-from headrace.ports.event_log import LOG_START, EventLog, Told
+from headrace.ports.event_log import LOG_START, EventLog, OnDurable
 
-LOOK_INTERVAL_S = 1.0
+POLL_INTERVAL_S = 1.0
 
 
-class Levels(Struct, frozen=True):
+class DiskUsage(Struct, frozen=True):
     """How much room the disk has, and how much of the logs is not in the store yet."""
 
     free_bytes: int
     backlog_bytes: int
 
 
-class LevelLimits(Struct, frozen=True):
+class Thresholds(Struct, frozen=True):
     """Where the gate closes."""
 
     min_free_bytes: int
     max_backlog_bytes: int
 
 
-def read_levels(data: Path, log_root: Path) -> Levels:
+def read_disk_usage(data: Path, log_root: Path) -> DiskUsage:
     """Ask the file system; blocking, a fraction of a millisecond. Raises `OSError`."""
-    disk = os.statvfs(data)
-    backlog = sum(map(_backlog_of, log_root.glob("*/")))
-    return Levels(free_bytes=disk.f_bavail * disk.f_frsize, backlog_bytes=backlog)
+    filesystem = os.statvfs(data)
+    backlog = sum(map(_unloaded_bytes, log_root.glob("*/")))
+    return DiskUsage(free_bytes=filesystem.f_bavail * filesystem.f_frsize, backlog_bytes=backlog)
 
 
-def _backlog_of(log: Path) -> int:
-    loaded = loaded_end(log) or LOG_START
+def _unloaded_bytes(log: Path) -> int:
+    loaded = read_loaded_offset(log) or LOG_START
     size = 0
     for segment in log.glob(f"*{SEGMENT_SUFFIX}"):
         if not segment.stem.isdecimal():
@@ -52,7 +52,7 @@ def _backlog_of(log: Path) -> int:
     return size
 
 
-class GuardedLog:
+class BackpressureLog:
     """An `EventLog` in front of another; used from one event loop.
 
     The levels are read once a second in a thread, never for a request: what comes within that
@@ -63,10 +63,10 @@ class GuardedLog:
         self,
         log: EventLog,
         *,
-        read: Callable[[], Levels],
-        limits: LevelLimits,
+        read: Callable[[], DiskUsage],
+        limits: Thresholds,
         metrics: Metrics,
-        interval_s: float = LOOK_INTERVAL_S,
+        interval_s: float = POLL_INTERVAL_S,
     ) -> None:
         self._log = log
         self._read = read
@@ -75,24 +75,24 @@ class GuardedLog:
         self._interval_s = interval_s
         self._disk_is_low = False
         self._store_is_behind = False
-        self._watching: asyncio.Task[None] | None = None
+        self._poll_task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Read the levels, and from now on again and again."""
-        await self._look()
-        self._watching = asyncio.create_task(self._watch())
+        await self._poll()
+        self._poll_task = asyncio.create_task(self._poll_forever())
 
     async def append(self, record: bytes) -> None:
         """Make a record durable; see `ports.log.EventLog`. Refuses it while the gate is closed."""
-        self._check_gate()
+        self._check_not_paused()
         await self._log.append(record)
 
-    def hand_in(self, record: bytes, told: Told) -> None:
+    def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
         """Make a record durable and tell; see `ports.log.EventLog`. Refuses it as `append` does."""
-        self._check_gate()
-        self._log.hand_in(record, told)
+        self._check_not_paused()
+        self._log.append_nowait(record, on_durable)
 
-    def _check_gate(self) -> None:
+    def _check_not_paused(self) -> None:
         if self._disk_is_low:
             raise LogUnavailable("The disk is nearly full.")
         if self._store_is_behind:
@@ -100,50 +100,54 @@ class GuardedLog:
 
     async def is_ready(self) -> bool:
         """Tell whether the log takes records; see `ports.log.EventLog`."""
-        return await self.disk_has_room() and await self.store_keeps_up() and await self.log_works()
+        return (
+            await self.has_free_disk_space()
+            and await self.is_backlog_within_limit()
+            and await self.is_log_ready()
+        )
 
-    async def log_works(self) -> bool:
+    async def is_log_ready(self) -> bool:
         """Tell whether the log behind the gate takes records."""
         return await self._log.is_ready()
 
-    async def disk_has_room(self) -> bool:
+    async def has_free_disk_space(self) -> bool:
         """Tell whether the disk has more room than the watermark."""
         return not self._disk_is_low
 
-    async def store_keeps_up(self) -> bool:
+    async def is_backlog_within_limit(self) -> bool:
         """Tell whether the backlog is within its limit."""
         return not self._store_is_behind
 
     async def close(self) -> None:
         """Stop looking and close the log. May be called twice."""
-        if self._watching is not None:
-            self._watching.cancel()
+        if self._poll_task is not None:
+            self._poll_task.cancel()
         await self._log.close()
 
-    async def _watch(self) -> None:
+    async def _poll_forever(self) -> None:
         while True:
             await asyncio.sleep(self._interval_s)
-            await self._look()
+            await self._poll()
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         try:
-            levels = await asyncio.to_thread(self._read)
+            usage = await asyncio.to_thread(self._read)
         except OSError as error:
             get_logger().error("levels_unknown", reason=error.strerror)
             return
-        self._metrics.set("headrace_disk_free_bytes", levels.free_bytes)
-        self._metrics.set("headrace_log_backlog_bytes", levels.backlog_bytes)
+        self._metrics.set("headrace_disk_free_bytes", usage.free_bytes)
+        self._metrics.set("headrace_log_backlog_bytes", usage.backlog_bytes)
         was_closed = self._disk_is_low or self._store_is_behind
-        self._disk_is_low = levels.free_bytes < self._limits.min_free_bytes
-        self._store_is_behind = levels.backlog_bytes > self._limits.max_backlog_bytes
-        self._tell(levels, was_closed=was_closed)
+        self._disk_is_low = usage.free_bytes < self._limits.min_free_bytes
+        self._store_is_behind = usage.backlog_bytes > self._limits.max_backlog_bytes
+        self._log_transition(usage, was_closed=was_closed)
 
-    def _tell(self, levels: Levels, *, was_closed: bool) -> None:
+    def _log_transition(self, usage: DiskUsage, *, was_closed: bool) -> None:
         is_closed = self._disk_is_low or self._store_is_behind
         if is_closed == was_closed:
             return
-        facts = {"free_bytes": levels.free_bytes, "backlog_bytes": levels.backlog_bytes}
+        fields = {"free_bytes": usage.free_bytes, "backlog_bytes": usage.backlog_bytes}
         if is_closed:
-            get_logger().error("ingestion_paused", **facts)
+            get_logger().error("ingestion_paused", **fields)
         else:
-            get_logger().info("ingestion_resumed", **facts)
+            get_logger().info("ingestion_resumed", **fields)

@@ -15,16 +15,16 @@ from headrace.adapters.event_log.segment_format import (
     segment_name,
 )
 from headrace.base.telemetry import get_logger
-from headrace.ports.event_log import LOG_START, LogPosition
+from headrace.ports.event_log import LOG_START, LogOffset
 
-_MARK_NAME = "durable"
+_MARKER_NAME = "durable"
 _SLOT = struct.Struct(">QQQI")
 _SLOTS = 2
 _LOADED_NAME = "loaded"
 _LOADED = struct.Struct(">QQI")
 
 
-class Disk:
+class FileOps:
     """What is asked of the disk. A class, so that tests can hand in one that fails."""
 
     def create(self, path: Path) -> int:
@@ -68,11 +68,11 @@ class LogDirectory:
     the two slots stands the end of the last segment that could not be cut.
     """
 
-    def __init__(self, path: Path, *, disk: Disk) -> None:
+    def __init__(self, path: Path, *, file_ops: FileOps) -> None:
         self.path = path
-        self._disk = disk
-        self._file = os.open(path / _MARK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
-        self._generation, self._mark = self._read_mark()
+        self._file_ops = file_ops
+        self._file = os.open(path / _MARKER_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+        self._generation, self._marker = self._read_marker()
 
     def close(self) -> None:
         """Close the mark, which gives the lock back. May be called twice."""
@@ -96,38 +96,38 @@ class LogDirectory:
         """Tell whether somebody has removed the directory, or the mark in it."""
         return is_deleted(self._file)
 
-    def durable_end(self) -> LogPosition:
+    def durable_offset(self) -> LogOffset:
         """Return the mark as it is now."""
-        self._generation, self._mark = self._read_mark()
-        return self._mark or LOG_START
+        self._generation, self._marker = self._read_marker()
+        return self._marker or LOG_START
 
-    def publish(self, end: LogPosition) -> None:
+    def publish(self, end: LogOffset) -> None:
         """Set the mark. The lock must be held."""
         generation = self._generation + 1
-        plain = _SLOT.pack(generation, end.segment, end.offset, 0)[:-4]
-        slot = plain + crc32(plain).to_bytes(4, "big")
+        packed = _SLOT.pack(generation, end.segment, end.offset, 0)[:-4]
+        slot = packed + crc32(packed).to_bytes(4, "big")
         os.pwrite(self._file, slot, generation % _SLOTS * _SLOT.size)
-        self._generation, self._mark = generation, end
+        self._generation, self._marker = generation, end
 
-    def note_refused(self, end: LogPosition) -> bool:
+    def record_discarded_tail(self, end: LogOffset) -> bool:
         """Note durably that a segment holds nothing behind a place; tell whether that is done.
 
         For what was refused and could not be cut off. Nothing may be appended to it any more. It
         needs no room on the disk. The lock must be held.
         """
-        plain = _SLOT.pack(0, end.segment, end.offset, 0)[:-4]
+        packed = _SLOT.pack(0, end.segment, end.offset, 0)[:-4]
         try:
-            os.pwrite(self._file, plain + crc32(plain).to_bytes(4, "big"), _SLOTS * _SLOT.size)
-            self._disk.sync(self._file)
+            os.pwrite(self._file, packed + crc32(packed).to_bytes(4, "big"), _SLOTS * _SLOT.size)
+            self._file_ops.sync(self._file)
         except OSError as error:
             get_logger().error("log_refusal_not_noted", log=self.path.name, reason=str(error))
             return False
         return True
 
-    def size_of(self, sequence: int) -> int:
+    def valid_size(self, sequence: int) -> int:
         """Return how long a segment is, without what was refused. Raises `OSError`."""
         size = self.segment_path(sequence).stat().st_size
-        return min(size, self._refused_from(sequence, size))
+        return min(size, self._discarded_from(sequence, size))
 
     def sequences(self) -> list[int]:
         """Return the numbers of the segments, oldest first."""
@@ -138,46 +138,48 @@ class LogDirectory:
         """Return the file of a segment."""
         return self.path / segment_name(sequence)
 
-    def recover(self) -> LogPosition:
+    def recover(self) -> LogOffset:
         """Cut off what a dead writer left unfinished, make the rest durable, return the end.
 
         Damage before the last whole record stays where it is: the reader sets it aside. The lock
         must be held. Cheap where nothing is to be done.
         """
-        mark, sequences = self.durable_end(), self.sequences()
-        if not sequences or sequences[-1] < mark.segment:
-            return mark
+        marker, sequences = self.durable_offset(), self.sequences()
+        if not sequences or sequences[-1] < marker.segment:
+            return marker
         with self.segment_path(sequences[-1]).open("r+b") as file:
             size = os.fstat(file.fileno()).st_size
-            if mark == LogPosition(sequences[-1], size):
-                return mark
-            readable = min(size, self._refused_from(sequences[-1], size))
-            known = min(mark.offset, readable) if mark.segment == sequences[-1] else 0
-            end = LogPosition(sequences[-1], _whole_size(file.fileno(), known, readable))
-            self._disk.truncate(file.fileno(), end.offset)
-            self._disk.sync(file.fileno())
-        self._disk.sync_directory(self.path)
+            if marker == LogOffset(sequences[-1], size):
+                return marker
+            readable = min(size, self._discarded_from(sequences[-1], size))
+            known = min(marker.offset, readable) if marker.segment == sequences[-1] else 0
+            end = LogOffset(sequences[-1], _valid_size(file.fileno(), known, readable))
+            self._file_ops.truncate(file.fileno(), end.offset)
+            self._file_ops.sync(file.fileno())
+        self._file_ops.sync_directory(self.path)
         self.publish(end)
         if size > end.offset:
             get_logger().warning("log_tail_cut", log=self.path.name, cut_bytes=size - end.offset)
         return end
 
-    def _refused_from(self, sequence: int, size: int) -> int:
+    def _discarded_from(self, sequence: int, size: int) -> int:
         """Return where in a segment begins what was refused; its size where nothing was."""
-        for _, refused in self._slots_of(os.pread(self._file, _SLOT.size, _SLOTS * _SLOT.size)):
-            if refused is not None and refused.segment == sequence:
-                return refused.offset
+        for _, discarded in self._parse_slots(
+            os.pread(self._file, _SLOT.size, _SLOTS * _SLOT.size)
+        ):
+            if discarded is not None and discarded.segment == sequence:
+                return discarded.offset
         return size
 
-    def _read_mark(self) -> tuple[int, LogPosition | None]:
+    def _read_marker(self) -> tuple[int, LogOffset | None]:
         slots = os.pread(self._file, _SLOTS * _SLOT.size, 0)
-        return max([(0, None), *self._slots_of(slots)], key=lambda mark: mark[0])
+        return max([(0, None), *self._parse_slots(slots)], key=lambda marker: marker[0])
 
     @staticmethod
-    def _slots_of(data: bytes) -> list[tuple[int, LogPosition | None]]:
+    def _parse_slots(data: bytes) -> list[tuple[int, LogOffset | None]]:
         slots = (data[at : at + _SLOT.size] for at in range(0, len(data), _SLOT.size))
         return [
-            (generation, LogPosition(segment, offset))
+            (generation, LogOffset(segment, offset))
             for slot in slots
             if len(slot) == _SLOT.size
             for generation, segment, offset, checksum in (_SLOT.unpack(slot),)
@@ -185,21 +187,21 @@ class LogDirectory:
         ]
 
 
-def note_loaded(path: Path, position: LogPosition) -> None:
+def write_loaded_offset(path: Path, offset: LogOffset) -> None:
     """Leave word in a log's directory of the place up to which everything is in the store.
 
     It lies in the page cache and may be old after a power cut. Raises `OSError`.
     """
-    plain = _LOADED.pack(position.segment, position.offset, 0)[:-4]
+    packed = _LOADED.pack(offset.segment, offset.offset, 0)[:-4]
     file = os.open(path / _LOADED_NAME, os.O_WRONLY | os.O_CREAT, 0o644)
     try:
-        os.pwrite(file, plain + crc32(plain).to_bytes(4, "big"), 0)
+        os.pwrite(file, packed + crc32(packed).to_bytes(4, "big"), 0)
     finally:
         os.close(file)
 
 
-def loaded_end(path: Path) -> LogPosition | None:
-    """Return what `note_loaded` left in a log's directory; None where it cannot be read."""
+def read_loaded_offset(path: Path) -> LogOffset | None:
+    """Return what `write_loaded_offset` left in a log's directory; None where it cannot be read."""
     try:
         data = (path / _LOADED_NAME).read_bytes()
     except OSError:
@@ -207,10 +209,10 @@ def loaded_end(path: Path) -> LogPosition | None:
     if len(data) != _LOADED.size or crc32(data[:-4]) != int.from_bytes(data[-4:], "big"):
         return None
     segment, offset, _ = _LOADED.unpack(data)
-    return LogPosition(segment, offset)
+    return LogOffset(segment, offset)
 
 
-def _whole_size(file: int, known: int, size: int) -> int:
+def _valid_size(file: int, known: int, size: int) -> int:
     data = read_exactly(file, size - known, known)
     begin = HEADER_SIZE if known == 0 and parse_header(data) is not None else 0
     return known + last_record_end(data, begin)
@@ -229,9 +231,9 @@ def read_exactly(file: int, size: int, offset: int) -> bytes:
     return data
 
 
-def create_directory(path: Path, *, disk: Disk) -> None:
+def create_directory(path: Path, *, file_ops: FileOps) -> None:
     """Make a directory and those above it, durably."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(exist_ok=True)
-        disk.sync_directory(folder.parent)
+        file_ops.sync_directory(folder.parent)

@@ -15,7 +15,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from headrace.ports.event_log import LoggedRecord, LogPosition
+from headrace.ports.event_log import LoggedRecord, LogOffset
 
 FORMAT_VERSION = 1
 SEGMENT_SUFFIX = ".segment"
@@ -43,8 +43,8 @@ def segment_name(sequence: int) -> str:
 
 def pack_header(header: SegmentHeader) -> bytes:
     """Write a segment's header."""
-    plain = _HEADER.pack(_SEGMENT_MAGIC, FORMAT_VERSION, header.sequence, header.previous_end, 0)
-    return plain[:-4] + crc32(plain[:-4]).to_bytes(4, "big")
+    packed = _HEADER.pack(_SEGMENT_MAGIC, FORMAT_VERSION, header.sequence, header.previous_end, 0)
+    return packed[:-4] + crc32(packed[:-4]).to_bytes(4, "big")
 
 
 def parse_header(data: bytes) -> SegmentHeader | None:
@@ -57,13 +57,13 @@ def parse_header(data: bytes) -> SegmentHeader | None:
     return SegmentHeader(sequence, previous_end) if version == FORMAT_VERSION else None
 
 
-def frame_head(payload: bytes) -> bytes:
+def frame_header(payload: bytes) -> bytes:
     """Return what goes before a payload."""
     length = len(payload)
     return _FRAME.pack(_FRAME_MAGIC, length, crc32(payload, length))
 
 
-def promised_size(data: bytes, index: int) -> int | None:
+def declared_frame_size(data: bytes, index: int) -> int | None:
     """Return the size of the frame that seems to begin at an index, whole or not."""
     if len(data) < index + FRAME_SIZE:
         return None
@@ -71,16 +71,16 @@ def promised_size(data: bytes, index: int) -> int | None:
     return FRAME_SIZE + length if magic == _FRAME_MAGIC else None
 
 
-def parse_records(data: bytes, start: LogPosition) -> list[LoggedRecord]:
+def parse_records(data: bytes, start: LogOffset) -> list[LoggedRecord]:
     """Read the whole records at the beginning of data, which lies at `start` in its log."""
     records: list[LoggedRecord] = []
-    place, segment, before = start, start.segment, start.offset
+    record_start, segment, base_offset = start, start.segment, start.offset
     index = 0
     while (payload := _payload_at(data, index)) is not None:
         index += FRAME_SIZE + len(payload)
-        behind = LogPosition(segment, before + index)
-        records.append(LoggedRecord(payload, place, behind))
-        place = behind
+        record_end = LogOffset(segment, base_offset + index)
+        records.append(LoggedRecord(payload, record_start, record_end))
+        record_start = record_end
     return records
 
 

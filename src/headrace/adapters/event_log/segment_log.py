@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from headrace.adapters.event_log.segment_directory import (
-    Disk,
+    FileOps,
     LogDirectory,
     create_directory,
     is_deleted,
@@ -21,31 +21,31 @@ from headrace.adapters.event_log.segment_directory import (
 from headrace.adapters.event_log.segment_format import (
     FRAME_SIZE,
     SegmentHeader,
-    frame_head,
+    frame_header,
     pack_header,
 )
 from headrace.base.clock import Clock
-from headrace.base.errors import HeadraceError, LogUnavailable, LogUncertain, OperatorError
-from headrace.base.log_throttle import LineBudget
+from headrace.base.errors import DurabilityUnknown, HeadraceError, LogUnavailable, OperatorError
+from headrace.base.log_throttle import LogThrottle
 from headrace.base.telemetry import Metrics, get_logger
-from headrace.ports.event_log import LogPosition, Told
+from headrace.ports.event_log import LogOffset, OnDurable
 
 SEGMENT_BYTES = 64 * 1024 * 1024
-_GROUP_BYTES = 8 * 1024 * 1024
-_WAITING_BYTES = 256 * 1024 * 1024
-_LOCK_PAUSE_S = 0.02
+_MAX_GROUP_BYTES = 8 * 1024 * 1024
+_MAX_QUEUED_BYTES = 256 * 1024 * 1024
+_LOCK_RETRY_S = 0.02
 
-_Failure = LogUnavailable | LogUncertain
+_Failure = LogUnavailable | DurabilityUnknown
 
 
 class _Group:
     """What one write and one fsync make durable, and who waits for it."""
 
-    __slots__ = ("pieces", "size", "waiters")
+    __slots__ = ("callbacks", "pieces", "size")
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
-        self.waiters: list[Told] = []
+        self.callbacks: list[OnDurable] = []
         self.size = 0
 
 
@@ -60,13 +60,15 @@ class SegmentLog:
     def __init__(self, files: "_SegmentFiles") -> None:
         self._files = files
         self._groups: deque[_Group] = deque()
-        self._waiting_bytes = 0
+        self._queued_bytes = 0
         self._is_writing = False
         self._is_closed = False
         self._is_failing = False
         self._idle = asyncio.Event()
         self._idle.set()
-        self._handed: SimpleQueue[tuple[asyncio.AbstractEventLoop, _Group] | None] = SimpleQueue()
+        self._write_queue: SimpleQueue[tuple[asyncio.AbstractEventLoop, _Group] | None] = (
+            SimpleQueue()
+        )
         self._thread = threading.Thread(target=self._write_groups, name="log", daemon=True)
         self._thread.start()
 
@@ -79,19 +81,19 @@ class SegmentLog:
         metrics: Metrics,
         clock: Clock,
         segment_bytes: int = SEGMENT_BYTES,
-        lock_patience_s: float = 10.0,
-        disk: Disk | None = None,
+        lock_timeout_s: float = 10.0,
+        file_ops: FileOps | None = None,
     ) -> "SegmentLog":
         """Lock and recover the log; blocking. Raises `OperatorError` where that cannot be done.
 
         The loader holds the lock of a log without a writer for moments, hence the patience.
         """
-        disk = disk or Disk()
+        file_ops = file_ops or FileOps()
         try:
-            create_directory(root / name, disk=disk)
-            directory = LogDirectory(root / name, disk=disk)
+            create_directory(root / name, file_ops=file_ops)
+            directory = LogDirectory(root / name, file_ops=file_ops)
             with _closing_on_failure(directory):
-                lock_log(directory, lock_patience_s)
+                lock_log(directory, lock_timeout_s)
                 end = directory.recover()
         except OSError as error:
             raise OperatorError(f"The log {root / name} cannot be opened: {error}.") from error
@@ -101,84 +103,84 @@ class SegmentLog:
             metrics=metrics,
             clock=clock,
             segment_bytes=segment_bytes,
-            disk=disk,
+            file_ops=file_ops,
         )
         return cls(files)
 
     async def append(self, record: bytes) -> None:
         """Make a record durable; see `ports.log.EventLog`."""
         waiter = asyncio.get_running_loop().create_future()
-        self.hand_in(record, partial(_settle, waiter))
+        self.append_nowait(record, partial(_resolve_waiter, waiter))
         await waiter
 
-    def hand_in(self, record: bytes, told: Told) -> None:
+    def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
         """Make a record durable and tell; see `ports.log.EventLog`."""
-        self._gather((frame_head(record), record), FRAME_SIZE + len(record), told)
+        self._enqueue((frame_header(record), record), FRAME_SIZE + len(record), on_durable)
 
     async def is_ready(self) -> bool:
         """Tell whether the disk takes records; tries it where the last group failed."""
         if self._is_failing:
             with suppress(LogUnavailable):
-                await self._try_disk()
+                await self._probe_disk()
         return not (self._is_failing or self._is_closed)
 
-    async def _try_disk(self) -> None:
+    async def _probe_disk(self) -> None:
         waiter = asyncio.get_running_loop().create_future()
-        self._gather((), 0, partial(_settle, waiter))  # a segment's header, and no record
+        self._enqueue((), 0, partial(_resolve_waiter, waiter))  # a segment's header, and no record
         await waiter
 
-    def _gather(self, pieces: tuple[bytes, ...], size: int, told: Told) -> None:
+    def _enqueue(self, pieces: tuple[bytes, ...], size: int, on_durable: OnDurable) -> None:
         if self._is_closed:
             raise LogUnavailable("The log is closed.")
-        if self._waiting_bytes + size > _WAITING_BYTES and self._waiting_bytes:
+        if self._queued_bytes + size > _MAX_QUEUED_BYTES and self._queued_bytes:
             raise LogUnavailable("The disk is slower than what comes in.")
-        if not self._groups or self._groups[-1].size > _GROUP_BYTES:
+        if not self._groups or self._groups[-1].size > _MAX_GROUP_BYTES:
             self._groups.append(_Group())
         group = self._groups[-1]
         group.pieces += pieces
-        group.waiters.append(told)
+        group.callbacks.append(on_durable)
         group.size += size
-        self._waiting_bytes += size
+        self._queued_bytes += size
         if not self._is_writing:
             self._is_writing = True
             self._idle.clear()
             loop = asyncio.get_running_loop()
-            loop.call_soon(self._hand_over, loop)  # after all that is appended in this turn
+            loop.call_soon(self._submit_next_group, loop)  # after all that is appended in this turn
 
     async def close(self) -> None:
         """Write what waits and release the log; see `ports.log.EventLog`."""
         self._is_closed = True
         await self._idle.wait()
         if self._thread.is_alive():
-            self._handed.put(None)
+            self._write_queue.put(None)
             await asyncio.to_thread(self._thread.join)
         self._files.close()
 
-    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _submit_next_group(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._groups:
-            self._handed.put((loop, self._groups.popleft()))
+            self._write_queue.put((loop, self._groups.popleft()))
         else:
             self._is_writing = False
             self._idle.set()
 
     def _write_groups(self) -> None:
-        while (handed := self._handed.get()) is not None:
-            loop, group = handed
+        while (queued := self._write_queue.get()) is not None:
+            loop, group = queued
             failure = self._files.append(group.pieces)
-            loop.call_soon_threadsafe(self._finish, loop, group, failure)
-            del handed, group  # what callers hold is not to wait for the next group
+            loop.call_soon_threadsafe(self._complete_group, loop, group, failure)
+            del queued, group  # what callers hold is not to wait for the next group
 
-    def _finish(
+    def _complete_group(
         self, loop: asyncio.AbstractEventLoop, group: _Group, failure: _Failure | None
     ) -> None:
-        self._waiting_bytes -= group.size
+        self._queued_bytes -= group.size
         self._is_failing = failure is not None
-        self._hand_over(loop)  # first, so that the disk works while callers are told
-        for told in group.waiters:
-            told(None if failure is None else type(failure)(*failure.args))
+        self._submit_next_group(loop)  # first, so that the disk works while callers are told
+        for on_durable in group.callbacks:
+            on_durable(None if failure is None else type(failure)(*failure.args))
 
 
-def _settle(waiter: asyncio.Future[None], failure: HeadraceError | None) -> None:
+def _resolve_waiter(waiter: asyncio.Future[None], failure: HeadraceError | None) -> None:
     if waiter.done():  # its caller was cancelled
         return
     if failure is None:
@@ -196,14 +198,14 @@ def _closing_on_failure(directory: LogDirectory) -> Generator[None]:
         raise
 
 
-def lock_log(directory: LogDirectory, patience_s: float) -> None:
+def lock_log(directory: LogDirectory, timeout_s: float) -> None:
     """Take a log's lock; blocking. Raises `OperatorError` when it does not come free in time."""
-    pauses = int(patience_s / _LOCK_PAUSE_S)
+    retries = int(timeout_s / _LOCK_RETRY_S)
     while not directory.try_lock():
-        if pauses <= 0:
+        if retries <= 0:
             raise OperatorError(f"The log {directory.path} is in use by another process.")
-        pauses -= 1
-        time.sleep(_LOCK_PAUSE_S)
+        retries -= 1
+        time.sleep(_LOCK_RETRY_S)
 
 
 class _SegmentFiles:
@@ -213,22 +215,22 @@ class _SegmentFiles:
         self,
         directory: LogDirectory,
         *,
-        end: LogPosition,
+        end: LogOffset,
         metrics: Metrics,
         clock: Clock,
         segment_bytes: int,
-        disk: Disk,
+        file_ops: FileOps,
     ) -> None:
         self._directory = directory
         self._end = end
         self._metrics = metrics
         self._clock = clock
         self._segment_bytes = segment_bytes
-        self._disk = disk
+        self._file_ops = file_ops
         self._file: int | None = None
         self._is_failing = False
-        self._has_told = False
-        self._lines = LineBudget(lines=1, window_s=10.0, monotonic_s=clock.monotonic_s)
+        self._has_logged_failure = False
+        self._log_throttle = LogThrottle(lines=1, window_s=10.0, monotonic_s=clock.monotonic_s)
 
     def append(self, pieces: list[bytes]) -> _Failure | None:
         """Write, sync and publish; return why it failed, or None.
@@ -243,21 +245,21 @@ class _SegmentFiles:
         target = self._end
         try:
             if self._is_failing and self._directory.is_deleted():
-                self._directory = self._made_anew(self._directory)
+                self._directory = self._recreate(self._directory)
             content = b"".join(pieces)
             if target.offset + len(content) > self._segment_bytes:
                 self._close_segment()
             if self._file is None:
-                target = LogPosition(self._end.segment + 1, 0)
+                target = LogOffset(self._end.segment + 1, 0)
                 header = SegmentHeader(target.segment, previous_end=self._end.offset)
                 content = pack_header(header) + content
             self._end = self._write(target, content)
         except (OSError, MemoryError) as error:
-            self._note_failure(error)
-            is_gone = self._abandon(target, holds_records=bool(pieces))
-            refused = LogUnavailable if is_gone else LogUncertain
-            return refused(f"Events cannot be written to disk: {error}.")
-        self._note_success(has_stored=bool(pieces))
+            self._record_failure(error)
+            is_truncated = self._discard_failed_group(target, has_records=bool(pieces))
+            error_type = LogUnavailable if is_truncated else DurabilityUnknown
+            return error_type(f"Events cannot be written to disk: {error}.")
+        self._record_success(has_records=bool(pieces))
         return None
 
     def close(self) -> None:
@@ -265,24 +267,24 @@ class _SegmentFiles:
         self._close_segment()
         self._directory.close()
 
-    def _write(self, target: LogPosition, content: bytes) -> LogPosition:
-        end = LogPosition(target.segment, target.offset + len(content))
-        is_new = self._file is None
+    def _write(self, target: LogOffset, content: bytes) -> LogOffset:
+        end = LogOffset(target.segment, target.offset + len(content))
+        is_new_segment = self._file is None
         if self._file is None:
-            self._file = self._disk.create(self._directory.segment_path(target.segment))
-        self._disk.write(self._file, content, target.offset)
+            self._file = self._file_ops.create(self._directory.segment_path(target.segment))
+        self._file_ops.write(self._file, content, target.offset)
         started_s = self._clock.monotonic_s()
-        self._disk.sync(self._file)
+        self._file_ops.sync(self._file)
         self._metrics.observe("headrace_log_fsync_seconds", self._clock.monotonic_s() - started_s)
-        if is_new:
-            self._disk.sync_directory(self._directory.path)
+        if is_new_segment:
+            self._file_ops.sync_directory(self._directory.path)
         if self._directory.is_deleted() or is_deleted(self._file):
             raise FileNotFoundError(errno.ENOENT, "the log was deleted")
         self._metrics.count("headrace_log_appended_bytes_total", len(content))
         self._directory.publish(end)
         return end
 
-    def _abandon(self, target: LogPosition, *, holds_records: bool) -> bool:
+    def _discard_failed_group(self, target: LogOffset, *, has_records: bool) -> bool:
         """Cut a failed group off; tell whether it is certain that nothing of it is ever read.
 
         After a failed fsync the kernel may have dropped what it could not write, so the segment is
@@ -290,46 +292,46 @@ class _SegmentFiles:
         """
         if self._file is None:
             return True
-        is_gone = self._cut(self._file, target.offset)
+        is_truncated = self._truncate(self._file, target.offset)
         self._close_segment()
-        if is_gone or not holds_records:
+        if is_truncated or not has_records:
             return True
         self._end = target  # also of a segment that has just begun: its number is not used again
-        return self._directory.note_refused(target)
+        return self._directory.record_discarded_tail(target)
 
-    def _made_anew(self, deleted: LogDirectory) -> LogDirectory:
+    def _recreate(self, deleted: LogDirectory) -> LogDirectory:
         """Make a directory again that somebody deleted; its numbers go on. Raises `OSError`."""
-        create_directory(deleted.path, disk=self._disk)
-        made = LogDirectory(deleted.path, disk=self._disk)
-        with _closing_on_failure(made):
-            if not made.try_lock():
+        create_directory(deleted.path, file_ops=self._file_ops)
+        recreated = LogDirectory(deleted.path, file_ops=self._file_ops)
+        with _closing_on_failure(recreated):
+            if not recreated.try_lock():
                 raise BlockingIOError(errno.EAGAIN, "the log is in use by another process")
-            made.publish(self._end)
+            recreated.publish(self._end)
         deleted.close()
-        return made
+        return recreated
 
-    def _cut(self, file: int, size: int) -> bool:
+    def _truncate(self, file: int, size: int) -> bool:
         try:
-            self._disk.truncate(file, size)
-            self._disk.sync(file)
+            self._file_ops.truncate(file, size)
+            self._file_ops.sync(file)
         except OSError as error:
             get_logger().error("log_cut_failed", log=self._directory.path.name, reason=str(error))
             return False
         return True
 
-    def _note_failure(self, error: BaseException) -> None:
+    def _record_failure(self, error: BaseException) -> None:
         self._is_failing = True
-        left_out = self._lines.take("log_write_failed")
-        if left_out is not None:
-            self._has_told = True
-            facts = {"left_out": left_out} if left_out else {}
+        suppressed = self._log_throttle.admit("log_write_failed")
+        if suppressed is not None:
+            self._has_logged_failure = True
+            fields = {"left_out": suppressed} if suppressed else {}
             name = self._directory.path.name
-            get_logger().error("log_write_failed", log=name, reason=str(error), **facts)
+            get_logger().error("log_write_failed", log=name, reason=str(error), **fields)
 
-    def _note_success(self, *, has_stored: bool) -> None:
+    def _record_success(self, *, has_records: bool) -> None:
         self._is_failing = False
-        if has_stored and self._has_told:
-            self._has_told = False
+        if has_records and self._has_logged_failure:
+            self._has_logged_failure = False
             get_logger().info("log_write_resumed", log=self._directory.path.name)
 
     def _close_segment(self) -> None:

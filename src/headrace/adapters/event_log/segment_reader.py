@@ -7,32 +7,32 @@ from pathlib import Path
 from msgspec import Struct
 
 from headrace.adapters.event_log.segment_directory import (
-    Disk,
+    FileOps,
     LogDirectory,
     create_directory,
-    note_loaded,
     read_exactly,
+    write_loaded_offset,
 )
 from headrace.adapters.event_log.segment_format import (
     HEADER_SIZE,
+    declared_frame_size,
     find_record,
     parse_header,
     parse_records,
-    promised_size,
 )
 from headrace.adapters.event_log.unreadable_logs import UnreadableLogs
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.telemetry import Metrics, get_logger
-from headrace.ports.event_log import LOG_START, LogChunk, LoggedRecord, LogPosition
+from headrace.ports.event_log import LOG_START, LogChunk, LoggedRecord, LogOffset
 
-_LEAST_BYTES = 4096
+_MIN_READ_BYTES = 4096
 
 
-class _Stretch(Struct, frozen=True):
+class _SegmentRange(Struct, frozen=True):
     """A part of one segment that is to be read."""
 
     log: str
-    start: LogPosition
+    start: LogOffset
     end: int
 
 
@@ -49,17 +49,17 @@ class SegmentReader:
         root: Path,
         *,
         damaged: Path,
-        disk: Disk | None = None,
+        file_ops: FileOps | None = None,
         clock: Clock | None = None,
         metrics: Metrics | None = None,
     ) -> None:
         self._root = root
         self._damaged = damaged
-        self._disk = disk or Disk()
+        self._file_ops = file_ops or FileOps()
         self._directories: dict[str, LogDirectory] = {}
         self._unreadable = UnreadableLogs(clock=clock or SystemClock(), metrics=metrics)
 
-    def durable_ends(self) -> Mapping[str, LogPosition]:
+    def durable_offsets(self) -> Mapping[str, LogOffset]:
         """Return the durable end of every log; see `ports.log.LogReader`."""
         names = sorted(path.name for path in self._root.glob("*/"))
         ends = ((name, self._readable_end(name)) for name in names)
@@ -69,23 +69,25 @@ class SegmentReader:
         """Return the logs that cannot be read now; see `ports.log.LogReader`."""
         return self._unreadable.names()
 
-    def read(self, log: str, *, after: LogPosition, until: LogPosition, max_bytes: int) -> LogChunk:
+    def read(self, log: str, *, after: LogOffset, until: LogOffset, max_bytes: int) -> LogChunk:
         """Read whole records; see `ports.log.LogReader`."""
         try:
             return self._read(log, after, until, max_bytes)
         except OSError as error:
-            self._unreadable.note(log, error, place=after)
+            self._unreadable.record_failure(log, error, offset=after)
             raise
 
-    def bytes_between(self, log: str, *, after: LogPosition, until: LogPosition) -> int:
+    def size_between(self, log: str, *, after: LogOffset, until: LogOffset) -> int:
         """Return how many bytes lie between two places; see `ports.log.LogReader`."""
         try:
-            stretches = self._stretches(log, after, until)
+            ranges = self._segment_ranges(log, after, until)
         except OSError:  # to read them says more
             return 0
-        return sum(max(stretch.end - stretch.start.offset, 0) for stretch in stretches)
+        return sum(
+            max(segment_range.end - segment_range.start.offset, 0) for segment_range in ranges
+        )
 
-    def remove_before(self, log: str, position: LogPosition) -> None:
+    def truncate_before(self, log: str, offset: LogOffset) -> None:
         """Delete segments before the position's; see `ports.log.LogReader`.
 
         The last segment always stays: its number is what the next one is counted from. Word of
@@ -93,19 +95,19 @@ class SegmentReader:
         """
         directory = self._directory(log)
         for sequence in directory.sequences():
-            if sequence < position.segment:
+            if sequence < offset.segment:
                 directory.segment_path(sequence).unlink(missing_ok=True)
-        note_loaded(directory.path, position)
+        write_loaded_offset(directory.path, offset)
 
-    def note_loaded(self, positions: Mapping[str, LogPosition]) -> None:
+    def publish_loaded_offsets(self, offsets: Mapping[str, LogOffset]) -> None:
         """Leave word again of what is loaded: what a crash kept from being told or removed.
 
         Where the disk does not let it, the next batch does.
         """
         try:
-            for log, end in self.durable_ends().items():
-                if positions.get(log, LOG_START) <= end:
-                    self.remove_before(log, positions.get(log, LOG_START))
+            for log, end in self.durable_offsets().items():
+                if offsets.get(log, LOG_START) <= end:
+                    self.truncate_before(log, offsets.get(log, LOG_START))
         except OSError as error:
             get_logger().warning("loaded_not_noted", reason=error.strerror)
 
@@ -121,100 +123,104 @@ class SegmentReader:
             known.close()
             del self._directories[log]
         if log not in self._directories:
-            self._directories[log] = LogDirectory(self._root / log, disk=self._disk)
+            self._directories[log] = LogDirectory(self._root / log, file_ops=self._file_ops)
         return self._directories[log]
 
-    def _readable_end(self, log: str) -> LogPosition | None:
+    def _readable_end(self, log: str) -> LogOffset | None:
         """Return where a log ends, or how far it can be read; None where even that is not known."""
         known = self._unreadable.readable_end(log)
-        if self._unreadable.is_resting(log):
+        if self._unreadable.is_backing_off(log):
             return known
         try:
             end = self._durable_end(self._directory(log))
             if known is not None and known < end:
-                self._read(log, known, end, _LEAST_BYTES)
+                self._read(log, known, end, _MIN_READ_BYTES)
         except OSError as error:
-            self._unreadable.note(log, error, place=known)
+            self._unreadable.record_failure(log, error, offset=known)
             return known
-        self._unreadable.forget(log)
+        self._unreadable.record_recovery(log)
         return end
 
-    def _read(self, log: str, after: LogPosition, until: LogPosition, max_bytes: int) -> LogChunk:
+    def _read(self, log: str, after: LogOffset, until: LogOffset, max_bytes: int) -> LogChunk:
         damaged_bytes = 0
-        for stretch in self._stretches(log, after, until):
-            chunk = self._read_stretch(stretch, max_bytes)
+        for segment_range in self._segment_ranges(log, after, until):
+            chunk = self._read_range(segment_range, max_bytes)
             damaged_bytes += chunk.damaged_bytes
             if chunk.records:
                 return LogChunk(chunk.records, chunk.end, damaged_bytes)
         return LogChunk((), max(after, until), damaged_bytes)
 
-    def _durable_end(self, directory: LogDirectory) -> LogPosition:
+    def _durable_end(self, directory: LogDirectory) -> LogOffset:
         if not directory.try_lock():
-            return directory.durable_end()
+            return directory.durable_offset()
         try:
             return directory.recover()
         finally:
             directory.unlock()
 
-    def _stretches(self, log: str, after: LogPosition, until: LogPosition) -> Sequence[_Stretch]:
+    def _segment_ranges(
+        self, log: str, after: LogOffset, until: LogOffset
+    ) -> Sequence[_SegmentRange]:
         directory = self._directory(log)
         sequences = [n for n in directory.sequences() if after.segment <= n <= until.segment]
         return [
-            _Stretch(
+            _SegmentRange(
                 log=log,
-                start=after if n == after.segment else LogPosition(n, 0),
+                start=after if n == after.segment else LogOffset(n, 0),
                 end=until.offset if n == until.segment else end_of_segment(directory, n),
             )
             for n in sequences
         ]
 
-    def _read_stretch(self, stretch: _Stretch, max_bytes: int) -> LogChunk:
-        path = self._directory(stretch.log).segment_path(stretch.start.segment)
-        start, damaged_bytes = stretch.start, 0
+    def _read_range(self, segment_range: _SegmentRange, max_bytes: int) -> LogChunk:
+        path = self._directory(segment_range.log).segment_path(segment_range.start.segment)
+        start, damaged_bytes = segment_range.start, 0
         with path.open("rb", buffering=0) as opened:
             file = opened.fileno()
             if start.offset == 0 and parse_header(read_exactly(file, HEADER_SIZE, 0)) is not None:
-                start = LogPosition(start.segment, HEADER_SIZE)
-            while start.offset < stretch.end:
-                records = _read_records(file, start, stretch.end, max_bytes)
+                start = LogOffset(start.segment, HEADER_SIZE)
+            while start.offset < segment_range.end:
+                records = _read_records(file, start, segment_range.end, max_bytes)
                 if records:
                     return LogChunk(records, records[-1].end, damaged_bytes)
-                behind = self._set_damage_aside(file, stretch, start)
-                damaged_bytes += behind.offset - start.offset
-                start = behind
+                next_start = self._save_damaged_bytes(file, segment_range, start)
+                damaged_bytes += next_start.offset - start.offset
+                start = next_start
         return LogChunk((), start, damaged_bytes)
 
-    def _set_damage_aside(self, file: int, stretch: _Stretch, start: LogPosition) -> LogPosition:
+    def _save_damaged_bytes(
+        self, file: int, segment_range: _SegmentRange, start: LogOffset
+    ) -> LogOffset:
         """Copy what cannot be read and return where the next whole record begins."""
-        remaining = stretch.end - start.offset
+        remaining = segment_range.end - start.offset
         rest = read_exactly(file, remaining, start.offset)
-        behind = find_record(rest, 1)
-        size = behind if behind < len(rest) else remaining
-        name = f"{stretch.log}-{start.segment:020}-{start.offset:010}.bin"
-        create_directory(self._damaged, disk=self._disk)
+        next_start = find_record(rest, 1)
+        size = next_start if next_start < len(rest) else remaining
+        name = f"{segment_range.log}-{start.segment:020}-{start.offset:010}.bin"
+        create_directory(self._damaged, file_ops=self._file_ops)
         (self._damaged / name).write_bytes(rest[:size])
-        get_logger().error("log_damaged", log=stretch.log, damaged_bytes=size, kept_as=name)
-        return LogPosition(start.segment, start.offset + size)
+        get_logger().error("log_damaged", log=segment_range.log, damaged_bytes=size, kept_as=name)
+        return LogOffset(start.segment, start.offset + size)
 
 
 def end_of_segment(directory: LogDirectory, sequence: int) -> int:
     """Return where a segment that is not the last ends: as the next one says, else its size."""
-    size = directory.size_of(sequence)
+    size = directory.valid_size(sequence)
     with suppress(FileNotFoundError):
-        with directory.segment_path(sequence + 1).open("rb", buffering=0) as following:
-            header = parse_header(following.read(HEADER_SIZE))
+        with directory.segment_path(sequence + 1).open("rb", buffering=0) as next_segment:
+            header = parse_header(next_segment.read(HEADER_SIZE))
         if header is not None:
             return min(header.previous_end, size)
     return size
 
 
-def _read_records(file: int, start: LogPosition, end: int, max_bytes: int) -> list[LoggedRecord]:
+def _read_records(file: int, start: LogOffset, end: int, max_bytes: int) -> list[LoggedRecord]:
     available = end - start.offset
-    data = read_exactly(file, min(max(max_bytes, _LEAST_BYTES), available), start.offset)
+    data = read_exactly(file, min(max(max_bytes, _MIN_READ_BYTES), available), start.offset)
     records = parse_records(data, start)
     if records or len(data) == available:
         return records
-    size = promised_size(data, 0)  # the first record may be longer than what was asked for
+    size = declared_frame_size(data, 0)  # the first record may be longer than what was asked for
     if size is None or size > available:
         return []
     return parse_records(read_exactly(file, size, start.offset), start)

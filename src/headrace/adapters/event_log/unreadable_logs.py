@@ -7,16 +7,16 @@ from msgspec import Struct
 
 from headrace.base.clock import Clock
 from headrace.base.telemetry import Metrics, get_logger
-from headrace.ports.event_log import LogPosition
+from headrace.ports.event_log import LogOffset
 
-_FIRST_PAUSE_S: Final = 1.0
-_LONGEST_PAUSE_S: Final = 60.0
+_INITIAL_BACKOFF_S: Final = 1.0
+_MAX_BACKOFF_S: Final = 60.0
 
 
-class _Trouble(Struct, frozen=True):
-    place: LogPosition | None
-    pause_s: float
-    retry_s: float
+class _ReadFailure(Struct, frozen=True):
+    offset: LogOffset | None
+    backoff_s: float
+    retry_at_s: float
 
 
 class UnreadableLogs:
@@ -28,37 +28,39 @@ class UnreadableLogs:
     def __init__(self, *, clock: Clock, metrics: Metrics | None) -> None:
         self._clock = clock
         self._metrics = metrics
-        self._troubles: dict[str, _Trouble] = {}
+        self._failures: dict[str, _ReadFailure] = {}
 
     def names(self) -> Sequence[str]:
         """Return the names of these logs."""
-        return sorted(self._troubles)
+        return sorted(self._failures)
 
-    def is_resting(self, log: str) -> bool:
+    def is_backing_off(self, log: str) -> bool:
         """Tell whether a log is one of these, and not yet to be tried again."""
-        trouble = self._troubles.get(log)
-        return trouble is not None and self._clock.monotonic_s() < trouble.retry_s
+        failure = self._failures.get(log)
+        return failure is not None and self._clock.monotonic_s() < failure.retry_at_s
 
-    def readable_end(self, log: str) -> LogPosition | None:
+    def readable_end(self, log: str) -> LogOffset | None:
         """Return the place up to which one of these logs can be read."""
-        trouble = self._troubles.get(log)
-        return None if trouble is None else trouble.place
+        failure = self._failures.get(log)
+        return None if failure is None else failure.offset
 
-    def note(self, log: str, error: OSError, *, place: LogPosition | None) -> None:
+    def record_failure(self, log: str, error: OSError, *, offset: LogOffset | None) -> None:
         """Remember that a log cannot be read from a place on; each time with a longer pause."""
-        before = self._troubles.get(log)
-        pause_s = _FIRST_PAUSE_S if before is None else min(before.pause_s * 2, _LONGEST_PAUSE_S)
-        retry_s = self._clock.monotonic_s() + pause_s
-        self._troubles[log] = _Trouble(place, pause_s, retry_s)
-        get_logger().error("log_unreadable", log=log, reason=str(error), retry_in_s=pause_s)
-        self._count()
+        previous = self._failures.get(log)
+        backoff_s = (
+            _INITIAL_BACKOFF_S if previous is None else min(previous.backoff_s * 2, _MAX_BACKOFF_S)
+        )
+        retry_at_s = self._clock.monotonic_s() + backoff_s
+        self._failures[log] = _ReadFailure(offset, backoff_s, retry_at_s)
+        get_logger().error("log_unreadable", log=log, reason=str(error), retry_in_s=backoff_s)
+        self._update_gauge()
 
-    def forget(self, log: str) -> None:
+    def record_recovery(self, log: str) -> None:
         """Note that a log can be read. Cheap where it always could."""
-        if self._troubles.pop(log, None) is not None:
+        if self._failures.pop(log, None) is not None:
             get_logger().info("log_readable_again", log=log)
-            self._count()
+            self._update_gauge()
 
-    def _count(self) -> None:
+    def _update_gauge(self) -> None:
         if self._metrics is not None:
-            self._metrics.set("headrace_logs_unreadable", len(self._troubles))
+            self._metrics.set("headrace_logs_unreadable", len(self._failures))

@@ -3,7 +3,7 @@
 import asyncio
 
 from headrace.base.errors import LogUnavailable
-from headrace.ports.event_log import Told
+from headrace.ports.event_log import OnDurable
 
 
 class MemoryLog:
@@ -20,12 +20,12 @@ class MemoryLog:
             raise LogUnavailable("the log in memory was told to refuse")
         self.records.append(record)
 
-    def hand_in(self, record: bytes, told: Told) -> None:
+    def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
         """Keep a record, and tell in the loop's next turn. Refuses what `append` refuses."""
         if self.is_broken or self.is_closed:
             raise LogUnavailable("the log in memory was told to refuse")
         self.records.append(record)
-        asyncio.get_running_loop().call_soon(told, None)
+        asyncio.get_running_loop().call_soon(on_durable, None)
 
     async def is_ready(self) -> bool:
         """Tell whether it takes records."""

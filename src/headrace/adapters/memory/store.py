@@ -7,43 +7,43 @@ from arro3.io import read_ipc_stream
 
 from headrace.formats.arrow_batch import MISSING, inserted_columns
 from headrace.model.catalog import Table
-from headrace.model.storage import STORED
-from headrace.ports.store import RejectedBatch
+from headrace.model.storage import STORAGE_TABLES
+from headrace.ports.store import BatchRejected
 
 Row = Mapping[str, Any]
 
 
-def _refuses_nothing(_row: Row) -> bool:
+def _rejects_nothing(_row: Row) -> bool:
     return False
 
 
 class MemoryStore:
-    """A `StoreWriter`. Refuses a batch in which `refuses` finds a row."""
+    """A `StoreWriter`. Refuses a batch in which `rejects` finds a row."""
 
-    def __init__(self, *, refuses: Callable[[Row], bool] = _refuses_nothing) -> None:
-        self._refuses = refuses
+    def __init__(self, *, rejects: Callable[[Row], bool] = _rejects_nothing) -> None:
+        self._rejects = rejects
         self._tokens: set[tuple[str, str]] = set()
-        self.rows: dict[str, list[Row]] = {name: [] for name in STORED}
+        self.rows: dict[str, list[Row]] = {name: [] for name in STORAGE_TABLES}
 
     def prepare(self) -> None:
         """See `ports.store.StoreWriter`."""
 
     def insert(
-        self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
+        self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
     ) -> None:
         """See `ports.store.StoreWriter`. What is told to be new is stored, whether it is or not."""
-        if not is_new and (table.name, token) in self._tokens:
+        if not first_attempt and (table.name, token) in self._tokens:
             return
-        stored, columns = STORED[table.name], read_ipc_stream(arrow_stream).read_all()
+        stored, columns = STORAGE_TABLES[table.name], read_ipc_stream(arrow_stream).read_all()
         names = columns.column_names
         if names != inserted_columns(stored, arrow_stream):
-            raise RejectedBatch("The columns are not those of the table.")
+            raise BatchRejected("The columns are not those of the table.")
         values = [cast("list[Any]", columns.column(name).to_pylist()) for name in names]  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
         missing = {column.name: MISSING.get(column.kind) for column in stored.columns}
         rows = [
             {**missing, **dict(zip(names, row, strict=True))} for row in zip(*values, strict=True)
         ]
-        if any(self._refuses(row) for row in rows):
-            raise RejectedBatch("A row is refused.")
+        if any(self._rejects(row) for row in rows):
+            raise BatchRejected("A row is refused.")
         self._tokens.add((table.name, token))
         self.rows[table.name] += rows

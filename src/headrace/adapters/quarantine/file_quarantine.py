@@ -7,19 +7,19 @@ from typing import Any
 
 import msgspec
 
-from headrace.adapters.data_dir.files import write_whole
+from headrace.adapters.data_dir.files import write_atomically
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.ports.event_log import LogPosition
-from headrace.ports.quarantine import Quarantined, SetAside
+from headrace.ports.event_log import LogOffset
+from headrace.ports.quarantine import QuarantineEntry, StoredEntry
 
 _SUFFIX = ".json"
 
 
-class _Written(msgspec.Struct, frozen=True):
+class _EntryFile(msgspec.Struct, frozen=True):
     """What a file holds."""
 
     log: str
-    position: LogPosition
+    position: LogOffset
     reason: str
     stream: str | None = None
     index: int | None = None
@@ -37,15 +37,15 @@ class FileQuarantine:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def put(self, entry: Quarantined) -> None:
+    def put(self, entry: QuarantineEntry) -> None:
         """Write an entry's file; see `ports.quarantine.Quarantine`."""
         file = self._path / _file_name(entry)
         if file.exists():
             return
-        content = msgspec.json.format(msgspec.json.encode(_readable(entry)), indent=2)
+        content = msgspec.json.format(msgspec.json.encode(_to_json_fields(entry)), indent=2)
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            write_whole(file, content)
+            write_atomically(file, content)
         except OSError as error:
             raise StoreUnavailable(f"The quarantine cannot be written: {error}.") from error
 
@@ -53,7 +53,7 @@ class FileQuarantine:
         """Return the ids of all entries, by log and place."""
         return sorted(file.name for file in self._path.glob(f"*{_SUFFIX}"))
 
-    def read(self, entry_id: str) -> SetAside:
+    def read(self, entry_id: str) -> StoredEntry:
         """Return an entry. Raises `OperatorError` where there is none or it is no entry."""
         if entry_id not in self.ids():
             raise OperatorError(f"nothing in the quarantine has the id {entry_id!r}")
@@ -63,45 +63,47 @@ class FileQuarantine:
             entry = _parse(text)
         except (OSError, ValueError) as error:
             raise OperatorError(f"{file} cannot be read: {error}") from error
-        return SetAside(entry_id, status.st_mtime_ns // 1_000_000, entry, text)
+        return StoredEntry(entry_id, status.st_mtime_ns // 1_000_000, entry, text)
 
     def remove(self, entry_id: str) -> None:
         """Remove an entry's file. Safe to call twice; `sync_directory` makes it durable."""
         (self._path / entry_id).unlink(missing_ok=True)
 
 
-def _file_name(entry: Quarantined) -> str:
-    place = f"{entry.log}-{entry.position.segment:020}-{entry.position.offset:010}"
-    return f"{place}.json" if entry.index is None else f"{place}-{entry.index:05}.json"
+def _file_name(entry: QuarantineEntry) -> str:
+    position = f"{entry.log}-{entry.position.segment:020}-{entry.position.offset:010}"
+    return f"{position}.json" if entry.index is None else f"{position}-{entry.index:05}.json"
 
 
-def _readable(entry: Quarantined) -> dict[str, Any]:
-    readable = {
+def _to_json_fields(entry: QuarantineEntry) -> dict[str, Any]:
+    fields = {
         name: value
         for name, value in msgspec.structs.asdict(entry).items()
         if value is not None and name != "item"
     }
     if entry.item is not None:
-        readable["item"] = {name: _as_json(value) for name, value in entry.item.items()}
-    return readable
+        fields["item"] = {name: _to_json_value(value) for name, value in entry.item.items()}
+    return fields
 
 
-def _parse(text: bytes) -> Quarantined:
-    written = msgspec.json.decode(text, type=_Written)
-    item = written.item
-    return Quarantined(
-        log=written.log,
-        position=written.position,
-        reason=written.reason,
-        stream=written.stream,
-        index=written.index,
-        item=None if item is None else {name: _from_json(name, raw) for name, raw in item.items()},
-        payload=written.payload,
+def _parse(text: bytes) -> QuarantineEntry:
+    decoded = msgspec.json.decode(text, type=_EntryFile)
+    item = decoded.item
+    return QuarantineEntry(
+        log=decoded.log,
+        position=decoded.position,
+        reason=decoded.reason,
+        stream=decoded.stream,
+        index=decoded.index,
+        item=None
+        if item is None
+        else {name: _from_json_value(name, raw) for name, raw in item.items()},
+        payload=decoded.payload,
     )
 
 
-def _from_json(name: str, raw: msgspec.Raw) -> object:
-    """Undo what `_as_json` did: properties are the one field that is bytes."""
+def _from_json_value(name: str, raw: msgspec.Raw) -> object:
+    """Undo what `_to_json_value` did: properties are the one field that is bytes."""
     value = msgspec.json.decode(raw)
     if name != "properties":
         return value
@@ -110,7 +112,7 @@ def _from_json(name: str, raw: msgspec.Raw) -> object:
     return msgspec.json.format(bytes(raw), indent=-1)
 
 
-def _as_json(value: object) -> object:
+def _to_json_value(value: object) -> object:
     """Let JSON text stand as it is; other bytes are left to be written in base64."""
     if not isinstance(value, bytes):
         return value

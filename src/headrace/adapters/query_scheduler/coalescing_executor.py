@@ -9,40 +9,40 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Generic, Protocol, TypeVar
 
-from headrace.adapters.query_scheduler.fair_semaphore import FairPlaces
-from headrace.adapters.query_scheduler.key import Question
+from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore
+from headrace.adapters.query_scheduler.key import QueryKey
 from headrace.adapters.query_scheduler.versions import Version
 from headrace.base.errors import QueryTimedOut, StoreUnavailable
 from headrace.base.telemetry import Metrics
-from headrace.ports.store import QueryGuards
+from headrace.ports.store import QueryLimits
 
-AnswerT = TypeVar("AnswerT")
+ResultT = TypeVar("ResultT")
 
-_LEAST_RUN_S = 0.001
-_WORTH_A_RUN_S = 0.5
+_MIN_RUN_S = 0.001
+_MIN_RETRY_GAIN_S = 0.5
 """So much more time than a run had that timed out is worth another one."""
 
 
-Run = Callable[[QueryGuards], Coroutine[Any, Any, AnswerT]]
+Run = Callable[[QueryLimits], Coroutine[Any, Any, ResultT]]
 """Runs a select within guards. Cancelled, it returns when the select has ended in the store."""
 
 LoadBarrier = Callable[[], Awaitable[None]]
 """Returns when everything acknowledged before the call is seen by selects that begin then."""
 
 
-class KeepsAnswers(Protocol[AnswerT]):
-    """Keeps answers by question and version: `AnswerCache`."""
+class ResultStore(Protocol[ResultT]):
+    """Keeps answers by question and version: `ResultCache`."""
 
-    def get(self, question: Question, version: Version) -> AnswerT | None:
+    def get(self, key: QueryKey, version: Version) -> ResultT | None:
         """Return the answer over this version of the rows."""
         ...
 
-    def put(self, question: Question, version: Version, answer: AnswerT) -> None:
+    def put(self, key: QueryKey, version: Version, result: ResultT) -> None:
         """Keep an answer over this version of the rows."""
         ...
 
 
-class TellsVersions(Protocol):
+class VersionSource(Protocol):
     """Tells versions of rows: `DataVersions`."""
 
     def version_of(self, website: str) -> Version | None:
@@ -58,21 +58,21 @@ class NoVersions:
         return None
 
 
-class _Flight(Generic[AnswerT]):
+class InFlight(Generic[ResultT]):
     """One run, waiting or begun, and how many wait for its answer."""
 
-    def __init__(self, question: Question) -> None:
-        self.question = question
-        self.callers = 0
+    def __init__(self, key: QueryKey) -> None:
+        self.key = key
+        self.waiters = 0
         self.deadline_s = 0.0
-        self.given_s = math.inf  # what the run may take, once it has begun
+        self.budget_s = math.inf  # what the run may take, once it has begun
         self.turn = asyncio.Event()  # it has begun, or has ended before it could
         self.has_begun = False
         self.version: Version | None = None
-        self.task: asyncio.Task[AnswerT]
+        self.task: asyncio.Task[ResultT]
 
 
-class SharedSelects(Generic[AnswerT]):
+class CoalescingExecutor(Generic[ResultT]):
     """Answers questions; for one event loop and many tasks.
 
     A question waits for loading and for its turn at most `wait_timeout_s`, and its deadline counts
@@ -82,23 +82,23 @@ class SharedSelects(Generic[AnswerT]):
     def __init__(
         self,
         *,
-        places: FairPlaces,
+        slots: FairSemaphore,
         load_barrier: LoadBarrier,
-        versions: TellsVersions,
-        cache: KeepsAnswers[AnswerT] | None,
+        versions: VersionSource,
+        cache: ResultStore[ResultT] | None,
         wait_timeout_s: float,
         metrics: Metrics,
     ) -> None:
-        self._places = places
+        self._slots = slots
         self._load_barrier = load_barrier
         self._versions = versions
         self._cache = cache
         self._wait_timeout_s = wait_timeout_s
         self._metrics = metrics
-        self._flights: dict[Question, _Flight[AnswerT]] = {}
-        self._tasks: set[asyncio.Task[AnswerT]] = set()
+        self._in_flight: dict[QueryKey, InFlight[ResultT]] = {}
+        self._tasks: set[asyncio.Task[ResultT]] = set()
 
-    async def answer(self, question: Question, run: Run[AnswerT]) -> AnswerT:
+    async def execute(self, key: QueryKey, run: Run[ResultT]) -> ResultT:
         """Return the answer over everything acknowledged before the call.
 
         `run` gives it where nobody else has it. It is called with what is left of the guards.
@@ -108,25 +108,23 @@ class SharedSelects(Generic[AnswerT]):
         nobody else waits for it.
         """
         now_s = asyncio.get_running_loop().time()
-        patience_s = now_s + self._wait_timeout_s
-        deadline_s = now_s + question.guards.timeout_s
+        wait_deadline_s = now_s + self._wait_timeout_s
+        deadline_s = now_s + key.limits.timeout_s
         try:
             async with asyncio.timeout_at(deadline_s):
-                await self._wait(self._load_barrier(), patience_s, "loading")
-                kept = self._kept_answer(question)
-                if kept is not None:
+                await self._wait(self._load_barrier(), wait_deadline_s, "loading")
+                cached = self._cached_result(key)
+                if cached is not None:
                     self._metrics.count("headrace_selects_total", 1, "cached")
-                    return kept
-                flight = self._flight_for(question, run)
+                    return cached
+                in_flight = self._join_or_start(key, run)
                 try:
-                    return await self._fly_along(flight, patience_s, deadline_s)
+                    return await self._join(in_flight, wait_deadline_s, deadline_s)
                 except QueryTimedOut:
-                    if _left_s(deadline_s) < flight.given_s + _WORTH_A_RUN_S:
+                    if _remaining_s(deadline_s) < in_flight.budget_s + _MIN_RETRY_GAIN_S:
                         raise
                 # It had waited for its turn longer than who came after it had begun.
-                return await self._fly_along(
-                    self._flight_for(question, run), deadline_s, deadline_s
-                )
+                return await self._join(self._join_or_start(key, run), deadline_s, deadline_s)
         except TimeoutError as error:
             raise QueryTimedOut("Query timed out") from error
 
@@ -136,84 +134,84 @@ class SharedSelects(Generic[AnswerT]):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _wait(self, step: Awaitable[object], patience_s: float, reason: str) -> None:
-        patience = asyncio.timeout_at(patience_s)
+    async def _wait(self, step: Awaitable[object], wait_deadline_s: float, reason: str) -> None:
+        wait_timeout = asyncio.timeout_at(wait_deadline_s)
         try:
-            async with patience:
+            async with wait_timeout:
                 await step
         except TimeoutError as error:
-            if not patience.expired():
+            if not wait_timeout.expired():
                 raise
             self._metrics.count("headrace_selects_refused_total", 1, reason)
             raise StoreUnavailable(_REASONS[reason]) from error
 
-    def _kept_answer(self, question: Question) -> AnswerT | None:
-        version = self._versions.version_of(question.website_id)
+    def _cached_result(self, key: QueryKey) -> ResultT | None:
+        version = self._versions.version_of(key.website_id)
         if version is None or self._cache is None:
             return None
-        return self._cache.get(question, version)
+        return self._cache.get(key, version)
 
-    async def _fly_along(
-        self, flight: _Flight[AnswerT], patience_s: float, deadline_s: float
-    ) -> AnswerT:
-        flight.callers += 1
-        flight.deadline_s = max(flight.deadline_s, deadline_s)
+    async def _join(
+        self, in_flight: InFlight[ResultT], wait_deadline_s: float, deadline_s: float
+    ) -> ResultT:
+        in_flight.waiters += 1
+        in_flight.deadline_s = max(in_flight.deadline_s, deadline_s)
         try:
-            await self._wait(flight.turn.wait(), patience_s, "turn")
-            return await asyncio.shield(flight.task)
+            await self._wait(in_flight.turn.wait(), wait_deadline_s, "turn")
+            return await asyncio.shield(in_flight.task)
         finally:
-            flight.callers -= 1
-            if not flight.callers:
-                self._land(flight)
-                flight.task.cancel()
+            in_flight.waiters -= 1
+            if not in_flight.waiters:
+                self._retire(in_flight)
+                in_flight.task.cancel()
 
-    def _flight_for(self, question: Question, run: Run[AnswerT]) -> _Flight[AnswerT]:
+    def _join_or_start(self, key: QueryKey, run: Run[ResultT]) -> InFlight[ResultT]:
         """Return a run that sees everything that is loaded now: under way, or a new one."""
-        flight = self._flights.get(question)
-        if flight is not None and self._sees_all(flight):
+        in_flight = self._in_flight.get(key)
+        if in_flight is not None and self._is_up_to_date(in_flight):
             self._metrics.count("headrace_selects_total", 1, "shared")
-            return flight
-        flight = self._flights[question] = _Flight(question)
-        flight.task = asyncio.create_task(self._fly(flight, run))
-        self._tasks.add(flight.task)
-        flight.task.add_done_callback(self._settle)
-        return flight
+            return in_flight
+        in_flight = self._in_flight[key] = InFlight(key)
+        in_flight.task = asyncio.create_task(self._run(in_flight, run))
+        self._tasks.add(in_flight.task)
+        in_flight.task.add_done_callback(self._on_run_done)
+        return in_flight
 
-    def _sees_all(self, flight: _Flight[AnswerT]) -> bool:
+    def _is_up_to_date(self, in_flight: InFlight[ResultT]) -> bool:
         """Tell whether nothing has changed since a run began: one that has not will see all."""
-        if not flight.has_begun:
+        if not in_flight.has_begun:
             return True
-        version = self._versions.version_of(flight.question.website_id)
-        return version is not None and version == flight.version
+        version = self._versions.version_of(in_flight.key.website_id)
+        return version is not None and version == in_flight.version
 
-    async def _fly(self, flight: _Flight[AnswerT], run: Run[AnswerT]) -> AnswerT:
-        question = flight.question
+    async def _run(self, in_flight: InFlight[ResultT], run: Run[ResultT]) -> ResultT:
+        key = in_flight.key
         try:
-            async with self._places.held(question.website_id):
-                flight.version = self._versions.version_of(question.website_id)
-                flight.has_begun = True
-                flight.turn.set()
+            async with self._slots.acquire(key.website_id):
+                in_flight.version = self._versions.version_of(key.website_id)
+                in_flight.has_begun = True
+                in_flight.turn.set()
                 self._metrics.count("headrace_selects_total", 1, "run")
-                flight.given_s = max(_left_s(flight.deadline_s), _LEAST_RUN_S)
-                answer = await run(_guards(flight))
+                in_flight.budget_s = max(_remaining_s(in_flight.deadline_s), _MIN_RUN_S)
+                result = await run(_remaining_limits(in_flight))
         finally:
-            flight.turn.set()
-            self._land(flight)
-        self._keep(flight, answer)
-        return answer
+            in_flight.turn.set()
+            self._retire(in_flight)
+        self._cache_result(in_flight, result)
+        return result
 
-    def _keep(self, flight: _Flight[AnswerT], answer: AnswerT) -> None:
+    def _cache_result(self, in_flight: InFlight[ResultT], result: ResultT) -> None:
         """Keep an answer of which it is sure which version of the rows it shows."""
-        version = self._versions.version_of(flight.question.website_id)
-        if self._cache is not None and version is not None and version == flight.version:
-            self._cache.put(flight.question, version, answer)
+        version = self._versions.version_of(in_flight.key.website_id)
+        if self._cache is not None and version is not None and version == in_flight.version:
+            self._cache.put(in_flight.key, version, result)
 
-    def _land(self, flight: _Flight[AnswerT]) -> None:
+    def _retire(self, in_flight: InFlight[ResultT]) -> None:
         """Let nobody board a run any more; a newer one may have taken its place."""
-        if self._flights.get(flight.question) is flight:
-            del self._flights[flight.question]
+        if self._in_flight.get(in_flight.key) is in_flight:
+            del self._in_flight[in_flight.key]
 
-    def _settle(self, task: asyncio.Task[AnswerT]) -> None:
+    def _on_run_done(self, task: asyncio.Task[ResultT]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # all who waited may be gone, and nobody else looks
@@ -225,14 +223,14 @@ _REASONS = {
 }
 
 
-def _left_s(deadline_s: float) -> float:
+def _remaining_s(deadline_s: float) -> float:
     return deadline_s - asyncio.get_running_loop().time()
 
 
-def _guards(flight: _Flight[AnswerT]) -> QueryGuards:
-    guards = flight.question.guards
-    return QueryGuards(
-        timeout_s=flight.given_s,
-        max_memory_bytes=guards.max_memory_bytes,
-        max_rows=guards.max_rows,
+def _remaining_limits(in_flight: InFlight[ResultT]) -> QueryLimits:
+    limits = in_flight.key.limits
+    return QueryLimits(
+        timeout_s=in_flight.budget_s,
+        max_memory_bytes=limits.max_memory_bytes,
+        max_rows=limits.max_rows,
     )

@@ -11,15 +11,15 @@ from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
 
 
-class PlaceBounds(Struct, frozen=True):
+class SlotLimits(Struct, frozen=True):
     """How many selects run at once, wait in all, and wait of one website."""
 
-    places: int
-    max_waiting: int
-    max_waiting_of_website: int
+    slots: int
+    max_queued: int
+    max_queued_per_website: int
 
 
-class FairPlaces:
+class FairSemaphore:
     """Places for one event loop.
 
     The website that holds the fewest places is next, of equal ones the one that was served longest
@@ -28,98 +28,96 @@ class FairPlaces:
     the website that has the most of them loses the last one that came.
     """
 
-    def __init__(self, bounds: PlaceBounds, *, metrics: Metrics) -> None:
-        self._bounds = bounds
+    def __init__(self, limits: SlotLimits, *, metrics: Metrics) -> None:
+        self._limits = limits
         self._metrics = metrics
-        self._held: Counter[str] = Counter()
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # who was served goes last
-        self._waiting_count = 0
-        self._show()  # or the metrics would tell of those of a process that was killed
+        self._acquired: Counter[str] = Counter()
+        self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # who was served goes last
+        self._queued_count = 0
+        self._update_gauges()  # or the metrics would tell of those of a process that was killed
 
     @contextlib.asynccontextmanager
-    async def held(self, website: str) -> AsyncGenerator[None]:
+    async def acquire(self, website: str) -> AsyncGenerator[None]:
         """Wait for a place and hold it; raises `StoreUnavailable` where too many wait already."""
-        await self._take(website)
+        await self._acquire(website)
         try:
             yield
         finally:
-            self._give_back(website)
+            self._release(website)
 
-    async def _take(self, website: str) -> None:
+    async def _acquire(self, website: str) -> None:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(website, deque()).append(waiter)
-        self._waiting_count += 1
-        self._hand_out()
+        self._queues.setdefault(website, deque()).append(waiter)
+        self._queued_count += 1
+        self._grant()
         if not waiter.done():
-            self._turn_away_who_is_too_many(website)
+            self._shed_excess(website)
         try:
             await waiter
         except asyncio.CancelledError:
             if waiter.cancelled():
-                self._leave(website, waiter)
+                self._dequeue(website, waiter)
             else:
-                self._give_back(website)
+                self._release(website)
             raise
 
-    def _turn_away_who_is_too_many(self, newcomer: str) -> None:
-        if len(self._waiting[newcomer]) > self._bounds.max_waiting_of_website:
+    def _shed_excess(self, newcomer: str) -> None:
+        if len(self._queues[newcomer]) > self._limits.max_queued_per_website:
             greedy = newcomer
-        elif self._waiting_count > self._bounds.max_waiting:
-            greedy = max(
-                self._waiting, key=lambda name: (len(self._waiting[name]), name == newcomer)
-            )
+        elif self._queued_count > self._limits.max_queued:
+            greedy = max(self._queues, key=lambda name: (len(self._queues[name]), name == newcomer))
         else:
             return
-        waiter = self._waiting[greedy][-1]
-        self._leave(greedy, waiter)
+        waiter = self._queues[greedy][-1]
+        self._dequeue(greedy, waiter)
         if not waiter.done():  # or it is leaving already
             self._metrics.count("headrace_selects_refused_total", 1, "full")
             waiter.set_exception(StoreUnavailable("too many queries are waiting"))
 
-    def _leave(self, website: str, waiter: asyncio.Future[None]) -> None:
-        queue = self._waiting.get(website, deque())
+    def _dequeue(self, website: str, waiter: asyncio.Future[None]) -> None:
+        queue = self._queues.get(website, deque())
         if waiter not in queue:
             return  # its turn came after it was cancelled and before it could tell
         queue.remove(waiter)
         if not queue:
-            del self._waiting[website]
-        self._waiting_count -= 1
-        self._show()
+            del self._queues[website]
+        self._queued_count -= 1
+        self._update_gauges()
 
-    def _give_back(self, website: str) -> None:
-        self._held[website] -= 1
-        if not self._held[website]:
-            del self._held[website]
-        self._hand_out()
+    def _release(self, website: str) -> None:
+        self._acquired[website] -= 1
+        if not self._acquired[website]:
+            del self._acquired[website]
+        self._grant()
 
-    def _hand_out(self) -> None:
-        while (website := self._next()) is not None:
-            queue = self._waiting.pop(website)
+    def _grant(self) -> None:
+        while (website := self._next_website()) is not None:
+            queue = self._queues.pop(website)
             waiter = queue.popleft()
             if queue:
-                self._waiting[website] = queue
-            self._waiting_count -= 1
+                self._queues[website] = queue
+            self._queued_count -= 1
             if waiter.cancelled():
                 continue
-            self._held[website] += 1
+            self._acquired[website] += 1
             waiter.set_result(None)
-        self._show()
+        self._update_gauges()
 
-    def _next(self) -> str | None:
-        free = self._bounds.places - self._held.total()
-        website = min(self._waiting, key=lambda name: self._held[name], default=None)
-        if website is None or not free or (free == 1 and self._held[website]):
+    def _next_website(self) -> str | None:
+        free = self._limits.slots - self._acquired.total()
+        website = min(self._queues, key=lambda name: self._acquired[name], default=None)
+        if website is None or not free or (free == 1 and self._acquired[website]):
             return None
         return website
 
-    def _show(self) -> None:
-        self._metrics.set("headrace_selects_waiting", self._waiting_count)
-        self._metrics.set("headrace_selects_running", self._held.total())
+    def _update_gauges(self) -> None:
+        self._metrics.set("headrace_selects_waiting", self._queued_count)
+        self._metrics.set("headrace_selects_running", self._acquired.total())
 
 
-class SelectBounds(Struct, frozen=True):
+class SchedulerLimits(Struct, frozen=True):
     """What selects may take together; a select waits at most `wait_timeout_s` for its turn."""
 
-    places: PlaceBounds
+    slots: SlotLimits
     wait_timeout_s: float
     cache_bytes: int

@@ -2,16 +2,16 @@
 
 from msgspec import Struct
 
-from headrace.ports.store import QueryGuards
+from headrace.ports.store import QueryLimits
 
 
-class Question(Struct, frozen=True):
+class QueryKey(Struct, frozen=True):
     """A select with its bound values as texts, the website among them, and what it may use."""
 
     website_id: str
     sql: str
     parameters: tuple[tuple[str, str], ...]
-    guards: QueryGuards
+    limits: QueryLimits
 
     def text_size(self) -> int:
         """Return how many characters it has."""

@@ -20,32 +20,32 @@ class DataVersions:
     """
 
     def __init__(self) -> None:
-        self._of_all = 0
-        self._of_website: defaultdict[str, int] = defaultdict(int)
+        self._global_count = 0
+        self._website_counts: defaultdict[str, int] = defaultdict(int)
 
     @contextlib.contextmanager
-    def changing(self, websites: Collection[str]) -> Generator[None]:
+    def rows_changing(self, websites: Collection[str]) -> Generator[None]:
         """Note that rows of these websites change within, whether it ends well or not."""
-        self._note(*websites, _ANY_WEBSITE)
+        self._increment(*websites, _ANY_WEBSITE)
         try:
             yield
         finally:
-            self._note(*websites, _ANY_WEBSITE)
+            self._increment(*websites, _ANY_WEBSITE)
 
     @contextlib.contextmanager
-    def changing_all(self) -> Generator[None]:
+    def all_rows_changing(self) -> Generator[None]:
         """Note that rows of any website may change within."""
-        self._of_all += 1
+        self._global_count += 1
         try:
             yield
         finally:
-            self._of_all += 1
+            self._global_count += 1
 
     def version_of(self, website: str) -> Version | None:
         """Return the version of a website's rows, of all rows for ""; None while they change."""
-        version = (self._of_all, self._of_website.get(website, 0))
+        version = (self._global_count, self._website_counts.get(website, 0))
         return None if any(count % 2 for count in version) else version
 
-    def _note(self, *websites: str) -> None:
+    def _increment(self, *websites: str) -> None:
         for website in websites:
-            self._of_website[website] += 1
+            self._website_counts[website] += 1

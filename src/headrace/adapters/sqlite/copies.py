@@ -49,16 +49,16 @@ def _connected(path: Path) -> Generator[sqlite3.Connection]:
         connection.close()
 
 
-_MOST_FAULTS = 10
+_MAX_ERRORS = 10
 
 
-def sqlite_faults(path: Path) -> list[str]:
+def integrity_errors(path: Path) -> list[str]:
     """Return what is wrong with a database, in SQLite's words; nothing where it is sound."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
-        rows = connection.execute(f"PRAGMA integrity_check({_MOST_FAULTS})").fetchall()
+        rows = connection.execute(f"PRAGMA integrity_check({_MAX_ERRORS})").fetchall()
     except sqlite3.Error as error:
         return [str(error)]
     finally:
         connection.close()
-    return [str(fault) for (fault,) in rows if fault != "ok"]
+    return [str(error) for (error,) in rows if error != "ok"]

@@ -11,8 +11,8 @@ import msgspec
 
 from headrace.adapters.sqlite.copies import copy_open_sqlite
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.ports.event_log import LogPosition
-from headrace.ports.ledger import Intent, LogRange, PartOutcome
+from headrace.ports.event_log import LogOffset
+from headrace.ports.ledger import LogRange, PartOutcome, PendingBatch
 
 SCHEMA_VERSION = 2
 _SCHEMA = """
@@ -32,18 +32,18 @@ _TO_VERSION_2 = """
     PRAGMA user_version = 2;
     COMMIT;
 """
-_ASKED_AT_ONCE = 500
-_LEAST_SWEPT = 1000
-_SWEPT_FOR_EACH = 8
+_LOOKUP_CHUNK_SIZE = 500
+_MIN_SWEPT_DIGESTS = 1000
+_SWEPT_PER_NEW_DIGEST = 8
 """For each new digest so many others are looked at, round and round in their order: all that has
 expired is gone once an eighth as many came anew. An index by expiry took more room than they."""
 _CACHE_KIB = 65_536
 _SWEEP_END = "SELECT digest FROM seen WHERE digest > ? ORDER BY digest LIMIT 1 OFFSET ?"
-_FORGET_BETWEEN = "DELETE FROM seen WHERE digest > ? AND digest <= ? AND expires_ms < ?"
-_FORGET_BEHIND = "DELETE FROM seen WHERE digest > ? AND expires_ms < ?"
-_SELECT_SEEN = "SELECT digest, expires_ms FROM seen WHERE digest IN ({})"
+_DELETE_EXPIRED_BETWEEN = "DELETE FROM seen WHERE digest > ? AND digest <= ? AND expires_ms < ?"
+_DELETE_EXPIRED_AFTER = "DELETE FROM seen WHERE digest > ? AND expires_ms < ?"
+_SELECT_KNOWN = "SELECT digest, expires_ms FROM seen WHERE digest IN ({})"
 _ENCODER = msgspec.msgpack.Encoder()
-_INTENT_DECODER = msgspec.msgpack.Decoder(Intent)
+_INTENT_DECODER = msgspec.msgpack.Decoder(PendingBatch)
 
 
 class SqliteLedger:
@@ -51,7 +51,7 @@ class SqliteLedger:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        (self._swept,) = self._row(
+        (self._sweep_cursor,) = self._row(
             "SELECT randomblob(16)"
         )  # anywhere: each start goes on elsewhere
 
@@ -76,98 +76,100 @@ class SqliteLedger:
         """Return a name that no other ledger has; see `ports.ledger.Ledger`."""
         return str(self._row("SELECT identity FROM ledger")[0])
 
-    def positions(self) -> Mapping[str, LogPosition]:
+    def stored_offsets(self) -> Mapping[str, LogOffset]:
         """Return what is stored of each log; see `ports.ledger.Ledger`."""
-        with self._reading():
+        with self._translate_ledger_errors():
             rows = self._connection.execute("SELECT log, segment, place FROM positions").fetchall()
-        return {log: LogPosition(segment, place) for log, segment, place in rows}
+        return {log: LogOffset(segment, offset) for log, segment, offset in rows}
 
-    def intent(self) -> Intent | None:
+    def pending_batch(self) -> PendingBatch | None:
         """Return the batch under way; see `ports.ledger.Ledger`."""
         encoded = self._row("SELECT intent FROM ledger")[0]
         return None if encoded is None else _INTENT_DECODER.decode(encoded)
 
-    def begin(self, ranges: Mapping[str, LogRange]) -> Intent:
+    def begin(self, ranges: Mapping[str, LogRange]) -> PendingBatch:
         """Begin a batch; see `ports.ledger.Ledger`."""
-        with self._writing() as connection:
+        with self._transaction() as connection:
             batch = self._row("SELECT last_batch FROM ledger")[0] + 1
-            intent = Intent(batch=batch, ranges=ranges)
+            pending_batch = PendingBatch(batch=batch, ranges=ranges)
             connection.execute(
-                "UPDATE ledger SET last_batch = ?, intent = ?", (batch, _ENCODER.encode(intent))
+                "UPDATE ledger SET last_batch = ?, intent = ?",
+                (batch, _ENCODER.encode(pending_batch)),
             )
-        return intent
+        return pending_batch
 
     def parts(self) -> Mapping[str, PartOutcome]:
         """Return the outcomes of parts; see `ports.ledger.Ledger`."""
-        with self._reading():
+        with self._translate_ledger_errors():
             rows = self._connection.execute("SELECT token, outcome FROM parts").fetchall()
         return {token: PartOutcome(outcome) for token, outcome in rows}
 
-    def note_part(self, token: str, outcome: PartOutcome) -> None:
+    def record_part(self, token: str, outcome: PartOutcome) -> None:
         """Remember the outcome of a part; see `ports.ledger.Ledger`."""
-        with self._writing() as connection:
+        with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?)", (token, outcome.value))
 
-    def seen(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
+    def known_digests(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
         """Return those digests that are remembered; see `ports.ledger.Ledger`."""
         found: dict[bytes, int] = {}
-        asked = iter(sorted(digests))  # a seventh quicker: neighbours share pages
-        with self._reading():
-            while chunk := tuple(itertools.islice(asked, _ASKED_AT_ONCE)):
-                sql = _SELECT_SEEN.format(",".join("?" * len(chunk)))
+        remaining = iter(sorted(digests))  # a seventh quicker: neighbours share pages
+        with self._translate_ledger_errors():
+            while chunk := tuple(itertools.islice(remaining, _LOOKUP_CHUNK_SIZE)):
+                sql = _SELECT_KNOWN.format(",".join("?" * len(chunk)))
                 found.update(self._connection.execute(sql, chunk))
         return found
 
-    def all_seen(self) -> Generator[tuple[bytes, int]]:
+    def all_known_digests(self) -> Generator[tuple[bytes, int]]:
         """Return every digest that is remembered, with the moment it expires in epoch ms.
 
         May be read while a batch is under way, and not while one is committed.
         """
-        with self._reading():
+        with self._translate_ledger_errors():
             yield from self._connection.execute("SELECT digest, expires_ms FROM seen")
 
     def commit(
-        self, batch: int, *, seen: Mapping[bytes, int], forget_before_ms: int
-    ) -> Mapping[str, LogPosition]:
+        self, batch: int, *, new_digests: Mapping[bytes, int], forget_before_ms: int
+    ) -> Mapping[str, LogOffset]:
         """End the batch under way; see `ports.ledger.Ledger`."""
-        intent = self.intent()
-        if intent is None or intent.batch != batch:
+        pending_batch = self.pending_batch()
+        if pending_batch is None or pending_batch.batch != batch:
             raise ValueError(f"batch {batch} is not under way")
-        with self._writing() as connection:
+        with self._transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
-                [(log, r.end.segment, r.end.offset) for log, r in intent.ranges.items()],
+                [(log, r.end.segment, r.end.offset) for log, r in pending_batch.ranges.items()],
             )
             connection.executemany(
                 "INSERT OR REPLACE INTO seen VALUES (?, ?)",
-                [(digest, seen[digest]) for digest in sorted(seen)],
+                [(digest, new_digests[digest]) for digest in sorted(new_digests)],
             )
-            swept = self._sweep(
-                forget_before_ms, digests=_LEAST_SWEPT + _SWEPT_FOR_EACH * len(seen)
+            next_cursor = self._sweep(
+                forget_before_ms,
+                digests=_MIN_SWEPT_DIGESTS + _SWEPT_PER_NEW_DIGEST * len(new_digests),
             )
             connection.execute("DELETE FROM parts")
             connection.execute("UPDATE ledger SET intent = NULL")
-        self._swept = swept
-        return self.positions()
+        self._sweep_cursor = next_cursor
+        return self.stored_offsets()
 
     def _sweep(self, forget_before_ms: int, *, digests: int) -> bytes:
         """Forget what expired among the next so many digests; return where to go on."""
         execute = self._connection.execute
-        end = execute(_SWEEP_END, (self._swept, digests)).fetchone()
+        end = execute(_SWEEP_END, (self._sweep_cursor, digests)).fetchone()
         if end is not None:
-            execute(_FORGET_BETWEEN, (self._swept, *end, forget_before_ms))
+            execute(_DELETE_EXPIRED_BETWEEN, (self._sweep_cursor, *end, forget_before_ms))
             return bytes(end[0])
-        execute(_FORGET_BEHIND, (self._swept, forget_before_ms))
+        execute(_DELETE_EXPIRED_AFTER, (self._sweep_cursor, forget_before_ms))
         end = execute(_SWEEP_END, (b"", digests)).fetchone()  # from the front again
         if end is None:
-            execute(_FORGET_BEHIND, (b"", forget_before_ms))
+            execute(_DELETE_EXPIRED_AFTER, (b"", forget_before_ms))
             return b""
-        execute(_FORGET_BETWEEN, (b"", *end, forget_before_ms))
+        execute(_DELETE_EXPIRED_BETWEEN, (b"", *end, forget_before_ms))
         return bytes(end[0])
 
     def copy_to(self, path: Path) -> None:
         """Copy the ledger into a new file, for a snapshot. Raises `StoreUnavailable`."""
-        with self._reading():
+        with self._translate_ledger_errors():
             copy_open_sqlite(self._connection, path)
 
     def close(self) -> None:
@@ -175,20 +177,20 @@ class SqliteLedger:
         self._connection.close()
 
     def _row(self, sql: str) -> tuple[Any, ...]:
-        with self._reading():
+        with self._translate_ledger_errors():
             row = self._connection.execute(sql).fetchone()
         return cast("tuple[Any, ...]", row)  # the tables with one row have it from the start
 
     @contextmanager
-    def _reading(self) -> Generator[None]:
+    def _translate_ledger_errors(self) -> Generator[None]:
         try:
             yield
         except sqlite3.Error as error:
             raise StoreUnavailable(f"The loader's ledger failed: {error}.") from error
 
     @contextmanager
-    def _writing(self) -> Generator[sqlite3.Connection]:
-        with self._reading():
+    def _transaction(self) -> Generator[sqlite3.Connection]:
+        with self._translate_ledger_errors():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection

@@ -4,26 +4,30 @@ import contextlib
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession
+from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
-from headrace.adapters.store.clickhouse.connection import BlockingNodes, bound, query_rows
+from headrace.adapters.store.clickhouse.connection import (
+    SyncClientPool,
+    bind_parameters,
+    query_rows,
+)
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
-from headrace.adapters.store.dialect.errors import EngineFailure
+from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.model.catalog import Table
 from headrace.model.storage import StoredTable
-from headrace.ports.store import RejectedBatch
+from headrace.ports.store import BatchRejected
 
 _ARROW: Final = "ArrowStream"
 _READ_TIMEOUT_S: Final = 3600.0
-_WHOLE: Final = {"skip_unavailable_shards": 0}
+_REQUIRE_ALL_SHARDS: Final = {"skip_unavailable_shards": 0}
 
 Parameters = Mapping[str, object]
 
 
-class CopyEnd(Protocol):
+class CopyStore(Protocol):
     """A store to copy from or to. Every method raises `OperatorError`, with the reason."""
 
     def prepare(self) -> None:
@@ -42,11 +46,11 @@ class CopyEnd(Protocol):
         """Store a piece once, however often it is tried; see `StoreWriter.insert`."""
         ...
 
-    def place_of_ids(self, table: StoredTable) -> str:
+    def id_source(self, table: StoredTable) -> str:
         """Return SQL for where every stored id is found, of replicas that are behind as well."""
         ...
 
-    def may_be_behind(self) -> bool:
+    def is_eventually_consistent(self) -> bool:
         """Tell whether a select may miss rows that an insert has just stored."""
         ...
 
@@ -55,97 +59,102 @@ class CopyEnd(Protocol):
         ...
 
 
-class EmbeddedEnd:
+class ChdbCopyStore:
     """A store directory that nobody else has open."""
 
-    def __init__(self, engine: ChdbEngine) -> None:
-        self._engine = engine
-        self._writer = ChdbWriter(engine)
+    def __init__(self, chdb: ChdbInstance) -> None:
+        self._chdb = chdb
+        self._writer = ChdbWriter(chdb)
         self._session: ChdbSession | None = None
 
     def prepare(self) -> None:
-        """Open it; see `CopyEnd`."""
-        with _told("the store in the data directory"):
-            self._engine.open()
+        """Open it; see `CopyStore`."""
+        with _translate_store_errors("the store in the data directory"):
+            self._chdb.open()
             self._writer.prepare()
-            self._session = self._engine.session(writable=True)
+            self._session = self._chdb.session(writable=True)
             self._session.execute("SET session_timezone = 'UTC'")
 
     def rows(self, sql: str, parameters: Parameters) -> Sequence[Sequence[Any]]:
-        """Run a select; see `CopyEnd`."""
-        with _told("the store in the data directory"):
-            return self._opened().execute(sql, parameters)
+        """Run a select; see `CopyStore`."""
+        with _translate_store_errors("the store in the data directory"):
+            return self._require_session().execute(sql, parameters)
 
     def arrow(self, sql: str, parameters: Parameters) -> bytes:
-        """Run a select; see `CopyEnd`."""
-        with _told("the store in the data directory"):
-            return self._opened().fetch(sql, encode_parameters(parameters), _ARROW)
+        """Run a select; see `CopyStore`."""
+        with _translate_store_errors("the store in the data directory"):
+            return self._require_session().fetch(sql, encode_parameters(parameters), _ARROW)
 
     def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
-        """Store a piece; see `CopyEnd`."""
-        with _told("the store in the data directory"):
+        """Store a piece; see `CopyStore`."""
+        with _translate_store_errors("the store in the data directory"):
             self._writer.insert(table, arrow_stream, token=token)
 
-    def place_of_ids(self, table: StoredTable) -> str:
-        """Return the table; see `CopyEnd`."""
+    def id_source(self, table: StoredTable) -> str:
+        """Return the table; see `CopyStore`."""
         return f"`{table.name}`"
 
-    def may_be_behind(self) -> bool:
-        """Never; see `CopyEnd`."""
+    def is_eventually_consistent(self) -> bool:
+        """Never; see `CopyStore`."""
         return False
 
     def close(self) -> None:
-        """Close the store; see `CopyEnd`."""
+        """Close the store; see `CopyStore`."""
         self._writer.close()
         if self._session is not None:
             self._session.close()
             self._session = None
-        self._engine.close()
+        self._chdb.close()
 
-    def _opened(self) -> ChdbSession:
+    def _require_session(self) -> ChdbSession:
         if self._session is None:
             raise StoreUnavailable("it is closed")
         return self._session
 
 
-class ClickHouseEnd:
+class ClickHouseCopyStore:
     """Servers of ClickHouse."""
 
     def __init__(self, address: ClickHouseAddress) -> None:
         self._address = address
         self._writer = ClickHouseWriter(address)
-        self._nodes = BlockingNodes(address, read_timeout_s=_READ_TIMEOUT_S)
+        self._pool = SyncClientPool(address, read_timeout_s=_READ_TIMEOUT_S)
 
     def prepare(self) -> None:
-        """Make the tables; see `CopyEnd`."""
-        with _told("ClickHouse"):
+        """Make the tables; see `CopyStore`."""
+        with _translate_store_errors("ClickHouse"):
             self._writer.prepare()
 
     def rows(self, sql: str, parameters: Parameters) -> Sequence[Sequence[Any]]:
-        """Run a select; see `CopyEnd`."""
+        """Run a select; see `CopyStore`."""
         texts = encode_parameters(parameters)
-        with _told("ClickHouse"):
-            return self._nodes.on_any(
-                lambda client: query_rows(client, self._qualified(client, sql), texts, _WHOLE)
+        with _translate_store_errors("ClickHouse"):
+            return self._pool.run_on_any(
+                lambda client: query_rows(
+                    client, self._with_database(client, sql), texts, _REQUIRE_ALL_SHARDS
+                )
             )
 
     def arrow(self, sql: str, parameters: Parameters) -> bytes:
-        """Run a select; see `CopyEnd`."""
-        values = bound(encode_parameters(parameters))
-        with _told("ClickHouse"):
-            return self._nodes.on_any(
+        """Run a select; see `CopyStore`."""
+        values = bind_parameters(encode_parameters(parameters))
+        with _translate_store_errors("ClickHouse"):
+            return self._pool.run_on_any(
                 lambda client: client.raw_query(
-                    self._qualified(client, sql), values, settings=dict(_WHOLE), fmt=_ARROW
+                    self._with_database(client, sql),
+                    values,
+                    settings=dict(_REQUIRE_ALL_SHARDS),
+                    fmt=_ARROW,
                 )
             )
 
     def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
-        """Store a piece; see `CopyEnd`."""
-        with _told("ClickHouse"):
+        """Store a piece; see `CopyStore`."""
+        with _translate_store_errors("ClickHouse"):
             self._writer.insert(table, arrow_stream, token=token)
 
-    def place_of_ids(self, table: StoredTable) -> str:
-        """Return the table, on all replicas where there are some; see `CopyEnd`."""
+    def id_source(self, table: StoredTable) -> str:
+        """Return the table, on all replicas where there are some; see `CopyStore`."""
         address = self._address
         if not address.is_replicated:
             return f"`{table.name}`"
@@ -153,28 +162,28 @@ class ClickHouseEnd:
             f"clusterAllReplicas(`{address.cluster}`, `{address.local_database}`, `{table.name}`)"
         )
 
-    def may_be_behind(self) -> bool:
-        """Tell whether there are replicas; see `CopyEnd`."""
+    def is_eventually_consistent(self) -> bool:
+        """Tell whether there are replicas; see `CopyStore`."""
         return self._address.is_replicated
 
     def close(self) -> None:
-        """Close the connections; see `CopyEnd`."""
+        """Close the connections; see `CopyStore`."""
         self._writer.close()
-        self._nodes.close()
+        self._pool.close()
 
-    def _qualified(self, client: Any, sql: str) -> str:  # noqa: ANN401 - a client of the library
+    def _with_database(self, client: Any, sql: str) -> str:  # noqa: ANN401 - a client of the library
         client.database = self._address.database
         return sql
 
 
 @contextlib.contextmanager
-def _told(store: str) -> Generator[None]:
+def _translate_store_errors(store: str) -> Generator[None]:
     try:
         yield
-    except (EngineFailure, StoreUnavailable) as error:
+    except (ClickHouseError, StoreUnavailable) as error:
         raise OperatorError(
             f"{store} does not answer as it should: {error}; what was copied stays, and the same "
             "command goes on from there"
         ) from error
-    except RejectedBatch as error:
+    except BatchRejected as error:
         raise OperatorError(f"{store} refuses rows: {error}") from error

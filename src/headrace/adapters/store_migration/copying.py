@@ -13,40 +13,40 @@ from typing import Protocol, cast
 from arro3.core import Array, DataType, RecordBatch, Table
 from arro3.io import read_ipc_stream, write_ipc_stream
 
-from headrace.adapters.store_migration.copy_stores import CopyEnd
-from headrace.adapters.store_migration.migration_state import Piece
+from headrace.adapters.store_migration.copy_stores import CopyStore
+from headrace.adapters.store_migration.migration_state import Chunk
 from headrace.adapters.store_migration.plan import (
-    Minutes,
-    PieceBounds,
-    Reading,
-    Sized,
-    WantedDay,
-    plan_readings,
+    ChunkLimits,
+    DayToCopy,
+    MinuteDigests,
+    ReadRange,
+    SizedDigest,
+    plan_read_ranges,
 )
 from headrace.adapters.store_migration.selects import (
-    Stretch,
-    figures_of_days,
-    figures_of_minutes,
-    ids_of,
-    rows_of,
+    RowRange,
+    select_day_digests,
+    select_ids,
+    select_minute_digests,
+    select_rows,
 )
-from headrace.formats.arrow_batch import RowMark, StreamHead, head_metadata
+from headrace.formats.arrow_batch import BatchMetadata, RowKey, encode_batch_metadata
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.catalog import Table as CatalogTable
-from headrace.model.migration import Day, Difference, Figures
-from headrace.model.storage import STORED, StoredTable
+from headrace.model.migration import DayKey, DayMismatch, Digest
+from headrace.model.storage import STORAGE_TABLES, StoredTable
 
 _TABLES: Mapping[str, CatalogTable] = {table.name: table for table in STORED_TABLES}
 
 
-class PieceDesk(Protocol):
+class ChunkJournal(Protocol):
     """Keeps the piece under way on disk."""
 
-    def under_way(self) -> Piece | None:
+    def pending(self) -> Chunk | None:
         """Return what was begun and not ended."""
         ...
 
-    def begin(self, table: str, stream: bytes) -> Piece:
+    def begin(self, table: str, stream: bytes) -> Chunk:
         """Give a piece its token; it is on disk when this returns."""
         ...
 
@@ -67,7 +67,7 @@ class CopyProgress(Protocol):
         ...
 
 
-class StoreCopy:
+class StoreCopier:
     """Copies; blocking. Nothing but this may change the target meanwhile.
 
     Every method raises `OperatorError`, and may then be called again.
@@ -76,147 +76,150 @@ class StoreCopy:
     def __init__(
         self,
         *,
-        source: CopyEnd,
-        target: CopyEnd,
-        desk: PieceDesk,
+        source: CopyStore,
+        target: CopyStore,
+        journal: ChunkJournal,
         progress: CopyProgress,
-        bounds: PieceBounds,
+        limits: ChunkLimits,
     ) -> None:
         self._source = source
         self._target = target
-        self._desk = desk
+        self._journal = journal
         self._progress = progress
-        self._bounds = bounds
-        self._gathered: list[RecordBatch] = []
+        self._limits = limits
+        self._batches: list[RecordBatch] = []
         self.copied = 0
 
-    def finish_piece(self) -> None:
+    def resend_pending_chunk(self) -> None:
         """Send the piece that a killed run may have left halfway."""
-        piece = self._desk.under_way()
-        if piece is not None:
-            self._send(piece)
+        chunk = self._journal.pending()
+        if chunk is not None:
+            self._send(chunk)
 
     def copy(self) -> None:
         """Copy what the target lacks. Rows it has beyond the source stay: see `compare`."""
         self._progress.comparing()
-        wanted, total = list[WantedDay](), 0
-        for day, source, target in self._differing():
-            if source.figures.rows:
-                wanted.append(WantedDay(day, source, is_new=not target.figures.rows))
-                total += max(source.figures.rows - target.figures.rows, 0)
+        days, total = list[DayToCopy](), 0
+        for day, source, target in self._mismatches():
+            if source.digest.rows:
+                days.append(DayToCopy(day, source, is_absent=not target.digest.rows))
+                total += max(source.digest.rows - target.digest.rows, 0)
         self._progress.copying(0, total)
-        for table, readings in groupby(
-            plan_readings(wanted, self._minutes, self._bounds), key=lambda reading: reading.table
+        for table, read_ranges in groupby(
+            plan_read_ranges(days, self._digests_by_minute, self._limits),
+            key=lambda read_range: read_range.table,
         ):
-            for _ in self._copy_table(table, readings):
+            for _ in self._copy_table(table, read_ranges):
                 self._progress.copying(min(self.copied, total), total)
 
-    def compare(self) -> Sequence[Difference]:
+    def compare(self) -> Sequence[DayMismatch]:
         """Return the days that differ."""
         self._progress.comparing()
         return [
-            Difference(day, source.figures, target.figures)
-            for day, source, target in self._differing()
+            DayMismatch(day, source.digest, target.digest)
+            for day, source, target in self._mismatches()
         ]
 
-    def _differing(self) -> Iterator[tuple[Day, Sized, Sized]]:
-        for table in STORED.values():
-            source = _sizes_of_days(self._source, table)
-            target = _sizes_of_days(self._target, table)
+    def _mismatches(self) -> Iterator[tuple[DayKey, SizedDigest, SizedDigest]]:
+        for table in STORAGE_TABLES.values():
+            source = _read_day_digests(self._source, table)
+            target = _read_day_digests(self._target, table)
             for day in sorted(source.keys() | target.keys()):
-                pair = source.get(day, Sized()), target.get(day, Sized())
-                if pair[0].figures != pair[1].figures:
+                pair = source.get(day, SizedDigest()), target.get(day, SizedDigest())
+                if pair[0].digest != pair[1].digest:
                     yield day, *pair
 
-    def _minutes(self, wanted: WantedDay) -> Minutes:
-        table, stretch = STORED[wanted.day.table], wanted.stretch()
-        return Minutes(
-            source=_sizes_of_minutes(self._source, table, stretch),
-            target={} if wanted.is_new else _sizes_of_minutes(self._target, table, stretch),
+    def _digests_by_minute(self, day: DayToCopy) -> MinuteDigests:
+        table, row_range = STORAGE_TABLES[day.day.table], day.row_range()
+        return MinuteDigests(
+            source=_read_minute_digests(self._source, table, row_range),
+            target={} if day.is_absent else _read_minute_digests(self._target, table, row_range),
         )
 
-    def _copy_table(self, table: str, readings: Iterable[Reading]) -> Iterator[None]:
+    def _copy_table(self, table: str, read_ranges: Iterable[ReadRange]) -> Iterator[None]:
         """Gather rows, of several websites where they are few, and send what makes a piece."""
-        for reading in readings:
-            batch = self._read(STORED[table], reading)
+        for read_range in read_ranges:
+            batch = self._read(STORAGE_TABLES[table], read_range)
             if batch is None:
                 continue
-            if _is_beyond([*self._gathered, batch], self._bounds):
-                self._send_gathered(table)
+            if _exceeds_limits([*self._batches, batch], self._limits):
+                self._flush(table)
                 yield
-            self._gathered.append(batch)
-        self._send_gathered(table)
+            self._batches.append(batch)
+        self._flush(table)
         yield
 
-    def _read(self, table: StoredTable, reading: Reading) -> RecordBatch | None:
-        stretch = reading.stretch.parameters()
-        stream = self._source.arrow(rows_of(table), stretch)
-        there: frozenset[bytes] = frozenset()
-        if not reading.is_new or self._target.may_be_behind():
-            found = self._target.rows(ids_of(self._target.place_of_ids(table)), stretch)
-            there = frozenset(bytes.fromhex(one) for (one,) in found)
-        return _rows_beyond(stream, there)
+    def _read(self, table: StoredTable, read_range: ReadRange) -> RecordBatch | None:
+        row_range = read_range.row_range.parameters()
+        stream = self._source.arrow(select_rows(table), row_range)
+        existing_ids: frozenset[bytes] = frozenset()
+        if not read_range.is_absent or self._target.is_eventually_consistent():
+            found = self._target.rows(select_ids(self._target.id_source(table)), row_range)
+            existing_ids = frozenset(bytes.fromhex(one) for (one,) in found)
+        return _missing_rows(stream, existing_ids)
 
-    def _send_gathered(self, table: str) -> None:
-        if not self._gathered:
+    def _flush(self, table: str) -> None:
+        if not self._batches:
             return
-        (batch,) = Table.from_batches(self._gathered).combine_chunks().to_batches()
-        self._gathered = []
-        self._send(self._desk.begin(table, _write(batch)))
+        (batch,) = Table.from_batches(self._batches).combine_chunks().to_batches()
+        self._batches = []
+        self._send(self._journal.begin(table, _encode_chunk(batch)))
         self.copied += batch.num_rows
 
-    def _send(self, piece: Piece) -> None:
-        self._target.insert(_TABLES[piece.table], piece.stream, token=piece.token)
-        self._desk.end()
+    def _send(self, chunk: Chunk) -> None:
+        self._target.insert(_TABLES[chunk.table], chunk.stream, token=chunk.token)
+        self._journal.end()
 
 
-def _sizes_of_days(end: CopyEnd, table: StoredTable) -> Mapping[Day, Sized]:
+def _read_day_digests(store: CopyStore, table: StoredTable) -> Mapping[DayKey, SizedDigest]:
     return {
-        Day(table.name, website_id, int(day)): _sized(figures)
-        for website_id, day, *figures in end.rows(figures_of_days(table), {})
+        DayKey(table.name, website_id, int(day)): _parse_digest(digest)
+        for website_id, day, *digest in store.rows(select_day_digests(table), {})
     }
 
 
-def _sizes_of_minutes(end: CopyEnd, table: StoredTable, day: Stretch) -> Mapping[int, Sized]:
-    rows = end.rows(figures_of_minutes(table), day.parameters())
-    return {int(minute): _sized(figures) for minute, *figures in rows}
+def _read_minute_digests(
+    store: CopyStore, table: StoredTable, day: RowRange
+) -> Mapping[int, SizedDigest]:
+    rows = store.rows(select_minute_digests(table), day.parameters())
+    return {int(minute): _parse_digest(digest) for minute, *digest in rows}
 
 
-def _sized(figures: Sequence[str]) -> Sized:
-    rows, checksum, size = map(int, figures)
-    return Sized(Figures(rows, checksum), size)
+def _parse_digest(digest: Sequence[str]) -> SizedDigest:
+    rows, checksum, size = map(int, digest)
+    return SizedDigest(Digest(rows, checksum), size)
 
 
-def _is_beyond(batches: Sequence[RecordBatch], bounds: PieceBounds) -> bool:
+def _exceeds_limits(batches: Sequence[RecordBatch], limits: ChunkLimits) -> bool:
     rows = sum(batch.num_rows for batch in batches)
-    return rows > bounds.rows or sum(batch.nbytes for batch in batches) > bounds.bytes
+    return rows > limits.rows or sum(batch.nbytes for batch in batches) > limits.bytes
 
 
-def _rows_beyond(stream: bytes, there: frozenset[bytes]) -> RecordBatch | None:
+def _missing_rows(stream: bytes, existing_ids: frozenset[bytes]) -> RecordBatch | None:
     """Return the rows of a stream whose ids are not there, as one batch; None without any."""
     batches = read_ipc_stream(BytesIO(stream)).read_all().combine_chunks().to_batches()
     if not batches:
         return None
     (batch,) = batches
-    if there:
+    if existing_ids:
         ids = cast("list[bytes]", batch["id"].to_pylist())  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
-        kept = [index for index, one in enumerate(ids) if one not in there]
+        kept = [index for index, one in enumerate(ids) if one not in existing_ids]
         batch = batch.take(  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
             Array(kept, DataType.uint64())
         )
     return batch if batch.num_rows else None
 
 
-def _write(batch: RecordBatch) -> bytes:
+def _encode_chunk(batch: RecordBatch) -> bytes:
     """Write a piece that says of itself what the loader's batches say; see `read_head`."""
     first: bytes = batch["id"][0].as_py()
     website: bytes = batch["website_id"][0].as_py()
     time_ms: int = batch["time"].cast(DataType.int64())[0].as_py()
     websites = cast("list[bytes]", batch["website_id"].to_pylist())  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
-    head = StreamHead(
-        RowMark(website.decode(), time_ms, first), frozenset(one.decode() for one in set(websites))
+    metadata = BatchMetadata(
+        RowKey(website.decode(), time_ms, first), frozenset(one.decode() for one in set(websites))
     )
     stream = BytesIO()
-    marked = batch.with_schema(batch.schema.with_metadata(head_metadata(head)))
-    write_ipc_stream(marked, stream, compression=None)
+    annotated = batch.with_schema(batch.schema.with_metadata(encode_batch_metadata(metadata)))
+    write_ipc_stream(annotated, stream, compression=None)
     return stream.getvalue()

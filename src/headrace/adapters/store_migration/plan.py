@@ -5,133 +5,139 @@ from typing import Final
 
 from msgspec import Struct
 
-from headrace.adapters.store_migration.selects import MINUTE_MS, Stretch
+from headrace.adapters.store_migration.selects import MINUTE_MS, RowRange
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.model.migration import Day, Figures
+from headrace.model.migration import DayKey, Digest
 
-NOTHING: Final = Figures()
+EMPTY_DIGEST: Final = Digest()
 
 
-class PieceBounds(Struct, frozen=True):
+class ChunkLimits(Struct, frozen=True):
     """How much is read and sent at once. A piece becomes one part of its table."""
 
     rows: int = 100_000
     bytes: int = 33_554_432
 
 
-class Sized(Struct, frozen=True):
+class SizedDigest(Struct, frozen=True):
     """Figures, and the bytes that the rows take in memory."""
 
-    figures: Figures = NOTHING
+    digest: Digest = EMPTY_DIGEST
     bytes: int = 0
 
 
-class WantedDay(Struct, frozen=True):
-    """A day of which the target lacks rows; `is_new` where it has none of it."""
+class DayToCopy(Struct, frozen=True):
+    """A day of which the target lacks rows; `is_absent` where it has none of it."""
 
-    day: Day
-    source: Sized
-    is_new: bool
+    day: DayKey
+    source: SizedDigest
+    is_absent: bool
 
-    def stretch(self) -> Stretch:
+    def row_range(self) -> RowRange:
         """Return the whole day."""
-        return _days(self.day, self.day)
+        return _row_range_of_days(self.day, self.day)
 
 
-class Minutes(Struct, frozen=True):
+class MinuteDigests(Struct, frozen=True):
     """A day in both stores, by the minute since the epoch."""
 
-    source: Mapping[int, Sized]
-    target: Mapping[int, Sized]
+    source: Mapping[int, SizedDigest]
+    target: Mapping[int, SizedDigest]
 
 
-class Reading(Struct, frozen=True):
-    """Rows that are read at once; the target has none of them where the stretch `is_new`."""
+class ReadRange(Struct, frozen=True):
+    """Rows that are read at once; the target has none of them where the stretch `is_absent`."""
 
     table: str
-    stretch: Stretch
-    is_new: bool
+    row_range: RowRange
+    is_absent: bool
 
 
-def plan_readings(
-    days: Iterable[WantedDay], minutes_of: Callable[[WantedDay], Minutes], bounds: PieceBounds
-) -> Iterator[Reading]:
+def plan_read_ranges(
+    days: Iterable[DayToCopy],
+    read_minutes: Callable[[DayToCopy], MinuteDigests],
+    limits: ChunkLimits,
+) -> Iterator[ReadRange]:
     """Put new days that follow each other together; look at the minutes of all others.
 
     `days` are in order. The minutes of a day are asked for when its turn has come.
     """
-    run: list[WantedDay] = []
+    run: list[DayToCopy] = []
     for one in days:
-        if run and not (_follows(run[-1].day, one.day) and _fits([*run, one], bounds)):
-            yield _whole_days(run)
+        if run and not (
+            _is_next_day(run[-1].day, one.day) and _fits_one_chunk([*run, one], limits)
+        ):
+            yield _read_range_of_days(run)
             run = []
-        if one.is_new and _fits([one], bounds):
+        if one.is_absent and _fits_one_chunk([one], limits):
             run.append(one)
             continue
         if run:
-            yield _whole_days(run)
+            yield _read_range_of_days(run)
             run = []
-        yield from _by_minutes(one, minutes_of(one), bounds)
+        yield from _plan_minutes(one, read_minutes(one), limits)
     if run:
-        yield _whole_days(run)
+        yield _read_range_of_days(run)
 
 
-def _follows(day: Day, other: Day) -> bool:
+def _is_next_day(day: DayKey, other: DayKey) -> bool:
     """Tell whether no day lies between them: it might be one that the target has."""
     return (day.table, day.website_id, day.day + 1) == (other.table, other.website_id, other.day)
 
 
-def _fits(days: Sequence[WantedDay], bounds: PieceBounds) -> bool:
-    return _parts([one.source for one in days], bounds) <= 1
+def _fits_one_chunk(days: Sequence[DayToCopy], limits: ChunkLimits) -> bool:
+    return _chunk_count([one.source for one in days], limits) <= 1
 
 
-def _parts(sizes: Sequence[Sized], bounds: PieceBounds) -> int:
-    rows = sum(one.figures.rows for one in sizes)
+def _chunk_count(sizes: Sequence[SizedDigest], limits: ChunkLimits) -> int:
+    rows = sum(one.digest.rows for one in sizes)
     size = sum(one.bytes for one in sizes)
-    return max(-(-rows // bounds.rows), -(-size // bounds.bytes), 1)
+    return max(-(-rows // limits.rows), -(-size // limits.bytes), 1)
 
 
-def _whole_days(run: Sequence[WantedDay]) -> Reading:
-    return Reading(run[0].day.table, _days(run[0].day, run[-1].day), is_new=True)
+def _read_range_of_days(run: Sequence[DayToCopy]) -> ReadRange:
+    return ReadRange(run[0].day.table, _row_range_of_days(run[0].day, run[-1].day), is_absent=True)
 
 
-def _days(first: Day, last: Day) -> Stretch:
-    return Stretch(
+def _row_range_of_days(first: DayKey, last: DayKey) -> RowRange:
+    return RowRange(
         website_id=first.website_id,
         from_ms=first.day * MILLISECONDS_PER_DAY,
         until_ms=(last.day + 1) * MILLISECONDS_PER_DAY,
     )
 
 
-def _by_minutes(one: WantedDay, minutes: Minutes, bounds: PieceBounds) -> Iterator[Reading]:
+def _plan_minutes(
+    one: DayToCopy, minutes: MinuteDigests, limits: ChunkLimits
+) -> Iterator[ReadRange]:
     missing = [
         number
         for number, minute in minutes.source.items()
-        if minutes.target.get(number, Sized()).figures != minute.figures
+        if minutes.target.get(number, SizedDigest()).digest != minute.digest
     ]
-    for together in _together(missing, minutes.source, bounds):
-        parts = _parts([minutes.source[number] for number in together], bounds)
-        is_new = minutes.target.keys().isdisjoint(range(together[0], together[-1] + 1))
+    for group in _group_minutes(missing, minutes.source, limits):
+        parts = _chunk_count([minutes.source[number] for number in group], limits)
+        is_absent = minutes.target.keys().isdisjoint(range(group[0], group[-1] + 1))
         for part in range(parts):
-            stretch = Stretch(
+            row_range = RowRange(
                 website_id=one.day.website_id,
-                from_ms=together[0] * MINUTE_MS,
-                until_ms=(together[-1] + 1) * MINUTE_MS,
+                from_ms=group[0] * MINUTE_MS,
+                until_ms=(group[-1] + 1) * MINUTE_MS,
                 parts=parts,
                 part=part,
             )
-            yield Reading(one.day.table, stretch, is_new)
+            yield ReadRange(one.day.table, row_range, is_absent)
 
 
-def _together(
-    numbers: Iterable[int], sizes: Mapping[int, Sized], bounds: PieceBounds
+def _group_minutes(
+    numbers: Iterable[int], sizes: Mapping[int, SizedDigest], limits: ChunkLimits
 ) -> Iterator[Sequence[int]]:
     """Put minutes together to what fits; one that is more than that stands alone."""
-    taken: list[int] = []
+    group: list[int] = []
     for number in numbers:
-        if taken and _parts([sizes[one] for one in (*taken, number)], bounds) > 1:
-            yield taken
-            taken = []
-        taken.append(number)
-    if taken:
-        yield taken
+        if group and _chunk_count([sizes[one] for one in (*group, number)], limits) > 1:
+            yield group
+            group = []
+        group.append(number)
+    if group:
+        yield group

@@ -16,20 +16,20 @@ from headrace.model.storage import StoredColumn, StoredTable
 
 MINUTE_MS: Final = 60_000
 
-_MOMENT: Final = "toUnixTimestamp64Milli(time)"
-_HASHED: Mapping[Kind, str] = {
+_TIME_MS: Final = "toUnixTimestamp64Milli(time)"
+_HASH_INPUTS: Mapping[Kind, str] = {
     Kind.NUMBER: "isNull(`{name}`), ifNull(`{name}`, 0)",  # a hash of null would be null
     Kind.DATETIME: "toUnixTimestamp64Milli(`{name}`)",
 }
-_WITHIN: Final = (
+_IN_RANGE: Final = (
     "website_id = {website:String} "
     "AND time >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') "
     "AND time < fromUnixTimestamp64Milli({until:Int64}, 'UTC')"
 )
-_PART: Final = "sipHash64(id) % {parts:Int64} = {part:Int64}"
+_IN_PART: Final = "sipHash64(id) % {parts:Int64} = {part:Int64}"
 
 
-class Stretch(Struct, frozen=True, kw_only=True):
+class RowRange(Struct, frozen=True, kw_only=True):
     """Rows of a website from a moment up to another, in epoch milliseconds.
 
     Of many rows within a minute it may be one of several parts, told apart by a hash of their ids.
@@ -52,53 +52,53 @@ class Stretch(Struct, frozen=True, kw_only=True):
         }
 
 
-def figures_of_days(table: StoredTable) -> str:
+def select_day_digests(table: StoredTable) -> str:
     """Select website, day since the epoch, number of rows, checksum and bytes."""
     return (
-        f"SELECT website_id, {_numbered(MILLISECONDS_PER_DAY)} AS day, {_figures(table)} "  # noqa: S608 - our own names
+        f"SELECT website_id, {_time_bucket(MILLISECONDS_PER_DAY)} AS day, {_digest_columns(table)} "  # noqa: S608 - our own names
         f"FROM `{table.name}` GROUP BY website_id, day"
     )
 
 
-def figures_of_minutes(table: StoredTable) -> str:
-    """Select minute since the epoch, number of rows, checksum and bytes of a `Stretch`."""
+def select_minute_digests(table: StoredTable) -> str:
+    """Select minute since the epoch, number of rows, checksum and bytes of a `RowRange`."""
     return (
-        f"SELECT {_numbered(MINUTE_MS)} AS minute, {_figures(table)} "  # noqa: S608 - our own names
-        f"FROM `{table.name}` WHERE {_WITHIN} GROUP BY minute ORDER BY minute"
+        f"SELECT {_time_bucket(MINUTE_MS)} AS minute, {_digest_columns(table)} "  # noqa: S608 - our own names
+        f"FROM `{table.name}` WHERE {_IN_RANGE} GROUP BY minute ORDER BY minute"
     )
 
 
-def rows_of(table: StoredTable) -> str:
-    """Select all columns of the rows of a `Stretch`. All texts come as bytes."""
+def select_rows(table: StoredTable) -> str:
+    """Select all columns of the rows of a `RowRange`. All texts come as bytes."""
     return (
-        f"SELECT {column_list(table)} FROM `{table.name}` WHERE {_WITHIN} AND {_PART} "  # noqa: S608 - our own names
+        f"SELECT {column_list(table)} FROM `{table.name}` WHERE {_IN_RANGE} AND {_IN_PART} "  # noqa: S608 - our own names
         "SETTINGS output_format_arrow_string_as_string = 0, "
         "output_format_arrow_low_cardinality_as_dictionary = 0, "
         "output_format_arrow_compression_method = 'none'"
     )
 
 
-def ids_of(place: str) -> str:
-    """Select the ids of a `Stretch`, in hexadecimal digits. `place` is SQL for the table."""
-    return f"SELECT hex(id) FROM {place} WHERE {_WITHIN} AND {_PART}"  # noqa: S608 - our own names
+def select_ids(source: str) -> str:
+    """Select the ids of a `RowRange`, in hexadecimal digits. `source` is SQL for the table."""
+    return f"SELECT hex(id) FROM {source} WHERE {_IN_RANGE} AND {_IN_PART}"  # noqa: S608 - our own names
 
 
-def count_of(table: StoredTable) -> str:
+def select_count(table: StoredTable) -> str:
     """Select the number of all rows."""
     return f"SELECT toString(count()) FROM `{table.name}`"  # noqa: S608 - our own name
 
 
-def _numbered(unit_ms: int) -> str:
-    return f"toInt64(floor({_MOMENT} / {unit_ms}))"
+def _time_bucket(unit_ms: int) -> str:
+    return f"toInt64(floor({_TIME_MS} / {unit_ms}))"
 
 
-def _figures(table: StoredTable) -> str:
-    hashed = ", ".join(_hashed(column) for column in table.columns)
+def _digest_columns(table: StoredTable) -> str:
+    hashed = ", ".join(_hash_input(column) for column in table.columns)
     return (
         f"toString(count()), toString(sum(sipHash64({hashed}))), "
         f"toString(sum(byteSize({column_list(table)})))"
     )
 
 
-def _hashed(column: StoredColumn) -> str:
-    return _HASHED.get(column.kind, "`{name}`").format(name=column.name)
+def _hash_input(column: StoredColumn) -> str:
+    return _HASH_INPUTS.get(column.kind, "`{name}`").format(name=column.name)

@@ -13,7 +13,7 @@ from valkey.exceptions import ConnectionError as ConnectionLost
 from valkey.exceptions import NoScriptError
 from valkey.retry import Retry
 
-from headrace.base.errors import OperatorError, SharedUnavailable
+from headrace.base.errors import OperatorError, SharedStateUnavailable
 
 PREFIX = "headrace:"
 """All keys begin so. Two services that must not meet take two databases of a server (`…/1`)."""
@@ -26,7 +26,7 @@ Argument = bytes | str | int | float
 _SCHEMES = {"valkey": "valkey", "valkeys": "valkeys", "redis": "valkey", "rediss": "valkeys"}
 _TIMEOUT_S = 1.0
 _BATCH_TIMEOUT_S = 5.0
-_MOST_CONNECTIONS = 64
+_MAX_CONNECTIONS = 64
 
 
 class Script:
@@ -37,7 +37,7 @@ class Script:
         self.digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
-class _Client(Protocol):
+class _BlockingLibraryClient(Protocol):
     """What is used of the library's blocking client, whose own types say less."""
 
     execute_command: Callable[..., Any]
@@ -45,16 +45,16 @@ class _Client(Protocol):
     def close(self) -> None: ...
 
 
-class _AsyncClient(Protocol):
+class _AsyncLibraryClient(Protocol):
     execute_command: Callable[..., Awaitable[Any]]
 
     def aclose(self, close_connection_pool: bool | None = None) -> Awaitable[None]: ...
 
 
-def check_url(url: str) -> str:
+def normalize_url(url: str) -> str:
     """Return the URL as the library reads it. Raises `OperatorError`, without quoting a secret."""
     scheme, _, rest = url.partition("://")
-    if scheme not in _SCHEMES or not _names_host(url):
+    if scheme not in _SCHEMES or not _has_host(url):
         raise OperatorError(
             "the shared server's URL must be valkey://HOST:PORT, valkeys://, redis:// or "
             "rediss://; in a password write %40 for @, %23 for # and so on"
@@ -62,7 +62,7 @@ def check_url(url: str) -> str:
     return f"{_SCHEMES[scheme]}://{rest}"
 
 
-def _names_host(url: str) -> bool:
+def _has_host(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return bool(parts.hostname) and parts.port != 0
@@ -70,14 +70,14 @@ def _names_host(url: str) -> bool:
         return False
 
 
-class SharedServer:
+class ValkeyClient:
     """One connection for a blocking thread. Connects when first asked, and again after failures."""
 
     def __init__(self, url: str) -> None:
         self._client = cast(
-            "_Client",
+            "_BlockingLibraryClient",
             Valkey.from_url(  # pyright: ignore[reportUnknownMemberType] - the library's own gap
-                check_url(url),
+                normalize_url(url),
                 socket_timeout=_BATCH_TIMEOUT_S,
                 socket_connect_timeout=_TIMEOUT_S,
                 retry=Retry(NoBackoff(), 1),
@@ -86,7 +86,7 @@ class SharedServer:
         )
 
     def run(self, script: Script, keys: Sequence[Argument], arguments: Sequence[Argument]) -> Any:  # noqa: ANN401 - what a script returns, only its caller knows
-        """Run a script, which must be safe to run twice. Raises `SharedUnavailable`."""
+        """Run a script, which must be safe to run twice. Raises `SharedStateUnavailable`."""
         rest = (len(keys), *keys, *arguments)
         try:
             try:
@@ -96,8 +96,8 @@ class SharedServer:
         except (ValkeyError, OSError) as error:
             raise _unavailable(error) from error
 
-    def ask(self, *command: Argument) -> Any:  # noqa: ANN401
-        """Run one command, which must be safe to run twice. Raises `SharedUnavailable`."""
+    def execute(self, *command: Argument) -> Any:  # noqa: ANN401
+        """Run one command, which must be safe to run twice. Raises `SharedStateUnavailable`."""
         try:
             return self._client.execute_command(*command)
         except (ValkeyError, OSError) as error:
@@ -108,25 +108,25 @@ class SharedServer:
         self._client.close()
 
 
-class AsyncSharedServer:
+class AsyncValkeyClient:
     """Connections for one event loop, opened as they are needed."""
 
     def __init__(self, url: str) -> None:
         self.pool = valkey_asyncio.BlockingConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType] - the library's own gap
-            check_url(url),
-            max_connections=_MOST_CONNECTIONS,
+            normalize_url(url),
+            max_connections=_MAX_CONNECTIONS,
             timeout=_TIMEOUT_S,
             socket_timeout=_TIMEOUT_S,
             socket_connect_timeout=_TIMEOUT_S,
             retry=AsyncRetry(NoBackoff(), 1),
             retry_on_error=[ConnectionLost],
         )
-        self._client = cast("_AsyncClient", valkey_asyncio.Valkey(connection_pool=self.pool))
+        self._client = cast("_AsyncLibraryClient", valkey_asyncio.Valkey(connection_pool=self.pool))
 
     async def run(
         self, script: Script, keys: Sequence[Argument], arguments: Sequence[Argument]
     ) -> Any:  # noqa: ANN401 - what a script returns, only its caller knows
-        """Run a script, which must be safe to run twice. Raises `SharedUnavailable`."""
+        """Run a script, which must be safe to run twice. Raises `SharedStateUnavailable`."""
         rest = (len(keys), *keys, *arguments)
         try:
             try:
@@ -150,10 +150,10 @@ class AsyncSharedServer:
         await self.pool.disconnect()
 
 
-def _unavailable(error: Exception) -> SharedUnavailable:
+def _unavailable(error: Exception) -> SharedStateUnavailable:
     if str(error) == COPY_IN_USE:
-        return SharedUnavailable(
+        return SharedStateUnavailable(
             "another machine uses a copy of this data directory: stop one of the two, and let it "
             "begin with an empty directory"
         )
-    return SharedUnavailable(f"the shared server cannot be used: {error}")
+    return SharedStateUnavailable(f"the shared server cannot be used: {error}")

@@ -12,34 +12,34 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
-from headrace.adapters.data_dir.files import write_whole
-from headrace.adapters.valkey.client import PREFIX, Script, SharedServer
+from headrace.adapters.data_dir.files import write_atomically
+from headrace.adapters.valkey.client import PREFIX, Script, ValkeyClient
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.base.errors import SharedUnavailable, StoreUnavailable
+from headrace.base.errors import SharedStateUnavailable, StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.ports.dedup_claims import Claim
 
-_USER_LIFE_MS = 60_000
+_USER_TTL_MS = 60_000
 """A data directory that moved to another machine may be used there after this long."""
 
-_AT_ONCE = 500
+_CHUNK_SIZE = 500
 """The server does nothing else while a script runs: about a millisecond for so many."""
 
-_LOOKS, _LOOK_S = 50, 0.02
+_POLL_ATTEMPTS, _POLL_INTERVAL_S = 50, 0.02
 """How often, and after how long each time, it is looked whether another machine has stored."""
 
-_LATE_MS = MILLISECONDS_PER_DAY
+_EXPIRY_GRACE_MS = MILLISECONDS_PER_DAY
 """A log that is behind may still hold a repeat of what has expired."""
 
-_ITEM = f"{PREFIX}seen:".encode()
+_DIGEST_KEY_PREFIX = f"{PREFIX}seen:".encode()
 
 # A value is the ledger and the batch that claimed the digest, and when the claim expires. What the
 # same batch holds is its own; what another batch of the same ledger holds, that ledger stored.
 # `user` has, by ledger, the machine that claimed last: a copy of a data directory is found by it.
 # `pending` has, by ledger, the batch that claims and is not stored yet.
-_CLAIM_ALL = Script("""
+_CLAIM_SCRIPT = Script("""
 local pending, mine = 'headrace:pending:', ARGV[1] .. ' ' .. ARGV[2]
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local user = 'headrace:user:' .. ARGV[1]
@@ -60,14 +60,14 @@ for i = 2, #KEYS do
 end
 return {others, #unsettled}
 """)
-_TELL_SEEN = Script("""
+_ADD_KNOWN_SCRIPT = Script("""
 for i = 1, #KEYS do
   redis.call(
     'SET', KEYS[i], ARGV[1] .. ' 0 ' .. ARGV[i + 2], 'NX', 'PXAT', ARGV[i + 2] + ARGV[2])
 end
 return true
 """)
-_SETTLE = Script("""
+_MARK_STORED_SCRIPT = Script("""
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return true
 """)
@@ -75,153 +75,156 @@ return true
 _Item = TypeVar("_Item")
 
 
-class Agreed(Struct, frozen=True):
+class ClaimDecision(Struct, frozen=True):
     """What was found for the batch under way, and may not be found differently in a redo."""
 
     identity: str
     batch: int
-    asked: frozenset[bytes]
+    requested: frozenset[bytes] = field(name="asked")
     others: frozenset[bytes]
 
 
-class SharedClaims:
-    """The `Claims` of one machine.
+class ValkeyDedupClaims:
+    """The `DedupClaims` of one machine.
 
     What is found is on disk before a batch is stored: a redo is the same batch, whatever became of
-    the server. `seen` gives what the ledger remembers. A server that does not know this ledger is
-    new or has lost its memory, and is told all of it first.
+    the server. `known_digests` gives what the ledger remembers. A server that does not know this
+    ledger is new or has lost its memory, and is told all of it first.
 
-    Another machine may have claimed an item, and died before it was stored. With `waits` that is
-    `SharedUnavailable` until that machine is back; else the item is told to be a repeat, and the
-    other machine's disk has it.
+    Another machine may have claimed an item, and died before it was stored. With
+    `waits_for_pending` that is `SharedStateUnavailable` until that machine is back; else the item
+    is told to be a repeat, and the other machine's disk has it.
     """
 
     def __init__(
         self,
-        server: SharedServer,
+        client: ValkeyClient,
         file: Path,
         *,
         identity: str,
         machine: str,
-        seen: Callable[[], Iterable[tuple[bytes, int]]],
-        waits: bool,
+        known_digests: Callable[[], Iterable[tuple[bytes, int]]],
+        waits_for_pending: bool,
     ) -> None:
-        self._server = server
+        self._client = client
         self._file = file
         self._identity = identity
         self._machine = machine
-        self._was_looked_at = False
-        self._seen = seen
-        self._waits = waits
-        self._known_by_server = f"{PREFIX}ledger:{identity}".encode()
+        self._is_config_checked = False
+        self._known_digests = known_digests
+        self._waits_for_pending = waits_for_pending
+        self._ledger_key = f"{PREFIX}ledger:{identity}".encode()
 
     def claim(self, batch: int, wanted: Mapping[bytes, Claim]) -> Collection[bytes]:
-        """Claim digests; see `ports.claims.Claims`."""
-        agreed = self._read_agreed(batch)
-        new = {digest: claim for digest, claim in wanted.items() if digest not in agreed.asked}
+        """Claim digests; see `ports.claims.DedupClaims`."""
+        decision = self._read_decision(batch)
+        new = {
+            digest: claim for digest, claim in wanted.items() if digest not in decision.requested
+        }
         if new:
-            others = agreed.others.union(*self._claim_all(batch, new))
-            agreed = Agreed(self._identity, batch, agreed.asked.union(new), others)
-            self._write_agreed(agreed)
-        return agreed.others & wanted.keys()
+            others = decision.others.union(*self._claim_all(batch, new))
+            decision = ClaimDecision(self._identity, batch, decision.requested.union(new), others)
+            self._write_decision(decision)
+        return decision.others & wanted.keys()
 
-    def settle(self, batch: int) -> None:
-        """Tell that a batch is stored; see `ports.claims.Claims`."""
-        if self._read_agreed(batch).asked:
-            self._server.run(_SETTLE, [f"{PREFIX}pending:{self._identity}"], [batch])
+    def mark_stored(self, batch: int) -> None:
+        """Tell that a batch is stored; see `ports.claims.DedupClaims`."""
+        if self._read_decision(batch).requested:
+            self._client.run(_MARK_STORED_SCRIPT, [f"{PREFIX}pending:{self._identity}"], [batch])
 
     def close(self) -> None:
         """Close the connection. May be called twice."""
-        self._server.close()
+        self._client.close()
 
     def _claim_all(self, batch: int, wanted: Mapping[bytes, Claim]) -> Iterator[frozenset[bytes]]:
-        self._look_at_server()
-        # In one order on all machines: with `waits` two could else wait for each other for ever.
+        self._check_server_config()
+        # In one order on all machines: with `waits_for_pending` two could else wait for each other
+        # for ever.
         for chunk in _chunks(sorted(wanted.items(), key=itemgetter(0))):
-            found = self._claim_some(batch, chunk)
-            if found is None:
-                self._tell_everything()
-                found = self._claim_some(batch, chunk)
-            if found is None:
-                raise SharedUnavailable("the shared server forgets what it was told")
-            others, unsettled = found
-            if unsettled and self._waits:
+            result = self._claim_chunk(batch, chunk)
+            if result is None:
+                self._resync()
+                result = self._claim_chunk(batch, chunk)
+            if result is None:
+                raise SharedStateUnavailable("the shared server forgets what it was told")
+            others, pending = result
+            if pending and self._waits_for_pending:
                 others = self._wait_for_others(batch, chunk)
             yield frozenset(chunk[index][0] for index in others)
 
     def _wait_for_others(self, batch: int, chunk: list[tuple[bytes, Claim]]) -> Collection[int]:
         """Wait a moment for machines that are storing; one that died takes longer."""
-        unsettled = 0
-        for _ in range(_LOOKS):
-            time.sleep(_LOOK_S)
-            found = self._claim_some(batch, chunk)
-            if found is None:
+        pending = 0
+        for _ in range(_POLL_ATTEMPTS):
+            time.sleep(_POLL_INTERVAL_S)
+            result = self._claim_chunk(batch, chunk)
+            if result is None:
                 break  # it has lost its memory, and is told again at the next try
-            others, unsettled = found
-            if not unsettled:
+            others, pending = result
+            if not pending:
                 return others
-        raise SharedUnavailable(
-            f"another machine has not stored {unsettled} items yet that came here too"
+        raise SharedStateUnavailable(
+            f"another machine has not stored {pending} items yet that came here too"
         )
 
-    def _claim_some(
+    def _claim_chunk(
         self, batch: int, chunk: list[tuple[bytes, Claim]]
     ) -> tuple[Collection[int], int] | None:
         """Return the places of what others have, and how many of these are not stored yet.
 
         None where the server does not know us.
         """
-        moments = [n for _, claim in chunk for n in (claim.received_ms, claim.expires_ms)]
-        found: tuple[Collection[int], int] | None = self._server.run(
-            _CLAIM_ALL,
-            [self._known_by_server, *(_ITEM + digest for digest, _ in chunk)],
-            [self._identity, batch, _LATE_MS, self._machine, _USER_LIFE_MS, *moments],
+        timestamps_ms = [n for _, claim in chunk for n in (claim.received_ms, claim.expires_ms)]
+        result: tuple[Collection[int], int] | None = self._client.run(
+            _CLAIM_SCRIPT,
+            [self._ledger_key, *(_DIGEST_KEY_PREFIX + digest for digest, _ in chunk)],
+            [self._identity, batch, _EXPIRY_GRACE_MS, self._machine, _USER_TTL_MS, *timestamps_ms],
         )
-        return found
+        return result
 
-    def _look_at_server(self) -> None:
+    def _check_server_config(self) -> None:
         """Warn, once, of a server that is set up to forget."""
-        if self._was_looked_at:
+        if self._is_config_checked:
             return
-        told: Mapping[str, object] = self._server.ask("INFO")
-        policy, is_kept = told.get("maxmemory_policy"), told.get("aof_enabled")
-        if policy != "noeviction" or is_kept != 1:
+        info: Mapping[str, object] = self._client.execute("INFO")
+        policy, appendonly = info.get("maxmemory_policy"), info.get("aof_enabled")
+        if policy != "noeviction" or appendonly != 1:
             get_logger().warning(
-                "shared_server_may_forget", maxmemory_policy=policy, appendonly=is_kept
+                "shared_server_may_forget", maxmemory_policy=policy, appendonly=appendonly
             )
-        self._was_looked_at = True
+        self._is_config_checked = True
 
-    def _tell_everything(self) -> None:
+    def _resync(self) -> None:
         count = 0
-        for chunk in _chunks(self._seen()):
-            self._server.run(
-                _TELL_SEEN,
-                [_ITEM + digest for digest, _ in chunk],
-                [self._identity, _LATE_MS, *(expires_ms for _, expires_ms in chunk)],
+        for chunk in _chunks(self._known_digests()):
+            self._client.run(
+                _ADD_KNOWN_SCRIPT,
+                [_DIGEST_KEY_PREFIX + digest for digest, _ in chunk],
+                [self._identity, _EXPIRY_GRACE_MS, *(expires_ms for _, expires_ms in chunk)],
             )
             count += len(chunk)
-        self._server.ask("SET", self._known_by_server, "1")
+        self._client.execute("SET", self._ledger_key, "1")
         get_logger().info("shared_server_told", digests=count)
 
-    def _read_agreed(self, batch: int) -> Agreed:
-        nothing = Agreed(self._identity, batch, frozenset(), frozenset())
+    def _read_decision(self, batch: int) -> ClaimDecision:
+        undecided = ClaimDecision(self._identity, batch, frozenset(), frozenset())
         try:
-            agreed = msgspec.msgpack.decode(self._file.read_bytes(), type=Agreed)
+            decision = msgspec.msgpack.decode(self._file.read_bytes(), type=ClaimDecision)
         except FileNotFoundError:
-            return nothing
+            return undecided
         except (OSError, msgspec.MsgspecError) as error:
             raise StoreUnavailable(f"{self._file} cannot be read: {error}") from error
-        is_it = (agreed.identity, agreed.batch) == (self._identity, batch)
-        return agreed if is_it else nothing
+        is_same_batch = (decision.identity, decision.batch) == (self._identity, batch)
+        return decision if is_same_batch else undecided
 
-    def _write_agreed(self, agreed: Agreed) -> None:
+    def _write_decision(self, decision: ClaimDecision) -> None:
         try:
-            write_whole(self._file, msgspec.msgpack.encode(agreed))
+            write_atomically(self._file, msgspec.msgpack.encode(decision))
         except OSError as error:
             raise StoreUnavailable(f"{self._file} cannot be written: {error}") from error
 
 
 def _chunks(items: Iterable[_Item]) -> Iterator[list[_Item]]:
     rest = iter(items)
-    while chunk := list(islice(rest, _AT_ONCE)):
+    while chunk := list(islice(rest, _CHUNK_SIZE)):
         yield chunk

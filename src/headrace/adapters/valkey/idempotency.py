@@ -4,22 +4,22 @@ import asyncio
 import secrets
 from typing import Any
 
-from headrace.adapters.valkey.client import PREFIX, AsyncSharedServer, Script
+from headrace.adapters.valkey.client import PREFIX, AsyncValkeyClient, Script
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.base.errors import SharedUnavailable
+from headrace.base.errors import SharedStateUnavailable
 from headrace.base.telemetry import get_logger
-from headrace.ports.idempotency import Claimed, Remembered
+from headrace.ports.idempotency import Acquired, Replay
 
-_ABANDONED_AFTER_MS = 60_000
+_CLAIM_TTL_MS = 60_000
 """No request holds a claim this long: its worker died and was not started again."""
 
-_POLL_S = 0.02
-_REPLY = b"R"
-_CLAIM = b"C"
-_MARK_BYTES = 12
+_POLL_INTERVAL_S = 0.02
+_RESPONSE_TAG = b"R"
+_CLAIM_TAG = b"C"
+_NONCE_BYTES = 12
 
 # A key holds R and the reply, or C, the owner's name, a colon and a mark of the one request.
-_CLAIM_NOW = Script("""
+_ACQUIRE_SCRIPT = Script("""
 local held = redis.call('GET', KEYS[1])
 if held and held ~= ARGV[1] then return held end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
@@ -27,17 +27,17 @@ redis.call('SADD', KEYS[2], KEYS[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return false
 """)
-_KEEP = Script("""
+_SAVE_SCRIPT = Script("""
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 redis.call('SREM', KEYS[2], KEYS[1])
 return true
 """)
-_RELEASE = Script("""
+_RELEASE_SCRIPT = Script("""
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 redis.call('SREM', KEYS[2], KEYS[1])
 return true
 """)
-_GIVE_BACK = Script("""
+_RELEASE_OWNER_SCRIPT = Script("""
 for _, key in ipairs(redis.call('SMEMBERS', KEYS[1])) do
   local held = redis.call('GET', key)
   if held and string.sub(held, 1, #ARGV[1]) == ARGV[1] then redis.call('DEL', key) end
@@ -47,18 +47,18 @@ return true
 """)
 
 
-class SharedRepeats:
-    """The `Repeats` of one worker over all machines; used from one event loop.
+class ValkeyIdempotencyStore:
+    """The `IdempotencyStore` of one worker over all machines; used from one event loop.
 
-    While the server is away `claim` raises `SharedUnavailable`: a request with an Idempotency-Key
-    is refused, one without never asks.
+    While the server is away `acquire` raises `SharedStateUnavailable`: a request with an
+    Idempotency-Key is refused, one without never asks.
     """
 
-    def __init__(self, server: AsyncSharedServer, *, owner: str) -> None:
-        self._server = server
-        self._owner = _CLAIM + owner.encode() + b":"
-        self._of_owner = f"{PREFIX}owner:{owner}"
-        self._marks: dict[bytes, bytes] = {}
+    def __init__(self, client: AsyncValkeyClient, *, owner: str) -> None:
+        self._client = client
+        self._owner = _CLAIM_TAG + owner.encode() + b":"
+        self._owner_key = f"{PREFIX}owner:{owner}"
+        self._nonces: dict[bytes, bytes] = {}
         self._to_release: set[tuple[bytes, bytes]] = set()
 
     async def open(self) -> None:
@@ -68,56 +68,56 @@ class SharedRepeats:
         away nothing is given back, and what was left expires.
         """
         try:
-            await self._server.run(_GIVE_BACK, (self._of_owner,), (self._owner,))
-        except SharedUnavailable as error:
+            await self._client.run(_RELEASE_OWNER_SCRIPT, (self._owner_key,), (self._owner,))
+        except SharedStateUnavailable as error:
             get_logger().warning("shared_server_unavailable", reason=str(error))
 
-    async def claim(self, digest: bytes) -> Claimed | Remembered:
+    async def acquire(self, digest: bytes) -> Acquired | Replay:
         """Claim a digest; waits while another request holds it."""
-        mark = self._owner + secrets.token_bytes(_MARK_BYTES)
+        nonce = self._owner + secrets.token_bytes(_NONCE_BYTES)
         try:
             # Who holds it may be another machine, so there is nothing to wait for but time.
-            while (held := await self._claim_now(digest, mark)) is not None:
-                if held.startswith(_REPLY):
-                    return Remembered(held.removeprefix(_REPLY))
-                await asyncio.sleep(_POLL_S)
+            while (current := await self._try_acquire(digest, nonce)) is not None:
+                if current.startswith(_RESPONSE_TAG):
+                    return Replay(current.removeprefix(_RESPONSE_TAG))
+                await asyncio.sleep(_POLL_INTERVAL_S)
         except BaseException:  # the server may have done it, and nobody will know
-            self._to_release.add((digest, mark))
+            self._to_release.add((digest, nonce))
             raise
-        self._marks[digest] = mark
-        return Claimed()
+        self._nonces[digest] = nonce
+        return Acquired()
 
-    async def keep(self, digest: bytes, reply: bytes) -> None:
+    async def save_response(self, digest: bytes, response: bytes) -> None:
         """Remember the reply of an accepted request. Where that fails the claim is given back."""
-        mark = self._marks.pop(digest, b"")
+        nonce = self._nonces.pop(digest, b"")
         try:
-            await self._run(_KEEP, digest, _REPLY + reply, MILLISECONDS_PER_DAY)
+            await self._run(_SAVE_SCRIPT, digest, _RESPONSE_TAG + response, MILLISECONDS_PER_DAY)
         except BaseException:
-            self._to_release.add((digest, mark))
+            self._to_release.add((digest, nonce))
             raise
 
     async def release(self, digest: bytes) -> None:
         """Give the claim back, later where the server is away; a reply that was kept stays."""
-        mark = self._marks.pop(digest, None)
-        if mark is not None:
-            self._to_release.add((digest, mark))
-        await self._give_back()
+        nonce = self._nonces.pop(digest, None)
+        if nonce is not None:
+            self._to_release.add((digest, nonce))
+        await self._release_pending()
 
     async def close(self) -> None:
         """Nothing of its own is open. May be called twice."""
 
-    async def _claim_now(self, digest: bytes, mark: bytes) -> bytes | None:
-        await self._give_back()
-        held: bytes | None = await self._run(
-            _CLAIM_NOW, digest, mark, _ABANDONED_AFTER_MS, MILLISECONDS_PER_DAY
+    async def _try_acquire(self, digest: bytes, nonce: bytes) -> bytes | None:
+        await self._release_pending()
+        current: bytes | None = await self._run(
+            _ACQUIRE_SCRIPT, digest, nonce, _CLAIM_TTL_MS, MILLISECONDS_PER_DAY
         )
-        return held
+        return current
 
-    async def _give_back(self) -> None:
-        for claim in tuple(self._to_release):
-            await self._run(_RELEASE, *claim)
-            self._to_release.discard(claim)
+    async def _release_pending(self) -> None:
+        for entry in tuple(self._to_release):
+            await self._run(_RELEASE_SCRIPT, *entry)
+            self._to_release.discard(entry)
 
     async def _run(self, script: Script, digest: bytes, *arguments: bytes | int) -> Any:  # noqa: ANN401
-        keys = (f"{PREFIX}once:".encode() + digest, self._of_owner)
-        return await self._server.run(script, keys, arguments)
+        keys = (f"{PREFIX}once:".encode() + digest, self._owner_key)
+        return await self._client.run(script, keys, arguments)

@@ -9,7 +9,7 @@ from headrace.base.clock import SystemClock
 from headrace.base.settings import data_path, load_settings
 from headrace.base.telemetry import configure_logging
 from headrace.cli.options import data_options, make_private_directory
-from headrace.cli.output import iso_moment, print_json
+from headrace.cli.output import format_iso_timestamp, print_json
 from headrace.wiring.backup import back_up, restore
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -25,18 +25,19 @@ def backup_command(file: Path, data: str | None, as_json: bool) -> None:
     What was acknowledged before the call is in it. The file must not exist yet.
     """
     configure_logging("warning", process="backup")
-    made = iso_moment(SystemClock().now_ms())
+    made = format_iso_timestamp(SystemClock().now_ms())
     line = ProgressLine("Backing up")
-    contents = back_up(load_settings({"data": data}), file, made=made, progress=line.show)
+    manifest = back_up(load_settings({"data_dir": data}), file, made=made, progress=line.show)
     line.clear()
     size = file.stat().st_size
     if as_json:
         print_json(
-            {"file": str(file), "bytes": size, "data_bytes": contents.bytes, "made": contents.made}
+            {"file": str(file), "bytes": size, "data_bytes": manifest.bytes, "made": manifest.made}
         )
     else:
         click.echo(
-            f"Backed up {amount(contents.bytes)} of data into {file}, which has {amount(size)}."
+            f"Backed up {format_bytes(manifest.bytes)} of data into {file}, "
+            f"which has {format_bytes(size)}."
         )
 
 
@@ -46,17 +47,17 @@ def backup_command(file: Path, data: str | None, as_json: bool) -> None:
 def restore_command(file: Path, data: str | None, as_json: bool) -> None:
     """Unpack a backup into the data directory, which must be empty or not there yet."""
     configure_logging("warning", process="restore")
-    settings = load_settings({"data": data})
+    settings = load_settings({"data_dir": data})
     make_private_directory(data_path(settings))
     line = ProgressLine("Restoring")
-    contents = restore(settings, file, progress=line.show)
+    manifest = restore(settings, file, progress=line.show)
     line.clear()
     if as_json:
-        print_json({"data": settings.data, "data_bytes": contents.bytes, "made": contents.made})
+        print_json({"data": settings.data_dir, "data_bytes": manifest.bytes, "made": manifest.made})
     else:
         click.echo(
-            f"Restored {amount(contents.bytes)} of data, as of {contents.made}, into "
-            f"{settings.data}."
+            f"Restored {format_bytes(manifest.bytes)} of data, as of {manifest.made}, into "
+            f"{settings.data_dir}."
         )
 
 
@@ -73,7 +74,7 @@ class ProgressLine:
         percent = done * 100 // total if total else 100
         if self._is_shown and percent != self._percent:
             self._percent = percent
-            text = f"{self._doing}: {amount(done)} of {amount(total)} ({percent} %)"
+            text = f"{self._doing}: {format_bytes(done)} of {format_bytes(total)} ({percent} %)"
             click.echo(f"\r{text:<60}", nl=False, err=True)
 
     def clear(self) -> None:
@@ -82,7 +83,7 @@ class ProgressLine:
             click.echo(f"\r{'':<60}\r", nl=False, err=True)
 
 
-def amount(size: int) -> str:
+def format_bytes(size: int) -> str:
     """Return a number of bytes for people."""
     scaled, unit = float(size), 0
     while scaled >= 1000 and unit < len(_UNITS) - 1:

@@ -25,10 +25,10 @@ _QUERY = """\
                    "groupBy": ["event_name"]},
          "startDate": "FIRST", "endDate": "LAST"}"""
 
-_ASKED_DAYS = 30
+_QUERY_DAYS = 30
 
 
-class FirstSteps(Struct, frozen=True):
+class Bootstrap(Struct, frozen=True):
     """What `init` made, with the secrets that are shown this once."""
 
     website: Website
@@ -41,28 +41,28 @@ class FirstSteps(Struct, frozen=True):
 @click.command("init")
 @click.option("--host", help="Address that the service listens on.")
 @click.option("--port", help="Port that the service listens on.")
-@setting_options(but=("data", "host", "port"), hidden=True)
+@setting_options(exclude=("data_dir", "host", "port"), hidden=True)
 @data_options
-def initialize_command(*, as_json: bool, **overrides: str | None) -> None:
+def initialize_command(*, data: str | None, as_json: bool, **overrides: str | None) -> None:
     """Make a first website and keys, and print calls to paste.
 
     Does nothing where there is a website already. Takes all options of `headrace serve`, so that
     both can be called alike.
     """
-    settings = load_settings(overrides)
+    settings = load_settings({**overrides, "data_dir": data})
     clock = SystemClock()
     with opened_directory(settings, clock) as directory:
-        found = directory.websites()
-        made = None if found else make_first_steps(directory)
+        existing = directory.websites()
+        made = None if existing else create_bootstrap(directory)
     if made is None:
-        _print_found(found, settings, as_json=as_json)
+        _print_existing(existing, settings, as_json=as_json)
     elif as_json:
         print_json(_as_object(made, base_url(settings)))
     else:
         click.echo(render(made, base_url(settings), now_ms=clock.now_ms()))
 
 
-def make_first_steps(directory: Directory) -> FirstSteps:
+def create_bootstrap(directory: Directory) -> Bootstrap:
     """Make a website, a key that sends to it and a key that reads.
 
     Two keys, because the one that sends is handed out to applications, and what is in them should
@@ -73,24 +73,24 @@ def make_first_steps(directory: Directory) -> FirstSteps:
     tracking, tracking_secret = directory.create_key(
         scopes=frozenset({Scope.TRACK_EVENTS}),
         organization_id=website.organization_id,
-        home_website_id=website.id,
+        default_website_id=website.id,
     )
     reading, reading_secret = directory.create_key(
         scopes=frozenset({Scope.READ_DATA}), organization_id=website.organization_id
     )
-    return FirstSteps(website, tracking, tracking_secret, reading, reading_secret)
+    return Bootstrap(website, tracking, tracking_secret, reading, reading_secret)
 
 
-def render(made: FirstSteps, url: str, *, now_ms: int) -> str:
+def render(made: Bootstrap, url: str, *, now_ms: int) -> str:
     """Return what people read: the values to keep, and two calls to paste, today or later."""
     query_url = f"{url}/v1/query/custom?website_id={made.website.id}"
     return f"""\
 Made the website "{made.website.name}" and two keys. Keep them now: keys are not shown again.
 
   export HEADRACE_URL={url}
-  export WEBSITE_ID={made.website.id}
+  export HEADRACE_WEBSITE_ID={made.website.id}
   export TRACKING_KEY={made.tracking_secret}
-  export READING_KEY={made.reading_secret}
+  export HEADRACE_API_KEY={made.reading_secret}
 
 Send an event:
 
@@ -105,7 +105,7 @@ All endpoints and rules, once the service runs: {url}/docs
 
 
 def _query(now_ms: int) -> str:
-    first, last = utc_day(now_ms), utc_day(now_ms + _ASKED_DAYS * MILLISECONDS_PER_DAY)
+    first, last = utc_day(now_ms), utc_day(now_ms + _QUERY_DAYS * MILLISECONDS_PER_DAY)
     return _QUERY.replace("FIRST", first).replace("LAST", last)
 
 
@@ -119,7 +119,7 @@ def _curl(url: str, secret: str, body: str) -> str:
     return "  " + " \\\n  ".join(lines)
 
 
-def _as_object(made: FirstSteps, url: str) -> JsonObject:
+def _as_object(made: Bootstrap, url: str) -> JsonObject:
     return {
         "created": True,
         "url": url,
@@ -129,9 +129,9 @@ def _as_object(made: FirstSteps, url: str) -> JsonObject:
     }
 
 
-def _print_found(found: Sequence[Website], settings: Settings, *, as_json: bool) -> None:
+def _print_existing(existing: Sequence[Website], settings: Settings, *, as_json: bool) -> None:
     if as_json:
-        print_json({"created": False, "websites": [website_object(each) for each in found]})
+        print_json({"created": False, "websites": [website_object(each) for each in existing]})
         return
-    there = "is a website" if len(found) == 1 else f"are {len(found)} websites"
-    click.echo(f"There {there} in {settings.data} already; nothing was made.")
+    there = "is a website" if len(existing) == 1 else f"are {len(existing)} websites"
+    click.echo(f"There {there} in {settings.data_dir} already; nothing was made.")

@@ -7,9 +7,15 @@ import click
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
 from headrace.base.settings import load_settings
-from headrace.cli.directory import directory_of, list_from_directory, place_of
+from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import data_options
-from headrace.cli.output import JsonObject, iso_moment, print_json, print_table, short_moment
+from headrace.cli.output import (
+    JsonObject,
+    format_iso_timestamp,
+    format_short_timestamp,
+    print_json,
+    print_table,
+)
 from headrace.model.tenancy import ApiKey, KeyId, OrganizationId, Scope, WebsiteId
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -57,12 +63,12 @@ def create_key(
     """Create an API key and print it. It is not kept and cannot be shown again."""
     expires_ms = None if expires is None else parse_expiry(expires)
     names_nothing = organization is None and not websites and home is None
-    with directory_of(data, may_be_new=names_nothing) as directory:
+    with directory_of(data, create_if_missing=names_nothing) as directory:
         made, secret = directory.create_key(
             scopes=frozenset(map(Scope, scopes)),
             organization_id=None if organization is None else OrganizationId(organization),
             website_ids=tuple(map(WebsiteId, websites)),
-            home_website_id=None if home is None else WebsiteId(home),
+            default_website_id=None if home is None else WebsiteId(home),
             expires_ms=expires_ms,
         )
     if as_json:
@@ -74,24 +80,24 @@ def create_key(
         )
         now_ms = SystemClock().now_ms()
         if not made.is_valid_at(now_ms):
-            click.echo(f"It does not work: it {_state(made, now_ms)}.")
+            click.echo(f"The key is not active: it {_status(made, now_ms)}.")
 
 
 @key.command("list")
 @data_options
 def list_keys(data: str | None, as_json: bool) -> None:
     """List all keys without their secrets, oldest first."""
-    settings = load_settings({"data": data})
+    settings = load_settings({"data_dir": data})
     found = list_from_directory(settings, lambda directory: directory.keys())
     if as_json:
         print_json([key_object(each) for each in found])
     elif found:
         now_ms = SystemClock().now_ms()
-        headers = ("id", "begins", "scopes", "organization", "websites", "home", "state")
+        headers = ("id", "prefix", "scopes", "organization", "websites", "home", "status")
         print_table(headers, [_row(each, now_ms) for each in found])
     else:
         click.echo(
-            f"There are no keys in {place_of(settings)} yet. "
+            f"There are no keys in {directory_label(settings)} yet. "
             "Make one: headrace key create --scope track:events"
         )
 
@@ -101,7 +107,7 @@ def list_keys(data: str | None, as_json: bool) -> None:
 @data_options
 def revoke_key(key_id: str, data: str | None, as_json: bool) -> None:
     """Revoke a key for good. A running service refuses it within seconds."""
-    with directory_of(data, may_be_new=False) as directory:
+    with directory_of(data, create_if_missing=False) as directory:
         directory.revoke_key(KeyId(key_id))
         keys = directory.keys()
     if as_json:
@@ -113,12 +119,12 @@ def revoke_key(key_id: str, data: str | None, as_json: bool) -> None:
 def parse_expiry(text: str) -> int:
     """Return epoch milliseconds of an ISO 8601 date or date-time; UTC where it has no offset."""
     try:
-        moment = datetime.fromisoformat(text.strip().upper())
+        timestamp = datetime.fromisoformat(text.strip().upper())
     except ValueError as error:
         raise OperatorError(
             f"{text!r} is not a moment in ISO 8601, such as 2027-01-31 or 2027-01-31T12:00:00Z"
         ) from error
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    aware = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
     return (aware - _EPOCH) // timedelta(milliseconds=1)
 
 
@@ -130,10 +136,10 @@ def key_object(key: ApiKey) -> JsonObject:
         "scopes": _scope_names(key),
         "organization": key.organization_id,
         "websites": key.website_ids,
-        "home": key.home_website_id,
-        "created": iso_moment(key.created_ms),
-        "expires": None if key.expires_ms is None else iso_moment(key.expires_ms),
-        "revoked": None if key.revoked_ms is None else iso_moment(key.revoked_ms),
+        "home": key.default_website_id,
+        "created": format_iso_timestamp(key.created_ms),
+        "expires": None if key.expires_ms is None else format_iso_timestamp(key.expires_ms),
+        "revoked": None if key.revoked_ms is None else format_iso_timestamp(key.revoked_ms),
     }
 
 
@@ -148,15 +154,15 @@ def _row(key: ApiKey, now_ms: int) -> tuple[str, ...]:
         ", ".join(_scope_names(key)),
         key.organization_id,
         ", ".join(key.website_ids) or "all",
-        key.home_website_id or "-",
-        _state(key, now_ms),
+        key.default_website_id or "-",
+        _status(key, now_ms),
     )
 
 
-def _state(key: ApiKey, now_ms: int) -> str:
+def _status(key: ApiKey, now_ms: int) -> str:
     if key.revoked_ms is not None:
-        return f"revoked {short_moment(key.revoked_ms)}"
+        return f"revoked {format_short_timestamp(key.revoked_ms)}"
     if key.expires_ms is None:
-        return "works"
-    verb = "works until" if now_ms < key.expires_ms else "expired"
-    return f"{verb} {short_moment(key.expires_ms)}"
+        return "active"
+    verb = "active until" if now_ms < key.expires_ms else "expired"
+    return f"{verb} {format_short_timestamp(key.expires_ms)}"

@@ -11,14 +11,14 @@ from headrace.base.settings import data_path, load_settings
 from headrace.base.telemetry import configure_logging
 from headrace.cli.options import data_options, make_private_directory
 from headrace.cli.output import print_json, print_table
-from headrace.model.migration import Difference, Outcome, Target
-from headrace.wiring.migration import move_store, target_of
+from headrace.model.migration import DayMismatch, MigrationResult, MigrationTarget
+from headrace.wiring.migration import migrate_store, migration_target
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
 _EPOCH = date(1970, 1, 1)
-_SHOWN = 50
+_MAX_SHOWN = 50
 _HEADERS = ("table", "website", "day", "rows there", "rows here", "checksums")
 _TENTH = 10
 
@@ -28,8 +28,8 @@ _TENTH = 10
     "--to",
     required=True,
     metavar="URL|clickhouse|embedded",
-    help="the URL of a ClickHouse store; `clickhouse` for the one that HEADRACE_STORE or "
-    "HEADRACE_STORE_FILE names; `embedded` to bring the rows back from there",
+    help="the URL of a ClickHouse store; `clickhouse` for the one that HEADRACE_CLICKHOUSE_URL or "
+    "HEADRACE_CLICKHOUSE_URL_FILE names; `embedded` to bring the rows back from there",
 )
 @click.option(
     "--rows-at-once",
@@ -46,16 +46,16 @@ def migrate_store_command(to: str, rows_at_once: int, data: str | None, as_json:
     goes on where it was. Counts and checksums of every website and day are compared at the end.
     """
     configure_logging("error", process="migrate-store")
-    settings = load_settings({"data": data})
-    if target_of(to) is Target.EMBEDDED:
+    settings = load_settings({"data_dir": data})
+    if migration_target(to) is MigrationTarget.EMBEDDED:
         make_private_directory(data_path(settings))
     with _Progress() as progress:
-        outcome = move_store(settings, to=to, progress=progress, rows_at_once=rows_at_once)
+        result = migrate_store(settings, to=to, progress=progress, rows_at_once=rows_at_once)
     if as_json:
-        _print_json(outcome)
+        _print_json(result)
     else:
-        _print(outcome, target_of(to))
-    if outcome.differences:
+        _print(result, migration_target(to))
+    if result.mismatches:
         sys.exit(1)
 
 
@@ -102,34 +102,47 @@ class _Progress:
             self._bar = None
 
 
-def _print(outcome: Outcome, target: Target) -> None:
-    if outcome.differences:
-        _print_differences(outcome.differences)
+def _print(result: MigrationResult, target: MigrationTarget) -> None:
+    if result.mismatches:
+        _print_mismatches(result.mismatches)
         return
-    click.echo(f"Copied {outcome.copied} rows. Both stores have the same, by count and checksum.")
-    click.echo(_NEXT[target, outcome.is_done])
+    click.echo(f"Copied {result.copied} rows. Both stores have the same, by count and checksum.")
+    click.echo(_NEXT_STEP[target, result.is_done])
 
 
-_NEXT = {
-    (Target.CLICKHOUSE, True): "The move is done: the service belongs to ClickHouse from now on "
-    "(HEADRACE_STORE). The directory `store` in the data directory is not needed any more.",
-    (Target.CLICKHOUSE, False): "Now start the service again with HEADRACE_STORE. It takes in "
+_NEXT_STEP = {
+    (
+        MigrationTarget.CLICKHOUSE,
+        True,
+    ): "The move is done: the service belongs to ClickHouse from now on "
+    "(HEADRACE_CLICKHOUSE_URL). The directory `store` in the data directory is not needed "
+    "any more.",
+    (
+        MigrationTarget.CLICKHOUSE,
+        False,
+    ): "Now start the service again with HEADRACE_CLICKHOUSE_URL. It takes in "
     "events and holds them until this command has been run once more, which copies what came "
     "meanwhile.",
-    (Target.EMBEDDED, True): "The move is done: start the service without HEADRACE_STORE.",
-    (Target.EMBEDDED, False): "Now stop the service, run this command once more, which copies what "
-    "came meanwhile, and start the service without HEADRACE_STORE.",
+    (
+        MigrationTarget.EMBEDDED,
+        True,
+    ): "The move is done: start the service without HEADRACE_CLICKHOUSE_URL.",
+    (
+        MigrationTarget.EMBEDDED,
+        False,
+    ): "Now stop the service, run this command once more, which copies what "
+    "came meanwhile, and start the service without HEADRACE_CLICKHOUSE_URL.",
 }
 
 
-def _print_differences(differences: Sequence[Difference]) -> None:
+def _print_mismatches(mismatches: Sequence[DayMismatch]) -> None:
     click.echo("The stores are not the same; the move is not done:")
-    print_table(_HEADERS, [_row(one) for one in differences[:_SHOWN]])
-    if len(differences) > _SHOWN:
-        click.echo(f"… and {len(differences) - _SHOWN} more days")
+    print_table(_HEADERS, [_row(one) for one in mismatches[:_MAX_SHOWN]])
+    if len(mismatches) > _MAX_SHOWN:
+        click.echo(f"… and {len(mismatches) - _MAX_SHOWN} more days")
 
 
-def _row(one: Difference) -> Sequence[str]:
+def _row(one: DayMismatch) -> Sequence[str]:
     return (
         one.day.table,
         one.day.website_id,
@@ -140,18 +153,18 @@ def _row(one: Difference) -> Sequence[str]:
     )
 
 
-def _day(one: Difference) -> str:
+def _day(one: DayMismatch) -> str:
     try:
         return (_EPOCH + timedelta(days=one.day.day)).isoformat()
     except OverflowError:
         return str(one.day.day)
 
 
-def _print_json(outcome: Outcome) -> None:
+def _print_json(result: MigrationResult) -> None:
     print_json(
         {
-            "copied": outcome.copied,
-            "done": outcome.is_done,
+            "copied": result.copied,
+            "done": result.is_done,
             "differences": [
                 {
                     "table": one.day.table,
@@ -160,7 +173,7 @@ def _print_json(outcome: Outcome) -> None:
                     "rows_in_source": one.source.rows,
                     "rows_in_target": one.target.rows,
                 }
-                for one in outcome.differences
+                for one in result.mismatches
             ],
         }
     )

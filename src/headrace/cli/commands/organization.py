@@ -3,9 +3,15 @@
 import click
 
 from headrace.base.settings import load_settings
-from headrace.cli.directory import directory_of, list_from_directory, place_of
+from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import data_options
-from headrace.cli.output import JsonObject, iso_moment, print_json, print_table, short_moment
+from headrace.cli.output import (
+    JsonObject,
+    format_iso_timestamp,
+    format_short_timestamp,
+    print_json,
+    print_table,
+)
 from headrace.model.tenancy import Organization, OrganizationId
 
 
@@ -19,7 +25,7 @@ def organization() -> None:
 @data_options
 def create_organization(name: str, data: str | None, as_json: bool) -> None:
     """Create an organization and print its id."""
-    with directory_of(data, may_be_new=True) as directory:
+    with directory_of(data, create_if_missing=True) as directory:
         made = directory.create_organization(name)
     if as_json:
         print_json(organization_object(made))
@@ -31,7 +37,7 @@ def create_organization(name: str, data: str | None, as_json: bool) -> None:
 @data_options
 def list_organizations(data: str | None, as_json: bool) -> None:
     """List all organizations, oldest first."""
-    settings = load_settings({"data": data})
+    settings = load_settings({"data_dir": data})
     found = list_from_directory(settings, lambda directory: directory.organizations())
     if as_json:
         print_json([organization_object(each) for each in found])
@@ -39,7 +45,7 @@ def list_organizations(data: str | None, as_json: bool) -> None:
         print_table(("id", "name", "created"), [_row(each) for each in found])
     else:
         click.echo(
-            f"There are no organizations in {place_of(settings)} yet; "
+            f"There are no organizations in {directory_label(settings)} yet; "
             "the first website or key makes one."
         )
 
@@ -49,7 +55,7 @@ def list_organizations(data: str | None, as_json: bool) -> None:
 @data_options
 def delete_organization(organization_id: str, data: str | None, as_json: bool) -> None:
     """Delete an organization and its keys. Its websites stay and accept nothing any more."""
-    with directory_of(data, may_be_new=False) as directory:
+    with directory_of(data, create_if_missing=False) as directory:
         directory.delete_organization(OrganizationId(organization_id))
     if as_json:
         print_json({"id": organization_id, "deleted": True})
@@ -62,9 +68,9 @@ def organization_object(organization: Organization) -> JsonObject:
     return {
         "id": organization.id,
         "name": organization.name,
-        "created": iso_moment(organization.created_ms),
+        "created": format_iso_timestamp(organization.created_ms),
     }
 
 
 def _row(organization: Organization) -> tuple[str, ...]:
-    return organization.id, organization.name, short_moment(organization.created_ms)
+    return organization.id, organization.name, format_short_timestamp(organization.created_ms)

@@ -9,15 +9,21 @@ from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, load_settings
 from headrace.cli.options import data_options
-from headrace.cli.output import JsonObject, iso_moment, print_json, print_table, short_moment
-from headrace.ports.quarantine import SetAside
-from headrace.wiring.quarantine import quarantine_of, retrying_desk
+from headrace.cli.output import (
+    JsonObject,
+    format_iso_timestamp,
+    format_short_timestamp,
+    print_json,
+    print_table,
+)
+from headrace.ports.quarantine import StoredEntry
+from headrace.wiring.quarantine import locked_requeuer, open_requeuer
 
-_SHOWN_REASON = 80
+_MAX_REASON_LENGTH = 80
 
 
 def _settings_of(data: str | None) -> Settings:
-    return load_settings({"data": data})
+    return load_settings({"data_dir": data})
 
 
 @click.group("quarantine")
@@ -29,11 +35,11 @@ def quarantine() -> None:
 @data_options
 def list_quarantine(data: str | None, as_json: bool) -> None:
     """List what was set aside, why and when."""
-    found = quarantine_of(_settings_of(data), SystemClock()).entries()
+    found = open_requeuer(_settings_of(data), SystemClock()).entries()
     if as_json:
-        print_json([_as_object(kept) for kept in found])
+        print_json([_as_object(stored) for stored in found])
     elif found:
-        print_table(("id", "set aside", "what", "reason"), [_row(kept) for kept in found])
+        print_table(("id", "set aside", "what", "reason"), [_row(stored) for stored in found])
     else:
         click.echo("Nothing was set aside: everything that was accepted could be stored.")
 
@@ -43,12 +49,14 @@ def list_quarantine(data: str | None, as_json: bool) -> None:
 @data_options
 def show_quarantine(entry_id: str, data: str | None, as_json: bool) -> None:
     """Show one entry whole: where it came from, why it was set aside, and the item itself."""
-    kept = quarantine_of(_settings_of(data), SystemClock()).entry(entry_id)
+    stored = open_requeuer(_settings_of(data), SystemClock()).entry(entry_id)
     if as_json:
-        print_json({**_as_object(kept), "content": msgspec.Raw(kept.text)})
+        print_json({**_as_object(stored), "content": msgspec.Raw(stored.text)})
         return
-    click.echo(f"Set aside {short_moment(kept.set_aside_ms)}: {kept.entry.reason}\n")
-    click.echo(kept.text)
+    click.echo(
+        f"Set aside {format_short_timestamp(stored.quarantined_ms)}: {stored.entry.reason}\n"
+    )
+    click.echo(stored.text)
 
 
 @quarantine.command("retry", short_help="Put entries back in the way to the store.")
@@ -62,8 +70,8 @@ def retry_quarantine(ids: Sequence[str], everything: bool, data: str | None, as_
     """
     if bool(ids) == everything:
         raise OperatorError("name the ids to retry, or say --all; not both")
-    with retrying_desk(_settings_of(data), SystemClock()) as desk:
-        retried = desk.retry(None if everything else ids)
+    with locked_requeuer(_settings_of(data), SystemClock()) as requeuer:
+        retried = requeuer.requeue(None if everything else ids)
     if as_json:
         print_json({"retried": retried})
     elif retried:
@@ -72,18 +80,23 @@ def retry_quarantine(ids: Sequence[str], everything: bool, data: str | None, as_
         click.echo("Nothing was set aside; there is nothing to retry.")
 
 
-def _as_object(kept: SetAside) -> JsonObject:
-    item = kept.entry.item or {}
+def _as_object(stored: StoredEntry) -> JsonObject:
+    item = stored.entry.item or {}
     return {
-        "id": kept.id,
-        "set_aside": iso_moment(kept.set_aside_ms),
-        "stream": kept.entry.stream,
+        "id": stored.id,
+        "set_aside": format_iso_timestamp(stored.quarantined_ms),
+        "stream": stored.entry.stream,
         "website": item.get("website_id"),
-        "reason": kept.entry.reason,
+        "reason": stored.entry.reason,
     }
 
 
-def _row(kept: SetAside) -> tuple[str, ...]:
-    reason = " ".join(kept.entry.reason.split())
-    short = reason if len(reason) <= _SHOWN_REASON else f"{reason[: _SHOWN_REASON - 1]}…"
-    return kept.id, short_moment(kept.set_aside_ms), kept.entry.stream or "record", short
+def _row(stored: StoredEntry) -> tuple[str, ...]:
+    reason = " ".join(stored.entry.reason.split())
+    short = reason if len(reason) <= _MAX_REASON_LENGTH else f"{reason[: _MAX_REASON_LENGTH - 1]}…"
+    return (
+        stored.id,
+        format_short_timestamp(stored.quarantined_ms),
+        stored.entry.stream or "record",
+        short,
+    )

@@ -9,12 +9,12 @@ import click
 import msgspec
 
 from headrace.base.errors import OperatorError
-from headrace.base.settings import Settings, setting_rows
+from headrace.base.settings import Settings, setting_specs
 from headrace.base.telemetry import METRICS
 from headrace.http.apidocs.markdown import heading_id, write_code, write_table
 from headrace.http.apidocs.openapi import make_document
 from headrace.http.apidocs.render_markdown import (
-    chapters_of,
+    guide_chapters,
     write_chapter,
     write_endpoints,
     write_schemas,
@@ -47,13 +47,15 @@ CONTENTS: Mapping[str, str] = {
 def reference_command(context: click.Context, directory: Path, check: bool) -> None:
     """Write the reference pages into DIRECTORY."""
     pages = make_pages(context.find_root().command)
-    stale = [name for name, text in pages.items() if _read(directory / name) != text]
-    if check and stale:
-        raise OperatorError(f"not up to date in {directory}: {', '.join(stale)}; run `make docs`")
+    outdated = [name for name, text in pages.items() if _read(directory / name) != text]
+    if check and outdated:
+        raise OperatorError(
+            f"not up to date in {directory}: {', '.join(outdated)}; run `make docs`"
+        )
     if check:
         return
     directory.mkdir(parents=True, exist_ok=True)
-    for name in stale:
+    for name in outdated:
         (directory / name).write_text(pages[name], encoding="utf-8")
         click.echo(f"wrote {directory / name}")
 
@@ -110,7 +112,7 @@ def _link_chapters(text: str) -> str:
 
 
 def _chapter_parts(document: Document, titles: Sequence[str]) -> Iterator[str]:
-    for chapter in chapters_of(document):
+    for chapter in guide_chapters(document):
         if chapter["name"] in titles:
             yield from write_chapter(chapter)
 
@@ -126,7 +128,7 @@ def _settings_parts() -> Iterator[str]:
         ("Variable", "Option", "Default", "Meaning"),
         (
             (write_code(row.variable), write_code(row.option), _default(row.default), row.help)
-            for row in setting_rows()
+            for row in setting_specs()
         ),
     )
 
@@ -149,7 +151,7 @@ def _metrics_parts() -> Iterator[str]:
                 metric.kind.value,
                 ", ".join(map(write_code, metric.labels)),
                 metric.help,
-                metric.when_it_rises,
+                metric.runbook,
             )
             for metric in METRICS
         ),
@@ -178,7 +180,7 @@ def _describe(command: click.Command, context: click.Context) -> Iterator[str]:
     yield f"## {context.command_path}"
     yield cleandoc(command.help or "")
     options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    if {one.name for one in options} == {row.name for row in setting_rows()}:
+    if {one.name for one in options} == {row.name for row in setting_specs()}:
         yield "Its options are the [settings](settings.md)."
     else:
         yield _usage(command, context)

@@ -5,8 +5,8 @@ import click
 from headrace.base.settings import load_settings
 from headrace.base.telemetry import configure_logging
 from headrace.cli.options import data_options
-from headrace.cli.output import counted, print_json
-from headrace.model.integrity import Findings
+from headrace.cli.output import pluralize, print_json
+from headrace.model.integrity import IntegrityReport
 from headrace.wiring.verify import verify
 
 _CHECKED = ("logs", "records", "parts", "rows")
@@ -21,26 +21,26 @@ def verify_command(context: click.Context, data: str | None, as_json: bool) -> N
     Ends with exit code 1 where something is.
     """
     configure_logging("critical", process="verify")  # what is wrong is told below
-    settings = load_settings({"data": data})
-    findings = verify(settings)
+    settings = load_settings({"data_dir": data})
+    report = verify(settings)
     if as_json:
         print_json(
             {
-                "ok": not findings.problems,
-                "problems": findings.problems,
-                "checked": {name: getattr(findings, name) for name in _CHECKED},
+                "ok": not report.issues,
+                "problems": report.issues,
+                "checked": {name: getattr(report, name) for name in _CHECKED},
             }
         )
     else:
-        _print_for_people(findings)
-    context.exit(1 if findings.problems else 0)
+        _print_text(report)
+    context.exit(1 if report.issues else 0)
 
 
-def _print_for_people(findings: Findings) -> None:
-    for problem in findings.problems:
-        click.echo(f"{problem.part}: {problem.problem}")
-    if not findings.problems:
+def _print_text(report: IntegrityReport) -> None:
+    for issue in report.issues:
+        click.echo(f"{issue.part}: {issue.problem}")
+    if not report.issues:
         click.echo(
-            f"All is well: {counted(findings.rows, 'row')} in {counted(findings.parts, 'part')}, "
-            f"{counted(findings.records, 'record')} in {counted(findings.logs, 'log')}."
+            f"All is well: {pluralize(report.rows, 'row')} in {pluralize(report.parts, 'part')}, "
+            f"{pluralize(report.records, 'record')} in {pluralize(report.logs, 'log')}."
         )

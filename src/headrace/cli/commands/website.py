@@ -3,14 +3,14 @@
 import click
 
 from headrace.base.settings import load_settings
-from headrace.cli.directory import directory_of, list_from_directory, place_of
+from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import data_options
 from headrace.cli.output import (
     JsonObject,
-    iso_moment,
+    format_iso_timestamp,
+    format_short_timestamp,
     print_json,
     print_table,
-    short_moment,
 )
 from headrace.model.tenancy import OrganizationId, Website, WebsiteId
 
@@ -45,7 +45,7 @@ def create_website(
     as_json: bool,
 ) -> None:
     """Create a website and print its id, which is public."""
-    with directory_of(data, may_be_new=organization is None) as directory:
+    with directory_of(data, create_if_missing=organization is None) as directory:
         made = directory.create_website(
             name=name,
             domain=domain,
@@ -63,7 +63,7 @@ def create_website(
 @data_options
 def list_websites(data: str | None, as_json: bool) -> None:
     """List all websites, oldest first."""
-    settings = load_settings({"data": data})
+    settings = load_settings({"data_dir": data})
     found = list_from_directory(settings, lambda directory: directory.websites())
     if as_json:
         print_json([website_object(each) for each in found])
@@ -72,7 +72,7 @@ def list_websites(data: str | None, as_json: bool) -> None:
         print_table(headers, [_row(each) for each in found])
     else:
         click.echo(
-            f"There are no websites in {place_of(settings)} yet. "
+            f"There are no websites in {directory_label(settings)} yet. "
             "Make one: headrace website create --name NAME"
         )
 
@@ -82,7 +82,7 @@ def list_websites(data: str | None, as_json: bool) -> None:
 @data_options
 def delete_website(website_id: str, data: str | None, as_json: bool) -> None:
     """Delete a website. What is stored of it stays on the disk and can no longer be asked for."""
-    with directory_of(data, may_be_new=False) as directory:
+    with directory_of(data, create_if_missing=False) as directory:
         directory.delete_website(WebsiteId(website_id))
     if as_json:
         print_json({"id": website_id, "deleted": True})
@@ -99,7 +99,7 @@ def website_object(website: Website) -> JsonObject:
         "organization": website.organization_id,
         "public": website.public,
         "origins": website.origins,
-        "created": iso_moment(website.created_ms),
+        "created": format_iso_timestamp(website.created_ms),
     }
 
 
@@ -111,5 +111,5 @@ def _row(website: Website) -> tuple[str, ...]:
         website.organization_id or "(deleted)",
         "yes" if website.public else "no",
         ", ".join(website.origins) or "any",
-        short_moment(website.created_ms),
+        format_short_timestamp(website.created_ms),
     )

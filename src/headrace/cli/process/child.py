@@ -8,10 +8,10 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-_ENOUGH_FILES: Final = 1_048_576
+_MAX_FILES: Final = 1_048_576
 
 
-def hold_lifeline(descriptor: int) -> None:
+def exit_with_parent(descriptor: int) -> None:
     """Leave the process at once when the other end of the pipe is closed.
 
     A thread of its own waits, so that a busy event loop cannot delay it. Leaving without clean-up
@@ -40,7 +40,7 @@ def raise_file_limit() -> None:
 
     Each connection is one, and the limit that shells give is often 1,024.
     """
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _ENOUGH_FILES if most == resource.RLIM_INFINITY else min(most, _ENOUGH_FILES)
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft_limit = _MAX_FILES if hard_limit == resource.RLIM_INFINITY else min(hard_limit, _MAX_FILES)
     with suppress(ValueError, OSError):  # what there is must do
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))

@@ -5,18 +5,18 @@ import contextlib
 import os
 from typing import Final
 
-LONGEST_INTERVAL_S: Final = 1.0
-_BEATS_A_TIMEOUT = 5
-_START_FACTOR = 10
+MAX_INTERVAL_S: Final = 1.0
+_BEATS_PER_TIMEOUT = 5
+_STARTUP_FACTOR = 10
 """A child may take so many timeouts until its first beat: opening a large store takes a while."""
 
 
-def beat_interval_s(hang_timeout_s: float) -> float:
+def heartbeat_interval_s(watchdog_timeout_s: float) -> float:
     """Return the time between two beats, and between two looks for them."""
-    return min(LONGEST_INTERVAL_S, hang_timeout_s / _BEATS_A_TIMEOUT)
+    return min(MAX_INTERVAL_S, watchdog_timeout_s / _BEATS_PER_TIMEOUT)
 
 
-async def beat(descriptor: int, hang_timeout_s: float) -> None:
+async def send_heartbeats(descriptor: int, watchdog_timeout_s: float) -> None:
     """Write a byte again and again, for as long as this event loop turns.
 
     Not in a thread: a thread would go on while the loop is blocked.
@@ -24,7 +24,7 @@ async def beat(descriptor: int, hang_timeout_s: float) -> None:
     while True:
         with contextlib.suppress(BlockingIOError):  # nobody listened for hours: it is enough
             os.write(descriptor, b".")
-        await asyncio.sleep(beat_interval_s(hang_timeout_s))
+        await asyncio.sleep(heartbeat_interval_s(watchdog_timeout_s))
 
 
 class Heartbeat:
@@ -34,11 +34,11 @@ class Heartbeat:
     does not blame its children.
     """
 
-    def __init__(self, hang_timeout_s: float) -> None:
-        self._interval_s = beat_interval_s(hang_timeout_s)
-        self._hang_timeout_s = hang_timeout_s
-        self._listening, self.descriptor = os.pipe()
-        os.set_blocking(self._listening, False)
+    def __init__(self, watchdog_timeout_s: float) -> None:
+        self._interval_s = heartbeat_interval_s(watchdog_timeout_s)
+        self._hang_timeout_s = watchdog_timeout_s
+        self._read_end, self.descriptor = os.pipe()
+        os.set_blocking(self._read_end, False)
         os.set_blocking(self.descriptor, False)
         self.silence_s = 0.0
 
@@ -51,20 +51,20 @@ class Heartbeat:
     def close(self) -> None:
         """Close both ends."""
         self.close_child_end()
-        os.close(self._listening)
+        os.close(self._read_end)
 
     async def wait_for_silence(self) -> None:
         """Return when the child has been silent for too long; `silence_s` tells how long."""
-        allowed_s = self._hang_timeout_s * _START_FACTOR
-        while self.silence_s <= allowed_s:
+        limit_s = self._hang_timeout_s * _STARTUP_FACTOR
+        while self.silence_s <= limit_s:
             await asyncio.sleep(self._interval_s)
-            if self._has_beaten():
-                self.silence_s, allowed_s = 0.0, self._hang_timeout_s
+            if self._has_new_beat():
+                self.silence_s, limit_s = 0.0, self._hang_timeout_s
             else:
                 self.silence_s += self._interval_s
 
-    def _has_beaten(self) -> bool:
+    def _has_new_beat(self) -> bool:
         try:
-            return bool(os.read(self._listening, 65_536))
+            return bool(os.read(self._read_end, 65_536))
         except BlockingIOError:
             return False

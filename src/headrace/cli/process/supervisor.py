@@ -18,16 +18,16 @@ from headrace.cli.process.heartbeat import Heartbeat
 EXIT_OPERATOR_ERROR = 78
 """A child's exit code for what only the operator can mend (EX_CONFIG); starting again is no use."""
 
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 10.0
-_STEADY_AFTER_S = 30.0
+_MIN_BACKOFF_S = 0.1
+_MAX_BACKOFF_S = 10.0
+_STABLE_AFTER_S = 30.0
 
 
 class ProcessSpec(Struct, frozen=True):
     """One child: its name, its arguments to the headrace command, the descriptors it inherits.
 
     Children of a lower `stop_order` are stopped first; `grace_s` is how long they get. A child
-    whose event loop does not turn for `hang_timeout_s` is killed.
+    whose event loop does not turn for `watchdog_timeout_s` is killed.
     """
 
     name: str
@@ -35,14 +35,14 @@ class ProcessSpec(Struct, frozen=True):
     descriptors: tuple[int, ...] = ()
     stop_order: int = 0
     grace_s: float = 10.0
-    hang_timeout_s: float = 30.0
+    watchdog_timeout_s: float = 30.0
 
 
-class _Ending(Struct, frozen=True):
+class _ChildExit(Struct, frozen=True):
     """How a child ended, and how long it had worked: being stuck is not counted."""
 
     exit_code: int
-    worked_s: float
+    uptime_s: float
 
 
 class Supervisor:
@@ -66,58 +66,58 @@ class Supervisor:
         self._log = log
         self._children: dict[str, asyncio.subprocess.Process] = {}
         self._stopping = asyncio.Event()
-        self._could_not_begin = False
-        self._has_served = False
+        self._has_failed_to_start = False
+        self._has_started = False
 
     def stop(self) -> None:
         """Ask for the end; `run` returns when all children are gone."""
         self._stopping.set()
 
-    def note_served(self) -> None:
+    def mark_started(self) -> None:
         """Note that the service answered: from now on no child's failure ends it."""
-        self._has_served = True
+        self._has_started = True
 
     async def run(self) -> bool:
         """Run until `stop`; return False when a child could not even begin, and said why."""
-        lifeline, held = os.pipe()
-        keepers = [
-            asyncio.create_task(self._keep_running(spec, lifeline), name=spec.name)
+        lifeline, write_end = os.pipe()
+        tasks = [
+            asyncio.create_task(self._run_and_restart(spec, lifeline), name=spec.name)
             for spec in self._specs
         ]
         try:
             await self._stopping.wait()
             await self._stop_children()
-            await asyncio.gather(*keepers)
+            await asyncio.gather(*tasks)
         finally:
-            os.close(held)
+            os.close(write_end)
             os.close(lifeline)
-        return not self._could_not_begin
+        return not self._has_failed_to_start
 
-    async def _keep_running(self, spec: ProcessSpec, lifeline: int) -> None:
-        pause_s = _FIRST_PAUSE_S
+    async def _run_and_restart(self, spec: ProcessSpec, lifeline: int) -> None:
+        backoff_s = _MIN_BACKOFF_S
         while not self._stopping.is_set():
-            ending = await self._run_once(spec, lifeline)
-            code = ending.exit_code
+            child_exit = await self._run_once(spec, lifeline)
+            code = child_exit.exit_code
             if self._stopping.is_set():
                 return
-            if code == EXIT_OPERATOR_ERROR and not self._has_served:
-                self._could_not_begin = True
+            if code == EXIT_OPERATOR_ERROR and not self._has_started:
+                self._has_failed_to_start = True
                 self.stop()
                 return
-            pause_s = _FIRST_PAUSE_S if ending.worked_s > _STEADY_AFTER_S else pause_s
-            self._log.error("process_died", child=spec.name, exit_code=code, restart_in_s=pause_s)
-            await self._pause(pause_s)
-            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+            backoff_s = _MIN_BACKOFF_S if child_exit.uptime_s > _STABLE_AFTER_S else backoff_s
+            self._log.error("process_died", child=spec.name, exit_code=code, restart_in_s=backoff_s)
+            await self._back_off(backoff_s)
+            backoff_s = min(backoff_s * 2, _MAX_BACKOFF_S)
 
-    async def _run_once(self, spec: ProcessSpec, lifeline: int) -> _Ending:
-        heartbeat = Heartbeat(spec.hang_timeout_s)
+    async def _run_once(self, spec: ProcessSpec, lifeline: int) -> _ChildExit:
+        heartbeat = Heartbeat(spec.watchdog_timeout_s)
         try:
             try:
                 child = await self._start(spec, lifeline, heartbeat)
             except OSError as error:  # no memory, no process left, or a program nobody may run
                 reason = error.strerror
                 self._log.error("process_not_started", child=spec.name, reason=reason)
-                return _Ending(EXIT_OPERATOR_ERROR, worked_s=0)
+                return _ChildExit(EXIT_OPERATOR_ERROR, uptime_s=0)
             heartbeat.close_child_end()
             started_s = self._clock.monotonic_s()
             if self._stopping.is_set():  # asked while it was being started
@@ -125,11 +125,11 @@ class Supervisor:
             watching = asyncio.create_task(self._kill_when_silent(spec, child, heartbeat))
             code = await child.wait()
             watching.cancel()
-            worked_s = self._clock.monotonic_s() - started_s - heartbeat.silence_s
+            uptime_s = self._clock.monotonic_s() - started_s - heartbeat.silence_s
         finally:
             heartbeat.close()
         del self._children[spec.name]
-        return _Ending(code, worked_s)
+        return _ChildExit(code, uptime_s)
 
     async def _start(
         self, spec: ProcessSpec, lifeline: int, heartbeat: Heartbeat
@@ -155,7 +155,7 @@ class Supervisor:
         self._log.error("process_hung", child=spec.name, silent_for_s=round(heartbeat.silence_s))
         _signal(child, signal.SIGKILL)
 
-    async def _pause(self, seconds: float) -> None:
+    async def _back_off(self, seconds: float) -> None:
         try:
             await asyncio.wait_for(self._stopping.wait(), seconds)
         except TimeoutError:

@@ -30,7 +30,7 @@ _KEY = re.compile(r"[!-~]+")
 _PATH = "/v1/query/custom"
 
 
-class Asker(Struct, frozen=True):
+class QueryTarget(Struct, frozen=True):
     """Who asks which service about which website; no key for a website that is public."""
 
     url: str
@@ -38,61 +38,65 @@ class Asker(Struct, frozen=True):
     key: str | None
 
 
-class Reply(Struct, frozen=True):
-    """What came back with 200. `is_cut` is told by the formats that have no place for it."""
+class QueryResponse(Struct, frozen=True):
+    """What came back with 200. `is_truncated` is told by the formats that have no place for it."""
 
     body: bytes
-    is_cut: bool
+    is_truncated: bool
 
 
-class _RefusalBody(Struct, frozen=True):
+class _ErrorBody(Struct, frozen=True):
     error: str
 
 
-def ask(asker: Asker, question: bytes, media_type: str) -> Reply:
+def send_query(target: QueryTarget, body: bytes, media_type: str) -> QueryResponse:
     """Send a question and return the answer in a format.
 
     Raises `OperatorError` with the service's sentence, or why there is no answer.
     """
-    opener = _opener(asker.url)
-    request = _request(asker, question, media_type)
+    opener = _build_opener(target.url)
+    request = _build_request(target, body, media_type)
     try:
-        with opener.open(request, timeout=TIMEOUT_S) as reply:
-            return Reply(reply.read(), is_cut=reply.headers["X-Truncated"] == "true")
+        with opener.open(request, timeout=TIMEOUT_S) as response:
+            return QueryResponse(
+                response.read(), is_truncated=response.headers["X-Truncated"] == "true"
+            )
     except HTTPError as error:
         with error:
-            raise _refusal(error, asker) from None
+            raise _to_operator_error(error, target) from None
     except (OSError, HTTPException) as error:
-        raise OperatorError(f"cannot ask {asker.url}: {_reason(error)}") from error
+        raise OperatorError(f"cannot ask {target.url}: {_connection_failure(error)}") from error
 
 
-def _request(asker: Asker, question: bytes, media_type: str) -> Request:
+def _build_request(target: QueryTarget, body: bytes, media_type: str) -> Request:
     headers = {
         "Accept": media_type,
         "Content-Type": "application/json",
         "User-Agent": f"headrace/{__version__}",
     }
-    if asker.key is not None:
-        if not _KEY.fullmatch(asker.key):
+    if target.key is not None:
+        if not _KEY.fullmatch(target.key):
             raise OperatorError("the key has characters that no key has")
-        headers["Authorization"] = f"Bearer {asker.key}"
-    url = f"{asker.url.rstrip('/')}{_PATH}?website_id={quote(asker.website, '', errors='replace')}"
-    return Request(url, question, headers, method="POST")  # noqa: S310 - the scheme is HTTP
+        headers["Authorization"] = f"Bearer {target.key}"
+    url = (
+        f"{target.url.rstrip('/')}{_PATH}?website_id={quote(target.website, '', errors='replace')}"
+    )
+    return Request(url, body, headers, method="POST")  # noqa: S310 - the scheme is HTTP
 
 
-def _opener(url: str) -> OpenerDirector:
+def _build_opener(url: str) -> OpenerDirector:
     """Go through the environment's proxies, but not to this machine.
 
     Redirects are not followed: they would carry the key to another host, and leave the question.
     """
     opener = OpenerDirector()
-    opener.add_handler(ProxyHandler({}) if _is_this_machine(url) else ProxyHandler())
+    opener.add_handler(ProxyHandler({}) if _is_loopback(url) else ProxyHandler())
     for handler in (HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor):
         opener.add_handler(handler())
     return opener
 
 
-def _is_this_machine(url: str) -> bool:
+def _is_loopback(url: str) -> bool:
     host = _host(url)
     try:
         return host == "localhost" or ip_address(host).is_loopback
@@ -111,31 +115,29 @@ def _host(url: str) -> str:
     return host
 
 
-def _refusal(error: HTTPError, asker: Asker) -> OperatorError:
-    sentence, pause_s = _sentence(error.read()), error.headers["Retry-After"]
-    if sentence is None:
-        goal = error.headers["Location"]
-        aim = f" and points to {goal}" if goal else ""
+def _to_operator_error(error: HTTPError, target: QueryTarget) -> OperatorError:
+    message, retry_after_s = _error_message(error.read()), error.headers["Retry-After"]
+    if message is None:
+        location = error.headers["Location"]
+        hint = f" and points to {location}" if location else ""
         return OperatorError(
-            f"{asker.url} answered {error.code}{aim}; it is not the address of a Headrace service"
+            f"{target.url} answered {error.code}{hint}; it is not the address of a Headrace service"
         )
-    if error.code == 401 and asker.key is None:
-        return OperatorError(
-            f"{sentence}: no key was given; use --key, HEADRACE_KEY or READING_KEY"
-        )
-    if pause_s is not None:
-        return OperatorError(f"{sentence}; it works again in {pause_s} s")
-    return OperatorError(sentence)
+    if error.code == 401 and target.key is None:
+        return OperatorError(f"{message}: no key was given; use --key or HEADRACE_API_KEY")
+    if retry_after_s is not None:
+        return OperatorError(f"{message}; it works again in {retry_after_s} s")
+    return OperatorError(message)
 
 
-def _sentence(body: bytes) -> str | None:
+def _error_message(body: bytes) -> str | None:
     try:
-        return msgspec.json.decode(body, type=_RefusalBody).error
+        return msgspec.json.decode(body, type=_ErrorBody).error
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
-def _reason(error: OSError | HTTPException) -> str:
+def _connection_failure(error: OSError | HTTPException) -> str:
     cause = error.reason if isinstance(error, URLError) else error
     if isinstance(cause, TimeoutError):
         return f"there was no answer within {TIMEOUT_S} s"

@@ -8,8 +8,8 @@ from headrace.base.errors import InvalidQuery, OperatorError
 from headrace.base.settings import load_settings
 from headrace.cli.options import base_url
 from headrace.cli.output import print_json
-from headrace.cli.query.client import Asker, ask
-from headrace.cli.query.compose import QuestionOptions, compose_question
+from headrace.cli.query.client import QueryTarget, send_query
+from headrace.cli.query.compose import QueryOptions, compose_query
 from headrace.cli.query.render import FORMATS
 from headrace.model.catalog import TABLES
 from headrace.model.plan import CompiledQuery
@@ -18,7 +18,7 @@ from headrace.query.sql.compile import compile_query
 from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
 
-_SOME_WEBSITE = "WEBSITE_ID"
+_PLACEHOLDER_WEBSITE = "WEBSITE_ID"
 
 
 @click.command("query")
@@ -30,15 +30,15 @@ _SOME_WEBSITE = "WEBSITE_ID"
 )
 @click.option(
     "--key",
-    envvar=["HEADRACE_KEY", "READING_KEY"],
+    envvar="HEADRACE_API_KEY",
     help="API key with the scope read:data; none is needed for a public website.  [default: "
-    "HEADRACE_KEY, or READING_KEY]",
+    "HEADRACE_API_KEY]",
 )
 @click.option(
     "--website",
-    envvar="WEBSITE_ID",
+    envvar="HEADRACE_WEBSITE_ID",
     metavar="ID",
-    help="The website that is asked about.  [default: WEBSITE_ID]",
+    help="The website that is asked about.  [default: HEADRACE_WEBSITE_ID]",
 )
 @click.option("--table", help=f"One of {', '.join(table.name for table in TABLES)}.")
 @click.option(
@@ -113,22 +113,22 @@ def query_command(
     The question is in options, or in a JSON file (`-` is standard input) with the body of
     `POST /v1/query/custom` or only its `query`. Beside a file's query, options win.
     """
-    written = msgspec.convert(options, type=QuestionOptions)
-    question = compose_question(file, written, SystemClock())
+    query_options = msgspec.convert(options, type=QueryOptions)
+    body = compose_query(file, query_options, SystemClock())
     if explain:
-        _print_explanation(_compile(question, website or _SOME_WEBSITE), format_name)
+        _print_explanation(_compile(body, website or _PLACEHOLDER_WEBSITE), format_name)
         return
     if not website:
-        raise OperatorError("no website is named: use --website or WEBSITE_ID")
-    asker = Asker(url or base_url(load_settings()), website, (key or "").strip() or None)
-    answer_format = FORMATS[format_name]
-    answer_format.show(ask(asker, question, answer_format.media_type))
+        raise OperatorError("no website is named: use --website or HEADRACE_WEBSITE_ID")
+    target = QueryTarget(url or base_url(load_settings()), website, (key or "").strip() or None)
+    output_format = FORMATS[format_name]
+    output_format.show(send_query(target, body, output_format.media_type))
 
 
-def _compile(question: bytes, website: str) -> CompiledQuery:
+def _compile(body: bytes, website: str) -> CompiledQuery:
     """Go the way of the service. Raises `OperatorError` with the sentence of its refusal."""
     try:
-        return compile_query(check_query(decode_query(question), WebsiteId(website)))
+        return compile_query(check_query(decode_query(body), WebsiteId(website)))
     except InvalidQuery as error:
         raise OperatorError(str(error)) from error
 

@@ -25,7 +25,7 @@ DEFAULT_DAYS = 7
 _COUNT_ROWS = ("count",)
 
 
-class QuestionOptions(Struct, frozen=True, kw_only=True):
+class QueryOptions(Struct, frozen=True, kw_only=True):
     """The options that make a question, as they were written."""
 
     table: str | None = None
@@ -42,22 +42,22 @@ class QuestionOptions(Struct, frozen=True, kw_only=True):
     fill: bool = False
 
 
-def compose_question(source: str | None, options: QuestionOptions, clock: Clock) -> bytes:
+def compose_query(source: str | None, options: QueryOptions, clock: Clock) -> bytes:
     """Return the body of a question from a file's path (`-` is standard input) or from options.
 
     What a file says beside its query, options replace; what neither says has the defaults.
     Raises `OperatorError` for what cannot be read.
     """
     body = _from_options(options) if source is None else _from_file(source, options)
-    body |= _beside_the_query(options)
-    body |= _missing_days(body, clock)
+    body |= _fields_beside_query(options)
+    body |= _default_date_range(body, clock)
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
         raise OperatorError("the question is not valid UTF-8") from None
 
 
-def _from_options(options: QuestionOptions) -> JsonObject:
+def _from_options(options: QueryOptions) -> JsonObject:
     if options.table is None:
         raise OperatorError(
             "there is no question: name a table with --table, or a file with a question in JSON"
@@ -72,7 +72,7 @@ def _from_options(options: QuestionOptions) -> JsonObject:
     return {"query": msgspec.to_builtins(query)}
 
 
-def _from_file(source: str, options: QuestionOptions) -> JsonObject:
+def _from_file(source: str, options: QueryOptions) -> JsonObject:
     """Read a whole body, or only its query."""
     if options.table or options.selects or options.filters or options.groups:
         raise OperatorError(
@@ -82,12 +82,14 @@ def _from_file(source: str, options: QuestionOptions) -> JsonObject:
         content = _read_bytes(source).removeprefix(BOM_UTF8)  # as some editors write it
         return _as_body(msgspec.json.decode(content, type=dict[str, Any]))
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise OperatorError(f"cannot read {_shown(source)}: {why}") from error
+        reason = (error.strerror or str(error)).lower()
+        raise OperatorError(f"cannot read {_source_label(source)}: {reason}") from error
     except msgspec.ValidationError:
-        raise OperatorError(f"{_shown(source)} has no question: it is not an object") from None
+        raise OperatorError(
+            f"{_source_label(source)} has no question: it is not an object"
+        ) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise OperatorError(f"{_shown(source)} is not valid JSON: {error}") from None
+        raise OperatorError(f"{_source_label(source)} is not valid JSON: {error}") from None
 
 
 def _read_bytes(source: str) -> bytes:
@@ -96,7 +98,7 @@ def _read_bytes(source: str) -> bytes:
     return Path(source).read_bytes()
 
 
-def _shown(source: str) -> str:
+def _source_label(source: str) -> str:
     return "standard input" if source == STANDARD_INPUT else source
 
 
@@ -104,9 +106,9 @@ def _as_body(content: JsonObject) -> JsonObject:
     return content if "query" in content else {"query": content}
 
 
-def _beside_the_query(options: QuestionOptions) -> JsonObject:
+def _fields_beside_query(options: QueryOptions) -> JsonObject:
     order = [key for text in options.order for key in read_order(text)]
-    said = {
+    fields = {
         "startDate": options.first,
         "endDate": options.last,
         "timezone": options.timezone,
@@ -116,21 +118,21 @@ def _beside_the_query(options: QuestionOptions) -> JsonObject:
         "offset": options.offset,
         "fill": options.fill or None,
     }
-    return _without_nulls(said)
+    return _without_nulls(fields)
 
 
-def _without_nulls(said: Mapping[str, Any]) -> JsonObject:
-    return {name: value for name, value in said.items() if value is not None}
+def _without_nulls(fields: Mapping[str, Any]) -> JsonObject:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _missing_days(body: Mapping[str, Any], clock: Clock) -> JsonObject:
+def _default_date_range(body: Mapping[str, Any], clock: Clock) -> JsonObject:
     """Return the ends of the range that a body lacks: seven days, up to today in its timezone."""
     missing: JsonObject = {}
     today = _today(body.get("timezone"), clock)
     if body.get("endDate") is None:
         missing["endDate"] = today.isoformat()
     if body.get("startDate") is None:
-        last = _as_date(body.get("endDate")) or today
+        last = _parse_date(body.get("endDate")) or today
         missing["startDate"] = (last - timedelta(days=DEFAULT_DAYS - 1)).isoformat()
     return missing
 
@@ -140,7 +142,7 @@ def _today(timezone: object, clock: Clock) -> date:
     return utc_datetime(clock.now_ms()).astimezone(zone or UTC).date()
 
 
-def _as_date(text: object) -> date | None:
+def _parse_date(text: object) -> date | None:
     """Return a date that has a week before it; a wrong one is for the service to refuse."""
     try:
         day = date.fromisoformat(text) if isinstance(text, str) else None

@@ -64,7 +64,7 @@ def read_filter(text: str, table: Table | None) -> Filter:
 
 def read_group(text: str) -> list[str]:
     """Read `path`, or several columns with commas between them."""
-    return _read("group-by", text, lambda written: [_named(item) for item in _items(written)])
+    return _read("group-by", text, lambda written: [_read_name(item) for item in _items(written)])
 
 
 def read_order(text: str) -> list[OrderBy]:
@@ -88,7 +88,7 @@ def _select(text: str) -> Select:
         )
     field, alias = found["field"] or ALL_ROWS, found["alias"]
     return Select(
-        _named(field), found["aggregate"].lower(), None if alias is None else _named(alias)
+        _read_name(field), found["aggregate"].lower(), None if alias is None else _read_name(alias)
     )
 
 
@@ -96,16 +96,16 @@ def _filter(text: str, table: Table | None) -> Filter:
     name = _NAME.match(text)
     if name is None:
         raise ValueError("it begins with the name of a column, such as country = DE")
-    column, rest = _named(name[1]), text[name.end() :]
+    column, rest = _read_name(name[1]), text[name.end() :]
     found = _OPERATOR.match(rest)
     operator = None if found is None else _operator(found[1], found[2])
     if found is None or operator is None:
         raise ValueError(_explain_operator(column, rest))
     value = rest[found.end() :].strip()
-    as_text = _holds_text(table, column)
+    is_text = _is_text_column(table, column)
     if operator in LIST_OPERATORS:
-        return Filter(column, operator.value, [_value(item, as_text) for item in _list(value)])
-    return Filter(column, operator.value, _value(value, as_text))
+        return Filter(column, operator.value, [_value(item, is_text) for item in _list(value)])
+    return Filter(column, operator.value, _value(value, is_text))
 
 
 def _operator(symbol: str | None, word: str | None) -> Operator | None:
@@ -123,17 +123,17 @@ def _explain_operator(column: str, rest: str) -> str:
     return f"{first} is not an operator (one of {known}, with blanks around words)"
 
 
-def _holds_text(table: Table | None, name: str) -> bool:
+def _is_text_column(table: Table | None, name: str) -> bool:
     """Tell whether values are texts however they look. For an unknown column they are."""
     column = None if table is None else table.column(name)
     return column is None or column.kind in _TEXT_KINDS
 
 
-def _value(text: str, as_text: bool) -> Scalar:
+def _value(text: str, is_text: bool) -> Scalar:
     word = _word(text)
     if not word.text and not word.is_quoted:
         raise ValueError("a value is missing; the empty text is written ''")
-    if word.is_quoted or as_text:
+    if word.is_quoted or is_text:
         return word.text
     try:
         number: Scalar = msgspec.json.decode(word.text, type=int | float | bool)
@@ -158,10 +158,10 @@ def _order(text: str) -> OrderBy:
     if found is None:
         raise ValueError("a name is missing; write it as visitors desc or path")
     direction = found["direction"]
-    return OrderBy(_named(found["name"]), None if direction is None else direction.lower())
+    return OrderBy(_read_name(found["name"]), None if direction is None else direction.lower())
 
 
-def _named(text: str) -> str:
+def _read_name(text: str) -> str:
     word = _word(text)
     if not word.text:
         raise ValueError("a name is missing")

@@ -6,11 +6,11 @@ from typing import Any
 from msgspec import Struct
 
 from headrace.http import endpoints
-from headrace.http.apidocs.schemas import SchemaReply
-from headrace.http.endpoints import EndpointRow
-from headrace.http.routes.ingest import BatchReply, CountReply, PageReply
-from headrace.http.routes.operations import HealthReply, ReadyReply
-from headrace.http.routes.result_formats import QueryReply
+from headrace.http.apidocs.schemas import SchemaResponse
+from headrace.http.endpoints import EndpointSpec
+from headrace.http.routes.ingest import BatchResponse, CountResponse, PageResponse
+from headrace.http.routes.operations import HealthResponse, ReadyResponse
+from headrace.http.routes.result_formats import QueryResponse
 from headrace.model.wire import CustomEvent, ErrorReport, PageView, QueryRequest, WebVital
 
 INGESTION = "Ingestion"
@@ -24,35 +24,35 @@ TAGS: Mapping[str, str] = {
 }
 
 EXAMPLE_REQUEST_ID = "5f0c6a1be27d4c39"
-_MOMENT_MS = 1_767_607_200_000
+_TIMESTAMP_MS = 1_767_607_200_000
 
 
-class Operation(Struct, frozen=True):
+class EndpointDoc(Struct, frozen=True):
     """How an endpoint is described. `item` is what a body holds, `takes_arrays` whether many."""
 
     tag: str
     summary: str
     description: str
-    reply: type[Struct] | None = None
-    example_reply: Any = None
+    response: type[Struct] | None = None
+    example_response: Any = None
     item: type[Struct] | None = None
     example: Any = None
     takes_arrays: bool = True
 
 
-def _counted(kind: str, count: int) -> dict[str, Any]:
+def _count_example(kind: str, count: int) -> dict[str, Any]:
     return {"status": "success", "type": kind, "count": count}
 
 
 _COLUMN = {"type": "text", "filterable": True, "aggregatable": False}
 
-OPERATIONS: Mapping[EndpointRow, Operation] = {
-    endpoints.TRACK: Operation(
+ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
+    endpoints.TRACK: EndpointDoc(
         INGESTION,
         "Send custom events",
         "Takes one event or an array of them. Batches cost less.",
-        CountReply,
-        _counted("custom_event", 2),
+        CountResponse,
+        _count_example("custom_event", 2),
         CustomEvent,
         [
             {
@@ -63,38 +63,38 @@ OPERATIONS: Mapping[EndpointRow, Operation] = {
             },
             {
                 "name": "purchase",
-                "timestamp": _MOMENT_MS,
+                "timestamp": _TIMESTAMP_MS,
                 "eventId": "order-1001",
                 "properties": {"value": 49.5, "currency": "EUR"},
             },
         ],
     ),
-    endpoints.VITALS: Operation(
+    endpoints.VITALS: EndpointDoc(
         INGESTION,
         "Send web vitals",
         "Takes an array of measurements, or one. They are rows of `performance`.",
-        CountReply,
-        _counted("web_vitals", 1),
+        CountResponse,
+        _count_example("web_vitals", 1),
         WebVital,
         [
             {
-                "timestamp": _MOMENT_MS,
+                "timestamp": _TIMESTAMP_MS,
                 "path": "/pricing",
                 "metricName": "LCP",
                 "metricValue": 1830.5,
             }
         ],
     ),
-    endpoints.ERRORS: Operation(
+    endpoints.ERRORS: EndpointDoc(
         INGESTION,
         "Send client-side errors",
         "Takes an array of error reports, or one. They are rows of `errors`.",
-        CountReply,
-        _counted("error", 1),
+        CountResponse,
+        _count_example("error", 1),
         ErrorReport,
         [
             {
-                "timestamp": _MOMENT_MS,
+                "timestamp": _TIMESTAMP_MS,
                 "path": "/checkout",
                 "message": "cart is undefined",
                 "errorType": "TypeError",
@@ -104,12 +104,12 @@ OPERATIONS: Mapping[EndpointRow, Operation] = {
             }
         ],
     ),
-    endpoints.BATCH: Operation(
+    endpoints.BATCH: EndpointDoc(
         INGESTION,
         "Send page views",
         "Takes the page views of browser trackers, an array of them or one. They are rows of"
         " `events`.",
-        BatchReply,
+        BatchResponse,
         {
             "status": "success",
             "batch": True,
@@ -127,22 +127,22 @@ OPERATIONS: Mapping[EndpointRow, Operation] = {
             }
         ],
     ),
-    endpoints.PAGE: Operation(
+    endpoints.PAGE: EndpointDoc(
         INGESTION,
         "Send one page view",
         "Takes one page view, as beacons send it when a page is left.",
-        PageReply,
+        PageResponse,
         {"status": "success", "type": "track"},
         PageView,
         {"name": "page_exit", "path": "https://shop.example.com/pricing", "time_on_page": 12.5},
         takes_arrays=False,
     ),
-    endpoints.QUERY: Operation(
+    endpoints.QUERY: EndpointDoc(
         QUERIES,
         "Run a query",
         "Computes aggregates over one table of one website. What can be asked stands in"
         " [Tables and columns](#tables-and-columns) and [Query language](#query-language).",
-        QueryReply,
+        QueryResponse,
         {
             "success": True,
             "data": [
@@ -173,12 +173,12 @@ OPERATIONS: Mapping[EndpointRow, Operation] = {
         },
         takes_arrays=False,
     ),
-    endpoints.SCHEMA: Operation(
+    endpoints.SCHEMA: EndpointDoc(
         QUERIES,
         "Describe what can be asked",
         "Names tables, columns, functions, operators and limits. Needs no credentials and does not"
         " count for the rate limit.",
-        SchemaReply,
+        SchemaResponse,
         {
             "tables": [
                 {
@@ -194,25 +194,25 @@ OPERATIONS: Mapping[EndpointRow, Operation] = {
             "limits": {"maxSelects": 10},
         },
     ),
-    endpoints.HEALTH: Operation(
+    endpoints.HEALTH: EndpointDoc(
         SERVICE,
         "Is it alive?",
         "Answers 200 for as long as the process lives.",
-        HealthReply,
+        HealthResponse,
         {"status": "alive"},
     ),
-    endpoints.READY: Operation(
+    endpoints.READY: EndpointDoc(
         SERVICE,
         "Does it work?",
         "Answers 200 when events can be made durable and queries can be answered, else 503. Names"
         " each part.",
-        ReadyReply,
+        ReadyResponse,
         {"status": "ready", "parts": {"log": "ready", "engine": "ready"}},
     ),
-    endpoints.METRICS: Operation(
+    endpoints.METRICS: EndpointDoc(
         SERVICE, "Metrics", "All metrics of all processes, in the text format of Prometheus."
     ),
-    endpoints.OPENAPI: Operation(SERVICE, "This description", "An OpenAPI 3.1 document."),
-    endpoints.DOCS: Operation(SERVICE, "This page", "The same description, for people."),
+    endpoints.OPENAPI: EndpointDoc(SERVICE, "This description", "An OpenAPI 3.1 document."),
+    endpoints.DOCS: EndpointDoc(SERVICE, "This page", "The same description, for people."),
 }
 """Every endpoint of the table, in the order in which it is described."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.ingest.receive.timestamps import EARLIEST_MS
-from headrace.model.catalog import LIFTED_COLUMNS, QUERY_LIMITS, Aggregate, Operator, table_names
+from headrace.model.catalog import PROMOTED_COLUMNS, QUERY_LIMITS, Aggregate, Operator, table_names
 
 Schema = dict[str, Any]
 
@@ -35,14 +35,14 @@ _ITEM_FIELDS: Mapping[str, str] = {
     "level": "how bad it is; `error` where it is missing",
 }
 
-_LIFTED_FIELDS: Mapping[str, str] = {
+_PROMOTED_FIELDS: Mapping[str, str] = {
     column.name: f"{column.description}; lifted where it is a {column.kind.value}"
-    for column in LIFTED_COLUMNS
+    for column in PROMOTED_COLUMNS
 }
 
 FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     "CustomEvent": _ITEM_FIELDS,
-    "PageView": {**_LIFTED_FIELDS, **_ITEM_FIELDS},
+    "PageView": {**_PROMOTED_FIELDS, **_ITEM_FIELDS},
     "WebVital": _ITEM_FIELDS,
     "ErrorReport": _ITEM_FIELDS,
     "QueryRequest": {
@@ -76,23 +76,23 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "field": "name of an output",
         "direction": "`asc` where it is missing",
     },
-    "CountReply": {
+    "CountResponse": {
         "status": "always `success`",
         "type": "the kind of items",
         "count": "items received and accepted; one that repeats an earlier one counts",
     },
-    "BatchReply": {
+    "BatchResponse": {
         "status": "always `success`",
         "batch": "always true",
         "processed": "items received and accepted",
         "results": "one for each item, in their order",
     },
-    "BatchResult": {
+    "BatchItemResult": {
         "status": "always `success`",
         "type": "always `track`",
         "eventId": "the item's `eventId`; null where none was sent",
     },
-    "PageReply": {"status": "always `success`", "type": "always `track`"},
+    "PageResponse": {"status": "always `success`", "type": "always `track`"},
     "IngestionError": {
         "status": "always `error`",
         "message": "what is wrong, for people",
@@ -100,7 +100,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "requestId": "the call's id, as in X-Request-Id",
         "errors": "the faults of the body, where single items or fields are at fault",
     },
-    "Fault": {
+    "FieldError": {
         "index": "the item, counted from 0",
         "field": "the top-level field; empty for the item itself",
         "message": "what is wrong with it",
@@ -111,7 +111,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "code": "what is wrong, for programs",
         "requestId": "the call's id, as in X-Request-Id",
     },
-    "QueryReply": {
+    "QueryResponse": {
         "success": "always true",
         "data": "one object for each row: `date`, group columns and outputs by name",
         "meta": "what is to be said of the rows",
@@ -123,7 +123,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "limit": "the limit that was used",
         "truncated": "whether more rows existed",
     },
-    "SchemaReply": {
+    "SchemaResponse": {
         "tables": "every table with its columns",
         "aggregates": "names of the aggregate functions",
         "operators": "names of the filter operators",
@@ -141,8 +141,8 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "aggregatable": "whether sum, avg, max, min and percentiles take it",
         "description": "what it means",
     },
-    "HealthReply": {"status": "always `alive`"},
-    "ReadyReply": {"status": "the whole", "parts": "each part by name"},
+    "HealthResponse": {"status": "always `alive`"},
+    "ReadyResponse": {"status": "the whole", "parts": "each part by name"},
 }
 """A sentence for every field of every schema."""
 
@@ -175,7 +175,7 @@ def _list_of(name: str, limit: str) -> Schema:
     return {"type": "array", "items": items, "maxItems": QUERY_LIMITS[limit]}
 
 
-CORRECTIONS: Mapping[tuple[str, str], Schema] = {
+SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
     ("CustomEvent", "timestamp"): {"anyOf": [*_TIMESTAMP, _NULL]},
     ("PageView", "timestamp"): {"anyOf": [*_TIMESTAMP, _NULL]},
     ("WebVital", "timestamp"): {"anyOf": _TIMESTAMP},
@@ -206,11 +206,11 @@ CORRECTIONS: Mapping[tuple[str, str], Schema] = {
     ),
     ("Filter", "operator"): {"enum": [operator.value for operator in Operator]},
     ("OrderBy", "direction"): _optional(enum=["asc", "desc"]),
-    ("CountReply", "type"): {"enum": ["custom_event", "web_vitals", "error"]},
-    ("BatchReply", "batch"): {"const": True},
-    ("BatchResult", "type"): {"const": "track"},
-    ("PageReply", "type"): {"const": "track"},
-    ("QueryReply", "success"): {"const": True},
+    ("CountResponse", "type"): {"enum": ["custom_event", "web_vitals", "error"]},
+    ("BatchResponse", "batch"): {"const": True},
+    ("BatchItemResult", "type"): {"const": "track"},
+    ("PageResponse", "type"): {"const": "track"},
+    ("QueryResponse", "success"): {"const": True},
     ("QueryError", "success"): {"const": False},
 }
 """What types alone cannot say; the decoder takes some things loosely, for better refusals."""

@@ -17,12 +17,12 @@ from headrace.http.reading.content_encoding import MAX_MEMBERS
 from headrace.http.reading.cors import INGESTION_REQUEST_HEADERS
 from headrace.ingest.receive.body_scan import MAX_NESTING
 from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY
-from headrace.ingest.receive.validation_errors import MAX_FAULTS
+from headrace.ingest.receive.validation_errors import MAX_FIELD_ERRORS
 from headrace.model.catalog import (
     AGGREGATE_DESCRIPTIONS,
-    LIFTED_COLUMNS,
     OPERATOR_DESCRIPTIONS,
     PAGE_VIEW_NAMES,
+    PROMOTED_COLUMNS,
     QUERY_LIMITS,
     TABLES,
 )
@@ -39,17 +39,17 @@ class Chapter(Struct, frozen=True):
     text: str
 
 
-def overview() -> str:
+def read_overview() -> str:
     """Return what comes before all chapters."""
     return _read_prose("overview")
 
 
-def make_chapters(settings: Settings) -> tuple[Chapter, ...]:
+def build_guide(settings: Settings) -> tuple[Chapter, ...]:
     """Return the chapters in the order in which they are read."""
-    figures = _figures(settings)
+    template_values = _template_values(settings)
 
     def chapter(title: str, prose: str, *tables: str) -> Chapter:
-        text = Template(_read_prose(prose)).substitute(figures)
+        text = Template(_read_prose(prose)).substitute(template_values)
         return Chapter(title, "\n\n".join((text, *tables)))
 
     return (
@@ -62,7 +62,7 @@ def make_chapters(settings: Settings) -> tuple[Chapter, ...]:
     )
 
 
-def readable_bytes(size: int) -> str:
+def format_size(size: int) -> str:
     """Write a number of bytes in the largest unit that divides it: `10 MiB`."""
     unit = 0
     while size % _KIBIBYTE == 0 and unit < len(_UNITS) - 1:
@@ -71,31 +71,31 @@ def readable_bytes(size: int) -> str:
     return f"{size:,} {_UNITS[unit]}"
 
 
-def _figures(settings: Settings) -> Mapping[str, str]:
+def _template_values(settings: Settings) -> Mapping[str, str]:
     return {
-        "max_body": readable_bytes(settings.max_body_bytes),
-        "max_decoded": readable_bytes(settings.max_decoded_bytes),
+        "max_body": format_size(settings.max_body_bytes),
+        "max_decoded": format_size(settings.max_decoded_bytes),
         "max_items": f"{settings.max_items:,}",
-        "max_query_body": readable_bytes(settings.max_query_bytes),
-        "body_timeout": _seconds(settings.body_timeout_s),
-        "slow_body_after": _seconds(settings.slow_body_after_s),
-        "slow_body_pace": readable_bytes(settings.slow_body_bytes_per_s),
-        "query_timeout": _seconds(settings.query_timeout_s),
-        "query_wait": _seconds(settings.query_wait_s),
-        "query_max_memory": readable_bytes(settings.query_max_memory_bytes),
+        "max_query_body": format_size(settings.max_query_bytes),
+        "body_timeout": _format_seconds(settings.body_timeout_s),
+        "slow_body_after": _format_seconds(settings.slow_body_after_s),
+        "slow_body_pace": format_size(settings.slow_body_bytes_per_s),
+        "query_timeout": _format_seconds(settings.query_timeout_s),
+        "query_queue_timeout": _format_seconds(settings.query_queue_timeout_s),
+        "query_max_memory": format_size(settings.query_max_memory_bytes),
         "query_rate_limit": f"{settings.query_rate_limit:,}",
         "max_members": f"{MAX_MEMBERS:,}",
         "max_nesting": f"{MAX_NESTING:,}",
-        "max_faults": f"{MAX_FAULTS:,}",
+        "max_faults": f"{MAX_FIELD_ERRORS:,}",
         "max_idempotency_key": f"{MAX_IDEMPOTENCY_KEY:,}",
         "ingestion_headers": ", ".join(map(write_code, INGESTION_REQUEST_HEADERS)),
         "page_views": ", ".join(map(write_code, PAGE_VIEW_NAMES)),
-        "lifted_columns": ", ".join(write_code(column.name) for column in LIFTED_COLUMNS),
+        "lifted_columns": ", ".join(write_code(column.name) for column in PROMOTED_COLUMNS),
         **{name: f"{limit:,}" for name, limit in QUERY_LIMITS.items()},
     }
 
 
-def _seconds(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     return f"{seconds:g} seconds"
 
 
@@ -104,9 +104,9 @@ def _read_prose(name: str) -> str:
 
 
 def _column_tables() -> Iterator[str]:
-    other_names = {one.name: one.other_names for one in TABLES}
+    aliases = {one.name: one.aliases for one in TABLES}
     for one in query_schema()["tables"]:
-        also = "".join(f" Also called {write_code(name)}." for name in other_names[one["name"]])
+        also = "".join(f" Also called {write_code(name)}." for name in aliases[one["name"]])
         rows = [_column_row(column) for column in one["columns"]]
         header = ("Column", "Type", "Filter", "Figures", "Meaning")
         yield f"### {one['name']}\n\n{_sentence(one['description'])}{also}"
@@ -117,8 +117,8 @@ def _column_row(column: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         write_code(column["name"]),
         column["type"],
-        _tick(column["filterable"]),
-        _tick(column["aggregatable"]),
+        _yes_or_no(column["filterable"]),
+        _yes_or_no(column["aggregatable"]),
         column["description"],
     )
 
@@ -127,8 +127,8 @@ def _sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 
-def _tick(holds: bool) -> str:
-    return "yes" if holds else "no"
+def _yes_or_no(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 def _function_tables() -> Iterator[str]:

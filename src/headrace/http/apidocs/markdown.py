@@ -49,25 +49,25 @@ def render_html(markdown: str) -> str:
 
 
 def _render_blocks(lines: Sequence[str]) -> Iterator[str]:
-    place = 0
-    while place < len(lines):
-        line = lines[place]
+    position = 0
+    while position < len(lines):
+        line = lines[position]
         if not line.strip():
-            place += 1
+            position += 1
             continue
-        belongs, render = _block_kind(line)
-        end = place + 1
-        while end < len(lines) and belongs(lines[end]):
+        continues_block, render = _block_kind(line)
+        end = position + 1
+        while end < len(lines) and continues_block(lines[end]):
             end += 1
-        yield render(lines[place:end])
-        place = end + 1 if line.startswith("```") else end
+        yield render(lines[position:end])
+        position = end + 1 if line.startswith("```") else end
 
 
-Belongs = Callable[[str], bool]
+ContinuesBlock = Callable[[str], bool]
 Render = Callable[[Sequence[str]], str]
 
 
-def _block_kind(line: str) -> tuple[Belongs, Render]:
+def _block_kind(line: str) -> tuple[ContinuesBlock, Render]:
     """Return, by a block's first line, which lines still belong to it and how it is rendered."""
     if line.startswith("```"):
         return lambda other: other != "```", _render_code
@@ -92,22 +92,22 @@ def _color_token(token: re.Match[str]) -> str:
 
 
 def _render_heading(lines: Sequence[str]) -> str:
-    marks, _, text = lines[0].partition(" ")
-    level = len(marks)
+    hashes, _, text = lines[0].partition(" ")
+    level = len(hashes)
     if endpoint := _ENDPOINT.fullmatch(text):
         method, path = endpoint[1], escape(endpoint[2])
-        shown = f'<span class="method {method.lower()}">{method}</span> <span>{path}</span>'
+        content = f'<span class="method {method.lower()}">{method}</span> <span>{path}</span>'
     else:
-        shown = render_inline(text)
-    return f'<h{level} id="{heading_id(text)}">{shown}</h{level}>'
+        content = render_inline(text)
+    return f'<h{level} id="{heading_id(text)}">{content}</h{level}>'
 
 
 def _render_table(lines: Sequence[str]) -> str:
     header, _, *rows = (_CELL_BORDER.split(line)[1:-1] for line in lines)
-    head = "".join(f"<th>{render_inline(cell.strip())}</th>" for cell in header)
+    header_html = "".join(f"<th>{render_inline(cell.strip())}</th>" for cell in header)
     body = "\n".join(f"<tr>{''.join(map(_render_cell, row))}</tr>" for row in rows)
     return (
-        f'<div class="table"><table>\n<thead>\n<tr>{head}</tr>\n</thead>\n'
+        f'<div class="table"><table>\n<thead>\n<tr>{header_html}</tr>\n</thead>\n'
         f"<tbody>\n{body}\n</tbody>\n</table></div>"
     )
 
@@ -123,12 +123,12 @@ def _render_list(lines: Sequence[str]) -> str:
     tag = "ul" if lines[0].startswith("*") else "ol"
     items: list[list[str]] = []
     for line in lines:
-        if found := _ITEM.match(line):
-            items.append([line[found.end() :]])
+        if match := _ITEM.match(line):
+            items.append([line[match.end() :]])
         else:
             items[-1].append(line.strip())
-    shown = "\n".join(f"<li>{render_inline(chr(10).join(item))}</li>" for item in items)
-    return f"<{tag}>\n{shown}\n</{tag}>"
+    content = "\n".join(f"<li>{render_inline(chr(10).join(item))}</li>" for item in items)
+    return f"<{tag}>\n{content}\n</{tag}>"
 
 
 def _render_paragraph(lines: Sequence[str]) -> str:
@@ -137,16 +137,16 @@ def _render_paragraph(lines: Sequence[str]) -> str:
 
 def render_inline(text: str) -> str:
     """Turn one line of Markdown into HTML."""
-    rendered, place = "", 0
-    for found in _INLINE.finditer(text):
-        rendered += escape(text[place : found.start()])
-        rendered += _render_span(found)
-        place = found.end()
-    return rendered + escape(text[place:])
+    rendered, position = "", 0
+    for match in _INLINE.finditer(text):
+        rendered += escape(text[position : match.start()])
+        rendered += _render_span(match)
+        position = match.end()
+    return rendered + escape(text[position:])
 
 
-def _render_span(found: re.Match[str]) -> str:
-    code, bold, label, target = found.groups()
+def _render_span(match: re.Match[str]) -> str:
+    code, bold, label, target = match.groups()
     if code is not None:
         return f"<code>{escape(code.replace(chr(10), ' '))}</code>"
     if bold is not None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import headrace
 from headrace.base.settings import Settings
-from headrace.http.apidocs.endpoint_docs import OPERATIONS, TAGS, Operation
-from headrace.http.apidocs.guide import make_chapters, overview
+from headrace.http.apidocs.endpoint_docs import ENDPOINT_DOCS, TAGS, EndpointDoc
+from headrace.http.apidocs.guide import build_guide, read_overview
 from headrace.http.apidocs.openapi_responses import HEADERS, make_responses
-from headrace.http.apidocs.schemas import make_schemas, reference
-from headrace.http.endpoints import QUERY, EndpointRow
+from headrace.http.apidocs.schemas import make_schemas, schema_ref
+from headrace.http.endpoints import QUERY, EndpointSpec
 from headrace.http.responses import JSON_TYPE
 from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY
 
@@ -34,23 +34,23 @@ _SECURITY: Sequence[Document] = ({"bearer": []}, {"apiKey": []}, {})
 
 def make_document(settings: Settings) -> Document:
     """Return the OpenAPI 3.1 document of a service with these settings."""
-    chapters = make_chapters(settings)
+    guide = build_guide(settings)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Headrace",
             "version": headrace.__version__,
             "summary": "Event ingestion and analytics queries",
-            "description": overview(),
+            "description": read_overview(),
         },
         "servers": [{"url": "/", "description": "this service"}],
         "tags": [
-            *({"name": chapter.title, "description": chapter.text} for chapter in chapters),
+            *({"name": chapter.title, "description": chapter.text} for chapter in guide),
             *({"name": name, "description": text} for name, text in TAGS.items()),
         ],
         "paths": {
-            row.path: {row.methods[0].lower(): _operation(row, operation, settings)}
-            for row, operation in OPERATIONS.items()
+            spec.path: {spec.methods[0].lower(): _operation(spec, doc, settings)}
+            for spec, doc in ENDPOINT_DOCS.items()
         },
         "components": {
             "schemas": make_schemas(),
@@ -60,37 +60,37 @@ def make_document(settings: Settings) -> Document:
     }
 
 
-def _operation(row: EndpointRow, operation: Operation, settings: Settings) -> Document:
+def _operation(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Document:
     described: Document = {
-        "operationId": row.name,
-        "tags": [operation.tag],
-        "summary": operation.summary,
-        "description": operation.description,
-        "responses": make_responses(row, operation),
+        "operationId": spec.name,
+        "tags": [doc.tag],
+        "summary": doc.summary,
+        "description": doc.description,
+        "responses": make_responses(spec, doc),
     }
-    if operation.item is None:
+    if doc.item is None:
         return described
     return {
         **described,
         "security": _SECURITY,
-        "parameters": _parameters(row),
+        "parameters": _parameters(spec),
         "requestBody": {
             "required": True,
-            "content": {JSON_TYPE: _request_content(operation, settings)},
+            "content": {JSON_TYPE: _request_content(doc, settings)},
         },
     }
 
 
-def _request_content(operation: Operation, settings: Settings) -> Document:
-    schema = reference(operation.item or "")
-    if operation.takes_arrays:
+def _request_content(doc: EndpointDoc, settings: Settings) -> Document:
+    schema = schema_ref(doc.item or "")
+    if doc.takes_arrays:
         array = {"type": "array", "items": schema, "maxItems": settings.max_items}
         schema = {"anyOf": [array, schema]}
-    return {"schema": schema, "example": operation.example}
+    return {"schema": schema, "example": doc.example}
 
 
-def _parameters(row: EndpointRow) -> Sequence[Document]:
-    if row is QUERY:
+def _parameters(spec: EndpointSpec) -> Sequence[Document]:
+    if spec is QUERY:
         website = _parameter("website_id", "query", "the website that is asked about", minLength=1)
         return ({**website, "required": True},)
     return (
@@ -106,6 +106,6 @@ def _parameters(row: EndpointRow) -> Sequence[Document]:
     )
 
 
-def _parameter(name: str, place: str, description: str, **rules: int) -> Document:
+def _parameter(name: str, location: str, description: str, **rules: int) -> Document:
     schema = {"type": "string", **rules}
-    return {"name": name, "in": place, "description": description, "schema": schema}
+    return {"name": name, "in": location, "description": description, "schema": schema}

@@ -8,33 +8,33 @@ import msgspec
 from msgspec import Struct
 
 from headrace.base.errors import (
-    Fault,
+    FieldError,
     HeadraceError,
     InvalidBody,
     InvalidQuery,
     MissingScope,
-    QueryFault,
+    QueryErrorCode,
 )
-from headrace.http.apidocs.endpoint_docs import EXAMPLE_REQUEST_ID, Operation
+from headrace.http.apidocs.endpoint_docs import EXAMPLE_REQUEST_ID, EndpointDoc
 from headrace.http.apidocs.field_docs import Schema
-from headrace.http.apidocs.schemas import reference
-from headrace.http.endpoints import DOCS, METRICS, OPENAPI, QUERY, READY, EndpointRow
+from headrace.http.apidocs.schemas import schema_ref
+from headrace.http.endpoints import DOCS, METRICS, OPENAPI, QUERY, READY, EndpointSpec
 from headrace.http.responses import (
+    ERROR_RESPONSES,
     INTERNAL,
     JSON_TYPE,
-    REFUSALS,
     Envelope,
+    ErrorResponse,
     IngestionError,
     QueryError,
-    Refusal,
 )
-from headrace.http.routes.operations import ReadyReply
+from headrace.http.routes.operations import ReadyResponse
 from headrace.http.routes.result_formats import ARROW_TYPE, CSV_TYPE
 from headrace.model.tenancy import Scope
 
 Document = dict[str, Any]
 
-_WHOLE_NUMBER: Schema = {"type": "integer", "minimum": 0}
+_NON_NEGATIVE_INTEGER: Schema = {"type": "integer", "minimum": 0}
 _TEXT: Schema = {"type": "string"}
 
 HEADERS: Mapping[str, Document] = {
@@ -52,15 +52,21 @@ HEADERS: Mapping[str, Document] = {
     "Retry-After": {
         "description": "seconds to wait before trying again",
         "required": True,
-        "schema": _WHOLE_NUMBER,
+        "schema": _NON_NEGATIVE_INTEGER,
     },
-    "X-RateLimit-Limit": {"description": "queries a minute", "schema": _WHOLE_NUMBER},
-    "X-RateLimit-Remaining": {"description": "queries that are left", "schema": _WHOLE_NUMBER},
+    "X-RateLimit-Limit": {"description": "queries a minute", "schema": _NON_NEGATIVE_INTEGER},
+    "X-RateLimit-Remaining": {
+        "description": "queries that are left",
+        "schema": _NON_NEGATIVE_INTEGER,
+    },
     "X-RateLimit-Reset": {
         "description": "seconds until the window is free again",
-        "schema": _WHOLE_NUMBER,
+        "schema": _NON_NEGATIVE_INTEGER,
     },
-    "X-Row-Count": {"description": "rows of a CSV or Arrow answer", "schema": _WHOLE_NUMBER},
+    "X-Row-Count": {
+        "description": "rows of a CSV or Arrow answer",
+        "schema": _NON_NEGATIVE_INTEGER,
+    },
     "X-Truncated": {
         "description": "whether more rows existed, for CSV and Arrow answers",
         "schema": {"type": "string", "enum": ["true", "false"]},
@@ -74,51 +80,51 @@ _STATUS_HEADERS: Mapping[int, Sequence[str]] = {
     429: ("Retry-After",),
     503: ("Retry-After",),
 }
-_RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+_RATE_LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _TABLE_HEADERS = ("X-Row-Count", "X-Truncated")
 
 
-class _Told(Struct, frozen=True):
+class _ErrorExample(Struct, frozen=True):
     """One refusal as the caller sees it, under a name for the list of examples."""
 
     name: str
     status: int
     code: str
     message: str
-    faults: tuple[Fault, ...] = ()
+    field_errors: tuple[FieldError, ...] = ()
 
 
-def make_responses(row: EndpointRow, operation: Operation) -> Document:
+def make_responses(spec: EndpointSpec, doc: EndpointDoc) -> Document:
     """Return every response that an endpoint can give, by status."""
-    responses = {"200": _success(row, operation)}
-    if row is READY:
+    responses = {"200": _success(spec, doc)}
+    if spec is READY:
         responses["503"] = _not_ready()
-    by_status: defaultdict[int, list[_Told]] = defaultdict(list)
-    for told in _refusals_of(row):
-        by_status[told.status].append(told)
-    for status, refusals in sorted(by_status.items()):
-        responses[str(status)] = _refused(row, status, refusals)
+    by_status: defaultdict[int, list[_ErrorExample]] = defaultdict(list)
+    for example in _error_examples(spec):
+        by_status[example.status].append(example)
+    for status, examples in sorted(by_status.items()):
+        responses[str(status)] = _error_response_object(spec, status, examples)
     return responses
 
 
-def _success(row: EndpointRow, operation: Operation) -> Document:
-    names = (*_rate_headers_of(row), *(_TABLE_HEADERS if row is QUERY else ()))
+def _success(spec: EndpointSpec, doc: EndpointDoc) -> Document:
+    names = (*_rate_limit_headers_of(spec), *(_TABLE_HEADERS if spec is QUERY else ()))
     return {
         "description": "Success",
         "headers": _headers(names),
-        "content": _success_content(row, operation),
+        "content": _success_content(spec, doc),
     }
 
 
-def _success_content(row: EndpointRow, operation: Operation) -> Document:
-    if row is METRICS:
+def _success_content(spec: EndpointSpec, doc: EndpointDoc) -> Document:
+    if spec is METRICS:
         return {"text/plain": {"schema": _TEXT}}
-    if row is DOCS:
+    if spec is DOCS:
         return {"text/html": {"schema": _TEXT}}
-    if row is OPENAPI or operation.reply is None:
+    if spec is OPENAPI or doc.response is None:
         return {JSON_TYPE: {"schema": {"type": "object"}}}
-    body = {"schema": reference(operation.reply), "example": operation.example_reply}
-    if row is not QUERY:
+    body = {"schema": schema_ref(doc.response), "example": doc.example_response}
+    if spec is not QUERY:
         return {JSON_TYPE: body}
     return {
         JSON_TYPE: body,
@@ -132,66 +138,81 @@ def _not_ready() -> Document:
     return {
         "description": "A part does not work",
         "headers": _headers(_STATUS_HEADERS[503]),
-        "content": {JSON_TYPE: {"schema": reference(ReadyReply), "example": example}},
+        "content": {JSON_TYPE: {"schema": schema_ref(ReadyResponse), "example": example}},
     }
 
 
-def _refused(row: EndpointRow, status: int, refusals: Sequence[_Told]) -> Document:
-    envelope = IngestionError if row.envelope is Envelope.INGESTION else QueryError
-    codes = sorted({told.code for told in refusals})
-    messages = dict.fromkeys(told.message for told in refusals)
-    names = (*_STATUS_HEADERS.get(status, ()), *(() if status == 405 else _rate_headers_of(row)))
+def _error_response_object(
+    spec: EndpointSpec, status: int, examples: Sequence[_ErrorExample]
+) -> Document:
+    envelope = IngestionError if spec.envelope is Envelope.INGESTION else QueryError
+    codes = sorted({example.code for example in examples})
+    messages = dict.fromkeys(example.message for example in examples)
+    names = (
+        *_STATUS_HEADERS.get(status, ()),
+        *(() if status == 405 else _rate_limit_headers_of(spec)),
+    )
     return {
         "description": "; ".join(messages),
         "headers": _headers(names),
         "content": {
             JSON_TYPE: {
                 "schema": {
-                    "allOf": [reference(envelope), {"properties": {"code": {"enum": codes}}}]
+                    "allOf": [schema_ref(envelope), {"properties": {"code": {"enum": codes}}}]
                 },
                 "examples": {
-                    told.name: {"summary": told.message, "value": _example(row.envelope, told)}
-                    for told in refusals
+                    example.name: {
+                        "summary": example.message,
+                        "value": _example(spec.envelope, example),
+                    }
+                    for example in examples
                 },
             }
         },
     }
 
 
-def _refusals_of(row: EndpointRow) -> Iterator[_Told]:
-    for error in row.refusals:
-        yield from _tell(row, error, REFUSALS[error])
-    yield _Told("Internal", INTERNAL.status, INTERNAL.code or "", INTERNAL.message or "")
+def _error_examples(spec: EndpointSpec) -> Iterator[_ErrorExample]:
+    for error in spec.errors:
+        yield from _examples_for(spec, error, ERROR_RESPONSES[error])
+    yield _ErrorExample("Internal", INTERNAL.status, INTERNAL.code or "", INTERNAL.message or "")
 
 
-def _tell(row: EndpointRow, error: type[HeadraceError], refusal: Refusal) -> Iterator[_Told]:
-    name, status, code = error.__name__, refusal.status, refusal.code or ""
+def _examples_for(
+    spec: EndpointSpec, error: type[HeadraceError], entry: ErrorResponse
+) -> Iterator[_ErrorExample]:
+    name, status, code = error.__name__, entry.status, entry.code or ""
     if error is InvalidQuery:
-        for fault in QueryFault:
-            yield _Told(fault.name, status, fault.name, fault.value)
+        for query_error in QueryErrorCode:
+            yield _ErrorExample(query_error.name, status, query_error.name, query_error.value)
     elif error is MissingScope:
-        scope = Scope.TRACK_EVENTS if row.is_ingestion else Scope.READ_DATA
-        yield _Told(name, status, code, str(MissingScope(scope.value)))
-    elif error is InvalidBody and row.is_ingestion:
-        faults = (Fault(0, "name", "must be text of 1 to 256 characters"),)
-        yield _Told(name, status, code, refusal.message or "", faults)
+        scope = Scope.TRACK_EVENTS if spec.is_ingestion else Scope.READ_DATA
+        yield _ErrorExample(name, status, code, str(MissingScope(scope.value)))
+    elif error is InvalidBody and spec.is_ingestion:
+        field_errors = (FieldError(0, "name", "must be text of 1 to 256 characters"),)
+        yield _ErrorExample(name, status, code, entry.message or "", field_errors)
     elif error is not InvalidBody:
-        yield _Told(name, status, code, refusal.message or "")
+        yield _ErrorExample(name, status, code, entry.message or "")
 
 
-def _example(envelope: Envelope, told: _Told) -> Any:  # noqa: ANN401 - plain JSON
+def _example(envelope: Envelope, example: _ErrorExample) -> Any:  # noqa: ANN401 - plain JSON
     match envelope:
         case Envelope.INGESTION:
-            body: Struct = IngestionError(told.message, told.code, EXAMPLE_REQUEST_ID, told.faults)
+            body: Struct = IngestionError(
+                example.message, example.code, EXAMPLE_REQUEST_ID, example.field_errors
+            )
         case Envelope.QUERY:
             body = QueryError(
-                success=False, error=told.message, code=told.code, request_id=EXAMPLE_REQUEST_ID
+                success=False,
+                error=example.message,
+                code=example.code,
+                request_id=EXAMPLE_REQUEST_ID,
             )
     return msgspec.to_builtins(body)
 
 
-def _rate_headers_of(row: EndpointRow) -> Sequence[str]:
-    return _RATE_HEADERS if row is QUERY else ()
+def _rate_limit_headers_of(spec: EndpointSpec) -> Sequence[str]:
+    return _RATE_LIMIT_HEADERS if spec is QUERY else ()
 
 
 def _headers(names: Sequence[str]) -> Document:

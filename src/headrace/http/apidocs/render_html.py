@@ -53,8 +53,8 @@ def _sections(text: str) -> str:
     )
 
 
-def _article(found: re.Match[str]) -> str:
-    text, table, statuses = found[0].strip().rpartition(_STATUSES)
+def _article(match: re.Match[str]) -> str:
+    text, table, statuses = match[0].strip().rpartition(_STATUSES)
     folded = f"<details>\n<summary>All answers</summary>\n{table}{statuses}\n</details>"
     return f"<article>\n{text}{folded}\n</article>\n"
 

@@ -21,13 +21,13 @@ def write_reference(document: Document) -> str:
     return "\n\n".join(
         (
             *write_endpoints(document),
-            *(part for tag in chapters_of(document) for part in write_chapter(tag)),
+            *(part for tag in guide_chapters(document) for part in write_chapter(tag)),
             *write_schemas(document),
         )
     )
 
 
-def chapters_of(document: Document) -> Sequence[Document]:
+def guide_chapters(document: Document) -> Sequence[Document]:
     """Return the tags that are chapters and have no operations."""
     return [tag for tag in document["tags"] if tag["name"] not in TAGS]
 
@@ -59,7 +59,7 @@ def write_schemas(document: Document) -> Iterator[str]:
         yield f"### {name}"
         yield schema["description"]
         if "enum" in schema:
-            yield f"One of {_listed(schema['enum'])}."
+            yield f"One of {_list_values(schema['enum'])}."
         else:
             yield write_table(("Field", "Type", "Required", "Meaning"), _field_rows(schema))
 
@@ -80,19 +80,19 @@ def _write_operation(method: str, path: str, operation: Document) -> Iterator[st
 def _write_example(title: str, content: Document) -> Iterator[str]:
     if "example" in content:
         yield f"{title}: {_body_type(content['schema'])}"
-        yield write_block("json", _fold(content["example"]))
+        yield write_block("json", _format_json(content["example"]))
 
 
 def _body_type(schema: Schema) -> str:
     """Name what a body is: one thing, or also many of them."""
     if "anyOf" not in schema:
-        return _type_of(schema)
+        return _type_name(schema)
     many, one = schema["anyOf"]
-    return f"{_type_of(many)}, at most {many['maxItems']:,}, or one {_type_of(one)}"
+    return f"{_type_name(many)}, at most {many['maxItems']:,}, or one {_type_name(one)}"
 
 
 def _parameter_row(parameter: Document) -> Sequence[str]:
-    rules = "".join(f"; {rule}" for rule in _rules_of(parameter["schema"]))
+    rules = "".join(f"; {rule}" for rule in _constraints(parameter["schema"]))
     needed = "; required" if parameter.get("required") else ""
     meaning = f"{parameter['description']}{needed}{rules}"
     return write_code(parameter["name"]), parameter["in"], meaning
@@ -112,30 +112,32 @@ def _field_rows(schema: Schema) -> Iterator[Sequence[str]]:
     for name, rules in schema["properties"].items():
         is_required = name in schema["required"]
         or_null = " or null" if is_required and _NULL in rules.get("anyOf", ()) else ""
-        meaning = "; ".join((rules["description"], *_rules_of(rules)))
-        yield write_code(name), _type_of(rules) + or_null, "yes" if is_required else "", meaning
+        meaning = "; ".join((rules["description"], *_constraints(rules)))
+        yield write_code(name), _type_name(rules) + or_null, "yes" if is_required else "", meaning
 
 
-def _type_of(schema: Schema) -> str:
+def _type_name(schema: Schema) -> str:
     """Name a schema's type in words; null is left to whether the field is required."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(SCHEMA_PREFIX)
         return f"[{name}](#{heading_id(name)})"
     if "anyOf" in schema:
-        return _either([_type_of(one) for one in schema["anyOf"] if one != _NULL])
+        return _join_alternatives([_type_name(one) for one in schema["anyOf"] if one != _NULL])
     if "enum" in schema or "const" in schema:
-        return _either([write_code(_compact(value)) for value in _values_of(schema)])
+        return _join_alternatives(
+            [write_code(_compact(value)) for value in _allowed_values(schema)]
+        )
     kind = schema.get("type", "anything")
     items = schema.get("items")
-    return f"array of {_type_of(items)}" if kind == "array" and items else kind
+    return f"array of {_type_name(items)}" if kind == "array" and items else kind
 
 
-def _either(kinds: Sequence[str]) -> str:
+def _join_alternatives(kinds: Sequence[str]) -> str:
     named = [kind for kind in dict.fromkeys(kinds) if kind != "integer" or "number" not in kinds]
     return "anything" if {"object", "string"} <= set(named) else " or ".join(named)
 
 
-def _rules_of(schema: Schema) -> Iterator[str]:
+def _constraints(schema: Schema) -> Iterator[str]:
     """Say in words what a schema asks beyond the type."""
     for one in schema.get("anyOf", (schema,)):
         for (least, most), unit in _BOUNDS.items():
@@ -160,24 +162,24 @@ def _bounds(least: int | None, most: int | None, unit: str) -> Iterator[str]:
         yield f"at least {least:,}{unit}"
 
 
-def _values_of(schema: Schema) -> Sequence[Any]:
+def _allowed_values(schema: Schema) -> Sequence[Any]:
     values: Sequence[Any] = schema["enum"] if "enum" in schema else [schema["const"]]
     return values
 
 
-def _listed(values: Sequence[Any]) -> str:
+def _list_values(values: Sequence[Any]) -> str:
     return ", ".join(map(write_code, values))
 
 
-def _fold(value: Any, indent: str = "") -> str:  # noqa: ANN401 - plain JSON
+def _format_json(value: Any, indent: str = "") -> str:  # noqa: ANN401 - plain JSON
     """Write JSON with each object and array on one line where it is short enough."""
     compact, deeper = _compact(value), f"{indent}  "
     if len(indent) + len(compact) <= _LINE_LENGTH:
         return compact
     if compact.startswith("{"):
-        parts = [f"{_compact(key)}: {_fold(part, deeper)}" for key, part in value.items()]
+        parts = [f"{_compact(key)}: {_format_json(part, deeper)}" for key, part in value.items()]
     elif compact.startswith("["):
-        parts = [_fold(part, deeper) for part in value]
+        parts = [_format_json(part, deeper) for part in value]
     else:
         return compact
     inner = ",\n".join(deeper + part for part in parts)

@@ -8,8 +8,8 @@ import msgspec
 from headrace.base.settings import Settings
 from headrace.http.apidocs.openapi import make_document
 from headrace.http.apidocs.render_html import content_security_policy, write_page
-from headrace.http.request import Call, Handler
-from headrace.http.responses import JSON_HEADER, Header, Reply
+from headrace.http.request import Handler, Request
+from headrace.http.responses import JSON_HEADER, Header, Response
 
 _HTML_HEADER: Header = (b"content-type", b"text/html; charset=utf-8")
 _COMMON_HEADERS: tuple[Header, ...] = (
@@ -20,7 +20,7 @@ _COMMON_HEADERS: tuple[Header, ...] = (
 
 def openapi_handler(settings: Settings) -> Handler:
     """Return the handler of /openapi.json."""
-    return _handler(
+    return _document_handler(
         lambda: msgspec.json.encode(make_document(settings)), (JSON_HEADER, *_COMMON_HEADERS)
     )
 
@@ -33,14 +33,14 @@ def docs_handler(settings: Settings) -> Handler:
         (b"referrer-policy", b"no-referrer"),
         *_COMMON_HEADERS,
     )
-    return _handler(lambda: write_page(make_document(settings)).encode(), headers)
+    return _document_handler(lambda: write_page(make_document(settings)).encode(), headers)
 
 
-def _handler(make_body: Callable[[], bytes], headers: tuple[Header, ...]) -> Handler:
+def _document_handler(make_body: Callable[[], bytes], headers: tuple[Header, ...]) -> Handler:
     """Return a handler whose body is made when it is first asked for, which few ever are."""
     body = cache(make_body)
 
-    async def answer(_call: Call) -> Reply:
-        return Reply(200, body(), headers)
+    async def handle(_request: Request) -> Response:
+        return Response(200, body(), headers)
 
-    return answer
+    return handle

@@ -6,11 +6,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from headrace.http.apidocs.field_docs import CORRECTIONS, FIELD_DESCRIPTIONS, SCHEMA_PREFIX, Schema
+from headrace.http.apidocs.field_docs import (
+    FIELD_DESCRIPTIONS,
+    SCHEMA_OVERRIDES,
+    SCHEMA_PREFIX,
+    Schema,
+)
 from headrace.http.responses import IngestionError, QueryError
-from headrace.http.routes.ingest import BatchReply, CountReply, PageReply
-from headrace.http.routes.operations import HealthReply, ReadyReply
-from headrace.http.routes.result_formats import QueryReply
+from headrace.http.routes.ingest import BatchResponse, CountResponse, PageResponse
+from headrace.http.routes.operations import HealthResponse, ReadyResponse
+from headrace.http.routes.result_formats import QueryResponse
 from headrace.model.wire import CustomEvent, ErrorReport, PageView, QueryRequest, WebVital
 
 
@@ -32,7 +37,7 @@ class SchemaTable(Struct, frozen=True):
     columns: tuple[SchemaColumn, ...]
 
 
-class SchemaReply(Struct, frozen=True):
+class SchemaResponse(Struct, frozen=True):
     """The body of /v1/query/schema: all that a query may be composed of."""
 
     tables: tuple[SchemaTable, ...]
@@ -48,48 +53,48 @@ REQUEST_BODIES: tuple[type[Struct], ...] = (
     PageView,
     QueryRequest,
 )
-REPLY_BODIES: tuple[type[Struct], ...] = (
-    CountReply,
-    BatchReply,
-    PageReply,
+RESPONSE_BODIES: tuple[type[Struct], ...] = (
+    CountResponse,
+    BatchResponse,
+    PageResponse,
     IngestionError,
-    QueryReply,
+    QueryResponse,
     QueryError,
-    SchemaReply,
-    HealthReply,
-    ReadyReply,
+    SchemaResponse,
+    HealthResponse,
+    ReadyResponse,
 )
 
 
 def make_schemas() -> Mapping[str, Schema]:
     """Return the schema of every body and of everything within, by name."""
     _, components = msgspec.json.schema_components(
-        (*REQUEST_BODIES, *REPLY_BODIES), ref_template=SCHEMA_PREFIX + "{name}"
+        (*REQUEST_BODIES, *RESPONSE_BODIES), ref_template=SCHEMA_PREFIX + "{name}"
     )
-    return {name: _finished(name, schema) for name, schema in components.items()}
+    return {name: _complete_schema(name, schema) for name, schema in components.items()}
 
 
-def reference(schema: type[Struct] | str) -> Schema:
+def schema_ref(schema: type[Struct] | str) -> Schema:
     """Return a reference to the schema of a struct."""
     return {"$ref": SCHEMA_PREFIX + (schema if isinstance(schema, str) else schema.__name__)}
 
 
-def _finished(name: str, schema: Schema) -> Schema:
+def _complete_schema(name: str, schema: Schema) -> Schema:
     """Add what the struct does not say: descriptions of fields, and rules beyond their types."""
-    finished = {key: value for key, value in schema.items() if key != "title"}
-    finished["description"] = " ".join(schema.get("description", "").split("\n\n")[0].split())
+    completed = {key: value for key, value in schema.items() if key != "title"}
+    completed["description"] = " ".join(schema.get("description", "").split("\n\n")[0].split())
     if "properties" in schema:
-        finished["properties"] = {
-            field: _finished_field(name, field, rules)
+        completed["properties"] = {
+            field: _complete_field(name, field, rules)
             for field, rules in schema["properties"].items()
         }
-        finished["required"] = _required(name, schema)
-    return finished
+        completed["required"] = _required(name, schema)
+    return completed
 
 
-def _finished_field(name: str, field: str, rules: Schema) -> Schema:
-    corrected: Schema = CORRECTIONS.get((name, field), rules)
-    kept = {key: value for key, value in corrected.items() if (key, value) != ("default", None)}
+def _complete_field(name: str, field: str, rules: Schema) -> Schema:
+    overridden: Schema = SCHEMA_OVERRIDES.get((name, field), rules)
+    kept = {key: value for key, value in overridden.items() if (key, value) != ("default", None)}
     return {"description": FIELD_DESCRIPTIONS[name][field], **kept}
 
 

@@ -5,14 +5,14 @@ from functools import lru_cache
 
 from headrace.base.errors import PayloadTooLarge, UnsupportedMediaType
 from headrace.http.reading.content_encoding import Decoder, find_decoder
-from headrace.http.reading.memory_limit import InflightBytes
-from headrace.http.reading.slow_bodies import StallWatch
-from headrace.http.request import Call, Disconnected
+from headrace.http.reading.memory_limit import InflightLimiter
+from headrace.http.reading.slow_bodies import SlowBodyGuard
+from headrace.http.request import ClientDisconnected, Request
 
 _INLINE_BYTES = 131_072
 """What is decoded on the event loop, before or after decoding: a fraction of a millisecond."""
 
-_MOST_DECODING = 4
+_MAX_CONCURRENT_DECODES = 4
 """Bodies that are decoded in threads at once: what comes out of them is not counted until then."""
 
 
@@ -24,69 +24,70 @@ class BodyReader:
         *,
         max_wire_bytes: int,
         max_decoded_bytes: int,
-        stalls: StallWatch,
-        inflight: InflightBytes,
+        slow_body_guard: SlowBodyGuard,
+        inflight: InflightLimiter,
     ) -> None:
         self._max_wire_bytes = max_wire_bytes
         self._max_decoded_bytes = max_decoded_bytes
-        self._stalls = stalls
+        self._slow_body_guard = slow_body_guard
         self._inflight = inflight
-        self._decoding = asyncio.Semaphore(_MOST_DECODING)
+        self._decode_slots = asyncio.Semaphore(_MAX_CONCURRENT_DECODES)
 
-    async def read(self, call: Call) -> bytes:
+    async def read(self, request: Request) -> bytes:
         """Return the decoded body; size, type and encoding are checked before a byte is read.
 
         Raises `PayloadTooLarge`, `UnsupportedMediaType`, `UnsupportedEncoding`, `InvalidBody`
         for damaged data, `RequestTimeout` for a body that stalls or trickles, `Unavailable` where
-        there are too many bytes of other bodies, and `Disconnected`.
+        there are too many bytes of other bodies, and `ClientDisconnected`.
         """
-        self._check_declared_size(call)
-        decoder = _check_form(call)
-        return await self._decode(call, await self._receive_all(call), decoder)
+        self._check_declared_size(request)
+        decoder = _find_body_decoder(request)
+        return await self._decode(request, await self._receive_all(request), decoder)
 
-    async def receive(self, call: Call) -> bytes:
+    async def receive(self, request: Request) -> bytes:
         """Return the body as it is on the wire, refused by its size alone."""
-        self._check_declared_size(call)
-        return await self._receive_all(call)
+        self._check_declared_size(request)
+        return await self._receive_all(request)
 
-    async def decode(self, call: Call, wire: bytes) -> bytes:
+    async def decode(self, request: Request, wire: bytes) -> bytes:
         """Do what `read` does, with a body that `receive` has returned."""
-        return await self._decode(call, wire, _check_form(call))
+        return await self._decode(request, wire, _find_body_decoder(request))
 
-    def _check_declared_size(self, call: Call) -> None:
-        declared = call.headers.get(b"content-length")
+    def _check_declared_size(self, request: Request) -> None:
+        declared = request.headers.get(b"content-length")
         if declared is not None and int(declared) > self._max_wire_bytes:
             raise PayloadTooLarge
 
-    async def _receive_all(self, call: Call) -> bytes:
-        body, is_whole = await self._receive_piece(call)
-        if not is_whole:
-            body = await self._receive_rest(body, call)
+    async def _receive_all(self, request: Request) -> bytes:
+        body, is_complete = await self._receive_chunk(request)
+        if not is_complete:
+            body = await self._receive_rest(body, request)
         if len(body) > self._max_wire_bytes:
             raise PayloadTooLarge
         return body
 
-    async def _receive_rest(self, first: bytes, call: Call) -> bytes:
-        body, is_whole = bytearray(first), False  # a list of tiny pieces would be many times as big
+    async def _receive_rest(self, first: bytes, request: Request) -> bytes:
+        body = bytearray(first)  # a list of tiny chunks would be many times as big
+        is_complete = False
         since_s = asyncio.get_running_loop().time()
-        while not is_whole:
+        while not is_complete:
             if len(body) > self._max_wire_bytes:
                 raise PayloadTooLarge
-            piece, is_whole = await self._receive_piece(call)
-            body += piece
-            if not is_whole:
-                self._stalls.check_pace(since_s, len(body))
+            chunk, is_complete = await self._receive_chunk(request)
+            body += chunk
+            if not is_complete:
+                self._slow_body_guard.check_throughput(since_s, len(body))
         return bytes(body)
 
-    async def _receive_piece(self, call: Call) -> tuple[bytes, bool]:
-        message = await self._stalls.next_message(call.receive)
+    async def _receive_chunk(self, request: Request) -> tuple[bytes, bool]:
+        message = await self._slow_body_guard.next_message(request.receive)
         if message["type"] == "http.disconnect":
-            raise Disconnected
-        piece = message.get("body", b"")
-        self._inflight.hold(call, len(piece))
-        return piece, not message.get("more_body", False)
+            raise ClientDisconnected
+        chunk = message.get("body", b"")
+        self._inflight.reserve(request, len(chunk))
+        return chunk, not message.get("more_body", False)
 
-    async def _decode(self, call: Call, wire: bytes, decoder: Decoder | None) -> bytes:
+    async def _decode(self, request: Request, wire: bytes, decoder: Decoder | None) -> bytes:
         if decoder is None:
             if len(wire) > self._max_decoded_bytes:
                 raise PayloadTooLarge
@@ -96,19 +97,19 @@ class BodyReader:
                 return decoder(wire, min(_INLINE_BYTES, self._max_decoded_bytes))
             except PayloadTooLarge:
                 pass  # for the event loop; a thread takes it
-        async with self._decoding:
+        async with self._decode_slots:
             decoded = await asyncio.to_thread(decoder, wire, self._max_decoded_bytes)
-            self._inflight.hold(call, len(decoded))
+            self._inflight.reserve(request, len(decoded))
         return decoded
 
 
-def _check_form(call: Call) -> Decoder | None:
-    content_type = call.headers.get(b"content-type")
+def _find_body_decoder(request: Request) -> Decoder | None:
+    content_type = request.headers.get(b"content-type")
     if content_type is not None and not is_json_type(content_type):
         raise UnsupportedMediaType
-    if b"content-encoding" not in call.headers:
+    if b"content-encoding" not in request.headers:
         return None
-    return find_decoder(call.header_values(b"content-encoding"))
+    return find_decoder(request.header_values(b"content-encoding"))
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from headrace.base.errors import OperatorError
-from headrace.http.request import Call
+from headrace.http.request import Request
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -17,11 +17,11 @@ class ClientAddresses:
     def __init__(self, trusted_proxies: Sequence[str]) -> None:
         self._trusted = tuple(_parse_network(proxy) for proxy in trusted_proxies)
 
-    def find(self, call: Call) -> str:
+    def find(self, request: Request) -> str:
         """Return the client's address, or "" where it is not known."""
-        return self.find_of(call.scope.get("client"), call.scope["headers"])
+        return self.find_from(request.scope.get("client"), request.scope["headers"])
 
-    def find_of(
+    def find_from(
         self, client: tuple[str, int] | None, headers: Sequence[tuple[bytes, bytes]]
     ) -> str:
         """Return the address behind a connection's other end and the headers of a call.

@@ -21,7 +21,7 @@ MAX_MEMBERS = 1_000
 """Most gzip members or zstd frames of one body: half a million empty ones would fit into 10 MB."""
 
 _BROTLI = cast("Any", untyped_brotli)
-_PIECE_BYTES = 65_536
+_CHUNK_BYTES = 65_536
 _ZSTD_WINDOW_BYTES = 8_388_608  # what RFC 9659 allows for this Content-Encoding
 _GZIP = 16 + zlib.MAX_WBITS
 _RAW_DEFLATE = -zlib.MAX_WBITS
@@ -43,7 +43,7 @@ def find_decoder(values: list[bytes]) -> Decoder | None:
 
 def decode_gzip(encoded: bytes, max_bytes: int) -> bytes:
     """Decode gzip with any number of members up to `MAX_MEMBERS`."""
-    return _join(_gzip_pieces(BytesIO(encoded)), max_bytes)
+    return _join(_gzip_chunks(BytesIO(encoded)), max_bytes)
 
 
 def decode_deflate(encoded: bytes, max_bytes: int) -> bytes:
@@ -58,7 +58,7 @@ def decode_deflate(encoded: bytes, max_bytes: int) -> bytes:
 
 def decode_brotli(encoded: bytes, max_bytes: int) -> bytes:
     """Decode one brotli stream."""
-    return _join(_brotli_pieces(encoded), max_bytes)
+    return _join(_brotli_chunks(encoded), max_bytes)
 
 
 def decode_zstd(encoded: bytes, max_bytes: int) -> bytes:
@@ -67,7 +67,7 @@ def decode_zstd(encoded: bytes, max_bytes: int) -> bytes:
     Where the library bounds the output it does not tell whether a frame was whole, and the other
     way round: so the first pass counts, and the second decodes what is known to be small enough.
     """
-    _join(_zstd_pieces(encoded), max_bytes, keep=False)
+    _join(_zstd_chunks(encoded), max_bytes, keep=False)
     return b"".join(_zstd_frames(BytesIO(encoded)))
 
 
@@ -79,19 +79,19 @@ DECODERS: Mapping[str, Decoder] = {
 }
 
 
-def _join(pieces: Iterator[bytes], max_bytes: int, *, keep: bool = True) -> bytes:
+def _join(chunks: Iterator[bytes], max_bytes: int, *, keep: bool = True) -> bytes:
     kept: list[bytes] = []
     size = 0
-    for piece in pieces:
-        size += len(piece)
+    for chunk in chunks:
+        size += len(chunk)
         if size > max_bytes:
             raise PayloadTooLarge
         if keep:
-            kept.append(piece)
+            kept.append(chunk)
     return b"".join(kept)
 
 
-def _gzip_pieces(stream: BytesIO) -> Iterator[bytes]:
+def _gzip_chunks(stream: BytesIO) -> Iterator[bytes]:
     for _ in range(MAX_MEMBERS):
         yield from _inflate(stream, _GZIP)
         if _is_at_end(stream):
@@ -103,14 +103,14 @@ def _inflate(stream: BytesIO, window_bits: int) -> Iterator[bytes]:
     """Decode one member, and leave the stream behind it."""
     inflater = zlib.decompressobj(window_bits)
     while not inflater.eof:
-        feed = inflater.unconsumed_tail or stream.read(_PIECE_BYTES)
+        feed = inflater.unconsumed_tail or stream.read(_CHUNK_BYTES)
         try:
-            piece = inflater.decompress(feed, _PIECE_BYTES)
+            chunk = inflater.decompress(feed, _CHUNK_BYTES)
         except zlib.error as error:
             raise InvalidBody from error
-        if not feed and not piece:
+        if not feed and not chunk:
             raise InvalidBody
-        yield piece
+        yield chunk
     stream.seek(-len(inflater.unused_data), SEEK_CUR)
 
 
@@ -118,25 +118,25 @@ def _has_zlib_header(encoded: bytes) -> bool:
     return len(encoded) >= 2 and encoded[0] & 0x0F == 8 and int.from_bytes(encoded[:2]) % 31 == 0
 
 
-def _brotli_pieces(encoded: bytes) -> Iterator[bytes]:
+def _brotli_chunks(encoded: bytes) -> Iterator[bytes]:
     decoder: Any = _BROTLI.Decompressor()
     feed = encoded
     while not decoder.is_finished():
         try:
-            piece = decoder.process(feed, output_buffer_limit=_PIECE_BYTES)
+            chunk = decoder.process(feed, output_buffer_limit=_CHUNK_BYTES)
         except _BROTLI.error as error:
             raise InvalidBody from error
-        if not piece and not decoder.is_finished():
+        if not chunk and not decoder.is_finished():
             raise InvalidBody
         feed = b""
-        yield piece
+        yield chunk
 
 
-def _zstd_pieces(encoded: bytes) -> Iterator[bytes]:
+def _zstd_chunks(encoded: bytes) -> Iterator[bytes]:
     reader = _zstd_decompressor().stream_reader(encoded, read_across_frames=True)
     try:
-        while piece := reader.read(_PIECE_BYTES):
-            yield piece
+        while chunk := reader.read(_CHUNK_BYTES):
+            yield chunk
     except zstandard.ZstdError as error:
         raise InvalidBody from error
 
@@ -153,7 +153,7 @@ def _zstd_frame(stream: BytesIO) -> Iterator[bytes]:
     """Decode one frame, and leave the stream behind it."""
     frame = _zstd_decompressor().decompressobj()
     while not frame.eof:
-        feed = stream.read(_PIECE_BYTES)
+        feed = stream.read(_CHUNK_BYTES)
         if not feed:
             raise InvalidBody
         try:

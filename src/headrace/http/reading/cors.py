@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from headrace.http.endpoints import CorsPolicy, EndpointRow
-from headrace.http.responses import Header, Reply
+from headrace.http.endpoints import CorsPolicy, EndpointSpec
+from headrace.http.responses import Header, Response
 from headrace.model.tenancy import DEFAULT_PORTS
 
 PREFLIGHT_MAX_AGE_S = 86_400
@@ -33,9 +33,9 @@ QUERY_REQUEST_HEADERS = (
     "Content-Type",
     "X-API-Key",
 )
-INGESTION_REPLY_HEADERS = ("X-Request-Id", "Retry-After")
-QUERY_REPLY_HEADERS = (
-    *INGESTION_REPLY_HEADERS,
+INGESTION_RESPONSE_HEADERS = ("X-Request-Id", "Retry-After")
+QUERY_RESPONSE_HEADERS = (
+    *INGESTION_RESPONSE_HEADERS,
     "X-RateLimit-Limit",
     "X-RateLimit-Remaining",
     "X-RateLimit-Reset",
@@ -53,58 +53,58 @@ class Cors(Struct, frozen=True):
     origins: frozenset[bytes] | None
     allow: Header
     preflight: tuple[Header, ...]
-    reply: tuple[Header, ...]
+    response: tuple[Header, ...]
 
-    def reply_headers(self, origin: bytes) -> tuple[Header, ...]:
+    def response_headers(self, origin: bytes) -> tuple[Header, ...]:
         """Return what a reply to a call from a page carries."""
         if self.origins is not None and origin not in self.origins:
             return (_VARY,)
-        return ((b"access-control-allow-origin", origin), *self.reply)
+        return ((b"access-control-allow-origin", origin), *self.response)
 
-    def answer_preflight(self, origin: bytes | None) -> Reply:
-        """Answer OPTIONS. `reply_headers` are not in it; every reply gets them anyway."""
+    def preflight_response(self, origin: bytes | None) -> Response:
+        """Answer OPTIONS. `response_headers` are not in it; every reply gets them anyway."""
         is_allowed = origin is not None and (self.origins is None or origin in self.origins)
-        return Reply(204, b"", (self.allow, *(self.preflight if is_allowed else ())))
+        return Response(204, b"", (self.allow, *(self.preflight if is_allowed else ())))
 
 
-def cors_of(row: EndpointRow, query_origins: Collection[str]) -> Cors | None:
+def cors_for(spec: EndpointSpec, query_origins: Collection[str]) -> Cors | None:
     """Return what a row of the endpoint table asks for."""
-    match row.cors:
+    match spec.cors:
         case CorsPolicy.NONE:
             return None
         case CorsPolicy.ANY_ORIGIN:
             return Cors(
                 None,
-                _allow(row),
-                _preflight_headers(row, INGESTION_REQUEST_HEADERS),
-                (_ALLOW_CREDENTIALS, _expose(INGESTION_REPLY_HEADERS), _VARY),
+                _allow_header(spec),
+                _preflight_headers(spec, INGESTION_REQUEST_HEADERS),
+                (_ALLOW_CREDENTIALS, _expose_header(INGESTION_RESPONSE_HEADERS), _VARY),
             )
         case CorsPolicy.CONFIGURED_ORIGINS:
             return Cors(
-                frozenset(_as_browsers_write(origin) for origin in query_origins),
-                _allow(row),
-                _preflight_headers(row, QUERY_REQUEST_HEADERS),
-                (_expose(QUERY_REPLY_HEADERS), _VARY),
+                frozenset(_normalize_origin(origin) for origin in query_origins),
+                _allow_header(spec),
+                _preflight_headers(spec, QUERY_REQUEST_HEADERS),
+                (_expose_header(QUERY_RESPONSE_HEADERS), _VARY),
             )
 
 
-def _as_browsers_write(origin: str) -> bytes:
+def _normalize_origin(origin: str) -> bytes:
     written = origin.rstrip("/").lower()
     port = DEFAULT_PORTS.get(written.partition(":")[0])
     return (written if port is None else written.removesuffix(f":{port}")).encode()
 
 
-def _allow(row: EndpointRow) -> Header:
-    return b"allow", ", ".join(row.methods).encode()
+def _allow_header(spec: EndpointSpec) -> Header:
+    return b"allow", ", ".join(spec.methods).encode()
 
 
-def _preflight_headers(row: EndpointRow, headers: Collection[str]) -> tuple[Header, ...]:
+def _preflight_headers(spec: EndpointSpec, headers: Collection[str]) -> tuple[Header, ...]:
     return (
-        (b"access-control-allow-methods", ", ".join(row.methods).encode()),
+        (b"access-control-allow-methods", ", ".join(spec.methods).encode()),
         (b"access-control-allow-headers", ", ".join(headers).encode()),
         (b"access-control-max-age", b"%d" % PREFLIGHT_MAX_AGE_S),
     )
 
 
-def _expose(headers: Collection[str]) -> Header:
+def _expose_header(headers: Collection[str]) -> Header:
     return b"access-control-expose-headers", ", ".join(headers).encode()

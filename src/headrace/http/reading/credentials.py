@@ -47,12 +47,12 @@ def read_parameter(query_string: bytes, name: bytes) -> str | None:
     """Return the first value of a query parameter that is not empty."""
     for pair in query_string.split(b"&"):
         key, _, value = pair.partition(b"=")
-        if value and _form_decoded(key) == name:
-            return _form_decoded(value).decode(errors="replace")
+        if value and _decode_form(key) == name:
+            return _decode_form(value).decode(errors="replace")
     return None
 
 
-def _form_decoded(text: bytes) -> bytes:
+def _decode_form(text: bytes) -> bytes:
     if b"%" not in text and b"+" not in text:
         return text
     return unquote_to_bytes(text.replace(b"+", b" "))

@@ -20,7 +20,7 @@ class _Score(Struct, frozen=True, order=True):
     earliness: int
 
 
-_UNWANTED = _Score(0.0, 0, 0)
+_NOT_ACCEPTABLE = _Score(0.0, 0, 0)
 
 
 def choose_media_type(accept: str, offered: Sequence[str]) -> str:
@@ -49,11 +49,11 @@ def _score(media_type: str, ranges: Sequence[MediaRange]) -> _Score:
     family = media_type.partition("/")[0]
     exactness = {"*/*": 1, f"{family}/*": 2, media_type: 3}
     matching = [
-        (exactness[one.name], -place, one.quality)
-        for place, one in enumerate(ranges)
+        (exactness[one.name], -position, one.quality)
+        for position, one in enumerate(ranges)
         if one.name in exactness
     ]
     if not matching:
-        return _UNWANTED
+        return _NOT_ACCEPTABLE
     exact, earliness, quality = max(matching)  # the most exact range decides, whatever its quality
     return _Score(quality, exact, earliness)

@@ -10,7 +10,7 @@ from headrace.base.errors import RequestTimeout
 _SWEEPS_PER_TIMEOUT = 4
 
 
-class StallWatch:
+class SlowBodyGuard:
     """Watches all calls that wait for a piece of their body, with one timer for all of them.
 
     Nearly every body is there already when it is asked for, and a timer for each would be the
@@ -18,11 +18,11 @@ class StallWatch:
     """
 
     def __init__(
-        self, timeout_s: float, *, slow_after_s: float = math.inf, least_bytes_per_s: int = 0
+        self, timeout_s: float, *, slow_after_s: float = math.inf, min_bytes_per_s: int = 0
     ) -> None:
         self._timeout_s = timeout_s
         self._slow_after_s = slow_after_s
-        self._least_bytes_per_s = least_bytes_per_s
+        self._min_bytes_per_s = min_bytes_per_s
         self._waiting: dict[asyncio.Task[object], float] = {}
         self._stalled: set[asyncio.Task[object]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -49,14 +49,14 @@ class StallWatch:
             del self._waiting[task]
             self._stalled.discard(task)
 
-    def check_pace(self, since_s: float, size: int) -> None:
+    def check_throughput(self, since_s: float, size: int) -> None:
         """Raise `RequestTimeout` where a body comes since then, for long, and brought too little.
 
         A phone with hardly any signal sends several times the least; who sends less keeps a
         connection and what it has brought for nothing. `since_s` is of the event loop's clock.
         """
         taken_s = asyncio.get_running_loop().time() - since_s
-        if taken_s > self._slow_after_s and size < taken_s * self._least_bytes_per_s:
+        if taken_s > self._slow_after_s and size < taken_s * self._min_bytes_per_s:
             raise RequestTimeout
 
     def _next_sweep(self, loop: asyncio.AbstractEventLoop) -> asyncio.TimerHandle:

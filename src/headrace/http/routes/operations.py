@@ -8,65 +8,65 @@ import msgspec
 from msgspec import Struct
 
 from headrace.base.telemetry import Metrics
-from headrace.http.request import Call, Handler
-from headrace.http.responses import JSON_HEADER, Header, Reply
+from headrace.http.request import Handler, Request
+from headrace.http.responses import JSON_HEADER, Header, Response
 
-Readiness = Mapping[str, Callable[[], Awaitable[bool]]]
+ReadinessChecks = Mapping[str, Callable[[], Awaitable[bool]]]
 """The parts that must work, by name; each check tells at once whether its part does."""
 
-Condition = Literal["ready", "unavailable"]
+ReadinessStatus = Literal["ready", "unavailable"]
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_NOT_STORED: Header = (b"cache-control", b"no-store")
+_NO_STORE: Header = (b"cache-control", b"no-store")
 _RETRY_AFTER: Header = (b"retry-after", b"1")
 
 
-class HealthReply(Struct, frozen=True):
+class HealthResponse(Struct, frozen=True):
     """The body of /health."""
 
     status: Literal["alive"]
 
 
-class ReadyReply(Struct, frozen=True):
+class ReadyResponse(Struct, frozen=True):
     """The body of /ready: the whole, and each part by name."""
 
-    status: Condition
-    parts: dict[str, Condition]
+    status: ReadinessStatus
+    parts: dict[str, ReadinessStatus]
 
 
-async def answer_health(_call: Call) -> Reply:
+async def handle_health(_request: Request) -> Response:
     """Tell that the process is alive."""
-    return _fresh_json(200, HealthReply("alive"))
+    return _uncached_json(200, HealthResponse("alive"))
 
 
-def readiness_handler(readiness: Readiness) -> Handler:
+def readiness_handler(readiness: ReadinessChecks) -> Handler:
     """Return the handler of /ready."""
 
-    async def answer(_call: Call) -> Reply:
+    async def handle(_request: Request) -> Response:
         states = await asyncio.gather(*(check() for check in readiness.values()))
-        parts: dict[str, Condition] = {
-            name: _condition(is_up) for name, is_up in zip(readiness, states, strict=True)
+        parts: dict[str, ReadinessStatus] = {
+            name: _readiness_status(is_up) for name, is_up in zip(readiness, states, strict=True)
         }
-        body = ReadyReply(_condition(all(states)), parts)
-        return _fresh_json(200, body) if all(states) else _fresh_json(503, body, _RETRY_AFTER)
+        body = ReadyResponse(_readiness_status(all(states)), parts)
+        return _uncached_json(200, body) if all(states) else _uncached_json(503, body, _RETRY_AFTER)
 
-    return answer
+    return handle
 
 
 def metrics_handler(metrics: Metrics) -> Handler:
     """Return the handler of /metrics, which reads the files of all processes in a thread."""
 
-    async def answer(_call: Call) -> Reply:
+    async def handle(_request: Request) -> Response:
         text = await asyncio.to_thread(metrics.render)
-        return Reply(200, text, ((b"content-type", METRICS_TYPE.encode()), _NOT_STORED))
+        return Response(200, text, ((b"content-type", METRICS_TYPE.encode()), _NO_STORE))
 
-    return answer
+    return handle
 
 
-def _condition(is_up: bool) -> Condition:
+def _readiness_status(is_up: bool) -> ReadinessStatus:
     return "ready" if is_up else "unavailable"
 
 
-def _fresh_json(status: int, body: Struct, *headers: Header) -> Reply:
-    return Reply(status, msgspec.json.encode(body), (JSON_HEADER, _NOT_STORED, *headers))
+def _uncached_json(status: int, body: Struct, *headers: Header) -> Response:
+    return Response(status, msgspec.json.encode(body), (JSON_HEADER, _NO_STORE, *headers))

@@ -13,9 +13,9 @@ from arro3.core import Array, DataType, Field, RecordBatch, Schema
 from arro3.io import write_ipc_stream
 from msgspec import Struct
 
-from headrace.http.responses import JSON_HEADER, JSON_TYPE, Header, Reply
+from headrace.http.responses import JSON_HEADER, JSON_TYPE, Header, Response
 from headrace.model.plan import OutputKind
-from headrace.query.result_values import QueryAnswer
+from headrace.query.result_values import QueryResult
 
 CSV_TYPE = "text/csv"
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
@@ -33,7 +33,7 @@ class QueryMeta(Struct, frozen=True, rename="camel"):
     truncated: bool
 
 
-class QueryReply(Struct, frozen=True, rename="camel"):
+class QueryResponse(Struct, frozen=True, rename="camel"):
     """The body of an answer in JSON: one object for each row."""
 
     success: bool
@@ -42,24 +42,24 @@ class QueryReply(Struct, frozen=True, rename="camel"):
     request_id: str
 
 
-def write_json(answer: QueryAnswer, request_id: str) -> Reply:
+def write_json(result: QueryResult, request_id: str) -> Response:
     """Write rows as objects by output name."""
-    body = QueryReply(
+    body = QueryResponse(
         success=True,
-        data=_objects(answer),
-        meta=QueryMeta(len(answer.rows), answer.execution_ms, answer.limit, answer.truncated),
+        data=_row_objects(result),
+        meta=QueryMeta(len(result.rows), result.execution_ms, result.limit, result.truncated),
         request_id=request_id,
     )
-    return Reply(200, msgspec.json.encode(body), (JSON_HEADER,))
+    return Response(200, msgspec.json.encode(body), (JSON_HEADER,))
 
 
-def _objects(answer: QueryAnswer) -> Sequence[Any]:
+def _row_objects(result: QueryResult) -> Sequence[Any]:
     """Return rows as what is encoded as objects. Structs take a tenth of the time of dicts."""
     try:
-        row_type = _row_type(answer.names)
+        row_type = _row_type(result.names)
     except ValueError:  # msgspec cannot escape quotes, backslashes and controls in names of fields
-        return [dict(zip(answer.names, row, strict=True)) for row in answer.rows]
-    return list(starmap(row_type, answer.rows))
+        return [dict(zip(result.names, row, strict=True)) for row in result.rows]
+    return list(starmap(row_type, result.rows))
 
 
 @lru_cache(maxsize=256)
@@ -70,34 +70,36 @@ def _row_type(names: tuple[str, ...]) -> type[Struct]:
     return msgspec.defstruct("Row", row, rename=fields, gc=False)  # of texts and numbers
 
 
-def write_csv(answer: QueryAnswer, _request_id: str) -> Reply:
+def write_csv(result: QueryResult, _request_id: str) -> Response:
     """Write a header row and the rows as RFC 4180 has it; null is an empty field."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
-    writer.writerow(answer.names)
-    writer.writerows([_csv_field(value) for value in row] for row in answer.rows)
+    writer.writerow(result.names)
+    writer.writerows([_csv_field(value) for value in row] for row in result.rows)
     content_type = f"{CSV_TYPE}; charset=utf-8; header=present"
-    return Reply(200, out.getvalue().encode(), _table_headers(answer, content_type))
+    return Response(200, out.getvalue().encode(), _table_headers(result, content_type))
 
 
-def write_arrow(answer: QueryAnswer, _request_id: str) -> Reply:
+def write_arrow(result: QueryResult, _request_id: str) -> Response:
     """Write one record batch. A column's type depends on what it is, never on its values."""
-    by_column = zip(*answer.rows, strict=True) if answer.rows else ((),) * len(answer.names)
+    by_column = zip(*result.rows, strict=True) if result.rows else ((),) * len(result.names)
     fields: list[Field] = []
     arrays: list[Array] = []
-    for name, kind, values in zip(answer.names, answer.kinds, by_column, strict=True):
+    for name, kind, values in zip(result.names, result.kinds, by_column, strict=True):
         column = _ARROW_COLUMNS[kind]
-        fields.append(Field(_c_name(name), column.type, nullable=True, metadata=column.metadata))
+        fields.append(
+            Field(_replace_nul(name), column.type, nullable=True, metadata=column.metadata)
+        )
         arrays.append(_arrow_array(column, values))
     stream = io.BytesIO()
     batch = RecordBatch.from_arrays(  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
         arrays, schema=Schema(fields)
     )
     write_ipc_stream(batch, stream, compression=None)
-    return Reply(200, stream.getvalue(), _table_headers(answer, ARROW_TYPE))
+    return Response(200, stream.getvalue(), _table_headers(result, ARROW_TYPE))
 
 
-Writer = Callable[[QueryAnswer, str], Reply]
+Writer = Callable[[QueryResult, str], Response]
 
 FORMATS: Mapping[str, Writer] = {
     JSON_TYPE: write_json,
@@ -114,7 +116,7 @@ class _ArrowColumn(Struct, frozen=True):
     metadata: dict[str, str] | None = None
 
 
-def _milliseconds(text: str) -> int:
+def _epoch_ms(text: str) -> int:
     return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
 
 
@@ -129,7 +131,7 @@ _ARROW_COLUMNS: Mapping[OutputKind, _ArrowColumn] = {
     OutputKind.NUMBER: _ArrowColumn(DataType.float64(), float),
     OutputKind.BOOLEAN: _ArrowColumn(DataType.bool()),
     OutputKind.DATETIME: _ArrowColumn(
-        DataType.timestamp("ms", tz="UTC"), _milliseconds, stored_as=DataType.int64()
+        DataType.timestamp("ms", tz="UTC"), _epoch_ms, stored_as=DataType.int64()
     ),
     # Arrow's own extension type for values that may be text here and a number there.
     OutputKind.JSON: _ArrowColumn(
@@ -140,7 +142,7 @@ _ARROW_COLUMNS: Mapping[OutputKind, _ArrowColumn] = {
 }
 
 
-def _c_name(name: str) -> str:
+def _replace_nul(name: str) -> str:
     """Return a name without NUL, where Arrow's libraries, that pass it on as C does, give up."""
     return name.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
@@ -156,9 +158,9 @@ def _csv_field(value: object) -> object:
     return value if value is None or isinstance(value, str) else _json_text(value)
 
 
-def _table_headers(answer: QueryAnswer, content_type: str) -> tuple[Header, ...]:
+def _table_headers(result: QueryResult, content_type: str) -> tuple[Header, ...]:
     return (
         (b"content-type", content_type.encode()),
-        (b"x-row-count", b"%d" % len(answer.rows)),
-        (b"x-truncated", b"true" if answer.truncated else b"false"),
+        (b"x-row-count", b"%d" % len(result.rows)),
+        (b"x-truncated", b"true" if result.truncated else b"false"),
     )

@@ -17,7 +17,7 @@ _HOP_BY_HOP: Final = frozenset({b"upgrade", b"http2-settings"})
 class _Parser(HttpRequestParser):
     """Tells its connection where an offer ends, and what comes after it."""
 
-    def __init__(self, connection: "PlainConnection") -> None:
+    def __init__(self, connection: "NoUpgradeProtocol") -> None:
         super().__init__(connection)
         self._connection = connection
         self.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
@@ -27,18 +27,18 @@ class _Parser(HttpRequestParser):
         while True:  # each call of a piece may come with an offer
             try:
                 HttpRequestParser.feed_data(parser, rest)
-            except HttpParserUpgrade as offer:
-                if not self._connection.offers_protocol:
+            except HttpParserUpgrade as upgrade:
+                if not self._connection.has_upgrade_offer:
                     raise
-                parser, rest = self._connection.decline(), rest[offer.args[0] :]
+                parser, rest = self._connection.ignore_upgrade(), rest[upgrade.args[0] :]
             else:
                 return
 
 
-class PlainConnection(HttpToolsProtocol):
+class NoUpgradeProtocol(HttpToolsProtocol):
     """uvicorn's protocol of one connection, which never becomes another."""
 
-    offers_protocol = False
+    has_upgrade_offer = False
     """Whether the head that came last offers another protocol beside its call."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn narrows it
@@ -48,28 +48,32 @@ class PlainConnection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Keep a call back whose head comes once more, without the offer."""
-        self.offers_protocol = self.parser.should_upgrade() and any(
+        self.has_upgrade_offer = self.parser.should_upgrade() and any(
             name == b"upgrade" for name, _ in self.headers
         )
-        if not self.offers_protocol:
+        if not self.has_upgrade_offer:
             super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """Go on, unless the call is kept back."""
-        if not self.offers_protocol:
+        if not self.has_upgrade_offer:
             super().on_message_complete()
 
-    def decline(self) -> _Parser:
+    def ignore_upgrade(self) -> _Parser:
         """Read the head again as if nothing were offered; return a parser for what follows it."""
         version = self.parser.get_http_version().encode()
         head = b"%b %b HTTP/%b\r\n" % (self.parser.get_method(), self.url, version)
-        head += b"".join(b"%b: %b\r\n" % header for header in _without_offer(self.headers))
+        head += b"".join(
+            b"%b: %b\r\n" % header for header in _without_upgrade_headers(self.headers)
+        )
         self.parser = parser = _Parser(self)
         parser.feed_data(head + b"\r\n")
         return parser
 
 
-def _without_offer(headers: Iterable[tuple[bytes, bytes]]) -> Iterable[tuple[bytes, bytes]]:
+def _without_upgrade_headers(
+    headers: Iterable[tuple[bytes, bytes]],
+) -> Iterable[tuple[bytes, bytes]]:
     for name, value in headers:
         if name == b"connection":
             tokens = [token.strip() for token in value.lower().split(b",")]

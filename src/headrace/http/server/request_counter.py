@@ -4,10 +4,10 @@ import asyncio
 
 from headrace.base.telemetry import Metrics
 from headrace.http.access_log import REQUESTS_TOTAL
-from headrace.http.endpoints import EndpointRow
+from headrace.http.endpoints import EndpointSpec
 
 
-class CallTally:
+class BatchedCounter:
     """Counts calls answered with 200; used from one event loop.
 
     The counter lies in memory that processes share and is dear to step: one step counts all
@@ -16,15 +16,15 @@ class CallTally:
 
     def __init__(self, metrics: Metrics) -> None:
         self._count = metrics.count
-        self._calls: dict[str, int] = {}
+        self._pending_counts: dict[str, int] = {}
 
-    def add(self, row: EndpointRow) -> None:
+    def add(self, spec: EndpointSpec) -> None:
         """Count one call."""
-        if not self._calls:
+        if not self._pending_counts:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._calls[row.name] = self._calls.get(row.name, 0) + 1
+        self._pending_counts[spec.name] = self._pending_counts.get(spec.name, 0) + 1
 
     def _flush(self) -> None:
-        for name, calls in self._calls.items():
-            self._count(REQUESTS_TOTAL, calls, name, "200")
-        self._calls.clear()
+        for name, count in self._pending_counts.items():
+            self._count(REQUESTS_TOTAL, count, name, "200")
+        self._pending_counts.clear()

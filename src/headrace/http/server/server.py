@@ -10,15 +10,15 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from headrace.base.settings import Settings
-from headrace.http.server.connection_limit import most_connections
-from headrace.http.server.fast_path import DirectLane
-from headrace.http.server.fast_path_protocol import DirectConnection, give_up_all
-from headrace.http.server.head_limits import end_late_heads
+from headrace.http.server.connection_limit import resolve_max_connections
+from headrace.http.server.fast_path import FastPath
+from headrace.http.server.fast_path_protocol import FastPathProtocol, fail_pending
+from headrace.http.server.head_limits import reap_slow_connections
 
 _KEEP_ALIVE_S = 75
 """Longer than load balancers keep an idle connection, so that it is never ours that is closed."""
 
-_LAST_WORDS_S = 1.0
+_CANCELLATION_GRACE_S = 1.0
 """How long calls that were cancelled at the end of the time may take to say so."""
 
 
@@ -35,47 +35,47 @@ async def serve(
     listening_socket: socket.socket,
     settings: Settings,
     stop: asyncio.Event,
-    lane: DirectLane | None = None,
+    fast_path: FastPath | None = None,
 ) -> None:
     """Serve until `stop` is set, then answer what was accepted and return.
 
-    `lane` answers plain calls, which the application then does not see.
+    `fast_path` answers plain calls, which the application then does not see.
 
     Closes the socket. Calls that take longer than `shutdown_timeout_s` are cancelled.
     """
-    server = _Server(_config(app, settings, lane))
-    beside = (
-        asyncio.ensure_future(_stop_when_told(server, stop)),
+    server = _Server(_config(app, settings, fast_path))
+    background_tasks = (
+        asyncio.ensure_future(_exit_on_stop(server, stop)),
         asyncio.ensure_future(
-            end_late_heads(
+            reap_slow_connections(
                 server.server_state.connections,
                 head_timeout_s=settings.body_timeout_s,
                 idle_timeout_s=_KEEP_ALIVE_S,
-                max_unread_bytes=settings.max_inflight_bytes,
+                max_unsent_bytes=settings.max_inflight_bytes,
             )
         ),
     )
     try:
         await server.serve(sockets=[listening_socket])
     finally:
-        for task in beside:
+        for task in background_tasks:
             task.cancel()
-    give_up_all(server.server_state.connections)
+    fail_pending(server.server_state.connections)
     if server.server_state.tasks:
-        await asyncio.wait(server.server_state.tasks, timeout=_LAST_WORDS_S)
+        await asyncio.wait(server.server_state.tasks, timeout=_CANCELLATION_GRACE_S)
 
 
-async def _stop_when_told(server: uvicorn.Server, stop: asyncio.Event) -> None:
+async def _exit_on_stop(server: uvicorn.Server, stop: asyncio.Event) -> None:
     await stop.wait()
     server.should_exit = True
 
 
-def _config(app: ASGIApp, settings: Settings, lane: DirectLane | None) -> uvicorn.Config:
+def _config(app: ASGIApp, settings: Settings, fast_path: FastPath | None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         interface="asgi3",
-        http=DirectConnection.with_(
-            max_connections=most_connections(settings.max_connections), lane=lane
+        http=FastPathProtocol.configured(
+            max_connections=resolve_max_connections(settings.max_connections), fast_path=fast_path
         ),
         ws="none",
         loop="none",

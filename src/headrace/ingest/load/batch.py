@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from headrace.formats.row_ids import STREAM_OF, log_number, row_ids
-from headrace.ingest.load.batch_reader import GatheredRecord
+from headrace.formats.row_ids import EVENT_KIND_OF, log_number, row_ids
+from headrace.ingest.load.batch_reader import ReadRecord
 from headrace.model.log_records import (
     ErrorEvent,
     Event,
-    Stream,
+    EventKind,
     Visitor,
     Vital,
 )
@@ -21,40 +21,43 @@ ItemT = TypeVar("ItemT", bound=Event | Vital | ErrorEvent)
 class Batch(Generic[ItemT]):
     """Items that are to be stored in one table, in parallel lists.
 
-    `origins` are the numbers of the records that the items came in, `indexes` their places there.
+    `record_numbers` are the numbers of the records that the items came in, `indexes` their places
+    there.
     """
 
     items: list[ItemT] = field(default_factory=list)
     ids: list[bytes] = field(default_factory=list)
     visitors: list[Visitor] = field(default_factory=list)
     received_ms: list[int] = field(default_factory=list)
-    origins: list[int] = field(default_factory=list)
+    record_numbers: list[int] = field(default_factory=list)
     indexes: list[int] = field(default_factory=list)
 
-    def part(self, first: int, last: int) -> "Batch[ItemT]":
+    def slice(self, first: int, last: int) -> "Batch[ItemT]":
         """Return the items from the first up to but not including the last."""
-        here = slice(first, last)
+        span = slice(first, last)
         return Batch(
-            self.items[here],
-            self.ids[here],
-            self.visitors[here],
-            self.received_ms[here],
-            self.origins[here],
-            self.indexes[here],
+            self.items[span],
+            self.ids[span],
+            self.visitors[span],
+            self.received_ms[span],
+            self.record_numbers[span],
+            self.indexes[span],
         )
 
 
-def collect(
-    records: Sequence[GatheredRecord], kept: Sequence[Sequence[int]], *, identity: str
-) -> Mapping[Stream, Batch[Any]]:
+def group_by_kind(
+    records: Sequence[ReadRecord], kept: Sequence[Sequence[int]], *, identity: str
+) -> Mapping[EventKind, Batch[Any]]:
     """Lay the kept items of all records side by side, by stream.
 
     `kept` has the indexes of the items for each record; `identity` is the ledger's.
     """
-    batches: dict[Stream, Batch[Any]] = {stream: Batch() for stream in Stream}
-    batch_of = {record_type: batches[stream] for record_type, stream in STREAM_OF.items()}
-    numbers = {log: log_number(identity, log) for log in {record.log for record in records}}
-    for origin, (record, indexes) in enumerate(zip(records, kept, strict=True)):
+    batches: dict[EventKind, Batch[Any]] = {event_kind: Batch() for event_kind in EventKind}
+    batch_of = {
+        record_type: batches[event_kind] for record_type, event_kind in EVENT_KIND_OF.items()
+    }
+    log_numbers = {log: log_number(identity, log) for log in {record.log for record in records}}
+    for record_number, (record, indexes) in enumerate(zip(records, kept, strict=True)):
         content, count = record.content, len(indexes)
         if content is None or not count:
             continue
@@ -64,9 +67,9 @@ def collect(
         visitor, received_ms = content.visitor, content.received_ms
         batch = batch_of[type(content)]
         batch.items += items
-        batch.ids += row_ids(numbers[record.log], record.logged, received_ms, indexes)
+        batch.ids += row_ids(log_numbers[record.log], record.logged, received_ms, indexes)
         batch.visitors += [item.visitor or visitor for item in items]
         batch.received_ms += (received_ms,) * count
-        batch.origins += (origin,) * count
+        batch.record_numbers += (record_number,) * count
         batch.indexes += indexes
     return batches

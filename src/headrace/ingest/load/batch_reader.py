@@ -9,13 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from headrace.model.log_records import LogRecord, decode_record
-from headrace.ports.event_log import LoggedRecord, LogPosition, LogReader
+from headrace.ports.event_log import LoggedRecord, LogOffset, LogReader
 from headrace.ports.ledger import LogRange
 
 _READ_BYTES = 1024 * 1024
 
 
-class BatchBounds(Struct, frozen=True):
+class BatchLimits(Struct, frozen=True):
     """A batch ends with the record that reaches one of these.
 
     Each batch is a part of its table, and merging parts costs the store more than taking them: 13
@@ -26,17 +26,17 @@ class BatchBounds(Struct, frozen=True):
     max_bytes: int = 24 * 1024 * 1024
 
 
-class GatheredRecord(Struct, frozen=True, gc=False):
+class ReadRecord(Struct, frozen=True, gc=False):
     """One record with the log it came from. `content` is None where it cannot be decoded."""
 
     log: str
     logged: LoggedRecord
     received_ms: int
     content: LogRecord | None
-    fault: str = ""
+    decode_error: str = ""
 
 
-class Gathering:
+class BatchReader:
     """The records of a batch in the order of their receipt: what it is made of, and how far.
 
     Iterating reads the ranges up to the bounds, all of them without bounds. Reading the ranges of
@@ -45,54 +45,60 @@ class Gathering:
     """
 
     def __init__(
-        self, reader: LogReader, ranges: Mapping[str, LogRange], bounds: BatchBounds | None = None
+        self, reader: LogReader, ranges: Mapping[str, LogRange], limits: BatchLimits | None = None
     ) -> None:
         self._reader = reader
-        self._wanted = ranges
-        self._bounds = bounds
-        self._ends: dict[str, LogPosition] = {}
-        self._is_cut = False
+        self._requested_ranges = ranges
+        self._limits = limits
+        self._end_offsets: dict[str, LogOffset] = {}
+        self._is_limit_reached = False
 
-    def __iter__(self) -> Iterator[GatheredRecord]:
+    def __iter__(self) -> Iterator[ReadRecord]:
         """Read the records; once."""
-        streams = [_read(self._reader, log, self._wanted[log]) for log in sorted(self._wanted)]
-        rows_left = self._bounds.max_rows if self._bounds else sys.maxsize
-        bytes_left = self._bounds.max_bytes if self._bounds else sys.maxsize
-        ends = self._ends
-        for record in _merged(streams):
-            ends[record.log] = record.logged.end
+        iterators = [
+            _read(self._reader, log, self._requested_ranges[log])
+            for log in sorted(self._requested_ranges)
+        ]
+        rows_left = self._limits.max_rows if self._limits else sys.maxsize
+        bytes_left = self._limits.max_bytes if self._limits else sys.maxsize
+        end_offsets = self._end_offsets
+        for record in _merge(iterators):
+            end_offsets[record.log] = record.logged.end
             rows_left -= 1 if record.content is None else len(record.content.items)
             bytes_left -= len(record.logged.payload)
-            self._is_cut = rows_left <= 0 or bytes_left <= 0
+            self._is_limit_reached = rows_left <= 0 or bytes_left <= 0
             yield record
-            if self._is_cut:
+            if self._is_limit_reached:
                 return
 
     @property
     def ranges(self) -> Mapping[str, LogRange]:
         """The exact ranges that the records are from, once all were read."""
-        if not self._is_cut:
-            return dict(self._wanted)
-        return {log: LogRange(self._wanted[log].start, end) for log, end in self._ends.items()}
+        if not self._is_limit_reached:
+            return dict(self._requested_ranges)
+        return {
+            log: LogRange(self._requested_ranges[log].start, end)
+            for log, end in self._end_offsets.items()
+        }
 
 
-def _merged(streams: list[Iterator[GatheredRecord]]) -> Iterator[GatheredRecord]:
-    if len(streams) == 1:
-        return streams[0]
-    return heapq.merge(*streams, key=attrgetter("received_ms"))
+def _merge(iterators: list[Iterator[ReadRecord]]) -> Iterator[ReadRecord]:
+    if len(iterators) == 1:
+        return iterators[0]
+    return heapq.merge(*iterators, key=attrgetter("received_ms"))
 
 
-def _read(reader: LogReader, log: str, wanted: LogRange) -> Iterator[GatheredRecord]:
-    place: LogPosition = wanted.start
+def _read(reader: LogReader, log: str, log_range: LogRange) -> Iterator[ReadRecord]:
+    offset: LogOffset = log_range.start
     received_ms = 0
-    while place < wanted.end:
-        chunk = reader.read(log, after=place, until=wanted.end, max_bytes=_READ_BYTES)
+    while offset < log_range.end:
+        chunk = reader.read(log, after=offset, until=log_range.end, max_bytes=_READ_BYTES)
         for logged in chunk.records:
             try:
                 content = decode_record(logged.payload)
             except msgspec.MsgspecError as error:  # stands where the record before it stands
-                yield GatheredRecord(log, logged, received_ms, None, str(error))
+                yield ReadRecord(log, logged, received_ms, None, str(error))
             else:
                 received_ms = content.received_ms
-                yield GatheredRecord(log, logged, received_ms, content)
-        place = chunk.end
+                yield ReadRecord(log, logged, received_ms, content)
+        offset = chunk.end

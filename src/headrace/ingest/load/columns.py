@@ -12,15 +12,15 @@ from msgspec import Struct
 
 from headrace.ingest.load.batch import Batch, ItemT
 from headrace.ingest.load.property_columns import (
-    NOTHING_LIFTED,
-    Lifted,
-    campaign_of,
-    lift,
-    settle_page,
+    NOTHING_PROMOTED,
+    Promoted,
+    normalize_url,
+    promote_properties,
+    utm_parameters,
 )
-from headrace.model.catalog import LIFTED_COLUMNS, Kind, Table
-from headrace.model.log_records import ErrorEvent, Event, Stream, Visitor, Vital
-from headrace.model.storage import TABLE_OF_STREAM
+from headrace.model.catalog import PROMOTED_COLUMNS, Kind, Table
+from headrace.model.log_records import ErrorEvent, Event, EventKind, Visitor, Vital
+from headrace.model.storage import TABLE_OF_KIND
 
 Columns = Mapping[str, Sequence[Any]]
 """Values by the stored column's name, all equally long: texts, floats or None, epoch milliseconds,
@@ -30,7 +30,7 @@ A column that is not there is missing in every row: "", None or False.
 """
 
 _VISITOR_COLUMNS = tuple(Visitor.__struct_fields__)
-_LIFTED = tuple(column for column in LIFTED_COLUMNS if column.name not in {"path", "url"})
+_PROMOTED = tuple(column for column in PROMOTED_COLUMNS if column.name not in {"path", "url"})
 _PAGE_LIMIT = 2048
 _MESSAGE_LIMIT = 4096
 _STACK_LIMIT = 65_536
@@ -39,10 +39,10 @@ _STACK_LIMIT = 65_536
 def event_columns(batch: Batch[Event]) -> Columns:
     """Return the columns of `events`."""
     items = batch.items
-    lifteds, paths, urls = _settle_events(items)
+    promoted_rows, paths, urls = _normalize_events(items)
     return {
         **_shared_columns(batch, paths, urls),
-        **_lifted_columns(lifteds),
+        **_promoted_columns(promoted_rows),
         "event_name": [item.name for item in items],
         "namespace": [item.namespace for item in items],
         "source": [item.source for item in items],
@@ -55,7 +55,7 @@ def vital_columns(batch: Batch[Vital]) -> Columns:
     """Return the columns of `performance`."""
     items = batch.items
     return {
-        **_shared_columns(batch, *_settle_pages(items)),
+        **_shared_columns(batch, *_normalize_pages(items)),
         "metric_name": [item.metric_name for item in items],
         "metric_value": [item.metric_value for item in items],
     }
@@ -65,7 +65,7 @@ def error_columns(batch: Batch[ErrorEvent]) -> Columns:
     """Return the columns of `errors`."""
     items = batch.items
     return {
-        **_shared_columns(batch, *_settle_pages(items)),
+        **_shared_columns(batch, *_normalize_pages(items)),
         "stack": [item.stack[:_STACK_LIMIT] for item in items],
         "message": [item.message[:_MESSAGE_LIMIT] for item in items],
         "level": [item.level for item in items],
@@ -76,76 +76,83 @@ def error_columns(batch: Batch[ErrorEvent]) -> Columns:
     }
 
 
-class Shape(Struct, Generic[ItemT], frozen=True):
+class TableMapping(Struct, Generic[ItemT], frozen=True):
     """Where the items of a stream are stored, and how they become columns."""
 
     table: Table
     columns: Callable[[Batch[ItemT]], Columns]
 
 
-SHAPES: Mapping[Stream, Shape[Any]] = {
-    Stream.EVENTS: Shape(TABLE_OF_STREAM[Stream.EVENTS], event_columns),
-    Stream.VITALS: Shape(TABLE_OF_STREAM[Stream.VITALS], vital_columns),
-    Stream.ERRORS: Shape(TABLE_OF_STREAM[Stream.ERRORS], error_columns),
+TABLE_MAPPINGS: Mapping[EventKind, TableMapping[Any]] = {
+    EventKind.EVENTS: TableMapping(TABLE_OF_KIND[EventKind.EVENTS], event_columns),
+    EventKind.VITALS: TableMapping(TABLE_OF_KIND[EventKind.VITALS], vital_columns),
+    EventKind.ERRORS: TableMapping(TABLE_OF_KIND[EventKind.ERRORS], error_columns),
 }
 
 
-def _settle_events(items: Sequence[Event]) -> tuple[list[Lifted], list[str], list[str]]:
-    lifteds = [lift(item) if item.properties or item.lifted else NOTHING_LIFTED for item in items]
-    brought = _brought(lifteds)
+def _normalize_events(items: Sequence[Event]) -> tuple[list[Promoted], list[str], list[str]]:
+    promoted_rows = [
+        promote_properties(item) if item.properties or item.promoted else NOTHING_PROMOTED
+        for item in items
+    ]
+    present = _present_names(promoted_rows)
     paths, urls = [item.path for item in items], [item.url for item in items]
-    if "path" in brought:
+    if "path" in present:
         paths = [
-            own or lifted.get("path") or "" for own, lifted in zip(paths, lifteds, strict=True)
+            value or promoted.get("path") or ""
+            for value, promoted in zip(paths, promoted_rows, strict=True)
         ]
-    if "url" in brought:
-        urls = [own or lifted.get("url") or "" for own, lifted in zip(urls, lifteds, strict=True)]
-    known: dict[tuple[str, str], _Page] = {}  # pages come often
+    if "url" in present:
+        urls = [
+            value or promoted.get("url") or ""
+            for value, promoted in zip(urls, promoted_rows, strict=True)
+        ]
+    cache: dict[tuple[str, str], _Page] = {}  # pages come often
     for number, page in enumerate(zip(paths, urls, strict=True)):
         path, url = page
         if (url and not path) or "?" in url or path[:4] == "http":
-            if page not in known:
-                known[page] = _settle(path, url)
-            paths[number], urls[number], campaign = known[page]
-            if campaign:
-                lifteds[number] = _with_campaign(lifteds[number], campaign)
-    return lifteds, paths, urls
+            if page not in cache:
+                cache[page] = _normalize_page(path, url)
+            paths[number], urls[number], utm = cache[page]
+            if utm:
+                promoted_rows[number] = _with_utm(promoted_rows[number], utm)
+    return promoted_rows, paths, urls
 
 
 _Page: TypeAlias = tuple[str, str, Mapping[str, str]]
 """Path, URL and the utm values of its query."""
 
 
-def _settle(path: str, url: str) -> _Page:
-    path, url = settle_page(path, url)
-    return path, url, campaign_of(url) if "?" in url else {}
+def _normalize_page(path: str, url: str) -> _Page:
+    path, url = normalize_url(path, url)
+    return path, url, utm_parameters(url) if "?" in url else {}
 
 
-def _with_campaign(lifted: Lifted, campaign: Mapping[str, str]) -> Lifted:
-    missing = {name: value for name, value in campaign.items() if not lifted.get(name)}
-    return {**lifted, **missing}
+def _with_utm(promoted: Promoted, utm: Mapping[str, str]) -> Promoted:
+    missing = {name: value for name, value in utm.items() if not promoted.get(name)}
+    return {**promoted, **missing}
 
 
-def _settle_pages(items: Sequence[Vital] | Sequence[ErrorEvent]) -> tuple[list[str], list[str]]:
-    pages = [settle_page(item.path, item.url) for item in items]
+def _normalize_pages(items: Sequence[Vital] | Sequence[ErrorEvent]) -> tuple[list[str], list[str]]:
+    pages = [normalize_url(item.path, item.url) for item in items]
     return [path for path, _ in pages], [url for _, url in pages]
 
 
-def _lifted_columns(lifteds: Sequence[Lifted]) -> dict[str, Sequence[Any]]:
-    brought = _brought(lifteds)
+def _promoted_columns(promoted_rows: Sequence[Promoted]) -> dict[str, Sequence[Any]]:
+    present = _present_names(promoted_rows)
     columns: dict[str, Sequence[Any]] = {}
-    for column in _LIFTED:
+    for column in _PROMOTED:
         name = column.name
-        if name in brought and column.kind is Kind.TEXT:
-            texts = [lifted.get(name) or "" for lifted in lifteds]
-            columns[name] = _cut(texts, column.max_length)
-        elif name in brought:
-            columns[name] = [lifted.get(name) for lifted in lifteds]
+        if name in present and column.kind is Kind.TEXT:
+            texts = [promoted.get(name) or "" for promoted in promoted_rows]
+            columns[name] = _truncate(texts, column.max_length)
+        elif name in present:
+            columns[name] = [promoted.get(name) for promoted in promoted_rows]
     return columns
 
 
-def _brought(lifteds: Sequence[Lifted]) -> frozenset[str]:
-    return frozenset[str]().union(*lifteds)
+def _present_names(promoted_rows: Sequence[Promoted]) -> frozenset[str]:
+    return frozenset[str]().union(*promoted_rows)
 
 
 def _shared_columns(
@@ -157,8 +164,8 @@ def _shared_columns(
         "website_id": [item.website_id for item in items],
         "anonymous_id": [item.anonymous_id for item in items],
         "session_id": [item.session_id for item in items],
-        "path": _cut(paths, _PAGE_LIMIT),
-        "url": _cut(urls, _PAGE_LIMIT),
+        "path": _truncate(paths, _PAGE_LIMIT),
+        "url": _truncate(urls, _PAGE_LIMIT),
         "time": [item.time_ms for item in items],
         **_visitor_columns(batch.visitors),
     }
@@ -174,7 +181,7 @@ def _visitor_columns(visitors: Sequence[Visitor]) -> dict[str, Sequence[Any]]:
     }
 
 
-def _cut(texts: Sequence[str], limit: int) -> Sequence[str]:
+def _truncate(texts: Sequence[str], limit: int) -> Sequence[str]:
     if max(map(len, texts), default=0) <= limit:
         return texts
     return [text[:limit] for text in texts]

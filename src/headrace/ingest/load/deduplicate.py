@@ -7,51 +7,53 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.formats.row_ids import STREAM_OF
-from headrace.ingest.load.batch_reader import GatheredRecord
-from headrace.model.log_records import ErrorEvent, Event, LogRecord, Stream, Vital
-from headrace.ports.dedup_claims import Claim, Claims
+from headrace.formats.row_ids import EVENT_KIND_OF
+from headrace.ingest.load.batch_reader import ReadRecord
+from headrace.model.log_records import ErrorEvent, Event, EventKind, LogRecord, Vital
+from headrace.ports.dedup_claims import Claim, DedupClaims
 
-EVENT_ID_LIFE_MS = 7 * MILLISECONDS_PER_DAY
-REPEAT_KEY_LIFE_MS = MILLISECONDS_PER_DAY
+EVENT_ID_TTL_MS = 7 * MILLISECONDS_PER_DAY
+IDEMPOTENCY_KEY_TTL_MS = MILLISECONDS_PER_DAY
 _DIGEST_BYTES = 16
 
 
-class Sifting(Struct, frozen=True):
+class DedupResult(Struct, frozen=True):
     """Which items of each record are stored, and what must be remembered of them.
 
-    `kept` has the indexes of the items for each record; `seen` has digests with the moment they
-    expire, in epoch milliseconds; `repeated` counts what was left out.
+    `kept` has the indexes of the items for each record; `new_digests` has digests with the moment
+    they expire, in epoch milliseconds; `duplicates` counts what was left out.
     """
 
     kept: list[Sequence[int]]
-    seen: dict[bytes, int]
-    repeated: Counter[Stream]
+    new_digests: dict[bytes, int]
+    duplicates: Counter[EventKind]
 
 
-def sift(
-    records: Sequence[GatheredRecord],
-    find_seen: Callable[[Sequence[bytes]], Mapping[bytes, int]],
-) -> Sifting:
+def deduplicate(
+    records: Sequence[ReadRecord],
+    find_known: Callable[[Sequence[bytes]], Mapping[bytes, int]],
+) -> DedupResult:
     """Leave out what was seen before or stands earlier among the records; the first stays."""
     digests = [_digests(record.content) for record in records]
-    asked = [digest for of_items in digests for digest in of_items if digest]
-    asked += [r.content.repeat_key for r in records if r.content and r.content.repeat_key]
-    sifting = Sifting(kept=[], seen={}, repeated=Counter())
-    if not asked:
-        sifting.kept.extend(_all_items(record.content) for record in records)
-        return sifting
-    expiries = dict(find_seen(asked))
-    for record, of_items in zip(records, digests, strict=True):
-        kept = _sift_record(record, of_items, expiries, sifting.seen)
-        sifting.kept.append(kept)
+    lookups = [digest for item_digests in digests for digest in item_digests if digest]
+    lookups += [
+        r.content.idempotency_digest for r in records if r.content and r.content.idempotency_digest
+    ]
+    dedup = DedupResult(kept=[], new_digests={}, duplicates=Counter())
+    if not lookups:
+        dedup.kept.extend(_all_indexes(record.content) for record in records)
+        return dedup
+    expiries = dict(find_known(lookups))
+    for record, item_digests in zip(records, digests, strict=True):
+        kept = _deduplicate_record(record, item_digests, expiries, dedup.new_digests)
+        dedup.kept.append(kept)
         if record.content is not None and len(kept) < len(record.content.items):
-            stream = STREAM_OF[type(record.content)]
-            sifting.repeated[stream] += len(record.content.items) - len(kept)
-    return sifting
+            event_kind = EVENT_KIND_OF[type(record.content)]
+            dedup.duplicates[event_kind] += len(record.content.items) - len(kept)
+    return dedup
 
 
-def _all_items(content: LogRecord | None) -> Sequence[int]:
+def _all_indexes(content: LogRecord | None) -> Sequence[int]:
     return () if content is None else range(len(content.items))
 
 
@@ -62,10 +64,10 @@ def _digests(content: LogRecord | None) -> Sequence[bytes]:
     """
     if content is None or not _has_event_id(content.items):
         return ()
-    stream = STREAM_OF[type(content)].value
+    event_kind = EVENT_KIND_OF[type(content)].value
     return [
         blake2b(
-            f"{stream}\0{item.website_id}\0{item.event_id}".encode(), digest_size=_DIGEST_BYTES
+            f"{event_kind}\0{item.website_id}\0{item.event_id}".encode(), digest_size=_DIGEST_BYTES
         ).digest()
         if item.event_id
         else b""
@@ -80,62 +82,64 @@ def _has_event_id(items: Sequence[Event | Vital | ErrorEvent]) -> bool:
     return False
 
 
-def _sift_record(
-    record: GatheredRecord,
+def _deduplicate_record(
+    record: ReadRecord,
     digests: Sequence[bytes],
     expiries: dict[bytes, int],
-    seen: dict[bytes, int],
+    new_digests: dict[bytes, int],
 ) -> Sequence[int]:
     content = record.content
     if content is None:
         return ()
     received_ms = content.received_ms
 
-    def is_first(digest: bytes, life_ms: int) -> bool:
+    def add_if_new(digest: bytes, ttl_ms: int) -> bool:
         if expiries.get(digest, 0) > received_ms:
             return False
-        expiries[digest] = seen[digest] = received_ms + life_ms
+        expiries[digest] = new_digests[digest] = received_ms + ttl_ms
         return True
 
-    if content.repeat_key and not is_first(content.repeat_key, REPEAT_KEY_LIFE_MS):
+    if content.idempotency_digest and not add_if_new(
+        content.idempotency_digest, IDEMPOTENCY_KEY_TTL_MS
+    ):
         return ()
     if not digests:
         return range(len(content.items))
     return [
         index
         for index, digest in enumerate(digests)
-        if not digest or is_first(digest, EVENT_ID_LIFE_MS)
+        if not digest or add_if_new(digest, EVENT_ID_TTL_MS)
     ]
 
 
-_FindSeen = Callable[[Sequence[bytes]], Mapping[bytes, int]]
-_FOR_EVER = 1 << 63
+_FindKnown = Callable[[Sequence[bytes]], Mapping[bytes, int]]
+_NEVER_EXPIRES = 1 << 63
 
 
-def sift_with_others(
-    records: Sequence[GatheredRecord], find_seen: _FindSeen, *, claims: Claims, batch: int
-) -> Sifting:
+def deduplicate_across_machines(
+    records: Sequence[ReadRecord], find_known: _FindKnown, *, claims: DedupClaims, batch: int
+) -> DedupResult:
     """Leave out what was seen before, here or on another machine.
 
-    Raises `SharedUnavailable`. Whole requests are claimed before their items: an item may only be
-    claimed by a machine that will store it.
+    Raises `SharedStateUnavailable`. Whole requests are claimed before their items: an item may only
+    be claimed by a machine that will store it.
     """
-    keys = {record.content.repeat_key for record in records if record.content}
-    sifting = sift(records, find_seen)
-    others: set[bytes] = set()
+    keys = {record.content.idempotency_digest for record in records if record.content}
+    dedup = deduplicate(records, find_known)
+    foreign: set[bytes] = set()
     for are_requests in (True, False):
-        life_ms = REPEAT_KEY_LIFE_MS if are_requests else EVENT_ID_LIFE_MS
+        ttl_ms = IDEMPOTENCY_KEY_TTL_MS if are_requests else EVENT_ID_TTL_MS
         wanted = {
-            digest: Claim(received_ms=expires_ms - life_ms, expires_ms=expires_ms)
-            for digest, expires_ms in sifting.seen.items()
+            digest: Claim(received_ms=expires_ms - ttl_ms, expires_ms=expires_ms)
+            for digest, expires_ms in dedup.new_digests.items()
             if (digest in keys) == are_requests
         }
-        held = claims.claim(batch, wanted) if wanted else ()
-        if held:
-            others.update(held)
-            sifting = sift(records, _also(find_seen, others))
-    return sifting
+        claimed_elsewhere = claims.claim(batch, wanted) if wanted else ()
+        if claimed_elsewhere:
+            foreign.update(claimed_elsewhere)
+            dedup = deduplicate(records, _including(find_known, foreign))
+    return dedup
 
 
-def _also(find_seen: _FindSeen, others: Collection[bytes]) -> _FindSeen:
-    return lambda asked: {**find_seen(asked), **dict.fromkeys(others, _FOR_EVER)}
+def _including(find_known: _FindKnown, foreign: Collection[bytes]) -> _FindKnown:
+    return lambda digests: {**find_known(digests), **dict.fromkeys(foreign, _NEVER_EXPIRES)}

@@ -17,23 +17,23 @@ from contextlib import contextmanager
 from headrace.base.clock import MILLISECONDS_PER_DAY, Clock
 from headrace.base.errors import Unavailable
 from headrace.base.telemetry import Metrics, get_logger
-from headrace.ingest.load.batch_reader import BatchBounds, GatheredRecord, Gathering
+from headrace.ingest.load.batch_reader import BatchLimits, BatchReader, ReadRecord
 from headrace.ingest.load.bisect import part_token
-from headrace.ingest.load.build_batch import ReadyBatch, prepare
-from headrace.ingest.load.columns import SHAPES
-from headrace.ingest.load.deduplicate import Sifting, sift, sift_with_others
-from headrace.ingest.load.fallback import Outcome, store_by_parts, stored_whole
-from headrace.ports.dedup_claims import Claims
-from headrace.ports.event_log import LOG_START, LogPosition, LogReader
-from headrace.ports.ledger import Intent, Ledger, LogRange
+from headrace.ingest.load.build_batch import EncodedBatch, build_batch
+from headrace.ingest.load.columns import TABLE_MAPPINGS
+from headrace.ingest.load.deduplicate import DedupResult, deduplicate, deduplicate_across_machines
+from headrace.ingest.load.fallback import BatchResult, insert_with_bisection, stored_result
+from headrace.ports.dedup_claims import DedupClaims
+from headrace.ports.event_log import LOG_START, LogOffset, LogReader
+from headrace.ports.ledger import Ledger, LogRange, PendingBatch
 from headrace.ports.quarantine import Quarantine
-from headrace.ports.store import RejectedBatch, StoreWriter
+from headrace.ports.store import BatchRejected, StoreWriter
 
-_BOUNDS = BatchBounds()
-_FORGET_LATE_MS = MILLISECONDS_PER_DAY
+_DEFAULT_LIMITS = BatchLimits()
+_EXPIRY_GRACE_MS = MILLISECONDS_PER_DAY
 """A log that is behind the others may still hold a repeat of what expired for them."""
 
-_Places = Mapping[str, LogPosition]
+_Offsets = Mapping[str, LogOffset]
 
 
 class Loader:
@@ -52,8 +52,8 @@ class Loader:
         quarantine: Quarantine,
         metrics: Metrics,
         clock: Clock,
-        claims: Claims | None = None,
-        bounds: BatchBounds = _BOUNDS,
+        claims: DedupClaims | None = None,
+        limits: BatchLimits = _DEFAULT_LIMITS,
         executor: Executor | None = None,
     ) -> None:
         self._log = log
@@ -63,41 +63,44 @@ class Loader:
         self._metrics = metrics
         self._clock = clock
         self._claims = claims
-        self._bounds = bounds
+        self._limits = limits
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="insert")
 
     def load_available(self) -> int:
         """Load everything that is durable at the call; return how many rows were stored."""
-        return self._load(self._log.durable_ends())
+        return self._load(self._log.durable_offsets())
 
-    def load_until(self, ends: Mapping[str, LogPosition]) -> None:
+    def load_until(self, ends: Mapping[str, LogOffset]) -> None:
         """Return when everything before these places is stored."""
         self._load(ends)
 
-    def _load(self, ends: _Places) -> int:
-        rows = self._finish_begun_batch()
-        positions = self._ledger.positions()
-        batch = self._make_ready(_ranges_to_load(positions, ends), before={})
+    def _load(self, ends: _Offsets) -> int:
+        rows = self._finish_pending_batch()
+        stored_offsets = self._ledger.stored_offsets()
+        batch = self._read_next(_ranges_to_load(stored_offsets, ends), pending_digests={})
         while batch is not None:
-            positions = {**positions, **{log: one.end for log, one in batch.ranges.items()}}
+            stored_offsets = {
+                **stored_offsets,
+                **{log: one.end for log, one in batch.ranges.items()},
+            }
             with self._observed():
-                intent = self._ledger.begin(batch.ranges)
-                ranges = _ranges_to_load(positions, ends)
-                is_stored, following = False, None
-                if self._claims is None or not batch.seen:
-                    is_stored, following = self._insert_and_read_ahead(intent, batch, ranges)
-                outcome = stored_whole(batch) if is_stored else self._store_by_parts(intent)
-                rows += self._commit(intent, outcome, following)
-            batch = following or self._make_ready(ranges, before={})
+                pending = self._ledger.begin(batch.ranges)
+                ranges = _ranges_to_load(stored_offsets, ends)
+                is_stored, next_batch = False, None
+                if self._claims is None or not batch.new_digests:
+                    is_stored, next_batch = self._insert_and_read_ahead(pending, batch, ranges)
+                result = stored_result(batch) if is_stored else self._insert_with_bisection(pending)
+                rows += self._commit(pending, result, next_batch)
+            batch = next_batch or self._read_next(ranges, pending_digests={})
         self._metrics.set("headrace_log_backlog_bytes", 0)
         return rows
 
-    def _finish_begun_batch(self) -> int:
-        intent = self._ledger.intent()
-        if intent is None:
+    def _finish_pending_batch(self) -> int:
+        pending = self._ledger.pending_batch()
+        if pending is None:
             return 0
         with self._observed():
-            return self._commit(intent, self._store_by_parts(intent), following=None)
+            return self._commit(pending, self._insert_with_bisection(pending), next_batch=None)
 
     @contextmanager
     def _observed(self) -> Generator[None]:
@@ -109,125 +112,133 @@ class Loader:
             raise
         self._metrics.observe("headrace_load_seconds", self._clock.monotonic_s() - started_s)
 
-    def _make_ready(
-        self, ranges: Mapping[str, LogRange], *, before: Mapping[bytes, int]
-    ) -> ReadyBatch | None:
-        """Make the next batch ready. `before` will be in the memory of seen items by then."""
+    def _read_next(
+        self, ranges: Mapping[str, LogRange], *, pending_digests: Mapping[bytes, int]
+    ) -> EncodedBatch | None:
+        """Make the next batch ready. `pending_digests` will be known digests by then."""
         if not ranges:
             return None
 
-        def find_seen(digests: Sequence[bytes]) -> Mapping[bytes, int]:
-            just_before = {digest: before[digest] for digest in digests if digest in before}
-            return {**self._ledger.seen(digests), **just_before}
+        def find_known(digests: Sequence[bytes]) -> Mapping[bytes, int]:
+            pending = {
+                digest: pending_digests[digest] for digest in digests if digest in pending_digests
+            }
+            return {**self._ledger.known_digests(digests), **pending}
 
-        self._show_backlog(ranges)
-        gathering = Gathering(self._log, ranges, self._bounds)
-        return prepare(gathering, identity=self._ledger.identity(), find_seen=find_seen)
+        self._report_backlog(ranges)
+        batch_reader = BatchReader(self._log, ranges, self._limits)
+        return build_batch(batch_reader, identity=self._ledger.identity(), find_known=find_known)
 
     def _insert_and_read_ahead(
-        self, intent: Intent, batch: ReadyBatch, ranges: Mapping[str, LogRange]
-    ) -> tuple[bool, ReadyBatch | None]:
-        token = self._token(intent)
+        self, pending: PendingBatch, batch: EncodedBatch, ranges: Mapping[str, LogRange]
+    ) -> tuple[bool, EncodedBatch | None]:
+        token = self._token(pending)
         if not ranges:
             return self._insert(batch, token), None
         inserting = self._executor.submit(self._insert, batch, token)
         try:
-            following = self._make_ready(ranges, before=batch.seen)
+            next_batch = self._read_next(ranges, pending_digests=batch.new_digests)
         finally:
             inserting.exception()  # waits: nothing may run any more when a load ends
-        return inserting.result(), following
+        return inserting.result(), next_batch
 
-    def _insert(self, batch: ReadyBatch, token: str) -> bool:
+    def _insert(self, batch: EncodedBatch, token: str) -> bool:
         """Store all rows of a batch that was just begun; tell whether they were taken."""
-        for ready in batch.streams:
-            if ready.arrow is None:
+        for encoded in batch.tables:
+            if encoded.arrow is None:
                 return False
-            table = SHAPES[ready.stream].table
+            table = TABLE_MAPPINGS[encoded.event_kind].table
             try:
-                part = part_token(token, table, 0, ready.rows)
-                self._store.insert(table, ready.arrow, token=part, is_new=True)
-            except RejectedBatch:
+                part = part_token(token, table, 0, encoded.rows)
+                self._store.insert(table, encoded.arrow, token=part, first_attempt=True)
+            except BatchRejected:
                 return False
         return True
 
-    def _store_by_parts(self, intent: Intent) -> Outcome:
-        records = list(Gathering(self._log, intent.ranges))
-        return store_by_parts(
+    def _insert_with_bisection(self, pending: PendingBatch) -> BatchResult:
+        records = list(BatchReader(self._log, pending.ranges))
+        return insert_with_bisection(
             records,
-            self._sift(intent, records),
+            self._deduplicate(pending, records),
             store=self._store,
             ledger=self._ledger,
-            token=self._token(intent),
+            token=self._token(pending),
         )
 
-    def _sift(self, intent: Intent, records: Sequence[GatheredRecord]) -> Sifting:
+    def _deduplicate(self, pending: PendingBatch, records: Sequence[ReadRecord]) -> DedupResult:
         if self._claims is None:
-            return sift(records, self._ledger.seen)
-        return sift_with_others(records, self._ledger.seen, claims=self._claims, batch=intent.batch)
+            return deduplicate(records, self._ledger.known_digests)
+        return deduplicate_across_machines(
+            records, self._ledger.known_digests, claims=self._claims, batch=pending.batch
+        )
 
-    def _token(self, intent: Intent) -> str:
-        return f"{self._ledger.identity()}-{intent.batch}"
+    def _token(self, pending: PendingBatch) -> str:
+        return f"{self._ledger.identity()}-{pending.batch}"
 
-    def _commit(self, intent: Intent, outcome: Outcome, following: ReadyBatch | None) -> int:
-        for entry in outcome.set_aside:
+    def _commit(
+        self, pending: PendingBatch, result: BatchResult, next_batch: EncodedBatch | None
+    ) -> int:
+        for entry in result.quarantined:
             self._quarantine.put(entry)
         self._ledger.commit(
-            intent.batch,
-            seen=outcome.seen,
-            forget_before_ms=self._forget_before_ms(outcome, following),
+            pending.batch,
+            new_digests=result.new_digests,
+            forget_before_ms=self._forget_before_ms(result, next_batch),
         )
         if self._claims is not None:
-            _settle(self._claims, intent)
-        for log, loaded in intent.ranges.items():
+            _mark_stored(self._claims, pending)
+        for log, loaded in pending.ranges.items():
             try:
-                self._log.remove_before(log, loaded.end)
+                self._log.truncate_before(log, loaded.end)
             except OSError as error:  # the next batch tries again
                 get_logger().warning("log_not_removed", log=log, reason=error.strerror)
-        self._count(outcome)
-        return sum(outcome.rows.values())
+        self._count(result)
+        return sum(result.rows.values())
 
-    def _forget_before_ms(self, outcome: Outcome, following: ReadyBatch | None) -> int:
+    def _forget_before_ms(self, result: BatchResult, next_batch: EncodedBatch | None) -> int:
         """The batch that is ready was sifted before: it may miss nothing that it has found."""
-        moments_ms = [self._clock.now_ms(), outcome.oldest_ms or 0]
-        if following is not None and following.oldest_ms is not None:
-            moments_ms.append(following.oldest_ms)
-        return min(moments_ms) - _FORGET_LATE_MS
+        timestamps_ms = [self._clock.now_ms(), result.oldest_ms or 0]
+        if next_batch is not None and next_batch.oldest_ms is not None:
+            timestamps_ms.append(next_batch.oldest_ms)
+        return min(timestamps_ms) - _EXPIRY_GRACE_MS
 
-    def _count(self, outcome: Outcome) -> None:
-        for stream, rows in outcome.rows.items():
+    def _count(self, result: BatchResult) -> None:
+        for event_kind, rows in result.rows.items():
             if rows:
-                self._metrics.count("headrace_items_total", rows, stream.value, "accepted")
-        for stream, items in outcome.repeated.items():
-            self._metrics.count("headrace_items_total", items, stream.value, "repeated")
-        for entry in outcome.set_aside:
+                self._metrics.count("headrace_items_total", rows, event_kind.value, "accepted")
+        for event_kind, items in result.duplicates.items():
+            self._metrics.count("headrace_items_total", items, event_kind.value, "repeated")
+        for entry in result.quarantined:
             self._metrics.count("headrace_items_total", 1, entry.stream or "unknown", "quarantined")
-        if outcome.set_aside:
+        if result.quarantined:
             self._metrics.count("headrace_load_failures_total")
-            get_logger().error("items_quarantined", items=len(outcome.set_aside))
+            get_logger().error("items_quarantined", items=len(result.quarantined))
 
-    def _show_backlog(self, ranges: Mapping[str, LogRange]) -> None:
+    def _report_backlog(self, ranges: Mapping[str, LogRange]) -> None:
         backlog = sum(
-            self._log.bytes_between(log, after=wanted.start, until=wanted.end)
-            for log, wanted in ranges.items()
+            self._log.size_between(log, after=log_range.start, until=log_range.end)
+            for log, log_range in ranges.items()
         )
         self._metrics.set("headrace_log_backlog_bytes", backlog)
 
 
-def _settle(claims: Claims, intent: Intent) -> None:
+def _mark_stored(claims: DedupClaims, pending: PendingBatch) -> None:
     try:
-        claims.settle(intent.batch)
+        claims.mark_stored(pending.batch)
     except Unavailable as error:  # the next batch's claims tell it too
         get_logger().warning("batch_not_settled", reason=str(error))
 
 
-def _ranges_to_load(positions: _Places, ends: _Places) -> dict[str, LogRange]:
-    ranges = {log: LogRange(_start(log, positions, end), end) for log, end in ends.items()}
-    return {log: wanted for log, wanted in ranges.items() if wanted.start < wanted.end}
+def _ranges_to_load(stored_offsets: _Offsets, ends: _Offsets) -> dict[str, LogRange]:
+    ranges = {
+        log: LogRange(_start_offset(log, stored_offsets, end), end) for log, end in ends.items()
+    }
+    return {log: log_range for log, log_range in ranges.items() if log_range.start < log_range.end}
 
 
-def _start(log: str, positions: _Places, end: LogPosition) -> LogPosition:
-    position = positions.get(log, LOG_START)
-    if position.segment > end.segment > 0:
+def _start_offset(log: str, stored_offsets: _Offsets, end: LogOffset) -> LogOffset:
+    offset = stored_offsets.get(log, LOG_START)
+    if offset.segment > end.segment > 0:
         get_logger().warning("log_replaced", log=log)  # numbers never fall: these are new files
         return LOG_START
-    return position
+    return offset

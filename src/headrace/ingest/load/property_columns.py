@@ -14,11 +14,11 @@ from urllib.parse import unquote_plus
 import msgspec
 from msgspec import Meta
 
-from headrace.model.catalog import LIFTED_COLUMNS, Column, Kind
+from headrace.model.catalog import PROMOTED_COLUMNS, Column, Kind
 from headrace.model.log_records import Event
 
-_BY_NAME = {column.name: column for column in LIFTED_COLUMNS}
-_CAMPAIGN_LIMITS = {c.name: c.max_length for c in LIFTED_COLUMNS if c.name.startswith("utm_")}
+_BY_NAME = {column.name: column for column in PROMOTED_COLUMNS}
+_UTM_LIMITS = {c.name: c.max_length for c in PROMOTED_COLUMNS if c.name.startswith("utm_")}
 _Number: TypeAlias = (
     Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)] | None  # finite
 )
@@ -27,39 +27,39 @@ _TYPES: Mapping[Kind, Any] = {
     Kind.NUMBER: _Number,
 }
 
-Lifted: TypeAlias = Mapping[str, Any]
-"""What an event brought of `LIFTED_COLUMNS`, by name; "" and None are as good as missing.
+Promoted: TypeAlias = Mapping[str, Any]
+"""What an event brought of `PROMOTED_COLUMNS`, by name; "" and None are as good as missing.
 
 Texts are as long as they were sent.
 """
 
-NOTHING_LIFTED: Lifted = {}
+NOTHING_PROMOTED: Promoted = {}
 
 _typed_dict = cast("Callable[..., Any]", TypedDict)  # mypy takes only one that is written out
-_DECODER: msgspec.json.Decoder[Lifted] = msgspec.json.Decoder(
-    _typed_dict("_Lifted", {c.name: _TYPES[c.kind] for c in LIFTED_COLUMNS}, total=False)
+_DECODER: msgspec.json.Decoder[Promoted] = msgspec.json.Decoder(
+    _typed_dict("_Lifted", {c.name: _TYPES[c.kind] for c in PROMOTED_COLUMNS}, total=False)
 )
 _ANY_DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
-def lift(event: Event) -> Lifted:
+def promote_properties(event: Event) -> Promoted:
     """Return what an event's properties and top level bring for columns, right types only."""
     if not event.properties:
-        return event.lifted or NOTHING_LIFTED
+        return event.promoted or NOTHING_PROMOTED
     try:
-        lifted = _DECODER.decode(event.properties)
+        promoted = _DECODER.decode(event.properties)
     except msgspec.MsgspecError:
-        lifted = _lift_one_by_one(event.properties)
-    return {**lifted, **event.lifted} if event.lifted else lifted
+        promoted = _promote_one_by_one(event.properties)
+    return {**promoted, **event.promoted} if event.promoted else promoted
 
 
-def _lift_one_by_one(properties: bytes) -> Lifted:
-    lifted = {
-        name: _right_typed(_BY_NAME[name], value)
+def _promote_one_by_one(properties: bytes) -> Promoted:
+    promoted = {
+        name: _typed_or_none(_BY_NAME[name], value)
         for name, value in _read(properties).items()
         if name in _BY_NAME
     }
-    return {name: value for name, value in lifted.items() if value is not None}
+    return {name: value for name, value in promoted.items() if value is not None}
 
 
 def _read(properties: bytes) -> Mapping[str, Any]:
@@ -69,7 +69,7 @@ def _read(properties: bytes) -> Mapping[str, Any]:
         return cast("dict[str, Any]", json.loads(properties, parse_int=float))
 
 
-def _right_typed(column: Column, value: object) -> str | float | None:
+def _typed_or_none(column: Column, value: object) -> str | float | None:
     if column.kind is Kind.TEXT:
         return value if isinstance(value, str) else None
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -80,7 +80,7 @@ def _right_typed(column: Column, value: object) -> str | float | None:
         return None
 
 
-def settle_page(path: str, url: str) -> tuple[str, str]:
+def normalize_url(path: str, url: str) -> tuple[str, str]:
     """Return a row's path and URL: an absolute path is split, a missing one comes from the URL."""
     if path.startswith(("http://", "https://")):
         return path_of(path), url or path
@@ -94,29 +94,29 @@ def path_of(url: str) -> str:
 
     Anything without `//` in front of a host is taken for a path.
     """
-    plain = url.partition("#")[0].partition("?")[0]
-    scheme, slashes, behind = plain.partition("//")
+    without_query = url.partition("#")[0].partition("?")[0]
+    scheme, slashes, rest = without_query.partition("//")
     if not slashes or (scheme and not (scheme.endswith(":") and "/" not in scheme)):
-        return plain
-    return behind[behind.find("/") :] if "/" in behind else "/"
+        return without_query
+    return rest[rest.find("/") :] if "/" in rest else "/"
 
 
-def campaign_of(url: str) -> Mapping[str, str]:
+def utm_parameters(url: str) -> Mapping[str, str]:
     """Return the utm values of a URL's query, form-decoded, cut to their columns' limits.
 
     Of a name that comes twice the first counts.
     """
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     query = url.partition("#")[0].partition("?")[2]
     if "utm_" not in query and "%" not in query:
-        return found
+        return parameters
     for part in query.split("&"):
         name, _, value = part.partition("=")
-        name = _form_decoded(name)
-        if name in _CAMPAIGN_LIMITS and name not in found:
-            found[name] = _form_decoded(value)[: _CAMPAIGN_LIMITS[name]]
-    return found
+        name = _decode_form(name)
+        if name in _UTM_LIMITS and name not in parameters:
+            parameters[name] = _decode_form(value)[: _UTM_LIMITS[name]]
+    return parameters
 
 
-def _form_decoded(text: str) -> str:
+def _decode_form(text: str) -> str:
     return unquote_plus(text) if "%" in text or "+" in text else text

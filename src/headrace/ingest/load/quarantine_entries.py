@@ -6,44 +6,44 @@ from typing import Any
 import msgspec
 
 from headrace.ingest.load.batch import Batch
-from headrace.ingest.load.batch_reader import GatheredRecord
-from headrace.ingest.load.bisect import RefusedRow
-from headrace.model.log_records import Stream
-from headrace.ports.quarantine import Quarantined
+from headrace.ingest.load.batch_reader import ReadRecord
+from headrace.ingest.load.bisect import RejectedRow
+from headrace.model.log_records import EventKind
+from headrace.ports.quarantine import QuarantineEntry
 
 
-def undecodable(records: Sequence[GatheredRecord]) -> Iterator[Quarantined]:
+def undecodable(records: Sequence[ReadRecord]) -> Iterator[QuarantineEntry]:
     """Yield an entry for each record that is not one of ours."""
     for record in records:
         if record.content is None:
-            yield Quarantined(
+            yield QuarantineEntry(
                 log=record.log,
                 position=record.logged.start,
-                reason=f"It cannot be decoded: {record.fault}",
+                reason=f"It cannot be decoded: {record.decode_error}",
                 payload=record.logged.payload,
             )
 
 
-def refused(
-    stream: Stream,
+def rejected(
+    event_kind: EventKind,
     batch: Batch[Any],
-    records: Sequence[GatheredRecord],
-    rows: Sequence[RefusedRow],
-) -> Iterator[Quarantined]:
+    records: Sequence[ReadRecord],
+    rows: Sequence[RejectedRow],
+) -> Iterator[QuarantineEntry]:
     """Yield an entry for each item whose row was refused."""
     for row in rows:
-        record = records[batch.origins[row.number]]
-        yield Quarantined(
+        record = records[batch.record_numbers[row.number]]
+        yield QuarantineEntry(
             log=record.log,
             position=record.logged.start,
             reason=row.reason,
-            stream=stream.value,
+            stream=event_kind.value,
             index=batch.indexes[row.number],
-            item=_described(batch, row.number),
+            item=_item_fields(batch, row.number),
         )
 
 
-def _described(batch: Batch[Any], number: int) -> Mapping[str, Any]:
+def _item_fields(batch: Batch[Any], number: int) -> Mapping[str, Any]:
     item = batch.items[number]
     fields = msgspec.structs.asdict(item)
     visitor = msgspec.structs.asdict(batch.visitors[number])

@@ -10,19 +10,19 @@ from headrace.model.log_records import (
     ErrorEvent,
     ErrorRecord,
     Event,
+    EventKind,
     EventRecord,
-    Stream,
     Visitor,
     Vital,
     VitalRecord,
     encode_record,
 )
-from headrace.ports.quarantine import Quarantined
+from headrace.ports.quarantine import QuarantineEntry
 
 StructT = TypeVar("StructT", bound=Struct)
 
 
-def restore_record(entry: Quarantined) -> bytes:
+def to_log_record(entry: QuarantineEntry) -> bytes:
     """Return the record that brings an entry back on its way. Raises `ValueError` in words.
 
     An item keeps the moment of its receipt and loses its event id: that is remembered as seen, so
@@ -35,12 +35,12 @@ def restore_record(entry: Quarantined) -> bytes:
     item = {**entry.item, "event_id": "", "visitor": None}
     received_ms = msgspec.convert(entry.item.get("received_ms"), int)
     visitor = _rebuild(Visitor, entry.item.get("visitor") or {})
-    match Stream(entry.stream):
-        case Stream.EVENTS:
+    match EventKind(entry.stream):
+        case EventKind.EVENTS:
             return encode_record(EventRecord(received_ms, visitor, [_rebuild(Event, item)]))
-        case Stream.VITALS:
+        case EventKind.VITALS:
             return encode_record(VitalRecord(received_ms, visitor, [_rebuild(Vital, item)]))
-        case Stream.ERRORS:
+        case EventKind.ERRORS:
             return encode_record(ErrorRecord(received_ms, visitor, [_rebuild(ErrorEvent, item)]))
 
 

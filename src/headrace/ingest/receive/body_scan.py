@@ -19,13 +19,13 @@ _SURROGATES = re.compile(
     _ODD_BACKSLASH
     + rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|[89a-fA-F][0-9a-fA-F]{2})"
 )
-_LENGTH_OF_A_LONE_SURROGATE = len(r"\ud800")
+_SURROGATE_ESCAPE_LENGTH = len(r"\ud800")
 
 _QUOTES_AND_BRACKETS = b'"[]{}'
-_TO_ONE_KIND = bytes.maketrans(b"{}", b"[]")
-_ALL_ELSE = bytes(set(range(256)) - set(_QUOTES_AND_BRACKETS))
+_BRACES_TO_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_OTHER_BYTES = bytes(set(range(256)) - set(_QUOTES_AND_BRACKETS))
 _STRING = re.compile(rb'"[^"]*+"')
-_OPENED_AND_CLOSED = re.compile(rb"(\[++)(\]*+)")
+_BRACKET_RUN = re.compile(rb"(\[++)(\]*+)")
 _PEELED_LEVELS = 8  # one pass each; what is left is at most a ninth, and is walked through
 
 _ARRAY_START = re.compile(r"[ \t\n\r]*\[[ \t\n\r]*")
@@ -43,7 +43,7 @@ def is_utf8(body: bytes) -> bool:
     return True
 
 
-def holds_nul(body: bytes) -> bool:
+def contains_nul(body: bytes) -> bool:
     """Tell whether a string holds the character NUL, which JSON can only write as an escape."""
     return b"\\" in body and b"\\u0000" in body and _NUL.search(body) is not None
 
@@ -53,13 +53,13 @@ def count_byte(body: bytes, byte: bytes) -> int:
     return len(body) - len(body.replace(byte, b""))
 
 
-def nests_deeper(body: bytes, levels: int) -> bool:
+def exceeds_depth(body: bytes, levels: int) -> bool:
     """Tell whether arrays and objects are nested deeper than that."""
     if count_byte(body, b"[") + count_byte(body, b"{") <= levels:
         return False
     if b"\\" in body and b'\\"' in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    skeleton = body.translate(_TO_ONE_KIND, _ALL_ELSE).replace(b'""', b"")
+    skeleton = body.translate(_BRACES_TO_BRACKETS, _OTHER_BYTES).replace(b'""', b"")
     if b'"' in skeleton:  # a string holds brackets
         skeleton = _STRING.sub(b"", skeleton)
     peeled = min(levels, _PEELED_LEVELS)
@@ -67,28 +67,28 @@ def nests_deeper(body: bytes, levels: int) -> bool:
         if not skeleton:
             return False
         skeleton = skeleton.replace(b"[]", b"")  # takes away exactly the innermost
-    return _opens_more(skeleton, levels - peeled)
+    return _brackets_exceed_depth(skeleton, levels - peeled)
 
 
-def _opens_more(brackets: bytes, levels: int) -> bool:
+def _brackets_exceed_depth(brackets: bytes, levels: int) -> bool:
     depth = 0
-    for run in _OPENED_AND_CLOSED.finditer(brackets):
-        turn = run.end(1)
-        depth += turn - run.start()
+    for run in _BRACKET_RUN.finditer(brackets):
+        first_close = run.end(1)
+        depth += first_close - run.start()
         if depth > levels:
             return True
-        depth -= run.end() - turn
+        depth -= run.end() - first_close
     return False
 
 
-def write_lone_surrogates_as_nul(body: bytes) -> bytes:
+def replace_lone_surrogates(body: bytes) -> bytes:
     """Make a body readable that the decoder refuses for a lone surrogate; NUL is refused later."""
-    return _SURROGATES.sub(_nul_for_a_lone_one, body)
+    return _SURROGATES.sub(_replace_lone_surrogate, body)
 
 
-def _nul_for_a_lone_one(match: re.Match[bytes]) -> bytes:
+def _replace_lone_surrogate(match: re.Match[bytes]) -> bytes:
     backslashes: bytes = match[1]
-    is_lone = len(match[0]) - len(backslashes) == _LENGTH_OF_A_LONE_SURROGATE
+    is_lone = len(match[0]) - len(backslashes) == _SURROGATE_ESCAPE_LENGTH
     return backslashes + b"\\u0000" if is_lone else match[0]
 
 

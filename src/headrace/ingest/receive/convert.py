@@ -12,18 +12,18 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
-from headrace.ingest.receive.decode import Endpoint, WireItem
+from headrace.ingest.receive.decode import IngestPath, WireItem
 from headrace.ingest.receive.enrich import Enrichment
-from headrace.model.catalog import LIFTED_COLUMNS, Kind
+from headrace.model.catalog import PROMOTED_COLUMNS, Kind
 from headrace.model.log_records import (
     ErrorEvent,
     ErrorRecord,
-    EventRow,
-    EventRowsRecord,
+    EventTuple,
+    FullEventTuple,
+    PackedEventRecord,
     Visitor,
     Vital,
     VitalRecord,
-    WholeEventRow,
     WrittenRecord,
 )
 from headrace.model.tenancy import WebsiteId
@@ -32,64 +32,64 @@ from headrace.model.wire import CustomEvent, ErrorReport, Level, PageView, WebVi
 MAX_MESSAGE = 4096
 MAX_STACK = 65_536
 
-_OWN_FIELDS = ("path", "url")  # lifted columns that every event has a field for
-_TEXTS, _NUMBERS = (
+_EVENT_FIELDS = ("path", "url")  # lifted columns that every event has a field for
+_TEXT_COLUMNS, _NUMBER_COLUMNS = (
     tuple(
         column.name
-        for column in LIFTED_COLUMNS
-        if column.kind is kind and column.name not in _OWN_FIELDS
+        for column in PROMOTED_COLUMNS
+        if column.kind is kind and column.name not in _EVENT_FIELDS
     )
     for kind in (Kind.TEXT, Kind.NUMBER)
 )
-_get_texts = attrgetter(*_TEXTS)
-_get_numbers = attrgetter(*_NUMBERS)
-_LARGEST = int(sys.float_info.max)
+_get_texts = attrgetter(*_TEXT_COLUMNS)
+_get_numbers = attrgetter(*_NUMBER_COLUMNS)
+_MAX_INT = int(sys.float_info.max)
 _encode_json = msgspec.json.Encoder().encode
 
 
-class AdmittedBatch(Struct, frozen=True):
-    """One admitted request; `moments_ms` and `websites` are parallel to `items`."""
+class AuthorizedBatch(Struct, frozen=True):
+    """One admitted request; `timestamps_ms` and `websites` are parallel to `items`."""
 
     received_ms: int
     items: Sequence[WireItem]
-    moments_ms: Sequence[int]
+    timestamps_ms: Sequence[int]
     websites: Sequence[WebsiteId]
     enrichment: Enrichment
-    repeat_key: bytes = b""
+    idempotency_digest: bytes = b""
 
 
-def convert_batch(endpoint: Endpoint, batch: AdmittedBatch) -> WrittenRecord:
+def convert_batch(endpoint: IngestPath, batch: AuthorizedBatch) -> WrittenRecord:
     """Return the record of a request, without address and User-Agent."""
     return _CONVERTERS[endpoint](batch)
 
 
-def _visitors(batch: AdmittedBatch) -> Iterable[Visitor | None]:
+def _visitors(batch: AuthorizedBatch) -> Iterable[Visitor | None]:
     visitors = batch.enrichment.visitors
     return repeat(None) if visitors is None else visitors
 
 
-def _convert_events(batch: AdmittedBatch) -> EventRowsRecord:
+def _convert_events(batch: AuthorizedBatch) -> PackedEventRecord:
     items = cast("Sequence[CustomEvent]", batch.items)  # the endpoint's decoder made them
-    return _event_record(batch, items, None)
+    return _build_event_record(batch, items, None)
 
 
-def _convert_page_views(batch: AdmittedBatch) -> EventRowsRecord:
+def _convert_page_views(batch: AuthorizedBatch) -> PackedEventRecord:
     items = cast("Sequence[PageView]", batch.items)  # the endpoint's decoder made them
-    return _event_record(batch, items, map(lift, items))
+    return _build_event_record(batch, items, map(promote_fields, items))
 
 
-def _event_record(
-    batch: AdmittedBatch,
+def _build_event_record(
+    batch: AuthorizedBatch,
     items: Sequence[CustomEvent],
-    lifted: Iterable[dict[str, str | float] | None] | None,
-) -> EventRowsRecord:
-    nobody = batch.enrichment.anonymous_id
-    rows: Sequence[EventRow] = [
+    promoted: Iterable[dict[str, str | float] | None] | None,
+) -> PackedEventRecord:
+    default_anonymous_id = batch.enrichment.anonymous_id
+    rows: Sequence[EventTuple] = [
         (
             website,
-            moment_ms,
+            timestamp_ms,
             item.name,
-            item.anonymous_id or nobody,
+            item.anonymous_id or default_anonymous_id,
             item.session_id or "",
             item.namespace or "",
             item.source or "",
@@ -98,35 +98,39 @@ def _event_record(
             item.url or "",
             _encode_json(item.properties) if item.properties else b"",
         )
-        for item, moment_ms, website in zip(items, batch.moments_ms, batch.websites, strict=False)
+        for item, timestamp_ms, website in zip(
+            items, batch.timestamps_ms, batch.websites, strict=False
+        )
     ]
-    written: Sequence[EventRow] | Sequence[WholeEventRow] = rows
-    if lifted is not None or batch.enrichment.visitors is not None:
-        ends = zip(lifted or repeat(None), _visitors(batch), strict=False)
-        written = [row + end for row, end in zip(rows, ends, strict=False)]
-    return EventRowsRecord(batch.received_ms, batch.enrichment.visitor, written, batch.repeat_key)
+    packed_rows: Sequence[EventTuple] | Sequence[FullEventTuple] = rows
+    if promoted is not None or batch.enrichment.visitors is not None:
+        suffixes = zip(promoted or repeat(None), _visitors(batch), strict=False)
+        packed_rows = [row + end for row, end in zip(rows, suffixes, strict=False)]
+    return PackedEventRecord(
+        batch.received_ms, batch.enrichment.visitor, packed_rows, batch.idempotency_digest
+    )
 
 
-def lift(item: PageView) -> dict[str, str | float] | None:
+def promote_fields(item: PageView) -> dict[str, str | float] | None:
     """Return what a page view brought for columns, by their names: texts and numbers only."""
-    lifted: dict[str, str | float] = {
+    promoted: dict[str, str | float] = {
         name: value
-        for name, value in zip(_TEXTS, _get_texts(item), strict=False)
+        for name, value in zip(_TEXT_COLUMNS, _get_texts(item), strict=False)
         if type(value) is str and value
     }
-    for name, value in zip(_NUMBERS, _get_numbers(item), strict=False):
+    for name, value in zip(_NUMBER_COLUMNS, _get_numbers(item), strict=False):
         if type(value) is float:
-            lifted[name] = value
-        elif type(value) is int and -_LARGEST <= value <= _LARGEST:  # a boolean is no int here
-            lifted[name] = float(value)
-    return lifted or None
+            promoted[name] = value
+        elif type(value) is int and -_MAX_INT <= value <= _MAX_INT:  # a boolean is no int here
+            promoted[name] = float(value)
+    return promoted or None
 
 
-def _convert_vitals(batch: AdmittedBatch) -> VitalRecord:
-    nobody = batch.enrichment.anonymous_id
+def _convert_vitals(batch: AuthorizedBatch) -> VitalRecord:
+    default_anonymous_id = batch.enrichment.anonymous_id
     rows = zip(
         cast("Sequence[WebVital]", batch.items),  # the endpoint's decoder made them
-        batch.moments_ms,
+        batch.timestamps_ms,
         batch.websites,
         _visitors(batch),
         strict=False,
@@ -134,26 +138,28 @@ def _convert_vitals(batch: AdmittedBatch) -> VitalRecord:
     vitals = [
         Vital(
             website,
-            moment_ms,
+            timestamp_ms,
             item.metric_name.value,
             item.metric_value,
             item.path,
             item.url or "",
-            item.anonymous_id or nobody,
+            item.anonymous_id or default_anonymous_id,
             item.session_id or "",
             item.event_id or "",
             visitor,
         )
-        for item, moment_ms, website, visitor in rows
+        for item, timestamp_ms, website, visitor in rows
     ]
-    return VitalRecord(batch.received_ms, batch.enrichment.visitor, vitals, batch.repeat_key)
+    return VitalRecord(
+        batch.received_ms, batch.enrichment.visitor, vitals, batch.idempotency_digest
+    )
 
 
-def _convert_errors(batch: AdmittedBatch) -> ErrorRecord:
-    nobody = batch.enrichment.anonymous_id
+def _convert_errors(batch: AuthorizedBatch) -> ErrorRecord:
+    default_anonymous_id = batch.enrichment.anonymous_id
     rows = zip(
         cast("Sequence[ErrorReport]", batch.items),  # the endpoint's decoder made them
-        batch.moments_ms,
+        batch.timestamps_ms,
         batch.websites,
         _visitors(batch),
         strict=False,
@@ -161,7 +167,7 @@ def _convert_errors(batch: AdmittedBatch) -> ErrorRecord:
     errors = [
         ErrorEvent(
             website,
-            moment_ms,
+            timestamp_ms,
             item.message[:MAX_MESSAGE],
             item.path,
             (item.level or Level.ERROR).value,
@@ -171,20 +177,22 @@ def _convert_errors(batch: AdmittedBatch) -> ErrorRecord:
             item.lineno,
             item.colno,
             (item.stack or "")[:MAX_STACK],
-            item.anonymous_id or nobody,
+            item.anonymous_id or default_anonymous_id,
             item.session_id or "",
             item.event_id or "",
             visitor,
         )
-        for item, moment_ms, website, visitor in rows
+        for item, timestamp_ms, website, visitor in rows
     ]
-    return ErrorRecord(batch.received_ms, batch.enrichment.visitor, errors, batch.repeat_key)
+    return ErrorRecord(
+        batch.received_ms, batch.enrichment.visitor, errors, batch.idempotency_digest
+    )
 
 
-_CONVERTERS: Mapping[Endpoint, Callable[[AdmittedBatch], WrittenRecord]] = {
-    Endpoint.TRACK: _convert_events,
-    Endpoint.VITALS: _convert_vitals,
-    Endpoint.ERRORS: _convert_errors,
-    Endpoint.BATCH: _convert_page_views,
-    Endpoint.PAGE: _convert_page_views,
+_CONVERTERS: Mapping[IngestPath, Callable[[AuthorizedBatch], WrittenRecord]] = {
+    IngestPath.TRACK: _convert_events,
+    IngestPath.VITALS: _convert_vitals,
+    IngestPath.ERRORS: _convert_errors,
+    IngestPath.BATCH: _convert_page_views,
+    IngestPath.PAGE: _convert_page_views,
 }

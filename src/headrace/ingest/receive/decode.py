@@ -11,27 +11,27 @@ from typing import Any, NoReturn, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from headrace.base.errors import Fault, InvalidBody, PayloadTooLarge
+from headrace.base.errors import FieldError, InvalidBody, PayloadTooLarge
 from headrace.ingest.receive.body_scan import (
     MAX_NESTING,
+    contains_nul,
     count_byte,
     count_items,
-    holds_nul,
+    exceeds_depth,
     is_utf8,
-    nests_deeper,
-    write_lone_surrogates_as_nul,
+    replace_lone_surrogates,
 )
-from headrace.ingest.receive.validation_errors import UNREADABLE, Check, read_items
-from headrace.model.log_records import Stream
+from headrace.ingest.receive.validation_errors import DECODE_ERRORS, Check, validate_items
+from headrace.model.log_records import EventKind
 from headrace.model.wire import CustomEvent, ErrorReport, PageView, WebVital
 
 WireItem = CustomEvent | WebVital | ErrorReport
 
-ARRAY_REFUSED = "must be a single object, not an array"
+ARRAY_NOT_ALLOWED = "must be a single object, not an array"
 NO_CHECKS: Mapping[str, Check] = {}
 
 
-class Endpoint(Enum):
+class IngestPath(Enum):
     """Where items can be sent; the value is the path."""
 
     __hash__ = object.__hash__  # Enum's own is Python code, and each call looks into four tables
@@ -43,28 +43,28 @@ class Endpoint(Enum):
     PAGE = "/"
 
 
-class BodyRules(Struct, frozen=True):
+class PathSpec(Struct, frozen=True):
     """What an endpoint takes. All take a bare object."""
 
     item: type[WireItem]
-    stream: Stream
+    event_kind: EventKind
     takes_arrays: bool = True
 
 
-BODY_RULES: Mapping[Endpoint, BodyRules] = {
-    Endpoint.TRACK: BodyRules(CustomEvent, Stream.EVENTS),
-    Endpoint.VITALS: BodyRules(WebVital, Stream.VITALS),
-    Endpoint.ERRORS: BodyRules(ErrorReport, Stream.ERRORS),
-    Endpoint.BATCH: BodyRules(PageView, Stream.EVENTS),
-    Endpoint.PAGE: BodyRules(PageView, Stream.EVENTS, takes_arrays=False),
+PATH_SPECS: Mapping[IngestPath, PathSpec] = {
+    IngestPath.TRACK: PathSpec(CustomEvent, EventKind.EVENTS),
+    IngestPath.VITALS: PathSpec(WebVital, EventKind.VITALS),
+    IngestPath.ERRORS: PathSpec(ErrorReport, EventKind.ERRORS),
+    IngestPath.BATCH: PathSpec(PageView, EventKind.EVENTS),
+    IngestPath.PAGE: PathSpec(PageView, EventKind.EVENTS, takes_arrays=False),
 }
 
-_ONE: Mapping[type[WireItem], msgspec.json.Decoder[Any]] = {
-    rules.item: msgspec.json.Decoder(rules.item) for rules in BODY_RULES.values()
+_ITEM_DECODERS: Mapping[type[WireItem], msgspec.json.Decoder[Any]] = {
+    spec.item: msgspec.json.Decoder(spec.item) for spec in PATH_SPECS.values()
 }
-_MANY: Mapping[type[WireItem], msgspec.json.Decoder[list[Any]]] = {
+_ARRAY_DECODERS: Mapping[type[WireItem], msgspec.json.Decoder[list[Any]]] = {
     item: msgspec.json.Decoder(list[item])  # type: ignore[valid-type]  # made at run time
-    for item in _ONE
+    for item in _ITEM_DECODERS
 }
 _RAW_ITEMS = msgspec.json.Decoder(list[Raw])
 _RAW_ITEM = msgspec.json.Decoder(Raw)
@@ -78,55 +78,59 @@ from honest bodies.
 
 
 def decode_items(
-    endpoint: Endpoint, body: bytes, *, max_items: int, checks: Mapping[str, Check] = NO_CHECKS
+    endpoint: IngestPath, body: bytes, *, max_items: int, checks: Mapping[str, Check] = NO_CHECKS
 ) -> Sequence[WireItem]:
     """Decode a body; a bare object is one item.
 
     `checks` only take part in the list of faults of a body that is refused for its types: who
-    decodes applies them to the items and asks `explain_faults` when one fails.
+    decodes applies them to the items and asks `list_field_errors` when one fails.
     Raises `InvalidBody` with all faults, or none where the body is not JSON, and
     `PayloadTooLarge` for too many items, whatever is in them.
     """
-    rules = BODY_RULES[endpoint]
+    spec = PATH_SPECS[endpoint]
     if not is_utf8(body):
         raise InvalidBody
     is_array = body.lstrip()[:1] == b"["
-    if is_array and not rules.takes_arrays:
-        _refuse_array(body)
-    most = _COUNT_SLACK * max_items
-    if is_array and len(body) > most and body.count(b"{") > most:
-        _refuse_too_many(body, max_items)
-    items = _decode_fast(rules.item, body, is_array=is_array)
+    if is_array and not spec.takes_arrays:
+        _reject_array(body)
+    threshold = _COUNT_SLACK * max_items
+    if is_array and len(body) > threshold and body.count(b"{") > threshold:
+        _reject_too_many(body, max_items)
+    items = _decode_typed(spec.item, body, is_array=is_array)
     if items is None:
-        return _decode_slowly(
-            rules.item, body, is_array=is_array, max_items=max_items, checks=checks
+        return _decode_by_field(
+            spec.item, body, is_array=is_array, max_items=max_items, checks=checks
         )
     if len(items) > max_items:
         raise PayloadTooLarge
     return items
 
 
-def explain_faults(
-    endpoint: Endpoint, body: bytes, *, checks: Mapping[str, Check]
-) -> tuple[Fault, ...]:
+def list_field_errors(
+    endpoint: IngestPath, body: bytes, *, checks: Mapping[str, Check]
+) -> tuple[FieldError, ...]:
     """List the faults of a body that was decoded and did not stand up to the checks."""
     is_array = body.lstrip()[:1] == b"["
     raws = _raw_items(body, is_array=is_array)
-    item = BODY_RULES[endpoint].item
-    return read_items(item, raws, levels_above=int(is_array), checks=checks).faults
+    item = PATH_SPECS[endpoint].item
+    return validate_items(item, raws, levels_above=int(is_array), checks=checks).field_errors
 
 
-def _decode_fast(item: type[WireItem], body: bytes, *, is_array: bool) -> Sequence[WireItem] | None:
-    if holds_nul(body):
+def _decode_typed(
+    item: type[WireItem], body: bytes, *, is_array: bool
+) -> Sequence[WireItem] | None:
+    if contains_nul(body):
         return None
     try:
-        items = _MANY[item].decode(body) if is_array else [_ONE[item].decode(body)]
-    except UNREADABLE:
+        items = (
+            _ARRAY_DECODERS[item].decode(body) if is_array else [_ITEM_DECODERS[item].decode(body)]
+        )
+    except DECODE_ERRORS:
         return None
-    return None if _nests_too_deep(body, items) else items
+    return None if _is_too_deep(body, items) else items
 
 
-def _nests_too_deep(body: bytes, items: Sequence[WireItem]) -> bool:
+def _is_too_deep(body: bytes, items: Sequence[WireItem]) -> bool:
     """Tell whether a body is nested too deep, mostly by counting what it opens.
 
     At any place all items but one are closed, or not open yet, and so are their properties.
@@ -139,20 +143,20 @@ def _nests_too_deep(body: bytes, items: Sequence[WireItem]) -> bool:
     if items and isinstance(items[0], CustomEvent):
         events = cast("Sequence[CustomEvent]", items)  # all are what the endpoint's decoder makes
         closed += max(len(events) - [event.properties for event in events].count(None) - 1, 0)
-    return opened - closed > MAX_NESTING and nests_deeper(body, MAX_NESTING)
+    return opened - closed > MAX_NESTING and exceeds_depth(body, MAX_NESTING)
 
 
-def _refuse_array(body: bytes) -> NoReturn:
+def _reject_array(body: bytes) -> NoReturn:
     _raw_items(body, is_array=True)  # refuses what is not JSON
-    raise InvalidBody((Fault(0, "", ARRAY_REFUSED),))
+    raise InvalidBody((FieldError(0, "", ARRAY_NOT_ALLOWED),))
 
 
-def _refuse_too_many(body: bytes, max_items: int) -> None:
+def _reject_too_many(body: bytes, max_items: int) -> None:
     if count_items(body, at_most=max_items + 1) > max_items:
         raise PayloadTooLarge
 
 
-def _decode_slowly(
+def _decode_by_field(
     item: type[WireItem],
     body: bytes,
     *,
@@ -161,19 +165,19 @@ def _decode_slowly(
     checks: Mapping[str, Check],
 ) -> Sequence[WireItem]:
     if is_array and body.count(b",") > _COUNT_SLACK * max_items:
-        _refuse_too_many(body, max_items)
+        _reject_too_many(body, max_items)
     raws = _raw_items(body, is_array=is_array)
     if len(raws) > max_items:
         raise PayloadTooLarge
-    reading = read_items(item, raws, levels_above=int(is_array), checks=checks)
-    if reading.faults:
-        raise InvalidBody(reading.faults)
-    return reading.items
+    result = validate_items(item, raws, levels_above=int(is_array), checks=checks)
+    if result.field_errors:
+        raise InvalidBody(result.field_errors)
+    return result.items
 
 
 def _raw_items(body: bytes, *, is_array: bool) -> Sequence[Raw]:
-    readable = write_lone_surrogates_as_nul(body)
+    decodable = replace_lone_surrogates(body)
     try:
-        return _RAW_ITEMS.decode(readable) if is_array else [_RAW_ITEM.decode(readable)]
-    except UNREADABLE as error:
+        return _RAW_ITEMS.decode(decodable) if is_array else [_RAW_ITEM.decode(decodable)]
+    except DECODE_ERRORS as error:
         raise InvalidBody from error

@@ -10,22 +10,22 @@ from msgspec import Struct
 
 from headrace.ingest.receive.decode import WireItem
 from headrace.ingest.receive.validation_errors import Check
-from headrace.ingest.receive.visitor_salts import VisitorSalts
+from headrace.ingest.receive.visitor_salts import DailySalts
 from headrace.model.log_records import UNKNOWN_VISITOR, Visitor
-from headrace.ports.enrichment import Geo, UserAgents
+from headrace.ports.enrichment import GeoLocator, UserAgentParser
 
 MAX_USER_AGENT = 2048
 """Code points; a longer one is a fault where it is a field, and cut where it is a header."""
 
-_VISITORS_REMEMBERED = 4096
+_VISITOR_CACHE_SIZE = 4096
 _VISITOR_ID_BYTES = 16
 
-ADDRESS_FAULT = "must be a valid IP address"
-USER_AGENT_FAULT = f"must be text of at most {MAX_USER_AGENT} characters"
+ADDRESS_ERROR = "must be a valid IP address"
+USER_AGENT_ERROR = f"must be text of at most {MAX_USER_AGENT} characters"
 
 
 class Enrichment(Struct, frozen=True):
-    """What a batch's items get beside what they say: see `AdmittedBatch`.
+    """What a batch's items get beside what they say: see `AuthorizedBatch`.
 
     `visitor` is who sent the request; `visitors` says who else for each item, None for the same,
     and is None where that holds for all. `anonymous_id` is for the items that bring none.
@@ -36,7 +36,7 @@ class Enrichment(Struct, frozen=True):
     anonymous_id: str = ""
 
 
-_NOTHING_NAMED = Enrichment()
+_NO_ENRICHMENT = Enrichment()
 
 
 class Enricher:
@@ -45,22 +45,22 @@ class Enricher:
     def __init__(
         self,
         *,
-        geo: Geo,
-        user_agents: UserAgents,
-        salts: VisitorSalts,
-        remembered: int = _VISITORS_REMEMBERED,
+        geo: GeoLocator,
+        user_agents: UserAgentParser,
+        salts: DailySalts,
+        cache_size: int = _VISITOR_CACHE_SIZE,
     ) -> None:
         self._geo = geo
         self._user_agents = user_agents
         self._salts = salts
-        self._visitor = functools.lru_cache(remembered)(self._look_up)
+        self._visitor = functools.lru_cache(cache_size)(self._look_up)
 
-    def enrich_named(self, items: Sequence[WireItem]) -> Enrichment:
+    def enrich_from_items(self, items: Sequence[WireItem]) -> Enrichment:
         """Enrich a call with a key: only by what its items say of the visitor."""
         for item in items:
             if item.ip is not None or item.user_agent is not None:
-                return Enrichment(visitors=[self._named_visitor(item) for item in items])
-        return _NOTHING_NAMED
+                return Enrichment(visitors=[self._visitor_of_item(item) for item in items])
+        return _NO_ENRICHMENT
 
     async def enrich_client(
         self,
@@ -72,10 +72,10 @@ class Enricher:
         now_ms: int,
     ) -> Enrichment:
         """Enrich a call without a key: by where it comes from. All items are of one website."""
-        salt = None if _all_named(items) else await self._salts.salt_at(now_ms)
-        return self._enrich_salted(website_id, address, user_agent, salt)
+        salt = None if _have_anonymous_ids(items) else await self._salts.get(now_ms)
+        return self._enrich_with_salt(website_id, address, user_agent, salt)
 
-    def enrich_client_directly(
+    def enrich_client_nowait(
         self,
         items: Sequence[WireItem],
         *,
@@ -85,12 +85,12 @@ class Enricher:
         now_ms: int,
     ) -> Enrichment | None:
         """Do what `enrich_client` does, or return None where it would wait."""
-        salt = None if _all_named(items) else self._salts.current_salt(now_ms)
-        if salt is None and not _all_named(items):
+        salt = None if _have_anonymous_ids(items) else self._salts.get_nowait(now_ms)
+        if salt is None and not _have_anonymous_ids(items):
             return None
-        return self._enrich_salted(website_id, address, user_agent, salt)
+        return self._enrich_with_salt(website_id, address, user_agent, salt)
 
-    def _enrich_salted(
+    def _enrich_with_salt(
         self, website_id: str, address: str, user_agent: str, salt: bytes | None
     ) -> Enrichment:
         user_agent = user_agent[:MAX_USER_AGENT]
@@ -102,7 +102,7 @@ class Enricher:
         )
         return Enrichment(visitor, anonymous_id=anonymous_id)
 
-    def _named_visitor(self, item: WireItem) -> Visitor | None:
+    def _visitor_of_item(self, item: WireItem) -> Visitor | None:
         if item.ip is None and not item.user_agent:
             return None
         visitor = self._visitor(item.ip or "", item.user_agent or "")
@@ -110,29 +110,32 @@ class Enricher:
         return msgspec.structs.replace(visitor, is_bot=False) if visitor.is_bot else visitor
 
     def _look_up(self, address: str, user_agent: str) -> Visitor:
-        place = self._geo.locate(address)
-        software = self._user_agents.parse(user_agent)
+        location = self._geo.locate(address)
+        agent_info = self._user_agents.parse(user_agent)
         return Visitor(
-            country=place.country,
-            region=place.region,
-            city=place.city,
-            browser_name=software.browser_name,
-            browser_version=software.browser_version,
-            os_name=software.os_name,
-            os_version=software.os_version,
-            device_type=software.device_type,
-            is_bot=software.is_bot,
+            country=location.country,
+            region=location.region,
+            city=location.city,
+            browser_name=agent_info.browser_name,
+            browser_version=agent_info.browser_version,
+            os_name=agent_info.os_name,
+            os_version=agent_info.os_version,
+            device_type=agent_info.device_type,
+            is_bot=agent_info.is_bot,
         )
 
 
-def _all_named(items: Sequence[WireItem]) -> bool:
+def _have_anonymous_ids(items: Sequence[WireItem]) -> bool:
     return all(item.anonymous_id for item in items)
 
 
 def make_visitor_id(salt: bytes, *, website_id: str, address: str, user_agent: str) -> str:
     """Name a visitor without cookies: the same all day, and not to be traced the day after."""
-    seen = f"{website_id}\0{address}\0{user_agent}".encode(errors="surrogatepass")
-    return "anon_" + hashlib.blake2b(seen, digest_size=_VISITOR_ID_BYTES, key=salt[:64]).hexdigest()
+    hash_input = f"{website_id}\0{address}\0{user_agent}".encode(errors="surrogatepass")
+    return (
+        "anon_"
+        + hashlib.blake2b(hash_input, digest_size=_VISITOR_ID_BYTES, key=salt[:64]).hexdigest()
+    )
 
 
 def check_address(value: object) -> str:
@@ -141,14 +144,14 @@ def check_address(value: object) -> str:
     try:
         ipaddress.ip_address(text)
     except ValueError as error:
-        raise ValueError(ADDRESS_FAULT) from error
+        raise ValueError(ADDRESS_ERROR) from error
     return text
 
 
 def check_user_agent(value: object) -> str:
     """Return an item's `userAgent`. Raises `ValueError` where it is not a text of its length."""
     if not isinstance(value, str) or len(value) > MAX_USER_AGENT:
-        raise ValueError(USER_AGENT_FAULT)
+        raise ValueError(USER_AGENT_ERROR)
     return value
 
 

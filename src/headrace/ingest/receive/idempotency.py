@@ -5,14 +5,14 @@ import hashlib
 from headrace.base.errors import Unavailable
 from headrace.base.telemetry import get_logger
 from headrace.ingest.receive.authorize import Caller
-from headrace.ports.idempotency import Remembered, Repeats
+from headrace.ports.idempotency import IdempotencyStore, Replay
 
 MAX_IDEMPOTENCY_KEY = 255
 
 _DIGEST_BYTES = 32
 
 
-def digest_of(caller: Caller, path: str, idempotency_key: str) -> bytes:
+def request_digest(caller: Caller, path: str, idempotency_key: str) -> bytes:
     """Name what may repeat: the same credential, path and Idempotency-Key. 32 bytes."""
     if caller.key is not None:
         credential = b"key " + caller.key.secret_hash
@@ -24,21 +24,21 @@ def digest_of(caller: Caller, path: str, idempotency_key: str) -> bytes:
     return digest.digest()
 
 
-async def recall(repeats: Repeats, digest: bytes) -> bytes | None:
+async def replay(idempotency_store: IdempotencyStore, digest: bytes) -> bytes | None:
     """Return the remembered reply; waits while the first request is under way."""
-    claim = await repeats.claim(digest)
-    if isinstance(claim, Remembered):
-        return claim.reply
-    await repeats.release(digest)
+    claim = await idempotency_store.acquire(digest)
+    if isinstance(claim, Replay):
+        return claim.response
+    await idempotency_store.release(digest)
     return None
 
 
-async def keep(repeats: Repeats, digest: bytes, reply: bytes) -> None:
+async def remember(idempotency_store: IdempotencyStore, digest: bytes, response: bytes) -> None:
     """Remember a reply; where that fails, say so and go on, for the items are durable.
 
     A repeat is then appended a second time under the same key, and the loader drops it.
     """
     try:
-        await repeats.keep(digest, reply)
+        await idempotency_store.save_response(digest, response)
     except Unavailable as error:
         get_logger().warning("idempotent_reply_not_kept", reason=str(error))

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from headrace.base.clock import Clock
 from headrace.base.errors import (
-    CallerError,
+    ClientError,
     HeadraceError,
     InvalidApiKey,
     InvalidBody,
@@ -18,24 +18,35 @@ from headrace.base.errors import (
     WebsiteNotFound,
 )
 from headrace.base.telemetry import Metrics
-from headrace.ingest.receive.authorize import Admission, Caller, admit, admit_caller, check_origin
-from headrace.ingest.receive.convert import AdmittedBatch, convert_batch
+from headrace.ingest.receive.authorize import (
+    Authorization,
+    Caller,
+    authenticate,
+    authorize,
+    authorize_origin,
+)
+from headrace.ingest.receive.convert import AuthorizedBatch, convert_batch
 from headrace.ingest.receive.decode import (
-    BODY_RULES,
-    Endpoint,
+    PATH_SPECS,
+    IngestPath,
     WireItem,
     decode_items,
-    explain_faults,
+    list_field_errors,
 )
 from headrace.ingest.receive.enrich import VISITOR_CHECKS, Enricher, Enrichment, check_visitors
-from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY, digest_of, keep, recall
+from headrace.ingest.receive.idempotency import (
+    MAX_IDEMPOTENCY_KEY,
+    remember,
+    replay,
+    request_digest,
+)
 from headrace.ingest.receive.timestamps import parse_timestamp, parse_timestamps
 from headrace.ingest.receive.validation_errors import Check
 from headrace.model.log_records import encode_record
-from headrace.model.tenancy import Credentials, Tenancy
+from headrace.model.tenancy import Credentials, TenancySnapshot
 from headrace.ports.directory import TenancySource
-from headrace.ports.event_log import EventLog, Told
-from headrace.ports.idempotency import Remembered, Repeats
+from headrace.ports.event_log import EventLog, OnDurable
+from headrace.ports.idempotency import IdempotencyStore, Replay
 
 Decision = TypeVar("Decision")
 
@@ -46,7 +57,7 @@ class IngestRequest(Struct, frozen=True):
     `body` is whole and decompressed; `idempotency_key` is None where none was sent.
     """
 
-    endpoint: Endpoint
+    endpoint: IngestPath
     body: bytes
     credentials: Credentials
     address: str
@@ -54,7 +65,7 @@ class IngestRequest(Struct, frozen=True):
     idempotency_key: str | None = None
 
 
-class Accepted(Struct, frozen=True):
+class AcceptResult(Struct, frozen=True):
     """What became of a call: the items that were taken.
 
     `event_ids` is for /batch alone: one for each item, None where none was sent.
@@ -64,15 +75,15 @@ class Accepted(Struct, frozen=True):
     event_ids: tuple[str | None, ...] = ()
 
 
-class _Received(Struct, frozen=True):
+class _DecodedRequest(Struct, frozen=True):
     """A body that stood up to every rule that needs no credentials."""
 
     received_ms: int
     items: Sequence[WireItem]
-    moments_ms: Sequence[int]
+    timestamps_ms: Sequence[int]
 
 
-class Acceptor:
+class IngestService:
     """Accepts requests; used from one event loop by many tasks."""
 
     def __init__(
@@ -82,7 +93,7 @@ class Acceptor:
         tenancy: TenancySource,
         enricher: Enricher,
         log: EventLog,
-        repeats: Repeats,
+        idempotency_store: IdempotencyStore,
         metrics: Metrics,
         max_items: int,
     ) -> None:
@@ -90,11 +101,11 @@ class Acceptor:
         self._tenancy = tenancy
         self._enricher = enricher
         self._log = log
-        self._repeats = repeats
+        self._idempotency_store = idempotency_store
         self._metrics = metrics
         self._max_items = max_items
 
-    async def accept(self, request: IngestRequest) -> Accepted:
+    async def accept(self, request: IngestRequest) -> AcceptResult:
         """Return when all items are durable; raise when none of them is, now or later.
 
         Raises the caller's error, the body's before the credentials', or `Unavailable`. With an
@@ -105,84 +116,90 @@ class Acceptor:
             raise InvalidIdempotencyKey
         items: Sequence[WireItem] | None = None
         try:
-            received = self._receive(request)
-            items = received.items
-            admission = await self._admit(request, received)
-            return await self._store_once(request, received, admission)
-        except CallerError:
-            remembered = await self._recall(request, items)
-            if remembered is not None:
-                return remembered
+            decoded = self._decode(request)
+            items = decoded.items
+            authorization = await self._authorize(request, decoded)
+            return await self._append_idempotently(request, decoded, authorization)
+        except ClientError:
+            replayed = await self._find_replay(request, items)
+            if replayed is not None:
+                return replayed
             self._count(request.endpoint, "refused", 1 if items is None else len(items))
             raise
         except Unavailable:
             self._count(request.endpoint, "refused", 0 if items is None else len(items))
             raise
 
-    def accept_directly(self, request: IngestRequest, told: Told) -> Accepted | None:
+    def try_accept_nowait(
+        self, request: IngestRequest, on_durable: OnDurable
+    ) -> AcceptResult | None:
         """Hand a request to the log, where nothing else has to be waited for.
 
-        Returns what is accepted once `told` hears None; with an error none of it is, as where
+        Returns what is accepted once `on_durable` hears None; with an error none of it is, as where
         `accept` raises. Returns None where it takes more than that, or where anything is wrong:
         then nothing has happened, nobody is told, and `accept` decides.
         """
         if request.idempotency_key:
             return None
         try:
-            received = self._receive(request)
-            admission = self._admit_to(self._tenancy.current(), request, received)
-            if not received.items:
+            decoded = self._decode(request)
+            authorization = self._authorize_with(self._tenancy.current(), request, decoded)
+            if not decoded.items:
                 return None
-            enrichment = self._enrich_directly(request, received, admission)
+            enrichment = self._enrich_nowait(request, decoded, authorization)
             if enrichment is None:
                 return None
-            record = _record_of(request, received, admission, enrichment)
-            accepted = _accepted(request, received)
+            record = _build_record(request, decoded, authorization, enrichment)
+            result = _build_result(request, decoded)
             # Not the request: its body has done its work, and the next one can have its memory.
-            tell = partial(self._tell, told, request.endpoint, accepted.count)
-            self._log.hand_in(record, tell)
+            callback = partial(self._on_durable, on_durable, request.endpoint, result.count)
+            self._log.append_nowait(record, callback)
         except HeadraceError:
             return None
-        return accepted
+        return result
 
-    def _tell(
-        self, told: Told, endpoint: Endpoint, items: int, failure: HeadraceError | None
+    def _on_durable(
+        self, on_durable: OnDurable, endpoint: IngestPath, items: int, failure: HeadraceError | None
     ) -> None:
         if isinstance(failure, Unavailable):
             self._count(endpoint, "refused", items)
-        told(failure)
+        on_durable(failure)
 
-    def _receive(self, request: IngestRequest) -> _Received:
+    def _decode(self, request: IngestRequest) -> _DecodedRequest:
         """Decode the body and check everything that needs no credentials."""
         received_ms = self._clock.now_ms()
-        with_key = request.credentials.api_key is not None
-        checks = _checks(received_ms, with_key=with_key)
+        has_api_key = request.credentials.api_key is not None
+        checks = _field_checks(received_ms, has_api_key=has_api_key)
         items = decode_items(
             request.endpoint, request.body, max_items=self._max_items, checks=checks
         )
         try:
             sent = [item.timestamp for item in items]
-            moments_ms = parse_timestamps(sent, received_ms=received_ms)
-            if with_key:
+            timestamps_ms = parse_timestamps(sent, received_ms=received_ms)
+            if has_api_key:
                 check_visitors(items)
         except ValueError as error:
-            faults = explain_faults(request.endpoint, request.body, checks=checks)
-            raise InvalidBody(faults) from error
-        return _Received(received_ms, items, moments_ms)
+            field_errors = list_field_errors(request.endpoint, request.body, checks=checks)
+            raise InvalidBody(field_errors) from error
+        return _DecodedRequest(received_ms, items, timestamps_ms)
 
-    async def _admit(self, request: IngestRequest, received: _Received) -> Admission:
-        return await self._decide(lambda tenancy: self._admit_to(tenancy, request, received))
-
-    @staticmethod
-    def _admit_to(tenancy: Tenancy, request: IngestRequest, received: _Received) -> Admission:
-        return admit(
-            tenancy,
-            now_ms=received.received_ms,
-            credentials=request.credentials,
-            named=[item.website_id for item in received.items],
+    async def _authorize(self, request: IngestRequest, decoded: _DecodedRequest) -> Authorization:
+        return await self._retry_if_stale(
+            lambda tenancy: self._authorize_with(tenancy, request, decoded)
         )
 
-    async def _decide(self, decide: Callable[[Tenancy], Decision]) -> Decision:
+    @staticmethod
+    def _authorize_with(
+        tenancy: TenancySnapshot, request: IngestRequest, decoded: _DecodedRequest
+    ) -> Authorization:
+        return authorize(
+            tenancy,
+            now_ms=decoded.received_ms,
+            credentials=request.credentials,
+            website_ids=[item.website_id for item in decoded.items],
+        )
+
+    async def _retry_if_stale(self, decide: Callable[[TenancySnapshot], Decision]) -> Decision:
         """Decide; and again, once, where the reason may be that the snapshot is too old."""
         known = self._tenancy.current()
         try:
@@ -193,130 +210,141 @@ class Acceptor:
                 raise
         return decide(newest)
 
-    async def _store_once(
-        self, request: IngestRequest, received: _Received, admission: Admission
-    ) -> Accepted:
+    async def _append_idempotently(
+        self, request: IngestRequest, decoded: _DecodedRequest, authorization: Authorization
+    ) -> AcceptResult:
         if not request.idempotency_key:
-            return await self._store(request, received, admission)
-        digest = digest_of(admission.caller, request.endpoint.value, request.idempotency_key)
-        claim = await self._repeats.claim(digest)
-        if isinstance(claim, Remembered):
-            return self._repeat(request, claim.reply)
+            return await self._append(request, decoded, authorization)
+        digest = request_digest(
+            authorization.caller, request.endpoint.value, request.idempotency_key
+        )
+        claim = await self._idempotency_store.acquire(digest)
+        if isinstance(claim, Replay):
+            return self._replay(request, claim.response)
         try:
-            accepted = await self._store(request, received, admission, repeat_key=digest)
+            result = await self._append(request, decoded, authorization, idempotency_digest=digest)
         except BaseException:
-            await self._repeats.release(digest)
+            await self._idempotency_store.release(digest)
             raise
-        await keep(self._repeats, digest, msgspec.json.encode(accepted))
-        return accepted
+        await remember(self._idempotency_store, digest, msgspec.json.encode(result))
+        return result
 
-    async def _store(
+    async def _append(
         self,
         request: IngestRequest,
-        received: _Received,
-        admission: Admission,
+        decoded: _DecodedRequest,
+        authorization: Authorization,
         *,
-        repeat_key: bytes = b"",
-    ) -> Accepted:
+        idempotency_digest: bytes = b"",
+    ) -> AcceptResult:
         """Enrich, convert, append. An empty batch leaves nothing in the log."""
-        if received.items:
-            enrichment = await self._enrich(request, received, admission)
-            record = _record_of(request, received, admission, enrichment, repeat_key=repeat_key)
+        if decoded.items:
+            enrichment = await self._enrich(request, decoded, authorization)
+            record = _build_record(
+                request, decoded, authorization, enrichment, idempotency_digest=idempotency_digest
+            )
             await self._log.append(record)
-        return _accepted(request, received)
+        return _build_result(request, decoded)
 
     async def _enrich(
-        self, request: IngestRequest, received: _Received, admission: Admission
+        self, request: IngestRequest, decoded: _DecodedRequest, authorization: Authorization
     ) -> Enrichment:
-        if admission.caller.key is not None:
-            return self._enricher.enrich_named(received.items)
+        if authorization.caller.key is not None:
+            return self._enricher.enrich_from_items(decoded.items)
         return await self._enricher.enrich_client(
-            received.items,
-            website_id=admission.websites[0],
+            decoded.items,
+            website_id=authorization.websites[0],
             address=request.address,
             user_agent=request.user_agent,
-            now_ms=received.received_ms,
+            now_ms=decoded.received_ms,
         )
 
-    def _enrich_directly(
-        self, request: IngestRequest, received: _Received, admission: Admission
+    def _enrich_nowait(
+        self, request: IngestRequest, decoded: _DecodedRequest, authorization: Authorization
     ) -> Enrichment | None:
         """Do what `_enrich` does, or return None where something has to be waited for."""
-        if admission.caller.key is not None:
-            return self._enricher.enrich_named(received.items)
-        return self._enricher.enrich_client_directly(
-            received.items,
-            website_id=admission.websites[0],
+        if authorization.caller.key is not None:
+            return self._enricher.enrich_from_items(decoded.items)
+        return self._enricher.enrich_client_nowait(
+            decoded.items,
+            website_id=authorization.websites[0],
             address=request.address,
             user_agent=request.user_agent,
-            now_ms=received.received_ms,
+            now_ms=decoded.received_ms,
         )
 
-    async def _recall(
+    async def _find_replay(
         self, request: IngestRequest, items: Sequence[WireItem] | None
-    ) -> Accepted | None:
+    ) -> AcceptResult | None:
         """Find the reply that wins over a refusal: one remembered for the same caller and key."""
         if not request.idempotency_key:
             return None
         try:
-            caller = await self._admit_caller(request, items[0].website_id if items else None)
-            digest = digest_of(caller, request.endpoint.value, request.idempotency_key)
-            reply = await recall(self._repeats, digest)
+            caller = await self._authenticate(request, items[0].website_id if items else None)
+            digest = request_digest(caller, request.endpoint.value, request.idempotency_key)
+            response = await replay(self._idempotency_store, digest)
         except HeadraceError:
             return None  # the refusal that there is says more
-        return None if reply is None else self._repeat(request, reply)
+        return None if response is None else self._replay(request, response)
 
-    async def _admit_caller(self, request: IngestRequest, named: str | None) -> Caller:
+    async def _authenticate(self, request: IngestRequest, item_website_id: str | None) -> Caller:
         now_ms = self._clock.now_ms()
-        caller = await self._decide(
-            lambda tenancy: admit_caller(
-                tenancy, now_ms=now_ms, credentials=request.credentials, named=named
+        caller = await self._retry_if_stale(
+            lambda tenancy: authenticate(
+                tenancy,
+                now_ms=now_ms,
+                credentials=request.credentials,
+                item_website_id=item_website_id,
             )
         )
-        check_origin(caller, request.credentials)
+        authorize_origin(caller, request.credentials)
         return caller
 
-    def _repeat(self, request: IngestRequest, reply: bytes) -> Accepted:
-        accepted = msgspec.json.decode(reply, type=Accepted)
-        self._count(request.endpoint, "repeated", accepted.count)
-        return accepted
+    def _replay(self, request: IngestRequest, response: bytes) -> AcceptResult:
+        result = msgspec.json.decode(response, type=AcceptResult)
+        self._count(request.endpoint, "repeated", result.count)
+        return result
 
-    def _count(self, endpoint: Endpoint, outcome: str, items: int) -> None:
-        stream = BODY_RULES[endpoint].stream
-        self._metrics.count("headrace_items_total", items, stream.value, outcome)
+    def _count(self, endpoint: IngestPath, outcome: str, items: int) -> None:
+        event_kind = PATH_SPECS[endpoint].event_kind
+        self._metrics.count("headrace_items_total", items, event_kind.value, outcome)
 
 
-def _record_of(
+def _build_record(
     request: IngestRequest,
-    received: _Received,
-    admission: Admission,
+    decoded: _DecodedRequest,
+    authorization: Authorization,
     enrichment: Enrichment,
     *,
-    repeat_key: bytes = b"",
+    idempotency_digest: bytes = b"",
 ) -> bytes:
-    batch = AdmittedBatch(
-        received_ms=received.received_ms,
-        items=received.items,
-        moments_ms=received.moments_ms,
-        websites=admission.websites,
+    batch = AuthorizedBatch(
+        received_ms=decoded.received_ms,
+        items=decoded.items,
+        timestamps_ms=decoded.timestamps_ms,
+        websites=authorization.websites,
         enrichment=enrichment,
-        repeat_key=repeat_key,
+        idempotency_digest=idempotency_digest,
     )
     return encode_record(convert_batch(request.endpoint, batch))
 
 
-def _accepted(request: IngestRequest, received: _Received) -> Accepted:
-    return Accepted(len(received.items), _event_ids(request.endpoint, received.items))
+def _build_result(request: IngestRequest, decoded: _DecodedRequest) -> AcceptResult:
+    return AcceptResult(len(decoded.items), _event_ids(request.endpoint, decoded.items))
 
 
-def _event_ids(endpoint: Endpoint, items: Sequence[WireItem]) -> tuple[str | None, ...]:
-    if endpoint is not Endpoint.BATCH:
+def _event_ids(endpoint: IngestPath, items: Sequence[WireItem]) -> tuple[str | None, ...]:
+    if endpoint is not IngestPath.BATCH:
         return ()
     return tuple([item.event_id or None for item in items])
 
 
 @lru_cache(maxsize=2)
-def _checks(received_ms: int, *, with_key: bool) -> Mapping[str, Check]:
+def _field_checks(received_ms: int, *, has_api_key: bool) -> Mapping[str, Check]:
     """Return the rules that a field's type cannot tell: the same to all calls of a millisecond."""
-    moment = partial(parse_timestamp, received_ms=received_ms)
-    return {"timestamp": moment, **VISITOR_CHECKS} if with_key else {"timestamp": moment}
+    check_timestamp = partial(parse_timestamp, received_ms=received_ms)
+    return (
+        {"timestamp": check_timestamp, **VISITOR_CHECKS}
+        if has_api_key
+        else {"timestamp": check_timestamp}
+    )

@@ -10,7 +10,7 @@ from headrace.base.clock import MILLISECONDS_PER_DAY
 EARLIEST_MS = 946_684_800_000
 """2000-01-01T00:00:00Z: what lies before is a mistake, mostly seconds for milliseconds."""
 
-FORMATS = "must be epoch milliseconds, an ISO 8601 date or time, or an RFC 2822 date"
+INVALID_TIMESTAMP = "must be epoch milliseconds, an ISO 8601 date or time, or an RFC 2822 date"
 TOO_EARLY = "must not be before 2000-01-01"
 SECONDS_HINT = f"{TOO_EARLY}; it looks like seconds: send milliseconds"
 
@@ -72,29 +72,29 @@ def parse_timestamp(value: float | str, *, received_ms: int) -> int:
 
     Raises `ValueError` with the sentence for the fault.
     """
-    moment_ms = _parse_text(value) if isinstance(value, str) else _whole_milliseconds(value)
-    if moment_ms < EARLIEST_MS:
+    timestamp_ms = _parse_text(value) if isinstance(value, str) else _truncate_milliseconds(value)
+    if timestamp_ms < EARLIEST_MS:
         is_number = not isinstance(value, str)
-        looks_like_seconds = is_number and _EARLIEST_S <= moment_ms < _LATEST_LIKELY_S
+        looks_like_seconds = is_number and _EARLIEST_S <= timestamp_ms < _LATEST_LIKELY_S
         raise ValueError(SECONDS_HINT if looks_like_seconds else TOO_EARLY)
-    return received_ms if moment_ms > received_ms + MILLISECONDS_PER_DAY else moment_ms
+    return received_ms if timestamp_ms > received_ms + MILLISECONDS_PER_DAY else timestamp_ms
 
 
-def _whole_milliseconds(value: float) -> int:
+def _truncate_milliseconds(value: float) -> int:
     if isinstance(value, bool) or not (isinstance(value, int) or math.isfinite(value)):
-        raise ValueError(FORMATS)
+        raise ValueError(INVALID_TIMESTAMP)
     return math.trunc(value)
 
 
 def _parse_text(text: str) -> int:
     match = _ISO_8601.fullmatch(text) or _RFC_2822.fullmatch(text)
     if match is None:
-        raise ValueError(FORMATS)
+        raise ValueError(INVALID_TIMESTAMP)
     parts = match.groupdict()
     try:
         return _day_ms(parts) + _time_of_day_ms(parts) - _offset_ms(parts)
     except (ValueError, KeyError) as error:  # the 30th of February, 25 o'clock, no such zone
-        raise ValueError(FORMATS) from error
+        raise ValueError(INVALID_TIMESTAMP) from error
 
 
 _Parts = Mapping[str, str | None]
@@ -110,7 +110,7 @@ def _day_ms(parts: _Parts) -> int:
 def _time_of_day_ms(parts: _Parts) -> int:
     hour, minute, second = (_number(parts, unit) for unit in ("hour", "minute", "second"))
     if hour > 23 or minute > 59 or second > 59:
-        raise ValueError(FORMATS)
+        raise ValueError(INVALID_TIMESTAMP)
     milliseconds = ((parts.get("fraction") or "") + "000")[:3]
     return (hour * 60 + minute) * _MILLISECONDS_PER_MINUTE + second * 1000 + int(milliseconds)
 
@@ -121,7 +121,7 @@ def _offset_ms(parts: _Parts) -> int:
         return _ZONE_HOURS[zone.lower()] * 60 * _MILLISECONDS_PER_MINUTE
     hours, minutes = _number(parts, "hours_off"), _number(parts, "minutes_off")
     if hours > 23 or minutes > 59:
-        raise ValueError(FORMATS)
+        raise ValueError(INVALID_TIMESTAMP)
     offset_ms = (hours * 60 + minutes) * _MILLISECONDS_PER_MINUTE
     return -offset_ms if parts.get("sign") == "-" else offset_ms
 

@@ -24,16 +24,16 @@ from msgspec.inspect import (
     type_info,
 )
 
-from headrace.base.errors import Fault
-from headrace.ingest.receive.body_scan import MAX_NESTING, holds_nul, nests_deeper
-from headrace.ingest.receive.timestamps import FORMATS
+from headrace.base.errors import FieldError
+from headrace.ingest.receive.body_scan import MAX_NESTING, contains_nul, exceeds_depth
+from headrace.ingest.receive.timestamps import INVALID_TIMESTAMP
 
-MAX_FAULTS = 50
+MAX_FIELD_ERRORS = 50
 """A sender that breaks a rule breaks it in every item; more of the same helps nobody."""
 
 NOT_AN_OBJECT = "must be an object"
 REQUIRED = "is required"
-UNREADABLE_CHARACTER = "must not contain NUL characters or lone surrogates"
+INVALID_CHARACTER = "must not contain NUL characters or lone surrogates"
 TOO_DEEP = f"must not be nested deeper than {MAX_NESTING} levels"
 NUMBER_OUT_OF_RANGE = "must not contain a number that is out of range"
 
@@ -43,7 +43,7 @@ Check = Callable[[Any], object]
 """A rule beyond a field's type; raises `ValueError` with the sentence for the fault."""
 
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
-UNREADABLE = (msgspec.MsgspecError, RecursionError)
+DECODE_ERRORS = (msgspec.MsgspecError, RecursionError)
 """What decoding UTF-8 may raise: malformed, of another type, or nested too deep to be read."""
 
 
@@ -54,63 +54,63 @@ class _Field(Struct, frozen=True):
     wire_name: str
     required: bool
     decoder: msgspec.json.Decoder[Any]
-    sentence: str
+    message: str
     lenient: bool
 
 
-class Reading(Struct, frozen=True):
+class ValidationResult(Struct, frozen=True):
     """The items of a body as far as they could be read, or what is wrong with them."""
 
     items: Sequence[Any]
-    faults: tuple[Fault, ...]
+    field_errors: tuple[FieldError, ...]
 
 
-def read_items(
+def validate_items(
     item: type[Struct], raws: Sequence[Raw], *, levels_above: int, checks: Mapping[str, Check]
-) -> Reading:
+) -> ValidationResult:
     """Read items field by field and list at most 50 faults by index, then by field.
 
     `checks` are by the Python name of a field and see only values that are there.
     `levels_above` is 1 in an array, else 0.
     """
     items: list[Struct] = []
-    faults: list[Fault] = []
+    field_errors: list[FieldError] = []
     levels = MAX_NESTING - levels_above
     for index, raw in enumerate(map(bytes, raws)):
-        whole = _read_whole(item, raw, levels=levels, checks=checks)
+        decoded = _decode_valid(item, raw, levels=levels, checks=checks)
         values: dict[str, Any] = {}
-        if whole is None:
-            found = _faults_of_item(item, raw, values, levels=levels - 1, checks=checks)
-            faults.extend(Fault(index, field, sentence) for field, sentence in found)
-        if not faults:
-            items.append(item(**values) if whole is None else whole)
-        if len(faults) >= MAX_FAULTS:
+        if decoded is None:
+            item_errors = _item_errors(item, raw, values, levels=levels - 1, checks=checks)
+            field_errors.extend(FieldError(index, field, message) for field, message in item_errors)
+        if not field_errors:
+            items.append(item(**values) if decoded is None else decoded)
+        if len(field_errors) >= MAX_FIELD_ERRORS:
             break
-    return Reading(items=items, faults=tuple(faults[:MAX_FAULTS]))
+    return ValidationResult(items=items, field_errors=tuple(field_errors[:MAX_FIELD_ERRORS]))
 
 
-def _read_whole(
+def _decode_valid(
     item: type[Struct], raw: bytes, *, levels: int, checks: Mapping[str, Check]
 ) -> Struct | None:
     """Read an item that nothing is wrong with: in a bad batch that is most of them."""
     try:
-        _refuse_anywhere(raw, levels)
-        whole = _decoder_of(item).decode(raw)
+        _check_characters_and_depth(raw, levels)
+        decoded = _decoder_for(item).decode(raw)
         for name, check in checks.items():
-            value = getattr(whole, name)
+            value = getattr(decoded, name)
             if value is not None:
                 check(value)
-    except (*UNREADABLE, ValueError):
+    except (*DECODE_ERRORS, ValueError):
         return None
-    return whole
+    return decoded
 
 
 @functools.cache
-def _decoder_of(item: type[Struct]) -> msgspec.json.Decoder[Struct]:
+def _decoder_for(item: type[Struct]) -> msgspec.json.Decoder[Struct]:
     return msgspec.json.Decoder(item)
 
 
-def _faults_of_item(
+def _item_errors(
     item: type[Struct],
     raw: bytes,
     values: dict[str, Any],
@@ -121,34 +121,34 @@ def _faults_of_item(
     """Yield (field, sentence), and leave the values that could be read in `values`."""
     try:
         sent = _OBJECT.decode(raw)
-    except UNREADABLE:
+    except DECODE_ERRORS:
         yield "", NOT_AN_OBJECT
         return
     for field in _fields_of(item):
         value = bytes(sent.pop(field.wire_name, b"null"))
         try:
-            _refuse_anywhere(value, levels)
+            _check_characters_and_depth(value, levels)
             values[field.name] = _read_field(field, value, checks.get(field.name))
-        except ValueError as fault:
-            yield field.wire_name, str(fault)
-    yield from _faults_of_unknown(sent, levels)
+        except ValueError as error:
+            yield field.wire_name, str(error)
+    yield from _unknown_key_errors(sent, levels)
 
 
-def _faults_of_unknown(sent: Mapping[str, Raw], levels: int) -> Iterator[tuple[str, str]]:
+def _unknown_key_errors(sent: Mapping[str, Raw], levels: int) -> Iterator[tuple[str, str]]:
     for key, value in sent.items():
         if "\0" in key:
-            yield "", UNREADABLE_CHARACTER
+            yield "", INVALID_CHARACTER
             continue
         try:
-            _refuse_anywhere(bytes(value), levels)
-        except ValueError as fault:
-            yield key if len(key) <= _LONGEST_UNKNOWN_KEY else "", str(fault)
+            _check_characters_and_depth(bytes(value), levels)
+        except ValueError as error:
+            yield key if len(key) <= _LONGEST_UNKNOWN_KEY else "", str(error)
 
 
-def _refuse_anywhere(value: bytes, levels: int) -> None:
-    if holds_nul(value):
-        raise ValueError(UNREADABLE_CHARACTER)
-    if nests_deeper(value, levels):
+def _check_characters_and_depth(value: bytes, levels: int) -> None:
+    if contains_nul(value):
+        raise ValueError(INVALID_CHARACTER)
+    if exceeds_depth(value, levels):
         raise ValueError(TOO_DEEP)
 
 
@@ -159,20 +159,20 @@ def _read_field(field: _Field, raw: bytes, check: Check | None) -> object:
         return None
     try:
         value = field.decoder.decode(raw)
-    except UNREADABLE as error:
-        value = _instead_of_unreadable(field, raw, error)
+    except DECODE_ERRORS as error:
+        value = _substitute_or_raise(field, raw, error)
     if check is not None and value is not None:
         check(value)
     return None if value is math.inf else value
 
 
-def _instead_of_unreadable(field: _Field, raw: bytes, error: Exception) -> object:
+def _substitute_or_raise(field: _Field, raw: bytes, error: Exception) -> object:
     """Return what stands for an unusable value: infinity, which no JSON number is."""
     if field.lenient and not raw.startswith(b'"'):
         return math.inf
-    if field.sentence == NOT_AN_OBJECT and raw.startswith(b"{"):
+    if field.message == NOT_AN_OBJECT and raw.startswith(b"{"):
         raise ValueError(NUMBER_OUT_OF_RANGE) from error
-    raise ValueError(field.sentence) from error
+    raise ValueError(field.message) from error
 
 
 @functools.cache
@@ -183,23 +183,27 @@ def _fields_of(item: type[Struct]) -> tuple[_Field, ...]:
             wire_name=field.encode_name,
             required=field.required,
             decoder=msgspec.json.Decoder(field.type),
-            sentence=_sentence_of(_types_in(field.type)),
-            lenient=any(isinstance(kind, AnyType | BoolType) for kind in _types_in(field.type)),
+            message=_message_for(_non_null_types(field.type)),
+            lenient=any(
+                isinstance(kind, AnyType | BoolType) for kind in _non_null_types(field.type)
+            ),
         )
         for field in msgspec.structs.fields(item)
     )
 
 
-def _types_in(annotation: Any) -> tuple[Type, ...]:  # noqa: ANN401 - that is what a type is
+def _non_null_types(annotation: Any) -> tuple[Type, ...]:  # noqa: ANN401 - that is what a type is
     kind = type_info(annotation)
     kinds = kind.types if isinstance(kind, UnionType) else (kind,)
     return tuple(one for one in kinds if not isinstance(one, NoneType))
 
 
-def _sentence_of(kinds: tuple[Type, ...]) -> str:
+def _message_for(kinds: tuple[Type, ...]) -> str:
     match kinds:
-        case (StrType(min_length=least, max_length=most), *others) if not others or most:
-            return _text_sentence(least, most)
+        case (StrType(min_length=min_length, max_length=max_length), *others) if (
+            not others or max_length
+        ):
+            return _text_message(min_length, max_length)
         case (DictType(),):
             return NOT_AN_OBJECT
         case (FloatType(),):
@@ -209,12 +213,12 @@ def _sentence_of(kinds: tuple[Type, ...]) -> str:
         case (AnyType(),):
             return ""  # takes everything
         case _:
-            return FORMATS
+            return INVALID_TIMESTAMP
 
 
-def _text_sentence(least: int | None, most: int | None) -> str:
-    if most is None:
+def _text_message(min_length: int | None, max_length: int | None) -> str:
+    if max_length is None:
         return "must be text"
-    if least is None:
-        return f"must be text of at most {most} characters"
-    return f"must be text of {least} to {most} characters"
+    if min_length is None:
+        return f"must be text of at most {max_length} characters"
+    return f"must be text of {min_length} to {max_length} characters"

@@ -10,39 +10,41 @@ from headrace.base.telemetry import get_logger
 
 _SALT_BYTES = 32
 _RETRY_AFTER_MS = 5_000
-_PATIENCE_S = 2.0
-_PATIENCE_WITH_OWN_S = 0.25
+_FETCH_TIMEOUT_S = 2.0
+_FETCH_TIMEOUT_WITH_FALLBACK_S = 0.25
 """While a salt of our own stands in, nobody need wait long to hear that it still must."""
 
 
-class VisitorSalts:
+class DailySalts:
     """Keeps today's salt in memory, and no other; used from one event loop.
 
     `fetch` is the directory's `visitor_salt`: it blocks and is called in a thread, once a day.
-    While the directory is away, or takes longer than `patience_s`, a salt of this process stands
+    While the directory is away, or takes longer than `timeout_s`, a salt of this process stands
     in: visitors may be counted twice then, which is better than to refuse their events.
     """
 
-    def __init__(self, fetch: Callable[[str], bytes], *, patience_s: float = _PATIENCE_S) -> None:
+    def __init__(
+        self, fetch: Callable[[str], bytes], *, timeout_s: float = _FETCH_TIMEOUT_S
+    ) -> None:
         self._fetch = fetch
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self._fetching: asyncio.Task[bytes] | None = None
         self._day_number = -1
         self._salt = b""
         self._retry_at_ms: int | None = None
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def salt_at(self, now_ms: int) -> bytes:
+    async def get(self, now_ms: int) -> bytes:
         """Return the salt of the UTC day of a moment. Does not wait but at a change of day."""
         if self._is_current(now_ms):
             return self._salt
-        async with self._turn:
+        async with self._lock:
             if not self._is_current(now_ms):
-                await self._change_day(now_ms)
+                await self._rotate(now_ms)
             return self._salt
 
-    def current_salt(self, now_ms: int) -> bytes | None:
-        """Return the salt of the UTC day of a moment, or None where `salt_at` would wait."""
+    def get_nowait(self, now_ms: int) -> bytes | None:
+        """Return the salt of the UTC day of a moment, or None where `get` would wait."""
         return self._salt if self._is_current(now_ms) else None
 
     def _is_current(self, now_ms: int) -> bool:
@@ -50,12 +52,12 @@ class VisitorSalts:
             return False
         return self._retry_at_ms is None or now_ms < self._retry_at_ms
 
-    async def _change_day(self, now_ms: int) -> None:
+    async def _rotate(self, now_ms: int) -> None:
         day_number = now_ms // MILLISECONDS_PER_DAY
         is_new_day = day_number != self._day_number
         try:
-            self._salt = await self._fetched(
-                utc_day(now_ms), self._patience_s if is_new_day else _PATIENCE_WITH_OWN_S
+            self._salt = await self._fetch_with_timeout(
+                utc_day(now_ms), self._timeout_s if is_new_day else _FETCH_TIMEOUT_WITH_FALLBACK_S
             )
             self._retry_at_ms = None
         except (HeadraceError, TimeoutError) as error:
@@ -66,17 +68,17 @@ class VisitorSalts:
             self._retry_at_ms = now_ms + _RETRY_AFTER_MS
         self._day_number = day_number
 
-    async def _fetched(self, day: str, patience_s: float) -> bytes:
+    async def _fetch_with_timeout(self, day: str, timeout_s: float) -> bytes:
         """Return the directory's salt. A call that hangs goes on, and no other begins meanwhile."""
         fetching = self._fetching or asyncio.create_task(
             asyncio.to_thread(self._fetch, day), name=day
         )
         self._fetching = fetching
-        done, _ = await asyncio.wait((fetching,), timeout=patience_s)
+        done, _ = await asyncio.wait((fetching,), timeout=timeout_s)
         if not done:
             raise TimeoutError
         self._fetching = None
         if fetching.get_name() != day:  # it had hung since yesterday, and its salt is of no use
             fetching.exception()
-            return await self._fetched(day, patience_s)
+            return await self._fetch_with_timeout(day, timeout_s)
         return fetching.result()

@@ -6,11 +6,11 @@ from typing import Any
 INDENT = "    "
 
 
-def clause(keyword: str, joint: str, parts: Sequence[str]) -> str:
+def clause(keyword: str, separator: str, parts: Sequence[str]) -> str:
     """Return a clause with a line for each part, or nothing where there are none."""
     if not parts:
         return ""
-    lines = f"{joint}\n".join(indented(part) for part in parts)
+    lines = f"{separator}\n".join(indented(part) for part in parts)
     return f"{keyword}\n{lines}"
 
 

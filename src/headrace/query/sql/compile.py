@@ -10,16 +10,16 @@ from collections.abc import Sequence
 
 from headrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS
 from headrace.model.plan import CompiledQuery, Output, OutputKind, QueryPlan
-from headrace.ports.store import EMBEDDED, Dialect
+from headrace.ports.store import CHDB_DIALECT, Dialect
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
 from headrace.query.sql.conditions import write_condition
 from headrace.query.sql.expressions import OUTPUT_KINDS, Expressions
 from headrace.query.sql.order_by import OrderKey, order_keys, write_order
-from headrace.query.sql.sources import source_of
-from headrace.query.sql.time_buckets import BUCKET_KINDS, bind_range, bucket
+from headrace.query.sql.sources import build_source
+from headrace.query.sql.time_buckets import BUCKET_KINDS, bind_range, bucket_expr
 
 
-def compile_query(plan: QueryPlan, dialect: Dialect = EMBEDDED) -> CompiledQuery:
+def compile_query(plan: QueryPlan, dialect: Dialect = CHDB_DIALECT) -> CompiledQuery:
     """Write the statement of a plan.
 
     Columns are `date`, the groups and the selects, in this order. One row more than the limit is
@@ -28,8 +28,10 @@ def compile_query(plan: QueryPlan, dialect: Dialect = EMBEDDED) -> CompiledQuery
     """
     parameters = Parameters()
     website = parameters.bind(plan.website_id, "String")
-    places = bind_range(plan.range, parameters, has_buckets=plan.granularity is not None)
-    source = source_of(plan, website, places, parameters, is_distributed=dialect.is_distributed)
+    range_parameters = bind_range(plan.range, parameters, is_bucketed=plan.granularity is not None)
+    source = build_source(
+        plan, website, range_parameters, parameters, is_distributed=dialect.is_distributed
+    )
     expressions = Expressions(parameters, dialect)
     outputs, columns = _write_columns(plan, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]
@@ -47,7 +49,9 @@ def compile_query(plan: QueryPlan, dialect: Dialect = EMBEDDED) -> CompiledQuery
         clause("GROUP BY", ",", groups),
     )
     keys = order_keys(plan, outputs) if groups else ()
-    sql = statement(_as_table(rows, keys), _order(keys, aliases), _page(plan, parameters))
+    sql = statement(
+        _wrap_in_subquery(rows, keys), _order_clause(keys, aliases), _limit_clause(plan, parameters)
+    )
     return CompiledQuery(sql, parameters.values, outputs, plan.website_id)
 
 
@@ -58,7 +62,7 @@ def _write_columns(
     columns: list[str] = []
     if plan.granularity is not None:
         outputs.append(Output(DATE_OUTPUT_NAME, BUCKET_KINDS[plan.granularity]))
-        columns.append(bucket(plan.granularity))
+        columns.append(bucket_expr(plan.granularity))
     for column in plan.group_by:
         outputs.append(Output(column.name, OUTPUT_KINDS[column.kind]))
         columns.append(expressions.value(column))
@@ -68,7 +72,7 @@ def _write_columns(
     return tuple(outputs), columns
 
 
-def _as_table(rows: str, keys: Sequence[OrderKey]) -> str:
+def _wrap_in_subquery(rows: str, keys: Sequence[OrderKey]) -> str:
     """Return rows whose columns may be named often.
 
     A name of SELECT stands for all of its expression wherever it is used. The order by a property
@@ -79,11 +83,11 @@ def _as_table(rows: str, keys: Sequence[OrderKey]) -> str:
     return rows
 
 
-def _order(keys: Sequence[OrderKey], columns: Sequence[str]) -> str:
+def _order_clause(keys: Sequence[OrderKey], columns: Sequence[str]) -> str:
     return clause("ORDER BY", ",", write_order(keys, columns))
 
 
-def _page(plan: QueryPlan, parameters: Parameters) -> str:
+def _limit_clause(plan: QueryPlan, parameters: Parameters) -> str:
     rows = QUERY_LIMITS["maxLimit"] if plan.fill else plan.limit
     limit = parameters.bind(rows + 1, "UInt64")
     offset = parameters.bind(0 if plan.fill else plan.offset, "UInt64")

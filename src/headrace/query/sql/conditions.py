@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from headrace.model.catalog import LIST_OPERATORS, Kind, Operator
 from headrace.model.plan import PlannedFilter
 from headrace.query.sql.expressions import Expressions
-from headrace.query.sql.json_properties import text_of, value_text
+from headrace.query.sql.json_properties import canonical_text, string_value
 
 OPERATORS: Mapping[Operator, str] = {
     Operator.EQ: "{column} = {value}",
@@ -51,7 +51,9 @@ def write_condition(planned: PlannedFilter, expressions: Expressions) -> str:
         expressions,
         _PARAMETER_TYPES[planned.column.kind],
     )
-    return _settled(condition, planned) if planned.column.kind is Kind.NUMBER else condition
+    return (
+        _coalesce_missing(condition, planned) if planned.column.kind is Kind.NUMBER else condition
+    )
 
 
 def _write_property_condition(planned: PlannedFilter, expressions: Expressions) -> str:
@@ -60,28 +62,30 @@ def _write_property_condition(planned: PlannedFilter, expressions: Expressions) 
         return MEMBERSHIPS[planned.operator].format(match=match)
     is_text = isinstance(planned.values[0], str)
     condition = _compare(
-        text_of(expressions.value(planned.column))
+        string_value(expressions.value(planned.column))
         if is_text
         else expressions.number(planned.column),
         planned,
         expressions,
         "String" if is_text else "Float64",
     )
-    return _settled(condition, planned)
+    return _coalesce_missing(condition, planned)
 
 
 def _match(planned: PlannedFilter, expressions: Expressions) -> str:
-    texts = [value_text(item) for item in planned.values]
+    texts = [canonical_text(item) for item in planned.values]
     known = [text for text in texts if text is not None]
-    others = [item for item, text in zip(planned.values, texts, strict=True) if text is None]
-    match = _among(expressions.value(planned.column), known, "String", expressions)
+    numbers = [item for item, text in zip(planned.values, texts, strict=True) if text is None]
+    match = _in_array(expressions.value(planned.column), known, "String", expressions)
     if not all(isinstance(item, str) for item in planned.values):
         number = expressions.number(planned.column)
-        match += f" OR {_among(number, others, 'Float64', expressions)}"
+        match += f" OR {_in_array(number, numbers, 'Float64', expressions)}"
     return f"ifNull({match}, false)"
 
 
-def _among(column: str, values: Sequence[object], type_name: str, expressions: Expressions) -> str:
+def _in_array(
+    column: str, values: Sequence[object], type_name: str, expressions: Expressions
+) -> str:
     return f"{column} IN {expressions.parameters.bind(values, f'Array({type_name})')}"
 
 
@@ -93,7 +97,7 @@ def _compare(column: str, planned: PlannedFilter, expressions: Expressions, type
     return OPERATORS[planned.operator].format(column=column, value=value)
 
 
-def _settled(condition: str, planned: PlannedFilter) -> str:
+def _coalesce_missing(condition: str, planned: PlannedFilter) -> str:
     """Decide for a missing value, which makes the condition NULL."""
     missing = "true" if planned.operator in MATCHING_MISSING else "false"
     return f"ifNull({condition}, {missing})"

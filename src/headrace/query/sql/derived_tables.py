@@ -2,49 +2,49 @@
 
 from collections.abc import Mapping
 
-from headrace.formats.rollup_columns import NO_KEY, VISIT_LABELS
+from headrace.formats.rollup_columns import EMPTY_ID_HASH, ROLLUP_DIMENSIONS
 
-_BOUNCE_MOST_PAGE_VIEWS = 1
+_BOUNCE_MAX_PAGE_VIEWS = 1
 
 
 _BOUNCE_BELOW_MS = 10_000
 
 
-_FROM_THE_BEGINNING = "utm_"
+_FIRST_TOUCH_PREFIX = "utm_"
 """What brought the person here the first time; other labels are as they were seen last."""
 
 
-EVENTS_COUNTED = "sum(visit.event_count)"
-PAGE_VIEWS_COUNTED = "sum(visit.page_views)"
+EVENT_COUNT = "sum(visit.event_count)"
+PAGE_VIEW_COUNT = "sum(visit.page_views)"
 FIRST_MS = "min(visit.first_ms)"
 LAST_MS = "max(visit.last_ms)"
-FIRST_MOMENT = f"fromUnixTimestamp64Milli({FIRST_MS}, 'UTC')"
-LAST_MOMENT = f"fromUnixTimestamp64Milli({LAST_MS}, 'UTC')"
+FIRST_TIMESTAMP = f"fromUnixTimestamp64Milli({FIRST_MS}, 'UTC')"
+LAST_TIMESTAMP = f"fromUnixTimestamp64Milli({LAST_MS}, 'UTC')"
 FIRST_PATH = "argMinIfMerge(visit.first_path)"
 LAST_PATH = "argMaxIfMerge(visit.last_path)"
 FIRST_REFERRER = "argMinIfMerge(visit.first_referrer)"
 
-_OF_VISITS = frozenset({*VISIT_LABELS, "anonymous_id"})
+_ROLLUP_TEXT_COLUMNS = frozenset({*ROLLUP_DIMENSIONS, "anonymous_id"})
 
 
 def first_text(column: str) -> str:
     """Return the first text that is not empty, by time, then by arrival."""
-    return f"argMinIf({_label(column)}, visit.first_place, {_label(column)} != '')"
+    return f"argMinIf({_dimension(column)}, visit.first_place, {_dimension(column)} != '')"
 
 
 def last_text(column: str) -> str:
     """Return the last text that is not empty, by time, then by arrival."""
-    return f"argMaxIf({_label(column)}, visit.last_place, {_label(column)} != '')"
+    return f"argMaxIf({_dimension(column)}, visit.last_place, {_dimension(column)} != '')"
 
 
-def as_number(figure: str) -> str:
+def as_number(aggregate: str) -> str:
     """Give a figure the type of stored numbers, so that aggregates over no rows are null."""
-    return f"toNullable(toFloat64({figure}))"
+    return f"toNullable(toFloat64({aggregate}))"
 
 
-def _label(column: str) -> str:
+def _dimension(column: str) -> str:
     """All events of a visit have the same text, so its first and last place are those of it."""
-    if column not in _OF_VISITS:
+    if column not in _ROLLUP_TEXT_COLUMNS:
         raise KeyError(column)
     return f"visit.{column}"
 
@@ -56,19 +56,19 @@ _SESSION_AGGREGATES: Mapping[str, str] = {
     "entry_path": FIRST_PATH,
     "exit_path": LAST_PATH,
     "referrer": FIRST_REFERRER,
-    "start_time": FIRST_MOMENT,
-    "end_time": LAST_MOMENT,
+    "start_time": FIRST_TIMESTAMP,
+    "end_time": LAST_TIMESTAMP,
     "is_bounce": (
-        f"toBool({PAGE_VIEWS_COUNTED} <= {_BOUNCE_MOST_PAGE_VIEWS}"
+        f"toBool({PAGE_VIEW_COUNT} <= {_BOUNCE_MAX_PAGE_VIEWS}"
         f" AND {_DURATION_MS} < {_BOUNCE_BELOW_MS})"
     ),
     "duration": as_number(f"{_DURATION_MS} / 1000"),
-    "page_views": as_number(PAGE_VIEWS_COUNTED),
-    "event_count": as_number(EVENTS_COUNTED),
+    "page_views": as_number(PAGE_VIEW_COUNT),
+    "event_count": as_number(EVENT_COUNT),
 }
 
 
-def session_figure(column: str) -> str:
+def session_aggregate(column: str) -> str:
     """Return the SQL of a column of sessions: by its row above, else the first text."""
     return _SESSION_AGGREGATES.get(column) or first_text(column)
 
@@ -76,17 +76,19 @@ def session_figure(column: str) -> str:
 _PROFILE_AGGREGATES: Mapping[str, str] = {
     "anonymous_id": "any(visit.anonymous_id)",
     "referrer": FIRST_REFERRER,
-    "first_seen": FIRST_MOMENT,
-    "last_seen": LAST_MOMENT,
-    "session_count": as_number(f"uniqExactIf(visit.session_key, visit.session_key != {NO_KEY})"),
-    "event_count": as_number(EVENTS_COUNTED),
-    "page_views": as_number(PAGE_VIEWS_COUNTED),
+    "first_seen": FIRST_TIMESTAMP,
+    "last_seen": LAST_TIMESTAMP,
+    "session_count": as_number(
+        f"uniqExactIf(visit.session_key, visit.session_key != {EMPTY_ID_HASH})"
+    ),
+    "event_count": as_number(EVENT_COUNT),
+    "page_views": as_number(PAGE_VIEW_COUNT),
 }
 
 
-def profile_figure(column: str) -> str:
+def profile_aggregate(column: str) -> str:
     """Return the SQL of a column of profiles: by its row above, else the first or last text."""
     if column in _PROFILE_AGGREGATES:
         return _PROFILE_AGGREGATES[column]
-    is_first = column.startswith(_FROM_THE_BEGINNING)
+    is_first = column.startswith(_FIRST_TOUCH_PREFIX)
     return first_text(column) if is_first else last_text(column)

@@ -81,5 +81,7 @@ class Expressions:
         if select.aggregate is Aggregate.UNIQ:
             return DISTINCT_VALUES[column.kind].format(column=self.name(column))
         if select.aggregate is Aggregate.SUM and column.kind is Kind.JSON:
-            return NUMBER_AGGREGATES[Aggregate.SUM].format(number=self.properties.addend(column))
+            return NUMBER_AGGREGATES[Aggregate.SUM].format(
+                number=self.properties.sum_operand(column)
+            )
         return NUMBER_AGGREGATES[select.aggregate].format(number=self.number(column))

@@ -24,10 +24,10 @@ _PART: Final = r"""'"(?:[^"\\\\]|\\\\.)*"|[^"]+'"""
 _DIGITS: Final = r"'(^|[:,\\[])(-?[1-9][0-9]{18,})([,}\\]]|$)'"
 
 
-_QUOTED: Final = r"""'\\1"\\2"\\3'"""
+_QUOTED_DIGITS: Final = r"""'\\1"\\2"\\3'"""
 
 
-_READABLE: Final = """if(match({document}, '[0-9]{{19}}'), arrayStringConcat(arrayMap(
+_QUOTE_BIG_INTEGERS: Final = """if(match({document}, '[0-9]{{19}}'), arrayStringConcat(arrayMap(
     part -> if(
         startsWith(part, '"'),
         part,
@@ -37,48 +37,49 @@ _READABLE: Final = """if(match({document}, '[0-9]{{19}}'), arrayStringConcat(arr
 )), {document})"""
 
 
-_TEXT_MARK = '"'
+_QUOTATION_MARK = '"'
 _DOT = "."
-_BETWEEN_TEXTS = (":", ",", "]")
+_UNSEARCHABLE_PREFIXES = (":", ",", "]")
 
 # Most documents hold neither an escape nor an object within. In these a key stands at one place, so
 # its value is found by searching, without reading the document: documents have no blanks, and
 # `"key":` cannot be within a text whose quotation marks would have to be escaped. It can reach from
 # the end of one text to the beginning of the next, so keys that are like what may stand between
 # texts are not searched for.
-_FLAT = "properties_flat"
-_NEVER = "0"
-_IS_FLAT = (
-    " + ".join(f"position(properties, '{mark}')" for mark in (r"\\", ':{"', ',{"', '[{"')) + " = 0"
+_SIMPLE_ALIAS = "properties_flat"
+_FALSE = "0"
+_IS_SIMPLE = (
+    " + ".join(f"position(properties, '{token}')" for token in (r"\\", ':{"', ',{"', '[{"'))
+    + " = 0"
 )
-_FOUND = "simpleJSONExtractRaw(properties, {key})"
+_EXTRACTED = "simpleJSONExtractRaw(properties, {key})"
 # Nothing, a text, true, false and small whole numbers are written in one way only. To put together
 # what comes from two places takes as long as to find it, so the first condition is for most rows:
 # that there is nothing or, as of all marks it is the least, a quotation mark.
 _VALUE = """if(
-    bitAnd({flat}, ascii({found}) <= 34),
-    nullIf({found}, ''),
+    bitAnd({is_simple}, ascii({extracted}) <= 34),
+    nullIf({extracted}, ''),
     if(
-        {flat} AND ({found} IN ('true', 'false') OR toUInt32OrZero({found}) > 0),
-        {found},
-        {exact}
+        {is_simple} AND ({extracted} IN ('true', 'false') OR toUInt32OrZero({extracted}) > 0),
+        {extracted},
+        {full_parse}
     )
 )"""
-_NUMBER = "if({flat}, toFloat64OrNull({found}), toFloat64OrNull({value}))"
-_ADDEND = "if({flat}, toFloat64OrZero({found}), ifNull(toFloat64OrNull({value}), 0))"
+_NUMBER = "if({is_simple}, toFloat64OrNull({extracted}), toFloat64OrNull({value}))"
+_SUM_OPERAND = "if({is_simple}, toFloat64OrZero({extracted}), ifNull(toFloat64OrNull({value}), 0))"
 
 # JSONExtractRaw puts integers past 64 bits in quotes, as if they were texts of these digits. So
 # where its answer has such digits, all texts of the document that are these digits get a mark, it
 # is asked again, and what comes without the mark is a number. (The other parser that ClickHouse
 # has knows such numbers, and is off in the last digit of others.)
-_MOST_SHORT = 20
+_MAX_SHORT_LENGTH = 20
 _LONG_DIGITS = "arrayDistinct(extractAll(raw, '\"-?[1-9][0-9]{18,}\"'))"
-_MARKED = """arrayFold(
+_TAGGED = """arrayFold(
     (text, digits) -> replaceAll(text, digits, concat('"(text)', substring(digits, 2))),
     long,
     properties
 )"""
-_UNMARKED = """arrayFold(
+_UNTAGGED = """arrayFold(
     (text, digits) -> replaceAll(
         replaceAll(text, digits, trim(BOTH '"' FROM digits)),
         concat('"(text)', substring(digits, 2)),
@@ -87,7 +88,7 @@ _UNMARKED = """arrayFold(
     long,
     {again}
 )"""
-_EXACT = """multiIf(
+_NORMALIZED = """multiIf(
     json IN ('', 'null'), NULL,
     json = '-0', '0',
     startsWith(json, '"'), concat('"', JSONExtractString(json), '"'),
@@ -100,17 +101,17 @@ class _Property(NamedTuple):
 
     alias: str
     key: str
-    written: str
-    places: list[list[str]]
+    escaped_key: str
+    key_paths: list[list[str]]
 
     @property
-    def found(self) -> str:
+    def extracted(self) -> str:
         return f"{self.alias}_found"
 
     @property
-    def flat(self) -> str:
+    def is_simple(self) -> str:
         """SQL that is true where the key may be searched for."""
-        return _NEVER if self.key.startswith(_BETWEEN_TEXTS) else _FLAT
+        return _FALSE if self.key.startswith(_UNSEARCHABLE_PREFIXES) else _SIMPLE_ALIAS
 
 
 class PropertyColumns:
@@ -125,31 +126,41 @@ class PropertyColumns:
 
     def value(self, column: Column) -> str:
         """Return the name of a property's value, defining it at the first use."""
-        found = self._property(column)
-        if found.alias not in self._defined:
-            exact = _moved(self._exact(found.places), 2)
-            self._define(_FLAT, _IS_FLAT)
-            self._define(found.found, _FOUND.format(key=found.written))
+        json_property = self._property(column)
+        if json_property.alias not in self._defined:
+            full_parse = _reindent(self._full_parse(json_property.key_paths), 2)
+            self._define(_SIMPLE_ALIAS, _IS_SIMPLE)
+            self._define(json_property.extracted, _EXTRACTED.format(key=json_property.escaped_key))
             self._define(
-                found.alias, _VALUE.format(flat=found.flat, found=found.found, exact=exact)
+                json_property.alias,
+                _VALUE.format(
+                    is_simple=json_property.is_simple,
+                    extracted=json_property.extracted,
+                    full_parse=full_parse,
+                ),
             )
-        return found.alias
+        return json_property.alias
 
     def number(self, column: Column) -> str:
         """Return the name of a property's number, NULL for all other values.
 
         Where nothing else is asked of the property, the text of its value is made for few rows.
         """
-        return self._of_number(column, "number", _NUMBER)
+        return self._define_numeric(column, "number", _NUMBER)
 
-    def addend(self, column: Column) -> str:
+    def sum_operand(self, column: Column) -> str:
         """Return the name of what a property adds to a sum: its number, 0 for all other values."""
-        return self._of_number(column, "addend", _ADDEND)
+        return self._define_numeric(column, "addend", _SUM_OPERAND)
 
-    def _of_number(self, column: Column, name: str, sql: str) -> str:
-        found, value = self._property(column), self.value(column)
-        alias = f"{found.alias}_{name}"
-        self._define(alias, sql.format(flat=found.flat, found=found.found, value=value))
+    def _define_numeric(self, column: Column, name: str, sql: str) -> str:
+        json_property, value = self._property(column), self.value(column)
+        alias = f"{json_property.alias}_{name}"
+        self._define(
+            alias,
+            sql.format(
+                is_simple=json_property.is_simple, extracted=json_property.extracted, value=value
+            ),
+        )
         return alias
 
     def _property(self, column: Column) -> _Property:
@@ -164,11 +175,11 @@ class PropertyColumns:
 
         How many names a dotted key has is part of the statement's shape; the names are bound.
         """
-        places = [[self._parameters.bind(key, "String")]]
+        key_paths = [[self._parameters.bind(key, "String")]]
         if _DOT in key:
-            places.append([self._parameters.bind(part, "String") for part in key.split(_DOT)])
-        written = self._parameters.bind(msgspec.json.encode(key)[1:-1].decode(), "String")
-        return _Property(alias, key, written, places)
+            key_paths.append([self._parameters.bind(part, "String") for part in key.split(_DOT)])
+        escaped_key = self._parameters.bind(msgspec.json.encode(key)[1:-1].decode(), "String")
+        return _Property(alias, key, escaped_key, key_paths)
 
     def _define(self, name: str, sql: str) -> None:
         """Define a name, over those before it, where that is not done yet."""
@@ -176,18 +187,20 @@ class PropertyColumns:
             self._defined.add(name)
             self.definitions.append(f"{sql} AS {name}")
 
-    def _exact(self, places: list[list[str]]) -> str:
+    def _full_parse(self, key_paths: list[list[str]]) -> str:
         """Return the SQL of a value that is right for all documents."""
-        again = _moved(_let("marked", _MARKED, self._extract("marked", places)), 1)
-        unmarked = f"if(empty(long), raw, {_UNMARKED.format(again=again)})"
-        json = f"if(length(raw) <= {_MOST_SHORT}, raw, {_let('long', _LONG_DIGITS, unmarked)})"
-        return _let("raw", self._extract("properties", places), _let("json", json, _EXACT))
+        again = _reindent(_let("marked", _TAGGED, self._extract("marked", key_paths)), 1)
+        untagged = f"if(empty(long), raw, {_UNTAGGED.format(again=again)})"
+        json = (
+            f"if(length(raw) <= {_MAX_SHORT_LENGTH}, raw, {_let('long', _LONG_DIGITS, untagged)})"
+        )
+        return _let("raw", self._extract("properties", key_paths), _let("json", json, _NORMALIZED))
 
-    def _extract(self, document: str, places: list[list[str]]) -> str:
+    def _extract(self, document: str, key_paths: list[list[str]]) -> str:
         """Return the SQL of the JSON text at the first place that is there."""
-        if self._dialect.loses_long_numbers:
-            return _let("document", readable(document), _extract("document", places))
-        return _extract(document, places)
+        if self._dialect.needs_big_int_workaround:
+            return _let("document", quote_big_integers(document), _extract("document", key_paths))
+        return _extract(document, key_paths)
 
 
 def _let(name: str, value: str, sql: str) -> str:
@@ -196,26 +209,26 @@ def _let(name: str, value: str, sql: str) -> str:
     A name of WITH stands for its expression wherever it is used: names that build upon each other
     are planned, and made for each row, many times over.
     """
-    return f"arrayMap(\n    {name} -> {_moved(sql, 1)},\n    [{_moved(value, 1)}]\n)[1]"
+    return f"arrayMap(\n    {name} -> {_reindent(sql, 1)},\n    [{_reindent(value, 1)}]\n)[1]"
 
 
-def _moved(sql: str, steps: int) -> str:
+def _reindent(sql: str, steps: int) -> str:
     """Move the lines of a part that stands so many steps to the right."""
     return sql.replace("\n", "\n" + steps * INDENT)
 
 
-def text_of(value: str) -> str:
+def string_value(value: str) -> str:
     """Return the SQL of a property's text, NULL for all other values."""
     return f"if(startsWith({value}, '\"'), substring({value}, 2, -1), NULL)"
 
 
-def value_text(value: FilterScalar) -> str | None:
+def canonical_text(value: FilterScalar) -> str | None:
     """Return the text of a filter's value, as the SQL has it; None for numbers with a fraction.
 
     Those, and numbers past 64 bits that came with an exponent, are compared as numbers.
     """
     if isinstance(value, str):
-        return _TEXT_MARK + value + _TEXT_MARK
+        return _QUOTATION_MARK + value + _QUOTATION_MARK
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -223,16 +236,18 @@ def value_text(value: FilterScalar) -> str | None:
     return str(int(value)) if value.is_integer() and abs(value) < 2**63 else None
 
 
-def _extract(document: str, places: list[list[str]]) -> str:
-    *literal, last = [f"JSONExtractRaw({document}, {', '.join(place)})" for place in places]
+def _extract(document: str, key_paths: list[list[str]]) -> str:
+    *literal, last = [f"JSONExtractRaw({document}, {', '.join(path)})" for path in key_paths]
     if not literal:
         return last
-    return f"if(JSONHas({document}, {places[0][0]}), {literal[0]}, {last})"
+    return f"if(JSONHas({document}, {key_paths[0][0]}), {literal[0]}, {last})"
 
 
-def readable(document: str) -> str:
+def quote_big_integers(document: str) -> str:
     """Return the SQL of a document with its long digits in quotes.
 
     They are looked for twice, because two numbers of a list share the comma between them.
     """
-    return _READABLE.format(document=document, part=_PART, digits=_DIGITS, quoted=_QUOTED)
+    return _QUOTE_BIG_INTEGERS.format(
+        document=document, part=_PART, digits=_DIGITS, quoted=_QUOTED_DIGITS
+    )

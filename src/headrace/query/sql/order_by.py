@@ -31,13 +31,13 @@ def order_keys(plan: QueryPlan, outputs: Sequence[Output]) -> tuple[OrderKey, ..
     """
     buckets = 0 if plan.granularity is None else 1
     first_select = buckets + len(plan.group_by)
-    wanted = [(key.output_name, key.direction) for key in plan.order_by]
+    requested = [(key.output_name, key.direction) for key in plan.order_by]
     defaults = [(output.name, Direction.ASC) for output in outputs[:first_select]]
     if plan.group_by:
         defaults.insert(buckets, (outputs[first_select].name, Direction.DESC))
     indexes = {output.name: index for index, output in enumerate(outputs)}
     directions: dict[int, Direction] = {}
-    for name, direction in [*wanted, *defaults]:
+    for name, direction in [*requested, *defaults]:
         directions.setdefault(indexes[name], direction)
     return tuple(
         OrderKey(index, outputs[index].kind, direction) for index, direction in directions.items()
@@ -65,15 +65,15 @@ def sort_rows(rows: list[list[Any]], keys: Sequence[OrderKey]) -> None:
 def _sort_by(rows: list[list[Any]], key: OrderKey) -> None:
     present = [row for row in rows if row[key.index] is not None]
     missing = [row for row in rows if row[key.index] is None]
-    read = _json_key if key.kind is OutputKind.JSON else _plain_key
-    present.sort(key=lambda row: read(row[key.index]), reverse=key.direction is Direction.DESC)
+    sort_key = _json_key if key.kind is OutputKind.JSON else _scalar_key
+    present.sort(key=lambda row: sort_key(row[key.index]), reverse=key.direction is Direction.DESC)
     rows[:] = present + missing
 
 
 def _json_terms(column: str, direction: str) -> list[str]:
-    marks = list(_JSON_RANKS)
-    ranks = [_JSON_RANKS[mark] for mark in marks]
-    rank = f"transform(left({column}, 1), {marks}, {ranks}, {_NUMBER_RANK})"
+    first_characters = list(_JSON_RANKS)
+    ranks = [_JSON_RANKS[first_character] for first_character in first_characters]
+    rank = f"transform(left({column}, 1), {first_characters}, {ranks}, {_NUMBER_RANK})"
     return [
         f"isNull({column}) ASC",
         f"{rank} {direction}",
@@ -82,7 +82,7 @@ def _json_terms(column: str, direction: str) -> list[str]:
     ]
 
 
-def _plain_key(value: Any) -> Any:  # noqa: ANN401 - a value of the store
+def _scalar_key(value: Any) -> Any:  # noqa: ANN401 - a value of the store
     return value
 
 

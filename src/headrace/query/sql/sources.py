@@ -5,34 +5,34 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from headrace.formats.rollup_columns import NO_KEY, key_of
+from headrace.formats.rollup_columns import EMPTY_ID_HASH, hash128
 from headrace.model.catalog import EVENTS, PROFILES
 from headrace.model.plan import DateRange, QueryPlan
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
-from headrace.query.sql.derived_tables import profile_figure, session_figure
-from headrace.query.sql.rollup_source import Visits
+from headrace.query.sql.derived_tables import profile_aggregate, session_aggregate
+from headrace.query.sql.rollup_source import RollupTable
 from headrace.query.sql.time_buckets import (
     RangeParameters,
-    bind_touched_days,
-    is_in_range,
-    wall_clock,
+    bind_utc_days,
+    range_conditions,
+    wall_clock_exprs,
 )
-from headrace.query.validate.day_range import is_told_by_days
+from headrace.query.validate.day_range import rollup_days_suffice
 
 _IS_BOT = "is_bot"
 _NOT_A_BOT = f"NOT {_IS_BOT}"
 
 
-class Owner(NamedTuple):
+class Grouping(NamedTuple):
     """Who visits are gathered by: the columns of visits that name it, and what is made of them."""
 
     column: str
     key: str
-    figure: Callable[[str], str]
+    aggregate: Callable[[str], str]
 
 
-_SESSION = Owner("session_id", "visit.session_key", session_figure)
-_PERSON = Owner("anonymous_id", "visit.person_key", profile_figure)
+_SESSION = Grouping("session_id", "visit.session_key", session_aggregate)
+_PROFILE = Grouping("anonymous_id", "visit.person_key", profile_aggregate)
 
 
 class Source(Struct, frozen=True):
@@ -43,10 +43,10 @@ class Source(Struct, frozen=True):
     conditions: list[str]
 
 
-def source_of(
+def build_source(
     plan: QueryPlan,
     website: str,
-    places: RangeParameters,
+    range_parameters: RangeParameters,
     parameters: Parameters,
     *,
     is_distributed: bool,
@@ -57,24 +57,28 @@ def source_of(
     would only copy it.
     """
     if plan.table.is_derived:
-        among = "GLOBAL IN" if is_distributed else "IN"
-        visits = Visits(_of_people(website), in_view=is_distributed or _asks_events(plan))
-        return _derived_source(plan, website, places, parameters, visits, among=among)
+        in_operator = "GLOBAL IN" if is_distributed else "IN"
+        rollup = RollupTable(
+            _non_bot_conditions(website), use_view=is_distributed or _needs_events(plan)
+        )
+        return _derived_source(
+            plan, website, range_parameters, parameters, rollup, in_operator=in_operator
+        )
     time = plan.table.time_column
-    conditions = [_of_website(website), *is_in_range(time, places)]
+    conditions = [_website_condition(website), *range_conditions(time, range_parameters)]
     if all(planned.column.name != _IS_BOT for planned in plan.filters):
         conditions.append(_NOT_A_BOT)
-    return Source(wall_clock(time, places), plan.table.name, conditions)
+    return Source(wall_clock_exprs(time, range_parameters), plan.table.name, conditions)
 
 
 def _derived_source(
     plan: QueryPlan,
     website: str,
-    places: RangeParameters,
+    range_parameters: RangeParameters,
     parameters: Parameters,
-    visits: Visits,
+    rollup: RollupTable,
     *,
-    among: str,
+    in_operator: str,
 ) -> Source:
     """Gather the whole lives of those who may belong to the range.
 
@@ -84,34 +88,48 @@ def _derived_source(
     up but one short list, and planning more than that is what most websites' questions would wait
     for.
     """
-    days = bind_touched_days(plan.range, parameters)
-    owner = _PERSON if plan.table.name == PROFILES.name else _SESSION
-    half = f"toUInt64({owner.key})"
-    there = visits.select(
-        [half], [f"visit.day BETWEEN {days.first} AND {days.last}", f"{owner.key} != {NO_KEY}"]
+    days = bind_utc_days(plan.range, parameters)
+    grouping = _PROFILE if plan.table.name == PROFILES.name else _SESSION
+    half_key = f"toUInt64({grouping.key})"
+    keys_in_range = rollup.select(
+        [half_key],
+        [f"visit.day BETWEEN {days.first} AND {days.last}", f"{grouping.key} != {EMPTY_ID_HASH}"],
     )
-    known = [f"{owner.key} != {NO_KEY}", f"{half} {among} {subquery(there)}"]
-    if owner is _SESSION:
+    key_conditions = [
+        f"{grouping.key} != {EMPTY_ID_HASH}",
+        f"{half_key} {in_operator} {subquery(keys_in_range)}",
+    ]
+    if grouping is _SESSION:
         time = plan.table.time_column
-        sessions = _gather(plan, owner, visits, known, "")
-        return Source(wall_clock(time, places), subquery(sessions), is_in_range(time, places))
-    seen = _is_seen(plan.range, website, places, among)
-    return Source([], subquery(_gather(plan, owner, visits, known, f"HAVING {seen}")), [])
+        sessions = _group_rollup(plan, grouping, rollup, key_conditions, "")
+        return Source(
+            wall_clock_exprs(time, range_parameters),
+            subquery(sessions),
+            range_conditions(time, range_parameters),
+        )
+    active = _active_in_range(plan.range, website, range_parameters, in_operator)
+    return Source(
+        [], subquery(_group_rollup(plan, grouping, rollup, key_conditions, f"HAVING {active}")), []
+    )
 
 
-def _gather(
-    plan: QueryPlan, owner: Owner, visits: Visits, conditions: list[str], having: str
+def _group_rollup(
+    plan: QueryPlan, grouping: Grouping, rollup: RollupTable, conditions: list[str], having: str
 ) -> str:
-    figures = [f"{owner.figure(name)} AS {name}" for name in _needed_columns(plan)]
-    return visits.select(figures or [owner.key], conditions, f"GROUP BY {owner.key}", having)
+    aggregates = [f"{grouping.aggregate(name)} AS {name}" for name in _needed_columns(plan)]
+    return rollup.select(
+        aggregates or [grouping.key], conditions, f"GROUP BY {grouping.key}", having
+    )
 
 
-def _asks_events(plan: QueryPlan) -> bool:
-    """Tell whether visits do not tell by themselves who belongs to the range: see `_is_seen`."""
-    return plan.table.name == PROFILES.name and not is_told_by_days(plan.range)
+def _needs_events(plan: QueryPlan) -> bool:
+    """Tell whether visits do not tell by themselves who is in the range: see `_active_in_range`."""
+    return plan.table.name == PROFILES.name and not rollup_days_suffice(plan.range)
 
 
-def _is_seen(days: DateRange, website: str, places: RangeParameters, among: str) -> str:
+def _active_in_range(
+    days: DateRange, website: str, range_parameters: RangeParameters, in_operator: str
+) -> str:
     """Return what is true of a person with an event in the range, after GROUP BY.
 
     A visit of the UTC days that the range touches has one if it lasts into the range, because
@@ -119,31 +137,38 @@ def _is_seen(days: DateRange, website: str, places: RangeParameters, among: str)
     gaps, the events are asked.
     """
     time = EVENTS.time_column
-    if is_told_by_days(days):
-        start, end = (f"toUnixTimestamp64Milli({end})" for end in (places.start, places.end))
+    if rollup_days_suffice(days):
+        start, end = (
+            f"toUnixTimestamp64Milli({end})"
+            for end in (range_parameters.start, range_parameters.end)
+        )
         return f"max(visit.last_ms >= {start} AND visit.first_ms < {end})"
-    seen = statement(
-        clause("WITH", ",", wall_clock(time, places)),
-        f"SELECT {key_of(_PERSON.column)}",
+    active = statement(
+        clause("WITH", ",", wall_clock_exprs(time, range_parameters)),
+        f"SELECT {hash128(_PROFILE.column)}",
         f"FROM {EVENTS.name}",
-        clause("WHERE", " AND", [*_of_people(website), *is_in_range(time, places)]),
+        clause(
+            "WHERE",
+            " AND",
+            [*_non_bot_conditions(website), *range_conditions(time, range_parameters)],
+        ),
     )
-    return f"{_PERSON.key} {among} {subquery(seen)}"
+    return f"{_PROFILE.key} {in_operator} {subquery(active)}"
 
 
-def _of_website(website: str) -> str:
+def _website_condition(website: str) -> str:
     return f"website_id = {website}"
 
 
-def _of_people(website: str) -> list[str]:
-    return [_of_website(website), _NOT_A_BOT]
+def _non_bot_conditions(website: str) -> list[str]:
+    return [_website_condition(website), _NOT_A_BOT]
 
 
 def _needed_columns(plan: QueryPlan) -> list[str]:
-    asked: set[str] = set()
-    if plan.table.has_buckets:
-        asked.add(plan.table.time_column)
-    asked.update(column.name for column in plan.group_by)
-    asked.update(planned.column.name for planned in plan.filters)
-    asked.update(select.column.name for select in plan.selects if select.column is not None)
-    return [column.name for column in plan.table.columns if column.name in asked]
+    needed: set[str] = set()
+    if plan.table.supports_granularity:
+        needed.add(plan.table.time_column)
+    needed.update(column.name for column in plan.group_by)
+    needed.update(planned.column.name for planned in plan.filters)
+    needed.update(select.column.name for select in plan.selects if select.column is not None)
+    return [column.name for column in plan.table.columns if column.name in needed]

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from headrace.base.errors import InvalidQuery, QueryFault
+from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
 from headrace.model.catalog import (
     ALL_ROWS,
@@ -36,7 +36,7 @@ from headrace.query.validate.pagination import (
     check_offset,
     check_order,
 )
-from headrace.query.validate.suggest import did_you_mean_one_of, quoted
+from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
 
 
 class _CheckedFilter(Struct, frozen=True):
@@ -66,7 +66,7 @@ def check_query(request: wire.QueryRequest, website_id: WebsiteId) -> QueryPlan:
         website_id=website_id,
         table=table,
         selects=selects,
-        filters=tuple(_settle(checked, zone) for checked in filters),
+        filters=tuple(_resolve_datetimes(checked, zone) for checked in filters),
         group_by=group_by,
         range=days,
         granularity=granularity,
@@ -82,22 +82,22 @@ def check_table(name: str) -> Table:
     table = find_table(name)
     if table is None:
         hint = did_you_mean_one_of(name, table_names())
-        raise InvalidQuery(QueryFault.INVALID_TABLE, f" {quoted(name)}{hint}")
+        raise InvalidQuery(QueryErrorCode.INVALID_TABLE, f" {quote_json(name)}{hint}")
     return table
 
 
-def _check_length(items: Sequence[object], limit: str, fault: QueryFault) -> None:
-    most = QUERY_LIMITS[limit]
-    if len(items) > most:
-        raise InvalidQuery(fault, f": {len(items)}, and {most} are the most")
+def _check_length(items: Sequence[object], limit: str, code: QueryErrorCode) -> None:
+    maximum = QUERY_LIMITS[limit]
+    if len(items) > maximum:
+        raise InvalidQuery(code, f": {len(items)}, and {maximum} are the most")
 
 
 def _check_selects(
     table: Table, selects: Sequence[wire.Select], names: OutputNames
 ) -> tuple[PlannedSelect, ...]:
     if not selects:
-        raise InvalidQuery(QueryFault.INVALID_SELECT, ": at least one is needed")
-    _check_length(selects, "maxSelects", QueryFault.TOO_MANY_SELECTS)
+        raise InvalidQuery(QueryErrorCode.INVALID_SELECT, ": at least one is needed")
+    _check_length(selects, "maxSelects", QueryErrorCode.TOO_MANY_SELECTS)
     return tuple(_check_select(table, select, names) for select in selects)
 
 
@@ -107,13 +107,13 @@ def _check_select(table: Table, select: wire.Select, names: OutputNames) -> Plan
         aggregate = Aggregate(select.aggregate)
     except ValueError:
         hint = did_you_mean_one_of(select.aggregate, (known.value for known in Aggregate))
-        culprit = f" {quoted(select.aggregate)}{hint}"
-        raise InvalidQuery(QueryFault.INVALID_AGGREGATE, culprit) from None
+        detail = f" {quote_json(select.aggregate)}{hint}"
+        raise InvalidQuery(QueryErrorCode.INVALID_AGGREGATE, detail) from None
     if column is not None:
         check_aggregatable(table, column, aggregate)
     elif aggregate is not Aggregate.COUNT:
-        culprit = f" {quoted(ALL_ROWS)}: it takes only count, {aggregate.value} needs a column"
-        raise InvalidQuery(QueryFault.NOT_AGGREGATABLE, culprit)
+        detail = f" {quote_json(ALL_ROWS)}: it takes only count, {aggregate.value} needs a column"
+        raise InvalidQuery(QueryErrorCode.NOT_AGGREGATABLE, detail)
     alias = _default_alias(select) if select.alias is None else _check_alias(select.alias)
     names.add(alias)
     return PlannedSelect(column, aggregate, alias)
@@ -125,15 +125,15 @@ def _default_alias(select: wire.Select) -> str:
 
 
 def _check_alias(alias: str) -> str:
-    most = QUERY_LIMITS["maxAliasLength"]
-    if not 1 <= len(alias) <= most:
-        culprit = f": alias {quoted(alias)} must have 1 to {most} characters"
-        raise InvalidQuery(QueryFault.INVALID_SELECT, culprit)
+    maximum = QUERY_LIMITS["maxAliasLength"]
+    if not 1 <= len(alias) <= maximum:
+        detail = f": alias {quote_json(alias)} must have 1 to {maximum} characters"
+        raise InvalidQuery(QueryErrorCode.INVALID_SELECT, detail)
     return alias
 
 
 def _check_filters(table: Table, filters: Sequence[wire.Filter]) -> tuple[_CheckedFilter, ...]:
-    _check_length(filters, "maxFilters", QueryFault.TOO_MANY_FILTERS)
+    _check_length(filters, "maxFilters", QueryErrorCode.TOO_MANY_FILTERS)
     return tuple(_check_filter(table, sent) for sent in filters)
 
 
@@ -143,13 +143,13 @@ def _check_filter(table: Table, sent: wire.Filter) -> _CheckedFilter:
         operator = Operator(sent.operator)
     except ValueError:
         hint = did_you_mean_one_of(sent.operator, (known.value for known in Operator))
-        culprit = f" {quoted(sent.operator)}{hint}"
-        raise InvalidQuery(QueryFault.INVALID_OPERATOR, culprit) from None
+        detail = f" {quote_json(sent.operator)}{hint}"
+        raise InvalidQuery(QueryErrorCode.INVALID_OPERATOR, detail) from None
     check_operator(column, operator)
     return _CheckedFilter(column, operator, check_values(column, operator, sent.value))
 
 
-def _settle(checked: _CheckedFilter, zone: ZoneInfo) -> PlannedFilter:
+def _resolve_datetimes(checked: _CheckedFilter, zone: ZoneInfo) -> PlannedFilter:
     """Read the datetimes that name no zone in the query's timezone."""
     values = tuple(
         wall_clock_ms(value, zone) if isinstance(value, datetime) else value
@@ -159,7 +159,7 @@ def _settle(checked: _CheckedFilter, zone: ZoneInfo) -> PlannedFilter:
 
 
 def _check_group_by(table: Table, fields: Sequence[str], names: OutputNames) -> tuple[Column, ...]:
-    _check_length(fields, "maxGroupBy", QueryFault.TOO_MANY_GROUP_BY)
+    _check_length(fields, "maxGroupBy", QueryErrorCode.TOO_MANY_GROUP_BY)
     columns: list[Column] = []
     for field in fields:
         columns.append(find_column(table, field))

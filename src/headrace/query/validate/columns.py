@@ -1,8 +1,8 @@
 """Finding the columns that a query names, or refusing with the likely meant name."""
 
-from headrace.base.errors import InvalidQuery, QueryFault
+from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.catalog import ANY_COLUMN_AGGREGATES, PROPERTY_PREFIX, Aggregate, Column, Table
-from headrace.query.validate.suggest import did_you_mean, quoted
+from headrace.query.validate.suggest import did_you_mean, quote_json
 
 PROPERTY_COLUMN = f"{PROPERTY_PREFIX}KEY"
 """How the column of any one property is written where its key is open."""
@@ -16,8 +16,8 @@ def find_column(table: Table, name: str) -> Column:
         if table.has_properties:
             names.append(PROPERTY_COLUMN)
         raise InvalidQuery(
-            QueryFault.INVALID_COLUMN,
-            f" {quoted(name)} for table {quoted(table.name)}{did_you_mean(name, names)}",
+            QueryErrorCode.INVALID_COLUMN,
+            f" {quote_json(name)} for table {quote_json(table.name)}{did_you_mean(name, names)}",
         )
     return column
 
@@ -27,7 +27,7 @@ def find_filterable(table: Table, name: str) -> Column:
     column = find_column(table, name)
     if not column.filterable:
         raise InvalidQuery(
-            QueryFault.NOT_FILTERABLE, f" {quoted(name)} for table {quoted(table.name)}"
+            QueryErrorCode.NOT_FILTERABLE, f" {quote_json(name)} for table {quote_json(table.name)}"
         )
     return column
 
@@ -37,12 +37,12 @@ def check_aggregatable(table: Table, column: Column, aggregate: Aggregate) -> No
     if aggregate in ANY_COLUMN_AGGREGATES or column.aggregatable:
         return
     measures = [known.name for known in table.columns if known.aggregatable]
-    why = (
-        f"{aggregate.value} is for measures, such as {quoted(measures[-1])}"
+    reason = (
+        f"{aggregate.value} is for measures, such as {quote_json(measures[-1])}"
         if measures
         else f"{aggregate.value} is for measures, and it has none"
     )
     raise InvalidQuery(
-        QueryFault.NOT_AGGREGATABLE,
-        f" {quoted(column.name)} for table {quoted(table.name)}: {why}",
+        QueryErrorCode.NOT_AGGREGATABLE,
+        f" {quote_json(column.name)} for table {quote_json(table.name)}: {reason}",
     )

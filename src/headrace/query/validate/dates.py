@@ -4,25 +4,25 @@ import re
 from datetime import date
 from zoneinfo import ZoneInfo
 
-from headrace.base.errors import InvalidQuery, QueryFault
+from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.catalog import QUERY_LIMITS
-from headrace.query.validate.suggest import likely_meant, quoted, suggestion
+from headrace.query.validate.suggest import closest_match, quote_json, suggestion
 from headrace.query.validate.timezones import find_zone, zone_names
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DEFAULT_ZONE = "UTC"
-_CLOSE_ZONE = 0.85  # zones of one continent are alike by half of their names
+_MIN_ZONE_SIMILARITY = 0.85  # zones of one continent are alike by half of their names
 
 
 def check_dates(start: object, end: object) -> tuple[date, date]:
     """Return both days. Raises `InvalidQuery`: `Invalid startDate` or `Invalid endDate`."""
-    first = _check_date(start, QueryFault.INVALID_START_DATE)
-    last = _check_date(end, QueryFault.INVALID_END_DATE)
-    most = QUERY_LIMITS["maxRangeYears"]
+    first = _check_date(start, QueryErrorCode.INVALID_START_DATE)
+    last = _check_date(end, QueryErrorCode.INVALID_END_DATE)
+    maximum = QUERY_LIMITS["maxRangeYears"]
     if last < first:
-        raise _bad_end(last, "it is before startDate")
-    if (last.year, last.month, last.day) >= (first.year + most, first.month, first.day):
-        raise _bad_end(last, f"a range is shorter than {most} years")
+        raise _invalid_end_date(last, "it is before startDate")
+    if (last.year, last.month, last.day) >= (first.year + maximum, first.month, first.day):
+        raise _invalid_end_date(last, f"a range is shorter than {maximum} years")
     return first, last
 
 
@@ -31,34 +31,38 @@ def check_timezone(name: object) -> ZoneInfo:
     if name is None:
         name = _DEFAULT_ZONE
     if not isinstance(name, str):
-        raise InvalidQuery(QueryFault.INVALID_TIMEZONE, ": an IANA name in a string is needed")
+        raise InvalidQuery(QueryErrorCode.INVALID_TIMEZONE, ": an IANA name in a string is needed")
     zone = find_zone(name)
     if zone is None:
         raise InvalidQuery(
-            QueryFault.INVALID_TIMEZONE, f" {quoted(name)}{suggestion(_likely_zone(name))}"
+            QueryErrorCode.INVALID_TIMEZONE, f" {quote_json(name)}{suggestion(_closest_zone(name))}"
         )
     return zone
 
 
-def _likely_zone(name: str) -> str | None:
+def _closest_zone(name: str) -> str | None:
     """Find a zone by its city (`Berlin`), else by a name that differs in a letter or two."""
     zones = sorted(zone_names())
     cities = {zone.rpartition("/")[2].lower(): zone for zone in zones if "/" in zone}
-    return cities.get(name.lower()) or likely_meant(name, zones, close_enough=_CLOSE_ZONE)
+    return cities.get(name.lower()) or closest_match(
+        name, zones, min_similarity=_MIN_ZONE_SIMILARITY
+    )
 
 
-def _bad_end(last: date, why: str) -> InvalidQuery:
-    return InvalidQuery(QueryFault.INVALID_END_DATE, f" {quoted(last.isoformat())}: {why}")
+def _invalid_end_date(last: date, reason: str) -> InvalidQuery:
+    return InvalidQuery(
+        QueryErrorCode.INVALID_END_DATE, f" {quote_json(last.isoformat())}: {reason}"
+    )
 
 
-def _check_date(value: object, fault: QueryFault) -> date:
+def _check_date(value: object, code: QueryErrorCode) -> date:
     if value is None:
-        raise InvalidQuery(fault, ": a date like 2026-01-31 is required")
+        raise InvalidQuery(code, ": a date like 2026-01-31 is required")
     if not isinstance(value, str):
-        raise InvalidQuery(fault, ": a date in a string, like 2026-01-31, is needed")
+        raise InvalidQuery(code, ": a date in a string, like 2026-01-31, is needed")
     try:
         if _DATE.fullmatch(value):
             return date.fromisoformat(value)
     except ValueError:
-        raise InvalidQuery(fault, f" {quoted(value)}: there is no such day") from None
-    raise InvalidQuery(fault, f" {quoted(value)}: a date like 2026-01-31 is needed")
+        raise InvalidQuery(code, f" {quote_json(value)}: there is no such day") from None
+    raise InvalidQuery(code, f" {quote_json(value)}: a date like 2026-01-31 is needed")

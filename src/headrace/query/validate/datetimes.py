@@ -9,29 +9,29 @@ _MILLISECOND = timedelta(milliseconds=1)
 _EARLIEST_MS = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // _MILLISECOND
 _LATEST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
 
-_MOMENT = re.compile(
+_DATETIME = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d+))?)?(Z|z|[+-]\d\d:?\d\d)?)?",
     re.ASCII,
 )
 _OFFSET = re.compile(r"([+-])(\d\d):?([0-5]\d)", re.ASCII)
-_MOST_HOURS = 23
+_MAX_OFFSET_HOURS = 23
 
 
-def read_epoch_ms(number: float) -> int | None:
+def parse_epoch_ms(number: float) -> int | None:
     """Drop the fraction; None for what is before the year 1 or past 9999."""
     return int(number) if _EARLIEST_MS <= number <= _LATEST_MS else None
 
 
-def read_iso(text: str) -> int | datetime | None:
+def parse_iso_datetime(text: str) -> int | datetime | None:
     """Read a date, or a date and a time of day with T, t or a blank between, cut to milliseconds.
 
     With `Z`, `+02:00` or `+0200` it gives epoch milliseconds; without an offset a naive datetime,
     at midnight for a bare date. None for anything else.
     """
-    found = _MOMENT.fullmatch(text)
-    if found is None:
+    match = _DATETIME.fullmatch(text)
+    if match is None:
         return None
-    day, minute, second, fraction, offset = found.groups()
+    day, minute, second, fraction, offset = match.groups()
     micros = (fraction or "")[:6].ljust(6, "0")
     try:
         wall = datetime.fromisoformat(f"{day}T{minute or '00:00'}:{second or '00'}.{micros}")
@@ -39,16 +39,16 @@ def read_iso(text: str) -> int | datetime | None:
         return None
     if offset is None:
         return wall
-    ahead = _read_offset(offset)
-    return None if ahead is None else (wall - _WALL_EPOCH - ahead) // _MILLISECOND
+    utc_offset = _parse_offset(offset)
+    return None if utc_offset is None else (wall - _WALL_EPOCH - utc_offset) // _MILLISECOND
 
 
-def _read_offset(text: str) -> timedelta | None:
+def _parse_offset(text: str) -> timedelta | None:
     """Return how far ahead of UTC a clock with this offset is; None past a day."""
     if text in ("Z", "z"):
         return timedelta()
-    found = _OFFSET.fullmatch(text)
-    if found is None or int(found[2]) > _MOST_HOURS:
+    match = _OFFSET.fullmatch(text)
+    if match is None or int(match[2]) > _MAX_OFFSET_HOURS:
         return None
-    ahead = timedelta(hours=int(found[2]), minutes=int(found[3]))
-    return -ahead if found[1] == "-" else ahead
+    utc_offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+    return -utc_offset if match[1] == "-" else utc_offset

@@ -18,7 +18,7 @@ _MARGIN_S = 2 * _DAY_S  # no offset is a day or more, so a day's moments are wit
 
 BUCKET_SECONDS = {Granularity.HOURLY: 3_600, Granularity.DAILY: _DAY_S}
 
-Stretch = tuple[int, int, int]
+OffsetRange = tuple[int, int, int]
 """From one epoch second up to another, with the offset in force."""
 
 
@@ -26,14 +26,14 @@ def range_of_days(first: date, last: date, zone: ZoneInfo) -> DateRange:
     """Return the moments whose wall-clock date is in `first` to `last`, both included.
 
     `start_ms` and `end_ms` are the first such moment and the end of the last one. Between them
-    there may be moments of other days (`is_clean`), or none at all: Apia had no 2011-12-30.
+    there may be moments of other days (`is_contiguous`), or none at all: Apia had no 2011-12-30.
     """
     first_day, last_day = _day_number(first), _day_number(last)
     wall_start_s, wall_end_s = first_day * _DAY_S, (last_day + 1) * _DAY_S
-    around_s = (wall_start_s - _MARGIN_S, wall_end_s + _MARGIN_S)
+    window_s = (wall_start_s - _MARGIN_S, wall_end_s + _MARGIN_S)
     inside = [
         (max(start_s, wall_start_s - offset), min(end_s, wall_end_s - offset))
-        for start_s, end_s, offset in _stretches(offsets_between(zone, *around_s), around_s[1])
+        for start_s, end_s, offset in _offset_ranges(offsets_between(zone, *window_s), window_s[1])
     ]
     inside = [(start_s, end_s) for start_s, end_s in inside if start_s < end_s]
     start_s, end_s = (inside[0][0], inside[-1][1]) if inside else (wall_start_s, wall_start_s)
@@ -47,7 +47,7 @@ def range_of_days(first: date, last: date, zone: ZoneInfo) -> DateRange:
     )
 
 
-def is_clean(days: DateRange) -> bool:
+def is_contiguous(days: DateRange) -> bool:
     """Tell whether every moment between the range's ends has a date of the range.
 
     It has not where clocks went back across midnight at an end (St. John's until 2011).
@@ -55,22 +55,22 @@ def is_clean(days: DateRange) -> bool:
     wall_start_s, wall_end_s = days.first_day * _DAY_S, (days.last_day + 1) * _DAY_S
     return all(
         wall_start_s <= start_s + offset and end_s + offset <= wall_end_s
-        for start_s, end_s, offset in _stretches(days.offsets, days.end_ms // 1000)
+        for start_s, end_s, offset in _offset_ranges(days.offsets, days.end_ms // 1000)
     )
 
 
-def touched_days(days: DateRange) -> tuple[int, int]:
+def utc_days(days: DateRange) -> tuple[int, int]:
     """Return the days in UTC, end excluded, that have a moment between the range's ends."""
     return days.start_ms // DAY_MS, -(-days.end_ms // DAY_MS)
 
 
-def is_told_by_days(days: DateRange) -> bool:
+def rollup_days_suffice(days: DateRange) -> bool:
     """Tell whether the first and the last event of any UTC day tell if one is in the range.
 
     They do not where the range both starts and ends within one day, or has gaps.
     """
     is_within_a_day = days.start_ms // DAY_MS == days.end_ms // DAY_MS
-    return is_clean(days) and not (is_within_a_day and days.start_ms % DAY_MS)
+    return is_contiguous(days) and not (is_within_a_day and days.start_ms % DAY_MS)
 
 
 def buckets_of(days: DateRange, granularity: Granularity) -> list[int]:
@@ -81,11 +81,11 @@ def buckets_of(days: DateRange, granularity: Granularity) -> list[int]:
     size_s = BUCKET_SECONDS[granularity]
     first = days.first_day * _DAY_S // size_s
     last = ((days.last_day + 1) * _DAY_S - 1) // size_s
-    found: set[int] = set()
-    for start_s, end_s, offset in _stretches(days.offsets, days.end_ms // 1000):
+    buckets: set[int] = set()
+    for start_s, end_s, offset in _offset_ranges(days.offsets, days.end_ms // 1000):
         begin, end = (start_s + offset) // size_s, (end_s + offset - 1) // size_s
-        found.update(range(max(begin, first), min(end, last) + 1))
-    return sorted(found)
+        buckets.update(range(max(begin, first), min(end, last) + 1))
+    return sorted(buckets)
 
 
 def wall_clock_ms(wall: datetime, zone: ZoneInfo) -> int:
@@ -98,7 +98,7 @@ def wall_clock_ms(wall: datetime, zone: ZoneInfo) -> int:
     return (wall - _WALL_EPOCH - offset) // timedelta(milliseconds=1)
 
 
-def _stretches(offsets: tuple[OffsetChange, ...], end_s: int) -> list[Stretch]:
+def _offset_ranges(offsets: tuple[OffsetChange, ...], end_s: int) -> list[OffsetRange]:
     ends = [start_s for start_s, _ in offsets[1:]] + [end_s]
     return [
         (start_s, stop_s, offset)

@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from headrace.base.errors import InvalidQuery, QueryFault
+from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
-from headrace.query.validate.suggest import did_you_mean_one_of, likely_meant, quoted
+from headrace.query.validate.suggest import closest_match, did_you_mean_one_of, quote_json
 
 _DECODER = msgspec.json.Decoder(wire.QueryRequest)
 
 _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING_KEY = re.compile(r"Object missing required field `(.*)`")
 _WRONG_TYPE = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
-_PLACE = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`$")
+_PATH = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`$")
 _BYTE = re.compile(r"(?:JSON is malformed: )?([^()]+) \(byte (\d+)\)$")
 
 _STRUCTS: Mapping[str, type[Struct]] = {
@@ -45,56 +45,57 @@ def decode_query(body: bytes) -> wire.QueryRequest:
     try:
         return _DECODER.decode(body)
     except msgspec.ValidationError as error:
-        raise _refusal(_explain(str(error))) from None
+        raise _invalid_body(_explain(str(error))) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _refusal(_explain_malformed(error)) from None
+        raise _invalid_body(_explain_malformed(error)) from None
     except RecursionError:
-        raise _refusal("it is nested too deeply") from None
+        raise _invalid_body("it is nested too deeply") from None
 
 
-def _refusal(sentence: str) -> InvalidQuery:
-    return InvalidQuery(QueryFault.INVALID_BODY, f": {sentence}")
+def _invalid_body(detail: str) -> InvalidQuery:
+    return InvalidQuery(QueryErrorCode.INVALID_BODY, f": {detail}")
 
 
 def _explain(message: str) -> str:
-    found = _PLACE.search(message)
-    place = found[1] if found else ""
-    problem = message[: found.start()] if found else message
+    match = _PATH.search(message)
+    path = match[1] if match else ""
+    problem = message[: match.start()] if match else message
     if unknown := _UNKNOWN_KEY.fullmatch(problem):
-        return _explain_unknown_key(unknown[1], place)
+        return _explain_unknown_key(unknown[1], path)
     if missing := _MISSING_KEY.fullmatch(problem):
-        return f"missing key {quoted(missing[1])}{f' in {place}' if place else ''}"
+        return f"missing key {quote_json(missing[1])}{f' in {path}' if path else ''}"
     if wrong := _WRONG_TYPE.fullmatch(problem):
-        return f"{place or 'it'} must be {_expected(wrong[1])}, not {_TYPE_NAMES[wrong[2]]}"
-    return f"{problem[0].lower()}{problem[1:]}{f' in {place}' if place else ''}"
+        return f"{path or 'it'} must be {_expected(wrong[1])}, not {_TYPE_NAMES[wrong[2]]}"
+    return f"{problem[0].lower()}{problem[1:]}{f' in {path}' if path else ''}"
 
 
-def _explain_unknown_key(key: str, place: str) -> str:
-    keys = _keys(_STRUCTS[re.sub(r"\[\d+\]$", "", place)])
-    return f"unknown key {quoted(key)}{_elsewhere(key, keys) or did_you_mean_one_of(key, keys)}"
+def _explain_unknown_key(key: str, path: str) -> str:
+    keys = _keys(_STRUCTS[re.sub(r"\[\d+\]$", "", path)])
+    hint = _suggest_other_path(key, keys) or did_you_mean_one_of(key, keys)
+    return f"unknown key {quote_json(key)}{hint}"
 
 
-def _elsewhere(key: str, keys: tuple[str, ...]) -> str:
+def _suggest_other_path(key: str, keys: tuple[str, ...]) -> str:
     """Tell of a key that belongs in another place, such as `limit` or `Limit` inside `query`.
 
     Nothing where it does not, or where one of the `keys` of its own place is close.
     """
-    homes = _homes()
-    if key in homes:
-        return f" (it belongs in {homes[key]})"
-    meant = likely_meant(key, homes)
-    if meant is None or likely_meant(key, keys) is not None:
+    paths_by_key = _paths_by_key()
+    if key in paths_by_key:
+        return f" (it belongs in {paths_by_key[key]})"
+    closest = closest_match(key, paths_by_key)
+    if closest is None or closest_match(key, keys) is not None:
         return ""
-    return f" (did you mean {quoted(meant)} in {homes[meant]}?)"
+    return f" (did you mean {quote_json(closest)} in {paths_by_key[closest]}?)"
 
 
-def _homes() -> Mapping[str, str]:
+def _paths_by_key() -> Mapping[str, str]:
     """Return all keys, and the places where each belongs."""
-    homes: dict[str, list[str]] = {}
-    for place, struct in _STRUCTS.items():
+    paths_by_key: dict[str, list[str]] = {}
+    for path, struct in _STRUCTS.items():
         for key in _keys(struct):
-            homes.setdefault(key, []).append(place or "the outermost object")
-    return {key: _listed(places) for key, places in homes.items()}
+            paths_by_key.setdefault(key, []).append(path or "the outermost object")
+    return {key: _join_alternatives(paths) for key, paths in paths_by_key.items()}
 
 
 def _keys(struct: type[Struct]) -> tuple[str, ...]:
@@ -103,10 +104,10 @@ def _keys(struct: type[Struct]) -> tuple[str, ...]:
 
 def _expected(union: str) -> str:
     names = dict.fromkeys(_TYPE_NAMES[part] for part in union.split(" | ") if part != "null")
-    return _listed(list(names))
+    return _join_alternatives(list(names))
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_alternatives(names: Sequence[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from headrace.base.errors import InvalidQuery, QueryFault
+from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
 from headrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS, Table
 from headrace.model.plan import DateRange, Direction, Granularity, PlannedOrder
 from headrace.query.validate.day_range import buckets_of
-from headrace.query.validate.suggest import did_you_mean, did_you_mean_one_of, quoted
+from headrace.query.validate.suggest import did_you_mean, did_you_mean_one_of, quote_json
 
 
 class OutputNames:
@@ -19,7 +19,7 @@ class OutputNames:
     def add(self, name: str) -> None:
         """Add a name. Raises `InvalidQuery` (`Duplicate output name`) where it is taken."""
         if name in self._names:
-            raise InvalidQuery(QueryFault.DUPLICATE_OUTPUT_NAME, f" {quoted(name)}")
+            raise InvalidQuery(QueryErrorCode.DUPLICATE_OUTPUT_NAME, f" {quote_json(name)}")
         self._names.append(name)
 
     def __contains__(self, name: object) -> bool:
@@ -35,13 +35,15 @@ def check_granularity(table: Table, value: object, names: OutputNames) -> Granul
         return None
     sizes = [size.value for size in Granularity]
     if not isinstance(value, str):
-        raise InvalidQuery(QueryFault.INVALID_GRANULARITY, f": one of {', '.join(sizes)} is needed")
+        raise InvalidQuery(
+            QueryErrorCode.INVALID_GRANULARITY, f": one of {', '.join(sizes)} is needed"
+        )
     if value not in sizes:
         hint = did_you_mean_one_of(value, sizes)
-        raise InvalidQuery(QueryFault.INVALID_GRANULARITY, f" {quoted(value)}{hint}")
-    if not table.has_buckets:
-        culprit = f": not available for table {quoted(table.name)}"
-        raise InvalidQuery(QueryFault.INVALID_GRANULARITY, culprit)
+        raise InvalidQuery(QueryErrorCode.INVALID_GRANULARITY, f" {quote_json(value)}{hint}")
+    if not table.supports_granularity:
+        detail = f": not available for table {quote_json(table.name)}"
+        raise InvalidQuery(QueryErrorCode.INVALID_GRANULARITY, detail)
     names.add(DATE_OUTPUT_NAME)
     return Granularity(value)
 
@@ -50,9 +52,9 @@ def check_limit(value: object) -> int:
     """Return how many rows may be answered; more than the most is cut to the most."""
     if value is None:
         return QUERY_LIMITS["defaultLimit"]
-    limit = _whole(value)
+    limit = _whole_number(value)
     if limit is None or limit < 1:
-        raise InvalidQuery(QueryFault.INVALID_LIMIT, ": a whole number from 1 is needed")
+        raise InvalidQuery(QueryErrorCode.INVALID_LIMIT, ": a whole number from 1 is needed")
     return min(limit, QUERY_LIMITS["maxLimit"])
 
 
@@ -60,20 +62,20 @@ def check_offset(value: object) -> int:
     """Return how many rows are left out at the start."""
     if value is None:
         return 0
-    offset, most = _whole(value), QUERY_LIMITS["maxOffset"]
-    if offset is None or not 0 <= offset <= most:
-        culprit = f": a whole number from 0 to {most} is needed"
-        raise InvalidQuery(QueryFault.INVALID_OFFSET, culprit)
+    offset, maximum = _whole_number(value), QUERY_LIMITS["maxOffset"]
+    if offset is None or not 0 <= offset <= maximum:
+        detail = f": a whole number from 0 to {maximum} is needed"
+        raise InvalidQuery(QueryErrorCode.INVALID_OFFSET, detail)
     return offset
 
 
 def check_order(keys: Sequence[wire.OrderBy], names: OutputNames) -> tuple[PlannedOrder, ...]:
     """Return the keys of the order, each one of the output names."""
-    most = QUERY_LIMITS["maxOrderBy"]
-    if len(keys) > most:
-        culprit = f": {len(keys)} keys, and {most} are the most"
-        raise InvalidQuery(QueryFault.INVALID_ORDER_BY, culprit)
-    return tuple(_check_key(key, names) for key in keys)
+    maximum = QUERY_LIMITS["maxOrderBy"]
+    if len(keys) > maximum:
+        detail = f": {len(keys)} keys, and {maximum} are the most"
+        raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, detail)
+    return tuple(_check_order_key(key, names) for key in keys)
 
 
 def check_fill(
@@ -83,9 +85,9 @@ def check_fill(
     if value is None or value is False:
         return False
     if value is not True:
-        raise InvalidQuery(QueryFault.INVALID_FILL, ": true or false is needed")
+        raise InvalidQuery(QueryErrorCode.INVALID_FILL, ": true or false is needed")
     if granularity is None:
-        raise InvalidQuery(QueryFault.INVALID_FILL, ": it needs a granularity")
+        raise InvalidQuery(QueryErrorCode.INVALID_FILL, ": it needs a granularity")
     if not has_groups:
         check_filled_rows(len(buckets_of(days, granularity)))
     return True
@@ -93,28 +95,30 @@ def check_fill(
 
 def check_filled_rows(count: int) -> None:
     """Raise `InvalidQuery` (`Invalid fill`) where the filled answer has too many rows."""
-    most = QUERY_LIMITS["maxLimit"]
-    if count > most:
+    maximum = QUERY_LIMITS["maxLimit"]
+    if count > maximum:
         raise InvalidQuery(
-            QueryFault.INVALID_FILL,
-            f": it would make {count} rows, and {most} are the most;"
+            QueryErrorCode.INVALID_FILL,
+            f": it would make {count} rows, and {maximum} are the most;"
             " ask for fewer days, groups or a coarser granularity",
         )
 
 
-def _check_key(key: wire.OrderBy, names: OutputNames) -> PlannedOrder:
+def _check_order_key(key: wire.OrderBy, names: OutputNames) -> PlannedOrder:
     if key.field not in names:
-        culprit = f" {quoted(key.field)}: no output has this name{did_you_mean(key.field, names)}"
-        raise InvalidQuery(QueryFault.INVALID_ORDER_BY, culprit)
+        detail = (
+            f" {quote_json(key.field)}: no output has this name{did_you_mean(key.field, names)}"
+        )
+        raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, detail)
     directions = [direction.value for direction in Direction]
     sent = Direction.ASC.value if key.direction is None else key.direction
     if sent not in directions:
-        culprit = f": direction {quoted(sent)}{did_you_mean_one_of(sent, directions)}"
-        raise InvalidQuery(QueryFault.INVALID_ORDER_BY, culprit)
+        detail = f": direction {quote_json(sent)}{did_you_mean_one_of(sent, directions)}"
+        raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, detail)
     return PlannedOrder(key.field, Direction(sent))
 
 
-def _whole(value: object) -> int | None:
+def _whole_number(value: object) -> int | None:
     """Return a whole number, `5.0` included; true and false are none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

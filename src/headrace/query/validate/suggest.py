@@ -5,43 +5,43 @@ from difflib import SequenceMatcher
 
 import msgspec
 
-_LONGEST_QUOTE = 100
-_CLOSE_ENOUGH = 0.7
-_SAME_BEGINNING = 0.1
+_MAX_QUOTED_LENGTH = 100
+_MIN_SIMILARITY = 0.7
+_PREFIX_BONUS = 0.1
 """So much closer are names of which one begins with the other: `pathname` finds `path`."""
 
 
-def quoted(text: str) -> str:
+def quote_json(text: str) -> str:
     """Quote what the caller sent as a JSON string, cut where it is long."""
-    shown = text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
-    return msgspec.json.encode(shown).decode()
+    truncated = text if len(text) <= _MAX_QUOTED_LENGTH else text[:_MAX_QUOTED_LENGTH] + "…"
+    return msgspec.json.encode(truncated).decode()
 
 
-def likely_meant(
-    name: str, candidates: Iterable[str], *, close_enough: float = _CLOSE_ENOUGH
+def closest_match(
+    name: str, candidates: Iterable[str], *, min_similarity: float = _MIN_SIMILARITY
 ) -> str | None:
     """Return the candidate that is closest to a name, or None where none is close.
 
     Case, underscores, hyphens and blanks do not count: `sessionId` finds `session_id`.
     """
-    if not 0 < len(name) <= _LONGEST_QUOTE:
+    if not 0 < len(name) <= _MAX_QUOTED_LENGTH:
         return None
-    best, best_closeness = None, close_enough
+    best, best_similarity = None, min_similarity
     for candidate in candidates:
-        closeness = _closeness(_plain(name), _plain(candidate))
-        if closeness > best_closeness:
-            best, best_closeness = candidate, closeness
+        similarity = _similarity(_normalize(name), _normalize(candidate))
+        if similarity > best_similarity:
+            best, best_similarity = candidate, similarity
     return best
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return ` (did you mean "path"?)`, or nothing where no candidate is close."""
-    return suggestion(likely_meant(name, candidates))
+    return suggestion(closest_match(name, candidates))
 
 
 def suggestion(candidate: str | None) -> str:
     """Put a likely meant name into words, or nothing where there is none."""
-    return "" if candidate is None else f" (did you mean {quoted(candidate)}?)"
+    return "" if candidate is None else f" (did you mean {quote_json(candidate)}?)"
 
 
 def did_you_mean_one_of(name: str, candidates: Iterable[str]) -> str:
@@ -50,11 +50,11 @@ def did_you_mean_one_of(name: str, candidates: Iterable[str]) -> str:
     return did_you_mean(name, names) or f" (one of {', '.join(names)})"
 
 
-def _closeness(name: str, candidate: str) -> float:
+def _similarity(name: str, candidate: str) -> float:
     ratio = SequenceMatcher(None, name, candidate, autojunk=False).ratio()
-    same_beginning = name.startswith(candidate) or candidate.startswith(name)
-    return ratio + _SAME_BEGINNING * same_beginning
+    is_prefix = name.startswith(candidate) or candidate.startswith(name)
+    return ratio + _PREFIX_BONUS * is_prefix
 
 
-def _plain(name: str) -> str:
+def _normalize(name: str) -> str:
     return "".join(character for character in name.lower() if character not in "_- ")

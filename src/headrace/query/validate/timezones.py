@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
-_NOT_PLACES = frozenset({"localtime", "posixrules", "Factory"})
+_EXCLUDED_ZONE_NAMES = frozenset({"localtime", "posixrules", "Factory"})
 """Files beside the zones: this machine's own zone, a template, and the zone of an unset clock."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -20,7 +20,7 @@ OffsetChange = tuple[int, int]
 @cache
 def zone_names() -> frozenset[str]:
     """Return the names of all zones that can be asked for."""
-    return frozenset(available_timezones()) - _NOT_PLACES
+    return frozenset(available_timezones()) - _EXCLUDED_ZONE_NAMES
 
 
 def find_zone(name: str) -> ZoneInfo | None:
@@ -30,8 +30,8 @@ def find_zone(name: str) -> ZoneInfo | None:
 
 def offset_at(zone: ZoneInfo, epoch_s: int) -> int:
     """Return how many seconds a zone's clocks are ahead of UTC at a moment."""
-    within = min(max(epoch_s, _EARLIEST_S), _LATEST_S)
-    offset = (_EPOCH + timedelta(seconds=within)).astimezone(zone).utcoffset()
+    clamped_s = min(max(epoch_s, _EARLIEST_S), _LATEST_S)
+    offset = (_EPOCH + timedelta(seconds=clamped_s)).astimezone(zone).utcoffset()
     return 0 if offset is None else offset.days * _DAY_S + offset.seconds
 
 

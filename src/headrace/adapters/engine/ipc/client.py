@@ -1,4 +1,4 @@
-"""The workers' end of the engine's socket: the `Store` and the `Limiter` of a worker."""
+"""The workers' end of the engine's socket: the `Store` and the `RateLimiter` of a worker."""
 
 import asyncio
 from collections.abc import Mapping
@@ -6,35 +6,35 @@ from pathlib import Path
 from typing import Final
 
 from headrace.adapters.engine.ipc.protocol import (
-    REPLIES,
-    Answer,
-    AskReady,
-    AwaitStored,
-    BrokenConversation,
-    Conversation,
+    REPLY_DECODER,
+    CallCounted,
+    CheckReady,
+    CountCall,
     Failure,
     FailureKind,
-    Hit,
+    FramedConnection,
+    IpcReply,
+    IpcRequest,
+    ProtocolError,
     Readiness,
-    Reply,
-    Request,
-    Select,
+    RunSelect,
+    SelectResult,
     Stored,
-    Verdict,
+    WaitStored,
 )
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.model.plan import CompiledQuery
-from headrace.ports.rate_limiter import RateVerdict
-from headrace.ports.store import QueryGuards, Rows, SelectFailed
+from headrace.ports.rate_limiter import RateLimitResult
+from headrace.ports.store import QueryLimits, Rows, SelectFailed
 
-HIT_TIMEOUT_S: Final = 1.0
+COUNT_CALL_TIMEOUT_S: Final = 1.0
 READY_TIMEOUT_S: Final = 1.0
 SELECT_GRACE_S: Final = 5.0
 """The engine ends a select at its deadline; what takes so long beyond it comes no more."""
 
-_MOST_IDLE = 32
+_MAX_IDLE = 32
 
 
 _ERRORS: Mapping[FailureKind, type[Exception]] = {
@@ -45,31 +45,31 @@ _ERRORS: Mapping[FailureKind, type[Exception]] = {
 }
 
 
-class _Connection(Conversation[Reply]):
+class _ClientConnection(FramedConnection[IpcReply]):
     """Asks one request at a time."""
 
     def __init__(self) -> None:
-        super().__init__(REPLIES)
-        self._reply: asyncio.Future[Reply] | None = None
+        super().__init__(REPLY_DECODER)
+        self._reply: asyncio.Future[IpcReply] | None = None
 
-    def ask(self, request: Request) -> asyncio.Future[Reply]:
-        """Send a request; it or its reply fails with `BrokenConversation` where the engine ends."""
-        if self.is_over:  # the engine may have ended since it let us in
-            raise BrokenConversation("the engine has ended")
+    def send_request(self, request: IpcRequest) -> asyncio.Future[IpcReply]:
+        """Send a request; it or its reply fails with `ProtocolError` where the engine ends."""
+        if self.is_closing:  # the engine may have ended since it let us in
+            raise ProtocolError("the engine has ended")
         self._reply = asyncio.get_running_loop().create_future()
         self.send(request)
         return self._reply
 
-    def receive(self, message: Reply) -> None:
+    def receive(self, message: IpcReply) -> None:
         """Hand a reply to who asked."""
         if self._reply is None or self._reply.done():
-            raise BrokenConversation("nobody waits for a reply")
+            raise ProtocolError("nobody waits for a reply")
         self._reply.set_result(message)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - not told apart
         """Tell who asked that there will be no reply; called by the event loop."""
         if self._reply is not None and not self._reply.done():
-            self._reply.set_exception(BrokenConversation("the engine ended before it answered"))
+            self._reply.set_exception(ProtocolError("the engine ended before it answered"))
 
 
 class EngineConnections:
@@ -80,9 +80,9 @@ class EngineConnections:
 
     def __init__(self, socket: Path) -> None:
         self._socket = socket
-        self._idle: list[_Connection] = []
+        self._idle: list[_ClientConnection] = []
 
-    async def ask(self, request: Request, *, timeout_s: float) -> Reply:
+    async def send_request(self, request: IpcRequest, *, timeout_s: float) -> IpcReply:
         """Send a request and return its reply.
 
         Raises `StoreUnavailable` when the engine is away or does not answer in time. Cancelling
@@ -90,36 +90,38 @@ class EngineConnections:
         """
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._ask(self._alive() or await self._connect(), request)
-        except (OSError, BrokenConversation) as error:  # TimeoutError is an OSError
+                return await self._exchange(
+                    self._pop_open_connection() or await self._connect(), request
+                )
+        except (OSError, ProtocolError) as error:  # TimeoutError is an OSError
             raise StoreUnavailable("the engine is away") from error
 
     async def close(self) -> None:
         """Close the idle connections. May be called twice."""
         while self._idle:
-            self._idle.pop().end()
+            self._idle.pop().close()
 
-    async def _ask(self, connection: _Connection, request: Request) -> Reply:
+    async def _exchange(self, connection: _ClientConnection, request: IpcRequest) -> IpcReply:
         try:
-            reply = await connection.ask(request)
+            reply = await connection.send_request(request)
         except BaseException:
-            connection.end()  # a reply may be on its way, and a query may run for it
+            connection.close()  # a reply may be on its way, and a query may run for it
             raise
-        if len(self._idle) < _MOST_IDLE:
+        if len(self._idle) < _MAX_IDLE:
             self._idle.append(connection)
         else:
-            connection.end()
+            connection.close()
         return reply
 
-    async def _connect(self) -> _Connection:
+    async def _connect(self) -> _ClientConnection:
         loop = asyncio.get_running_loop()
-        _, connection = await loop.create_unix_connection(_Connection, str(self._socket))
+        _, connection = await loop.create_unix_connection(_ClientConnection, str(self._socket))
         return connection
 
-    def _alive(self) -> _Connection | None:
+    def _pop_open_connection(self) -> _ClientConnection | None:
         while self._idle:
             connection = self._idle.pop()
-            if not connection.is_over:
+            if not connection.is_closing:
                 return connection
         return None
 
@@ -130,17 +132,17 @@ class EngineStore:
     def __init__(self, connections: EngineConnections) -> None:
         self._connections = connections
 
-    async def select(self, query: CompiledQuery, guards: QueryGuards) -> Rows:
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
         """Run a query; see `Store.select`. Raises `SelectFailed` where the SQL itself is wrong."""
-        request = Select(
+        request = RunSelect(
             sql=query.sql,
             parameters=encode_parameters(query.parameters),
             website_id=query.website_id,
-            guards=guards,
+            limits=limits,
         )
-        timeout_s = guards.timeout_s + SELECT_GRACE_S
-        match await self._connections.ask(request, timeout_s=timeout_s):
-            case Answer(rows=rows):
+        timeout_s = limits.timeout_s + SELECT_GRACE_S
+        match await self._connections.send_request(request, timeout_s=timeout_s):
+            case SelectResult(rows=rows):
                 return decode_rows(rows)
             case Failure(kind=kind, reason=reason):
                 raise _ERRORS[kind](reason)
@@ -150,7 +152,7 @@ class EngineStore:
     async def is_ready(self) -> bool:
         """Tell whether a select would be answered now. Never raises."""
         try:
-            reply = await self._connections.ask(AskReady(), timeout_s=READY_TIMEOUT_S)
+            reply = await self._connections.send_request(CheckReady(), timeout_s=READY_TIMEOUT_S)
         except StoreUnavailable:
             return False
         return isinstance(reply, Readiness) and reply.is_ready
@@ -168,7 +170,7 @@ class EngineBarrier:
 
         Raises `StoreUnavailable` when that cannot be, or is not in time.
         """
-        match await self._connections.ask(AwaitStored(), timeout_s=self._timeout_s):
+        match await self._connections.send_request(WaitStored(), timeout_s=self._timeout_s):
             case Stored():
                 return
             case Failure(reason=reason):
@@ -176,21 +178,23 @@ class EngineBarrier:
             case _:
                 raise StoreUnavailable("the engine answered something else")
 
-    async def is_current(self) -> bool:
+    async def is_caught_up(self) -> bool:
         """Tell whether the store takes what is durable now. Never raises."""
         return await EngineStore(self._connections).is_ready()
 
 
 class EngineLimiter:
-    """The `Limiter` over the engine process, which counts for all workers."""
+    """The `RateLimiter` over the engine process, which counts for all workers."""
 
     def __init__(self, connections: EngineConnections) -> None:
         self._connections = connections
 
-    async def hit(self, caller: str) -> RateVerdict | None:
+    async def hit(self, caller: str) -> RateLimitResult | None:
         """Count one call of a caller; None when the engine is away."""
         try:
-            reply = await self._connections.ask(Hit(caller), timeout_s=HIT_TIMEOUT_S)
+            reply = await self._connections.send_request(
+                CountCall(caller), timeout_s=COUNT_CALL_TIMEOUT_S
+            )
         except StoreUnavailable:
             return None
-        return reply.verdict if isinstance(reply, Verdict) else None
+        return reply.verdict if isinstance(reply, CallCounted) else None

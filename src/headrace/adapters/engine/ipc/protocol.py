@@ -13,8 +13,8 @@ from typing import Generic, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from headrace.ports.rate_limiter import RateVerdict
-from headrace.ports.store import QueryGuards
+from headrace.ports.rate_limiter import RateLimitResult
+from headrace.ports.store import QueryLimits
 
 MAX_FRAME_BYTES = 1_073_741_824
 """An answer is at most 128 MiB in the engine's memory; as JSON it may be several times longer."""
@@ -22,26 +22,26 @@ MAX_FRAME_BYTES = 1_073_741_824
 _LENGTH_BYTES = 4
 
 
-class Select(Struct, frozen=True, tag="select"):
+class RunSelect(Struct, frozen=True, tag="select"):
     """Run a SELECT over everything that is durable now; `parameters` as ClickHouse reads them."""
 
     sql: str
     parameters: dict[str, str]
     website_id: str
-    guards: QueryGuards
+    limits: QueryLimits
 
 
-class Hit(Struct, frozen=True, tag="hit"):
+class CountCall(Struct, frozen=True, tag="hit"):
     """Count one call of a caller."""
 
     caller: str
 
 
-class AskReady(Struct, frozen=True, tag="ask_ready"):
+class CheckReady(Struct, frozen=True, tag="ask_ready"):
     """Tell whether a select would be answered now."""
 
 
-class AwaitStored(Struct, frozen=True, tag="await_stored"):
+class WaitStored(Struct, frozen=True, tag="await_stored"):
     """Answer when everything that is durable now is in the store."""
 
 
@@ -49,29 +49,29 @@ class TakeSnapshot(Struct, frozen=True, tag="take_snapshot"):
     """Take a snapshot of the data directory; it stays until the connection is closed."""
 
 
-Request = Select | Hit | AskReady | AwaitStored | TakeSnapshot
+IpcRequest = RunSelect | CountCall | CheckReady | WaitStored | TakeSnapshot
 
 
-class Answer(Struct, frozen=True, tag="answer"):
+class SelectResult(Struct, frozen=True, tag="answer"):
     """The rows of a select: a JSON array for each row, one a line."""
 
     rows: bytes
 
 
-class Verdict(Struct, frozen=True, tag="verdict"):
+class CallCounted(Struct, frozen=True, tag="verdict"):
     """What became of a hit."""
 
-    verdict: RateVerdict | None
+    verdict: RateLimitResult | None
 
 
 class Readiness(Struct, frozen=True, tag="readiness"):
-    """The answer to `AskReady`."""
+    """The answer to `CheckReady`."""
 
     is_ready: bool
 
 
 class Stored(Struct, frozen=True, tag="stored"):
-    """The answer to `AwaitStored`."""
+    """The answer to `WaitStored`."""
 
 
 class SnapshotTaken(Struct, frozen=True, tag="snapshot_taken"):
@@ -97,16 +97,16 @@ class Failure(Struct, frozen=True, tag="failure"):
     reason: str
 
 
-Reply = Answer | Verdict | Readiness | Stored | SnapshotTaken | Failure
+IpcReply = SelectResult | CallCounted | Readiness | Stored | SnapshotTaken | Failure
 
-_Received = TypeVar("_Received")
+_MessageT = TypeVar("_MessageT")
 
 _ENCODER = msgspec.msgpack.Encoder()
-REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
-REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+REQUEST_DECODER: msgspec.msgpack.Decoder[IpcRequest] = msgspec.msgpack.Decoder(IpcRequest)
+REPLY_DECODER: msgspec.msgpack.Decoder[IpcReply] = msgspec.msgpack.Decoder(IpcReply)
 
 
-class BrokenConversation(Exception):
+class ProtocolError(Exception):
     """The other side ended within a message or sent what is not one."""
 
 
@@ -119,7 +119,7 @@ class FrameBuffer:
     def feed(self, piece: bytes) -> memoryview | None:
         """Return the message of the frame that these bytes have made whole, or None.
 
-        Raises `BrokenConversation` for a frame that is too long, or what follows one.
+        Raises `ProtocolError` for a frame that is too long, or what follows one.
         """
         if self._received:
             self._received += piece
@@ -130,7 +130,7 @@ class FrameBuffer:
             return None
         size = int.from_bytes(received[:_LENGTH_BYTES], "big")
         if size > MAX_FRAME_BYTES or len(received) > _LENGTH_BYTES + size:
-            raise BrokenConversation("a message is too long")
+            raise ProtocolError("a message is too long")
         if len(received) < _LENGTH_BYTES + size:
             if isinstance(received, bytes):
                 self._received = bytearray(received)
@@ -139,33 +139,33 @@ class FrameBuffer:
         return memoryview(received)[_LENGTH_BYTES:]
 
 
-class Conversation(asyncio.Protocol, Generic[_Received]):
+class FramedConnection(asyncio.Protocol, Generic[_MessageT]):
     """One end of a connection, on an event loop. What is no message ends it.
 
     Not by streams, whose readers and writers take several turns of the event loop for a message.
     """
 
-    def __init__(self, messages: msgspec.msgpack.Decoder[_Received]) -> None:
+    def __init__(self, messages: msgspec.msgpack.Decoder[_MessageT]) -> None:
         self._messages = messages
         self._frames = FrameBuffer()
         self._transport: asyncio.Transport
 
     @abstractmethod
-    def receive(self, message: _Received) -> None:
-        """Take the next message. Raises `BrokenConversation` where none was expected."""
+    def receive(self, message: _MessageT) -> None:
+        """Take the next message. Raises `ProtocolError` where none was expected."""
 
     @property
-    def is_over(self) -> bool:
+    def is_closing(self) -> bool:
         """Whether no more can be sent."""
         return self._transport.is_closing()
 
-    def send(self, message: Request | Reply) -> None:
+    def send(self, message: IpcRequest | IpcReply) -> None:
         """Send a message; nothing where the conversation is over."""
-        if not self.is_over:
+        if not self.is_closing:
             body = _ENCODER.encode(message)
             self._transport.writelines((len(body).to_bytes(_LENGTH_BYTES, "big"), body))
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End it, once what was sent is gone. May be called twice."""
         self._transport.close()
 
@@ -179,20 +179,20 @@ class Conversation(asyncio.Protocol, Generic[_Received]):
             frame = self._frames.feed(data)
             if frame is not None:
                 self.receive(self._messages.decode(frame))
-        except (BrokenConversation, msgspec.MsgspecError):
+        except (ProtocolError, msgspec.MsgspecError):
             self._transport.abort()
 
 
-def ask_blocking(connection: socket.socket, request: Request) -> Reply:
+def send_request_blocking(connection: socket.socket, request: IpcRequest) -> IpcReply:
     """Send a request and wait for its reply, where there is no event loop.
 
-    Raises `BrokenConversation`, or `OSError` of the socket.
+    Raises `ProtocolError`, or `OSError` of the socket.
     """
     body = _ENCODER.encode(request)
     connection.sendall(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
     with connection.makefile("rb") as stream:
         length = int.from_bytes(stream.read(_LENGTH_BYTES), "big")
         try:
-            return REPLIES.decode(stream.read(min(length, MAX_FRAME_BYTES)))
+            return REPLY_DECODER.decode(stream.read(min(length, MAX_FRAME_BYTES)))
         except msgspec.MsgspecError as error:
-            raise BrokenConversation("the engine ended before it answered") from error
+            raise ProtocolError("the engine ended before it answered") from error

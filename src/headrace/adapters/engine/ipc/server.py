@@ -10,43 +10,43 @@ from typing import Any, Protocol, TypeAlias, assert_never
 from weakref import WeakSet
 
 from headrace.adapters.backup.snapshots import Snapshot
-from headrace.adapters.data_dir.runtime_directory import LONGEST_SOCKET_PATH
+from headrace.adapters.data_dir.runtime_directory import MAX_SOCKET_PATH_BYTES
 from headrace.adapters.engine.ipc.protocol import (
-    REQUESTS,
-    Answer,
-    AskReady,
-    AwaitStored,
-    BrokenConversation,
-    Conversation,
+    REQUEST_DECODER,
+    CallCounted,
+    CheckReady,
+    CountCall,
     Failure,
     FailureKind,
-    Hit,
+    FramedConnection,
+    IpcReply,
+    IpcRequest,
+    ProtocolError,
     Readiness,
-    Reply,
-    Request,
-    Select,
+    RunSelect,
+    SelectResult,
     SnapshotTaken,
     Stored,
     TakeSnapshot,
-    Verdict,
+    WaitStored,
 )
-from headrace.adapters.query_scheduler.coalescing_executor import SharedSelects
-from headrace.adapters.query_scheduler.key import Question
-from headrace.adapters.store.dialect.errors import EngineFailure
-from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor
+from headrace.adapters.query_scheduler.key import QueryKey
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import Logger
-from headrace.ports.rate_limiter import Limiter
-from headrace.ports.store import QueryGuards
+from headrace.ports.rate_limiter import RateLimiter
+from headrace.ports.store import QueryLimits
 
-_Answered: TypeAlias = Select | Hit | AskReady | AwaitStored
+_UnaryRequest: TypeAlias = RunSelect | CountCall | CheckReady | WaitStored
 
 
 class SelectRunner(Protocol):
     """What runs selects: `ChdbReader`."""
 
     async def select(
-        self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
+        self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
         """Run one SELECT; cancelling the caller ends it, and returns when it has ended."""
         ...
@@ -64,32 +64,34 @@ class SnapshotTaker(Protocol):
         ...
 
 
-class _Asked(Conversation[Request]):
+class _ServerConnection(FramedConnection[IpcRequest]):
     """The engine's end of a connection. Who hangs up ends what was asked, but not a snapshot."""
 
-    def __init__(self, answer: Callable[[Request, "_Asked"], Coroutine[Any, Any, None]]) -> None:
-        super().__init__(REQUESTS)
-        self._answer = answer
-        self._request: Request | None = None
-        self.answering: asyncio.Task[None] | None = None
-        self.is_left = asyncio.Event()
+    def __init__(
+        self, handler: Callable[[IpcRequest, "_ServerConnection"], Coroutine[Any, Any, None]]
+    ) -> None:
+        super().__init__(REQUEST_DECODER)
+        self._handler = handler
+        self._request: IpcRequest | None = None
+        self.handler_task: asyncio.Task[None] | None = None
+        self.disconnected = asyncio.Event()
 
-    def receive(self, message: Request) -> None:
+    def receive(self, message: IpcRequest) -> None:
         """Answer a request."""
-        if self.answering is not None and not self.answering.done():
-            raise BrokenConversation("something was asked before the answer")
+        if self.handler_task is not None and not self.handler_task.done():
+            raise ProtocolError("something was asked before the answer")
         self._request = message
-        self.answering = asyncio.create_task(self._answer(message, self))
+        self.handler_task = asyncio.create_task(self._handler(message, self))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - not told apart
         """End; called by the event loop."""
-        self.is_left.set()
-        if self.answering is not None and not isinstance(self._request, TakeSnapshot):
-            self.answering.cancel()
+        self.disconnected.set()
+        if self.handler_task is not None and not isinstance(self._request, TakeSnapshot):
+            self.handler_task.cancel()
 
 
 class EngineServer:
-    """Serves one Unix socket on one event loop; `shared` decides which selects `runner` runs.
+    """Serves one Unix socket on one event loop; `executor` decides which selects `runner` runs.
 
     `load_barrier` returns when everything that was durable when it was called is in the store, or
     raises `StoreUnavailable`.
@@ -100,8 +102,8 @@ class EngineServer:
         *,
         socket: Path,
         runner: SelectRunner,
-        shared: SharedSelects[bytes],
-        limiter: Limiter,
+        executor: CoalescingExecutor[bytes],
+        limiter: RateLimiter,
         load_barrier: Callable[[], Awaitable[None]],
         is_ready: Callable[[], bool],
         snapshots: SnapshotTaker,
@@ -109,14 +111,14 @@ class EngineServer:
     ) -> None:
         self._socket = socket
         self._runner = runner
-        self._shared = shared
+        self._executor = executor
         self._limiter = limiter
         self._load_barrier = load_barrier
         self._is_ready = is_ready
         self._snapshots = snapshots
         self._log = log
         self._query_ids = (f"{os.getpid()}-{number}" for number in itertools.count(1))
-        self._conversations: WeakSet[_Asked] = WeakSet()
+        self._connections: WeakSet[_ServerConnection] = WeakSet()
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
@@ -124,16 +126,16 @@ class EngineServer:
 
         Raises `OperatorError` when that cannot be.
         """
-        if len(os.fsencode(self._socket)) > LONGEST_SOCKET_PATH:
+        if len(os.fsencode(self._socket)) > MAX_SOCKET_PATH_BYTES:
             raise OperatorError(
                 f"the path of the engine's socket {self._socket} is longer than "
-                f"{LONGEST_SOCKET_PATH} bytes"
+                f"{MAX_SOCKET_PATH_BYTES} bytes"
             )
         try:
             self._socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._socket.unlink(missing_ok=True)  # what a killed engine left behind
             loop = asyncio.get_running_loop()
-            self._server = await loop.create_unix_server(self._converse, str(self._socket))
+            self._server = await loop.create_unix_server(self._open_connection, str(self._socket))
             self._socket.chmod(0o600)
         except OSError as error:
             raise OperatorError(
@@ -145,79 +147,83 @@ class EngineServer:
         if self._server is not None:
             self._server.close()
             self._socket.unlink(missing_ok=True)
-        answering = [one.answering for one in self._conversations if one.answering is not None]
-        for conversation in self._conversations:
-            conversation.end()
-        for answer in answering:
-            answer.cancel()
-        await asyncio.gather(*answering, return_exceptions=True)
-        await self._shared.close()
+        handler_tasks = [
+            connection.handler_task
+            for connection in self._connections
+            if connection.handler_task is not None
+        ]
+        for connection in self._connections:
+            connection.close()
+        for handler in handler_tasks:
+            handler.cancel()
+        await asyncio.gather(*handler_tasks, return_exceptions=True)
+        await self._executor.close()
 
-    def _converse(self) -> _Asked:
-        conversation = _Asked(self._answer)
-        self._conversations.add(conversation)
-        return conversation
+    def _open_connection(self) -> _ServerConnection:
+        connection = _ServerConnection(self._handler)
+        self._connections.add(connection)
+        return connection
 
-    async def _answer(self, request: Request, conversation: _Asked) -> None:
+    async def _handler(self, request: IpcRequest, connection: _ServerConnection) -> None:
         try:
             if isinstance(request, TakeSnapshot):
-                await self._lend_snapshot(conversation)
+                await self._serve_snapshot(connection)
             else:
-                conversation.send(await self._reply(request))
+                connection.send(await self._dispatch(request))
         except BaseException:
-            conversation.end()
+            connection.close()
             raise
 
-    async def _lend_snapshot(self, conversation: _Asked) -> None:
+    async def _serve_snapshot(self, connection: _ServerConnection) -> None:
         """Take a snapshot and keep it until the other side goes away, however that happens."""
         try:
             snapshot = await self._snapshots.take()
         except OperatorError as error:
-            conversation.send(Failure(FailureKind.UNAVAILABLE, str(error)))
+            connection.send(Failure(FailureKind.UNAVAILABLE, str(error)))
             return
         self._log.info("snapshot_taken")
         try:
-            conversation.send(SnapshotTaken(str(snapshot.path), snapshot.entries))
-            await conversation.is_left.wait()
+            connection.send(SnapshotTaken(str(snapshot.path), snapshot.entries))
+            await connection.disconnected.wait()
         finally:
             await self._snapshots.remove(snapshot.path)
 
-    async def _reply(self, request: _Answered) -> Reply:
+    async def _dispatch(self, request: _UnaryRequest) -> IpcReply:
         match request:
-            case Hit():
-                return Verdict(await self._limiter.hit(request.caller))
-            case AskReady():
+            case CountCall():
+                return CallCounted(await self._limiter.hit(request.caller))
+            case CheckReady():
                 return Readiness(self._is_ready())
-            case AwaitStored():
-                return await self._await_stored()
-            case Select():
-                return await self._select(request)
+            case WaitStored():
+                return await self._wait_stored()
+            case RunSelect():
+                return await self._run_select(request)
         assert_never(request)
 
-    async def _await_stored(self) -> Reply:
+    async def _wait_stored(self) -> IpcReply:
         try:
             await self._load_barrier()
         except StoreUnavailable as error:
             return Failure(FailureKind.UNAVAILABLE, str(error))
         return Stored()
 
-    async def _select(self, request: Select) -> Reply:
-        question = Question(
-            request.website_id, request.sql, tuple(request.parameters.items()), request.guards
+    async def _run_select(self, request: RunSelect) -> IpcReply:
+        key = QueryKey(
+            request.website_id, request.sql, tuple(request.parameters.items()), request.limits
         )
         try:
-            return Answer(await self._shared.answer(question, partial(self._run, request)))
+            return SelectResult(await self._executor.execute(key, partial(self._run, request)))
         except QueryTimedOut as error:
             return Failure(FailureKind.TIMED_OUT, str(error))
         except QueryTooLarge as error:
             return Failure(FailureKind.TOO_LARGE, str(error))
         except StoreUnavailable as error:
             return Failure(FailureKind.UNAVAILABLE, str(error))
-        except EngineFailure as failure:
+        except ClickHouseError as failure:
             self._log.error("select_refused", code=failure.code, name=failure.name, sql=request.sql)
             return Failure(FailureKind.FAILED, str(failure))
 
-    async def _run(self, request: Select, guards: QueryGuards) -> bytes:
-        parameters = ParameterTexts(request.parameters)
+    async def _run(self, request: RunSelect, limits: QueryLimits) -> bytes:
+        parameters = EncodedParameters(request.parameters)
         query_id = next(self._query_ids)
-        return await self._runner.select(request.sql, parameters, guards, query_id)
+        return await self._runner.select(request.sql, parameters, limits, query_id)

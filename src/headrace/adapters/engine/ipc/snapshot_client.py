@@ -8,12 +8,12 @@ from typing import Final
 
 from headrace.adapters.backup.snapshots import Snapshot
 from headrace.adapters.engine.ipc.protocol import (
-    BrokenConversation,
     Failure,
-    Reply,
+    IpcReply,
+    ProtocolError,
     SnapshotTaken,
     TakeSnapshot,
-    ask_blocking,
+    send_request_blocking,
 )
 from headrace.base.errors import OperatorError
 
@@ -22,14 +22,14 @@ _TIMEOUT_S: Final = 600.0
 
 
 @contextlib.contextmanager
-def borrowed_snapshot(socket: Path) -> Generator[Snapshot]:
+def live_snapshot(socket: Path) -> Generator[Snapshot]:
     """Have a snapshot taken; the engine removes it when the block is left, or the process dies.
 
     Blocking. Raises `OperatorError` when the engine is away or cannot take one.
     """
     with sockets.socket(sockets.AF_UNIX) as connection:
         connection.settimeout(_TIMEOUT_S)
-        match _ask(connection, socket):
+        match _request_snapshot(connection, socket):
             case SnapshotTaken(path=path, entries=entries):
                 yield Snapshot(Path(path), entries)
             case Failure(reason=reason):
@@ -38,11 +38,11 @@ def borrowed_snapshot(socket: Path) -> Generator[Snapshot]:
                 raise OperatorError("the engine answered something else")
 
 
-def _ask(connection: sockets.socket, socket: Path) -> Reply:
+def _request_snapshot(connection: sockets.socket, socket: Path) -> IpcReply:
     try:
         connection.connect(str(socket))
-        return ask_blocking(connection, TakeSnapshot())
-    except (OSError, BrokenConversation) as error:
+        return send_request_blocking(connection, TakeSnapshot())
+    except (OSError, ProtocolError) as error:
         raise OperatorError(
             "the engine of the running service does not answer now; try again"
         ) from error

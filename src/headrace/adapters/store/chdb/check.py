@@ -3,75 +3,77 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.dialect.ddl import DATABASE, VERSION_TABLE
-from headrace.adapters.store.dialect.errors import EngineFailure
-from headrace.adapters.store.dialect.parameters import quoted
-from headrace.adapters.store.dialect.reports import ExpectedRows, KnownPlaces, StoreReport
-from headrace.adapters.store.dialect.rollup_ddl import count_parts_without_visits
-from headrace.formats.rollup_columns import VISITS
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.parameters import quote_literal
+from headrace.adapters.store.dialect.reports import ExpectedRows, LoadedOffsets, StoreReport
+from headrace.adapters.store.dialect.rollup_ddl import count_parts_without_rollup
+from headrace.formats.rollup_columns import ROLLUP
 from headrace.formats.row_ids import log_number
 from headrace.model.catalog import EVENTS
-from headrace.model.storage import STORED
-from headrace.ports.event_log import LogPosition
+from headrace.model.storage import STORAGE_TABLES
+from headrace.ports.event_log import LogOffset
 
 _REASON = re.compile(r"DB::Exception: (.*?)(?: in data part| \(|$)", re.DOTALL)
-_LAST_PLACES = (
+_LAST_OFFSETS = (
     "SELECT hex(substring(id, 7, 2)) AS log, hex(max(substring(id, 9, 8))) "
     "FROM `{database}`.`{table}` GROUP BY log"
 )
 """The places that rows come from, out of their ids: see `ingest.batch.row_ids`."""
 
 
-_IDS = (
+_SELECT_IDS = (
     "SELECT hex(id) FROM `{database}`.`{table}` WHERE hex(substring(id, 7, 2)) = '{number}' "
     "AND hex(substring(id, 9, 8)) BETWEEN '{first}' AND '{last}'"
 )
 
 
 def check_store(
-    engine: ChdbEngine, *, known: KnownPlaces | None, expected: Sequence[ExpectedRows]
+    chdb: ChdbInstance, *, known: LoadedOffsets | None, expected: Sequence[ExpectedRows]
 ) -> StoreReport:
     """Check all parts, that no row comes from a place that the ledger has not reached, and rows.
 
     Reads everything. Without a ledger the places are not checked.
     """
-    kinds = {str(name): kind for name, kind in engine.execute(_select("name, engine", "tables"))}
-    there = [name for name, kind in kinds.items() if kind != "View"]
-    faults = [
-        f"the table {name} is missing" for name in (*STORED, VERSION_TABLE) if name not in there
+    engines = {str(name): kind for name, kind in chdb.execute(_select("name, engine", "tables"))}
+    existing = [name for name, kind in engines.items() if kind != "View"]
+    issues = [
+        f"the table {name} is missing"
+        for name in (*STORAGE_TABLES, VERSION_TABLE)
+        if name not in existing
     ]
-    faults += _lost_visits(engine, kinds)
-    faults += _broken_parts(engine)
-    for table in there:
-        faults += _damaged_parts(engine, table)
-    for table in STORED:
-        if table in there and known is not None:
-            faults += _unknown_rows(engine, table, known)
+    issues += _missing_rollups(chdb, engines)
+    issues += _broken_parts(chdb)
+    for table in existing:
+        issues += _damaged_parts(chdb, table)
+    for table in STORAGE_TABLES:
+        if table in existing and known is not None:
+            issues += _unknown_rows(chdb, table, known)
     for wanted in expected:
-        if wanted.table in there and known is not None:
-            faults += _missing_rows(engine, wanted, known)
-    ((parts, rows),) = engine.execute(_select("count(), toFloat64(sum(rows))", "parts", "active"))
-    return StoreReport(tuple(faults), int(parts), int(rows))
+        if wanted.table in existing and known is not None:
+            issues += _missing_rows(chdb, wanted, known)
+    ((parts, rows),) = chdb.execute(_select("count(), toFloat64(sum(rows))", "parts", "active"))
+    return StoreReport(tuple(issues), int(parts), int(rows))
 
 
 def _select(columns: str, table: str, condition: str = "true") -> str:
     return (
         f"SELECT {columns} FROM system.{table} "  # noqa: S608 - our own names
-        f"WHERE database = {quoted(DATABASE)} AND {condition}"
+        f"WHERE database = {quote_literal(DATABASE)} AND {condition}"
     )
 
 
-def _broken_parts(engine: ChdbEngine) -> Iterator[str]:
+def _broken_parts(chdb: ChdbInstance) -> Iterator[str]:
     condition = "startsWith(reason, 'broken') ORDER BY ALL"
-    for table, name in engine.execute(_select("table, name", "detached_parts", condition)):
+    for table, name in chdb.execute(_select("table, name", "detached_parts", condition)):
         yield f"the part {name} of the table {table} is broken and set aside, with its rows"
 
 
-def _lost_visits(engine: ChdbEngine, there: Mapping[str, str]) -> Iterator[str]:
-    if VISITS not in there:
+def _missing_rollups(chdb: ChdbInstance, existing: Mapping[str, str]) -> Iterator[str]:
+    if ROLLUP not in existing:
         yield "the view visits is missing: the next start makes it"
-    ((parts,),) = engine.execute(count_parts_without_visits(quoted(DATABASE)))
+    ((parts,),) = chdb.execute(count_parts_without_rollup(quote_literal(DATABASE)))
     if parts:
         yield (
             f"{parts} parts of the table {EVENTS.name} have no whole visits, of which sessions and "
@@ -79,31 +81,31 @@ def _lost_visits(engine: ChdbEngine, there: Mapping[str, str]) -> Iterator[str]:
         )
 
 
-def _damaged_parts(engine: ChdbEngine, table: str) -> Iterator[str]:
+def _damaged_parts(chdb: ChdbInstance, table: str) -> Iterator[str]:
     try:
-        rows = engine.execute(f"CHECK TABLE `{DATABASE}`.`{table}`")
-    except EngineFailure as failure:
-        yield f"the table {table} cannot be checked: {_reason(failure.words)}"
+        rows = chdb.execute(f"CHECK TABLE `{DATABASE}`.`{table}`")
+    except ClickHouseError as failure:
+        yield f"the table {table} cannot be checked: {_error_reason(failure.message)}"
         return
-    for part, is_sound, message in rows:
-        if not is_sound:
-            yield f"the part {part} of the table {table} is damaged: {_reason(str(message))}"
+    for part, is_intact, message in rows:
+        if not is_intact:
+            yield f"the part {part} of the table {table} is damaged: {_error_reason(str(message))}"
 
 
-def _reason(message: str) -> str:
+def _error_reason(message: str) -> str:
     found = _REASON.search(message)
     return found[1] if found else message
 
 
-def _unknown_rows(engine: ChdbEngine, table: str, known: KnownPlaces) -> Iterator[str]:
+def _unknown_rows(chdb: ChdbInstance, table: str, known: LoadedOffsets) -> Iterator[str]:
     numbers = {f"{log_number(known.identity, log):04X}": log for log in known.stored_until}
     try:
-        rows = engine.execute(_LAST_PLACES.format(database=DATABASE, table=table))
-    except EngineFailure:
+        rows = chdb.execute(_LAST_OFFSETS.format(database=DATABASE, table=table))
+    except ClickHouseError:
         return  # a damaged part, which was told of already
-    for number, place in rows:
+    for number, offset_hex in rows:
         log = numbers.get(number)
-        if log is None or _position(place) >= known.stored_until[log]:
+        if log is None or _parse_offset(offset_hex) >= known.stored_until[log]:
             yield (
                 f"the table {table} has rows that the ledger does not know of, from "
                 f"{f'the log {log}' if log else 'a log that it does not know of either'}: store "
@@ -111,20 +113,20 @@ def _unknown_rows(engine: ChdbEngine, table: str, known: KnownPlaces) -> Iterato
             )
 
 
-def _missing_rows(engine: ChdbEngine, wanted: ExpectedRows, known: KnownPlaces) -> Iterator[str]:
+def _missing_rows(chdb: ChdbInstance, wanted: ExpectedRows, known: LoadedOffsets) -> Iterator[str]:
     number = f"{log_number(known.identity, wanted.log):04X}"
-    places = sorted(one[8:].hex().upper() for one in wanted.ids)
+    offset_hexes = sorted(row_id[8:].hex().upper() for row_id in wanted.ids)
     try:
-        rows = engine.execute(
-            _IDS.format(
+        rows = chdb.execute(
+            _SELECT_IDS.format(
                 database=DATABASE,
                 table=wanted.table,
                 number=number,
-                first=places[0],
-                last=places[-1],
+                first=offset_hexes[0],
+                last=offset_hexes[-1],
             )
         )
-    except EngineFailure:
+    except ClickHouseError:
         return  # a damaged part, which was told of already
     missing = wanted.ids - {bytes.fromhex(found) for (found,) in rows}
     if missing:
@@ -134,5 +136,5 @@ def _missing_rows(engine: ChdbEngine, wanted: ExpectedRows, known: KnownPlaces) 
         )
 
 
-def _position(place: str) -> LogPosition:
-    return LogPosition(segment=int(place[:6], 16), offset=int(place[6:], 16))
+def _parse_offset(offset_hex: str) -> LogOffset:
+    return LogOffset(segment=int(offset_hex[:6], 16), offset=int(offset_hex[6:], 16))

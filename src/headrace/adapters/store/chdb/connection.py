@@ -13,14 +13,18 @@ from typing import Any, Final, Protocol, cast
 
 from headrace.adapters.store.dialect.ddl import DATABASE
 from headrace.adapters.store.dialect.errors import (
-    EngineFailure,
+    ClickHouseError,
+    parse_error,
     query_error,
-    read_failure,
 )
-from headrace.adapters.store.dialect.parameters import ParameterTexts, encode_parameters, quoted
+from headrace.adapters.store.dialect.parameters import (
+    EncodedParameters,
+    encode_parameters,
+    quote_literal,
+)
 from headrace.adapters.store.dialect.results import (
-    ANSWER_FORMAT,
     READER_SETTINGS,
+    RESULT_FORMAT,
     decode_rows,
 )
 from headrace.base.errors import (
@@ -28,13 +32,13 @@ from headrace.base.errors import (
     StoreUnavailable,
 )
 from headrace.base.telemetry import Logger
-from headrace.ports.store import QueryGuards
+from headrace.ports.store import QueryLimits
 
 MEMORY_SHARE: Final = 0.7
 """Of the machine's or container's memory, for the whole engine; workers need the rest."""
 
 
-class _Answer(Protocol):
+class _QueryResult(Protocol):
     def bytes(self) -> bytes: ...
 
 
@@ -44,10 +48,10 @@ class _Inserter(Protocol):
     def cancel(self) -> None: ...
 
 
-class _Connection(Protocol):
+class _ChdbConnection(Protocol):
     """What is used of chdb's connection, which is typed in part only."""
 
-    def query(self, query: str, format: str, params: dict[str, str]) -> _Answer: ...  # noqa: A002
+    def query(self, query: str, format: str, params: dict[str, str]) -> _QueryResult: ...  # noqa: A002
     def send_insert(self, query: str, format: str) -> _Inserter: ...  # noqa: A002
     def close(self) -> None: ...
 
@@ -55,45 +59,45 @@ class _Connection(Protocol):
 class ChdbSession:
     """One connection; used by one thread at a time, whichever it is."""
 
-    def __init__(self, connection: _Connection, *, memory_ceiling: int) -> None:
+    def __init__(self, connection: _ChdbConnection, *, memory_ceiling: int) -> None:
         self._connection = connection
         self._memory_ceiling = memory_ceiling
 
     def execute(
         self, statement: str, parameters: Mapping[str, object] | None = None
     ) -> list[list[Any]]:
-        """Run a statement of our own and return its rows. Raises `EngineFailure`."""
+        """Run a statement of our own and return its rows. Raises `ClickHouseError`."""
         return decode_rows(self._query(statement, encode_parameters(parameters or {})))
 
     def select(
-        self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
+        self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
         """Run one SELECT and return its rows as `decode_rows` reads them.
 
-        `query_id` names it for `ChdbEngine.kill`. Raises `QueryTimedOut`, `QueryTooLarge`,
-        `StoreUnavailable` when it was killed or all memory is in use, else `EngineFailure`.
+        `query_id` names it for `ChdbInstance.kill`. Raises `QueryTimedOut`, `QueryTooLarge`,
+        `StoreUnavailable` when it was killed or all memory is in use, else `ClickHouseError`.
         """
-        memory = min(guards.max_memory_bytes, self._memory_ceiling)
-        guarded = (  # SET would be a statement of its own, which takes half a millisecond
-            f"{sql}\nSETTINGS max_execution_time = {guards.timeout_s:f}, "
-            f"max_memory_usage = {memory:d}, max_result_rows = {guards.max_rows:d}, "
-            f"log_comment = {quoted(query_id)}"
+        memory = min(limits.max_memory_bytes, self._memory_ceiling)
+        limited = (  # SET would be a statement of its own, which takes half a millisecond
+            f"{sql}\nSETTINGS max_execution_time = {limits.timeout_s:f}, "
+            f"max_memory_usage = {memory:d}, max_result_rows = {limits.max_rows:d}, "
+            f"log_comment = {quote_literal(query_id)}"
         )
         try:
-            return self._query(guarded, parameters)
-        except EngineFailure as failure:
+            return self._query(limited, parameters)
+        except ClickHouseError as failure:
             error = query_error(failure)
             if error is None:
                 raise
             raise error from failure
 
     def insert(self, statement: str, arrow_stream: bytes) -> None:
-        """Run an INSERT with an Arrow IPC stream as its rows. Raises `EngineFailure`.
+        """Run an INSERT with an Arrow IPC stream as its rows. Raises `ClickHouseError`.
 
         Returning promises nothing: chDB 4.4 reports rows as written whose part it could not commit,
         on a full disk for one. Who must know has to look for them.
         """
-        with _named_failures():
+        with _translate_chdb_errors():
             inserter = self._connection.send_insert(statement, "ArrowStream")
             try:
                 inserter.append(arrow_stream)
@@ -101,23 +105,23 @@ class ChdbSession:
             finally:
                 inserter.cancel()  # nothing, once it is finished
 
-    def fetch(self, sql: str, parameters: ParameterTexts, answer_format: str) -> bytes:
+    def fetch(self, sql: str, parameters: EncodedParameters, result_format: str) -> bytes:
         """Run a SELECT of our own; its rows come as they are written in a format of the engine.
 
-        Raises `EngineFailure`.
+        Raises `ClickHouseError`.
         """
-        with _named_failures():
-            return self._connection.query(sql, answer_format, parameters).bytes()
+        with _translate_chdb_errors():
+            return self._connection.query(sql, result_format, parameters).bytes()
 
     def close(self) -> None:
         """Close the connection. No call may be running. May be called twice."""
         self._connection.close()
 
-    def _query(self, sql: str, parameters: ParameterTexts) -> bytes:
-        return self.fetch(sql, parameters, ANSWER_FORMAT)
+    def _query(self, sql: str, parameters: EncodedParameters) -> bytes:
+        return self.fetch(sql, parameters, RESULT_FORMAT)
 
 
-class ChdbEngine:
+class ChdbInstance:
     """One store directory, opened by this process alone. Its methods may be called from any thread.
 
     chDB holds one directory in a process: a second one cannot be open at the same time.
@@ -146,16 +150,18 @@ class ChdbEngine:
                 f"cannot make the store directory {self.directory}: {error.strerror}"
             ) from error
         except RuntimeError as error:
-            raise self._not_opened() from error
-        self._memory_ceiling = self._half_of_the_memory()
-        self.report_broken_parts()
+            raise self._open_error() from error
+        self._memory_ceiling = self._query_memory_limit()
+        self.log_broken_parts()
 
     def session(self, database: str = DATABASE, *, writable: bool = False) -> ChdbSession:
         """Open a connection to a database, read-only unless it is to write; takes 0.5 ms."""
         session = self._connect("" if writable else "mode=ro")
         session.execute(f"USE `{database}`")
         if not writable:
-            settings = (f"{name} = {quoted(value)}" for name, value in READER_SETTINGS.items())
+            settings = (
+                f"{name} = {quote_literal(value)}" for name, value in READER_SETTINGS.items()
+            )
             session.execute(f"SET {', '.join(settings)}")
         return session
 
@@ -168,7 +174,7 @@ class ChdbEngine:
 
     def kill(self, query_id: str) -> None:
         """Ask a running select to end; it does between two blocks of rows. Safe to repeat."""
-        self.execute(f"KILL QUERY WHERE Settings['log_comment'] = {quoted(query_id)} ASYNC")
+        self.execute(f"KILL QUERY WHERE Settings['log_comment'] = {quote_literal(query_id)} ASYNC")
 
     def close(self) -> None:
         """Close the store. All sessions must be closed before. May be called twice."""
@@ -181,9 +187,9 @@ class ChdbEngine:
         from chdb.state.sqlitelike import Connection  # noqa: PLC0415 - see the module's docstring
 
         connection = Connection(f"{self.directory}?{options}" if options else str(self.directory))
-        return ChdbSession(cast("_Connection", connection), memory_ceiling=self._memory_ceiling)
+        return ChdbSession(cast("_ChdbConnection", connection), memory_ceiling=self._memory_ceiling)
 
-    def _not_opened(self) -> OperatorError:
+    def _open_error(self) -> OperatorError:
         """Tell whose fault it is from the lock file: chDB's error has no reason."""
         if _is_locked(self.directory / "status"):
             return OperatorError(f"the store {self.directory} is in use by another process")
@@ -192,7 +198,7 @@ class ChdbEngine:
             "the engine has written the reason to standard error"
         )
 
-    def _half_of_the_memory(self) -> int:
+    def _query_memory_limit(self) -> int:
         """No query may take all: it would be told to come back later and never succeed."""
         ((limit,),) = self.execute(
             "SELECT toUInt64(value) FROM system.server_settings "
@@ -201,7 +207,7 @@ class ChdbEngine:
         )
         return int(limit) // 2
 
-    def report_broken_parts(self) -> None:
+    def log_broken_parts(self) -> None:
         """Log which parts the engine has set aside because it could not read them."""
         rows = self.execute(
             "SELECT database, table, name, reason FROM system.detached_parts "
@@ -214,11 +220,11 @@ class ChdbEngine:
 
 
 @contextlib.contextmanager
-def _named_failures() -> Generator[None]:
+def _translate_chdb_errors() -> Generator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise read_failure(str(error)) from None  # the message may hold values of a caller
+        raise parse_error(str(error)) from None  # the message may hold values of a caller
 
 
 def _is_locked(file: Path) -> bool:

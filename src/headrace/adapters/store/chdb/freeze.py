@@ -4,36 +4,37 @@ import os
 import shutil
 from pathlib import Path
 
-from headrace.adapters.store.chdb.connection import ChdbEngine
+from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.dialect.ddl import DATABASE
-from headrace.adapters.store.dialect.parameters import quoted
+from headrace.adapters.store.dialect.parameters import quote_literal
 
 _SHADOW = "shadow"
 """Where ClickHouse puts what is frozen, below the store."""
 
-_LEFT_OUT = frozenset({_SHADOW, "tmp", "status"})
+_EXCLUDED = frozenset({_SHADOW, "tmp", "status"})
 _LINKED = "detached"
 _COPIED = "deduplication_logs"
 _DEPTH_OF_PARTS = 4
 """A part is a directory `store/abc/abcd…/PART`."""
 
 
-def freeze_store(engine: ChdbEngine, into: Path) -> None:
+def freeze_store(chdb: ChdbInstance, destination: Path) -> None:
     """Copy an open store. No insert may run meanwhile; merges and selects may.
 
     Every part is a hard link that ClickHouse makes. What stands around the parts is small and
-    copied; links are copied as links, or the copy would open empty. `into` must not exist, and be
-    on the file system of the store for this to take no room. Raises `EngineFailure` or `OSError`.
+    copied; links are copied as links, or the copy would open empty. `destination` must not exist,
+    and be on the file system of the store for this to take no room. Raises `ClickHouseError` or
+    `OSError`.
     """
-    frozen = engine.directory / _SHADOW / into.parent.name
+    frozen = chdb.directory / _SHADOW / destination.parent.name
     try:
-        for table in _tables(engine):
-            engine.execute(
-                f"ALTER TABLE `{DATABASE}`.`{table}` FREEZE WITH NAME {quoted(frozen.name)}"
+        for table in _tables(chdb):
+            chdb.execute(
+                f"ALTER TABLE `{DATABASE}`.`{table}` FREEZE WITH NAME {quote_literal(frozen.name)}"
             )
-        _copy_surroundings(engine.directory, into)
+        _copy_metadata(chdb.directory, destination)
         for part in frozen.glob("store/*/*/*"):
-            shutil.move(part, into / part.relative_to(frozen))
+            shutil.move(part, destination / part.relative_to(frozen))
     finally:
         shutil.rmtree(frozen, ignore_errors=True)
 
@@ -43,37 +44,37 @@ def remove_frozen(store: Path) -> None:
     shutil.rmtree(store / _SHADOW, ignore_errors=True)
 
 
-def _tables(engine: ChdbEngine) -> list[str]:
-    rows = engine.execute(
-        f"SELECT name FROM system.tables WHERE database = {quoted(DATABASE)} "  # noqa: S608 - ours
+def _tables(chdb: ChdbInstance) -> list[str]:
+    rows = chdb.execute(
+        f"SELECT name FROM system.tables WHERE database = {quote_literal(DATABASE)} "  # noqa: S608 - ours
         "AND engine != 'View' ORDER BY name"
     )
     return [str(name) for (name,) in rows]
 
 
-def _copy_surroundings(store: Path, into: Path) -> None:
-    for walked, directories, files in os.walk(store):
-        place = Path(walked)
-        below = place.relative_to(store)
-        (into / below).mkdir(mode=0o700)
-        for name in [name for name in directories if (place / name).is_symlink()]:
-            (into / below / name).symlink_to((place / name).readlink())
+def _copy_metadata(store: Path, destination: Path) -> None:
+    for root, directories, files in os.walk(store):
+        source = Path(root)
+        relative = source.relative_to(store)
+        (destination / relative).mkdir(mode=0o700)
+        for name in [name for name in directories if (source / name).is_symlink()]:
+            (destination / relative / name).symlink_to((source / name).readlink())
         for name in files:
-            _copy(place / name, into / below / name)
-        directories[:] = [name for name in directories if _is_entered(place / name, store)]
+            _copy(source / name, destination / relative / name)
+        directories[:] = [name for name in directories if _is_traversed(source / name, store)]
 
 
-def _is_entered(directory: Path, store: Path) -> bool:
-    below = directory.relative_to(store).parts
-    if directory.is_symlink() or below[0] in _LEFT_OUT:
+def _is_traversed(directory: Path, store: Path) -> bool:
+    relative = directory.relative_to(store).parts
+    if directory.is_symlink() or relative[0] in _EXCLUDED:
         return False
-    return len(below) != _DEPTH_OF_PARTS or below[-1] in (_LINKED, _COPIED)
+    return len(relative) != _DEPTH_OF_PARTS or relative[-1] in (_LINKED, _COPIED)
 
 
-def _copy(file: Path, into: Path) -> None:
-    if file.name in _LEFT_OUT:
+def _copy(file: Path, destination: Path) -> None:
+    if file.name in _EXCLUDED:
         return
     if _LINKED in file.parts:
-        os.link(file, into)
+        os.link(file, destination)
     else:
-        shutil.copy2(file, into, follow_symlinks=False)
+        shutil.copy2(file, destination, follow_symlinks=False)

@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
-from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession
+from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.dialect.ddl import DATABASE
-from headrace.adapters.store.dialect.errors import EngineFailure
-from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import QueryTimedOut
 from headrace.base.telemetry import Logger
-from headrace.ports.store import QueryGuards
+from headrace.ports.store import QueryLimits
 
 _OVERRUN_S = 2.0
 """A query that the engine has not ended by itself so long after its deadline is killed."""
@@ -24,13 +24,13 @@ class ChdbReader:
 
     def __init__(
         self,
-        engine: ChdbEngine,
+        chdb: ChdbInstance,
         *,
         threads: int,
         log: Logger,
         database: str = DATABASE,
     ) -> None:
-        self._engine = engine
+        self._chdb = chdb
         self._threads = threads
         self._log = log
         self._database = database
@@ -43,10 +43,10 @@ class ChdbReader:
     def open(self) -> None:
         """Open the connections; the tables must have been prepared."""
         for _ in range(self._threads):
-            self._idle.put_nowait(self._engine.session(self._database))
+            self._idle.put_nowait(self._chdb.session(self._database))
 
     async def select(
-        self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
+        self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
         """Run one SELECT and return its rows as `decode_rows` reads them.
 
@@ -54,28 +54,28 @@ class ChdbReader:
         is one. Cancelling the caller kills the query; it returns when the thread is free again.
         """
         session = await self._idle.get()
-        answer = asyncio.get_running_loop().run_in_executor(
-            self._pool, session.select, sql, parameters, guards, query_id
+        future = asyncio.get_running_loop().run_in_executor(
+            self._pool, session.select, sql, parameters, limits, query_id
         )
-        self._running[query_id] = answer
-        answer.add_done_callback(lambda done: self._release(query_id, session, done))
+        self._running[query_id] = future
+        future.add_done_callback(lambda done: self._release(query_id, session, done))
         try:
-            await asyncio.wait({answer}, timeout=guards.timeout_s + _OVERRUN_S)
+            await asyncio.wait({future}, timeout=limits.timeout_s + _OVERRUN_S)
         finally:
-            overran = not answer.done()
+            overran = not future.done()
             if overran:
-                await asyncio.shield(self._end(query_id, answer))
+                await asyncio.shield(self._start_killing(query_id, future))
         if overran:
             raise QueryTimedOut("Query timed out")
-        return answer.result()
+        return future.result()
 
     async def close(self) -> None:
         """Kill what runs, wait for its threads, close the connections.
 
         To leave the process while a query runs would be a segmentation fault.
         """
-        for query_id, answer in tuple(self._running.items()):
-            self._end(query_id, answer)
+        for query_id, future in tuple(self._running.items()):
+            self._start_killing(query_id, future)
         while self._killers:
             await asyncio.wait(self._killers)
         self._pool.shutdown()
@@ -83,21 +83,21 @@ class ChdbReader:
         while not self._idle.empty():
             self._idle.get_nowait().close()
 
-    def _release(self, query_id: str, session: ChdbSession, answer: asyncio.Future[bytes]) -> None:
+    def _release(self, query_id: str, session: ChdbSession, future: asyncio.Future[bytes]) -> None:
         del self._running[query_id]
         self._idle.put_nowait(session)
-        answer.exception()  # whoever asked may be gone, and nobody else looks
+        future.exception()  # whoever asked may be gone, and nobody else looks
 
-    def _end(self, query_id: str, answer: asyncio.Future[bytes]) -> asyncio.Task[None]:
-        killer = asyncio.create_task(self._kill_until_done(query_id, answer))
+    def _start_killing(self, query_id: str, future: asyncio.Future[bytes]) -> asyncio.Task[None]:
+        killer = asyncio.create_task(self._kill_until_done(query_id, future))
         self._killers.add(killer)
         killer.add_done_callback(self._killers.discard)
         return killer
 
-    async def _kill_until_done(self, query_id: str, answer: asyncio.Future[bytes]) -> None:
+    async def _kill_until_done(self, query_id: str, future: asyncio.Future[bytes]) -> None:
         loop = asyncio.get_running_loop()
-        while not answer.done():
-            with contextlib.suppress(EngineFailure):
-                await loop.run_in_executor(self._control, self._engine.kill, query_id)
-            await asyncio.wait({answer}, timeout=_KILL_PAUSE_S)
+        while not future.done():
+            with contextlib.suppress(ClickHouseError):
+                await loop.run_in_executor(self._control, self._chdb.kill, query_id)
+            await asyncio.wait({future}, timeout=_KILL_PAUSE_S)
         self._log.info("query_killed", query_id=query_id)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from headrace.adapters.store.chdb.connection import ChdbEngine, ChdbSession
+from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.deduplication_log import newest_part, sync_log
 from headrace.adapters.store.dialect.ddl import (
     CREATE_VERSION_TABLE,
@@ -17,19 +17,19 @@ from headrace.adapters.store.dialect.ddl import (
     pending_migrations,
     record_version,
 )
-from headrace.adapters.store.dialect.errors import REJECTED, EngineFailure
-from headrace.adapters.store.dialect.parameters import quoted
+from headrace.adapters.store.dialect.errors import REJECTED_CODES, ClickHouseError
+from headrace.adapters.store.dialect.parameters import quote_literal
 from headrace.adapters.store.dialect.rollup_ddl import (
-    FILL_PROJECTION,
-    count_parts_without_visits,
+    MATERIALIZE_PROJECTION,
+    count_parts_without_rollup,
     count_projections,
 )
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
-from headrace.formats.arrow_batch import inserted_columns, read_head
+from headrace.formats.arrow_batch import inserted_columns, read_batch_metadata
 from headrace.model.catalog import Table
-from headrace.model.storage import STORED, StoredTable
-from headrace.ports.store import NobodyToTell, NotesChanges, RejectedBatch
+from headrace.model.storage import STORAGE_TABLES, StoredTable
+from headrace.ports.store import BatchRejected, ChangeListener, NullChangeListener
 
 _REOPEN_EVERY = 16
 """So many failures are less than three minutes, and old parts are kept for eight."""
@@ -43,18 +43,18 @@ class ChdbWriter:
 
     def __init__(
         self,
-        engine: ChdbEngine,
+        chdb: ChdbInstance,
         *,
         database: str = DATABASE,
         migrations: tuple[Migration, ...] = MIGRATIONS,
-        changes: NotesChanges | None = None,
+        change_listener: ChangeListener | None = None,
     ) -> None:
-        self._engine = engine
+        self._chdb = chdb
         self._database = database
         self._migrations = migrations
-        self._changes = changes or NobodyToTell()
+        self._change_listener = change_listener or NullChangeListener()
         self._session: ChdbSession | None = None
-        self._refusing = False
+        self._stop_requested = False
         self._failures = 0
         self._deduplication_logs: dict[str, Path] = {}
 
@@ -64,35 +64,35 @@ class ChdbWriter:
         Raises `OperatorError` when a newer Headrace wrote them, else `StoreUnavailable`.
         """
         try:
-            self._engine.execute(f"CREATE DATABASE IF NOT EXISTS `{self._database}`")
+            self._chdb.execute(f"CREATE DATABASE IF NOT EXISTS `{self._database}`")
             session = self._open_session()
             session.execute(CREATE_VERSION_TABLE)
             ((version,),) = session.execute(SELECT_VERSION)
             for migration in pending_migrations(version, self._migrations):
                 for statement in (*migration.statements, record_version(migration)):
                     session.execute(statement)
-            self._make_missing_visits(session)
-        except EngineFailure as failure:
+            self._materialize_missing_rollups(session)
+        except ClickHouseError as failure:
             raise StoreUnavailable(str(failure)) from failure
 
     def insert(
-        self, table: Table, arrow_stream: bytes, *, token: str, is_new: bool = False
+        self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
     ) -> None:
         """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
-        stored = STORED[table.name]
+        stored = STORAGE_TABLES[table.name]
         with self._counting_failures():
-            self._insert(stored, arrow_stream, token, is_new=is_new)
+            self._insert(stored, arrow_stream, token, first_attempt=first_attempt)
 
     def _insert(
-        self, stored: StoredTable, arrow_stream: bytes, token: str, *, is_new: bool
+        self, stored: StoredTable, arrow_stream: bytes, token: str, *, first_attempt: bool
     ) -> None:
         try:
-            self._insert_once(stored, arrow_stream, token, is_new=is_new)
+            self._insert_once(stored, arrow_stream, token, first_attempt=first_attempt)
             self._sync_deduplication_log(stored)
-            self._look_after_failures()
-        except EngineFailure as failure:
-            if failure.code in REJECTED:
-                raise RejectedBatch(failure.words) from failure  # for the quarantine
+            self._reopen_after_failures()
+        except ClickHouseError as failure:
+            if failure.code in REJECTED_CODES:
+                raise BatchRejected(failure.message) from failure  # for the quarantine
             self._close_session()
             raise StoreUnavailable(str(failure)) from failure
         except OSError as error:
@@ -105,23 +105,23 @@ class ChdbWriter:
         """
         try:
             self._reopen_all()
-        except EngineFailure as failure:
+        except ClickHouseError as failure:
             raise StoreUnavailable(str(failure)) from failure
 
-    def refuse(self) -> None:
+    def request_stop(self) -> None:
         """Refuse every batch after the running one; from any thread, when the engine must stop."""
-        self._refusing = True
+        self._stop_requested = True
 
     def close(self) -> None:
         """Close the connection for good. No insert may be running. May be called twice."""
-        self.refuse()
+        self.request_stop()
         self._close_session()
 
     def _open_session(self) -> ChdbSession:
-        if self._refusing:
+        if self._stop_requested:
             raise StoreUnavailable("the store is closing")
         if self._session is None:
-            self._session = self._engine.session(self._database, writable=True)
+            self._session = self._chdb.session(self._database, writable=True)
         return self._session
 
     def _close_session(self) -> None:
@@ -134,13 +134,13 @@ class ChdbWriter:
         try:
             yield
         except StoreUnavailable:
-            if not self._refusing and self._failures % _REOPEN_EVERY == 0:
-                with contextlib.suppress(StoreUnavailable, EngineFailure):
+            if not self._stop_requested and self._failures % _REOPEN_EVERY == 0:
+                with contextlib.suppress(StoreUnavailable, ClickHouseError):
                     self._reopen_all()
             self._failures += 1
             raise
 
-    def _look_after_failures(self) -> None:
+    def _reopen_after_failures(self) -> None:
         if self._failures:
             self._reopen_all()
             self._failures = 0
@@ -151,11 +151,11 @@ class ChdbWriter:
         On a full disk a merge may leave one as well. What it was made of comes back as long as it
         is there, for `old_parts_lifetime`: so this is done while the failures last, and after them.
         """
-        for table in STORED.values():
+        for table in STORAGE_TABLES.values():
             self._reopen(self._open_session(), table)
 
     def _insert_once(
-        self, table: StoredTable, arrow_stream: bytes, token: str, *, is_new: bool
+        self, table: StoredTable, arrow_stream: bytes, token: str, *, first_attempt: bool
     ) -> None:
         """Insert a batch that is not there, and look whether it is there then.
 
@@ -166,24 +166,24 @@ class ChdbWriter:
         batch = _read_batch(table, arrow_stream)
         if batch is None:
             return
-        with self._changes.changing(batch.websites):
-            if not is_new and self._is_stored(table, batch.first_row):
+        with self._change_listener.rows_changing(batch.websites):
+            if not first_attempt and self._is_stored(table, batch.first_row):
                 return
             for attempt in (token, f"{token}-again"):
                 statement = _insert_statement(table.name, batch.columns, attempt)
                 self._open_session().insert(statement, arrow_stream)
-                if self._was_just_stored(table, batch.first_row):
+                if self._is_stored_after_insert(table, batch.first_row):
                     return
             raise StoreUnavailable(f"the engine did not keep a batch of {table.name}")
 
-    def _was_just_stored(self, table: StoredTable, row: Mapping[str, object]) -> bool:
+    def _is_stored_after_insert(self, table: StoredTable, row: Mapping[str, object]) -> bool:
         """Look into the newest part alone, and into all where that does not have the batch.
 
         Looking into all takes several times as long, more with each part that there is.
         """
         part = newest_part(self._deduplication_log(table.name))
         if part is not None:
-            with contextlib.suppress(EngineFailure):  # which the other look meets and mends
+            with contextlib.suppress(ClickHouseError):  # which the other look meets and mends
                 if _has_batch(self._open_session(), table, row, part=part):
                     return True
         return self._is_stored(table, row)
@@ -191,12 +191,12 @@ class ChdbWriter:
     def _is_stored(self, table: StoredTable, row: Mapping[str, object]) -> bool:
         """Look for a batch's first row; where that fails open the table anew and look again."""
         session = self._open_session()
-        with contextlib.suppress(EngineFailure):
+        with contextlib.suppress(ClickHouseError):
             return _has_batch(session, table, row)
         self._reopen(session, table)
         try:
             return _has_batch(session, table, row)
-        except EngineFailure as failure:  # says nothing against the batch, whatever its code
+        except ClickHouseError as failure:  # says nothing against the batch, whatever its code
             raise StoreUnavailable(f"{table.name} cannot be read: {failure}") from failure
 
     def _reopen(self, session: ChdbSession, table: StoredTable) -> None:
@@ -207,26 +207,26 @@ class ChdbWriter:
         """
         get_logger().error("table_reopened", table=table.name)
         try:
-            with self._changes.changing_all():
-                with contextlib.suppress(EngineFailure):  # an earlier attempt may have got so far
+            with self._change_listener.all_rows_changing():
+                with contextlib.suppress(ClickHouseError):  # an earlier attempt may have got so far
                     session.execute(f"DETACH TABLE `{self._database}`.`{table.name}` SYNC")
                 session.execute(f"ATTACH TABLE IF NOT EXISTS `{self._database}`.`{table.name}`")
-                self._make_missing_visits(session)
-        except EngineFailure as failure:
+                self._materialize_missing_rollups(session)
+        except ClickHouseError as failure:
             raise StoreUnavailable(f"{table.name} cannot be opened: {failure}") from failure
-        self._engine.report_broken_parts()
+        self._chdb.log_broken_parts()
 
-    def _make_missing_visits(self, session: ChdbSession) -> None:
+    def _materialize_missing_rollups(self, session: ChdbSession) -> None:
         """Make the visits of parts whose own are broken, which a power cut may do.
 
         They are not put on disk with their part, and no select of visits succeeds that meets one.
         """
-        database = quoted(self._database)
-        ((has_visits,),) = session.execute(count_projections(database))
-        ((parts,),) = session.execute(count_parts_without_visits(database))
-        if has_visits and parts:
+        database = quote_literal(self._database)
+        ((has_projection,),) = session.execute(count_projections(database))
+        ((parts,),) = session.execute(count_parts_without_rollup(database))
+        if has_projection and parts:
             get_logger().warning("visits_made_anew", parts=int(parts))
-            session.execute(FILL_PROJECTION)
+            session.execute(MATERIALIZE_PROJECTION)
 
     def _sync_deduplication_log(self, table: StoredTable) -> None:
         """Put the token of the stored batch on disk too: ClickHouse leaves that to the system.
@@ -237,22 +237,22 @@ class ChdbWriter:
 
     def _deduplication_log(self, table: str) -> Path:
         if table not in self._deduplication_logs:
-            ((paths,),) = self._engine.execute(
-                f"SELECT data_paths FROM system.tables WHERE name = {quoted(table)} "  # noqa: S608 - ours
-                f"AND database = {quoted(self._database)}"
+            ((paths,),) = self._chdb.execute(
+                f"SELECT data_paths FROM system.tables WHERE name = {quote_literal(table)} "  # noqa: S608 - ours
+                f"AND database = {quote_literal(self._database)}"
             )
             self._deduplication_logs[table] = Path(paths[0], "deduplication_logs")
         return self._deduplication_logs[table]
 
 
 def _insert_statement(table: str, columns: Sequence[str], token: str) -> str:
-    named = ", ".join(f"`{column}`" for column in columns)
+    column_list = ", ".join(f"`{column}`" for column in columns)
     return (
-        f"INSERT INTO `{table}` ({named}) SETTINGS "
+        f"INSERT INTO `{table}` ({column_list}) SETTINGS "
         "async_insert = 0, "  # on by default
         "input_format_null_as_default = 0, "
         "input_format_arrow_allow_missing_columns = 0, "
-        f"insert_deduplication_token = {quoted(token)}"
+        f"insert_deduplication_token = {quote_literal(token)}"
     )
 
 
@@ -262,11 +262,11 @@ def _has_batch(
     """Look for the first row of a batch. A batch is one part: all of it is there, or nothing.
 
     Ids depend on the place in the log alone, so a batch has the same ones at every attempt. `part`
-    is the only one to look into. Raises `EngineFailure` where the part is not as it was written.
+    is the only one to look into. Raises `ClickHouseError` where the part is not as it was written.
     """
-    within = "" if part is None else f"_part = {quoted(part)} AND "
+    part_condition = "" if part is None else f"_part = {quote_literal(part)} AND "
     sql = (
-        f"SELECT _part FROM `{table.name}` WHERE {within}website_id = {{website:String}} "  # noqa: S608 - our own name
+        f"SELECT _part FROM `{table.name}` WHERE {part_condition}website_id = {{website:String}} "  # noqa: S608 - our own name
         "AND time = fromUnixTimestamp64Milli({time:Int64}, 'UTC') AND hex(id) = {id:String} LIMIT 1"
     )
     for (found,) in session.execute(sql, row):
@@ -277,15 +277,15 @@ def _has_batch(
 
 def _check_part(session: ChdbSession, table: StoredTable, part: str) -> None:
     """Compare a part with its checksums. One that was merged meanwhile was whole."""
-    check = f"CHECK TABLE `{table.name}` PART {quoted(part)}"
+    check = f"CHECK TABLE `{table.name}` PART {quote_literal(part)}"
     try:
-        ((is_whole,),) = session.execute(f"{check} SETTINGS check_query_single_value_result = 1")
-    except EngineFailure as failure:
+        ((is_intact,),) = session.execute(f"{check} SETTINGS check_query_single_value_result = 1")
+    except ClickHouseError as failure:
         if failure.code == _NO_SUCH_PART:
             return
         raise
-    if not is_whole:
-        raise EngineFailure(_CORRUPTED, "CORRUPTED_DATA")
+    if not is_intact:
+        raise ClickHouseError(_CORRUPTED, "CORRUPTED_DATA")
 
 
 class _Batch(Struct, frozen=True):
@@ -297,14 +297,14 @@ class _Batch(Struct, frozen=True):
 
 
 def _read_batch(table: StoredTable, arrow_stream: bytes) -> _Batch | None:
-    """Look into a stream; None without rows. Raises `RejectedBatch`."""
+    """Look into a stream; None without rows. Raises `BatchRejected`."""
     try:
-        head = read_head(arrow_stream)
+        metadata = read_batch_metadata(arrow_stream)
         columns = inserted_columns(table, arrow_stream)
     except Exception as error:  # what arro3 raises has no narrower class
-        raise RejectedBatch(f"not an Arrow stream of the table: {error}") from error
-    if head is None:
+        raise BatchRejected(f"not an Arrow stream of the table: {error}") from error
+    if metadata is None:
         return None
-    first = head.first
+    first = metadata.first
     row = {"website": first.website_id, "time": first.time_ms, "id": first.row_id.hex().upper()}
-    return _Batch(row, sorted(head.websites), columns)
+    return _Batch(row, sorted(metadata.websites), columns)

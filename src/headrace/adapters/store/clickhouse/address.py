@@ -14,16 +14,18 @@ from msgspec.structs import replace
 
 from headrace.base.errors import OperatorError
 
-_PLAIN: Final = "clickhouse"
-_ENCRYPTED: Final = "clickhouses"
+_SCHEME: Final = "clickhouse"
+_SECURE_SCHEME: Final = "clickhouses"
 _PORTS: Final[Mapping[bool, int]] = {False: 8123, True: 8443}
 _DEFAULT_USER: Final = "default"
 _DEFAULT_DATABASE: Final = "headrace"
 _SHARD_SUFFIX: Final = "_shard"
 _BOOLEANS: Final[Mapping[str, bool]] = {"1": True, "true": True, "0": False, "false": False}
 _OPTIONS: Final = ("secure", "ca", "cluster", "replicated", "quorum")
-_SHAPE: Final = "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE"
-_ESCAPED: Final = "and a password has %3A for a colon, %2F for a slash, %3F for a question mark"
+_URL_EXAMPLE: Final = "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE"
+_ESCAPING_HINT: Final = (
+    "and a password has %3A for a colon, %2F for a slash, %3F for a question mark"
+)
 
 
 class Host(Struct, frozen=True):
@@ -56,7 +58,7 @@ class ClickHouseAddress(Struct, frozen=True, kw_only=True):
     is_replicated: bool = False
     quorum: int = 0
 
-    def beginning_at(self, number: int) -> "ClickHouseAddress":
+    def rotated(self, number: int) -> "ClickHouseAddress":
         """Return the same with its hosts in a circle from a place on; any number is one.
 
         Whoever uses an address begins with its first host. Processes that draw a number each share
@@ -81,12 +83,14 @@ def parse_address(url: str) -> ClickHouseAddress:
 
 def _parse(url: str) -> ClickHouseAddress:
     parts = urlsplit(url)
-    if parts.scheme not in (_PLAIN, _ENCRYPTED):
-        raise ValueError(f"it must begin with {_PLAIN}:// or {_ENCRYPTED}://, as in {_SHAPE}")
+    if parts.scheme not in (_SCHEME, _SECURE_SCHEME):
+        raise ValueError(
+            f"it must begin with {_SCHEME}:// or {_SECURE_SCHEME}://, as in {_URL_EXAMPLE}"
+        )
     credentials, _, hosts = parts.netloc.rpartition("@")
     user, _, password = credentials.partition(":")
-    options = _read_options(parts.query)
-    is_secure = parts.scheme == _ENCRYPTED or _boolean(options, "secure", default=False)
+    options = _parse_options(parts.query)
+    is_secure = parts.scheme == _SECURE_SCHEME or _parse_boolean(options, "secure", default=False)
     cluster = options.get("cluster", "")
     quorum = options.get("quorum", "0")
     if not quorum.isdecimal():
@@ -94,26 +98,26 @@ def _parse(url: str) -> ClickHouseAddress:
     if not cluster and ("replicated" in options or "quorum" in options):
         raise ValueError("the options replicated and quorum need the option cluster")
     return ClickHouseAddress(
-        hosts=_read_hosts(hosts, _PORTS[is_secure]),
+        hosts=_parse_hosts(hosts, _PORTS[is_secure]),
         user=unquote(user) or _DEFAULT_USER,
         password=unquote(password),
-        database=_read_name(unquote(parts.path.strip("/")) or _DEFAULT_DATABASE, "database"),
+        database=_check_name(unquote(parts.path.strip("/")) or _DEFAULT_DATABASE, "database"),
         is_secure=is_secure,
         ca_file=options.get("ca", ""),
-        cluster=_read_name(cluster, "cluster") if cluster else "",
-        is_replicated=bool(cluster) and _boolean(options, "replicated", default=True),
+        cluster=_check_name(cluster, "cluster") if cluster else "",
+        is_replicated=bool(cluster) and _parse_boolean(options, "replicated", default=True),
         quorum=int(quorum),
     )
 
 
-def _read_options(query: str) -> dict[str, str]:
+def _parse_options(query: str) -> dict[str, str]:
     options = dict(parse_qsl(query, keep_blank_values=True))
     if not options.keys() <= set(_OPTIONS):  # unnamed: it may be the rest of a password
-        raise ValueError(f"its options may be {', '.join(_OPTIONS)}, {_ESCAPED}")
+        raise ValueError(f"its options may be {', '.join(_OPTIONS)}, {_ESCAPING_HINT}")
     return options
 
 
-def _boolean(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+def _parse_boolean(options: Mapping[str, str], name: str, *, default: bool) -> bool:
     if name not in options:
         return default
     if options[name].lower() not in _BOOLEANS:
@@ -121,23 +125,23 @@ def _boolean(options: Mapping[str, str], name: str, *, default: bool) -> bool:
     return _BOOLEANS[options[name].lower()]
 
 
-def _read_hosts(text: str, default_port: int) -> tuple[Host, ...]:
-    hosts = tuple(_read_host(part, default_port) for part in text.split(","))
+def _parse_hosts(text: str, default_port: int) -> tuple[Host, ...]:
+    hosts = tuple(_parse_host(part, default_port) for part in text.split(","))
     if any(not host.name for host in hosts):
-        raise ValueError(f"it names no host, as in {_SHAPE}")
+        raise ValueError(f"it names no host, as in {_URL_EXAMPLE}")
     return hosts
 
 
-def _read_host(text: str, default_port: int) -> Host:
+def _parse_host(text: str, default_port: int) -> Host:
     parts = urlsplit(f"//{text}")
     try:
         port = parts.port
     except ValueError:
-        raise ValueError(f"a port is a number up to 65535, {_ESCAPED}") from None
+        raise ValueError(f"a port is a number up to 65535, {_ESCAPING_HINT}") from None
     return Host(parts.hostname or "", default_port if port is None else port)
 
 
-def _read_name(name: str, what: str) -> str:
+def _check_name(name: str, kind: str) -> str:
     if not name.replace("_", "").replace("-", "").isalnum() or not name.isascii():
-        raise ValueError(f"the name of the {what} may have letters, digits, _ and -")
+        raise ValueError(f"the name of the {kind} may have letters, digits, _ and -")
     return name

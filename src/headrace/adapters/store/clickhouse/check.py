@@ -6,17 +6,17 @@ The parts of the servers' tables are theirs to check, and other machines' rows s
 from collections.abc import Sequence
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
-from headrace.adapters.store.clickhouse.connection import BlockingClient, BlockingNodes, query_rows
-from headrace.adapters.store.dialect.errors import EngineFailure
+from headrace.adapters.store.clickhouse.connection import SyncClient, SyncClientPool, query_rows
+from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.reports import ExpectedRows, StoreReport
 from headrace.base.errors import StoreUnavailable
 from headrace.formats.row_ids import log_number
-from headrace.model.storage import STORED
+from headrace.model.storage import STORAGE_TABLES
 
 _READ_TIMEOUT_S = 600.0
-_WHOLE = {"skip_unavailable_shards": 0}
-_IDS = (
+_ALL_SHARDS = {"skip_unavailable_shards": 0}
+_SELECT_IDS = (
     "SELECT hex(id) FROM `{table}` WHERE hex(substring(id, 7, 2)) = {{number:String}} "
     "AND hex(substring(id, 9, 8)) BETWEEN {{first:String}} AND {{last:String}}"
 )
@@ -29,51 +29,51 @@ def check_clickhouse(
 
     Reads all ids of a table that has such rows. What cannot be asked is told as a fault.
     """
-    nodes = BlockingNodes(address, read_timeout_s=_READ_TIMEOUT_S)
+    pool = SyncClientPool(address, read_timeout_s=_READ_TIMEOUT_S)
     try:
-        return nodes.on_any(lambda client: _check(client, address, identity, expected))
-    except (EngineFailure, StoreUnavailable) as error:
+        return pool.run_on_any(lambda client: _check(client, address, identity, expected))
+    except (ClickHouseError, StoreUnavailable) as error:
         return StoreReport((f"ClickHouse cannot be asked: {error}",), 0, 0)
     finally:
-        nodes.close()
+        pool.close()
 
 
 def _check(
-    client: BlockingClient,
+    client: SyncClient,
     address: ClickHouseAddress,
     identity: str,
     expected: Sequence[ExpectedRows],
 ) -> StoreReport:
     client.database = address.database
-    counts = [_count(client, table) for table in STORED]
-    faults = [fault for wanted in expected if (fault := _missing(client, identity, wanted))]
-    return StoreReport(tuple(faults), parts=0, rows=sum(counts))
+    counts = [_count_rows(client, table) for table in STORAGE_TABLES]
+    issues = [issue for wanted in expected if (issue := _missing_rows(client, identity, wanted))]
+    return StoreReport(tuple(issues), parts=0, rows=sum(counts))
 
 
-def _count(client: BlockingClient, table: str) -> int:
+def _count_rows(client: SyncClient, table: str) -> int:
     ((rows,),) = query_rows(
         client,
         f"SELECT toFloat64(count()) FROM `{table}`",  # noqa: S608 - our own name
-        settings=_WHOLE,
+        settings=_ALL_SHARDS,
     )
     return int(rows)
 
 
-def _missing(client: BlockingClient, identity: str, wanted: ExpectedRows) -> str | None:
-    places = sorted(one[8:].hex().upper() for one in wanted.ids)
+def _missing_rows(client: SyncClient, identity: str, wanted: ExpectedRows) -> str | None:
+    offsets = sorted(row_id[8:].hex().upper() for row_id in wanted.ids)
     found = query_rows(
         client,
-        _IDS.format(table=wanted.table),
+        _SELECT_IDS.format(table=wanted.table),
         encode_parameters(
             {
                 "number": f"{log_number(identity, wanted.log):04X}",
-                "first": places[0],
-                "last": places[-1],
+                "first": offsets[0],
+                "last": offsets[-1],
             }
         ),
-        _WHOLE,
+        _ALL_SHARDS,
     )
-    missing = wanted.ids - {bytes.fromhex(one) for (one,) in found}
+    missing = wanted.ids - {bytes.fromhex(row_id) for (row_id,) in found}
     if not missing:
         return None
     return (

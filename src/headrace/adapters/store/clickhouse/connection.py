@@ -10,18 +10,18 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, Host
-from headrace.adapters.store.dialect.errors import EngineFailure
-from headrace.adapters.store.dialect.parameters import ParameterTexts
-from headrace.adapters.store.dialect.results import ANSWER_FORMAT, decode_rows
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.parameters import EncodedParameters
+from headrace.adapters.store.dialect.results import RESULT_FORMAT, decode_rows
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
 
 CONNECT_TIMEOUT_S: Final = 3
 
-NO_ANSWER: Final = -1
+NO_RESPONSE: Final = -1
 """The code of a failure that no server told of: it is away, or the way to it broke."""
 
-_WHY_NO_ANSWER: Final[Mapping[str, str]] = {
+_CONNECTION_ERROR_NAMES: Final[Mapping[str, str]] = {
     "Connection refused": "CONNECTION_REFUSED",
     "Name or service not known": "UNKNOWN_HOST",
     "certificate verify failed": "CERTIFICATE_REFUSED",
@@ -29,13 +29,13 @@ _WHY_NO_ANSWER: Final[Mapping[str, str]] = {
 }
 """What operators want to know of it, by what the system's own words hold."""
 
-_NOT_TOLD: Final = 0
+_UNKNOWN_CODE: Final = 0
 
-_MEMORY_OF_ALL = "(total) memory limit exceeded"
+_SERVER_MEMORY_EXCEEDED = "(total) memory limit exceeded"
 _ResultT = TypeVar("_ResultT")
 
 
-class BlockingClient(Protocol):
+class SyncClient(Protocol):
     """What is used of clickhouse-connect's client for threads."""
 
     database: str | None
@@ -84,7 +84,7 @@ class AsyncClient(Protocol):
         ...
 
 
-class _Written:
+class _EncodedParameter:
     """A parameter that is written already: the client takes the text of what it does not know."""
 
     def __init__(self, text: str) -> None:
@@ -94,37 +94,37 @@ class _Written:
         return self._text
 
 
-def bound(parameters: ParameterTexts) -> dict[str, Any]:
+def bind_parameters(parameters: EncodedParameters) -> dict[str, Any]:
     """Return parameters as the clients bind them: on the server, never within the statement."""
-    return {name: _Written(text) for name, text in parameters.items()}
+    return {name: _EncodedParameter(text) for name, text in parameters.items()}
 
 
-def open_blocking_client(
+def open_sync_client(
     address: ClickHouseAddress, host: Host, *, read_timeout_s: float
-) -> BlockingClient:
-    """Connect for one thread. Raises `EngineFailure`."""
-    _be_quiet()
+) -> SyncClient:
+    """Connect for one thread. Raises `ClickHouseError`."""
+    _silence_library_loggers()
     from clickhouse_connect.driver import (  # noqa: PLC0415 - see the module
         create_client,  # pyright: ignore[reportUnknownVariableType] - its **kwargs have no type
     )
 
-    with named_failures():
+    with translate_client_errors():
         client = create_client(
             **_options(address, host, read_timeout_s), dedicated_pool=True, compress=False
         )
-    return cast("BlockingClient", client)
+    return cast("SyncClient", client)
 
 
 async def open_async_client(
     address: ClickHouseAddress, host: Host, *, read_timeout_s: float, connections: int
 ) -> AsyncClient:
-    """Connect for one event loop; all its tasks may use the client. Raises `EngineFailure`."""
-    _be_quiet()
+    """Connect for one event loop; all its tasks may use the client. Raises `ClickHouseError`."""
+    _silence_library_loggers()
     from clickhouse_connect.driver import (  # noqa: PLC0415 - see the module
         create_async_client,  # pyright: ignore[reportUnknownVariableType] - as above
     )
 
-    with named_failures():
+    with translate_client_errors():
         client = await create_async_client(
             **_options(address, host, read_timeout_s),
             database=address.database,
@@ -135,7 +135,7 @@ async def open_async_client(
     return cast("AsyncClient", client)
 
 
-def _be_quiet() -> None:
+def _silence_library_loggers() -> None:
     """Keep the client's own lines out of the log: its errors are raised, and told of by others."""
     for library in ("clickhouse_connect", "urllib3.connectionpool"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
@@ -159,8 +159,8 @@ def _options(address: ClickHouseAddress, host: Host, read_timeout_s: float) -> M
 
 
 @contextlib.contextmanager
-def named_failures() -> Generator[None]:
-    """Turn the client's errors into `EngineFailure`, without the values that they may quote."""
+def translate_client_errors() -> Generator[None]:
+    """Turn the client's errors into `ClickHouseError`, without the values that they may quote."""
     from clickhouse_connect.driver.exceptions import (  # noqa: PLC0415 - see the module
         Error,
         ProgrammingError,
@@ -169,62 +169,62 @@ def named_failures() -> Generator[None]:
     try:
         yield
     except ProgrammingError as error:  # the client would not even ask: a closed one, a setting
-        raise EngineFailure(_NOT_TOLD, "REFUSED_BY_CLIENT", str(error)) from None
+        raise ClickHouseError(_UNKNOWN_CODE, "REFUSED_BY_CLIENT", str(error)) from None
     except Error as error:
-        raise _failure(error.code, error.name, str(error)) from None
+        raise _server_error(error.code, error.name, str(error)) from None
     except OSError as error:  # a file of certificates, or a socket
-        raise no_answer(str(error)) from None
+        raise connection_error(str(error)) from None
 
 
-def no_answer(words: str) -> EngineFailure:
+def connection_error(message: str) -> ClickHouseError:
     """Return the failure of which no server told, named by why that is, as far as is known."""
-    why = (name for part, name in _WHY_NO_ANSWER.items() if part in words)
-    return EngineFailure(NO_ANSWER, next(why, "NO_ANSWER"), words)
+    names = (name for part, name in _CONNECTION_ERROR_NAMES.items() if part in message)
+    return ClickHouseError(NO_RESPONSE, next(names, "NO_ANSWER"), message)
 
 
-def _failure(code: int | None, name: str | None, words: str) -> EngineFailure:
+def _server_error(code: int | None, name: str | None, message: str) -> ClickHouseError:
     if not code:
-        return no_answer(words)
-    if _MEMORY_OF_ALL in words:
-        return EngineFailure(_NOT_TOLD, "NO_MEMORY", words)
-    return EngineFailure(code, name or "UNKNOWN", words)
+        return connection_error(message)
+    if _SERVER_MEMORY_EXCEEDED in message:
+        return ClickHouseError(_UNKNOWN_CODE, "NO_MEMORY", message)
+    return ClickHouseError(code, name or "UNKNOWN", message)
 
 
-class BlockingNodes:
+class SyncClientPool:
     """The hosts of an address, for one thread: one is used until it fails, then the next."""
 
     def __init__(self, address: ClickHouseAddress, *, read_timeout_s: float) -> None:
         self._address = address
         self._read_timeout_s = read_timeout_s
-        self._clients: dict[Host, BlockingClient] = {}
+        self._clients: dict[Host, SyncClient] = {}
         self._hosts = list(address.hosts)
 
-    def on_any(self, work: Callable[[BlockingClient], _ResultT]) -> _ResultT:
+    def run_on_any(self, work: Callable[[SyncClient], _ResultT]) -> _ResultT:
         """Do something on one host that is there; it must be safe to do it on two.
 
-        Raises `EngineFailure` that a server told of, `StoreUnavailable` when none answers.
+        Raises `ClickHouseError` that a server told of, `StoreUnavailable` when none answers.
         """
         for host in tuple(self._hosts):
             try:
-                return self.on(host, work)
-            except EngineFailure as failure:
-                if failure.code != NO_ANSWER:
+                return self.run_on(host, work)
+            except ClickHouseError as failure:
+                if failure.code != NO_RESPONSE:
                     raise
                 get_logger().warning("clickhouse_away", host=str(host), reason=failure.name)
             self._hosts.append(self._hosts.pop(0))
         raise StoreUnavailable("no server of ClickHouse answers")
 
-    def on(self, host: Host, work: Callable[[BlockingClient], _ResultT]) -> _ResultT:
-        """Do something on a certain host. Raises `EngineFailure`."""
+    def run_on(self, host: Host, work: Callable[[SyncClient], _ResultT]) -> _ResultT:
+        """Do something on a certain host. Raises `ClickHouseError`."""
         if host not in self._clients:
-            self._clients[host] = open_blocking_client(
+            self._clients[host] = open_sync_client(
                 self._address, host, read_timeout_s=self._read_timeout_s
             )
         try:
-            with named_failures():
+            with translate_client_errors():
                 return work(self._clients[host])
-        except EngineFailure as failure:
-            if failure.code == NO_ANSWER:
+        except ClickHouseError as failure:
+            if failure.code == NO_RESPONSE:
                 self._clients.pop(host).close()
             raise
 
@@ -235,23 +235,23 @@ class BlockingNodes:
 
 
 def query_rows(
-    client: BlockingClient,
+    client: SyncClient,
     sql: str,
-    parameters: ParameterTexts | None = None,
+    parameters: EncodedParameters | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[list[Any]]:
     """Run a SELECT of our own and return its rows."""
     return decode_rows(
         client.raw_query(
             sql,
-            bound(parameters or ParameterTexts({})),
+            bind_parameters(parameters or EncodedParameters({})),
             settings=dict(settings or {}),
-            fmt=ANSWER_FORMAT,
+            fmt=RESULT_FORMAT,
         )
     )
 
 
-class AsyncNodes:
+class AsyncClientPool:
     """The hosts of an address, for one event loop: one is used until it fails, then the next."""
 
     def __init__(
@@ -263,17 +263,17 @@ class AsyncNodes:
         self._clients: dict[Host, AsyncClient] = {}
         self._hosts = list(address.hosts)
 
-    async def on_any(self, work: Callable[[AsyncClient], Awaitable[_ResultT]]) -> _ResultT:
+    async def run_on_any(self, work: Callable[[AsyncClient], Awaitable[_ResultT]]) -> _ResultT:
         """Do something on one host that is there; it must be safe to do it on two.
 
-        Raises `EngineFailure` that a server told of, `StoreUnavailable` when none answers.
+        Raises `ClickHouseError` that a server told of, `StoreUnavailable` when none answers.
         """
         for host in tuple(self._hosts):
             try:
-                with named_failures():
+                with translate_client_errors():
                     return await work(await self._client(host))
-            except EngineFailure as failure:
-                if failure.code != NO_ANSWER:
+            except ClickHouseError as failure:
+                if failure.code != NO_RESPONSE:
                     raise
             if self._hosts[0] == host:  # another task may have passed it over already
                 self._hosts.append(self._hosts.pop(0))

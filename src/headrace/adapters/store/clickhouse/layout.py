@@ -13,14 +13,14 @@ from typing import Final
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
 from headrace.adapters.store.dialect.ddl import CREATE_VERSION_TABLE, VERSION_TABLE, Migration
-from headrace.adapters.store.dialect.parameters import quoted
+from headrace.adapters.store.dialect.parameters import quote_literal
 
-REMEMBERED_BATCHES: Final = 10_000
-REMEMBERED_S: Final = 604_800
+DEDUPLICATION_WINDOW: Final = 10_000
+DEDUPLICATION_WINDOW_S: Final = 604_800
 """What Keeper remembers of a table's batches by their tokens: so many, and for a week."""
 
-_KEEPER_PATH: Final = "/headrace/{place}/{{database}}/{{table}}"
-_ENGINE = re.compile(r"ENGINE = (\w*)MergeTree(?:\(([^)]*)\))?")
+_KEEPER_PATH: Final = "/headrace/{shard_path}/{{database}}/{{table}}"
+_TABLE_ENGINE = re.compile(r"ENGINE = (\w*)MergeTree(?:\(([^)]*)\))?")
 _WINDOW = re.compile(r"non_replicated_deduplication_window = \d+")
 _OBJECT = re.compile(
     r"^((?:CREATE (?:TABLE|VIEW|MATERIALIZED VIEW)|DROP (?:TABLE|VIEW)) (?:IF (?:NOT )?EXISTS )?"
@@ -34,7 +34,7 @@ _THIS_DATABASE: Final = "currentDatabase()"
 def create_databases(address: ClickHouseAddress) -> list[str]:
     """Return the statements that make the databases."""
     names = dict.fromkeys((address.local_database, address.database))
-    return [f"CREATE DATABASE IF NOT EXISTS `{name}`{_everywhere(address)}" for name in names]
+    return [f"CREATE DATABASE IF NOT EXISTS `{name}`{_on_cluster(address)}" for name in names]
 
 
 def create_version_table(address: ClickHouseAddress) -> str:
@@ -44,13 +44,14 @@ def create_version_table(address: ClickHouseAddress) -> str:
     """
     if not address.is_replicated:
         return CREATE_VERSION_TABLE
-    return _replicated(address, CREATE_VERSION_TABLE, place="all", replica="{shard}-{replica}")
+    return _replicated(address, CREATE_VERSION_TABLE, shard_path="all", replica="{shard}-{replica}")
 
 
 def local_statements(address: ClickHouseAddress, migration: Migration) -> list[str]:
     """Return the statements of a migration; they are run in the local database."""
     statements = [
-        one.replace(_THIS_DATABASE, quoted(address.local_database)) for one in migration.statements
+        statement.replace(_THIS_DATABASE, quote_literal(address.local_database))
+        for statement in migration.statements
     ]
     if not address.is_replicated:
         return statements
@@ -58,18 +59,19 @@ def local_statements(address: ClickHouseAddress, migration: Migration) -> list[s
 
 
 def distribute_tables(
-    address: ClickHouseAddress, migrations: Sequence[Migration], *, anew: bool
+    address: ClickHouseAddress, migrations: Sequence[Migration], *, replace_existing: bool
 ) -> list[str]:
     """Return the statements that make the distributed tables.
 
-    `anew` makes them again, for columns that have been added. They have no sharding key: a batch
-    goes to the shard that its insert names, and ClickHouse refuses one that names none.
+    `replace_existing` makes them again, for columns that have been added. They have no sharding
+    key: a batch goes to the shard that its insert names, and ClickHouse refuses one that names
+    none.
     """
     if not address.cluster:
         return []
-    verb = "CREATE OR REPLACE TABLE" if anew else "CREATE TABLE IF NOT EXISTS"
+    verb = "CREATE OR REPLACE TABLE" if replace_existing else "CREATE TABLE IF NOT EXISTS"
     return [
-        f"{verb} `{address.database}`.`{table}`{_everywhere(address)} "
+        f"{verb} `{address.database}`.`{table}`{_on_cluster(address)} "
         f"AS `{address.local_database}`.`{table}` "
         f"ENGINE = Distributed(`{address.cluster}`, `{address.local_database}`, `{table}`)"
         for table in distributed_names(migrations)
@@ -78,19 +80,19 @@ def distribute_tables(
 
 def distributed_names(migrations: Sequence[Migration]) -> list[str]:
     """Return the names of the tables and views that have a distributed table before them."""
-    statements = (one for migration in migrations for one in migration.statements)
+    statements = (statement for migration in migrations for statement in migration.statements)
     created = [found[1] for found in map(_CREATED.match, statements) if found]
     return [*created, VERSION_TABLE]
 
 
-def mutations_of(address: ClickHouseAddress) -> str:
+def mutations_table(address: ClickHouseAddress) -> str:
     """Return what FROM names to read the mutations of all nodes that a statement runs on."""
     if not address.is_replicated:
         return "system.mutations"
     return f"clusterAllReplicas(`{address.cluster}`, `system`, `mutations`)"
 
 
-def _everywhere(address: ClickHouseAddress) -> str:
+def _on_cluster(address: ClickHouseAddress) -> str:
     return f" ON CLUSTER `{address.cluster}`" if address.is_replicated else ""
 
 
@@ -98,23 +100,23 @@ def _replicated(
     address: ClickHouseAddress,
     statement: str,
     *,
-    place: str = "{shard}",
+    shard_path: str = "{shard}",
     replica: str = "{replica}",
 ) -> str:
     """Write a statement for all nodes at once, with an engine that keeps replicas alike."""
-    path = _KEEPER_PATH.format(place=place)
+    path = _KEEPER_PATH.format(shard_path=shard_path)
 
-    def engine(found: re.Match[str]) -> str:
+    def replicated_engine(found: re.Match[str]) -> str:
         arguments = [f"'{path}'", f"'{replica}'", *([found[2]] if found[2] else [])]
         return f"ENGINE = Replicated{found[1]}MergeTree({', '.join(arguments)})"
 
-    written, count = _OBJECT.subn(
-        rf"\1`{address.local_database}`.`\2`{_everywhere(address)}", statement, count=1
+    qualified, count = _OBJECT.subn(
+        rf"\1`{address.local_database}`.`\2`{_on_cluster(address)}", statement, count=1
     )
     if not count:
         raise ValueError(f"this statement cannot be run on a cluster: {statement[:80]}")
-    remembered = (
-        f"replicated_deduplication_window = {REMEMBERED_BATCHES}, "
-        f"replicated_deduplication_window_seconds = {REMEMBERED_S}"
+    window_settings = (
+        f"replicated_deduplication_window = {DEDUPLICATION_WINDOW}, "
+        f"replicated_deduplication_window_seconds = {DEDUPLICATION_WINDOW_S}"
     )
-    return _WINDOW.sub(remembered, _ENGINE.sub(engine, written, count=1))
+    return _WINDOW.sub(window_settings, _TABLE_ENGINE.sub(replicated_engine, qualified, count=1))

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
-from headrace.adapters.store.clickhouse.connection import BlockingClient, query_rows
+from headrace.adapters.store.clickhouse.connection import SyncClient, query_rows
 from headrace.adapters.store.clickhouse.layout import (
     create_databases,
     create_version_table,
     distribute_tables,
     distributed_names,
     local_statements,
-    mutations_of,
+    mutations_table,
 )
 from headrace.adapters.store.dialect.ddl import (
     VERSION_TABLE,
@@ -26,9 +26,9 @@ from headrace.base.errors import StoreUnavailable
 
 _SHOWN_CHARACTERS: Final = 100
 _VERSION: Final = f"SELECT max(version) FROM `{{database}}`.`{VERSION_TABLE}`"  # noqa: S608 - our own names
-_LOOK_S: Final = 1.0
-_FILLS = re.compile(r"^ALTER TABLE (?:`\w+`\.)?`(\w+)` .*?\b(MATERIALIZE PROJECTION \w+)")
-_FILLING: Final = (
+_POLL_S: Final = 1.0
+_MATERIALIZE = re.compile(r"^ALTER TABLE (?:`\w+`\.)?`(\w+)` .*?\b(MATERIALIZE PROJECTION \w+)")
+_RUNNING_MUTATIONS: Final = (
     "SELECT count(), countIf(latest_fail_reason != '') FROM {mutations} "
     "WHERE database = {{database:String}} AND table = {{table:String}} "
     "AND position(command, {{command:String}}) > 0 AND NOT is_done"
@@ -39,7 +39,7 @@ _COLUMNS: Final = (
 )
 
 
-class Preparation:
+class SchemaMigrator:
     """Brings the tables of an address to the newest layout; used from one thread.
 
     Every step may be run twice, and by several machines at once. Where all is done it only looks: a
@@ -50,26 +50,28 @@ class Preparation:
     def __init__(self, address: ClickHouseAddress, migrations: tuple[Migration, ...]) -> None:
         self._address = address
         self._migrations = migrations
-        self._refusing = threading.Event()
+        self._stop_requested = threading.Event()
         self.statement = ""
 
-    def refuse(self) -> None:
+    def request_stop(self) -> None:
         """Run no further statement; from any thread."""
-        self._refusing.set()
+        self._stop_requested.set()
 
-    def prepare(self, client: BlockingClient) -> None:
+    def prepare(self, client: SyncClient) -> None:
         """Do what is left to do through one host; what needs no Keeper is done on that host alone.
 
         Raises `OperatorError` when a newer Headrace wrote the tables, `StoreUnavailable` after
-        `refuse`, or what the client raises.
+        `request_stop`, or what the client raises.
         """
         client.database = "default"
-        found = self._version(client)
-        if pending_migrations(found, self._migrations) or not self._is_distributed(client):
-            self._make(client)
+        current_version = self._version(client)
+        if pending_migrations(current_version, self._migrations) or not self._is_distributed(
+            client
+        ):
+            self._migrate(client)
         client.database = self._address.database
 
-    def _make(self, client: BlockingClient) -> None:
+    def _migrate(self, client: SyncClient) -> None:
         address = self._address
         self._run(client, create_databases(address))
         client.database = address.local_database
@@ -78,10 +80,14 @@ class Preparation:
             if self._version(client) < migration.version:  # another machine may be quicker
                 statements = local_statements(address, migration)
                 self._run(client, [*statements, record_version(migration)])
-        anew = bool(self._columns(client, address.database)) and not self._is_distributed(client)
-        self._run(client, distribute_tables(address, self._migrations, anew=anew))
+        replace_existing = bool(
+            self._columns(client, address.database)
+        ) and not self._is_distributed(client)
+        self._run(
+            client, distribute_tables(address, self._migrations, replace_existing=replace_existing)
+        )
 
-    def _version(self, client: BlockingClient) -> int:
+    def _version(self, client: SyncClient) -> int:
         """Return the version of what stands on this host; 0 where nothing does."""
         database = self._address.local_database
         if VERSION_TABLE not in self._columns(client, database):
@@ -89,7 +95,7 @@ class Preparation:
         ((version,),) = query_rows(client, _VERSION.format(database=database))
         return int(version)
 
-    def _is_distributed(self, client: BlockingClient) -> bool:
+    def _is_distributed(self, client: SyncClient) -> bool:
         """Tell whether every distributed table is there, and has the columns of what it is over."""
         address = self._address
         if not address.cluster:
@@ -101,37 +107,39 @@ class Preparation:
             for name in distributed_names(self._migrations)
         )
 
-    def _columns(self, client: BlockingClient, database: str) -> Mapping[str, str]:
+    def _columns(self, client: SyncClient, database: str) -> Mapping[str, str]:
         """Return the columns of each table of a database, as one text."""
         parameters = encode_parameters({"database": database})
         return dict(query_rows(client, _COLUMNS, parameters))
 
-    def _run(self, client: BlockingClient, statements: Sequence[str]) -> None:
+    def _run(self, client: SyncClient, statements: Sequence[str]) -> None:
         for statement in statements:
-            self._check_wanted()
+            self._check_not_stopped()
             self.statement = " ".join(statement.split())[:_SHOWN_CHARACTERS]
-            self._await_filling(client, statement)
+            self._wait_for_running_mutation(client, statement)
             client.command(statement)
 
-    def _await_filling(self, client: BlockingClient, statement: str) -> None:
+    def _wait_for_running_mutation(self, client: SyncClient, statement: str) -> None:
         """Wait while what this statement fills is being filled already, however long that takes.
 
         A server goes on with that when nobody waits for its answer any more. Asked again, it would
         go through all parts once more behind the first time. Raises `StoreUnavailable`.
         """
-        filled = _FILLS.match(statement)
-        while filled and self._is_filling(client, table=filled[1], command=filled[2]):
-            self._refusing.wait(_LOOK_S)
-            self._check_wanted()
+        mutation = _MATERIALIZE.match(statement)
+        while mutation and self._is_mutation_running(
+            client, table=mutation[1], command=mutation[2]
+        ):
+            self._stop_requested.wait(_POLL_S)
+            self._check_not_stopped()
 
-    def _is_filling(self, client: BlockingClient, *, table: str, command: str) -> bool:
-        sql = _FILLING.format(mutations=mutations_of(self._address))
-        named = {"database": self._address.local_database, "table": table, "command": command}
-        ((running, failing),) = query_rows(client, sql, encode_parameters(named))
+    def _is_mutation_running(self, client: SyncClient, *, table: str, command: str) -> bool:
+        sql = _RUNNING_MUTATIONS.format(mutations=mutations_table(self._address))
+        parameters = {"database": self._address.local_database, "table": table, "command": command}
+        ((running, failing),) = query_rows(client, sql, encode_parameters(parameters))
         if failing:
             raise StoreUnavailable(f"ClickHouse fails at {command}: system.mutations tells why")
         return bool(running)
 
-    def _check_wanted(self) -> None:
-        if self._refusing.is_set():
+    def _check_not_stopped(self) -> None:
+        if self._stop_requested.is_set():
             raise StoreUnavailable("the store is closing")

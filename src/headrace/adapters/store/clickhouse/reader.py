@@ -7,29 +7,29 @@ from typing import Any, Final
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
 from headrace.adapters.store.clickhouse.connection import (
     AsyncClient,
-    AsyncNodes,
-    bound,
-    named_failures,
+    AsyncClientPool,
+    bind_parameters,
+    translate_client_errors,
 )
 from headrace.adapters.store.dialect.ddl import VERSION_TABLE
-from headrace.adapters.store.dialect.errors import EngineFailure, query_error
-from headrace.adapters.store.dialect.parameters import ParameterTexts, quoted
-from headrace.adapters.store.dialect.results import ANSWER_FORMAT, READER_SETTINGS
+from headrace.adapters.store.dialect.errors import ClickHouseError, query_error
+from headrace.adapters.store.dialect.parameters import EncodedParameters, quote_literal
+from headrace.adapters.store.dialect.results import READER_SETTINGS, RESULT_FORMAT
 from headrace.base.errors import HeadraceError, QueryTimedOut, StoreUnavailable
 from headrace.base.telemetry import Logger
-from headrace.ports.store import QueryGuards
+from headrace.ports.store import QueryLimits
 
 _OVERRUN_S: Final = 2.0
 """A query that no server has ended by itself so long after its deadline is killed."""
 
 _KILL_PAUSE_S: Final = 0.05
-_KILL_PATIENCE_S: Final = 5.0
+_KILL_TIMEOUT_S: Final = 5.0
 _READ_TIMEOUT_S: Final = 3600.0
 """Never the reason why a query ends: its deadline is."""
 
-_MOST_STALE_S: Final = 1
+_MAX_REPLICA_DELAY_S: Final = 1
 
-_PASSING: Final = frozenset(
+_TRANSIENT: Final = frozenset(
     {
         3,  # UNEXPECTED_END_OF_FILE
         32,  # ATTEMPT_TO_READ_AFTER_EOF
@@ -59,7 +59,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "result_overflow_mode": "throw",
     "group_by_overflow_mode": "throw",
     "skip_unavailable_shards": "0",
-    "max_replica_delay_for_distributed_queries": str(_MOST_STALE_S),
+    "max_replica_delay_for_distributed_queries": str(_MAX_REPLICA_DELAY_S),
     "fallback_to_stale_replicas_for_distributed_queries": "0",
 }
 
@@ -68,30 +68,32 @@ class ClickHouseReader:
     """Connections to the hosts of an address; used from one event loop by many tasks."""
 
     def __init__(self, address: ClickHouseAddress, *, connections: int, log: Logger) -> None:
-        self._nodes = AsyncNodes(address, read_timeout_s=_READ_TIMEOUT_S, connections=connections)
+        self._pool = AsyncClientPool(
+            address, read_timeout_s=_READ_TIMEOUT_S, connections=connections
+        )
         self._log = log
 
     async def select(
-        self, sql: str, parameters: ParameterTexts, guards: QueryGuards, query_id: str
+        self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
         """Run one SELECT and return its rows as `decode_rows` reads them.
 
         Raises `QueryTimedOut`, `QueryTooLarge`, `StoreUnavailable` when no server answers or one
-        ended it, else `EngineFailure`. Cancelling the caller kills the query; it returns when the
+        ended it, else `ClickHouseError`. Cancelling the caller kills the query; it returns when the
         server has ended it.
         """
         settings = {
             **_SETTINGS,
             "query_id": query_id,
-            "max_execution_time": f"{guards.timeout_s:f}",
-            "max_memory_usage": f"{guards.max_memory_bytes:d}",
-            "max_result_rows": f"{guards.max_rows:d}",
+            "max_execution_time": f"{limits.timeout_s:f}",
+            "max_memory_usage": f"{limits.max_memory_bytes:d}",
+            "max_result_rows": f"{limits.max_rows:d}",
         }
         try:
-            return await self._nodes.on_any(
-                lambda client: self._ask(client, sql, bound(parameters), settings)
+            return await self._pool.run_on_any(
+                lambda client: self._run_query(client, sql, bind_parameters(parameters), settings)
             )
-        except EngineFailure as failure:
+        except ClickHouseError as failure:
             error = select_error(failure)
             if error is None:
                 raise
@@ -99,64 +101,66 @@ class ClickHouseReader:
 
     async def is_ready(self) -> bool:
         """Tell whether a select would be answered now, by every shard. Never raises."""
-        guards = QueryGuards(timeout_s=1, max_memory_bytes=100_000_000)
+        limits = QueryLimits(timeout_s=1, max_memory_bytes=100_000_000)
         sql = f"SELECT max(version) FROM `{VERSION_TABLE}`"  # noqa: S608 - our own name
         try:
-            async with asyncio.timeout(guards.timeout_s):
-                answer = await self._nodes.on_any(
+            async with asyncio.timeout(limits.timeout_s):
+                future = await self._pool.run_on_any(
                     lambda client: client.raw_query(sql, {}, settings=dict(_SETTINGS), fmt="TSV")
                 )
-        except (EngineFailure, StoreUnavailable, TimeoutError):
+        except (ClickHouseError, StoreUnavailable, TimeoutError):
             return False
-        return int(answer) > 0
+        return int(future) > 0
 
     async def close(self) -> None:
         """Close the connections. No select may be running."""
-        await self._nodes.close()
+        await self._pool.close()
 
-    async def _ask(
+    async def _run_query(
         self, client: AsyncClient, sql: str, parameters: dict[str, Any], settings: dict[str, str]
     ) -> bytes:
-        answer = asyncio.ensure_future(
-            client.raw_query(sql, parameters, settings=dict(settings), fmt=ANSWER_FORMAT)
+        future = asyncio.ensure_future(
+            client.raw_query(sql, parameters, settings=dict(settings), fmt=RESULT_FORMAT)
         )
-        patience_s = float(settings["max_execution_time"]) + _OVERRUN_S
+        timeout_s = float(settings["max_execution_time"]) + _OVERRUN_S
         try:
-            await asyncio.wait({answer}, timeout=patience_s)
+            await asyncio.wait({future}, timeout=timeout_s)
         finally:
-            overran = not answer.done()
+            overran = not future.done()
             if overran:
-                await self._end(client, settings["query_id"], answer)
+                await self._kill_until_done(client, settings["query_id"], future)
         if overran:
             raise QueryTimedOut("Query timed out")
-        return answer.result()
+        return future.result()
 
-    async def _end(self, client: AsyncClient, query_id: str, answer: asyncio.Future[bytes]) -> None:
+    async def _kill_until_done(
+        self, client: AsyncClient, query_id: str, future: asyncio.Future[bytes]
+    ) -> None:
         """Kill a query and wait until it has ended; a kill may come before the query has begun."""
-        kill = f"KILL QUERY WHERE query_id = {quoted(query_id)} ASYNC"
+        kill = f"KILL QUERY WHERE query_id = {quote_literal(query_id)} ASYNC"
         try:
-            async with asyncio.timeout(_KILL_PATIENCE_S):
-                while not answer.done():
-                    with named_failures():
+            async with asyncio.timeout(_KILL_TIMEOUT_S):
+                while not future.done():
+                    with translate_client_errors():
                         await client.command(kill)
-                    await asyncio.wait({answer}, timeout=_KILL_PAUSE_S)
+                    await asyncio.wait({future}, timeout=_KILL_PAUSE_S)
             self._log.info("query_killed", query_id=query_id)
         except Exception as error:  # noqa: BLE001 - whatever it is, the query is given up below
-            reason = error.name if isinstance(error, EngineFailure) else type(error).__name__
+            reason = error.name if isinstance(error, ClickHouseError) else type(error).__name__
             self._log.warning("query_not_killed", query_id=query_id, reason=reason)
         finally:
-            answer.cancel()  # nothing, once it is done; else the server sees that nobody listens
-            answer.add_done_callback(_look_at)
+            future.cancel()  # nothing, once it is done; else the server sees that nobody listens
+            future.add_done_callback(_retrieve_exception)
 
 
-def _look_at(answer: asyncio.Future[bytes]) -> None:
+def _retrieve_exception(future: asyncio.Future[bytes]) -> None:
     """Whoever asked may be gone, and nobody else looks."""
-    if not answer.cancelled():
-        answer.exception()
+    if not future.cancelled():
+        future.exception()
 
 
-def select_error(failure: EngineFailure) -> HeadraceError | None:
+def select_error(failure: ClickHouseError) -> HeadraceError | None:
     """Return the error that a failed select is to its caller; None where the SQL is wrong."""
-    if failure.code in _PASSING:
+    if failure.code in _TRANSIENT:
         return StoreUnavailable(f"ClickHouse cannot answer: {failure.name}")
     return query_error(failure)

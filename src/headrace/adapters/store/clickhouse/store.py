@@ -6,23 +6,23 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from headrace.adapters.query_scheduler.coalescing_executor import SharedSelects
-from headrace.adapters.query_scheduler.key import Question
+from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor
+from headrace.adapters.query_scheduler.key import QueryKey
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
-from headrace.adapters.store.dialect.errors import EngineFailure
-from headrace.adapters.store.dialect.parameters import ParameterTexts
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.telemetry import Logger
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import Dialect, QueryGuards, Rows, SelectFailed
+from headrace.ports.store import Dialect, QueryLimits, Rows, SelectFailed
 
-SERVERS: Final = Dialect(loses_long_numbers=True, is_distributed=True)
+SERVER_DIALECT: Final = Dialect(needs_big_int_workaround=True, is_distributed=True)
 """What servers of ClickHouse make of statements; those of a single one are written alike."""
 
 
 class ClickHouseStore:
-    """Asks ClickHouse; `shared` waits for the loading of this machine, and hands out the turns.
+    """Asks ClickHouse; `executor` waits for the loading of this machine, and hands out the turns.
 
     `is_loaded` tells whether this machine's loading keeps up.
     """
@@ -31,26 +31,26 @@ class ClickHouseStore:
         self,
         reader: ClickHouseReader,
         *,
-        shared: SharedSelects[bytes],
+        executor: CoalescingExecutor[bytes],
         is_loaded: Callable[[], Awaitable[bool]],
         log: Logger,
     ) -> None:
         self._reader = reader
-        self._shared = shared
+        self._executor = executor
         self._is_loaded = is_loaded
         self._log = log
-        start = f"headrace-{secrets.token_hex(4)}-{os.getpid()}"
-        self._query_ids = (f"{start}-{number}" for number in itertools.count(1))
+        id_prefix = f"headrace-{secrets.token_hex(4)}-{os.getpid()}"
+        self._query_ids = (f"{id_prefix}-{number}" for number in itertools.count(1))
 
-    async def select(self, query: CompiledQuery, guards: QueryGuards) -> Rows:
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
         """Run a query; see `Store.select`. Raises `SelectFailed` where the SQL itself is wrong."""
         sql, parameters = fit_parameters(query.sql, query.parameters)
-        question = Question(query.website_id, sql, tuple(parameters.items()), guards)
+        key = QueryKey(query.website_id, sql, tuple(parameters.items()), limits)
 
-        async def run(left: QueryGuards) -> bytes:
-            return await self._run(sql, parameters, left)
+        async def run(remaining: QueryLimits) -> bytes:
+            return await self._run(sql, parameters, remaining)
 
-        return decode_rows(await self._shared.answer(question, run))
+        return decode_rows(await self._executor.execute(key, run))
 
     async def is_ready(self) -> bool:
         """Tell whether a select would be answered now. Never raises."""
@@ -58,12 +58,12 @@ class ClickHouseStore:
 
     async def close(self) -> None:
         """End what runs and close the connections."""
-        await self._shared.close()
+        await self._executor.close()
         await self._reader.close()
 
-    async def _run(self, sql: str, parameters: ParameterTexts, guards: QueryGuards) -> bytes:
+    async def _run(self, sql: str, parameters: EncodedParameters, limits: QueryLimits) -> bytes:
         try:
-            return await self._reader.select(sql, parameters, guards, next(self._query_ids))
-        except EngineFailure as failure:
+            return await self._reader.select(sql, parameters, limits, next(self._query_ids))
+        except ClickHouseError as failure:
             self._log.error("select_refused", code=failure.code, name=failure.name, sql=sql)
             raise SelectFailed(str(failure)) from None

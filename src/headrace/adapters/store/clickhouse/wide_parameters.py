@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from headrace.adapters.store.dialect.parameters import ParameterTexts, encode_parameters
+from headrace.adapters.store.dialect.parameters import EncodedParameters, encode_parameters
 
-MOST_CHARACTERS: Final = 16_384
+MAX_PIECE_CHARACTERS: Final = 16_384
 """Of a piece, before it is written: UTF-8 makes at most four bytes of one, an escape two."""
 
 _ARRAY = re.compile(r"Array\((\w+)\)")
@@ -20,37 +20,37 @@ _SEPARATOR_SIZE: Final = 3
 _Bind = Callable[[object, str], str]
 
 
-def fit_parameters(sql: str, values: Mapping[str, object]) -> tuple[str, ParameterTexts]:
+def fit_parameters(sql: str, values: Mapping[str, object]) -> tuple[str, EncodedParameters]:
     """Return a statement and its parameters, none of them too long for a server."""
     fitting: dict[str, object] = {}
     for name, value in values.items():
-        if _size(value) <= MOST_CHARACTERS:
+        if _size(value) <= MAX_PIECE_CHARACTERS:
             fitting[name] = value
         else:
             sql = _bind_in_pieces(sql, name, value, fitting)
     return sql, encode_parameters(fitting)
 
 
-def _bind_in_pieces(sql: str, name: str, value: object, into: dict[str, object]) -> str:
-    found = re.search(rf"\{{{re.escape(name)}:([\w()]+)\}}", sql)
-    if found is None:
+def _bind_in_pieces(sql: str, name: str, value: object, bound_values: dict[str, object]) -> str:
+    placeholder = re.search(rf"\{{{re.escape(name)}:([\w()]+)\}}", sql)
+    if placeholder is None:
         return sql  # nothing reads it
 
     def bind(piece: object, kind: str) -> str:
-        place = f"{name}_{len(into)}"
-        into[place] = piece
-        return f"{{{place}:{kind}}}"
+        piece_name = f"{name}_{len(bound_values)}"
+        bound_values[piece_name] = piece
+        return f"{{{piece_name}:{kind}}}"
 
-    array = _ARRAY.fullmatch(found[1])
+    array = _ARRAY.fullmatch(placeholder[1])
     if array is None:
-        return sql.replace(found[0], _text(str(value), bind))
+        return sql.replace(placeholder[0], _text(str(value), bind))
     parts = _array(cast("Sequence[Any]", value), array[1], bind)
-    return sql.replace(found[0], f"arrayConcat({', '.join(parts)})")
+    return sql.replace(placeholder[0], f"arrayConcat({', '.join(parts)})")
 
 
 def _text(value: str, bind: _Bind) -> str:
-    starts = range(0, len(value), MOST_CHARACTERS)
-    pieces = (bind(value[start : start + MOST_CHARACTERS], "String") for start in starts)
+    starts = range(0, len(value), MAX_PIECE_CHARACTERS)
+    pieces = (bind(value[start : start + MAX_PIECE_CHARACTERS], "String") for start in starts)
     return f"concat({', '.join(pieces)})"
 
 
@@ -59,10 +59,10 @@ def _array(values: Sequence[Any], kind: str, bind: _Bind) -> Iterator[str]:
     size = 0
     for value in values:
         value_size = _size(value)
-        if size + value_size > MOST_CHARACTERS:
+        if size + value_size > MAX_PIECE_CHARACTERS:
             yield bind(piece, f"Array({kind})")
             piece, size = [], 0
-        if value_size > MOST_CHARACTERS:
+        if value_size > MAX_PIECE_CHARACTERS:
             yield f"[{_text(value, bind)}]"
             continue
         piece.append(value)

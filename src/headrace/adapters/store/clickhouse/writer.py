@@ -16,40 +16,40 @@ from arro3.io import read_ipc_stream
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
 from headrace.adapters.store.clickhouse.connection import (
-    BlockingClient,
-    BlockingNodes,
+    SyncClient,
+    SyncClientPool,
     query_rows,
 )
-from headrace.adapters.store.clickhouse.preparation import Preparation
+from headrace.adapters.store.clickhouse.preparation import SchemaMigrator
 from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
-from headrace.adapters.store.dialect.errors import REJECTED, EngineFailure
+from headrace.adapters.store.dialect.errors import REJECTED_CODES, ClickHouseError
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.formats.arrow_batch import RowMark, first_row, inserted_columns
+from headrace.formats.arrow_batch import RowKey, first_row, inserted_columns
 from headrace.model.catalog import Table
-from headrace.model.storage import STORED, StoredTable
-from headrace.ports.store import RejectedBatch
+from headrace.model.storage import STORAGE_TABLES, StoredTable
+from headrace.ports.store import BatchRejected
 
 READ_TIMEOUT_S: Final = 60.0
 PREPARE_TIMEOUT_S: Final = 10.0
-_MOST_PATIENCE_S: Final = 3600.0
+_MAX_PREPARE_TIMEOUT_S: Final = 3600.0
 """A statement that makes tables takes 0.1 s, and 3 s on servers that are ten times overloaded. One
 that hangs is tried again soon, and one that has much to do gets twice the time with each attempt.
 """
 
 _QUORUM_TIMEOUT_MS: Final = 30_000
 
-_CUT_OFF: Final = frozenset({32, 33})
+_TRUNCATED_STREAM: Final = frozenset({32, 33})
 """ATTEMPT_TO_READ_AFTER_EOF, CANNOT_READ_ALL_DATA: servers say so of each other, too."""
 
-_REFUSED: Final[Mapping[int, str]] = {
+_USER_ERRORS: Final[Mapping[int, str]] = {
     497: "it lacks a right",  # ACCESS_DENIED
     516: "there is none, or the password is another",  # AUTHENTICATION_FAILED
 }
 """Codes that only the operator can mend, and what is wrong with the user."""
 
-_LACKING = re.compile(r"necessary to have the grant (.+?)\. \(")
+_MISSING_GRANT = re.compile(r"necessary to have the grant (.+?)\. \(")
 _CLUSTER_DOESNT_EXIST: Final = 701
 
 _INSERT_SETTINGS: Final[Mapping[str, Any]] = {
@@ -63,7 +63,7 @@ _INSERT_SETTINGS: Final[Mapping[str, Any]] = {
 _SELECT_SHARDS: Final = (
     "SELECT max(shard_num) FROM system.clusters WHERE cluster = {cluster:String}"
 )
-_FIRST_ROW: Final = (
+_COUNT_FIRST_ROW: Final = (
     "SELECT toFloat64(count()) FROM {table} WHERE website_id = {{website:String}} "
     "AND time = fromUnixTimestamp64Milli({{time:Int64}}, 'UTC') AND id = unhex({{id:String}})"
 )
@@ -83,11 +83,11 @@ class ClickHouseWriter:
     ) -> None:
         self._address = address
         self._clock = clock or SystemClock()
-        self._preparation = Preparation(address, migrations)
-        self._patience_s = prepare_timeout_s
-        self._nodes = BlockingNodes(address, read_timeout_s=read_timeout_s)
+        self._migrator = SchemaMigrator(address, migrations)
+        self._prepare_timeout_s = prepare_timeout_s
+        self._pool = SyncClientPool(address, read_timeout_s=read_timeout_s)
         self._shards: int | None = None
-        self._refusing = False
+        self._stop_requested = False
 
     @property
     def is_prepared(self) -> bool:
@@ -95,9 +95,9 @@ class ClickHouseWriter:
         return self._shards is not None
 
     @property
-    def preparing(self) -> str:
+    def current_statement(self) -> str:
         """The statement that `prepare` runs, or ran last, for people to read; from any thread."""
-        return self._preparation.statement
+        return self._migrator.statement
 
     def prepare(self) -> None:
         """Create or migrate the tables. Safe at every start, of several machines at once.
@@ -108,13 +108,13 @@ class ClickHouseWriter:
         began_s = self._clock.monotonic_s()
         try:
             self._shards = self._prepare()
-        except EngineFailure as failure:
-            raise _operators_fault(failure, self._address) or StoreUnavailable(
-                f"{failure}; the statement was: {self.preparing}"
+        except ClickHouseError as failure:
+            raise _operator_error(failure, self._address) or StoreUnavailable(
+                f"{failure}; the statement was: {self.current_statement}"
             ) from failure
         finally:
-            if self._clock.monotonic_s() - began_s > self._patience_s:
-                self._patience_s = min(self._patience_s * 2, _MOST_PATIENCE_S)
+            if self._clock.monotonic_s() - began_s > self._prepare_timeout_s:
+                self._prepare_timeout_s = min(self._prepare_timeout_s * 2, _MAX_PREPARE_TIMEOUT_S)
 
     def insert(
         self,
@@ -122,48 +122,50 @@ class ClickHouseWriter:
         arrow_stream: bytes,
         *,
         token: str,
-        is_new: bool = False,  # noqa: ARG002 - the servers are asked anyway
+        first_attempt: bool = False,  # noqa: ARG002 - the servers are asked anyway
     ) -> None:
         """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
-        stored = STORED[table.name]
+        stored = STORAGE_TABLES[table.name]
         row = _first_row(arrow_stream)
         if row is None:
             return
-        if self._refusing:
+        if self._stop_requested:
             raise StoreUnavailable("the store is closing")
         if not self.is_prepared:
             self.prepare()
         try:
             self._insert_once(stored, arrow_stream, row, f"{token}-{row.row_id.hex()}")
-        except EngineFailure as failure:
-            if failure.code in _CUT_OFF:
-                _check_whole(arrow_stream)
-            elif failure.code in REJECTED:
-                raise RejectedBatch(failure.words) from failure  # for the quarantine
+        except ClickHouseError as failure:
+            if failure.code in _TRUNCATED_STREAM:
+                _check_complete(arrow_stream)
+            elif failure.code in REJECTED_CODES:
+                raise BatchRejected(failure.message) from failure  # for the quarantine
             self._shards = None  # whatever was changed there, it is looked at again
             raise StoreUnavailable(str(failure)) from failure
 
-    def refuse(self) -> None:
+    def request_stop(self) -> None:
         """Refuse every batch after the running one; from any thread, when the engine must stop."""
-        self._refusing = True
-        self._preparation.refuse()
+        self._stop_requested = True
+        self._migrator.request_stop()
 
     def close(self) -> None:
         """Close the connections for good. No insert may be running. May be called twice."""
-        self.refuse()
-        self._nodes.close()
+        self.request_stop()
+        self._pool.close()
 
     def _prepare(self) -> int:
-        address, prepare = self._address, self._preparation.prepare
-        with contextlib.closing(BlockingNodes(address, read_timeout_s=self._patience_s)) as nodes:
+        address, prepare = self._address, self._migrator.prepare
+        with contextlib.closing(
+            SyncClientPool(address, read_timeout_s=self._prepare_timeout_s)
+        ) as pool:
             if address.cluster and not address.is_replicated:
                 for host in address.hosts:  # nothing tells the others
-                    nodes.on(host, prepare)
+                    pool.run_on(host, prepare)
             else:
-                nodes.on_any(prepare)
-            return nodes.on_any(self._count_shards)
+                pool.run_on_any(prepare)
+            return pool.run_on_any(self._count_shards)
 
-    def _count_shards(self, client: BlockingClient) -> int:
+    def _count_shards(self, client: SyncClient) -> int:
         cluster = self._address.cluster
         if not cluster:
             return 0
@@ -173,7 +175,7 @@ class ClickHouseWriter:
         return int(shards)
 
     def _insert_once(
-        self, table: StoredTable, arrow_stream: bytes, row: RowMark, token: str
+        self, table: StoredTable, arrow_stream: bytes, row: RowKey, token: str
     ) -> None:
         """Insert a batch that is not there, and look whether it is there then.
 
@@ -191,7 +193,7 @@ class ClickHouseWriter:
             raise StoreUnavailable(f"ClickHouse did not keep a batch of {table.name}")
 
     def _insert(self, table: StoredTable, arrow_stream: bytes, settings: Mapping[str, Any]) -> None:
-        self._nodes.on_any(
+        self._pool.run_on_any(
             lambda client: client.raw_insert(
                 f"`{self._address.database}`.`{table.name}`",
                 inserted_columns(table, arrow_stream),
@@ -211,21 +213,21 @@ class ClickHouseWriter:
             settings["insert_quorum_timeout"] = _QUORUM_TIMEOUT_MS
         return settings
 
-    def _is_stored(self, table: StoredTable, row: RowMark) -> bool:
+    def _is_stored(self, table: StoredTable, row: RowKey) -> bool:
         """Look for a batch by its first row: a batch is one part, all of it is there, or nothing.
 
         Ids depend on the place in the log alone, so a batch has the same ones at every attempt.
         Raises `StoreUnavailable` where fewer replicas have it than the quorum.
         """
         address = self._address
-        place = f"`{address.database}`.`{table.name}`"
+        source = f"`{address.database}`.`{table.name}`"
         if address.is_replicated:
             local = f"`{address.local_database}`, `{table.name}`"
-            place = f"clusterAllReplicas(`{address.cluster}`, {local})"
-        found = self._nodes.on_any(
+            source = f"clusterAllReplicas(`{address.cluster}`, {local})"
+        found = self._pool.run_on_any(
             lambda client: query_rows(
                 client,
-                _FIRST_ROW.format(table=place),
+                _COUNT_FIRST_ROW.format(table=source),
                 encode_parameters(
                     {"website": row.website_id, "time": row.time_ms, "id": row.row_id.hex()}
                 ),
@@ -237,31 +239,31 @@ class ClickHouseWriter:
         return bool(found)
 
 
-def _operators_fault(failure: EngineFailure, address: ClickHouseAddress) -> OperatorError | None:
+def _operator_error(failure: ClickHouseError, address: ClickHouseAddress) -> OperatorError | None:
     if failure.code == _CLUSTER_DOESNT_EXIST:
         return OperatorError(f"ClickHouse knows no cluster {address.cluster}")
-    if failure.code not in _REFUSED:
+    if failure.code not in _USER_ERRORS:
         return None
-    lacking = _LACKING.search(failure.words)
-    right = f": {lacking[1]}" if lacking else ""
+    missing_grant = _MISSING_GRANT.search(failure.message)
+    grant = f": {missing_grant[1]}" if missing_grant else ""
     return OperatorError(
-        f"ClickHouse refuses the user {address.user}: {_REFUSED[failure.code]}{right}"
+        f"ClickHouse refuses the user {address.user}: {_USER_ERRORS[failure.code]}{grant}"
     )
 
 
-def _first_row(arrow_stream: bytes) -> RowMark | None:
-    with _rejected():
+def _first_row(arrow_stream: bytes) -> RowKey | None:
+    with _translate_arrow_errors():
         return first_row(arrow_stream)
 
 
-def _check_whole(arrow_stream: bytes) -> None:
-    with _rejected():
+def _check_complete(arrow_stream: bytes) -> None:
+    with _translate_arrow_errors():
         read_ipc_stream(BytesIO(arrow_stream)).read_all()
 
 
 @contextlib.contextmanager
-def _rejected() -> Generator[None]:
+def _translate_arrow_errors() -> Generator[None]:
     try:
         yield
     except Exception as error:  # what arro3 raises has no narrower class
-        raise RejectedBatch(f"not an Arrow stream of the table: {error}") from error
+        raise BatchRejected(f"not an Arrow stream of the table: {error}") from error

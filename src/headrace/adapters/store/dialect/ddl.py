@@ -12,7 +12,7 @@ from msgspec import Struct
 from headrace.adapters.store.dialect import rollup_ddl
 from headrace.base.errors import OperatorError
 from headrace.model.catalog import Kind
-from headrace.model.storage import STORED, StoredColumn, StoredTable
+from headrace.model.storage import STORAGE_TABLES, StoredColumn, StoredTable
 
 DATABASE = "headrace"
 VERSION_TABLE = "schema_version"
@@ -36,13 +36,13 @@ _DURABILITY: Mapping[str, int] = {
     "old_parts_lifetime": 480,  # merged parts stay until what replaced them is surely on disk
 }
 
-_MERGED_AT_ONCE = {"merge_selector_base": 8}
+_MERGE_SETTINGS = {"merge_selector_base": 8}
 """Parts of like size are merged when there are about so many. ClickHouse's own 5 writes each row
 half as often again; with more than 8 there are more parts to read and little is spared."""
 
 _SETTINGS: Mapping[str, int | str] = {
     **_DURABILITY,
-    **_MERGED_AT_ONCE,
+    **_MERGE_SETTINGS,
     "non_replicated_deduplication_window": DEDUPLICATION_WINDOW,
     "default_compression_codec": "ZSTD(1)",
 }
@@ -57,7 +57,9 @@ class Migration(Struct, frozen=True):
 
 def column_type(column: StoredColumn) -> str:
     """Return the ClickHouse type of a stored column."""
-    return f"LowCardinality({_TYPES[column.kind]})" if column.few_values else _TYPES[column.kind]
+    return (
+        f"LowCardinality({_TYPES[column.kind]})" if column.low_cardinality else _TYPES[column.kind]
+    )
 
 
 def column_list(table: StoredTable) -> str:
@@ -70,11 +72,11 @@ def create_table(table: StoredTable) -> str:
     columns = ",\n".join(f"    `{c.name}` {column_type(c)}" for c in table.columns)
     return (
         f"CREATE TABLE IF NOT EXISTS `{table.name}`\n(\n{columns}\n)\n"
-        f"ENGINE = MergeTree\nORDER BY (website_id, time)\nSETTINGS {_listed(_SETTINGS)}"
+        f"ENGINE = MergeTree\nORDER BY (website_id, time)\nSETTINGS {_join_settings(_SETTINGS)}"
     )
 
 
-def _listed(settings: Mapping[str, int | str]) -> str:
+def _join_settings(settings: Mapping[str, int | str]) -> str:
     return ", ".join(
         f"{name} = {value}" if isinstance(value, int) else f"{name} = '{value}'"
         for name, value in settings.items()
@@ -82,22 +84,22 @@ def _listed(settings: Mapping[str, int | str]) -> str:
 
 
 def _modify_settings(table: str, settings: Mapping[str, int | str]) -> str:
-    return f"ALTER TABLE `{table}` MODIFY SETTING {_listed(settings)}"
+    return f"ALTER TABLE `{table}` MODIFY SETTING {_join_settings(settings)}"
 
 
 CREATE_VERSION_TABLE = (
     f"CREATE TABLE IF NOT EXISTS `{VERSION_TABLE}`\n"
     "(\n    `version` UInt32,\n    `applied_at` DateTime64(3, 'UTC') DEFAULT now64(3)\n)\n"
-    f"ENGINE = MergeTree\nORDER BY version\nSETTINGS {_listed(_DURABILITY)}"
+    f"ENGINE = MergeTree\nORDER BY version\nSETTINGS {_join_settings(_DURABILITY)}"
 )
 SELECT_VERSION = f"SELECT max(version) FROM `{VERSION_TABLE}`"  # noqa: S608 - our own name
 
 MIGRATIONS: tuple[Migration, ...] = (
     # The tables as they are now. A later migration alters what an older version made and finds
     # its work done in a new store: ADD COLUMN IF NOT EXISTS and the like.
-    Migration(1, tuple(create_table(table) for table in STORED.values())),
+    Migration(1, tuple(create_table(table) for table in STORAGE_TABLES.values())),
     Migration(2, rollup_ddl.STATEMENTS),
-    Migration(3, tuple(_modify_settings(name, _MERGED_AT_ONCE) for name in STORED)),
+    Migration(3, tuple(_modify_settings(name, _MERGE_SETTINGS) for name in STORAGE_TABLES)),
 )
 
 

@@ -9,7 +9,7 @@ from headrace.base.errors import (
     StoreUnavailable,
 )
 
-_NOT_TOLD = 0
+_UNKNOWN_CODE = 0
 
 
 _TIMED_OUT = frozenset({159, 160})  # TIMEOUT_EXCEEDED, TOO_SLOW
@@ -18,7 +18,7 @@ _TIMED_OUT = frozenset({159, 160})  # TIMEOUT_EXCEEDED, TOO_SLOW
 _TOO_LARGE = frozenset({158, 191, 241, 307, 396})  # too many rows or bytes, memory
 
 
-_PASSING = frozenset({_NOT_TOLD, 394, 60})
+_TRANSIENT = frozenset({_UNKNOWN_CODE, 394, 60})
 """QUERY_WAS_CANCELLED; UNKNOWN_TABLE, while the writer opens it anew."""
 
 
@@ -44,35 +44,35 @@ _BROKEN_PART = frozenset(
 _CODE = re.compile(r"Code: (\d+)\. .*\(([A-Z_0-9]+)\)", re.DOTALL)
 
 
-_MEMORY_OF_ALL = "(total) memory limit exceeded"
+_SERVER_MEMORY_EXCEEDED = "(total) memory limit exceeded"
 
 
-class EngineFailure(Exception):
+class ClickHouseError(Exception):
     """The engine refused a statement. Carries its code and the code's name.
 
-    `words` are the engine's own. They may hold values of a caller, so they are not for the log.
+    `message` are the engine's own. They may hold values of a caller, so they are not for the log.
     """
 
-    def __init__(self, code: int, name: str, words: str = "") -> None:
+    def __init__(self, code: int, name: str, message: str = "") -> None:
         super().__init__(f"the engine refused a statement: {name} ({code})")
         self.code = code
         self.name = name
-        self.words = words
+        self.message = message
 
 
 class BrokenPart(StoreUnavailable):
     """A select met a part that cannot be read; it may be mended by opening the tables anew."""
 
 
-def read_failure(message: str) -> EngineFailure:
+def parse_error(message: str) -> ClickHouseError:
     """Read the engine's message; one without a code, or about all memory, has the code 0."""
     found = _CODE.search(message)
-    if found is None or _MEMORY_OF_ALL in message:
-        return EngineFailure(_NOT_TOLD, "NO_MEMORY" if found else "UNKNOWN")
-    return EngineFailure(int(found[1]), found[2], message[found.start() :])
+    if found is None or _SERVER_MEMORY_EXCEEDED in message:
+        return ClickHouseError(_UNKNOWN_CODE, "NO_MEMORY" if found else "UNKNOWN")
+    return ClickHouseError(int(found[1]), found[2], message[found.start() :])
 
 
-def query_error(failure: EngineFailure) -> HeadraceError | None:
+def query_error(failure: ClickHouseError) -> HeadraceError | None:
     """Return the error that a failed select is to its caller; None where the SQL is wrong."""
     if failure.code in _TIMED_OUT:
         return QueryTimedOut("Query timed out")
@@ -80,12 +80,12 @@ def query_error(failure: EngineFailure) -> HeadraceError | None:
         return QueryTooLarge("Query too large")
     if failure.code in _BROKEN_PART:
         return BrokenPart(f"a part of the store cannot be read: {failure.name}")
-    if failure.code in _PASSING:
+    if failure.code in _TRANSIENT:
         return StoreUnavailable(f"the query was ended: {failure.name}")
     return None
 
 
-REJECTED = frozenset(
+REJECTED_CODES = frozenset(
     {
         6,  # CANNOT_PARSE_TEXT
         8,  # THERE_IS_NO_COLUMN, in the stream

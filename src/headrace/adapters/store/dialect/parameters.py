@@ -7,7 +7,7 @@ characters and backslashes of a text are escaped; texts within an array are quot
 from collections.abc import Mapping, Sequence
 from typing import NewType, cast
 
-ParameterTexts = NewType("ParameterTexts", dict[str, str])
+EncodedParameters = NewType("EncodedParameters", dict[str, str])
 """Parameters by name, ready to be bound."""
 
 _FIELD_ESCAPES = str.maketrans(
@@ -25,16 +25,16 @@ _LITERAL_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'"})
 _INTEGERS = range(-(2**63), 2**63)
 
 
-def encode_parameters(values: Mapping[str, object]) -> ParameterTexts:
+def encode_parameters(values: Mapping[str, object]) -> EncodedParameters:
     """Write values by their Python types: str, int, float, bool, or a list or tuple of one of them.
 
     `{name:String}`, `{name:Int64}`, `{name:Float64}`, `{name:Bool}` and arrays of these then give
     the same values back. Raises `TypeError` for other types.
     """
-    return ParameterTexts({name: _encode(value) for name, value in values.items()})
+    return EncodedParameters({name: _encode(value) for name, value in values.items()})
 
 
-def quoted(text: str) -> str:
+def quote_literal(text: str) -> str:
     """Write a text of our own as a string literal of SQL."""
     return f"'{text.translate(_LITERAL_ESCAPES)}'"
 
@@ -55,7 +55,7 @@ def _encode(value: object) -> str:
 def _element(value: object) -> str:
     match value:
         case str():
-            return quoted(value)
+            return quote_literal(value)
         case bool() | int() | float():
             return _number(value)
         case _:

@@ -4,22 +4,22 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from headrace.ports.event_log import LogPosition
+from headrace.ports.event_log import LogOffset
 
 
 class StoreReport(Struct, frozen=True):
     """What is wrong with the store, and how much there is."""
 
-    faults: tuple[str, ...]
+    issues: tuple[str, ...]
     parts: int
     rows: int
 
 
-class KnownPlaces(Struct, frozen=True):
+class LoadedOffsets(Struct, frozen=True):
     """The ledger's identity and, by the log's name, the place up to which rows may be stored."""
 
     identity: str
-    stored_until: Mapping[str, LogPosition]
+    stored_until: Mapping[str, LogOffset]
 
 
 class ExpectedRows(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""How the rows of a result come from a ClickHouse, embedded or not, and what a result may take."""
+"""The format of query results, and the limits and settings of every select."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -9,7 +9,7 @@ MAX_RESULT_BYTES: Final = 134_217_728
 """10,000 rows of 13 kB: an answer is held in memory by the engine and by the worker."""
 
 
-ANSWER_FORMAT: Final = "JSONCompactEachRow"
+RESULT_FORMAT: Final = "JSONCompactEachRow"
 
 
 READER_SETTINGS: Final[Mapping[str, str]] = {
@@ -34,6 +34,6 @@ READER_SETTINGS: Final[Mapping[str, str]] = {
 _ROWS: msgspec.json.Decoder[list[Any]] = msgspec.json.Decoder(list[Any])
 
 
-def decode_rows(answer: bytes) -> list[list[Any]]:
+def decode_rows(result: bytes) -> list[list[Any]]:
     """Read an answer of the engine: a JSON array for each row, one a line."""
-    return _ROWS.decode_lines(answer)
+    return _ROWS.decode_lines(result)

@@ -1,0 +1,1 @@
+"""What Headrace is compared with."""

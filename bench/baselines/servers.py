@@ -1,0 +1,77 @@
+"""The servers that keep nothing, as yardsticks: Y1 in Python, Y4 in Bun."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import requests
+
+from tests.e2e.service import free_port, wait_until
+
+_BUN_FOLDER = Path(__file__).with_name("bun")
+_BUN = _BUN_FOLDER / "node_modules" / ".bin" / "bun"
+_INSTALL_TIMEOUT_S = 300
+
+
+class Server(NamedTuple):
+    """Where events go, and whose time counts."""
+
+    url: str
+    pids: tuple[int, ...]
+    authorization: str = ""
+
+
+@contextmanager
+def bare_python() -> Generator[Server]:
+    """Run Y1: uvicorn, a raw ASGI application, msgspec."""
+    with _running([sys.executable, "-m", "bench.baselines.python_server"]) as server:
+        yield server
+
+
+@contextmanager
+def bare_bun() -> Generator[Server | None]:
+    """Run Y4: Bun, Elysia, zod. None where its packages cannot be had."""
+    if not _install_bun():
+        yield None
+        return
+    with _running([str(_BUN), str(_BUN_FOLDER / "server.ts")]) as server:
+        yield server
+
+
+def _install_bun() -> bool:
+    """Install what the lock file names, with npm's own settings; tell whether Bun is there."""
+    if not _BUN.exists() and shutil.which("npm") is not None:
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                ["npm", "ci", "--no-audit", "--no-fund", "--silent"],
+                cwd=_BUN_FOLDER,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=_INSTALL_TIMEOUT_S,
+                check=False,
+            )
+    return _BUN.exists()
+
+
+@contextmanager
+def _running(command: Sequence[str]) -> Generator[Server]:
+    port = free_port()
+    process = subprocess.Popen([*command, str(port)])
+    url = f"http://127.0.0.1:{port}/track"
+    try:
+        wait_until(lambda: _answers(url), "the yardstick listens")
+        yield Server(url, (process.pid,))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.post(url, json={"name": "x"}, timeout=5).status_code == 200
+    except requests.ConnectionError:
+        return False

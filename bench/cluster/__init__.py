@@ -1,0 +1,1 @@
+"""Several machines before ClickHouse, PostgreSQL and Valkey."""

@@ -1,0 +1,1 @@
+"""Data sets of millions of realistic events."""

@@ -1,0 +1,1 @@
+"""Start, memory, recovery, guarantees and long runs."""

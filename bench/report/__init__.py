@@ -1,0 +1,1 @@
+"""Results: what a measurement is, the machine, the tables and the pages."""

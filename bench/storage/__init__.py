@@ -1,0 +1,1 @@
+"""The event log, the ledger, Arrow streams and rollups by themselves."""
