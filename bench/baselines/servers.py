@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import requests
 
-from tests.e2e.service import free_port, wait_until
+from testing.service import free_port, wait_until
 
 _BUN_FOLDER = Path(__file__).with_name("bun")
 _BUN = _BUN_FOLDER / "node_modules" / ".bin" / "bun"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.load.processes import pids_of
-from tests.clickhouse_fixture import (
+from testing.clickhouse import (
     CLUSTER,
     ClickHouseServer,
     ClickHouseServers,
@@ -18,8 +18,8 @@ from tests.clickhouse_fixture import (
     new_database,
     reading_address_of,
 )
-from tests.e2e.service import Json, Service, bearer, wait_until
-from tests.servers import PostgreSQL, ValkeyServer, find_postgresql, find_valkey
+from testing.servers import PostgreSQL, ValkeyServer, find_postgresql, find_valkey
+from testing.service import Json, Service, bearer, wait_until
 
 SHARDS = 2
 COUNT: Json = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}

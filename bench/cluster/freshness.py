@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from bench.cluster.environment import SHARDS, ClusterEnv, Deployment, run_deployment
 from bench.cluster.scale import ClusterScale
 from bench.report.measurements import Measurement
-from tests.e2e.service import Json, Service
+from testing.service import Json, Service
 
 TIMEOUT_S = 30.0
 _GROUP = "from an event's 200 to the first answer that counts it"

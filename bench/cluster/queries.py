@@ -32,8 +32,8 @@ from bench.queries.latency import (
 )
 from bench.queries.query_list import QUERIES, BenchmarkQuery
 from bench.report.measurements import Measurement
-from tests.clickhouse_fixture import ClickHouseServer
-from tests.e2e.service import HEADRACE, Service, clean_environment
+from testing.clickhouse import ClickHouseServer
+from testing.service import HEADRACE, Service, clean_environment
 
 QUERY_CPU_MS = "CPU of one question, mean of the ten, all processes"
 DISK_BYTES = "disk for one event, its share of vitals and errors included"

@@ -15,7 +15,7 @@ import requests
 from bench.cluster.environment import COUNT, SHARDS, ClusterEnv, Deployment, run_deployment
 from bench.cluster.scale import ClusterScale
 from bench.report.measurements import Measurement
-from tests.e2e.service import Service
+from testing.service import Service
 
 _GROUP = "a part is killed and started again (seconds from its start)"
 _PAUSE_S = 0.05

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import uvloop
 
-from tests.e2e.service import Service
+from testing.service import Service
 
 CONNECTIONS = (1, 16, 64)
 REQUESTS = 4000

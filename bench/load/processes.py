@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.e2e.service import Service
+from testing.service import Service
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _POLL_INTERVAL_S = 0.5

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bench.baselines.servers import Server
 from bench.load.processes import cpu_s, measure_usage, pids_of, wait_until_idle
 from bench.load.wrk import Load, WrkResult, run_wrk
-from tests.e2e.service import Service, wait_until
+from testing.service import Service, wait_until
 
 DEFAULT_WORKERS = 0
 _STORED_TIMEOUT_S = 120.0

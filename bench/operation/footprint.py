@@ -13,7 +13,7 @@ from bench.load.processes import anonymous_mb, memory_mb, pids_of, wait_until_id
 from bench.load.target import DEFAULT_WORKERS
 from bench.report.measurements import Measurement, Threshold
 from bench.scale import Scale
-from tests.e2e.service import Service
+from testing.service import Service
 
 DISK_PER_EVENT = "disk for one event and its share of vitals and errors"
 _POLL_INTERVAL_S = 0.01

@@ -24,7 +24,7 @@ from bench.queries.latency import MONTH, NO_CACHE, copied_store
 from bench.queries.query_list import QUERIES
 from bench.report.measurements import Measurement, Threshold
 from bench.scale import Scale
-from tests.e2e.service import bearer
+from testing.service import bearer
 
 IN_MEMORY = Path("/dev/shm")
 IN_MEMORY_BYTES = 2_000_000_000

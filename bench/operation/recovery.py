@@ -24,7 +24,7 @@ from typing import NamedTuple
 import requests
 import uvloop
 
-from tests.e2e.service import Json, Service, bearer
+from testing.service import Json, Service, bearer
 
 BATCH = 100
 BODIES = 500

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from tests.e2e.service import Json, Service, bearer
+from testing.service import Json, Service, bearer
 
 BATCH = 50
 SAMPLE_EVERY_S = 5.0

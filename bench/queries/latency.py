@@ -26,7 +26,7 @@ from bench.load.processes import measure_usage, pids_of
 from bench.queries.query_list import QUERIES, BenchmarkQuery, DateRange
 from bench.report.measurements import TIMES, Measurement, Threshold
 from bench.scale import Scale
-from tests.e2e.service import Service
+from testing.service import Service
 
 MONTH = DateRange("2026-03-01", "2026-03-31", "2026-04-01")
 FIRST_WEEK = DateRange("2026-01-01", "2026-01-08", "2026-01-09")

@@ -12,13 +12,13 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.clickhouse_fixture import (
+from testing.clickhouse import (
     CLUSTER,
     ClickHouseServers,
     ClickHouseTables,
     clickhouse_library,
 )
-from tests.questions import query_body, select, statement_of
+from testing.queries import query_body, select, statement_of
 
 ROUNDS = 6
 VISITORS = select("anonymous_id", "uniq", "visitors")

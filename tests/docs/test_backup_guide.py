@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from testing.service import clean_environment
 from tests.docs.test_guides import blocks
 from tests.e2e.conftest import ServiceMaker
-from tests.e2e.service import clean_environment
 
 
 def test_backup_guide_backs_up_restores_and_checks(

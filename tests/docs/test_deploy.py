@@ -24,8 +24,8 @@ from headrace.base.errors import SharedStateUnavailable
 from headrace.base.settings import setting_specs
 from headrace.ports.dedup_claims import Claim
 from headrace.ports.idempotency import Acquired, Replay
-from tests.chdb_fixture import FreshStore
-from tests.servers import PostgreSQL, Server, missing
+from testing.chdb import FreshStore
+from testing.servers import PostgreSQL, Server, missing
 
 PROJECT = Path(__file__).parents[2]
 DEPLOY = PROJECT / "deploy"
@@ -195,7 +195,7 @@ def test_units_are_well_formed(tmp_path: Path) -> None:
 @pytest.fixture
 def guarded_server(made: Path, tmp_path: Path) -> Iterator[str]:
     """A server with the configuration and the users of the deployment; yields its URL."""
-    from tests.e2e.service import free_port  # noqa: PLC0415 - needed here alone
+    from testing.service import free_port  # noqa: PLC0415 - needed here alone
 
     program = shutil.which("valkey-server") or shutil.which("redis-server")
     if program is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.service import Service
+from testing.service import Service
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 TIMEOUT_S = 60

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.service import Service
+from testing.service import Service
 
 ServiceMaker = Callable[..., Service]
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import requests
 
-from tests.e2e.service import Service, wait_until
+from testing.service import Service, wait_until
 
 BATCH_SIZES = (1, 3, 25)
 

@@ -20,8 +20,8 @@ from headrace.base.clock import utc_datetime
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.plan import CompiledQuery
 from headrace.query.result_values import QueryResult
-from tests.chdb_fixture import FreshStore
-from tests.questions import WEBSITE, run_query, statement_of
+from testing.chdb import FreshStore
+from testing.queries import WEBSITE, run_query, statement_of
 
 HERE = Path(__file__).parent
 CASES = sorted(path.parent for path in HERE.glob("queries/*/query.json"))

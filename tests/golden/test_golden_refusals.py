@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.base.errors import QueryErrorCode
-from tests.questions import rejection_of
+from testing.queries import rejection_of
 
 FILE = Path(__file__).with_name("refusals.json")
 IS_UPDATED = os.environ.get("HEADRACE_UPDATE_GOLDEN") == "1"

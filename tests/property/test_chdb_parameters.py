@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headrace.adapters.store.dialect.parameters import encode_parameters
-from tests.tables import Tables
+from testing.tables import Tables
 
 AWKWARD = (
     "",

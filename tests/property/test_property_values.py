@@ -13,7 +13,7 @@ from headrace.ports.store import CHDB_DIALECT, Dialect
 from headrace.query.result_values import FORMATTERS
 from headrace.query.sql.builder import Parameters
 from headrace.query.sql.json_properties import PropertyColumns
-from tests.chdb_fixture import FreshStore
+from testing.chdb import FreshStore
 
 KEYS = (
     *("k", "a.b", "a", 'x"k', 'k"', "\\k", '"', "{", 'k":1,"k', "ü", "\n", "\u2028"),

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 
-from tests.e2e.queries import alike, send
-from tests.e2e.service import Service, bearer
+from testing.service import Service, bearer
+from tests.e2e.query.queries import alike, send
 from tests.oracle import QueryRejected, Stored, evaluate_query
 from tests.oracle.rows import Row
 from tests.oracle.stored import error_row, event_row, vital_row
 from tests.property.query_cases import Body, arbitrary_bodies
 from tests.property.query_data import GOOGLEBOT, Item, data_sets
-from tests.property.simpler import minimize
+from tests.property.shrink import minimize
 
 PAIRS = int(os.environ.get("HEADRACE_TEST_ORACLE_PAIRS", "400"))
 """How many queries are compared, at some 20 ms each; 100,000 take about half an hour."""

@@ -19,10 +19,10 @@ from headrace.query.validate.check import check_query
 from headrace.query.validate.day_range import is_contiguous, rollup_days_suffice
 from headrace.query.validate.decode import decode_query
 from headrace.query.validate.timezones import zone_names
-from tests.chdb_fixture import FreshStore
+from testing.chdb import FreshStore
+from testing.queries import WEBSITE, as_bytes, plan_of, statement_of
 from tests.oracle.columns import ALIASES
 from tests.property.query_cases import bodies, column
-from tests.questions import WEBSITE, as_bytes, plan_of, statement_of
 
 Body = dict[str, Any]
 

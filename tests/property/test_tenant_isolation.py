@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.e2e.service import Json, Key, Row, Service, bearer, wait_until
+from testing.service import Json, Key, Row, Service, bearer, wait_until
 
 pytestmark = pytest.mark.slow
 

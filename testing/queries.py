@@ -1,0 +1,109 @@
+"""Query bodies for tests without HTTP, and asking them of a test's tables."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from headrace.base.clock import FixedClock
+from headrace.base.errors import InvalidQuery
+from headrace.base.telemetry import Metrics
+from headrace.model.plan import CompiledQuery, QueryPlan
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.store import CHDB_DIALECT, Dialect, QueryLimits, Rows
+from headrace.query.result_values import QueryResult
+from headrace.query.service import QueryService
+from headrace.query.sql.compile import compile_query
+from headrace.query.validate.check import check_query
+from headrace.query.validate.decode import decode_query
+from testing.chdb import LIMITS
+from testing.tables import Tables
+
+Json = Any
+Item = Mapping[str, Json]
+
+WEBSITE = WebsiteId("web_1")
+COUNT: Item = {"field": "*", "aggregate": "count", "alias": "n"}
+
+
+def select(field: str, aggregate: str, alias: str | None = None) -> dict[str, Json]:
+    """Return a select object, without an alias where none is given."""
+    return {"field": field, "aggregate": aggregate, **({"alias": alias} if alias else {})}
+
+
+def where(field: str, operator: str, value: Json) -> dict[str, Json]:
+    """Return a filter object."""
+    return {"field": field, "operator": operator, "value": value}
+
+
+def query_body(
+    *selects: Item,
+    table: str = "events",
+    filters: Sequence[Json] = (),
+    group_by: Sequence[Json] = (),
+    **root: Json,
+) -> dict[str, Json]:
+    """Return a body that counts rows of January 2026 as `n` where nothing else is asked."""
+    query = {
+        "table": table,
+        "selects": list(selects or [COUNT]),
+        "filters": list(filters),
+        "groupBy": list(group_by),
+    }
+    return {"query": query, "startDate": "2026-01-01", "endDate": "2026-01-31", **root}
+
+
+def plan_of(body: Json) -> QueryPlan:
+    """Return the plan of a body that must be valid."""
+    return check_query(decode_query(as_bytes(body)), WEBSITE)
+
+
+def statement_of(body: Json, dialect: Dialect = CHDB_DIALECT) -> CompiledQuery:
+    """Return the statement of a body that must be valid."""
+    return compile_query(plan_of(body), dialect)
+
+
+def rejection_of(body: Json) -> tuple[str, str]:
+    """Return the code and the message with which a body is refused."""
+    try:
+        plan_of(body)
+    except InvalidQuery as refusal:
+        return refusal.code.name, str(refusal)
+    raise AssertionError("the body is valid")
+
+
+def as_bytes(body: Json) -> bytes:
+    """Write a body as JSON, unless it is bytes already."""
+    return body if isinstance(body, bytes) else msgspec.json.encode(body)
+
+
+class TablesOfTest:
+    """The `Store` over one test's tables, without the engine's process."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+        return self._tables.select(query, limits)
+
+    async def is_ready(self) -> bool:
+        return True
+
+
+def run_query(tables: Tables, body: Json) -> QueryResult:
+    """Answer a body over a test's tables."""
+    service = QueryService(
+        store=TablesOfTest(tables),
+        limits=LIMITS,
+        metrics=Metrics(),
+        clock=FixedClock(0),
+        dialect=tables.dialect,
+    )
+    return asyncio.run(service.run(WEBSITE, as_bytes(body)))
+
+
+def ask(tables: Tables, body: Json) -> list[dict[str, Json]]:
+    """Answer a body over a test's tables, each row by its output names."""
+    answer = run_query(tables, body)
+    return [dict(zip(answer.names, row, strict=True)) for row in answer.rows]

@@ -1,0 +1,237 @@
+"""Real PostgreSQL and Valkey (or Redis) servers for tests, on loopback, gone when the tests end.
+
+Where their programs are missing tests skip and say so; with CI=true they fail instead.
+"""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from headrace.adapters.valkey.client import ValkeyClient
+from headrace.base.errors import SharedStateUnavailable
+from testing.service import free_port
+
+START_TIMEOUT_S = 60.0
+_PATIENCE_S = 0.05
+
+
+class Server:
+    """One server process with a directory of its own. It can be killed, stopped and continued."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        results: Callable[[], bool],
+        home: Path,
+        *,
+        ends_with: signal.Signals = signal.SIGKILL,
+    ) -> None:
+        self.home = home
+        self._ends_with = ends_with
+        self._command = command
+        self._answers = results
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, on what an earlier run has left, and wait until it answers."""
+        with (self.home / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self._answers():
+            log_text = (self.home / "server.log").read_text()
+            assert self._process.poll() is None, f"the server ended:\n{log_text}"
+            assert time.monotonic() < deadline, f"the server does not answer:\n{log_text}"
+            time.sleep(_PATIENCE_S)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the server."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """End it at once; nothing where it does not run."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.send_signal(self._ends_with)
+            self._process.wait(START_TIMEOUT_S)
+
+    def remove(self) -> None:
+        """Kill it and delete its directory."""
+        self.kill()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+class PostgreSQL:
+    """A PostgreSQL server; every test takes a database of its own."""
+
+    def __init__(self, programs: Path, *, fsync: str = "off") -> None:
+        self.port = free_port()
+        home = Path(tempfile.mkdtemp(prefix="headrace-postgresql-"))
+        account = _postgresql_account()
+        if account is not None:
+            shutil.chown(home, account)
+        become = [] if account is None else ["setpriv", *_privileges_of(account)]
+        data = str(home / "data")
+        subprocess.run(
+            [*become, programs / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-N"],
+            check=True,
+            capture_output=True,
+        )
+        options = {
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",
+            "fsync": fsync,
+            "max_connections": "200",
+        }
+        self.server = Server(
+            [
+                *(*become, str(programs / "postgres"), "-D", data, "-p", str(self.port)),
+                *(part for name, value in options.items() for part in ("-c", f"{name}={value}")),
+            ],
+            self._is_up,
+            home,
+            ends_with=signal.SIGQUIT,  # as a crash; SIGKILL would leave its children behind
+        )
+        self._databases = 0
+
+    def new_database(self) -> str:
+        """Make an empty database and return its URL."""
+        self._databases += 1
+        name = f"headrace_{self._databases}"
+        with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        return self._address(name)
+
+    def _address(self, database: str) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def _is_up(self) -> bool:
+        with contextlib.suppress(psycopg.Error):
+            psycopg.connect(self._address("postgres"), connect_timeout=2).close()
+            return True
+        return False
+
+
+class ValkeyServer:
+    """A Valkey or Redis server that keeps everything it was told, as the guide says."""
+
+    def __init__(self, program: str) -> None:
+        self.program = Path(program).name
+        self.port = free_port()
+        self.url = f"valkey://127.0.0.1:{self.port}"
+        home = Path(tempfile.mkdtemp(prefix="headrace-shared-"))
+        options = {
+            "bind": "127.0.0.1",
+            "port": str(self.port),
+            "dir": str(home),
+            "appendonly": "yes",
+            "appendfsync": "always",
+            "save": "",
+            "maxmemory-policy": "noeviction",
+        }
+        command = [part for name, value in options.items() for part in (f"--{name}", value)]
+        self.server = Server([program, *command], self._is_up, home)
+
+    def empty(self) -> None:
+        """Forget everything, as a server without its disk would."""
+        self._ask("FLUSHALL")
+
+    def names(self) -> list[bytes]:
+        """Return the names of everything that it keeps."""
+        found: list[bytes] = self._ask("KEYS", "*")
+        return found
+
+    def configure(self, name: str, value: str) -> None:
+        """Change an option while it runs."""
+        self._ask("CONFIG", "SET", name, value)
+
+    def age(self, milliseconds: int) -> None:
+        """Let everything be older by so much."""
+        for key in self.names():
+            left_ms: int = self._ask("PTTL", key)
+            if left_ms >= 0:
+                self._ask("PEXPIRE", key, left_ms - milliseconds)
+
+    def _ask(self, *command: str | bytes | int) -> Any:
+        server = ValkeyClient(self.url)
+        try:
+            return server.execute(*command)
+        finally:
+            server.close()
+
+    def _is_up(self) -> bool:
+        with contextlib.suppress(SharedStateUnavailable):
+            return bool(self._ask("PING"))
+        return False
+
+
+def find_postgresql() -> Path | None:
+    """Return the directory of PostgreSQL's newest programs."""
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    return programs[-1].parent if programs else None
+
+
+def find_valkey() -> str | None:
+    """Return Valkey's server, or Redis's where there is none."""
+    return shutil.which("valkey-server") or shutil.which("redis-server")
+
+
+def missing(what: str) -> None:
+    """Skip because a server's programs are not on this machine; fail where they must be."""
+    reason = f"{what} is not installed on this machine"
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}, and CI must have it")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    """A PostgreSQL server that tests share; who kills it starts it again."""
+    programs = find_postgresql()
+    if programs is None:
+        missing("PostgreSQL")
+    assert programs is not None
+    running = PostgreSQL(programs)
+    try:
+        running.server.start()
+        yield running
+    finally:
+        running.server.remove()
+
+
+@pytest.fixture(scope="session")
+def valkey_server() -> Iterator[ValkeyServer]:
+    """A Valkey server, or a Redis server where there is none; tests share it."""
+    program = find_valkey()
+    if program is None:
+        missing("neither Valkey nor Redis")
+    assert program is not None
+    running = ValkeyServer(program)
+    try:
+        running.server.start()
+        yield running
+    finally:
+        running.server.remove()
+
+
+def _postgresql_account() -> str | None:
+    """PostgreSQL refuses to run as root."""
+    return "postgres" if os.geteuid() == 0 else None
+
+
+def _privileges_of(account: str) -> list[str]:
+    entry = pwd.getpwnam(account)
+    return [f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups"]

@@ -1,0 +1,110 @@
+"""Empty stored tables for tests: in the embedded engine, on a server, over two shards."""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import pytest
+
+from headrace.adapters.store.chdb.connection import ChdbInstance
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
+from headrace.model.catalog import Table
+from headrace.model.plan import CompiledQuery
+from headrace.ports.store import Dialect, QueryLimits, StoreWriter
+from testing.chdb import LIMITS, FreshStore, Row
+from testing.clickhouse import CLUSTER, ClickHouseServers, ClickHouseTables
+
+
+class Tables(Protocol):
+    """What the stores have in common for a test."""
+
+    database: str
+    dialect: Dialect
+
+    @property
+    def writer(self) -> StoreWriter:
+        """The loader's side."""
+        ...
+
+    def insert(self, table: Table, rows: Sequence[Row], *, token: str | None = None) -> None:
+        """Store rows by column name; what a row leaves out is missing. Datetimes are epoch ms."""
+        ...
+
+    def select(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> list[list[Any]]:
+        """Run a compiled query."""
+        ...
+
+    def rows(
+        self,
+        sql: str,
+        parameters: Mapping[str, object] | None = None,
+        limits: QueryLimits = LIMITS,
+    ) -> list[list[Any]]:
+        """Run a SELECT with values by parameter name and return its rows."""
+        ...
+
+    def close(self) -> None:
+        """Drop the tables."""
+        ...
+
+
+def _embedded(request: pytest.FixtureRequest) -> Tables:
+    engine: ChdbInstance = request.getfixturevalue("chdb_engine")
+    return FreshStore(engine)
+
+
+def _server(request: pytest.FixtureRequest) -> Tables:
+    servers: ClickHouseServers = request.getfixturevalue("clickhouse_servers")
+    return ClickHouseTables(servers.servers[:1])
+
+
+def _cluster(request: pytest.FixtureRequest) -> Tables:
+    servers: ClickHouseServers = request.getfixturevalue("clickhouse_servers")
+    return ClickHouseTables(servers.servers, cluster=CLUSTER, replicated=0)
+
+
+STORES: Mapping[str, Callable[[pytest.FixtureRequest], Tables]] = {
+    "embedded": _embedded,
+    "server": _server,
+    "cluster": _cluster,
+}
+EACH_STORE = [
+    pytest.param(name, marks=() if name == "embedded" else (pytest.mark.clickhouse,))
+    for name in STORES
+]
+
+
+def writer_of(
+    tables: Tables, migrations: tuple[Migration, ...] = MIGRATIONS
+) -> ChdbWriter | ClickHouseWriter:
+    """Return another writer of the same tables, as another start or machine has one."""
+    if isinstance(tables, FreshStore):
+        return ChdbWriter(tables.engine, database=tables.database, migrations=migrations)
+    assert isinstance(tables, ClickHouseTables)
+    return ClickHouseWriter(tables.address, migrations=migrations)
+
+
+@contextmanager
+def made_tables(request: pytest.FixtureRequest, store: str) -> Generator[Tables]:
+    """Make empty tables in one of the stores, and drop them at the end."""
+    tables = STORES[store](request)
+    try:
+        yield tables
+    finally:
+        tables.close()
+
+
+@pytest.fixture(params=EACH_STORE)
+def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
+    """Empty tables for one test, in each of the stores."""
+    with made_tables(request, request.param) as made:
+        yield made
+
+
+@pytest.fixture(scope="module", params=EACH_STORE)
+def tables_of_module(request: pytest.FixtureRequest) -> Iterator[Tables]:
+    """Empty tables that the tests of one module share, in each of the stores."""
+    with made_tables(request, request.param) as made:
+        yield made

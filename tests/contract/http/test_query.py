@@ -1,0 +1,521 @@
+"""The query endpoint over twins: its order of checks, its limits, its formats, its end."""
+
+import asyncio
+import gzip
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from arro3.core import DataType
+from arro3.io import read_ipc_stream
+from starlette.types import Message
+
+from headrace.base.errors import (
+    InvalidQuery,
+    QueryErrorCode,
+    QueryTimedOut,
+    QueryTooLarge,
+    StoreUnavailable,
+)
+from headrace.base.settings import Settings
+from headrace.model.plan import OutputKind
+from headrace.ports.rate_limiter import RateLimitResult
+from headrace.query.result_values import QueryResult
+from tests.contract.http.fakes import (
+    FOREIGN_KEY,
+    JSON_HEADERS,
+    NOW_MS,
+    PRIVATE,
+    PUBLIC,
+    READER_KEY,
+    REQUEST_ID,
+    WRITER_KEY,
+    FakeQueryService,
+    Harness,
+    bearer,
+    make_scope,
+    make_tenancy,
+    query_error,
+    status_and_body,
+)
+
+PATH = "/v1/query/custom"
+SMALL = Settings(max_query_bytes=100)
+TOO_LONG = b"x" * 101
+RATE = {"x-ratelimit-limit": "30", "x-ratelimit-remaining": "29", "x-ratelimit-reset": "60"}
+OVER = RateLimitResult(allowed=False, limit=30, remaining=0, reset_s=17)
+PAGE = "https://app.example"
+ROWS: list[list[Any]] = [
+    ["/a, b", 3, None, True, "2025-03-10T12:00:00.250Z", "5"],
+    ["", 2.5, 1.0, False, None, 5],
+]
+ANSWER = QueryResult(
+    names=("path", "n", "mean", "is_bot", "time", "properties.k"),
+    kinds=(
+        OutputKind.TEXT,
+        OutputKind.NUMBER,
+        OutputKind.NUMBER,
+        OutputKind.BOOLEAN,
+        OutputKind.DATETIME,
+        OutputKind.JSON,
+    ),
+    rows=ROWS,
+    limit=2,
+    truncated=True,
+    execution_ms=7.25,
+)
+
+
+def ask(
+    harness: Harness, website: str = PRIVATE, key: str | None = READER_KEY, **options: Any
+) -> Any:
+    headers = {**(bearer(key) if key else {}), **options.pop("headers", {})}
+    body = options.pop("body", b"{}")
+    return harness.call(
+        "POST", PATH, body, query=f"website_id={website}", headers=headers, **options
+    )
+
+
+def test_result_is_complete() -> None:
+    harness = Harness(result=ANSWER)
+
+    response = ask(harness, body=b'{"query":1}')
+
+    assert status_and_body(response) == (
+        200,
+        {
+            "success": True,
+            "data": [dict(zip(ANSWER.names, row, strict=True)) for row in ROWS],
+            "meta": {"rowCount": 2, "executionTime": 7.25, "limit": 2, "truncated": True},
+            "requestId": REQUEST_ID,
+        },
+    )
+    length = {"content-length": str(len(response.body))}
+    assert response.headers == {**JSON_HEADERS, **RATE, **length}
+    assert harness.queries.asked == [(PRIVATE, b'{"query":1}')]
+    assert harness.limiter.callers == ["key:key_hr_reader"]
+
+
+# Every call breaks all rules from its own on; the one that is told is the first.
+ORDER: dict[str, tuple[dict[str, Any], int, str, str]] = {
+    "size": (
+        {"body": TOO_LONG, "key": None, "website": ""},
+        413,
+        "Payload too large",
+        "PAYLOAD_TOO_LARGE",
+    ),
+    "credentials": (
+        {"key": None, "website": "", "headers": {"Content-Type": "image/gif"}},
+        401,
+        "Authentication required",
+        "UNAUTHORIZED",
+    ),
+    "key": (
+        {"key": "hr_unknown", "website": "", "headers": {"Content-Type": "image/gif"}},
+        401,
+        "Invalid API key",
+        "INVALID_API_KEY",
+    ),
+    "scope": (
+        {"key": WRITER_KEY, "website": "", "headers": {"Content-Type": "image/gif"}},
+        403,
+        "API key missing read:data scope",
+        "MISSING_SCOPE",
+    ),
+    "website_id": (
+        {"website": "", "headers": {"Content-Type": "image/gif"}},
+        400,
+        "website_id is required",
+        "MISSING_WEBSITE_ID",
+    ),
+    "website": (
+        {"website": "web_x", "headers": {"Content-Type": "image/gif"}},
+        404,
+        "Website not found",
+        "WEBSITE_NOT_FOUND",
+    ),
+    "type": (
+        {"headers": {"Content-Type": "image/gif"}},
+        415,
+        "Unsupported media type",
+        "UNSUPPORTED_MEDIA_TYPE",
+    ),
+    "encoding": (
+        {"headers": {"Content-Encoding": "gzip, gzip"}},
+        415,
+        "Unsupported content encoding",
+        "UNSUPPORTED_ENCODING",
+    ),
+    "damage": (
+        {"headers": {"Content-Encoding": "gzip"}},
+        400,
+        "Invalid request body",
+        "INVALID_BODY",
+    ),
+    "decoded size": (
+        {"body": gzip.compress(TOO_LONG), "headers": {"Content-Encoding": "gzip"}},
+        413,
+        "Payload too large",
+        "PAYLOAD_TOO_LARGE",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "status", "message", "code"), ORDER.values(), ids=list(ORDER))
+def test_first_error_is_reported(
+    call: dict[str, Any], status: int, message: str, code: str
+) -> None:
+    harness = Harness(SMALL)
+
+    assert status_and_body(ask(harness, **call)) == (status, query_error(message, code))
+    assert harness.queries.asked == []
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "HEAD"])
+def test_method_comes_before_everything_else(method: str) -> None:
+    response = Harness(SMALL).call(method, PATH, TOO_LONG)
+
+    assert status_and_body(response) == (
+        405,
+        query_error("Method not allowed", "METHOD_NOT_ALLOWED"),
+    )
+    assert response.headers["allow"] == "POST, OPTIONS"
+
+
+READABLE: dict[str, tuple[str, str | None, int]] = {
+    "its organization's key reads a private website": (PRIVATE, READER_KEY, 200),
+    "its organization's key reads a public website": (PUBLIC, READER_KEY, 200),
+    "any key reads a public website": (PUBLIC, FOREIGN_KEY, 200),
+    "nobody needs a key for a public website": (PUBLIC, None, 200),
+    "another organization's key does not know a private website": (PRIVATE, FOREIGN_KEY, 404),
+    "a private website needs a key": (PRIVATE, None, 401),
+    "an unknown website needs a key": ("web_x", None, 401),
+    "a broken key is noticed at a public website": (PUBLIC, "hr_unknown", 401),
+    "an empty key is a broken one": (PUBLIC, " ", 401),
+    "a key without the scope does not even read a public website": (PUBLIC, WRITER_KEY, 403),
+}
+
+
+@pytest.mark.parametrize(("website", "key", "status"), READABLE.values(), ids=list(READABLE))
+def test_read_access(website: str, key: str | None, status: int) -> None:
+    assert ask(Harness(), website, key).status == status
+
+
+def test_private_and_unknown_website_are_indistinguishable() -> None:
+    foreign, unknown = ask(Harness(), PRIVATE, FOREIGN_KEY), ask(Harness(), "web_x", FOREIGN_KEY)
+
+    assert (foreign.status, foreign.body) == (unknown.status, unknown.body)
+
+
+def test_new_key_and_website_are_found_after_one_refresh() -> None:
+    harness = Harness()
+    harness.tenancy.snapshot = type(make_tenancy())(0, {}, {}, {})
+
+    assert ask(harness).status == 200
+
+
+COUNTED: dict[str, tuple[dict[str, Any], int]] = {
+    "accepted": ({}, 200),
+    "missing scope": ({"key": WRITER_KEY}, 403),
+    "no website": ({"website": ""}, 400),
+    "unknown website": ({"website": "web_x"}, 404),
+    "type of the body": ({"headers": {"Content-Type": "image/gif"}}, 415),
+}
+
+
+@pytest.mark.parametrize(("call", "status"), COUNTED.values(), ids=list(COUNTED))
+def test_every_response_to_a_known_client_counts_and_has_rate_limit_headers(
+    call: dict[str, Any], status: int
+) -> None:
+    harness = Harness()
+
+    response = ask(harness, **call)
+
+    assert response.status == status
+    assert RATE.items() <= response.headers.items()
+    assert len(harness.limiter.callers) == 1
+
+
+def test_unauthenticated_request_does_not_count() -> None:
+    harness = Harness()
+
+    response = ask(harness, key="hr_unknown")
+
+    assert (response.status, harness.limiter.callers) == (401, [])
+    assert not RATE.keys() & response.headers.keys()
+
+
+@pytest.mark.parametrize("website", [PRIVATE, "web_x", ""])
+def test_over_the_limit_is_429(website: str) -> None:
+    harness = Harness()
+    harness.limiter.verdict = OVER
+
+    response = ask(harness, website)
+
+    assert status_and_body(response) == (429, query_error("Rate limit exceeded", "RATE_LIMITED"))
+    assert response.headers == {
+        **JSON_HEADERS,
+        "content-length": str(len(response.body)),
+        "retry-after": "17",
+        "x-ratelimit-limit": "30",
+        "x-ratelimit-remaining": "0",
+        "x-ratelimit-reset": "17",
+    }
+
+
+def test_missing_scope_comes_before_the_rate_limit() -> None:
+    harness = Harness()
+    harness.limiter.verdict = OVER
+
+    assert ask(harness, key=WRITER_KEY).status == 403
+
+
+def test_without_a_key_website_and_address_are_limited_together() -> None:
+    harness = Harness()
+
+    ask(harness, PUBLIC, None, client=("198.51.100.7", 1))
+
+    assert harness.limiter.callers == ["website:web_public:198.51.100.7"]
+
+
+def test_unavailable_limiter_allows_requests() -> None:
+    harness = Harness()
+    harness.limiter.verdict = None
+
+    response = ask(harness)
+
+    assert response.status == 200
+    assert not RATE.keys() & response.headers.keys()
+
+
+FAILURES: dict[str, tuple[Exception, int, str, str]] = {
+    "query": (
+        InvalidQuery(QueryErrorCode.INVALID_COLUMN, ' "pth"'),
+        400,
+        'Invalid column "pth"',
+        "INVALID_COLUMN",
+    ),
+    "deadline": (QueryTimedOut(), 504, "Query timed out", "QUERY_TIMEOUT"),
+    "memory": (QueryTooLarge(), 422, "Query too large", "QUERY_TOO_LARGE"),
+    "engine": (StoreUnavailable("away"), 503, "Service unavailable", "UNAVAILABLE"),
+    "bug": (ZeroDivisionError(), 500, "Internal server error", "INTERNAL"),
+}
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message", "code"), FAILURES.values(), ids=list(FAILURES)
+)
+@pytest.mark.parametrize("accept", ["application/json", "text/csv"])
+def test_error_is_json_for_any_accept_header(
+    error: Exception, status: int, message: str, code: str, accept: str
+) -> None:
+    harness = Harness()
+    harness.queries = FakeQueryService(error)
+
+    response = ask(harness, headers={"Accept": accept})
+
+    assert status_and_body(response) == (status, query_error(message, code))
+    assert response.headers.get("retry-after") == ("5" if status == 503 else None)
+
+
+def test_csv_is_exact() -> None:
+    response = ask(Harness(result=ANSWER), headers={"Accept": "text/csv"})
+
+    assert response.body.decode() == (
+        "path,n,mean,is_bot,time,properties.k\r\n"
+        '"/a, b",3,,true,2025-03-10T12:00:00.250Z,5\r\n'
+        ",2.5,1.0,false,,5\r\n"
+    )
+    assert response.headers == {
+        "content-type": "text/csv; charset=utf-8; header=present",
+        "content-length": str(len(response.body)),
+        "x-row-count": "2",
+        "x-truncated": "true",
+        "x-request-id": REQUEST_ID,
+        **RATE,
+    }
+
+
+UNUSUAL_NAMES = (
+    "n",
+    "",
+    "é \u2028",
+    "a.b",
+    "self",
+    "c0",
+    'say "x"',
+    "back\\slash",
+    "line\n",
+    "\x7f",
+)
+
+
+@pytest.mark.parametrize("name", UNUSUAL_NAMES, ids=repr)
+def test_json_has_outputs_of_any_name(name: str) -> None:
+    result = QueryResult(
+        ("c1", name), (OutputKind.TEXT, OutputKind.NUMBER), [["a", 1], [None, 2.5]], 2, False, 1
+    )
+
+    response = ask(Harness(result=result))
+
+    assert msgspec.json.decode(response.body)["data"] == [
+        {"c1": "a", name: 1},
+        {"c1": None, name: 2.5},
+    ]
+
+
+ARROW_TYPES = {
+    "path": DataType.utf8(),
+    "n": DataType.float64(),
+    "mean": DataType.float64(),
+    "is_bot": DataType.bool(),
+    "time": DataType.timestamp("ms", tz="UTC"),
+    "properties.k": DataType.utf8(),
+}
+
+
+@pytest.mark.parametrize("count", [2, 0], ids=["rows", "no rows"])
+def test_arrow_columns_have_types_that_do_not_depend_on_their_values(count: int) -> None:
+    result = QueryResult(
+        ANSWER.names, ANSWER.kinds, ROWS[:count], limit=2, truncated=False, execution_ms=1
+    )
+
+    response = ask(
+        Harness(result=result), headers={"Accept": "application/vnd.apache.arrow.stream"}
+    )
+
+    table: Any = read_ipc_stream(response.body).read_all()
+    types = {field.name: field.type for field in table.schema}
+    assert (response.status, table.num_rows, types) == (200, count, ARROW_TYPES)
+    assert (response.headers["x-row-count"], response.headers["x-truncated"]) == (
+        str(count),
+        "false",
+    )
+
+
+def test_arrow_has_the_values_of_the_result() -> None:
+    response = ask(
+        Harness(result=ANSWER), headers={"Accept": "application/vnd.apache.arrow.stream"}
+    )
+
+    table: Any = read_ipc_stream(response.body).read_all()
+    timestamps = table.column("time").cast(DataType.int64()).to_pylist()
+    columns = {name: table.column(name).to_pylist() for name in ANSWER.names if name != "time"}
+    assert timestamps == [1_741_608_000_250, None]
+    assert columns == {
+        "path": ["/a, b", ""],
+        "n": [3.0, 2.5],
+        "mean": [None, 1.0],
+        "is_bot": [True, False],
+        "properties.k": ['"5"', "5"],
+    }
+    assert table.schema.field("properties.k").metadata_str == {"ARROW:extension:name": "arrow.json"}
+
+
+def test_client_disconnect_cancels_its_query() -> None:
+    harness = Harness()
+    harness.queries = FakeQueryService(outcome=FakeQueryService.never)
+    sent: list[Message] = []
+
+    async def hang_up() -> None:
+        messages: list[Message] = [
+            {"type": "http.request", "body": b"{}"},
+            {"type": "http.disconnect"},
+        ]
+
+        async def receive() -> Message:
+            return messages.pop(0)
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        headers = bearer(READER_KEY).items()
+        scope = make_scope("POST", PATH, f"website_id={PRIVATE}", headers)
+        await harness.app()(scope, receive, send)
+
+    asyncio.run(hang_up())
+
+    assert (sent, harness.queries.was_cancelled.is_set()) == ([], True)
+    assert [(line["endpoint"], line["status"]) for line in harness.lines] == [("query", 499)]
+
+
+PREFLIGHT = {
+    "access-control-allow-methods": "POST, OPTIONS",
+    "access-control-allow-headers": (
+        "Accept, Accept-Language, Authorization, Content-Encoding, Content-Language, Content-Type,"
+        " X-API-Key"
+    ),
+    "access-control-max-age": "86400",
+}
+EXPOSED = {
+    "access-control-allow-origin": PAGE,
+    "access-control-expose-headers": (
+        "X-Request-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset,"
+        " X-Row-Count, X-Truncated"
+    ),
+    "vary": "Origin",
+}
+PREFLIGHTS: dict[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
+    "configured": ((PAGE,), {**PREFLIGHT, **EXPOSED}),
+    "configured with a slash": (("HTTPS://App.example/",), {**PREFLIGHT, **EXPOSED}),
+    "configured with the port that goes without saying": (
+        ("https://app.example:443",),
+        {**PREFLIGHT, **EXPOSED},
+    ),
+    "configured with another port": (("https://app.example:80",), {"vary": "Origin"}),
+    "not configured": ((), {"vary": "Origin"}),
+    "another one configured": (("https://other.example",), {"vary": "Origin"}),
+}
+
+
+@pytest.mark.parametrize(("origins", "expected"), PREFLIGHTS.values(), ids=list(PREFLIGHTS))
+def test_preflight_allows_configured_origins_only(
+    origins: tuple[str, ...], expected: Mapping[str, str]
+) -> None:
+    response = Harness(Settings(query_origins=origins)).call(
+        "OPTIONS", PATH, headers={"Origin": PAGE}
+    )
+
+    assert (response.status, response.body) == (204, b"")
+    assert response.headers == {"x-request-id": REQUEST_ID, "allow": "POST, OPTIONS", **expected}
+
+
+def test_response_to_a_configured_origin_has_cors_headers() -> None:
+    harness = Harness(Settings(query_origins=(PAGE,)))
+
+    rejected = ask(harness, key=None, headers={"Origin": PAGE})
+
+    assert rejected.status == 401
+    assert EXPOSED.items() <= rejected.headers.items()
+
+
+def test_response_to_another_origin_has_no_cors_headers() -> None:
+    response = ask(Harness(), headers={"Origin": PAGE})
+
+    assert response.status == 200
+    assert "access-control-allow-origin" not in response.headers
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/query", "/v1/query/custom/", "/v1/x"])
+def test_unknown_path_below_v1_has_the_envelope_of_the_query(path: str) -> None:
+    assert status_and_body(Harness().call("GET", path)) == (
+        404,
+        query_error("Not found", "NOT_FOUND"),
+    )
+
+
+def test_expired_key_is_invalid() -> None:
+    harness = Harness()
+    harness.tenancy.snapshot = harness.tenancy.newest = expired()
+
+    assert status_and_body(ask(harness)) == (401, query_error("Invalid API key", "INVALID_API_KEY"))
+
+
+def expired() -> Any:
+    tenancy = make_tenancy()
+    keys = {
+        secret: msgspec.structs.replace(key, expires_ms=NOW_MS)
+        for secret, key in tenancy.keys.items()
+    }
+    return msgspec.structs.replace(tenancy, keys=keys)

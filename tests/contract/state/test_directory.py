@@ -1,0 +1,559 @@
+"""What every directory must do, over SQLite and PostgreSQL."""
+
+import re
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+
+from headrace.adapters.directory.connection import connect
+from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
+from headrace.adapters.directory.tables import METADATA, SCHEMA_VERSION
+from headrace.base.clock import FixedClock, SystemClock
+from headrace.base.errors import OperatorError
+from headrace.model.tenancy import (
+    ApiKey,
+    KeyId,
+    Organization,
+    OrganizationId,
+    Scope,
+    TenancySnapshot,
+    Website,
+    WebsiteId,
+    hash_secret,
+)
+from testing.servers import PostgreSQL
+
+NOON = 1_700_000_000_000
+BOTH = frozenset(Scope)
+TRACK = frozenset({Scope.TRACK_EVENTS})
+UNKNOWN_USER = OrganizationId("org_nobody")
+
+Location = str | Path
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
+    """Where an empty directory can be opened."""
+    if request.param == "sqlite":
+        return tmp_path / "data" / "directory.sqlite"
+    server: PostgreSQL = request.getfixturevalue("postgresql")
+    return server.new_database()
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(NOON)
+
+
+@pytest.fixture
+def directory(place: Location, clock: FixedClock) -> Iterator[SqlDirectory]:
+    opened = open_directory(place, clock)
+    yield opened
+    opened.close()
+
+
+def reopened(place: Location) -> SqlDirectory:
+    """Another connection to the same directory, as another process would have."""
+    return open_directory(place, SystemClock())
+
+
+class Counting:
+    """Randomness that counts, so that every id is known."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, length: int) -> bytes:
+        self._count += 1
+        return self._count.to_bytes(length)
+
+
+def rejection(act: Callable[[], object]) -> str:
+    """Return the sentence with which something is refused."""
+    with pytest.raises(OperatorError) as caught:
+        act()
+    return str(caught.value)
+
+
+def test_organizations_are_listed_oldest_first_even_when_the_clock_goes_back(
+    directory: SqlDirectory, clock: FixedClock
+) -> None:
+    first = directory.create_organization(" acme ")
+    clock.advance(-1000)
+    second = directory.create_organization("acme")
+    assert first == Organization(id=first.id, name="acme", created_ms=NOON)
+    assert second == Organization(id=second.id, name="acme", created_ms=NOON - 1000)
+    assert directory.organizations() == (first, second)
+
+
+def test_default_organization_is_created_once_and_recreated_after_deletion(
+    directory: SqlDirectory,
+) -> None:
+    assert directory.organizations() == ()
+    first = directory.default_organization()
+    assert directory.default_organization() == first
+    assert directory.organizations() == (first,)
+    directory.delete_organization(first.id)
+    second = directory.default_organization()
+    assert (second.name, second.id == first.id) == ("default", False)
+
+
+def test_organization_named_default_is_the_default_one(
+    directory: SqlDirectory,
+) -> None:
+    made = directory.create_organization("default")
+    assert directory.create_website(name="Blog").organization_id == made.id
+
+
+def test_website_is_read_as_created(directory: SqlDirectory) -> None:
+    acme = directory.create_organization("acme")
+    website = directory.create_website(
+        name=" Blog ",
+        domain="blog.example",
+        organization_id=acme.id,
+        public=True,
+        origins=("https://Blog.example", "*.blog.example", "https://blog.example:443"),
+    )
+    assert website == Website(
+        id=website.id,
+        name="Blog",
+        domain="blog.example",
+        organization_id=acme.id,
+        created_ms=NOON,
+        public=True,
+        origins=("https://blog.example", "*.blog.example"),
+    )
+    assert directory.websites() == (website,)
+
+
+def test_website_without_organization_belongs_to_the_default_one(directory: SqlDirectory) -> None:
+    website = directory.create_website(name="Blog")
+    assert website == Website(
+        id=website.id,
+        name="Blog",
+        domain="",
+        organization_id=directory.default_organization().id,
+        created_ms=NOON,
+    )
+
+
+def test_websites_may_have_equal_names(directory: SqlDirectory) -> None:
+    websites = tuple(directory.create_website(name="Blog") for _ in range(3))
+    assert directory.websites() == websites
+    assert len({website.id for website in websites}) == 3
+
+
+def test_ids_are_url_safe_and_have_a_type_prefix(directory: SqlDirectory) -> None:
+    website = directory.create_website(name="Blog")
+    key, secret = directory.create_key(scopes=BOTH)
+    assert re.fullmatch(r"web_[0-9A-Za-z]{16}", website.id)
+    assert re.fullmatch(r"org_[0-9A-Za-z]{16}", key.organization_id)
+    assert re.fullmatch(r"key_[0-9A-Za-z]{16}", key.id)
+    assert re.fullmatch(r"hr_[0-9A-Za-z]{42}", secret)
+
+
+def test_all_ids_and_secrets_use_the_given_random_source(place: Location) -> None:
+    directory = open_directory(place, FixedClock(NOON), randomness=Counting())
+    key, secret = directory.create_key(scopes=TRACK)
+    directory.close()
+    assert (key.organization_id, key.id) == (
+        "org_2000000000000000",
+        "key_3000000000000000",
+    )
+    assert secret == "hr_1" + "0" * 41
+
+
+def test_key_is_read_as_created(directory: SqlDirectory) -> None:
+    blog, shop = directory.create_website(name="Blog"), directory.create_website(name="Shop")
+    key, secret = directory.create_key(
+        scopes=TRACK,
+        organization_id=blog.organization_id,
+        website_ids=(shop.id, blog.id, shop.id),
+        default_website_id=blog.id,
+        expires_ms=NOON + 1,
+    )
+    assert blog.organization_id is not None
+    assert key == ApiKey(
+        id=key.id,
+        prefix=secret[:9],
+        secret_hash=hash_secret(secret),
+        organization_id=blog.organization_id,
+        scopes=TRACK,
+        created_ms=NOON,
+        website_ids=(shop.id, blog.id),
+        default_website_id=blog.id,
+        expires_ms=NOON + 1,
+    )
+    assert directory.keys() == (key,)
+
+
+def test_secret_of_a_key_is_nowhere_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "directory.sqlite"
+    directory = open_directory(path, FixedClock(NOON))
+    key, secret = directory.create_key(scopes=BOTH)
+    directory.close()
+    assert secret.encode() not in path.read_bytes()
+    assert bytes(key.secret_hash) in path.read_bytes()
+
+
+def test_key_that_has_expired_already_can_be_created(directory: SqlDirectory) -> None:
+    key, _ = directory.create_key(scopes=BOTH, expires_ms=NOON - 1)
+    assert key.is_valid_at(NOON) is False
+
+
+def test_rejected_key_is_not_stored(directory: SqlDirectory) -> None:
+    before = directory.tenancy()
+    sentence = rejection(lambda: directory.create_key(scopes=frozenset()))
+    assert sentence == "a key needs at least one scope: track:events or read:data"
+    assert (directory.keys(), directory.organizations()) == ((), ())
+    assert directory.tenancy() == before
+
+
+def test_key_for_websites_beyond_its_organization_is_rejected(directory: SqlDirectory) -> None:
+    acme = directory.create_organization("acme")
+    website = directory.create_website(name="Blog", organization_id=acme.id)
+    default = directory.default_organization()
+    expected = (
+        f"the website {website.id} belongs to the organization {acme.id}, "
+        f"and the key would belong to {default.id}"
+    )
+    in_list = rejection(lambda: directory.create_key(scopes=BOTH, website_ids=(website.id,)))
+    in_default = rejection(lambda: directory.create_key(scopes=BOTH, default_website_id=website.id))
+    assert (in_list, in_default) == (expected, expected)
+    assert directory.keys() == ()
+
+
+def test_key_whose_default_website_is_not_in_its_list_is_rejected(directory: SqlDirectory) -> None:
+    blog, shop = directory.create_website(name="Blog"), directory.create_website(name="Shop")
+    sentence = rejection(
+        lambda: directory.create_key(
+            scopes=BOTH, website_ids=(blog.id,), default_website_id=shop.id
+        )
+    )
+    assert sentence == f"the home website {shop.id} is not one of those that the key is limited to"
+
+
+UNKNOWN: dict[str, tuple[Callable[[SqlDirectory], object], str]] = {
+    "delete an organization": (
+        lambda directory: directory.delete_organization(UNKNOWN_USER),
+        "no organization has the id 'org_nobody'",
+    ),
+    "delete a website": (
+        lambda directory: directory.delete_website(WebsiteId("web_x")),
+        "no website has the id 'web_x'",
+    ),
+    "revoke a key": (
+        lambda directory: directory.revoke_key(KeyId("")),
+        "no key has the id ''",
+    ),
+    "half a character": (
+        lambda directory: directory.delete_website(WebsiteId("web_\udcff")),
+        "no website has the id 'web_\\udcff'",
+    ),
+    "a website's organization": (
+        lambda directory: directory.create_website(name="Blog", organization_id=UNKNOWN_USER),
+        "no organization has the id 'org_nobody'",
+    ),
+    "a key's organization": (
+        lambda directory: directory.create_key(scopes=BOTH, organization_id=UNKNOWN_USER),
+        "no organization has the id 'org_nobody'",
+    ),
+    "a key's website": (
+        lambda directory: directory.create_key(scopes=BOTH, website_ids=(WebsiteId("web_x"),)),
+        "no website has the id 'web_x'",
+    ),
+    "a key's home": (
+        lambda directory: directory.create_key(scopes=BOTH, default_website_id=WebsiteId("web_x")),
+        "no website has the id 'web_x'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("act", "sentence"), UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_unknown_ids_are_named_and_change_nothing(
+    directory: SqlDirectory, act: Callable[[SqlDirectory], object], sentence: str
+) -> None:
+    before = directory.revision()
+    assert rejection(lambda: act(directory)) == sentence
+    assert (directory.revision(), directory.organizations()) == (before, ())
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_names_must_not_be_empty(directory: SqlDirectory, name: str) -> None:
+    assert [
+        rejection(lambda: directory.create_organization(name)),
+        rejection(lambda: directory.create_website(name=name)),
+    ] == [
+        "the name of an organization must not be empty",
+        "the name of a website must not be empty",
+    ]
+
+
+def test_deleting_an_organization_deletes_its_keys_and_keeps_its_websites(
+    directory: SqlDirectory,
+) -> None:
+    acme = directory.create_organization("acme")
+    orphan = directory.create_website(name="Blog", organization_id=acme.id)
+    kept = directory.create_website(name="Shop")
+    directory.create_key(scopes=BOTH, organization_id=acme.id)
+    kept_key, _ = directory.create_key(scopes=BOTH)
+    directory.delete_organization(acme.id)
+    assert kept.organization_id is not None
+    orphan = Website(id=orphan.id, name="Blog", domain="", organization_id=None, created_ms=NOON)
+    assert directory.keys() == (kept_key,)
+    assert directory.tenancy() == TenancySnapshot(
+        revision=directory.revision(),
+        websites={orphan.id: orphan, kept.id: kept},
+        keys={kept_key.secret_hash: kept_key},
+        websites_by_organization={kept.organization_id: (kept.id,)},
+    )
+
+
+def test_key_limited_to_a_deleted_website_stays_limited_to_it(directory: SqlDirectory) -> None:
+    blog, shop = directory.create_website(name="Blog"), directory.create_website(name="Shop")
+    key, _ = directory.create_key(scopes=BOTH, website_ids=(blog.id,))
+    directory.delete_website(blog.id)
+    assert directory.websites() == (shop,)
+    assert directory.keys() == (key,)
+    assert directory.tenancy().keys[key.secret_hash].can_access(shop) is False
+
+
+def test_revoked_key_is_listed_and_no_longer_works(
+    directory: SqlDirectory, clock: FixedClock
+) -> None:
+    key, _ = directory.create_key(scopes=BOTH)
+    clock.advance(5)
+    directory.revoke_key(key.id)
+    clock.advance(5)
+    directory.revoke_key(key.id)
+    (listed,) = directory.keys()
+    assert (listed.id, listed.revoked_ms) == (key.id, NOON + 5)
+    assert directory.tenancy().keys == {}
+
+
+def test_tenancy_keeps_websites_in_the_order_of_creation(
+    directory: SqlDirectory, clock: FixedClock
+) -> None:
+    made: list[WebsiteId] = []
+    for _ in range(5):
+        clock.advance(-1)
+        made.append(directory.create_website(name="Blog").id)
+    default = directory.default_organization()
+    assert directory.tenancy().websites_by_organization == {default.id: tuple(made)}
+
+
+def test_every_change_is_another_revision(directory: SqlDirectory) -> None:
+    acme = directory.create_organization("acme")
+    changes: list[Callable[[], object]] = [
+        directory.default_organization,
+        lambda: directory.create_website(name="Blog"),
+        lambda: directory.create_key(scopes=BOTH),
+        lambda: directory.revoke_key(directory.keys()[0].id),
+        lambda: directory.delete_website(directory.websites()[0].id),
+        lambda: directory.delete_organization(acme.id),
+    ]
+    revisions = [directory.revision()]
+    for change in changes:
+        change()
+        revisions.append(directory.revision())
+    assert len(set(revisions)) == len(changes) + 1
+    assert directory.tenancy().revision == revisions[-1]
+
+
+def test_change_by_another_process_is_visible_immediately(
+    directory: SqlDirectory, place: Location
+) -> None:
+    other = reopened(place)
+    before = directory.revision()
+    website = other.create_website(name="Blog")
+    other.close()
+    assert directory.revision() != before
+    assert directory.tenancy().websites == {website.id: website}
+
+
+def test_salt_of_a_day_is_the_same_for_all_processes(
+    directory: SqlDirectory, place: Location
+) -> None:
+    other = reopened(place)
+    salts = {directory.visitor_salt("2026-03-01"), other.visitor_salt("2026-03-01")}
+    other.close()
+    assert [len(salt) for salt in salts] == [32]
+
+
+def test_salt_of_a_new_day_destroys_the_earlier_ones(directory: SqlDirectory) -> None:
+    revision = directory.revision()
+    first = directory.visitor_salt("2026-03-01")
+    second = directory.visitor_salt("2026-03-02")
+    assert directory.visitor_salt("2026-03-02") == second
+    assert first not in {second, directory.visitor_salt("2026-03-01")}
+    assert directory.revision() == revision
+
+
+def test_destroyed_salt_is_gone_from_the_disk(tmp_path: Path) -> None:
+    path = tmp_path / "directory.sqlite"
+    directory = open_directory(path, FixedClock(NOON))
+    first = directory.visitor_salt("2026-03-01")
+    assert first in path.read_bytes()
+    second = directory.visitor_salt("2026-03-02")
+    directory.close()
+    left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert (first in left, second in left) == (False, True)
+
+
+_RACE = """
+import sys
+from headrace.adapters.directory.sql_directory import open_directory
+from headrace.base.clock import SystemClock
+
+print("ready", flush=True)
+sys.stdin.read()
+directory = open_directory(sys.argv[1], SystemClock())
+print(directory.default_organization().id, directory.visitor_salt("2026-03-01").hex())
+directory.close()
+"""
+
+
+def test_processes_that_start_concurrently_agree_on_schema_default_organization_and_salt(
+    place: Location,
+) -> None:
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _RACE, str(place)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]
+    for racer in racers:
+        assert racer.stdout is not None
+        assert racer.stdout.readline() == b"ready\n"
+    results = [racer.communicate() for racer in racers]
+    assert [
+        (racer.returncode, errors) for racer, (_, errors) in zip(racers, results, strict=True)
+    ] == [(0, b"")] * 4
+    assert len({output for output, _ in results}) == 1
+
+
+def test_migrations_lead_to_the_tables_of_the_code(
+    directory: SqlDirectory, place: Location
+) -> None:
+    assert directory.revision() == 0
+    connections = connect(place)
+    with connections.read_engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert context.get_current_revision() == SCHEMA_VERSION
+        assert compare_metadata(context, METADATA) == []
+    connections.read_engine.dispose()
+
+
+def test_directory_is_opened_again_as_it_was(place: Location, clock: FixedClock) -> None:
+    first = open_directory(place, clock)
+    first.create_website(name="Blog")
+    before = first.tenancy()
+    first.close()
+    first.close()
+    again = reopened(place)
+    assert again.tenancy() == before
+    again.close()
+
+
+def test_directory_of_a_newer_version_is_rejected(place: Location, clock: FixedClock) -> None:
+    open_directory(place, clock).close()
+    connections = connect(place)
+    with connections.write_engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    connections.read_engine.dispose()
+    assert rejection(lambda: open_directory(place, clock)) == (
+        f"the directory {connections.label} was written by a newer version of Headrace "
+        f"(its schema is 9999, this version knows {SCHEMA_VERSION}): use that version"
+    )
+
+
+def test_file_and_directory_are_accessible_by_their_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "data" / "directory.sqlite"
+    open_directory(path, FixedClock(NOON)).close()
+    modes = [stat.S_IMODE(p.stat().st_mode) for p in (path.parent, path)]
+    assert modes == [0o700, 0o600]
+    assert [p.name for p in path.parent.iterdir()] == ["directory.sqlite"]
+
+
+def test_change_waits_for_the_change_of_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "directory.sqlite"
+    directory = open_directory(path, FixedClock(NOON))
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    end = threading.Timer(0.1, other.execute, ("COMMIT",))
+    end.start()
+    assert directory.revision() == 0
+    assert directory.create_organization("acme").name == "acme"
+    end.join()
+    other.close()
+    directory.close()
+
+
+def _not_a_database(folder: Path) -> Location:
+    (folder / "directory.sqlite").write_bytes(b"something else altogether\n" * 100)
+    return folder / "directory.sqlite"
+
+
+def _below_a_file(folder: Path) -> Location:
+    (folder / "data").touch()
+    return folder / "data" / "directory.sqlite"
+
+
+INVALID_DATABASES: dict[str, tuple[Callable[[Path], Location], str]] = {
+    "not a database": (
+        _not_a_database,
+        "cannot use the directory {0}/directory.sqlite: file is not a database",
+    ),
+    "a file in the way": (
+        _below_a_file,
+        "cannot write {0}/data/directory.sqlite: File exists",
+    ),
+    "a directory": (lambda folder: folder, "cannot write {0}: Is a directory"),
+    "memory": (
+        lambda _: "sqlite://",
+        "the directory needs a file: several processes share it",
+    ),
+    "another database": (
+        lambda _: "mysql://me:hush@localhost/headrace",
+        "the directory can be kept in SQLite or PostgreSQL, not in mysql",
+    ),
+    "a port that is none": (
+        lambda _: "postgresql://me@localhost:hush/headrace",
+        "the directory's URL is not one of a database",
+    ),
+    "a URL of nothing": (
+        lambda _: "http//://me:hush@",
+        "the directory's URL is not one of a database",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"), INVALID_DATABASES.values(), ids=INVALID_DATABASES.keys()
+)
+def test_error_names_the_unusable_database(
+    tmp_path: Path, make: Callable[[Path], Location], sentence: str
+) -> None:
+    place = make(tmp_path)
+    message = rejection(lambda: open_directory(place, FixedClock(NOON)))
+    assert message == sentence.format(tmp_path)
+
+
+def test_missing_driver_is_named_without_the_password() -> None:
+    message = rejection(
+        lambda: open_directory("postgresql+nodriver://me:hush@localhost/db", FixedClock(NOON))
+    )
+    assert message.startswith("the driver that the directory's URL asks for is not installed: ")
+    assert "hush" not in message

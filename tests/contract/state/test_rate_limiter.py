@@ -1,0 +1,199 @@
+"""The rate limit: a sliding window for each caller. Windows of a second keep the waiting short."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+
+import pytest
+
+from headrace.adapters.engine.rate_limiter import WindowLimiter
+from headrace.adapters.valkey.client import AsyncValkeyClient
+from headrace.adapters.valkey.rate_limiter import ValkeyRateLimiter
+from headrace.base.clock import FixedClock, SystemClock
+from headrace.base.errors import SharedStateUnavailable
+from headrace.ports.rate_limiter import RateLimiter, RateLimitResult
+from testing.servers import ValkeyServer
+
+pytestmark = pytest.mark.asyncio
+
+MakeLimiter = Callable[..., RateLimiter]
+
+
+async def get_salt(_now_ms: int) -> bytes:
+    return b"salt" * 8
+
+
+def in_memory(limit: int, window_s: int = 60) -> WindowLimiter:
+    return WindowLimiter(limit, window_s=window_s, clock=SystemClock())
+
+
+def is_over_limit(server: AsyncValkeyClient, limit: int, window_s: int = 60) -> ValkeyRateLimiter:
+    clock = SystemClock()
+    return ValkeyRateLimiter(server, limit, window_s=window_s, get_salt=get_salt, clock=clock)
+
+
+@pytest.fixture(params=["memory", "shared server"])
+async def limiter(request: pytest.FixtureRequest) -> AsyncIterator[MakeLimiter]:
+    if request.param == "memory":
+        yield in_memory
+        return
+    shared: ValkeyServer = request.getfixturevalue("valkey_server")
+    shared.empty()
+    server = AsyncValkeyClient(shared.url)
+    yield partial(is_over_limit, server)
+    await server.close()
+
+
+async def hit(window: RateLimiter, client: str) -> RateLimitResult:
+    verdict = await window.hit(client)
+    assert verdict is not None
+    return verdict
+
+
+async def until_allowed(window: RateLimiter, client: str) -> RateLimitResult:
+    while not (verdict := await hit(window, client)).allowed:  # noqa: ASYNC110 - it cannot tell
+        await asyncio.sleep(0.02)
+    return verdict
+
+
+async def test_requests_within_the_limit_are_allowed_and_counted_down(limiter: MakeLimiter) -> None:
+    window = limiter(3)
+    assert [await hit(window, "a") for _ in range(4)] == [
+        RateLimitResult(allowed=True, limit=3, remaining=2, reset_s=60),
+        RateLimitResult(allowed=True, limit=3, remaining=1, reset_s=60),
+        RateLimitResult(allowed=True, limit=3, remaining=0, reset_s=60),
+        RateLimitResult(allowed=False, limit=3, remaining=0, reset_s=60),
+    ]
+
+
+async def test_clients_have_separate_windows(limiter: MakeLimiter) -> None:
+    window = limiter(1)
+    assert [(await hit(window, client)).allowed for client in ("a", "b", "a", "", "é/1")] == [
+        True,
+        True,
+        False,
+        True,
+        True,
+    ]
+
+
+async def test_a_rejected_request_is_not_counted(limiter: MakeLimiter) -> None:
+    window = limiter(2, window_s=1)
+    for _ in range(2):
+        await hit(window, "a")
+    await until_allowed(window, "a")  # asks all the time; were that counted, it would never end
+    assert (await until_allowed(window, "a")).remaining <= 1
+
+
+async def test_retry_after_is_at_least_one_second(limiter: MakeLimiter) -> None:
+    window = limiter(1, window_s=1)
+    await hit(window, "a")
+    assert await hit(window, "a") == RateLimitResult(allowed=False, limit=1, remaining=0, reset_s=1)
+
+
+async def test_the_window_slides(limiter: MakeLimiter) -> None:
+    """Two calls at the end of a window leave no room at the beginning of the next."""
+    window = limiter(2, window_s=2)
+    await hit(window, "a")
+    await asyncio.sleep(1)
+    await hit(window, "a")
+    assert (await until_allowed(window, "a")).remaining == 0
+    assert not (await hit(window, "a")).allowed
+
+
+async def test_retry_after_is_when_the_oldest_request_leaves_the_window(
+    limiter: MakeLimiter,
+) -> None:
+    window = limiter(2, window_s=10)
+    await hit(window, "a")
+    await asyncio.sleep(1.5)
+    await hit(window, "a")
+    assert (await hit(window, "a")).reset_s <= 9
+
+
+async def test_concurrent_requests_are_counted_exactly(limiter: MakeLimiter) -> None:
+    window = limiter(30)
+    verdicts = await asyncio.gather(*(hit(window, "a") for _ in range(100)))
+    assert sum(verdict.allowed for verdict in verdicts) == 30
+
+
+async def test_clients_without_requests_in_the_window_are_removed() -> None:
+    clock = FixedClock(0)
+    window = WindowLimiter(2, window_s=1, clock=clock)
+    for client in ("early", "often", "late"):
+        await window.hit(client)
+        clock.advance(400)
+    await window.hit("often")  # 1,200 ms: the call at 0 has left
+    assert window.known_callers == 2
+    clock.advance(600)
+    await window.hit("often")  # 1,800 ms: so has that at 800
+    assert window.known_callers == 1
+    clock.advance(1001)
+    await window.hit("new")
+    assert window.known_callers == 1
+
+
+async def test_a_request_leaves_the_window_after_its_full_length() -> None:
+    clock = FixedClock(0)
+    window = WindowLimiter(1, clock=clock)
+    await window.hit("a")
+    clock.advance(59_001)
+    assert await hit(window, "a") == RateLimitResult(allowed=False, limit=1, remaining=0, reset_s=1)
+    clock.advance(998)
+    assert not (await hit(window, "a")).allowed
+    clock.advance(1)
+    assert await hit(window, "a") == RateLimitResult(allowed=True, limit=1, remaining=0, reset_s=60)
+
+
+async def test_machines_share_a_window(valkey_server: ValkeyServer) -> None:
+    valkey_server.empty()
+    servers = [AsyncValkeyClient(valkey_server.url) for _ in range(3)]
+    windows = [is_over_limit(server, 20) for server in servers]
+    verdicts = await asyncio.gather(
+        *(windows[number % 3].hit(client) for number in range(90) for client in ("key:a", "b"))
+    )
+    assert sum(verdict.allowed for verdict in verdicts) == 40
+    for server in servers:
+        await server.close()
+
+
+async def test_no_address_is_sent_to_valkey(valkey_server: ValkeyServer) -> None:
+    valkey_server.empty()
+    server = AsyncValkeyClient(valkey_server.url)
+    window = is_over_limit(server, 5)
+    await window.hit("website:web_a:203.0.113.9")
+    await window.hit("key:key_1")
+    names = sorted(valkey_server.names())
+    assert [b"203.0.113.9" in name for name in names] == [False, False]
+    assert [b"key:key_1" in name for name in names].count(True) == 1
+    await server.close()
+
+
+async def test_limiter_times_out(valkey_server: ValkeyServer) -> None:
+    server = AsyncValkeyClient(valkey_server.url)
+    window = is_over_limit(server, 3)
+    await window.hit("a")
+    valkey_server.server.signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(SharedStateUnavailable):
+            await window.hit("a")
+        assert not await server.is_ready()
+    finally:
+        valkey_server.server.signal(signal.SIGCONT)
+    await server.close()
+
+
+async def test_unavailable_limiter_raises_and_recovers(
+    valkey_server: ValkeyServer,
+) -> None:
+    valkey_server.empty()
+    server = AsyncValkeyClient(valkey_server.url)
+    window = is_over_limit(server, 3)
+    await window.hit("a")
+    valkey_server.server.kill()
+    with pytest.raises(SharedStateUnavailable):
+        await window.hit("a")
+    valkey_server.server.start()
+    assert (await window.hit("a")).remaining == 1
+    await server.close()

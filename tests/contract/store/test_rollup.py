@@ -1,0 +1,123 @@
+"""Visits, of which sessions and profiles are made, are whole whatever became of their files.
+
+A store of an older version has none, and a power cut may break those of a part: the next start
+makes them of the events. Each store here is opened by a process of its own.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace.adapters.store.dialect.rollup_ddl import count_parts_without_rollup
+from headrace.model.catalog import EVENTS
+from testing.chdb import FreshStore
+from testing.queries import query_body, run_query, select
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from headrace.adapters.store.chdb.check import check_store
+from headrace.adapters.store.chdb.connection import ChdbInstance
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.dialect.ddl import MIGRATIONS
+from headrace.base.telemetry import configure_logging, get_logger
+from headrace.model.catalog import EVENTS
+from testing.chdb import arrow_stream
+configure_logging("error", process="test")
+engine = ChdbInstance(Path(sys.argv[1]), log=get_logger())
+engine.open()
+"""
+FILL = f"""{PROGRAM}
+writer = ChdbWriter(engine, migrations=MIGRATIONS[: int(sys.argv[2])])
+writer.prepare()
+for number in range(4):
+    row = {{"id": number.to_bytes(16), "website_id": "w", "session_id": f"s{{number % 2}}"}}
+    writer.insert(EVENTS, arrow_stream(EVENTS, [row]), token=str(number))
+writer.close()
+engine.close()
+"""
+CHECK = f"""{PROGRAM}
+print(json.dumps(check_store(engine, known=None, expected=[]).issues))
+engine.close()
+"""
+COUNT = f"""{PROGRAM}
+writer = ChdbWriter(engine)
+writer.prepare()
+session = engine.session()
+print(json.dumps(session.execute(
+    "SELECT session_id, sum(event_count) FROM visits GROUP BY session_id ORDER BY session_id"
+    " SETTINGS output_format_json_quote_64bit_integers = 0"
+)))
+session.close()
+writer.close()
+engine.close()
+"""
+COMPLETE = [["s0", 2], ["s1", 2]]
+
+
+def run(program: str, store: Path, *arguments: object) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program, store, *map(str, arguments)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout
+
+
+def field_errors(store: Path) -> list[str]:
+    found: list[str] = json.loads(run(CHECK, store))
+    return found
+
+
+def test_store_of_an_older_version_gets_its_rollup(tmp_path: Path) -> None:
+    run(FILL, tmp_path / "store", 1)
+    assert json.loads(run(COUNT, tmp_path / "store")) == COMPLETE
+    assert field_errors(tmp_path / "store") == []
+
+
+def empty_a_file(projection: Path) -> None:
+    (projection / "data.bin").write_bytes(b"")
+
+
+def remove_all(projection: Path) -> None:
+    for file in projection.iterdir():
+        file.unlink()
+    projection.rmdir()
+
+
+@pytest.mark.parametrize("damage_store", [empty_a_file, remove_all])
+def test_broken_rollup_is_reported_and_rebuilt(tmp_path: Path, damage_store: object) -> None:
+    assert callable(damage_store)
+    store = tmp_path / "store"
+    run(FILL, store, 2)
+    (projection,) = store.glob("store/*/*/all_2_2_0/visits.proj")
+    damage_store(projection)
+    assert field_errors(store)[0] == (
+        "1 parts of the table events have no whole visits, of which sessions and profiles are "
+        "made: the next start makes them"
+    )
+    assert json.loads(run(COUNT, store)) == COMPLETE
+    assert field_errors(store) == []
+
+
+def test_deleted_events_are_in_no_session(chdb_store: FreshStore) -> None:
+    rows = [
+        {"website_id": "web_1", "session_id": "s", "event_name": name, "time": 1_767_300_000_000}
+        for name in ("kept", "deleted", "kept")
+    ]
+    chdb_store.insert(EVENTS, rows)
+    session = chdb_store.engine.session(chdb_store.database, writable=True)
+    session.execute("DELETE FROM events WHERE event_name = 'deleted'")
+    session.close()
+    body = query_body(select("event_count", "sum", "n"), table="sessions")
+    assert run_query(chdb_store, body).rows == [[2]]
+    session = chdb_store.engine.session(chdb_store.database, writable=True)
+    session.execute("DELETE FROM events WHERE event_name = 'kept'")
+    session.close()
+    there = count_parts_without_rollup(f"'{chdb_store.database}'")
+    assert chdb_store.rows(there) == [[0]]

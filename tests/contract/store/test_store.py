@@ -1,0 +1,440 @@
+"""What the loader and the queries may rely on: of every store, and of the embedded one alone."""
+
+import os
+import re
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.dialect.ddl import DATABASE, MIGRATIONS, Migration
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
+from headrace.base.telemetry import get_logger
+from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table
+from headrace.model.storage import STORAGE_TABLES
+from headrace.ports.store import BatchRejected, QueryLimits
+from testing.chdb import ENDLESS, FreshStore, arrow_stream
+from testing.tables import Tables, writer_of
+
+LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
+RUNNING = (
+    "SELECT count() FROM system.processes WHERE startsWith(Settings['log_comment'], {id:String})"
+)
+
+_BINARY = {"properties"}
+
+EVENT: dict[str, Any] = {
+    "id": b"0123456789abcdef",
+    "website_id": "web_1",
+    "event_name": "purchase\x00 é😀",
+    "path": "/a'b\\c\n",
+    "time": 1_700_000_000_123,
+    "received_at": -1,
+    "is_bot": True,
+    "value": 0.1,
+    "properties": b'{"a":{"b":[1,"x",null]}}',
+}
+
+
+@pytest.mark.parametrize("table", STORED_TABLES, ids=lambda table: table.name)
+def test_a_row_is_read_back_with_every_column(table: Table, tables: Tables) -> None:
+    row = {name: EVENT[name] for name in _columns(table) if name in EVENT}
+    tables.insert(table, [row])
+    columns = ", ".join(_as_written(c.name, c.kind) for c in STORAGE_TABLES[table.name].columns)
+    (found,) = tables.rows(f"SELECT {columns} FROM {table.name}")
+    assert dict(zip(_columns(table), found, strict=True)) == {
+        **{column.name: _missing(column.kind) for column in STORAGE_TABLES[table.name].columns},
+        **{name: _plain(name, value) for name, value in row.items()},
+    }
+
+
+def _columns(table: Table) -> list[str]:
+    return [column.name for column in STORAGE_TABLES[table.name].columns]
+
+
+def _as_written(name: str, kind: Kind) -> str:
+    match kind:
+        case Kind.DATETIME:
+            return f"toUnixTimestamp64Milli(`{name}`)"
+        case Kind.IDENTIFIER:
+            return f"hex(`{name}`)"
+        case _:
+            return f"`{name}`"
+
+
+def _plain(name: str, value: Any) -> Any:
+    return value.hex().upper() if name == "id" else value.decode() if name in _BINARY else value
+
+
+def _missing(kind: Kind) -> Any:
+    missing = {Kind.NUMBER: None, Kind.BOOLEAN: False, Kind.DATETIME: 1_700_000_000_000}
+    return missing.get(kind, "")
+
+
+def test_a_batch_is_visible_once_its_insert_returns(tables: Tables) -> None:
+    for number in range(1, 21):
+        tables.insert(EVENTS, [{**EVENT, "id": number.to_bytes(16)}])
+        assert tables.rows("SELECT count() FROM events") == [[number]]
+
+
+def test_a_repeated_token_is_not_stored_again(tables: Tables) -> None:
+    for number, token in enumerate(("log-1:0:100", "it's \\ another")):
+        row = {**EVENT, "id": number.to_bytes(16)}
+        for _ in range(2):
+            tables.insert(EVENTS, [row, row], token=token)
+    assert tables.rows("SELECT count() FROM events") == [[4]]
+
+
+def test_the_same_token_in_two_tables_is_two_batches(tables: Tables) -> None:
+    tables.insert(ERRORS, [{"message": "m"}], token="same")
+    tables.insert(PERFORMANCE, [{"metric_value": 1.0}], token="same")
+    sql = "SELECT (SELECT count() FROM errors), (SELECT count() FROM performance)"
+    assert tables.rows(sql) == [[1, 1]]
+
+
+def test_a_batch_over_twenty_years_is_one_part(chdb_store: FreshStore) -> None:
+    year_ms = 31_556_952_000
+    chdb_store.insert(EVENTS, [{**EVENT, "time": year * year_ms} for year in range(31, 51)])
+    sql = (
+        "SELECT count(), sum(rows) FROM system.parts "
+        "WHERE active AND table = 'events' AND database = {d:String}"
+    )
+    assert chdb_store.rows(sql, {"d": chdb_store.database}) == [[1, 20]]
+
+
+def test_a_stored_batch_is_on_disk_and_so_is_its_token(chdb_store: FreshStore) -> None:
+    settings = chdb_store.rows(
+        "SELECT extractAll(create_table_query, '(\\\\w+) = 1,'), position(create_table_query, "
+        "'non_replicated_deduplication_window = 1000') > 0 "
+        "FROM system.tables WHERE name = 'events' AND database = {d:String}",
+        {"d": chdb_store.database},
+    )
+    assert settings == [
+        [
+            [
+                "fsync_after_insert",
+                "fsync_part_directory",
+                "min_rows_to_fsync_after_merge",
+                "min_compressed_bytes_to_fsync_after_merge",
+            ],
+            1,
+        ]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stream", "words"),
+    [
+        (arrow_stream(EVENTS, [EVENT] * 100)[:5000], "Cannot read all data|not an Arrow"),
+        (arrow_stream(PERFORMANCE, [{"metric_value": 1.0}]), "is not present in the Arrow"),
+        (b"", "not an Arrow stream"),
+        (b"no Arrow stream", "not an Arrow stream"),
+    ],
+    ids=["cut off", "columns missing", "empty", "something else"],
+)
+def test_a_batch_that_cannot_be_stored_is_rejected_and_nothing_of_it_is_kept(
+    stream: bytes, words: str, tables: Tables
+) -> None:
+    with pytest.raises(BatchRejected, match=words):
+        tables.writer.insert(EVENTS, stream, token="t")
+    tables.insert(EVENTS, [EVENT], token="t")
+    assert tables.rows("SELECT count() FROM events") == [[1]]
+
+
+def test_a_batch_that_does_not_fit_on_disk_is_not_reported_as_stored(
+    chdb_store: FreshStore,
+) -> None:
+    alter = f"ALTER TABLE {chdb_store.database}.events MODIFY SETTING"
+    free_bytes = "min_free_disk_bytes_to_perform_insert"
+    chdb_store.engine.execute(f"{alter} {free_bytes} = {10**18}")
+    for token in ("one", "two"):
+        with pytest.raises(StoreUnavailable):
+            chdb_store.insert(EVENTS, [EVENT], token=token)
+    chdb_store.engine.execute(f"{alter} {free_bytes} = 0")
+    chdb_store.insert(EVENTS, [EVENT], token="one")
+    assert chdb_store.rows("SELECT count() FROM events") == [[1]]
+
+
+def test_a_known_token_without_rows_does_not_drop_the_batch(tables: Tables) -> None:
+    tables.insert(EVENTS, [EVENT], token="t")
+    other = {**EVENT, "id": b"fedcba9876543210"}
+    for _ in range(2):
+        tables.insert(EVENTS, [other, other], token="t")
+    assert tables.rows("SELECT count() FROM events") == [[3]]
+
+
+def test_existing_rows_are_not_stored_again_with_another_token(
+    tables: Tables,
+) -> None:
+    for token in ("one", "two"):
+        tables.insert(EVENTS, [EVENT, EVENT], token=token)
+    assert tables.rows("SELECT count() FROM events") == [[2]]
+
+
+class FailingSession(ChdbSession):
+    """A session whose first insert succeeds as `first_insert` does."""
+
+    def __init__(self, inner: ChdbSession, first_insert: "FirstInsert") -> None:
+        self._inner = inner
+        self._first_insert: FirstInsert | None = first_insert
+
+    def execute(
+        self, statement: str, parameters: Mapping[str, object] | None = None
+    ) -> list[list[Any]]:
+        return self._inner.execute(statement, parameters)
+
+    def insert(self, statement: str, arrow_stream: bytes) -> None:
+        first_insert, self._first_insert = self._first_insert, None
+        if first_insert is None:
+            self._inner.insert(statement, arrow_stream)
+        else:
+            first_insert(self._inner, statement, arrow_stream)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+FirstInsert = Callable[[ChdbSession, str, bytes], None]
+
+
+class FailingEngine(ChdbInstance):
+    """The engine of a store, with sessions that fail at their first insert."""
+
+    def __init__(self, inner: ChdbInstance, first_insert: FirstInsert) -> None:
+        super().__init__(inner.directory, log=get_logger())
+        self._inner = inner
+        self._first_insert = first_insert
+
+    def execute(self, statement: str) -> list[list[Any]]:
+        return self._inner.execute(statement)
+
+    def session(self, database: str = DATABASE, *, writable: bool = False) -> ChdbSession:
+        return FailingSession(self._inner.session(database, writable=writable), self._first_insert)
+
+
+PATH_OF_NEWEST = (
+    "SELECT path FROM system.parts WHERE active AND table = 'events' "
+    "AND database = currentDatabase() ORDER BY min_block_number DESC LIMIT 1"
+)
+
+
+def store_nothing(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+    del session, statement, arrow_stream
+
+
+def store_token_only(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+    session.insert(statement, arrow_stream)
+    ((path,),) = session.execute(PATH_OF_NEWEST)
+    session.execute(f"ALTER TABLE events DROP PART '{Path(path).name}'")
+
+
+def store_truncated_part(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+    session.insert(statement, arrow_stream)
+    ((path,),) = session.execute(PATH_OF_NEWEST)
+    os.truncate(Path(path, "data.bin"), Path(path, "data.bin").stat().st_size - 1)
+
+
+def store_truncated_rollup(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+    session.insert(statement, arrow_stream)
+    ((path,),) = session.execute(PATH_OF_NEWEST)
+    os.truncate(Path(path, "visits.proj", "data.bin"), 0)
+
+
+def merge_at_once(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
+    session.insert(statement, arrow_stream)
+    session.execute("OPTIMIZE TABLE events FINAL")
+
+
+@pytest.mark.parametrize(
+    "first_insert",
+    [
+        store_nothing,
+        store_token_only,
+        store_truncated_part,
+        store_truncated_rollup,
+        merge_at_once,
+    ],
+)
+def test_retried_batch_is_stored_once_whatever_its_first_insert_did(
+    first_insert: FirstInsert, chdb_store: FreshStore
+) -> None:
+    before = {**EVENT, "id": b"fedcba9876543210"}
+    chdb_store.insert(EVENTS, [before])
+    engine = FailingEngine(chdb_store.engine, first_insert)
+    writer = ChdbWriter(engine, database=chdb_store.database)
+    stream = arrow_stream(EVENTS, [{**EVENT, "id": n.to_bytes(16)} for n in range(100)])
+    writer.insert(EVENTS, stream, token="new", first_attempt=True)
+    writer.close()
+    counted = "SELECT (SELECT count() FROM events), (SELECT sum(event_count) FROM visits)"
+    assert chdb_store.rows(counted) == [[101, 101]]
+
+
+@pytest.mark.parametrize("kept", [0, -1], ids=["all lost", "last byte lost"])
+def test_a_broken_part_is_detached_and_its_batch_stored_again(
+    kept: int, chdb_store: FreshStore
+) -> None:
+    chdb_store.insert(EVENTS, [EVENT] * 100, token="t")
+    path = (
+        "SELECT path FROM system.parts WHERE active AND table = 'events' AND database = {d:String}"
+    )
+    ((part,),) = chdb_store.rows(path, {"d": chdb_store.database})
+    data = Path(part, "data.bin")
+    data.write_bytes(data.read_bytes()[:kept])
+    chdb_store.insert(EVENTS, [EVENT] * 100, token="t")
+    assert chdb_store.rows("SELECT count() FROM events") == [[100]]
+
+
+def test_a_broken_merge_is_detached_after_a_full_disk(chdb_store: FreshStore) -> None:
+    rows = [
+        {**EVENT, "id": number.to_bytes(16), "website_id": f"web_{number // 2}"}
+        for number in range(4)
+    ]
+    for row in rows[:2]:
+        chdb_store.insert(EVENTS, [row])
+    events = f"{chdb_store.database}.events"
+    chdb_store.engine.execute(f"OPTIMIZE TABLE {events} FINAL")
+    path = (
+        "SELECT path FROM system.parts WHERE active AND table = 'events' AND database = {d:String}"
+    )
+    ((merged,),) = chdb_store.rows(path, {"d": chdb_store.database})
+    Path(merged, "data.bin").write_bytes(b"")
+    free_bytes = "min_free_disk_bytes_to_perform_insert"
+    chdb_store.engine.execute(f"ALTER TABLE {events} MODIFY SETTING {free_bytes} = {10**18}")
+    with pytest.raises(StoreUnavailable):
+        chdb_store.insert(EVENTS, rows[2:], token="t")
+    chdb_store.engine.execute(f"ALTER TABLE {events} MODIFY SETTING {free_bytes} = 0")
+    chdb_store.insert(EVENTS, rows[2:], token="t")
+    assert chdb_store.rows("SELECT count(), uniqExact(id) FROM events") == [[4, 4]]
+
+
+def test_a_batch_without_rows_stores_nothing(tables: Tables) -> None:
+    tables.insert(EVENTS, [], token="t")
+    tables.insert(EVENTS, [EVENT], token="t")
+    assert tables.rows("SELECT count() FROM events") == [[1]]
+
+
+def test_a_missing_table_does_not_reject_the_batch(chdb_store: FreshStore) -> None:
+    chdb_store.engine.execute(
+        f"RENAME TABLE {chdb_store.database}.events TO {chdb_store.database}.x"
+    )
+    with pytest.raises(StoreUnavailable):
+        chdb_store.insert(EVENTS, [EVENT], token="t")
+    chdb_store.engine.execute(
+        f"RENAME TABLE {chdb_store.database}.x TO {chdb_store.database}.events"
+    )
+    chdb_store.insert(EVENTS, [EVENT], token="t")
+    assert chdb_store.rows("SELECT count() FROM events") == [[1]]
+
+
+def test_an_engine_error_contains_no_values(tables: Tables) -> None:
+    with pytest.raises(ClickHouseError) as rejected:
+        tables.rows("SELECT toInt32({p0:String})", {"p0": "secret"})
+    assert str(rejected.value) == "the engine refused a statement: CANNOT_PARSE_TEXT (6)"
+    logged = "".join(traceback.format_exception(rejected.value, chain=True))
+    assert "Cannot parse" not in logged
+
+
+def test_a_failing_writer_stores_nothing(chdb_store: FreshStore) -> None:
+    writer = ChdbWriter(chdb_store.engine, database=chdb_store.database)
+    writer.request_stop()
+    with pytest.raises(StoreUnavailable):
+        writer.insert(EVENTS, arrow_stream(EVENTS, [EVENT]), token="t")
+    assert chdb_store.rows("SELECT count() FROM events") == [[0]]
+
+
+def test_preparing_again_changes_nothing(tables: Tables) -> None:
+    tables.insert(EVENTS, [EVENT])
+    writer_of(tables).prepare()
+    assert tables.rows("SELECT count() FROM events") == [[1]]
+    versions = [[migration.version] for migration in MIGRATIONS]
+    found = tables.rows("SELECT DISTINCT version FROM schema_version ORDER BY version")
+    assert found == versions
+
+
+def test_a_migration_runs_once(tables: Tables) -> None:
+    later = Migration(
+        MIGRATIONS[-1].version + 1, ("ALTER TABLE `events` ADD COLUMN `extra` UInt8",)
+    )
+    for _ in range(2):
+        writer_of(tables, (*MIGRATIONS, later)).prepare()
+    assert tables.rows("SELECT max(version) FROM schema_version") == [[later.version]]
+    assert tables.rows("SELECT extra FROM events") == []
+
+
+def test_an_older_store_gets_the_settings_of_a_new_one(chdb_store: FreshStore) -> None:
+    engine, older = chdb_store.engine, f"{chdb_store.database}_older"
+    alter = f"ALTER TABLE {older}.{{}} RESET SETTING merge_selector_base"
+    writer = ChdbWriter(engine, database=older, migrations=MIGRATIONS[:2])
+    try:
+        writer.prepare()
+        for name in STORAGE_TABLES:
+            engine.execute(alter.format(name))
+        ChdbWriter(engine, database=older).prepare()
+        settings = (
+            "SELECT name, arraySort(splitByString(', ', extract(engine_full, 'SETTINGS (.*)'))) "
+            "FROM system.tables WHERE name IN ('events', 'errors', 'performance') "
+            "AND database = '{}' ORDER BY name"
+        )
+        found = engine.execute(settings.format(older))
+        assert found == engine.execute(settings.format(chdb_store.database))
+        assert all("merge_selector_base = 8" in listed for _, listed in found)
+    finally:
+        writer.close()
+        engine.execute(f"DROP DATABASE {older} SYNC")
+
+
+def test_a_store_of_a_newer_version_is_rejected(tables: Tables) -> None:
+    newer = Migration(MIGRATIONS[-1].version + 1, ())
+    writer_of(tables, (*MIGRATIONS, newer)).prepare()
+    newest = MIGRATIONS[-1].version
+    words = f"newer Headrace (layout {newest + 1}, this version knows {newest})"
+    with pytest.raises(OperatorError, match=re.escape(words)):
+        writer_of(tables).prepare()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO events (id) VALUES ('')",
+        "CREATE TABLE other (a UInt8) ENGINE = Memory",
+        "DROP TABLE events",
+        "ALTER TABLE events DELETE WHERE 1",
+        "SET readonly = 0",
+    ],
+)
+def test_a_reading_session_is_read_only(statement: str, chdb_store: FreshStore) -> None:
+    session = chdb_store.engine.session(chdb_store.database)
+    with pytest.raises(ClickHouseError, match="READONLY"):
+        session.execute(statement)
+    session.close()
+
+
+def test_numbers_are_json_numbers_and_non_finite_ones_null(tables: Tables) -> None:
+    sql = "SELECT toUInt64(18446744073709551615), 1 / 3, nan, -inf, toDecimal64(1.5, 3), true, NULL"
+    assert tables.rows(sql) == [[2**64 - 1, 1 / 3, None, None, 1.5, True, None]]
+
+
+def test_invalid_utf_8_does_not_break_a_result(tables: Tables) -> None:
+    assert tables.rows("SELECT unhex('61FF62')") == [["a\ufffdb"]]
+
+
+def test_a_select_past_its_deadline_is_cancelled(tables: Tables) -> None:
+    with pytest.raises(QueryTimedOut):
+        tables.rows(ENDLESS, limits=QueryLimits(timeout_s=0.2, max_memory_bytes=10**9))
+    assert tables.rows("SELECT 1") == [[1]]
+
+
+def test_a_select_over_its_memory_limit_is_cancelled(tables: Tables) -> None:
+    with pytest.raises(QueryTooLarge):
+        tables.rows(LARGE, limits=QueryLimits(timeout_s=15, max_memory_bytes=50_000_000))
+    assert tables.rows("SELECT 1") == [[1]]
+
+
+def test_a_result_of_too_many_bytes_is_too_large(tables: Tables) -> None:
+    with pytest.raises(QueryTooLarge):
+        tables.rows("SELECT randomPrintableASCII(20000) FROM numbers(10000)")

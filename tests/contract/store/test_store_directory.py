@@ -1,0 +1,108 @@
+"""The store's directory: crashes, damage, other processes; each opened by a process of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from headrace.adapters.store.chdb.connection import ChdbInstance
+
+OPEN = """
+import sys
+from pathlib import Path
+from headrace.adapters.store.chdb.connection import ChdbInstance
+from headrace.base.errors import OperatorError
+from headrace.base.telemetry import configure_logging, get_logger
+configure_logging("info", process="test")
+engine = ChdbInstance(Path(sys.argv[1]), log=get_logger())
+try:
+    engine.open()
+except OperatorError as error:
+    sys.exit(f"refused: {error}")
+"""
+
+
+def _python(program: str, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stderr
+
+
+def _filled_store(directory: Path) -> None:
+    program = f"""{OPEN}
+import os
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.model.catalog import EVENTS
+from testing.chdb import arrow_stream
+writer = ChdbWriter(engine)
+writer.prepare()
+for number in range(3):
+    row = {{"id": number.to_bytes(16), "value": 1.0}}
+    writer.insert(EVENTS, arrow_stream(EVENTS, [row]), token=str(number))
+os._exit(0)
+"""
+    assert _python(program, str(directory)) == (0, "")
+
+
+COUNT = f"{OPEN}\nsys.exit(f'{{engine.execute(\"SELECT count() FROM headrace.events\")}}')"
+
+
+def test_stored_rows_survive_a_process_crash(tmp_path: Path) -> None:
+    _filled_store(tmp_path / "store")
+    assert _python(COUNT, str(tmp_path / "store")) == (1, "[[3]]\n")
+
+
+def test_a_retry_after_a_crash_is_not_stored_again(tmp_path: Path) -> None:
+    _filled_store(tmp_path / "store")
+    _filled_store(tmp_path / "store")
+    assert _python(COUNT, str(tmp_path / "store")) == (1, "[[3]]\n")
+
+
+def test_a_damaged_part_is_detached_and_reported_and_the_rest_is_served(tmp_path: Path) -> None:
+    _filled_store(tmp_path / "store")
+    (projection,) = (tmp_path / "store").glob("store/*/*/all_2_2_0/visits.proj")
+    (projection.parent / "data.bin").write_bytes(b"")
+    code, lines = _python(COUNT, str(tmp_path / "store"))
+    assert code == 1
+    assert '"part":"broken-on-start_all_2_2_0"' in lines
+    assert '"event_name":"broken_part_set_aside"' in lines
+    assert lines.endswith("[[2]]\n")
+
+
+def test_a_directory_locked_by_another_process_gets_a_clear_error(
+    chdb_engine: ChdbInstance,
+) -> None:
+    directory = str(chdb_engine.directory)
+    code, lines = _python(OPEN, directory)
+    assert code == 1
+    assert lines.endswith(f"refused: the store {directory} is in use by another process\n")
+
+
+def test_a_directory_that_cannot_be_created_gets_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, lines = _python(OPEN, str(tmp_path / "file" / "store"))
+    assert (code, lines) == (
+        1,
+        f"refused: cannot make the store directory {tmp_path}/file/store: Not a directory\n",
+    )
+
+
+def test_a_damaged_directory_is_rejected_with_the_reason(tmp_path: Path) -> None:
+    _filled_store(tmp_path / "store")
+    next((tmp_path / "store").glob("store/*/*/format_version.txt")).write_text("nonsense")
+    code, lines = _python(OPEN, str(tmp_path / "store"))
+    assert code == 1
+    assert "Bad version file" in lines
+    assert "cannot be opened; the engine has written the reason to standard error" in lines
+
+
+def test_importing_the_adapters_does_not_load_the_engine() -> None:
+    program = (
+        "import sys, headrace.adapters.engine.chdb_process, headrace.adapters.engine.ipc.client\n"
+        "sys.exit(str([name for name in sys.modules if name.split('.')[0] == 'chdb']))"
+    )
+    assert _python(program) == (1, "[]\n")

@@ -1,0 +1,229 @@
+"""A machine's rows move to ClickHouse and back while events come in; none is lost or doubled."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.adapters.store.clickhouse.address import parse_address
+from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
+from testing.clickhouse import (
+    CLUSTER,
+    ClickHouseServer,
+    ClickHouseServers,
+    address_of,
+    new_database,
+)
+from testing.service import HEADRACE, Json, Service, clean_environment, free_port, wait_until
+from tests.e2e.traffic import Ledger, load, send_until_acknowledged
+
+pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
+
+SHARDS: Mapping[str, Any] = {"cluster": CLUSTER, "replicated": 0}
+DAYS = range(-25, 5)
+TIMEOUT_S = 120
+COUNT: Mapping[str, Any] = {
+    "table": "events",
+    "selects": [{"field": "*", "aggregate": "count", "alias": "n"}],
+}
+
+
+MachineMaker = Callable[[int], "Machine"]
+
+
+class Machine:
+    """One data directory and one port, whose service is started with one store or the other."""
+
+    def __init__(self, directory: Path, servers: Sequence[ClickHouseServer]) -> None:
+        self.database = new_database()
+        self.url = address_of(servers, self.database, **(SHARDS if len(servers) > 1 else {}))
+        self.embedded = Service(directory / "data", workers=2)
+        self.clickhouse = Service(
+            directory / "data", workers=2, settings={"HEADRACE_CLICKHOUSE_URL": self.url}
+        )
+        self.clickhouse.port, self.clickhouse.url = self.embedded.port, self.embedded.url
+        self.data = directory / "data"
+
+    def begin(self, to: str, *options: str) -> subprocess.Popen[str]:
+        """Begin to move the rows."""
+        return subprocess.Popen(
+            [HEADRACE, "migrate-store", "--to", to, "--json", "--data", str(self.data), *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=clean_environment({"HEADRACE_CLICKHOUSE_URL": self.url}),
+        )
+
+    def move(self, to: str) -> Json:
+        """Move the rows, and return what the command says."""
+        printed, complaints = self.begin(to).communicate(timeout=TIMEOUT_S)
+        assert printed, complaints
+        return json.loads(printed)
+
+    def refused(self, to: str) -> str:
+        """Return the sentence with which a move is refused."""
+        process = self.begin(to)
+        _, complaints = process.communicate(timeout=TIMEOUT_S)
+        assert process.returncode == 1
+        return complaints.strip()
+
+    def kill_a_move(self, to: str) -> None:
+        """Begin to move the rows and kill the command while a piece is on its way."""
+        process = self.begin(to, "--rows-at-once", "100")
+        wait_until((self.data / "moving" / "piece").exists, "a piece is under way")
+        time.sleep(0.2)
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+
+
+@pytest.fixture
+def make(clickhouse_servers: ClickHouseServers, tmp_path: Path) -> Iterator[MachineMaker]:
+    """Makes a machine whose service does not run yet, and a database of its own over shards."""
+    made: list[Machine] = []
+
+    def one(shards: int) -> Machine:
+        made.append(Machine(tmp_path, clickhouse_servers.servers[:shards]))
+        return made[-1]
+
+    yield one
+    for machine in made:
+        machine.embedded.kill()
+        machine.clickhouse.kill()
+
+
+def send_all_days(service: Service, website: str, ledger: Ledger, name: str) -> None:
+    """Send events of days past and to come, each twice, and a vital and an error for each day."""
+    now_ms = SystemClock().now_ms()
+    for day in DAYS:
+        timestamp = now_ms + day * MILLISECONDS_PER_DAY
+        ids = [f"{name}-{day}-{number}" for number in range(20)]
+        events = [
+            {"name": "load", "anonymousId": one, "eventId": one, "timestamp": timestamp + number,
+             "properties": {"n": number / 3, "text": "Grüße 🙂"}}
+            for number, one in enumerate(ids)
+        ]  # fmt: skip
+        for _ in range(2):
+            response = service.post(f"/track?website_id={website}", events)
+            assert response.status_code == 200, response.text
+        ledger.enter(ids, 200)
+
+
+def stored(service: Service, website: str) -> dict[str, int]:
+    return service.counts(website, "events", "anonymous_id")
+
+
+def test_store_migration_survives_ingestion_and_kills_and_can_be_reversed(
+    make: MachineMaker,
+) -> None:
+    machine = make(2)
+    service, ledger = machine.embedded.start(), Ledger()
+    website = service.website()
+    send_all_days(service, website, ledger, "first")
+
+    with load(service, website, ledger, name="up"):
+        machine.kill_a_move("clickhouse")
+        send_all_days(service, website, ledger, "second")
+        machine.kill_a_move("clickhouse")
+        first = machine.move("clickhouse")
+        assert (first["done"], first["differences"]) == (False, [])
+        send_all_days(service, website, ledger, "third")
+        assert service.stop() == 0
+        moved = machine.clickhouse
+        moved.launch()
+        send_until_acknowledged(ledger, 200)
+        assert moved.ask(website, COUNT).status_code == 503
+        last = machine.move("clickhouse")
+        assert (last["done"], last["differences"]) == (True, [])
+        moved.wait_ready()
+        send_until_acknowledged(ledger, 200)
+    ledger.compare(stored(moved, website))
+    assert 0 < last["copied"] < first["copied"] + len(ledger.acknowledged)
+    assert machine.move("clickhouse") == {"copied": 0, "done": True, "differences": []}
+
+    with load(moved, website, ledger, name="down"):
+        machine.kill_a_move("embedded")
+        assert machine.move("embedded")["done"] is False
+        send_until_acknowledged(ledger, 200)
+    assert moved.stop() == 0
+    assert machine.move("embedded")["done"] is True
+    machine.embedded.start()
+    ledger.compare(stored(machine.embedded, website))
+
+
+def test_service_does_not_start_on_the_migrated_source_store(make: MachineMaker) -> None:
+    machine = make(1)
+    website = machine.embedded.start().website()
+    send_all_days(machine.embedded, website, Ledger(), "only")
+    assert machine.embedded.stop() == 0
+    everything = len(DAYS) * 20
+    assert machine.move("clickhouse") == {"copied": everything, "done": True, "differences": []}
+    machine.embedded.launch()
+    wait_until(lambda: machine.embedded.exit_code() is not None, "it has given up")
+    assert "the rows have moved to ClickHouse" in machine.embedded.log_text()
+    machine.clickhouse.start()
+    assert machine.clickhouse.count(website, "events") == everything
+
+
+def test_foreign_rows_in_the_target_are_rejected_and_reported(
+    make: MachineMaker, clickhouse_servers: ClickHouseServers
+) -> None:
+    machine = make(1)
+    website = machine.clickhouse.start().website()
+    events = [{"name": "one"}, {"name": "two"}]
+    assert machine.clickhouse.post(f"/track?website_id={website}", events).status_code == 200
+    assert machine.clickhouse.count(website, "events") == 2
+    assert machine.refused("clickhouse") == (
+        "headrace: the running service stores its events in ClickHouse already: stop it before its "
+        "older rows are moved there"
+    )
+    assert machine.clickhouse.stop() == 0
+    assert machine.refused("clickhouse") == (
+        f"headrace: the ClickHouse ({machine.database}) has 2 rows already that this machine did "
+        "not move there: nothing was copied; name an empty one"
+    )
+    assert machine.move("embedded") == {"copied": 2, "done": True, "differences": []}
+    (server, *_) = clickhouse_servers.servers
+    assert machine.move("clickhouse")["done"] is True
+    server.execute(f"INSERT INTO `{machine.database}`.events (website_id) VALUES ('nobody')")
+    machine.embedded.data.joinpath("moving", "move.json").write_text(
+        machine.embedded.data.joinpath("moving", "move.json").read_text().replace("true", "false")
+    )
+    output = machine.move("clickhouse")
+    assert output == {
+        "copied": 0,
+        "done": False,
+        "differences": [
+            {
+                "table": "events",
+                "website_id": "nobody",
+                "day": "1970-01-01",
+                "rows_in_source": 0,
+                "rows_in_target": 1,
+            }
+        ],
+    }
+
+
+def test_operator_errors_are_one_sentence(make: MachineMaker) -> None:
+    machine = make(1)
+    machine.embedded.website()
+    (host,) = parse_address(machine.url).hosts
+    rejections = {
+        f"clickhouse://127.0.0.1:{free_port()}/{machine.database}": "no server of ClickHouse "
+        "answers",
+        f"clickhouse://nobody:secret@{host}/{machine.database}": "ClickHouse refuses the user "
+        "nobody: there is none, or the password is another",
+        "postgresql://here": "the URL of the ClickHouse store is not valid: it must begin with",
+    }
+    for url, sentence in rejections.items():
+        output = machine.refused(url)
+        assert output.startswith("headrace: ")
+        assert sentence in output
+        assert "secret" not in output
+        assert len(output.splitlines()) == 1

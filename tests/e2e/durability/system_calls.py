@@ -1,0 +1,166 @@
+"""What `strace` saw of a process, and whether each 200 came after the fsync that covers it."""
+
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import pytest
+
+from testing.service import wait_until
+
+RECEIVING = frozenset({"read", "readv", "recvfrom", "recvmsg"})
+SENDING = frozenset({"write", "writev", "sendto", "sendmsg"})
+WRITING = frozenset({"write", "writev", "pwrite64", "pwritev"})
+SYNCING = frozenset({"fsync", "fdatasync"})
+TRACED = RECEIVING | SENDING | WRITING | SYNCING | {"openat"}
+# -xx: all texts in hexadecimal, so that nothing in them can pass for syntax; -yy: what each file
+# is; -s: whole contents, because a record is looked for anywhere in its group's write.
+STRACE = ("strace", "-f", "-ttt", "-xx", "-yy", "-s", "1000000", "-e", "trace=" + ",".join(TRACED))
+
+_LINE = re.compile(r"(?P<thread>\d+) +\d+\.\d+ (?P<call>.*)")
+_UNFINISHED = " <unfinished ...>"
+_RESUMED = re.compile(r"<\.\.\. \w+ resumed>")
+_CALL = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\) += (?P<result>-?\d+|\?)(?P<rest>.*)")
+_FILE = re.compile(r"(?:AT_FDCWD|\d+)<(TCP:\[[^]]*\]|[^>]*)>")
+_TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
+
+
+class SystemCall(NamedTuple):
+    """A finished call. `begun` and `ended` are its places in the order of all that was seen.
+
+    `file` is a path, or the two ends of a connection; `content` is every text that was passed.
+    """
+
+    name: str
+    file: str
+    content: bytes
+    arguments: str
+    result: int
+    begun: int
+    ended: int
+
+
+def parse_calls(lines: Iterable[str]) -> list[SystemCall]:
+    """Read the lines that `strace -f -ttt -xx -yy` writes; each thread does one call at a time."""
+    calls: list[SystemCall] = []
+    unfinished: dict[str, tuple[str, int]] = {}
+    for arguments_at, line in enumerate(lines):
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        thread, text = match["thread"], match["call"]
+        if text.endswith(_UNFINISHED):
+            unfinished[thread] = (text.removesuffix(_UNFINISHED), arguments_at)
+            continue
+        begun = arguments_at
+        if (resumed := _RESUMED.match(text)) and thread in unfinished:
+            beginning, begun = unfinished.pop(thread)
+            text = beginning + text[resumed.end() :]
+        if call := _parse_call(text, begun, arguments_at):
+            calls.append(call)
+    return calls
+
+
+def ordering_error(calls: Sequence[SystemCall], marker: bytes) -> str | None:
+    """Return how the promise to the request that carries a marker was broken, or None.
+
+    In order: its record written to a segment, that file synced without an error, and, where the
+    segment was made meanwhile, its name in the directory too; only then the 200.
+    """
+    request = _first(c for c in calls if c.name in RECEIVING and marker in c.content)
+    if request is None:
+        return "the request was not seen"
+    response = _first(c for c in calls if _is_reply_to(request, c))
+    if response is None or not response.content.startswith(b"HTTP/1.1 200 "):
+        return "the request was not answered with 200"
+    before = [c for c in calls if c.ended < response.begun]
+    record = _first(c for c in before if _is_record(c, marker))
+    if record is None:
+        return "the record was not written before the 200"
+    if not any(_syncs(c, record.file, after=record) for c in before):
+        return "the record was not synced before the 200"
+    made = _first(c for c in before if _creates(c, record.file))
+    directory = str(PurePosixPath(record.file).parent)
+    if made is not None and not any(_syncs(c, directory, after=made) for c in before):
+        return "the name of the segment was not synced before the 200"
+    return None
+
+
+@contextmanager
+def traced(pid: int, trace: Path) -> Generator[None]:
+    """Trace a process and its threads while the block runs; skip the test where that cannot be."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    parts = trace.with_suffix(".words")
+    with parts.open("wb") as stderr:
+        tracer = subprocess.Popen([*STRACE, "-o", str(trace), "-p", str(pid)], stderr=stderr)
+    try:
+        wait_until(lambda: bool(parts.read_text()), "strace says something", timeout_s=20)
+        if " attached" not in parts.read_text():
+            pytest.skip(f"this machine lets no process be traced: {parts.read_text().strip()}")
+        yield
+    finally:
+        tracer.send_signal(signal.SIGINT)  # it lets go of the process, which runs on
+        tracer.wait(20)
+
+
+def _parse_call(text: str, begun: int, ended: int) -> SystemCall | None:
+    match = _CALL.fullmatch(text)
+    if match is None or match["result"] == "?":
+        return None
+    arguments = match["arguments"]
+    subject = match["rest"] if match["name"] == "openat" else arguments  # openat returns its file
+    file = _FILE.match(subject.strip() if subject is arguments else "0" + subject)
+    return SystemCall(
+        name=match["name"],
+        file=_plain(file[1]).decode() if file else "",
+        content=b"".join(_plain(text) for text in _TEXT.findall(arguments)),
+        arguments=arguments,
+        result=int(match["result"]),
+        begun=begun,
+        ended=ended,
+    )
+
+
+def _plain(text: str) -> bytes:
+    """Undo -xx; connections are written as they are."""
+    if text.startswith("\\x"):
+        return bytes.fromhex(text.replace("\\x", ""))
+    return text.encode()
+
+
+def _is_reply_to(request: SystemCall, call: SystemCall) -> bool:
+    return (
+        call.name in SENDING
+        and call.file == request.file
+        and call.begun > request.ended
+        and call.content.startswith(b"HTTP/1.1 ")
+    )
+
+
+def _is_record(call: SystemCall, marker: bytes) -> bool:
+    return (
+        call.name in WRITING
+        and call.file.endswith(".segment")
+        and marker in call.content
+        and call.result == len(call.content)
+    )
+
+
+def _syncs(call: SystemCall, file: str, *, after: SystemCall) -> bool:
+    return (
+        call.name in SYNCING and call.file == file and call.result == 0 and call.begun > after.ended
+    )
+
+
+def _creates(call: SystemCall, file: str) -> bool:
+    return call.name == "openat" and call.file == file and "O_CREAT" in call.arguments
+
+
+def _first(calls: Iterable[SystemCall]) -> SystemCall | None:
+    return next(iter(calls), None)

@@ -1,0 +1,43 @@
+"""A part of the store that breaks under a running service."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from testing.service import Service, wait_until
+from tests.e2e.conftest import ServiceMaker
+
+pytestmark = pytest.mark.slow
+
+NAMES = {"table": "events", "selects": [{"field": "event_name", "aggregate": "uniq", "alias": "n"}]}
+
+
+def parts_of_events(service: Service) -> set[Path]:
+    """Return the directories of the parts that batches were stored as."""
+    files = (service.data / "store").rglob("data.bin")
+    return {file.parent for file in files if (file.parents[1] / "deduplication_logs").exists()}
+
+
+def test_truncated_part_is_503_until_detached_and_the_rest_is_served(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service().start()
+    website = service.website()
+    for batch in ("a", "b"):
+        before = parts_of_events(service)
+        events = [{"name": f"{batch} {n}", "properties": {"n": n}} for n in range(2_000)]
+        assert service.post(f"/track?website_id={website}", events).status_code == 200
+        assert service.count(website, "events") > 0
+    (broken,) = parts_of_events(service) - before
+    os.truncate(broken / "data.bin", 0)
+
+    statuses = [service.ask(website, NAMES).status_code]
+    wait_until(lambda: service.ask(website, NAMES).status_code == 200, "the rest is served")
+
+    assert statuses == [503]
+    assert service.answer(website, NAMES) == [{"n": 2_000}]
+    assert '"broken_part_set_aside"' in service.log_text()
+    assert '"broken_part_met"' in service.log_text()
+    assert service.post(f"/track?website_id={website}", {"name": "c"}).status_code == 200
+    assert service.answer(website, NAMES) == [{"n": 2_001}]

@@ -1,0 +1,450 @@
+"""Workers and the engine over a real socket and a real store, in one process."""
+
+import asyncio
+import shutil
+import socket as sockets
+import stat
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+import pytest
+import pytest_asyncio
+from structlog.testing import capture_logs
+
+from headrace.adapters.backup.snapshots import Snapshot
+from headrace.adapters.engine.ipc.client import (
+    EngineBarrier,
+    EngineConnections,
+    EngineLimiter,
+    EngineStore,
+)
+from headrace.adapters.engine.ipc.protocol import (
+    CheckReady,
+    IpcReply,
+    IpcRequest,
+    Readiness,
+    RunSelect,
+)
+from headrace.adapters.engine.ipc.server import EngineServer
+from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
+from headrace.adapters.engine.rate_limiter import WindowLimiter
+from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor, NoVersions
+from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SlotLimits
+from headrace.adapters.store.chdb.reader import ChdbReader
+from headrace.base.clock import SystemClock
+from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
+from headrace.base.telemetry import Metrics, get_logger
+from headrace.model.catalog import EVENTS
+from headrace.model.plan import CompiledQuery
+from headrace.ports.rate_limiter import RateLimitResult
+from headrace.ports.store import QueryLimits, Rows, SelectFailed
+from testing.chdb import ENDLESS, LIMITS, FreshStore, until_running
+
+pytestmark = pytest.mark.asyncio
+
+LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
+
+
+class Engine:
+    """A server that can be stopped and started, and what it asks of its process."""
+
+    def __init__(self, store: FreshStore, socket: Path) -> None:
+        self.store = store
+        self.socket = socket
+        self.is_ready = True
+        self.load: Callable[[], None] = lambda: None
+        self.loads_at_once = asyncio.Event()
+        self.loads_at_once.set()
+
+    async def start(self) -> None:
+        self._reader = ChdbReader(
+            self.store.engine, threads=2, log=get_logger(), database=self.store.database
+        )
+        self._reader.open()
+        self._server = EngineServer(
+            socket=self.socket,
+            runner=self._reader,
+            executor=CoalescingExecutor(
+                slots=FairSemaphore(SlotLimits(2, 100, 100), metrics=Metrics()),
+                load_barrier=self._barrier,
+                versions=NoVersions(),
+                cache=None,
+                wait_timeout_s=3,
+                metrics=Metrics(),
+            ),
+            limiter=WindowLimiter(3, clock=SystemClock()),
+            load_barrier=self._barrier,
+            is_ready=lambda: self.is_ready,
+            snapshots=self,
+            log=get_logger(),
+        )
+        await self._server.open()
+
+    async def stop(self) -> None:
+        await self._server.close()
+        await self._reader.close()
+
+    async def take(self) -> Snapshot:
+        """Take a snapshot, which here is an empty directory."""
+        if not self.is_ready:
+            raise OperatorError("no snapshot can be taken: the disk is full")
+        snapshot = self.socket.parent / "snapshot"
+        await asyncio.to_thread(snapshot.mkdir)
+        return Snapshot(snapshot, 7)
+
+    async def remove(self, snapshot: Path) -> None:
+        """Remove a snapshot."""
+        await asyncio.to_thread(snapshot.rmdir)
+
+    async def _barrier(self) -> None:
+        await self.loads_at_once.wait()
+        self.load()
+
+
+@pytest.fixture
+def socket() -> Iterator[Path]:
+    """A path that is short enough, in a directory that is not there yet."""
+    directory = Path(tempfile.mkdtemp(prefix="headrace-test-"))
+    yield directory / "runtime" / "engine.sock"
+    shutil.rmtree(directory)
+
+
+@pytest_asyncio.fixture
+async def engine(chdb_store: FreshStore, socket: Path) -> AsyncIterator[Engine]:
+    one = Engine(chdb_store, socket)
+    await one.start()
+    yield one
+    await one.stop()
+
+
+@pytest_asyncio.fixture
+async def connections(engine: Engine) -> AsyncIterator[EngineConnections]:
+    one = EngineConnections(engine.socket)
+    yield one
+    await one.close()
+
+
+async def select(
+    connections: EngineConnections,
+    sql: str,
+    parameters: Mapping[str, object] | None = None,
+    limits: QueryLimits = LIMITS,
+) -> Rows:
+    query = CompiledQuery(sql=sql, parameters=dict(parameters or {}), outputs=())
+    return await EngineStore(connections).select(query, limits)
+
+
+async def test_rows_have_the_order_of_the_columns(connections: EngineConnections) -> None:
+    rows = await select(
+        connections,
+        "SELECT {text:String}, number, number / 0, number > 0 FROM numbers({count:Int64})",
+        {"text": "a'\\\t\0é😀", "count": 2},
+    )
+    assert rows == [["a'\\\t\0é😀", 0, None, 0], ["a'\\\t\0é😀", 1, None, 1]]
+
+
+async def test_a_select_reads_what_was_durable_when_it_arrived(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    engine.load = lambda: engine.store.insert(EVENTS, [{"value": 1.0}])
+    counts = [await select(connections, "SELECT count() FROM events") for _ in range(3)]
+    assert counts == [[[1]], [[2]], [[3]]]
+
+
+async def test_a_select_is_rejected_when_loading_fails(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    def fail() -> None:
+        raise StoreUnavailable("the disk is full")
+
+    engine.load = fail
+    with pytest.raises(StoreUnavailable, match="the disk is full"):
+        await select(connections, "SELECT 1")
+
+
+async def test_a_select_is_rejected_when_loading_takes_too_long(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    engine.loads_at_once.clear()
+    with pytest.raises(StoreUnavailable, match="still storing what came before"):
+        await select(connections, "SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("sql", "limits", "error"),
+    [
+        (ENDLESS, QueryLimits(timeout_s=0.2, max_memory_bytes=10**9), QueryTimedOut),
+        (LARGE, QueryLimits(timeout_s=15, max_memory_bytes=50_000_000), QueryTooLarge),
+    ],
+    ids=["deadline", "memory"],
+)
+async def test_a_select_over_its_limits_is_cancelled(
+    sql: str, limits: QueryLimits, error: type[Exception], connections: EngineConnections
+) -> None:
+    with pytest.raises(error):
+        await select(connections, sql, limits=limits)
+    assert await select(connections, "SELECT 1") == [[1]]
+
+
+async def test_an_invalid_select_is_logged_without_its_values(
+    connections: EngineConnections,
+) -> None:
+    sql = "SELECT toInt32({text:String})"
+    with capture_logs() as lines, pytest.raises(SelectFailed):
+        await select(connections, sql, {"text": "secret"})
+    assert [line for line in lines if line["log_level"] == "error"] == [
+        {
+            "event": "select_refused",
+            "log_level": "error",
+            "code": 6,
+            "name": "CANNOT_PARSE_TEXT",
+            "sql": sql,
+        }
+    ]
+
+
+async def test_cancelling_a_select_cancels_its_query_in_the_engine(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    client = asyncio.create_task(select(connections, ENDLESS))
+    await until_running(engine.store, ENDLESS, 1)
+    client.cancel()
+    await until_running(engine.store, ENDLESS, 0)
+    assert await select(connections, "SELECT 1") == [[1]]
+
+
+async def test_killing_a_worker_cancels_its_query(engine: Engine) -> None:
+    program = f"""
+import asyncio
+from pathlib import Path
+from headrace.adapters.engine.ipc.client import EngineConnections, EngineStore
+from headrace.model.plan import CompiledQuery
+from headrace.ports.store import QueryGuards
+store = EngineStore(EngineConnections(Path({str(engine.socket)!r})))
+query = CompiledQuery(sql={ENDLESS!r}, parameters={{}}, outputs=())
+asyncio.run(store.select(query, QueryGuards(timeout_s=60, max_memory_bytes=10**9)))
+"""
+    worker = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
+    await until_running(engine.store, ENDLESS, 1)
+    worker.kill()
+    await worker.wait()
+    await until_running(engine.store, ENDLESS, 0)
+
+
+async def test_many_concurrent_selects_get_their_own_rows(connections: EngineConnections) -> None:
+    selects = [select(connections, "SELECT {n:Int64}", {"n": number}) for number in range(50)]
+    assert await asyncio.gather(*selects) == [[[number]] for number in range(50)]
+
+
+async def test_a_result_of_many_megabytes_is_complete(connections: EngineConnections) -> None:
+    sql = "SELECT number, repeat(toString(number % 10), 2000) FROM numbers(10000)"
+    rows = await select(connections, sql)
+    assert rows == [[number, str(number % 10) * 2000] for number in range(10_000)]
+
+
+async def test_all_workers_share_the_rate_limit_windows(engine: Engine) -> None:
+    connections = [EngineConnections(engine.socket) for _ in range(2)]
+    workers = [EngineLimiter(one) for one in connections]
+    verdicts = [await workers[number % 2].hit("caller") for number in range(3)]
+    assert verdicts == [
+        RateLimitResult(allowed=True, limit=3, remaining=remaining, reset_s=60)
+        for remaining in (2, 1, 0)
+    ]
+    rejected = await workers[1].hit("caller")
+    assert rejected is not None
+    assert not rejected.allowed
+    await asyncio.gather(*(one.close() for one in connections))
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+async def test_the_engine_reports_readiness(
+    is_ready: bool, engine: Engine, connections: EngineConnections
+) -> None:
+    engine.is_ready = is_ready
+    assert await EngineStore(connections).is_ready() is is_ready
+
+
+async def test_a_restarted_engine_is_reconnected(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    assert await select(connections, "SELECT 1") == [[1]]
+    await engine.stop()
+    with pytest.raises(StoreUnavailable, match="the engine is away"):
+        await select(connections, "SELECT 1")
+    assert await EngineLimiter(connections).hit("caller") is None
+    assert await EngineStore(connections).is_ready() is False
+    await engine.start()
+    assert await select(connections, "SELECT 1") == [[1]]
+
+
+async def test_an_engine_that_disconnects_immediately_is_unavailable(tmp_path: Path) -> None:
+    async def disconnect(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await asyncio.start_unix_server(disconnect, tmp_path / "engine.sock")
+    connections = EngineConnections(tmp_path / "engine.sock")
+    for _ in range(100):
+        with pytest.raises(StoreUnavailable, match="the engine is away"):
+            await connections.send_request(CheckReady(), timeout_s=5)
+    server.close()
+
+
+async def test_a_running_select_fails_when_the_engine_stops(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    client = asyncio.create_task(select(connections, ENDLESS))
+    await until_running(engine.store, ENDLESS, 1)
+    await engine.stop()
+    with pytest.raises(StoreUnavailable):
+        await client
+    await until_running(engine.store, ENDLESS, 0)
+    await engine.start()
+
+
+@pytest.mark.parametrize(
+    "sent", [b"\0\0", b"\xff\xff\xff\xff", b"\0\0\0\x04junk", b"\0\0\0\x09{}"], ids=repr
+)
+async def test_a_protocol_error_closes_only_its_connection(
+    sent: bytes, engine: Engine, connections: EngineConnections
+) -> None:
+    reader, writer = await asyncio.open_unix_connection(engine.socket)
+    writer.write(sent)
+    writer.write_eof()
+    assert await reader.read() == b""
+    writer.close()
+    assert await select(connections, "SELECT 1") == [[1]]
+
+
+def frame(message: IpcRequest) -> bytes:
+    body = msgspec.msgpack.encode(message)
+    return len(body).to_bytes(4, "big") + body
+
+
+async def test_a_fragmented_request_is_answered(engine: Engine) -> None:
+    reader, writer = await asyncio.open_unix_connection(engine.socket)
+    for byte in frame(CheckReady()):
+        writer.write(bytes([byte]))
+        await asyncio.sleep(0.002)
+    size = int.from_bytes(await reader.readexactly(4), "big")
+    response = msgspec.msgpack.decode(await reader.readexactly(size), type=IpcReply)
+    writer.close()
+    assert response == Readiness(is_ready=True)
+
+
+@pytest.mark.parametrize("pause_s", [0, 0.1], ids=["in one piece", "later"])
+async def test_a_second_request_before_the_result_closes_the_connection_and_cancels_the_query(
+    pause_s: float, engine: Engine, connections: EngineConnections
+) -> None:
+    reader, writer = await asyncio.open_unix_connection(engine.socket)
+    writer.write(frame(RunSelect(ENDLESS, {}, "", LIMITS)))
+    await asyncio.sleep(pause_s)
+    writer.write(frame(CheckReady()))
+    assert await reader.read() == b""
+    writer.close()
+    await until_running(engine.store, ENDLESS, 0)
+    assert await select(connections, "SELECT 1") == [[1]]
+
+
+async def test_the_socket_is_accessible_by_its_owner_only(engine: Engine) -> None:
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (engine.socket, engine.socket.parent)]
+    assert modes == [0o600, 0o700]
+
+
+async def test_a_stale_socket_does_not_prevent_startup(
+    chdb_store: FreshStore, socket: Path
+) -> None:
+    socket.parent.mkdir()
+    with sockets.socket(sockets.AF_UNIX) as left_behind:
+        left_behind.bind(str(socket))
+    engine = Engine(chdb_store, socket)
+    await engine.start()
+    await engine.stop()
+    assert not await asyncio.to_thread(socket.exists)
+
+
+async def test_a_path_too_long_for_a_socket_gets_a_clear_error(
+    chdb_store: FreshStore, tmp_path: Path
+) -> None:
+    path = tmp_path / ("x" * 100) / "engine.sock"
+    with pytest.raises(OperatorError, match="is longer than 107 bytes"):
+        await Engine(chdb_store, path).start()
+
+
+async def take_snapshot(engine: Engine, snapshot_task: ExitStack) -> Snapshot:
+    return await asyncio.to_thread(snapshot_task.enter_context, live_snapshot(engine.socket))
+
+
+async def is_gone(snapshot: Snapshot) -> bool:
+    """Wait for the other end of the socket to remove a snapshot."""
+    for _ in range(500):
+        if not await asyncio.to_thread(snapshot.path.exists):
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+async def test_snapshot_exists_until_its_client_disconnects(engine: Engine) -> None:
+    with ExitStack() as snapshot_task:
+        snapshot = await take_snapshot(engine, snapshot_task)
+        assert snapshot == Snapshot(engine.socket.parent / "snapshot", 7)
+        assert await asyncio.to_thread(snapshot.path.is_dir)
+    assert await is_gone(snapshot)
+
+
+async def test_snapshot_is_removed_when_the_engine_stops(engine: Engine) -> None:
+    with ExitStack() as snapshot_task:
+        snapshot = await take_snapshot(engine, snapshot_task)
+        await engine.stop()
+        assert await is_gone(snapshot)
+
+
+async def test_snapshot_failure_reason_is_reported(engine: Engine) -> None:
+    engine.is_ready = False
+    with ExitStack() as snapshot_task, pytest.raises(OperatorError) as rejection:
+        await take_snapshot(engine, snapshot_task)
+    assert str(rejection.value) == "no snapshot can be taken: the disk is full"
+
+
+async def test_unavailable_engine_takes_no_snapshot(engine: Engine) -> None:
+    await engine.stop()
+    with ExitStack() as snapshot_task, pytest.raises(OperatorError) as rejection:
+        await take_snapshot(engine, snapshot_task)
+    assert (
+        str(rejection.value) == "the engine of the running service does not answer now; try again"
+    )
+
+
+async def test_barrier_waits_until_durable_records_are_stored(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    engine.loads_at_once.clear()
+    waiting = asyncio.create_task(EngineBarrier(connections, timeout_s=60).wait())
+    done, _ = await asyncio.wait({waiting}, timeout=0.1)
+    engine.loads_at_once.set()
+    await waiting
+    assert done == set()
+
+
+async def test_barrier_reports_what_cannot_be_stored(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    def fail() -> None:
+        raise StoreUnavailable("what came before cannot be stored now")
+
+    engine.load = fail
+    with pytest.raises(StoreUnavailable, match="what came before cannot be stored now"):
+        await EngineBarrier(connections, timeout_s=60).wait()
+
+
+async def test_barrier_times_out(engine: Engine, connections: EngineConnections) -> None:
+    barrier = EngineBarrier(connections, timeout_s=0.1)
+    engine.loads_at_once.clear()
+    with pytest.raises(StoreUnavailable, match="the engine is away"):
+        await barrier.wait()
+    assert await barrier.is_caught_up()
+    engine.is_ready = False
+    assert not await barrier.is_caught_up()

@@ -1,0 +1,126 @@
+"""A real Chromium, driven by chromedriver over its plain HTTP protocol, and pages for it."""
+
+import subprocess
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from testing.service import free_port, wait_until
+
+CHROMIUM = "/usr/bin/chromium"
+CHROMEDRIVER = "/usr/bin/chromedriver"
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--no-proxy-server",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+SCRIPT_TIMEOUT_MS = 20_000
+
+
+class _Page(BaseHTTPRequestHandler):
+    """Answers everything with an empty page."""
+
+    def do_GET(self) -> None:
+        body = b"<!doctype html><title>A shop</title><p>Hello"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
+        del format, args
+
+
+@contextmanager
+def served_pages() -> Generator[str]:
+    """Serve pages of an origin of their own and yield the origin."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Page)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class Tab:
+    """One browser with one tab."""
+
+    def __init__(self, session_url: str) -> None:
+        self._url = session_url
+
+    def open(self, page: str) -> None:
+        """Load a page and wait for it."""
+        _wire("POST", f"{self._url}/url", {"url": page})
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """Run an asynchronous script; it answers by calling its last argument."""
+        body = {"script": script, "args": list(arguments)}
+        return _wire("POST", f"{self._url}/execute/async", body)
+
+
+@contextmanager
+def opened_tab(profile: Path, *, user_agent: str | None = None) -> Generator[Tab]:
+    """Start a headless Chromium with a fresh profile; end it afterwards."""
+    flags = [*FLAGS, f"--user-data-dir={profile}"]
+    flags += [f"--user-agent={user_agent}"] if user_agent else []
+    with _running_driver(profile.with_suffix(".log")) as driver:
+        options = {"binary": CHROMIUM, "args": flags}
+        wanted = {
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+            "timeouts": {"script": SCRIPT_TIMEOUT_MS},
+        }
+        made = _wire("POST", f"{driver}/session", {"capabilities": {"alwaysMatch": wanted}})
+        session_url = f"{driver}/session/{made['sessionId']}"
+        try:
+            yield Tab(session_url)
+        finally:
+            _wire("DELETE", session_url)
+
+
+@contextmanager
+def _running_driver(log: Path) -> Generator[str]:
+    port = free_port()
+    with log.open("wb") as output:
+        driver = subprocess.Popen(
+            [CHROMEDRIVER, f"--port={port}"], stdout=output, stderr=subprocess.STDOUT
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        wait_until(lambda: _is_up(url), "chromedriver answers")
+        yield url
+    finally:
+        driver.terminate()
+        driver.wait(20)
+
+
+def _is_up(url: str) -> bool:
+    try:
+        return bool(_wire("GET", f"{url}/status")["ready"])
+    except requests.ConnectionError:
+        return False
+
+
+def _wire(method: str, url: str, body: Any = None) -> Any:
+    with requests.Session() as session:
+        session.trust_env = False
+        response = session.request(method, url, json=body, timeout=60)
+    value = response.json()["value"]
+    assert response.status_code == 200, value
+    return value

@@ -1,0 +1,469 @@
+"""The administration commands as people and programs run them: each as a process of its own."""
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from headrace import __version__
+from headrace.base.settings import setting_specs
+from testing.service import HEADRACE, clean_environment
+
+Run = Callable[..., "Done"]
+Json = Any
+
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+WEBSITE_ID = re.compile(r"web_[0-9A-Za-z]{16}")
+ORGANIZATION_ID = re.compile(r"org_[0-9A-Za-z]{16}")
+KEY_ID = re.compile(r"key_[0-9A-Za-z]{16}")
+SECRET = re.compile(r"hr_[0-9A-Za-z]{42}")
+TABLE_MAPPINGS = {
+    "MOMENT": TIMESTAMP,
+    "WEB": WEBSITE_ID,
+    "ORG": ORGANIZATION_ID,
+    "KEY": KEY_ID,
+    "SECRET": SECRET,
+}
+
+
+class Done(NamedTuple):
+    """What became of a command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def value(self) -> Json:
+        """The one line of JSON that is all of stdout."""
+        assert (self.code, self.err, self.out.count("\n")) == (0, "", 1), self
+        return json.loads(self.out)
+
+
+def start(*arguments: str, settings: Mapping[str, str] | None = None) -> Done:
+    done = subprocess.run(
+        arguments,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=clean_environment(settings),
+        timeout=60,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def run(data: Path) -> Run:
+    """Runs a command on a fresh data directory."""
+
+    def run_command(*arguments: str, **settings: str) -> Done:
+        return start(HEADRACE, *arguments, "--data", str(data), settings=settings)
+
+    return run_command
+
+
+def shape(value: Json) -> Json:
+    """Replace what is different each time by what it is."""
+    text = json.dumps(value)
+    for name, pattern in TABLE_MAPPINGS.items():
+        text = pattern.sub(name, text)
+    return json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "command", [(HEADRACE,), (sys.executable, "-m", "headrace")], ids=["script", "module"]
+)
+def test_version_is_printed(command: tuple[str, ...]) -> None:
+    assert start(*command, "--version") == Done(0, f"headrace, version {__version__}\n", "")
+
+
+def test_help_lists_public_commands_only() -> None:
+    done = start(HEADRACE, "--help")
+    listed = re.findall(r"^  ([a-z]+)  +[A-Z]", done.out, re.MULTILINE)
+    assert (done.code, listed) == (
+        0,
+        [
+            *("serve", "init", "query", "website", "key", "organization"),
+            *("quarantine", "backup", "restore", "verify", "reference"),
+        ],
+    )
+
+
+_LOADED = """
+import sys
+from headrace.cli.main import main
+
+main(sys.argv[1:], standalone_mode=False)
+heavy = {"alembic", "chdb", "sqlalchemy", "starlette", "uvicorn", "limits"}
+print(*sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("group", ["organization", "website", "key", "quarantine"])
+def test_help_of_a_group_truncates_no_sentence(group: str) -> None:
+    assert "..." not in start(HEADRACE, group, "--help").out.partition("Commands:")[2]
+
+
+def test_help_of_serve_shows_every_default() -> None:
+    output = " ".join(start(HEADRACE, "serve", "--help").out.split())
+    assert "--port NUMBER port to listen on; 0 picks a free one [default: 8080]" in output
+    assert "--valkey-url-file TEXT" in output
+    assert output.count("[default: ") == sum(row.default not in ("", ()) for row in setting_specs())
+
+
+def test_commands_load_only_what_they_need(data: Path) -> None:
+    start(HEADRACE, "init", "--data", str(data))  # makes the tables, with Alembic
+    listing = start(sys.executable, "-c", _LOADED, "website", "list", "--data", str(data))
+    serving = start(sys.executable, "-c", _LOADED, "serve", "--help")
+    asking = start(sys.executable, "-c", _LOADED, "query", "--help")
+    helping = start(sys.executable, "-c", _LOADED, "--help")
+    assert (listing.err, serving.err, asking.err, helping.err) == ("sqlalchemy\n", *("\n",) * 3)
+
+
+def test_organization_is_created_listed_and_deleted(run: Run) -> None:
+    made = run("organization", "create", "--name", " acme ", "--json").value
+    assert shape(made) == {"id": "ORG", "name": "acme", "created": "MOMENT"}
+    assert run("organization", "list", "--json").value == [made]
+    assert run("organization", "delete", made["id"], "--json").value == {
+        "id": made["id"],
+        "deleted": True,
+    }
+    assert run("organization", "list", "--json").value == []
+
+
+def test_website_is_created_listed_and_deleted(run: Run) -> None:
+    acme = run("organization", "create", "--name", "acme", "--json").value
+    made = run(
+        *("website", "create", "--name", "Blog", "--domain", "blog.example", "--public"),
+        *("--organization", acme["id"], "--origin", "https://Blog.example:443"),
+        *("--origin", "*.blog.example", "--json"),
+    ).value
+    assert shape(made) == {
+        "id": "WEB",
+        "name": "Blog",
+        "domain": "blog.example",
+        "organization": "ORG",
+        "public": True,
+        "origins": ["https://blog.example", "*.blog.example"],
+        "created": "MOMENT",
+    }
+    assert made["organization"] == acme["id"]
+    assert run("website", "list", "--json").value == [made]
+    assert run("website", "delete", made["id"], "--json").value == {
+        "id": made["id"],
+        "deleted": True,
+    }
+    assert run("website", "list", "--json").value == []
+
+
+def test_website_without_options_is_private_and_of_the_default_organization(run: Run) -> None:
+    made = run("website", "create", "--name", "Blog", "--json").value
+    (default,) = run("organization", "list", "--json").value
+    assert default["name"] == "default"
+    assert shape({**made, "organization": made["organization"] == default["id"]}) == {
+        "id": "WEB",
+        "name": "Blog",
+        "domain": "",
+        "organization": True,
+        "public": False,
+        "origins": [],
+        "created": "MOMENT",
+    }
+
+
+def test_key_is_created_listed_without_its_secret_and_revoked(run: Run) -> None:
+    blog = run("website", "create", "--name", "Blog", "--json").value["id"]
+    shop = run("website", "create", "--name", "Shop", "--json").value["id"]
+    made = run(
+        *("key", "create", "--scope", "track:events", "--scope", "read:data"),
+        *("--website", shop, "--website", blog, "--home", blog),
+        *("--expires", "2027-01-31T12:00:00+02:00", "--json"),
+    ).value
+    secret = made.pop("key")
+    assert shape({"key": secret, **made, "websites": len(made["websites"])}) == {
+        "key": "SECRET",
+        "id": "KEY",
+        "prefix": secret[:9],
+        "scopes": ["read:data", "track:events"],
+        "organization": "ORG",
+        "websites": 2,
+        "home": "WEB",
+        "created": "MOMENT",
+        "expires": "MOMENT",
+        "revoked": None,
+    }
+    assert (made["websites"], made["home"]) == ([shop, blog], blog)
+    assert made["expires"] == "2027-01-31T10:00:00.000Z"
+    assert run("key", "list", "--json").value == [made]
+    revoked = run("key", "revoke", made["id"], "--json").value
+    assert shape(revoked) == shape({**made, "revoked": revoked["revoked"]})
+    assert TIMESTAMP.fullmatch(revoked["revoked"])
+    assert run("key", "list", "--json").value == [revoked]
+
+
+def test_organization_delete_deletes_its_keys_and_keeps_its_websites(run: Run) -> None:
+    website = run("website", "create", "--name", "Blog", "--json").value
+    run("key", "create", "--scope", "read:data", "--json")
+    run("organization", "delete", website["organization"], "--json")
+    assert run("key", "list", "--json").value == []
+    assert run("website", "list", "--json").value == [{**website, "organization": None}]
+
+
+_NO_PATH = (
+    "'https://blog.example/' is not an origin: it ends after the host and the port, without '/'"
+)
+REJECTED: dict[str, tuple[tuple[str, ...], str]] = {
+    "organization without a name": (
+        ("organization", "create", "--name", " "),
+        "the name of an organization must not be empty",
+    ),
+    "unknown organization": (
+        ("organization", "delete", "org_x"),
+        "no organization has the id 'org_x'",
+    ),
+    "unknown website": (("website", "delete", "web_x"), "no website has the id 'web_x'"),
+    "unknown key": (("key", "revoke", "key_x"), "no key has the id 'key_x'"),
+    "bad origin": (
+        ("website", "create", "--name", "Blog", "--origin", "https://blog.example/"),
+        _NO_PATH,
+    ),
+    "key without scope": (
+        ("key", "create"),
+        "a key needs at least one scope: track:events or read:data",
+    ),
+    "key for an unknown website": (
+        ("key", "create", "--scope", "read:data", "--website", "web_x"),
+        "no website has the id 'web_x'",
+    ),
+    "key that expires some day": (
+        ("key", "create", "--scope", "read:data", "--expires", "some day"),
+        "'some day' is not a moment in ISO 8601, such as 2027-01-31 or 2027-01-31T12:00:00Z",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), REJECTED.values(), ids=REJECTED.keys())
+def test_failed_command_prints_one_error_and_exits_with_1(
+    run: Run, arguments: tuple[str, ...], sentence: str
+) -> None:
+    run("init")
+    assert run(*arguments, "--json") == Done(1, "", f"headrace: {sentence}\n")
+
+
+def test_default_website_that_the_key_cannot_write_is_rejected(run: Run) -> None:
+    blog = run("website", "create", "--name", "Blog", "--json").value["id"]
+    shop = run("website", "create", "--name", "Shop", "--json").value["id"]
+    done = run("key", "create", "--scope", "track:events", "--website", blog, "--home", shop)
+    assert done == Done(
+        1,
+        "",
+        f"headrace: the home website {shop} is not one of those that the key is limited to\n",
+    )
+
+
+NEED_DATA = (
+    "organization delete org_x",
+    "website delete web_x",
+    "website create --name Blog --organization org_x",
+    "key revoke key_x",
+    "key create --scope read:data --organization org_x",
+    "key create --scope read:data --website web_x",
+    "key create --scope track:events --home web_x",
+    "quarantine list",
+    "quarantine show x",
+    "quarantine retry --all",
+    "backup file",
+    "verify",
+    "migrate-store --to clickhouse://u:p@127.0.0.1:1/db",
+)
+
+
+@pytest.mark.parametrize("command", NEED_DATA)
+def test_command_that_needs_data_does_not_create_a_data_directory(
+    run: Run, data: Path, command: str
+) -> None:
+    rejection = Done(1, "", f"headrace: {data} is no data directory: nothing is kept there\n")
+    assert run(*command.split()) == rejection
+    assert not data.exists()
+    data.mkdir()
+    assert run(*command.split()) == rejection
+    assert list(data.iterdir()) == []
+
+
+def test_data_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = start(HEADRACE, "website", "list", "--data", str(tmp_path / "file"))
+    assert done == Done(
+        1, "", f"headrace: cannot make the directory {tmp_path}/file: File exists\n"
+    )
+
+
+WITHOUT_PRIVILEGES = (
+    ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+)
+"""Root may read everything, so root runs a command with less."""
+
+
+@pytest.mark.skipif(
+    bool(WITHOUT_PRIVILEGES) and shutil.which("setpriv") is None, reason="needs setpriv as root"
+)
+@pytest.mark.parametrize("command", [("website", "list"), ("verify",), ("backup", "file")])
+def test_data_directory_of_another_user_is_one_error(
+    run: Run, data: Path, command: Sequence[str]
+) -> None:
+    run("init")
+    data.chmod(0)
+    done = start(*WITHOUT_PRIVILEGES, HEADRACE, *command, "--data", str(data))
+    data.chmod(0o700)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), done.err
+    assert done.err.startswith(f"headrace: no permission for {data}/")
+    assert done.err.endswith(": run this as the user who runs the service\n")
+
+
+def test_unknown_command_gets_a_suggestion() -> None:
+    output = [start(HEADRACE, name).err.splitlines()[-1] for name in ("serv", "website2", "x")]
+    assert output == [
+        "Error: No such command 'serv' (did you mean 'serve'?).",
+        "Error: No such command 'website2' (did you mean 'website'?).",
+        "Error: No such command 'x'.",
+    ]
+
+
+def test_unknown_command_and_option_are_usage_errors(run: Run) -> None:
+    codes = [start(HEADRACE, "websites").code, run("website", "list", "--all").code]
+    assert codes == [2, 2]
+
+
+def test_data_directory_comes_from_the_environment_and_is_private(tmp_path: Path) -> None:
+    settings = {"HEADRACE_DATA_DIR": str(tmp_path / "there")}
+    made = start(HEADRACE, "website", "create", "--name", "Blog", "--json", settings=settings)
+    listed = start(HEADRACE, "website", "list", "--json", settings=settings)
+    assert listed.value == [made.value]
+    assert stat.S_IMODE((tmp_path / "there").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("group", ["organization", "website", "key"])
+def test_list_without_data_names_the_directory_and_creates_nothing(
+    run: Run, data: Path, group: str
+) -> None:
+    next_step = {
+        "organization": "; the first website or key makes one.",
+        "website": ". Make one: headrace website create --name NAME",
+        "key": ". Make one: headrace key create --scope track:events",
+    }
+    output = f"There are no {group}s in {data} yet{next_step[group]}\n"
+    assert [run(group, "list"), run(group, "list", "--json").value] == [Done(0, output, ""), []]
+    assert not data.exists()
+    data.mkdir()
+    assert run(group, "list") == Done(0, output, "")
+    assert list(data.iterdir()) == []
+
+
+def test_terminal_output_is_sentences_and_aligned_tables(run: Run) -> None:
+    output = run("website", "create", "--name", "Blog", "--origin", "*.blog.example").out
+    website = WEBSITE_ID.findall(output)[0]
+    assert output == f"Made the website Blog: {website}\n"
+    output = run("key", "create", "--scope", "track:events", "--expires", "2020-01-01").out
+    key, secret = KEY_ID.findall(output)[0], SECRET.findall(output)[0]
+    assert output == (
+        f"Made the key {key} (track:events). It is not shown again:\n\n  {secret}\n\n"
+        "It does not work: it expired 2020-01-01 00:00Z.\n"
+    )
+    listed = run("key", "list").out
+    owner = ORGANIZATION_ID.findall(listed)[0]
+    header, row = listed.splitlines()
+    assert header == (
+        "ID                    BEGINS     SCOPES        ORGANIZATION          WEBSITES  HOME  STATE"
+    )
+    assert row == (
+        f"{key}  {secret[:9]}  track:events  {owner}  all       -     expired 2020-01-01 00:00Z"
+    )
+    header, row = run("website", "list").out.splitlines()
+    assert header == (
+        "ID                    NAME  DOMAIN  ORGANIZATION          PUBLIC  ORIGINS         CREATED"
+    )
+    assert row.startswith(f"{website}  Blog  -       {owner}  no      *.blog.example  20")
+    assert run("key", "revoke", key).out == f"Revoked the key {key}.\n"
+    assert run("website", "delete", website).out == f"Deleted the website {website}.\n"
+    assert run("organization", "delete", owner).out == (
+        f"Deleted the organization {owner} and its keys.\n"
+    )
+
+
+def test_init_creates_a_website_and_two_keys_once(run: Run) -> None:
+    made = run("init", "--port", "9000", "--json").value
+    assert shape(made) == {
+        "created": True,
+        "url": "http://127.0.0.1:9000",
+        "website": {
+            "id": "WEB",
+            "name": "My website",
+            "domain": "",
+            "organization": "ORG",
+            "public": False,
+            "origins": [],
+            "created": "MOMENT",
+        },
+        "tracking_key": {
+            "key": "SECRET",
+            "id": "KEY",
+            "prefix": made["tracking_key"]["key"][:9],
+            "scopes": ["track:events"],
+            "organization": "ORG",
+            "websites": [],
+            "home": "WEB",
+            "created": "MOMENT",
+            "expires": None,
+            "revoked": None,
+        },
+        "reading_key": {
+            "key": "SECRET",
+            "id": "KEY",
+            "prefix": made["reading_key"]["key"][:9],
+            "scopes": ["read:data"],
+            "organization": "ORG",
+            "websites": [],
+            "home": None,
+            "created": "MOMENT",
+            "expires": None,
+            "revoked": None,
+        },
+    }
+    assert run("init", "--json").value == {"created": False, "websites": [made["website"]]}
+    assert [key["id"] for key in run("key", "list", "--json").value] == [
+        made["tracking_key"]["id"],
+        made["reading_key"]["id"],
+    ]
+
+
+def test_init_accepts_the_options_of_serve(run: Run) -> None:
+    done = run("init", "--port", "8091", "--workers", "2", "--query-rate-limit", "60", "--json")
+    assert done.value["url"] == "http://127.0.0.1:8091"
+
+
+def test_init_prints_example_requests_with_the_configured_address(run: Run, data: Path) -> None:
+    output = run("init", HEADRACE_HOST="::1", HEADRACE_PORT="9001")
+    (website,) = run("website", "list", "--json").value
+    assert (output.code, output.err) == (0, "")
+    assert output.out.count("http://[::1]:9001") == 4
+    assert set(WEBSITE_ID.findall(output.out)) == {website["id"]}
+    assert [len(set(SECRET.findall(output.out))), len(SECRET.findall(output.out))] == [2, 4]
+    again = run("init")
+    assert again == Done(0, f"There is a website in {data} already; nothing was made.\n", "")
+    run("website", "create", "--name", "Shop")
+    third = run("init")
+    assert third == Done(0, f"There are 2 websites in {data} already; nothing was made.\n", "")

@@ -1,0 +1,323 @@
+"""A backup loses nothing that was acknowledged before it began, and stores nothing twice."""
+
+import json
+import os
+import pty
+import shlex
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from headrace import __version__
+from testing.service import HEADRACE, Service, clean_environment
+from tests.e2e.conftest import ServiceMaker
+from tests.e2e.envelopes import outcome, success
+from tests.e2e.traffic import Ledger, load, send_until_acknowledged
+
+RestoredMaker = Callable[[Path], Service]
+
+
+@pytest.fixture
+def restored(tmp_path: Path) -> Iterator[RestoredMaker]:
+    """Restores backups into new directories and makes services for them, not yet started."""
+    made: list[Service] = []
+
+    def make(file: Path) -> Service:
+        service = Service(tmp_path / f"restored{len(made)}")
+        made.append(service)
+        assert service.command("restore", str(file))["data"] == str(service.data)
+        assert service.command("verify")["problems"] == []
+        return service
+
+    yield make
+    for one in made:
+        one.kill()
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [HEADRACE, *arguments],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def stored(service: Service, website: str) -> dict[str, int]:
+    return service.counts(website, "events", "anonymous_id")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("interval_s", ["0.05", "60"], ids=["loaded", "in the log"])
+def test_backup_under_load_has_everything_acknowledged_before_it_once(
+    dedicated_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path, interval_s: str
+) -> None:
+    service = dedicated_service(
+        workers=2, settings={"HEADRACE_LOAD_INTERVAL_S": interval_s}
+    ).start()
+    website, ledger, file = service.website(), Ledger(), tmp_path / "backup.tar.zst"
+
+    with load(service, website, ledger, name="load"):
+        send_until_acknowledged(ledger, 1000)
+        before = list(ledger.acknowledged)
+        service.command("backup", str(file))
+        send_until_acknowledged(ledger, 200)
+    copy = restored(file).start()
+
+    found = stored(copy, website)
+    assert set(before) <= found.keys()
+    assert set(found.values()) == {1}
+    assert found.keys() <= {*ledger.acknowledged, *ledger.unanswered}
+    again = [{"name": "load", "anonymousId": one, "eventId": one} for one in before[:50]]
+    response = copy.post(f"/track?website_id={website}", again)
+    assert outcome(response) == (200, success("/track", len(again)))
+    assert stored(copy, website) == found
+    assert list((service.data / "snapshots").iterdir()) == []
+    ledger.compare(stored(service, website))
+
+
+@pytest.mark.slow
+def test_backup_of_a_killed_service_has_everything_once(
+    dedicated_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path
+) -> None:
+    service = dedicated_service(workers=2).start()
+    website, ledger, file = service.website(), Ledger(), tmp_path / "backup.tar.zst"
+
+    with load(service, website, ledger, name="load"):
+        send_until_acknowledged(ledger, 1000)
+        service.kill()
+    service.command("backup", str(file))
+
+    ledger.compare(stored(restored(file).start(), website))
+
+
+@pytest.mark.slow
+def test_backup_of_a_restored_directory_has_the_same_again(
+    dedicated_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path
+) -> None:
+    service, files = dedicated_service().start(), [tmp_path / "first.zst", tmp_path / "second.zst"]
+    website = service.website()
+    service.post(f"/track?website_id={website}", [{"name": "a", "eventId": "1"}, {"name": "b"}])
+    service.command("backup", str(files[0]))
+    first = restored(files[0]).start()
+    first.post(f"/track?website_id={website}", [{"name": "c", "eventId": "1"}, {"name": "d"}])
+    first.command("backup", str(files[1]))
+
+    second = restored(files[1]).start()
+    assert second.counts(website, "events", "event_name") == {"a": 1, "b": 1, "d": 1}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The directory of a stopped service that has taken in two events."""
+    service = Service(tmp_path_factory.mktemp("backed") / "data")
+    try:
+        yield fill(service.start())
+    finally:
+        service.kill()
+
+
+def fill(service: Service) -> Path:
+    website = service.website()
+    path, headers = f"/track?website_id={website}", {"Idempotency-Key": "once"}
+    assert service.post(path, [{"name": "a"}] * 2, headers=headers).status_code == 200
+    (service.data / "quarantine").mkdir()
+    (service.data / "quarantine" / "one.json").write_text("{}")
+    (service.data / "damaged").mkdir()
+    (service.data / "damaged" / "one.bin").write_bytes(b"\xff")
+    assert service.stop() == 0
+    return service.data
+
+
+@pytest.fixture(scope="module")
+def made_once(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("made") / "backup.tar.zst"
+    assert run("backup", str(file), "--data", str(data))[0] == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    return file
+
+
+@pytest.fixture
+def backup(made_once: Path, tmp_path: Path) -> Path:
+    """A backup of the directory, to spoil."""
+    return Path(shutil.copy(made_once, tmp_path))
+
+
+def test_terminal_shows_progress(data: Path, tmp_path: Path) -> None:
+    terminal, their_row = pty.openpty()
+    command = [HEADRACE, "backup", str(tmp_path / "b"), "--data", str(data)]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=their_row, check=False)
+    shown = os.read(terminal, 100_000).decode()
+    os.close(terminal)
+    os.close(their_row)
+    assert done.returncode == 0
+    assert [line[:12] for line in shown.split("\r")[1:3]] == ["Backing up: "] * 2
+    assert "(100 %)" in shown
+    assert shown.endswith("\r")
+
+
+def rows(file: Path, sql: str) -> list[Any]:
+    connection = sqlite3.connect(file)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def test_everything_but_the_visitor_salt_is_restored(
+    data: Path, backup: Path, restored: RestoredMaker
+) -> None:
+    copy = restored(backup)
+    assert (copy.data / "quarantine" / "one.json").read_text() == "{}"
+    assert (copy.data / "damaged" / "one.bin").read_bytes() == b"\xff"
+    for file, table in (
+        ("repeats.sqlite", "claims"),
+        ("ledger.sqlite", "positions"),
+        ("directory.sqlite", "websites"),
+    ):
+        sql = f"SELECT * FROM {table}"
+        assert rows(copy.data / file, sql) == rows(data / file, sql) != []
+    salts = "SELECT * FROM visitor_salts"
+    ((_, salt),) = rows(data / "directory.sqlite", salts)
+    assert rows(copy.data / "directory.sqlite", salts) == []
+    assert salt not in (copy.data / "directory.sqlite").read_bytes()
+    made = {path.relative_to(copy.data) for path in copy.data.rglob("*") if path.is_symlink()}
+    assert (
+        made == {path.relative_to(data) for path in data.rglob("*") if path.is_symlink()} != set()
+    )
+
+
+def test_idempotency_key_is_remembered_by_the_restored_service(
+    backup: Path, restored: RestoredMaker
+) -> None:
+    copy = restored(backup).start()
+    (website,) = copy.directory.websites()
+    path, headers = f"/track?website_id={website.id}", {"Idempotency-Key": "once"}
+    assert outcome(copy.post(path, {"name": "b"}, headers=headers)) == (200, success("/track", 2))
+    assert copy.counts(website.id, "events", "event_name") == {"a": 2}
+
+
+def test_backup_is_never_overwritten(data: Path, backup: Path) -> None:
+    before = backup.read_bytes()
+    assert run("backup", str(backup), "--data", str(data)) == (
+        1,
+        "",
+        f"headrace: cannot write the backup {backup}: it exists already\n",
+    )
+    assert backup.read_bytes() == before
+
+
+def test_directory_without_data_is_not_backed_up(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert run("backup", str(tmp_path / "b"), "--data", str(tmp_path / "empty")) == (
+        1,
+        "",
+        f"headrace: {tmp_path}/empty is no data directory: nothing is kept there\n",
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+
+
+@pytest.mark.slow
+def test_full_disk_leaves_no_partial_backup(
+    dedicated_service: ServiceMaker, tmp_path: Path
+) -> None:
+    service = dedicated_service().start()
+    website, target = service.website(), tmp_path / "target" / "backup"
+    target.parent.mkdir()
+    service.post(f"/track?website_id={website}", {"name": "a"})
+    command = shlex.join([HEADRACE, "backup", str(target), "--data", str(service.data)])
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 4; exec {command}"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "",
+        f"headrace: cannot write {target}: File too large\n",
+    )
+    assert list(target.parent.iterdir()) == []
+    assert service.count(website, "events") == 1
+
+
+def test_backup_is_not_restored_into_a_non_empty_directory(backup: Path, tmp_path: Path) -> None:
+    into = tmp_path / "there"
+    into.mkdir()
+    (into / "mine").touch()
+    assert run("restore", str(backup), "--data", str(into)) == (
+        1,
+        "",
+        f"headrace: the directory {into} is not empty; nothing was restored\n",
+    )
+    assert {path.name for path in into.iterdir()} == {"mine", "lock"}
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def flip(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+def flip_checksum(content: bytes) -> bytes:
+    return content[:-1] + bytes([content[-1] ^ 1])
+
+
+def cut_end(content: bytes) -> bytes:
+    plain = zstandard.ZstdDecompressor().stream_reader(content).read()
+    return zstandard.compress(plain[: plain.index(b"backup-complete")])
+
+
+def foreign(_content: bytes) -> bytes:
+    return b"a text"
+
+
+def newer(content: bytes) -> bytes:
+    plain = zstandard.ZstdDecompressor().stream_reader(content).read()
+    return zstandard.compress(plain.replace(b'{"format":1', b'{"format":9', 1))
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (cut, "is no backup, or it is damaged"),
+        (flip, "damaged"),
+        (flip_checksum, "is no backup, or it is damaged"),
+        (cut_end, "is cut off"),
+        (foreign, "is no backup, or it is damaged"),
+        (newer, f"in format 9 and this is Headrace {__version__}, which knows formats up to 1"),
+    ],
+    ids=["cut", "flipped", "checksum", "end", "foreign", "newer"],
+)
+def test_damaged_backup_is_rejected_and_the_directory_stays_empty(
+    backup: Path, tmp_path: Path, damage: Callable[[bytes], bytes], reason: str
+) -> None:
+    backup.write_bytes(damage(backup.read_bytes()))
+    code, out, err = run("restore", str(backup), "--data", str(tmp_path / "new"))
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith(f"headrace: {backup} ")
+    assert reason in err
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["lock"]
+
+
+def test_backup_result_is_printed_as_text_and_json(data: Path, tmp_path: Path) -> None:
+    as_text, as_json = tmp_path / "a", tmp_path / "b"
+    code, out, err = run("backup", str(as_text), "--data", str(data))
+    assert (code, err) == (0, "")
+    assert out.startswith("Backed up ")
+    assert f" of data into {as_text}, which has " in out
+    output = json.loads(run("backup", str(as_json), "--data", str(data), "--json")[1])
+    assert output.keys() == {"file", "bytes", "data_bytes", "made"}
+    assert (output["file"], output["bytes"]) == (str(as_json), as_json.stat().st_size)
+    code, out, err = run("restore", str(as_json), "--data", str(tmp_path / "c"))
+    assert (code, err) == (0, "")
+    assert f", as of {output['made']}, into {tmp_path}/c.\n" in out

@@ -1,0 +1,130 @@
+"""Data directories that older versions left behind, and those that newer ones wrote."""
+
+import json
+import sqlite3
+import subprocess
+import tarfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from headrace import __version__
+from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
+from headrace.base.clock import FixedClock
+from headrace.ingest.receive.authorize import Caller
+from headrace.ingest.receive.idempotency import request_digest
+from headrace.ports.idempotency import Replay
+from testing.service import HEADRACE, Service, clean_environment
+from tests.e2e.query.queries import query, select
+from tests.fixtures.make_data_directory import CONTENT, IDEMPOTENCY_KEY
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+ARCHIVES = sorted(FIXTURES.glob("data-directory-*.tar.zst"))
+COLUMNS = {"events": "event_name", "errors": "message", "performance": "metric_name"}
+TABLE_FILES = "store/store/*/*/*.sql"
+COMMANDS = (
+    ("serve", "--port", "0"),
+    ("website", "list"),
+    ("key", "create", "--scope", "track:events"),
+    ("init",),
+    ("quarantine", "list"),
+    ("backup", "/nowhere"),
+    ("verify",),
+)
+
+
+def unpack(archive: Path, into: Path) -> Path:
+    with archive.open("rb") as file:
+        content = zstandard.ZstdDecompressor().stream_reader(file)
+        with tarfile.open(fileobj=content, mode="r|") as members:
+            members.extractall(into, filter="data")
+    return into / "data"
+
+
+@pytest.fixture(params=ARCHIVES, ids=lambda archive: archive.name.partition(".")[0])
+def old_service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
+    """A service, not yet started, on the directory of an older version."""
+    service = Service(unpack(request.param, tmp_path))
+    yield service
+    service.kill()
+
+
+@pytest.mark.slow
+def test_data_directory_of_an_older_version_is_fully_readable(old_service: Service) -> None:
+    old_service.start()
+    (website,) = old_service.command("website", "list")
+    found = {
+        table: old_service.counts(website["id"], table, column) for table, column in COLUMNS.items()
+    }
+    assert found == CONTENT
+    sent_query = query(select("event_count", "sum", "n"), table="sessions", group_by=["session_id"])
+    assert old_service.answer(website["id"], sent_query) == [{"session_id": "s", "n": 1}]
+    (key, *_) = old_service.command("key", "list")
+    assert (key["scopes"], key["home"]) == (["track:events"], website["id"])
+    old_service.kill()
+    old_service.restart()
+    assert old_service.counts(website["id"], "events", "event_name") == CONTENT["events"]
+
+
+def test_tables_of_an_older_version_get_the_settings_of_new_ones(
+    old_service: Service, tmp_path: Path
+) -> None:
+    fresh = Service(tmp_path / "fresh")
+    try:
+        assert table_settings(old_service) != table_settings(fresh.start())
+        assert table_settings(old_service.start()) == table_settings(fresh)
+    finally:
+        fresh.kill()
+
+
+def table_settings(service: Service) -> dict[str, set[str]]:
+    """Return the settings of each table as the engine's own files have them."""
+    statements = {path.stem: path.read_text() for path in service.data.glob(TABLE_FILES)}
+    return {
+        table: set(statements[table].rpartition("SETTINGS ")[2].strip().split(", "))
+        for table in COLUMNS
+    }
+
+
+async def test_idempotency_keys_of_an_older_version_are_remembered(old_service: Service) -> None:
+    path = old_service.data / "repeats.sqlite"
+    with sqlite3.connect(path) as connection:
+        ((claimed_ms,),) = connection.execute("SELECT min(claimed_ms) FROM claims")
+    connection.close()
+    (website,) = old_service.directory.websites()
+    idempotency_store = SqliteIdempotencyStore.open(
+        path, owner="worker-0", clock=FixedClock(claimed_ms + 60_000)
+    )
+    try:
+        digest = request_digest(Caller(key=None, website=website), "/track", IDEMPOTENCY_KEY)
+        assert await idempotency_store.acquire(digest) == Replay(b'{"count":2,"event_ids":[]}')
+    finally:
+        await idempotency_store.close()
+
+
+def run(data: Path, command: Sequence[str]) -> tuple[int, str]:
+    done = subprocess.run(
+        [HEADRACE, *command, "--data", str(data)],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_data_directory_of_a_newer_version_is_rejected_unchanged(
+    tmp_path: Path, command: Sequence[str]
+) -> None:
+    (tmp_path / "headrace.json").write_text(json.dumps({"format": 99, "written_by": "9.9.9"}))
+    (tmp_path / "log").mkdir()
+    rejection = (
+        f"headrace: the data directory {tmp_path} was written by Headrace 9.9.9 in format 99 and "
+        f"this is Headrace {__version__}, which knows formats up to 1: use the newer version\n"
+    )
+    assert run(tmp_path, command) == (1, rejection)
+    assert {path.name for path in tmp_path.iterdir()} <= {"headrace.json", "lock", "log"}

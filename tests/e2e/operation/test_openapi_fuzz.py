@@ -1,0 +1,95 @@
+"""What OpenAPI promises, held against generated requests, good ones and bad ones."""
+
+# The library leaves type arguments of its own generics open:
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.schemas import BaseSchema
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from testing.service import Service, bearer
+
+pytestmark = pytest.mark.slow
+
+EVERY_HEALTH_CHECK = (
+    HealthCheck.too_slow,
+    HealthCheck.filter_too_much,
+    HealthCheck.data_too_large,
+    HealthCheck.large_base_example,
+)
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+EXAMPLES = 50
+POSTED = ["/track", "/vitals", "/errors", "/batch", "/", "/v1/query/custom"]
+GOT = ["/health", "/ready", "/metrics", "/openapi.json", "/docs", "/v1/query/schema"]
+IDENTIFIERS = {"/v1/query/custom": "website_id"}
+
+
+@pytest.fixture(scope="module")
+def schema(service: Service) -> BaseSchema:
+    return schemathesis.openapi.from_url(f"{service.url}/openapi.json")
+
+
+@pytest.fixture(scope="module")
+def target(service: Service) -> str:
+    """A website that takes whatever was generated."""
+    return service.website()
+
+
+def check_operation(operation: Any, examples: int = EXAMPLES, **fixed: Any) -> None:
+    """Send generated requests of both kinds and check every reply."""
+    has_input = operation.body or operation.query or operation.headers
+    for mode in GenerationMode if has_input else [GenerationMode.POSITIVE]:
+
+        @settings(
+            max_examples=examples,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            suppress_health_check=EVERY_HEALTH_CHECK,
+        )
+        @given(case=operation.as_strategy(generation_mode=mode, **fixed))
+        def exchange(case: Any) -> None:
+            case.validate_response(case.call(timeout=30), checks=CHECKS)
+
+        run: Callable[[], None] = exchange
+        run()
+
+
+@pytest.mark.parametrize("path", POSTED)
+def test_unauthenticated_responses_match_the_schema(schema: BaseSchema, path: str) -> None:
+    check_operation(schema[path]["POST"])
+
+
+@pytest.mark.parametrize("path", POSTED)
+def test_authenticated_responses_match_the_schema(
+    service: Service, schema: BaseSchema, target: str, path: str
+) -> None:
+    identifier = {IDENTIFIERS.get(path, "client_id"): target}
+
+    check_operation(schema[path]["POST"], query=identifier, headers=bearer(service.master))
+
+    assert service.is_ready()
+
+
+@pytest.mark.parametrize("path", GOT)
+def test_get_responses_match_the_schema(schema: BaseSchema, path: str) -> None:
+    check_operation(schema[path]["GET"], examples=3)

@@ -1,0 +1,288 @@
+"""Starting, stopping and refusing to start; and what never reaches the disk or the log."""
+
+import gzip
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from ipaddress import IPv6Address
+from pathlib import Path
+
+import pytest
+
+from testing.service import (
+    HEADRACE,
+    Json,
+    Service,
+    bearer,
+    clean_environment,
+    free_port,
+    wait_until,
+)
+from tests.e2e.conftest import ServiceMaker
+from tests.e2e.envelopes import TIMESTAMP_MS
+
+CANNOT_START_TIMEOUT_S = 40
+
+
+def failed_start(
+    data: Path, *options: str, settings: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `serve` that must end by itself."""
+    return subprocess.run(
+        [HEADRACE, "serve", "--data", str(data), *options],
+        capture_output=True,
+        text=True,
+        env=clean_environment(settings),
+        timeout=CANNOT_START_TIMEOUT_S,
+        check=False,
+    )
+
+
+def output_of(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the one sentence on stderr of a start that failed."""
+    assert done.returncode != 0
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, f"one sentence was expected:\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return lines[0]
+
+
+@pytest.mark.slow
+def test_port_in_use_is_one_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        sentence = output_of(failed_start(tmp_path / "data", "--port", str(port)))
+
+    assert sentence == (
+        f"headrace: cannot listen on 127.0.0.1 port {port}: address already in use; "
+        "choose others with --host and --port, or HEADRACE_HOST and HEADRACE_PORT"
+    )
+
+
+@pytest.mark.slow
+def test_data_directory_of_another_service_is_one_error(service: Service) -> None:
+    sentence = output_of(failed_start(service.data, "--port", str(free_port())))
+
+    assert str(service.data) in sentence
+    assert "in use" in sentence
+
+
+WRONG_SETTINGS = {
+    "port that is no number": ("HEADRACE_PORT", "http"),
+    "port out of range": ("HEADRACE_PORT", "70000"),
+    "negative workers": ("HEADRACE_WORKERS", "-1"),
+    "limit of zero": ("HEADRACE_MAX_ITEMS", "0"),
+    "unknown log level": ("HEADRACE_LOG_LEVEL", "loud"),
+    "timeout that is no number": ("HEADRACE_BODY_TIMEOUT_S", "soon"),
+    "address that cannot be listened on": ("HEADRACE_HOST", "203.0.113.7"),
+    "proxy that is no network": ("HEADRACE_TRUSTED_PROXIES", "127.0.0.1, proxy"),
+    "geo database that is not there": ("HEADRACE_GEO_DATABASE", "/nowhere/geo.mmdb"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("variable", "value"), WRONG_SETTINGS.values(), ids=WRONG_SETTINGS)
+def test_invalid_setting_is_one_error(tmp_path: Path, variable: str, value: str) -> None:
+    options = [] if variable == "HEADRACE_PORT" else ["--port", str(free_port())]
+
+    sentence = output_of(failed_start(tmp_path / "data", *options, settings={variable: value}))
+
+    assert value.rpartition(" ")[2] in sentence
+
+
+@pytest.mark.slow
+def test_invalid_option_is_one_error(tmp_path: Path) -> None:
+    sentence = output_of(failed_start(tmp_path / "data", "--port", "70000"))
+
+    assert "--port" in sentence
+    assert "70000" in sentence
+
+
+@pytest.mark.slow
+def test_data_directory_that_cannot_be_created_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+
+    sentence = output_of(failed_start(tmp_path / "file" / "data", "--port", str(free_port())))
+
+    assert str(tmp_path / "file" / "data") in sentence
+
+
+@pytest.mark.slow
+def test_data_directory_that_is_a_file_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("not a directory")
+
+    sentence = output_of(failed_start(tmp_path / "data", "--port", str(free_port())))
+
+    assert str(tmp_path / "data") in sentence
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_data_directory_without_write_permission_is_one_error(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o500)
+
+    sentence = output_of(failed_start(data, "--port", str(free_port())))
+
+    assert str(data) in sentence
+
+
+@pytest.mark.slow
+def test_read_only_filesystem_is_one_error() -> None:
+    sentence = output_of(failed_start(Path("/proc/headrace"), "--port", str(free_port())))
+
+    assert "/proc/headrace" in sentence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_signal_ends_the_service_within_ten_seconds(
+    dedicated_service: ServiceMaker, number: signal.Signals
+) -> None:
+    service = dedicated_service(workers=2).start()
+
+    os.kill(service.pid, number)
+
+    wait_until(lambda: service.exit_code() is not None, "the service has ended", timeout_s=10)
+    assert service.exit_code() == 0
+
+
+@pytest.mark.slow
+def test_sigterm_answers_accepted_requests(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
+    website = service.website()
+    results: list[bytes] = []
+    connection = socket.create_connection(("127.0.0.1", service.port), timeout=20)
+    head = f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
+    head += "Content-Type: application/json\r\nContent-Length: 17\r\n\r\n"
+    connection.sendall(head.encode() + b'{"name":')
+    time.sleep(0.3)  # the request is under way, its body is not whole
+    reader = threading.Thread(target=lambda: results.append(read_all(connection)))
+    reader.start()
+
+    os.kill(service.pid, signal.SIGTERM)
+    time.sleep(0.3)
+    connection.sendall(b'"signup"}')
+
+    wait_until(lambda: service.exit_code() is not None, "the service has ended", timeout_s=10)
+    reader.join(10)
+    connection.close()
+    assert service.exit_code() == 0
+    assert results[0].startswith(b"HTTP/1.1 200 ")
+    service.restart()
+    assert service.counts(website, "events", "event_name") == {"signup": 1}
+
+
+def read_all(connection: socket.socket) -> bytes:
+    result = b""
+    while part := connection.recv(65_536):
+        result += part
+    return result
+
+
+@pytest.mark.slow
+def test_idle_connections_do_not_delay_shutdown(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
+    idle = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(5)]
+    idle[0].sendall(b"POST /track HTTP/1.1\r\nHost: localhost\r\n")
+
+    os.kill(service.pid, signal.SIGTERM)
+
+    wait_until(lambda: service.exit_code() is not None, "the service has ended", timeout_s=10)
+    for connection in idle:
+        connection.close()
+    assert service.exit_code() == 0
+
+
+ADDRESS = "198.51.100.203"
+ADDRESS_6 = "2001:db8:85a3:8d3:1319:8a2e:370:7348"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["info", "debug"])
+def test_no_personal_data_reaches_the_disk_or_the_log(
+    dedicated_service: ServiceMaker, level: str
+) -> None:
+    settings = {"HEADRACE_TRUSTED_PROXIES": "127.0.0.1", "HEADRACE_LOG_LEVEL": level}
+    service = dedicated_service(settings=settings).start()
+    website, key = service.website(), service.key()
+    agent, payload = secrets.token_hex(16), secrets.token_hex(16)
+    visitor = {"User-Agent": f"Mozilla/5.0 ({agent}) Chrome/124.0", "X-Forwarded-For": ADDRESS}
+    with_key: Json = {"ip": ADDRESS_6, "userAgent": visitor["User-Agent"]}
+    send_everywhere(service, website, {}, visitor, payload)
+    send_everywhere(service, website, with_key, {**visitor, **bearer(key)}, payload)
+    send_refused(service, website, key.secret, visitor, payload)
+    assert service.count(website, "events") == 4
+    unloaded = files_containing(service.data, agent, key.secret, ADDRESS, ADDRESS_6)
+
+    assert service.stop() == 0
+
+    assert unloaded == []
+    assert files_containing(service.data, agent, key.secret, ADDRESS, ADDRESS_6) == []
+    assert binary_files_containing(service.data, IPv6Address(ADDRESS_6).packed) == []
+    log = service.log_text()
+    for secret in (agent, key.secret, ADDRESS, ADDRESS_6, payload):
+        assert secret not in log
+
+
+def send_everywhere(
+    service: Service, website: str, fields: Json, headers: dict[str, str], payload: str
+) -> None:
+    item = {**fields, "path": f"/{payload}", "sessionId": payload}
+    vital = {**item, "timestamp": TIMESTAMP_MS, "metricName": "LCP", "metricValue": 1}
+    error = {**item, "timestamp": TIMESTAMP_MS, "message": payload}
+    event = {**item, "name": payload, "properties": {"p": payload}}
+    for path, body in (
+        ("/track", event),
+        ("/batch", event),
+        ("/vitals", vital),
+        ("/errors", error),
+    ):
+        response = service.post(f"{path}?client_id={website}", body, headers=headers)
+        assert response.status_code == 200
+
+
+def send_refused(
+    service: Service, website: str, secret: str, headers: dict[str, str], payload: str
+) -> None:
+    """Send what is refused, in every way that may tempt somebody to log it."""
+    path = f"/track?website_id={website}"
+    broken = {**headers, "Authorization": f"Bearer {secret}x"}
+    assert service.post(path, {"name": payload * 20}, headers=headers).status_code == 400
+    assert service.post(path, {"name": payload}, headers=broken).status_code == 401
+    assert service.post(f"/{payload}", {"name": payload}, headers=headers).status_code == 404
+    cut = gzip.compress(json.dumps({"name": payload}).encode())[:-4]
+    encoded = {**headers, "Content-Encoding": "gzip"}
+    assert service.post(path, data=cut, headers=encoded).status_code == 400
+    query = {"table": payload, "selects": [{"field": payload, "aggregate": "count"}]}
+    assert service.ask(website, query).status_code == 400
+
+
+def files_containing(data: Path, *texts: str) -> list[str]:
+    return [text for text in texts if binary_files_containing(data, text.encode())]
+
+
+def binary_files_containing(data: Path, needle: bytes) -> list[Path]:
+    """Return the files below a directory that hold the bytes; a file may go meanwhile."""
+    found: list[Path] = []
+    for path in data.rglob("*"):
+        try:
+            if path.is_file() and needle in path.read_bytes():
+                found.append(path)
+        except FileNotFoundError:
+            continue
+    return found
+
+
+@pytest.mark.slow
+def test_data_directory_is_accessible_by_its_owner_only(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
+
+    assert service.data.stat().st_mode & 0o077 == 0

@@ -1,0 +1,49 @@
+"""What services leave in the temporary directory: nothing, whatever becomes of them."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from testing.service import wait_until
+from tests.e2e.conftest import ServiceMaker
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A temporary directory with a path as short as people have it."""
+    with TemporaryDirectory(dir="/tmp") as made:
+        yield Path(made)
+
+
+def test_files_of_a_killed_supervisor_are_removed_at_the_next_start(
+    dedicated_service: ServiceMaker, temporary: Path
+) -> None:
+    service = dedicated_service(settings={"TMPDIR": str(temporary)}).start()
+    website = service.website()
+
+    for _ in range(3):
+        os.kill(service.pid, signal.SIGKILL)
+        wait_until(lambda: service.exit_code() is not None, "the supervisor is gone")
+        service.start()
+    service.post(f"/track?website_id={website}", {"name": "signup"})
+
+    assert service.count(website, "events") == 1
+    (runtime_directory,) = temporary.iterdir()
+    assert len(list(runtime_directory.iterdir())) == 1
+    assert service.stop() == 0
+    assert list(temporary.iterdir()) == []
+
+
+def test_two_services_are_independent(dedicated_service: ServiceMaker, temporary: Path) -> None:
+    services = [dedicated_service(settings={"TMPDIR": str(temporary)}).start() for _ in range(2)]
+    for number, service in enumerate(services, start=1):
+        website = service.website()
+        service.post(f"/track?website_id={website}", [{"name": "signup"}] * number)
+        assert service.count(website, "events") == number
+    assert len(list(temporary.iterdir())) == 2

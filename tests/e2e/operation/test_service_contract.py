@@ -1,0 +1,142 @@
+"""The endpoints around the contract: health, readiness, metrics, OpenAPI and its page."""
+
+import re
+
+import pytest
+
+from testing.service import Json, Service
+from tests.e2e.envelopes import METHOD_NOT_ALLOWED, error_envelope, outcome
+
+SERVICE_PATHS = ["/health", "/ready", "/metrics", "/openapi.json", "/docs", "/v1/query/schema"]
+SAMPLE = re.compile(r'^[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+$|^# ')
+
+
+def test_health_is_200(service: Service) -> None:
+    status, body = outcome(service.get("/health"))
+
+    assert status == 200
+    assert isinstance(body, dict)
+
+
+def test_ready_is_200_and_lists_each_component(service: Service) -> None:
+    status, body = outcome(service.get("/ready"))
+
+    assert status == 200
+    text = str(body).lower()
+    assert "log" in text
+    assert "store" in text or "engine" in text
+
+
+def test_metrics_are_in_prometheus_text_format(service: Service, website: str) -> None:
+    service.post(f"/track?website_id={website}", [{"name": "a"}] * 3)
+
+    response = service.get("/metrics")
+
+    assert response.status_code == 200
+    assert response.headers["Content-Type"].startswith("text/plain")
+    strange = [line for line in response.text.splitlines() if not SAMPLE.match(line)]
+    assert strange == []
+
+
+def test_metrics_count_received_items_over_all_workers(service: Service, website: str) -> None:
+    service.count(website, "events")  # everything that came before is stored and counted
+    before = accepted_events(service)
+
+    for _ in range(20):
+        service.post(f"/track?website_id={website}", [{"name": "a"}] * 3)
+    assert service.count(website, "events") == 60
+
+    assert accepted_events(service) == before + 60
+
+
+def accepted_events(service: Service) -> float:
+    samples = [
+        line
+        for line in service.get("/metrics").text.splitlines()
+        if line.startswith("headrace_items_total{")
+        and 'stream="events"' in line
+        and 'outcome="accepted"' in line
+    ]
+    return sum(float(line.rpartition(" ")[2]) for line in samples)
+
+
+def test_metrics_never_name_a_website_or_an_event(service: Service, website: str) -> None:
+    service.post(f"/track?website_id={website}", {"name": "very_own_event_name"})
+
+    text = service.get("/metrics").text
+
+    assert website not in text
+    assert "very_own_event_name" not in text
+
+
+def test_openapi_describes_every_endpoint(service: Service) -> None:
+    status, document = outcome(service.get("/openapi.json"))
+
+    assert status == 200
+    assert document["openapi"].startswith("3.")
+    described: Json = document["paths"]
+    for path in ["/track", "/vitals", "/errors", "/batch", "/", "/v1/query/custom"]:
+        assert "post" in described[path]
+    for path in ["/health", "/ready", "/metrics", "/v1/query/schema"]:
+        assert "get" in described[path]
+
+
+def test_docs_is_a_self_contained_page(service: Service) -> None:
+    response = service.get("/docs")
+
+    assert response.status_code == 200
+    assert response.headers["Content-Type"].startswith("text/html")
+    for word in ["/track", "/vitals", "/errors", "/v1/query/custom", "metricName"]:
+        assert word in response.text
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', response.text)
+
+
+def test_schema_of_the_query_needs_no_credentials(service: Service) -> None:
+    status, schema = outcome(service.get("/v1/query/schema"))
+
+    assert status == 200
+    tables = [table["name"] for table in schema["tables"]]
+    assert tables == ["events", "sessions", "profiles", "errors", "performance"]
+    assert set(schema) == {"tables", "aggregates", "operators", "limits"}
+    for table in schema["tables"]:
+        assert set(table) >= {"name", "description", "columns"}
+        for column in table["columns"]:
+            expected = {"name", "type", "filterable", "aggregatable", "description"}
+            assert set(column) >= expected
+
+
+@pytest.mark.parametrize("path", ["/health", "/ready", "/metrics", "/openapi.json", "/docs"])
+def test_other_method_is_405(service: Service, path: str) -> None:
+    response = service.post(path, {})
+
+    assert error_envelope(response) == METHOD_NOT_ALLOWED
+    assert "GET" in [name.strip() for name in response.headers["Allow"].split(",")]
+
+
+def test_unknown_path_below_v1_has_the_querys_envelope(service: Service) -> None:
+    expected = {"success": False, "error": "Not found", "code": "NOT_FOUND"}
+
+    for response in (service.get("/v1/nowhere"), service.post("/v1/query/nowhere", {})):
+        assert error_envelope(response) == (404, expected)
+
+
+@pytest.mark.parametrize("path", ["/v1/query/custom", "/v1/query/schema"])
+def test_other_method_below_v1_has_the_querys_envelope(service: Service, path: str) -> None:
+    response = service.http.delete(service.url + path, timeout=10)
+
+    expected = {"success": False, "error": "Method not allowed", "code": "METHOD_NOT_ALLOWED"}
+    assert error_envelope(response) == (405, expected)
+    assert response.headers["Allow"]
+
+
+@pytest.mark.parametrize("path", SERVICE_PATHS)
+def test_response_is_the_same_for_head_without_a_body(service: Service, path: str) -> None:
+    response = service.http.head(service.url + path, timeout=10)
+
+    assert (response.status_code, response.content) == (200, b"")
+
+
+def test_request_ids_are_not_repeated(service: Service) -> None:
+    ids = {service.post("/track", {}).json()["requestId"] for _ in range(50)}
+
+    assert len(ids) == 50

@@ -1,0 +1,256 @@
+"""`headrace verify` finds what a disk, a crash or a wrong copy did to a data directory."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from testing.service import HEADRACE, Service, clean_environment
+from tests.e2e.conftest import ServiceMaker
+from tests.fixtures.make_data_directory import CONTENT, fill
+
+Problem = tuple[str, str]
+
+TABLES = ("events", "errors", "performance")
+SEGMENT = "00000000000000000001.segment"
+
+
+class Verdict(NamedTuple):
+    """What `verify` said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def problems(self) -> list[Problem]:
+        """All that is wrong, of the JSON line."""
+        assert self.err == "", self
+        value = json.loads(self.out)
+        assert (value["ok"], self.code) == ((True, 0) if not value["problems"] else (False, 1))
+        return [(each["part"], each["problem"]) for each in value["problems"]]
+
+
+def verify(data: Path, *options: str) -> Verdict:
+    done = subprocess.run(
+        [HEADRACE, "verify", "--data", str(data), *options],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        timeout=120,
+        check=False,
+    )
+    return Verdict(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory with rows in the store and records that are only in the log."""
+    service = Service(tmp_path_factory.mktemp("verified") / "data")
+    try:
+        fill(service)
+        yield service.data
+    finally:
+        service.kill()
+
+
+@pytest.fixture
+def data(original: Path, tmp_path: Path) -> Path:
+    """A copy of it to spoil."""
+    return Path(shutil.copytree(original, tmp_path / "data", symlinks=True))
+
+
+def flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.chmod(0o600)
+    path.write_bytes(content)
+
+
+def change(file: Path, sql: str, *values: Any) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute(sql, values)
+    connection.close()
+
+
+def part_of(data: Path, table: str) -> Path:
+    """Return the directory of the one part that a table has."""
+    (part,) = (data / "store" / "data" / "headrace" / table).resolve().glob("all_*")
+    return part
+
+
+def test_intact_directory_passes(data: Path) -> None:
+    assert verify(data) == Verdict(0, "All is well: 7 rows in 6 parts, 6 records in 1 log.\n", "")
+    value = json.loads(verify(data, "--json").out)
+    checked = {"logs": 1, "records": 6, "parts": 6, "rows": 7}
+    assert value == {"ok": True, "problems": [], "checked": checked}
+
+
+@pytest.mark.slow
+def test_verification_changes_nothing(data: Path) -> None:
+    assert verify(data, "--json").problems == []
+    service = Service(data).start()
+    try:
+        (website,) = service.directory.websites()
+        found = service.counts(website.id, "events", "event_name")
+        assert found == CONTENT["events"]
+        assert service.stop() == 0
+    finally:
+        service.kill()
+    assert verify(data, "--json").problems == []
+
+
+def test_issues_are_printed_as_sentences(data: Path) -> None:
+    (data / "repeats.sqlite").unlink()
+    assert verify(data) == Verdict(
+        1, "repeats: repeats.sqlite is missing: idempotency keys are not remembered\n", ""
+    )
+
+
+def test_running_service_is_not_verified(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
+    assert verify(service.data) == Verdict(
+        1,
+        "",
+        f"headrace: the service runs on {service.data}: stop it first, or verify a restored "
+        "backup\n",
+    )
+
+
+def test_flipped_byte_in_a_part_is_found(data: Path) -> None:
+    part = part_of(data, "events")
+    flip(part / "data.bin", 100)
+    reason = "Checksum mismatch for file data.bin"
+    assert verify(data, "--json").problems == [
+        ("store", f"the part {part.name} of the table events is damaged: {reason}")
+    ]
+
+
+def test_part_that_does_not_load_is_found(data: Path) -> None:
+    (part_of(data, "errors") / "columns.txt").write_text("")
+    ((part, problem),) = verify(data, "--json").problems
+    assert part == "store"
+    assert "of the table errors is broken and set aside, with its rows" in problem
+
+
+def test_missing_segment_is_found(data: Path) -> None:
+    (data / "log" / "worker-0" / SEGMENT).unlink()
+    assert verify(data, "--json").problems == [
+        (
+            "log",
+            "the log worker-0: its segment 1 is missing, with all that was acknowledged into it",
+        )
+    ]
+
+
+def test_missing_log_is_found(data: Path) -> None:
+    shutil.rmtree(data / "log" / "worker-0")
+    assert verify(data, "--json").problems == [
+        ("log", "the log worker-0 is missing, which the ledger knows of")
+    ]
+
+
+def test_flipped_byte_in_unloaded_log_data_is_found(data: Path) -> None:
+    segment = data / "log" / "worker-0" / SEGMENT
+    flip(segment, segment.stat().st_size - 5)
+    ((part, problem),) = verify(data, "--json").problems
+    assert part == "log"
+    assert problem.startswith("the log worker-0: the bytes ")
+    assert problem.endswith(" of its segment 1 are damaged, and what was in them is lost")
+
+
+def test_flipped_byte_in_loaded_log_data_is_found(data: Path) -> None:
+    flip(data / "log" / "worker-0" / SEGMENT, 60)
+    ((part, problem),) = verify(data, "--json").problems
+    assert part == "log"
+    assert problem.endswith(" of its segment 1 are damaged; what was in them is in the store")
+
+
+def test_truncated_log_is_found(data: Path) -> None:
+    segment = data / "log" / "worker-0" / SEGMENT
+    size = segment.stat().st_size
+    segment.write_bytes(segment.read_bytes()[:-1])
+    expected = (
+        f"the log worker-0: its segment 1 ends at byte {size - 1}, and what was acknowledged went "
+        f"up to byte {size}"
+    )
+    assert ("log", expected) in verify(data, "--json").problems
+
+
+def test_torn_tail_of_a_crash_is_not_an_issue(data: Path) -> None:
+    with (data / "log" / "worker-0" / SEGMENT).open("ab") as segment:
+        segment.write(b"\xc1\xffHR half a record")
+    assert verify(data, "--json").problems == []
+
+
+def test_ledger_ahead_of_its_log_is_found(data: Path) -> None:
+    size = (data / "log" / "worker-0" / SEGMENT).stat().st_size
+    change(data / "ledger.sqlite", "UPDATE positions SET place = ?", size + 1)
+    expected = (
+        f"it has noted the log worker-0 as stored up to byte {size + 1} of segment 1, and the "
+        f"log ends at byte {size} of segment 1: ledger and log are not of the same moment"
+    )
+    assert verify(data, "--json").problems[0] == ("ledger", expected)
+
+
+def test_ledger_behind_its_store_is_found(data: Path) -> None:
+    change(data / "ledger.sqlite", "UPDATE positions SET place = 30")
+    change(data / "ledger.sqlite", "UPDATE ledger SET intent = NULL")
+    rest = (
+        "has rows that the ledger does not know of, from the log worker-0: store and ledger are "
+        "not of the same moment"
+    )
+    assert verify(data, "--json").problems == [
+        ("store", f"the table {table} {rest}") for table in TABLES
+    ]
+
+
+def test_store_behind_its_ledger_is_found(data: Path) -> None:
+    size = (data / "log" / "worker-0" / SEGMENT).stat().st_size
+    change(data / "ledger.sqlite", "UPDATE positions SET place = ?", size)
+    rest = (
+        "lacks 1 of 1 rows that the ledger has noted as stored and that are still in the log "
+        "worker-0"
+    )
+    problems = [("store", f"the table {table} {rest}") for table in TABLES]
+    assert sorted(verify(data, "--json").problems) == sorted(problems)
+
+
+@pytest.mark.parametrize(
+    ("file", "part", "missing_rows"),
+    [
+        ("directory.sqlite", "directory", "no website and no key is known"),
+        ("ledger.sqlite", "ledger", "nobody knows what of the logs is stored"),
+    ],
+    ids=["directory", "ledger"],
+)
+def test_missing_file_is_found(data: Path, file: str, part: str, missing_rows: str) -> None:
+    (data / file).unlink()
+    assert verify(data, "--json").problems == [(part, f"{file} is missing: {missing_rows}")]
+
+
+def test_damaged_directory_is_found(data: Path) -> None:
+    content = (data / "directory.sqlite").read_bytes()
+    (data / "directory.sqlite").write_bytes(content[:8192] + bytes(8192) + content[16384:])
+    problems = verify(data, "--json").problems
+    assert problems
+    assert {part for part, _ in problems} == {"directory"}
+    assert all(problem.startswith("directory.sqlite is damaged: ") for _, problem in problems)
+
+
+def test_missing_store_is_found(data: Path) -> None:
+    shutil.rmtree(data / "store")
+    assert verify(data, "--json").problems == [
+        ("store", "it is missing, and the ledger says what is in it")
+    ]
+
+
+def test_directory_without_data_is_not_verified(tmp_path: Path) -> None:
+    assert verify(tmp_path) == Verdict(
+        1, "", f"headrace: {tmp_path} is no data directory: nothing is kept there\n"
+    )

@@ -1,0 +1,390 @@
+"""`headrace query` as people run it: whole outputs, from a process of its own."""
+
+import json
+import re
+import subprocess
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from headrace.model.plan import CompiledQuery
+from headrace.model.tenancy import WebsiteId
+from headrace.query.sql.compile import compile_query
+from headrace.query.validate.check import check_query
+from headrace.query.validate.decode import decode_query
+from testing.service import HEADRACE, Json, Service, clean_environment, free_port
+from tests.e2e.query.queries import body, event, query, send, where
+
+RANGE = ("--from", "2025-03-01", "--to", "2025-03-31")
+BY_PATH = (
+    *("--table", "events", "--select", "count as views"),
+    *("--select", "uniq(anonymous_id) as visitors", "--select", "avg(value) as mean"),
+    *("--group-by", "path"),
+)
+COUNT: Mapping[str, Json] = {
+    "table": "events",
+    "selects": [{"field": "*", "aggregate": "count", "alias": "n"}],
+}
+
+
+class Done(NamedTuple):
+    """What became of a command; figures that differ each time are masked."""
+
+    code: int
+    out: str
+    err: str = ""
+
+
+Ask = Callable[..., Done]
+
+
+def run(*arguments: str, given: str = "", **variables: str) -> Done:
+    unset = dict.fromkeys(("HEADRACE_WEBSITE_ID", "HEADRACE_API_KEY"), "")
+    done = subprocess.run(
+        [HEADRACE, "query", *arguments],
+        input=given.encode(),
+        capture_output=True,
+        env=clean_environment({**unset, **variables}),
+        timeout=60,
+        check=False,
+    )
+    out = re.sub(r"\d+\.\d ms", "N ms", done.stdout.decode())
+    out = re.sub(r'"executionTime":[\d.]+', '"executionTime":0', out)
+    return Done(done.returncode, re.sub(r'"req_[^"]+"', '"ID"', out), done.stderr.decode())
+
+
+@pytest.fixture(scope="module")
+def shop(service: Service) -> str:
+    """A website with five events in March 2025."""
+    website = service.website()
+    send(
+        service,
+        website,
+        event(path="/blog/a", anonymousId="ann", properties={"value": 1.5, "seats": 3}),
+        event(path="/blog/a", anonymousId="bob", properties={"seats": "3"}),
+        event(path="/blog/b", anonymousId="ann", properties={"value": 10}),
+        event(path="/", anonymousId="ann", at="2025-03-31T22:30:00Z"),
+        event("page, view", path="/über"),
+    )
+    return website
+
+
+@pytest.fixture
+def ask(service: Service, shop: str) -> Ask:
+    """Runs the command for the shop's events of March 2025, with a key that may read."""
+
+    def ask_service(*arguments: str, **options: str) -> Done:
+        return run(
+            *arguments,
+            HEADRACE_URL=service.url,
+            HEADRACE_WEBSITE_ID=shop,
+            HEADRACE_API_KEY=service.master.secret,
+            **options,
+        )
+
+    return ask_service
+
+
+def test_result_is_an_aligned_table(ask: Ask) -> None:
+    assert ask(*BY_PATH, *RANGE) == Done(
+        0,
+        "path     views  visitors  mean\n"
+        "/blog/a      2         2   1.5\n"
+        "/            1         1\n"
+        "/blog/b      1         1    10\n"
+        "/über        1         0\n"
+        "\n"
+        "4 rows, N ms\n",
+    )
+
+
+def test_every_option_reaches_the_service(ask: Ask) -> None:
+    assert ask(
+        *("--table", "events", "--select", "count as n", "--group-by", "path,event_name"),
+        *("--where", "path != /", "--where", "path starts_with '/'"),
+        *("--order-by", "path desc", "--limit", "1", "--offset", "1"),
+        *RANGE,
+    ) == Done(
+        0,
+        "path     event_name  n\n/blog/b  click       1\n\n1 row, N ms, more rows exist\n",
+    )
+    assert ask(
+        *("--table", "events", "--granularity", "daily", "--fill", "--timezone", "Europe/Berlin"),
+        *("--from", "2025-03-31", "--to", "2025-04-01"),
+    ) == Done(
+        0, "date        count_all\n2025-03-31          0\n2025-04-01          1\n\n2 rows, N ms\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ("country = ''", 5),
+        ("path in /blog/a,/blog/b", 3),
+        ("path not in ('/blog/a', '/')", 2),
+        ("value >= 1.5", 2),
+        ("value<10", 1),
+        ("properties.seats = 3", 1),
+        ("properties.seats = '3'", 1),
+        ("is_bot = false", 5),
+        ("time > 2025-03-31", 1),
+        ("event_name = 'page, view'", 1),
+        ("path contains ü", 1),
+    ],
+)
+def test_condition_is_translated_to_a_filter(ask: Ask, condition: str, count: int) -> None:
+    assert ask("--table", "events", "--where", condition, *RANGE) == Done(
+        0, f"count_all\n{count:>9}\n\n1 row, N ms\n"
+    )
+
+
+def test_empty_result_is_one_line(ask: Ask) -> None:
+    assert ask("--table", "events", "--group-by", "path") == Done(0, "0 rows, N ms\n")
+
+
+def test_csv_is_what_the_service_sends(ask: Ask) -> None:
+    assert ask(*BY_PATH, *RANGE, "--limit", "2", "--format", "csv") == Done(
+        0,
+        "path,views,visitors,mean\r\n/blog/a,2,2,1.5\r\n/,1,1,\r\n",
+        "headrace: more rows exist\n",
+    )
+
+
+def test_json_is_what_the_service_sends(ask: Ask) -> None:
+    done = ask("--table", "events", "--select", "sum(value) as total", *RANGE, "--format", "json")
+    assert (done.code, done.err, done.out.count("\n")) == (0, "", 1)
+    result = json.loads(done.out)
+    assert result.pop("requestId")
+    assert result == {
+        "success": True,
+        "data": [{"total": 11.5}],
+        "meta": {"rowCount": 1, "executionTime": 0, "limit": 1000, "truncated": False},
+    }
+
+
+@pytest.mark.parametrize("full_result", [True, False], ids=["whole body", "only its query"])
+@pytest.mark.parametrize("given", [True, False], ids=["standard input", "file"])
+def test_query_is_read_from_a_file(
+    ask: Ask, tmp_path: Path, *, full_result: bool, given: bool
+) -> None:
+    text = json.dumps({"query": COUNT, "timezone": "UTC", "limit": 7} if full_result else COUNT)
+    (tmp_path / "question.json").write_text(text)
+    done = ask("-", *RANGE, given=text) if given else ask(str(tmp_path / "question.json"), *RANGE)
+    assert done == Done(0, "n\n5\n\n1 row, N ms\n")
+
+
+def test_public_website_needs_no_key(service: Service) -> None:
+    website = service.website(public=True)
+    assert run("--table", "events", "--website", website, "--url", service.url) == Done(
+        0, "count_all\n        0\n\n1 row, N ms\n"
+    )
+
+
+REJECTED = {
+    "unknown column": (
+        (*BY_PATH, "--where", "pth = /"),
+        'Invalid column "pth" for table "events" (did you mean "path"?)',
+    ),
+    "unknown table": (
+        ("--table", "evnts"),
+        'Invalid table "evnts" (did you mean "events"?)',
+    ),
+    "unknown aggregate": (
+        ("--table", "events", "--select", "uniqe(path)"),
+        'Invalid aggregate "uniqe" (did you mean "uniq"?)',
+    ),
+    "aggregate without a column": (
+        ("--table", "events", "--select", "uniq"),
+        'Column not aggregatable "*": it takes only count, uniq needs a column',
+    ),
+    "unknown output name": (
+        (*BY_PATH, "--order-by", "visitors down"),
+        'Invalid orderBy "visitors down": no output has this name (did you mean "visitors"?)',
+    ),
+    "impossible date": (
+        ("--table", "events", "--to", "2025-02-30"),
+        'Invalid endDate "2025-02-30": there is no such day',
+    ),
+    "limit of none": (
+        ("--table", "events", "--limit", "0"),
+        "Invalid limit: a whole number from 1 is needed",
+    ),
+    "unreadable group": (
+        ("--table", "events", "--group-by", "path,"),
+        "cannot read --group-by 'path,': a name is missing",
+    ),
+    "unknown website": (
+        ("--table", "events", "--website", "web_unknown"),
+        "Website not found",
+    ),
+    "invalid key": (
+        ("--table", "events", "--key", "hr_wrong"),
+        "Invalid API key",
+    ),
+    "impossible key": (
+        ("--table", "events", "--key", "mr wrong"),
+        "the key has characters that no key has",
+    ),
+    "no address": (
+        ("--table", "events", "--url", "localhost:8080"),
+        "'localhost:8080' is not an address such as http://127.0.0.1:8080",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), REJECTED.values(), ids=list(REJECTED))
+def test_rejected_query_is_one_sentence(
+    ask: Ask, arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert ask(*arguments) == Done(1, "", f"headrace: {sentence}\n")
+
+
+def test_missing_key_and_website_are_named(service: Service, shop: str) -> None:
+    question = ("--table", "events", "--url", service.url, "--website", shop)
+    no_key = Done(
+        1,
+        "",
+        "headrace: Authentication required: no key was given; use --key or HEADRACE_API_KEY\n",
+    )
+    assert [run(*question), run(*question, "--key", " ")] == [no_key, no_key]
+    assert run("--table", "events", "--url", service.url) == Done(
+        1, "", "headrace: no website is named: use --website or HEADRACE_WEBSITE_ID\n"
+    )
+
+
+def test_unreachable_service_is_named() -> None:
+    port = str(free_port())
+    assert run("--table", "events", "--website", "web_a", HEADRACE_PORT=port) == Done(
+        1,
+        "",
+        f"headrace: cannot ask http://127.0.0.1:{port}: the connection was refused; is the service "
+        "running there?\n",
+    )
+
+
+class ForeignServer(BaseHTTPRequestHandler):
+    """Something that is not a Headrace service, or one in front of it."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        match self.path.split("/")[1]:
+            case "moved":
+                self._answer(301, b"", Location="https://example.com/v1/query/custom")
+            case "busy":
+                self._answer(429, b'{"error":"Rate limit exceeded"}', **{"Retry-After": "9"})
+            case "page":
+                self._answer(200, b"<html></html>")
+            case "short":
+                self._answer(200, b"{}", **{"Content-Length": "100"})
+            case _:
+                self._answer(502, b"<html>Bad gateway</html>")
+
+    def _answer(self, status: int, content: bytes, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(content)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # its parameters are not used
+        """Say nothing."""
+
+
+@contextmanager
+def foreign_server() -> Generator[str]:
+    with HTTPServer(("127.0.0.1", 0), ForeignServer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+FOREIGN_RESPONSES = {
+    "moved": "{url} answered 301 and points to https://example.com/v1/query/custom; it is not the "
+    "address of a Headrace service",
+    "busy": "Rate limit exceeded; it works again in 9 s",
+    "page": "what came back is not the answer of a Headrace service",
+    "short": "cannot ask {url}: IncompleteRead(2 bytes read, 98 more expected)",
+    "gateway": "{url} answered 502; it is not the address of a Headrace service",
+}
+
+
+@pytest.mark.parametrize(
+    ("directory", "sentence"), FOREIGN_RESPONSES.items(), ids=list(FOREIGN_RESPONSES)
+)
+def test_unexpected_response_is_one_sentence(directory: str, sentence: str) -> None:
+    with foreign_server() as address:
+        url = f"{address}/{directory}"
+        done = run("--table", "events", "--website", "web_a", "--key", "hr_a", "--url", url)
+    assert done == Done(1, "", f"headrace: {sentence.format(url=url)}\n")
+
+
+def compiled(website: str) -> CompiledQuery:
+    """Return what the service makes of the question that is explained below."""
+    sent_query = query(filters=[where("title", "eq", "a\n-- b")], group_by=["path"])
+    request = decode_query(json.dumps(body(sent_query)).encode())
+    return compile_query(check_query(request, WebsiteId(website)))
+
+
+def test_explain_shows_the_sql_without_a_service() -> None:
+    question = (
+        *("--table", "events", "--select", "count as n", "--where", "title = a\n-- b"),
+        *("--group-by", "path", *RANGE, "--explain"),
+    )
+    expected = compiled("WEBSITE_ID")
+    parameters = (f"-- {name} = {json.dumps(value)}" for name, value in expected.parameters.items())
+    assert run(*question).out.splitlines() == [
+        *expected.sql.splitlines(),
+        "",
+        "-- Columns",
+        '-- c0 = "path"',
+        '-- c1 = "n"',
+        "",
+        "-- Parameters",
+        *parameters,
+    ]
+    expected = compiled("web_a")
+    done = run(*question, "--format", "json", "--website", "web_a")
+    assert (done.code, done.err, json.loads(done.out)) == (
+        0,
+        "",
+        {
+            "sql": expected.sql,
+            "parameters": expected.parameters,
+            "columns": {"c0": "path", "c1": "n"},
+        },
+    )
+
+
+@pytest.mark.parametrize("arguments", [("--explain",), ("--explain", "--format", "json")])
+def test_output_to_a_full_disk_is_one_sentence(arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [HEADRACE, "query", *BY_PATH, *RANGE, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=clean_environment(),
+            timeout=60,
+            check=False,
+        )
+    assert done.stderr.decode() == "headrace: there is no room left where the output goes\n"
+    assert done.returncode == 1
+
+
+def test_explain_rejects_what_the_service_rejects() -> None:
+    assert run("-", "--explain", given='{"table": "events", "select": []}') == Done(
+        1,
+        "",
+        'headrace: Invalid request body: unknown key "select" (did you mean "selects"?)\n',
+    )
+    assert run("--table", "events", "--explain", "--format", "csv") == Done(
+        1, "", "headrace: there is no CSV of --explain: use --format table or json\n"
+    )

@@ -1,0 +1,65 @@
+"""Answers that are kept, seen in the metrics and never in the rows."""
+
+from collections.abc import Callable
+
+import pytest
+
+from testing.service import Service
+from tests.e2e.query.queries import event, query, rows_of, send
+
+ServiceMaker = Callable[..., Service]
+
+
+def selects_by_source(service: Service) -> dict[str, int]:
+    """Return how many selects were answered from where, over the service's life."""
+    start = 'headrace_selects_total{source="'
+    lines = service.get("/metrics").text.splitlines()
+    found = [line.removeprefix(start).split('"} ') for line in lines if line.startswith(start)]
+    return {source: int(float(count)) for source, count in found}
+
+
+@pytest.mark.slow
+def test_results_are_cached_until_events_of_their_website_arrive(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service(workers=2).start()
+    busy, quiet = service.website(), service.website()
+    send(service, quiet, event())
+    for number in range(1, 11):
+        send(service, busy, event())
+        assert service.answer(busy, query()) == [{"n": number}]
+        assert service.answer(quiet, query()) == [{"n": 1}]
+    assert selects_by_source(service) == {"run": 11, "cached": 9}
+
+
+@pytest.mark.slow
+def test_cached_result_looks_like_a_fresh_one(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
+    website = service.website()
+    send(service, website, event())
+    first, second = (service.ask(website, query()) for _ in range(2))
+    assert rows_of(second) == rows_of(first) == [{"n": 1}]
+    assert second.json()["meta"].keys() == first.json()["meta"].keys()
+    assert second.json()["meta"]["executionTime"] > 0
+    assert first.json()["requestId"] != second.json()["requestId"]
+
+
+@pytest.mark.slow
+def test_caching_can_be_disabled(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service(settings={"HEADRACE_QUERY_CACHE_BYTES": "0"}).start()
+    website = service.website()
+    for _ in range(3):
+        assert service.answer(website, query()) == [{"n": 0}]
+    assert selects_by_source(service) == {"run": 3}
+
+
+@pytest.mark.slow
+def test_restart_clears_the_cache(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
+    website = service.website()
+    send(service, website, event())
+    assert service.answer(website, query()) == [{"n": 1}]
+    service.kill()
+    service.restart()
+    assert service.answer(website, query()) == [{"n": 1}]
+    assert "cached" not in selects_by_source(service)

@@ -1,0 +1,141 @@
+"""How often a caller may ask: thirty times a minute by default."""
+
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from headrace.base.settings import load_settings
+from testing.service import Key, Service, bearer
+from tests.e2e.query.queries import body
+
+CUSTOM = "/v1/query/custom"
+LIMIT = 5
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service whose callers may ask five times a minute."""
+    settings = {"HEADRACE_QUERY_RATE_LIMIT": str(LIMIT)}
+    one = Service(tmp_path_factory.mktemp("limited") / "data", workers=2, settings=settings)
+    try:
+        yield one.start()
+    finally:
+        one.kill()
+
+
+@pytest.fixture(scope="module")
+def site(limited: Service) -> str:
+    return limited.website()
+
+
+@pytest.fixture(scope="module")
+def open_site(limited: Service) -> str:
+    return limited.website(public=True)
+
+
+def ask(service: Service, website: str, key: Key | None = None) -> requests.Response:
+    """Ask on a connection of its own, so that any of the workers may answer."""
+    headers = {**(bearer(key) if key else {}), "Connection": "close"}
+    return service.post(f"{CUSTOM}?website_id={website}", body(), headers=headers)
+
+
+def statuses(service: Service, website: str, key: Key | None, times: int) -> list[int]:
+    return [ask(service, website, key).status_code for _ in range(times)]
+
+
+def test_responses_count_down_and_then_reject(limited: Service, site: str) -> None:
+    key = limited.key("read:data")
+    responses = [ask(limited, site, key) for _ in range(LIMIT + 2)]
+    assert [response.status_code for response in responses] == [200] * LIMIT + [429] * 2
+    rate_headers = [
+        (response.headers["X-RateLimit-Limit"], response.headers["X-RateLimit-Remaining"])
+        for response in responses
+    ]
+    assert rate_headers == [("5", str(left)) for left in (4, 3, 2, 1, 0, 0, 0)]
+    resets = [int(response.headers["X-RateLimit-Reset"]) for response in responses]
+    assert all(0 < reset <= 60 for reset in resets)
+
+
+def test_rate_limited_response_has_retry_after(limited: Service, site: str) -> None:
+    key = limited.key("read:data")
+    statuses(limited, site, key, LIMIT)
+    response = ask(limited, site, key)
+    full_body = response.json()
+    assert full_body.pop("requestId")
+    assert (response.status_code, full_body) == (
+        429,
+        {"success": False, "error": "Rate limit exceeded", "code": "RATE_LIMITED"},
+    )
+    assert 0 < int(response.headers["Retry-After"]) <= 60
+
+
+def test_each_key_has_a_window_of_its_own(limited: Service, site: str) -> None:
+    one, another = limited.key("read:data"), limited.key("read:data")
+    assert statuses(limited, site, one, LIMIT + 1) == [200] * LIMIT + [429]
+    assert statuses(limited, site, another, 1) == [200]
+
+
+def test_key_has_one_window_for_all_websites(limited: Service, site: str, open_site: str) -> None:
+    key = limited.key("read:data")
+    assert statuses(limited, site, key, 3) + statuses(limited, open_site, key, 3) == [
+        *[200] * LIMIT,
+        429,
+    ]
+
+
+def test_without_a_key_each_website_has_a_window(limited: Service, open_site: str) -> None:
+    another = limited.website(public=True)
+    assert statuses(limited, open_site, None, LIMIT + 1) == [200] * LIMIT + [429]
+    assert statuses(limited, another, None, 1) == [200]
+    assert statuses(limited, open_site, limited.key("read:data"), 1) == [200]
+
+
+def test_rejected_queries_count_and_carry_the_headers(limited: Service, site: str) -> None:
+    key = limited.key("read:data")
+    headers = bearer(key)
+    responses = [
+        limited.post(f"{CUSTOM}?website_id={site}", data=b"{", headers=headers),
+        limited.post(f"{CUSTOM}?website_id=web_unknown", body(), headers=headers),
+        limited.post(CUSTOM, body(), headers=headers),
+        limited.post(f"{CUSTOM}?website_id={site}", body(limit=0), headers=headers),
+    ]
+    assert [
+        (response.status_code, response.headers["X-RateLimit-Remaining"]) for response in responses
+    ] == [
+        (400, "4"),
+        (404, "3"),
+        (400, "2"),
+        (400, "1"),
+    ]
+    assert statuses(limited, site, key, 2) == [200, 429]
+
+
+def test_limit_comes_before_website_id_and_after_scope(limited: Service, site: str) -> None:
+    key, writer = limited.key("read:data"), limited.key("track:events")
+    statuses(limited, site, key, LIMIT)
+    assert limited.post(CUSTOM, data=b"{", headers=bearer(key)).status_code == 429
+    assert ask(limited, "web_unknown", key).status_code == 429
+    assert statuses(limited, site, writer, LIMIT + 2) == [403] * (LIMIT + 2)
+
+
+def test_schema_does_not_count(limited: Service, site: str) -> None:
+    key = limited.key("read:data")
+    headers = bearer(key)
+    responses = [limited.get("/v1/query/schema", headers=headers) for _ in range(LIMIT + 2)]
+    assert {response.status_code for response in responses} == {200}
+    assert ask(limited, site, key).headers["X-RateLimit-Remaining"] == "4"
+
+
+def test_thirty_queries_a_minute_are_allowed_by_default(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    default = load_settings(environment={}).query_rate_limit
+    settings = {"HEADRACE_QUERY_RATE_LIMIT": str(default)}
+    one = Service(tmp_path_factory.mktemp("default") / "data", settings=settings)
+    try:
+        one.start()
+        website, key = one.website(), one.key("read:data")
+        assert statuses(one, website, key, 31) == [200] * 30 + [429]
+    finally:
+        one.kill()

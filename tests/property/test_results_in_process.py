@@ -1,0 +1,121 @@
+"""Plans, statements and fillings give the rows of the oracle, over tables filled directly.
+
+The same comparison is made through HTTP elsewhere; this one is fast and sees only queries.
+"""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from headrace.base.errors import InvalidQuery
+from headrace.model.catalog import STORED_TABLES
+from testing.queries import WEBSITE, run_query
+from testing.tables import EACH_STORE, Tables, made_tables
+from tests.e2e.query.queries import alike
+from tests.oracle import QueryRejected, Stored, evaluate_query
+from tests.oracle.columns import TABLES
+from tests.oracle.rows import Row
+from tests.oracle.stored import error_row, event_row, vital_row
+from tests.property.query_cases import Body, arbitrary_bodies
+from tests.property.query_data import Item, data_sets
+from tests.property.shrink import minimize
+
+DATA_SETS, QUERIES_A_DATA_SET = 5, 40
+ROWS = {"events": event_row, "performance": vital_row, "errors": error_row}
+
+
+def stored_of(data: dict[str, list[Item]]) -> Stored:
+    """Return what is stored of a data set, as the oracle has it."""
+    rows = {
+        table: [
+            ROWS[table](item, arrival=arrival, visitor=item["visitor"][1])
+            for arrival, item in enumerate(items)
+        ]
+        for table, items in data.items()
+    }
+    return Stored(**rows)
+
+
+def insert(store: Tables, stored: Stored) -> None:
+    for table in STORED_TABLES:
+        rows: list[Row] = getattr(stored, table.name)
+        texts = {name for name, column in TABLES[table.name].items() if column.kind == "text"}
+        store.insert(table, [_as_stored(row, number, texts) for number, row in enumerate(rows)])
+
+
+def _as_stored(row: Row, number: int, texts: set[str]) -> Row:
+    properties: Row = row.get("properties") or {}
+    written = json.dumps(properties, ensure_ascii=False, separators=(",", ":"))
+    return {
+        **{name: value for name, value in row.items() if value is not None or name not in texts},
+        "id": _id(number),
+        "website_id": WEBSITE,
+        "received_at": row.get("received_at", row["time"]),  # of errors and vitals it is not kept
+        "properties": written.encode() if properties else b"",
+    }
+
+
+def _id(number: int) -> bytes:
+    """Return an id by arrival, in whose first bytes alone the order is."""
+    return number.to_bytes(8) + (2**64 - 1 - number).to_bytes(8)
+
+
+def expected_of(body: Body, stored: Stored) -> Any:
+    try:
+        expected = evaluate_query(body, stored)
+    except QueryRejected as refusal:
+        return refusal.code
+    return [expected.rows, expected.limit, expected.truncated]
+
+
+def got_of(store: Tables, body: Body) -> Any:
+    try:
+        got = run_query(store, body)
+    except InvalidQuery as refusal:
+        return refusal.code.name
+    rows = [dict(zip(got.names, row, strict=True)) for row in got.rows]
+    return [rows, got.limit, got.truncated]
+
+
+@pytest.mark.parametrize("store", EACH_STORE)
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of the data, at a failure
+@settings(
+    max_examples=DATA_SETS,
+    deadline=None,
+    phases=(Phase.generate,),
+    suppress_health_check=(
+        HealthCheck.too_slow,
+        HealthCheck.nested_given,
+        HealthCheck.function_scoped_fixture,  # who asks for the store, which is made anew below
+    ),
+)
+@given(data=data_sets)
+def test_query_results_match_the_oracle(
+    request: pytest.FixtureRequest, store: str, data: dict[str, list[Item]]
+) -> None:
+    with made_tables(request, store) as tables:
+        compare(tables, stored_of(data))
+
+
+def compare(tables: Tables, stored: Stored) -> None:
+    """Ask many queries of tables that have these rows."""
+    insert(tables, stored)
+
+    @settings(
+        max_examples=QUERIES_A_DATA_SET,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=(HealthCheck.too_slow,),
+    )
+    @given(body=arbitrary_bodies)
+    def each_query(body: Body) -> None:
+        def is_wrong(body: Body) -> bool:
+            return not alike(got_of(tables, body), expected_of(body, stored))
+
+        shown = minimize(body, is_wrong) if is_wrong(body) else body
+        got, expected = got_of(tables, shown), expected_of(shown, stored)
+        assert alike(got, expected), f"{shown}\n got      {got}\n expected {expected}"
+
+    each_query()

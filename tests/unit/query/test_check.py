@@ -1,0 +1,787 @@
+"""Every refusal of a well-shaped query, each with its code and whole message, and their order."""
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from headrace.base.errors import QueryErrorCode
+from headrace.model.catalog import (
+    EVENTS,
+    PERFORMANCE,
+    SESSIONS,
+    Aggregate,
+    Column,
+    Kind,
+    Operator,
+    table_names,
+)
+from headrace.model.plan import (
+    DateRange,
+    Direction,
+    Granularity,
+    PlannedFilter,
+    PlannedOrder,
+    PlannedSelect,
+    QueryPlan,
+)
+from testing.queries import COUNT, WEBSITE, plan_of, query_body, rejection_of, select, where
+
+Body = dict[str, Any]
+
+
+def selecting(field: str, aggregate: str, alias: str | None = None, **parts: Any) -> Body:
+    return query_body({**select(field, aggregate), "alias": alias}, **parts)
+
+
+def filtering(field: str, operator: str, value: Any, **parts: Any) -> Body:
+    return query_body(filters=[where(field, operator, value)], **parts)
+
+
+def rooted(**root: Any) -> Body:
+    return query_body(**root)
+
+
+REJECTIONS = [
+    pytest.param(
+        query_body(table="event"),
+        "INVALID_TABLE",
+        'Invalid table "event" (did you mean "events"?)',
+        id="table",
+    ),
+    pytest.param(
+        query_body(table="Users"),
+        "INVALID_TABLE",
+        'Invalid table "Users" (one of events, sessions, profiles, errors, error_spans,'
+        " performance, web_vitals_spans)",
+        id="table that is close to none",
+    ),
+    pytest.param(
+        {**query_body(), "query": {"table": "events", "selects": []}},
+        "INVALID_SELECT",
+        "Invalid select: at least one is needed",
+        id="no selects",
+    ),
+    pytest.param(
+        query_body(*[select("*", "count", f"n{n}") for n in range(11)]),
+        "TOO_MANY_SELECTS",
+        "Too many selects: 11, and 10 are the most",
+        id="11 selects",
+    ),
+    pytest.param(
+        selecting("pth", "uniq"),
+        "INVALID_COLUMN",
+        'Invalid column "pth" for table "events" (did you mean "path"?)',
+        id="column of a select",
+    ),
+    pytest.param(
+        selecting("zzz", "uniq", table="error_spans"),
+        "INVALID_COLUMN",
+        'Invalid column "zzz" for table "errors"',
+        id="column that is close to none",
+    ),
+    pytest.param(
+        selecting("properties", "uniq"),
+        "INVALID_COLUMN",
+        'Invalid column "properties" for table "events" (did you mean "properties.KEY"?)',
+        id="properties without KEY",
+    ),
+    pytest.param(
+        selecting("properties.", "uniq"),
+        "INVALID_COLUMN",
+        'Invalid column "properties." for table "events" (did you mean "properties.KEY"?)',
+        id="empty KEY",
+    ),
+    pytest.param(
+        selecting(f"properties.{'k' * 257}", "uniq"),
+        "INVALID_COLUMN",
+        f'Invalid column "properties.{"k" * 89}…" for table "events"',
+        id="KEY of 257",
+    ),
+    pytest.param(
+        selecting("properties.plan", "uniq", table="sessions"),
+        "INVALID_COLUMN",
+        'Invalid column "properties.plan" for table "sessions"',
+        id="properties of a table that has none",
+    ),
+    pytest.param(
+        selecting("path", "cuont"),
+        "INVALID_AGGREGATE",
+        'Invalid aggregate "cuont" (did you mean "count"?)',
+        id="aggregate",
+    ),
+    pytest.param(
+        selecting("*", "median"),
+        "INVALID_AGGREGATE",
+        'Invalid aggregate "median" (one of count, uniq, sum, avg, max, min,'
+        " p50, p75, p90, p95, p99)",
+        id="aggregate that is close to none",
+    ),
+    pytest.param(
+        selecting("path", "sum"),
+        "NOT_AGGREGATABLE",
+        'Column not aggregatable "path" for table "events": sum is for measures, such as "value"',
+        id="sum of texts",
+    ),
+    pytest.param(
+        selecting("lineno", "avg", table="errors"),
+        "NOT_AGGREGATABLE",
+        'Column not aggregatable "lineno" for table "errors": avg is for measures, and it has none',
+        id="numbers of a table without measures",
+    ),
+    pytest.param(
+        selecting("*", "uniq"),
+        "NOT_AGGREGATABLE",
+        'Column not aggregatable "*": it takes only count, uniq needs a column',
+        id="uniq of rows",
+    ),
+    pytest.param(
+        selecting("*", "count", ""),
+        "INVALID_SELECT",
+        'Invalid select: alias "" must have 1 to 64 characters',
+        id="empty alias",
+    ),
+    pytest.param(
+        selecting("*", "count", "a" * 65),
+        "INVALID_SELECT",
+        f'Invalid select: alias "{"a" * 65}" must have 1 to 64 characters',
+        id="alias of 65",
+    ),
+    pytest.param(
+        query_body(COUNT, select("path", "uniq", "n")),
+        "DUPLICATE_OUTPUT_NAME",
+        'Duplicate output name "n"',
+        id="two aliases",
+    ),
+    pytest.param(
+        query_body(select("*", "count"), select("path", "uniq", "count_all")),
+        "DUPLICATE_OUTPUT_NAME",
+        'Duplicate output name "count_all"',
+        id="alias and default alias",
+    ),
+    pytest.param(
+        query_body(select("properties.a.b", "sum"), select("properties.a_b", "sum")),
+        "DUPLICATE_OUTPUT_NAME",
+        'Duplicate output name "sum_properties_a_b"',
+        id="two default aliases",
+    ),
+    pytest.param(
+        query_body(select("*", "count", "path"), group_by=["path"]),
+        "DUPLICATE_OUTPUT_NAME",
+        'Duplicate output name "path"',
+        id="alias and group",
+    ),
+    pytest.param(
+        query_body(group_by=["path", "path"]),
+        "DUPLICATE_OUTPUT_NAME",
+        'Duplicate output name "path"',
+        id="two groups",
+    ),
+    pytest.param(
+        selecting("*", "count", "date", granularity="daily"),
+        "DUPLICATE_OUTPUT_NAME",
+        'Duplicate output name "date"',
+        id="alias and date",
+    ),
+    pytest.param(
+        query_body(filters=[where("path", "eq", "/")] * 21),
+        "TOO_MANY_FILTERS",
+        "Too many filters: 21, and 20 are the most",
+        id="21 filters",
+    ),
+    pytest.param(
+        filtering("*", "eq", "/"),
+        "INVALID_COLUMN",
+        'Invalid column "*" for table "events"',
+        id="star in a filter",
+    ),
+    pytest.param(
+        filtering("stack", "eq", "x", table="errors"),
+        "NOT_FILTERABLE",
+        'Column not filterable "stack" for table "errors"',
+        id="column that is not filterable",
+    ),
+    pytest.param(
+        filtering("path", "startswith", "/"),
+        "INVALID_OPERATOR",
+        'Invalid operator "startswith" (did you mean "starts_with"?)',
+        id="operator",
+    ),
+    pytest.param(
+        filtering("path", "~", "/"),
+        "INVALID_OPERATOR",
+        'Invalid operator "~" (one of eq, ne, gt, lt, gte, lte, contains, not_contains,'
+        " starts_with, in, not_in)",
+        id="operator that is close to none",
+    ),
+    pytest.param(
+        filtering("value", "contains", "1"),
+        "INVALID_OPERATOR",
+        'Invalid operator "contains" for column "value": it is a number',
+        id="contains on a number",
+    ),
+    pytest.param(
+        filtering("time", "starts_with", "2026"),
+        "INVALID_OPERATOR",
+        'Invalid operator "starts_with" for column "time": it is a datetime',
+        id="starts_with on a datetime",
+    ),
+    pytest.param(
+        filtering("is_bot", "gt", True),
+        "INVALID_OPERATOR",
+        'Invalid operator "gt" for column "is_bot": it is a boolean',
+        id="gt on a boolean",
+    ),
+    pytest.param(
+        filtering("properties.k", "lte", True),
+        "INVALID_OPERATOR",
+        'Invalid operator "lte" for column "properties.k": true and false have no order',
+        id="order of a boolean property",
+    ),
+    pytest.param(
+        filtering("path", "eq", None),
+        "INVALID_VALUE",
+        'Invalid value null for column "path": a string is needed',
+        id="null",
+    ),
+    pytest.param(
+        filtering("path", "eq", 5),
+        "INVALID_VALUE",
+        'Invalid value 5 for column "path": a string is needed',
+        id="number for a text",
+    ),
+    pytest.param(
+        filtering("path", "in", ["/", True]),
+        "INVALID_VALUE",
+        'Invalid value true for column "path": a string is needed',
+        id="boolean in an array of texts",
+    ),
+    pytest.param(
+        filtering("path", "eq", ["/"]),
+        "INVALID_VALUE",
+        'Invalid value for column "path": eq takes a single value, not an array',
+        id="array for eq",
+    ),
+    pytest.param(
+        filtering("path", "not_in", "/"),
+        "INVALID_VALUE",
+        'Invalid value for column "path": in and not_in take an array of values',
+        id="scalar for not_in",
+    ),
+    pytest.param(
+        filtering("path", "in", []),
+        "INVALID_VALUE",
+        'Invalid value for column "path": the array is empty',
+        id="empty array",
+    ),
+    pytest.param(
+        filtering("path", "in", ["/"] * 1001),
+        "INVALID_VALUE",
+        'Invalid value for column "path": 1001 values in the array, 1000 are the most',
+        id="1001 values",
+    ),
+    pytest.param(
+        filtering("value", "gt", "5 EUR"),
+        "INVALID_VALUE",
+        'Invalid value "5 EUR" for column "value": a number is needed',
+        id="text for a number",
+    ),
+    pytest.param(
+        filtering("is_bot", "eq", 1),
+        "INVALID_VALUE",
+        'Invalid value 1 for column "is_bot": true or false is needed',
+        id="number for a boolean",
+    ),
+    pytest.param(
+        filtering("time", "gt", "yesterday"),
+        "INVALID_VALUE",
+        'Invalid value "yesterday" for column "time":'
+        " an ISO 8601 date or time or epoch milliseconds is needed",
+        id="text for a datetime",
+    ),
+    pytest.param(
+        filtering("properties.k", "eq", None),
+        "INVALID_VALUE",
+        'Invalid value null for column "properties.k": a string, a number, true or false is needed',
+        id="null for a property",
+    ),
+    pytest.param(
+        filtering("properties.k", "contains", 5),
+        "INVALID_VALUE",
+        'Invalid value 5 for column "properties.k": contains needs a string',
+        id="number that a property is to contain",
+    ),
+    pytest.param(
+        query_body(group_by=["path", "url", "title", "city", "region", "country"]),
+        "TOO_MANY_GROUP_BY",
+        "Too many groupBy: 6, and 5 are the most",
+        id="6 groups",
+    ),
+    pytest.param(
+        query_body(group_by=["*"]),
+        "INVALID_COLUMN",
+        'Invalid column "*" for table "events"',
+        id="star in groupBy",
+    ),
+    pytest.param(
+        query_body(group_by=["entrypath"], table="sessions"),
+        "INVALID_COLUMN",
+        'Invalid column "entrypath" for table "sessions" (did you mean "entry_path"?)',
+        id="column of groupBy",
+    ),
+    pytest.param(
+        rooted(startDate=None),
+        "INVALID_START_DATE",
+        "Invalid startDate: a date like 2026-01-31 is required",
+        id="no startDate",
+    ),
+    pytest.param(
+        rooted(startDate=20260101),
+        "INVALID_START_DATE",
+        "Invalid startDate: a date in a string, like 2026-01-31, is needed",
+        id="number for startDate",
+    ),
+    pytest.param(
+        rooted(startDate="1.1.2026"),
+        "INVALID_START_DATE",
+        'Invalid startDate "1.1.2026": a date like 2026-01-31 is needed',
+        id="startDate of another format",
+    ),
+    pytest.param(
+        rooted(startDate="2026-02-29"),
+        "INVALID_START_DATE",
+        'Invalid startDate "2026-02-29": there is no such day',
+        id="impossible startDate",
+    ),
+    pytest.param(
+        rooted(endDate=True),
+        "INVALID_END_DATE",
+        "Invalid endDate: a date in a string, like 2026-01-31, is needed",
+        id="boolean for endDate",
+    ),
+    pytest.param(
+        rooted(endDate="2025-12-31"),
+        "INVALID_END_DATE",
+        'Invalid endDate "2025-12-31": it is before startDate',
+        id="endDate before startDate",
+    ),
+    pytest.param(
+        rooted(endDate="2036-01-01"),
+        "INVALID_END_DATE",
+        'Invalid endDate "2036-01-01": a range is shorter than 10 years',
+        id="ten years",
+    ),
+    pytest.param(
+        rooted(startDate="2024-02-29", endDate="2034-03-01"),
+        "INVALID_END_DATE",
+        'Invalid endDate "2034-03-01": a range is shorter than 10 years',
+        id="ten years from a leap day",
+    ),
+    pytest.param(
+        rooted(timezone="Europe/Berln"),
+        "INVALID_TIMEZONE",
+        'Invalid timezone "Europe/Berln" (did you mean "Europe/Berlin"?)',
+        id="timezone",
+    ),
+    pytest.param(
+        rooted(timezone="new_york"),
+        "INVALID_TIMEZONE",
+        'Invalid timezone "new_york" (did you mean "America/New_York"?)',
+        id="city",
+    ),
+    pytest.param(
+        rooted(timezone=2),
+        "INVALID_TIMEZONE",
+        "Invalid timezone: an IANA name in a string is needed",
+        id="number for timezone",
+    ),
+    *[
+        pytest.param(
+            rooted(timezone=name), "INVALID_TIMEZONE", f'Invalid timezone "{name}"', id=label
+        )
+        for name, label in (
+            ("", "empty timezone"),
+            ("../../etc/passwd", "path"),
+            ("/usr/share/zoneinfo/UTC", "absolute path"),
+            ("localtime", "zone of this machine"),
+            ("Factory", "zone of an unset clock"),
+            ("Europe", "directory"),
+            ("+02:00", "offset"),
+        )
+    ],
+    pytest.param(
+        rooted(timezone="UTC\0"),
+        "INVALID_TIMEZONE",
+        'Invalid timezone "UTC\\u0000" (did you mean "UTC"?)',
+        id="timezone with NUL",
+    ),
+    pytest.param(
+        rooted(granularity="weekly"),
+        "INVALID_GRANULARITY",
+        'Invalid granularity "weekly" (one of hourly, daily)',
+        id="granularity",
+    ),
+    pytest.param(
+        rooted(granularity=["daily"]),
+        "INVALID_GRANULARITY",
+        "Invalid granularity: one of hourly, daily is needed",
+        id="array for granularity",
+    ),
+    pytest.param(
+        query_body(table="profiles", granularity="daily"),
+        "INVALID_GRANULARITY",
+        'Invalid granularity: not available for table "profiles"',
+        id="granularity of profiles",
+    ),
+    *[
+        pytest.param(
+            rooted(limit=limit),
+            "INVALID_LIMIT",
+            "Invalid limit: a whole number from 1 is needed",
+            id=f"limit {limit}",
+        )
+        for limit in (0, -1, 1.5, "10", True, [1], {"a": 1})
+    ],
+    *[
+        pytest.param(
+            rooted(offset=offset),
+            "INVALID_OFFSET",
+            "Invalid offset: a whole number from 0 to 1000000 is needed",
+            id=f"offset {offset}",
+        )
+        for offset in (-1, 1_000_001, 0.5, "0", False)
+    ],
+    pytest.param(
+        rooted(orderBy=[{"field": "n"}] * 6),
+        "INVALID_ORDER_BY",
+        "Invalid orderBy: 6 keys, and 5 are the most",
+        id="6 keys of orderBy",
+    ),
+    pytest.param(
+        query_body(group_by=["country"], orderBy=[{"field": "contry"}]),
+        "INVALID_ORDER_BY",
+        'Invalid orderBy "contry": no output has this name (did you mean "country"?)',
+        id="orderBy of no output",
+    ),
+    pytest.param(
+        rooted(orderBy=[{"field": "date"}]),
+        "INVALID_ORDER_BY",
+        'Invalid orderBy "date": no output has this name',
+        id="orderBy date without granularity",
+    ),
+    pytest.param(
+        rooted(orderBy=[{"field": "n", "direction": "up"}]),
+        "INVALID_ORDER_BY",
+        'Invalid orderBy: direction "up" (one of asc, desc)',
+        id="direction",
+    ),
+    pytest.param(
+        rooted(fill="yes"),
+        "INVALID_FILL",
+        "Invalid fill: true or false is needed",
+        id="text for fill",
+    ),
+    pytest.param(
+        rooted(fill=True),
+        "INVALID_FILL",
+        "Invalid fill: it needs a granularity",
+        id="fill without granularity",
+    ),
+    pytest.param(
+        rooted(fill=True, granularity="hourly", startDate="2024-12-01"),
+        "INVALID_FILL",
+        "Invalid fill: it would make 10248 rows, and 10000 are the most;"
+        " ask for fewer days, groups or a coarser granularity",
+        id="too many hours",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "code", "message"), REJECTIONS)
+def test_error_has_code_and_detail(body: Body, code: str, message: str) -> None:
+    assert rejection_of(body) == (code, message)
+
+
+def test_every_error_code_except_the_reserved_one_is_used() -> None:
+    reported_codes = {str(param.values[1]) for param in REJECTIONS}
+    every = {code.name for code in QueryErrorCode}
+    assert every - reported_codes == {"INVALID_BODY", "INVALID_FILTER"}
+
+
+# The order of the checks.
+
+
+def changed(body: Body, change: Body) -> Body:
+    return {
+        **body,
+        **{key: value for key, value in change.items() if key != "query"},
+        "query": {**body["query"], **change.get("query", {})},
+    }
+
+
+ERRORS: list[tuple[str, Body]] = [
+    ("INVALID_BODY", {"nope": 1}),
+    ("INVALID_TABLE", {"query": {"table": "nope"}}),
+    ("INVALID_AGGREGATE", {"query": {"selects": [select("path", "nope")]}}),
+    ("INVALID_OPERATOR", {"query": {"filters": [where("path", "nope", "/")]}}),
+    ("INVALID_COLUMN", {"query": {"groupBy": ["nope"]}}),
+    ("INVALID_START_DATE", {"startDate": "nope"}),
+    ("INVALID_END_DATE", {"endDate": "nope"}),
+    ("INVALID_TIMEZONE", {"timezone": "nope"}),
+    ("INVALID_GRANULARITY", {"granularity": "nope"}),
+    ("INVALID_LIMIT", {"limit": "nope"}),
+    ("INVALID_OFFSET", {"offset": "nope"}),
+    ("INVALID_ORDER_BY", {"orderBy": [{"field": "nope"}]}),
+    ("INVALID_FILL", {"fill": "nope"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(first, second, id=f"{first[0]} before {second[0]}")
+        for first, second in combinations(ERRORS, 2)
+    ],
+)
+def test_the_first_of_two_errors_is_reported(
+    first: tuple[str, Body], second: tuple[str, Body]
+) -> None:
+    body = changed(changed(query_body(), second[1]), first[1])
+    assert rejection_of(body)[0] == first[0]
+
+
+BAD_SELECT, BAD_FILTER = select("nope", "count"), where("nope", "eq", "/")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        pytest.param(query_body(*[BAD_SELECT] * 11), "TOO_MANY_SELECTS", id="length of selects"),
+        pytest.param(query_body(filters=[BAD_FILTER] * 21), "TOO_MANY_FILTERS", id="of filters"),
+        pytest.param(query_body(group_by=["nope"] * 6), "TOO_MANY_GROUP_BY", id="of groupBy"),
+        pytest.param(
+            query_body(select("path", "sum"), BAD_SELECT), "NOT_AGGREGATABLE", id="first select"
+        ),
+        pytest.param(
+            query_body(filters=[where("path", "gt", 5), BAD_FILTER]),
+            "INVALID_VALUE",
+            id="first filter",
+        ),
+        pytest.param(
+            query_body(filters=[where("nope", "nope", None)]), "INVALID_COLUMN", id="column first"
+        ),
+        pytest.param(
+            query_body(filters=[where("value", "contains", [])]),
+            "INVALID_OPERATOR",
+            id="operator before value",
+        ),
+        pytest.param(
+            query_body(filters=[where("path", "in", [5] * 1001)]),
+            "INVALID_VALUE",
+            id="length of values",
+        ),
+        pytest.param(
+            query_body(filters=[where("time", "gt", "2026-01-01")], timezone="nope"),
+            "INVALID_TIMEZONE",
+            id="valid datetime that waits for its timezone",
+        ),
+    ],
+)
+def test_list_length_is_checked_before_its_items(body: Body, code: str) -> None:
+    assert rejection_of(body)[0] == code
+
+
+# What is just within the rules, and what it means.
+
+
+JANUARY = DateRange(
+    first_day=20_454,
+    last_day=20_484,
+    start_ms=1_767_225_600_000,
+    end_ms=1_769_904_000_000,
+    offsets=((1_767_225_600, 0),),
+    timezone="UTC",
+)
+
+
+def test_minimal_query_has_the_defaults() -> None:
+    body = {
+        "query": {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]},
+        "startDate": "2026-01-01",
+        "endDate": "2026-01-31",
+    }
+    assert plan_of(body) == QueryPlan(
+        website_id=WEBSITE,
+        table=EVENTS,
+        selects=(PlannedSelect(None, Aggregate.COUNT, "count_all"),),
+        filters=(),
+        group_by=(),
+        range=JANUARY,
+        granularity=None,
+        order_by=(),
+        limit=1000,
+        offset=0,
+        fill=False,
+    )
+
+
+def test_null_in_optional_fields_means_absent() -> None:
+    absent = query_body()
+    nulls = dict.fromkeys(("timezone", "granularity", "limit", "offset", "fill", "orderBy"), None)
+    query = {**absent["query"], "filters": None, "groupBy": None}
+    query["selects"] = [{**COUNT, "alias": "n"}]
+    assert plan_of({**absent, **nulls, "query": query}) == plan_of(absent)
+
+
+def test_full_query_is_planned_completely() -> None:
+    path, duration = SESSIONS.column("entry_path"), SESSIONS.column("duration")
+    assert path is not None
+    assert duration is not None
+    body = query_body(
+        select("duration", "p95", "slow"),
+        table="sessions",
+        filters=[where("duration", "gte", "1.5")],
+        group_by=["entry_path"],
+        granularity="hourly",
+        orderBy=[{"field": "slow", "direction": "desc"}, {"field": "date"}],
+        limit=7,
+        offset=1_000_000,
+        fill=True,
+    )
+    assert plan_of(body) == QueryPlan(
+        website_id=WEBSITE,
+        table=SESSIONS,
+        selects=(PlannedSelect(duration, Aggregate.P95, "slow"),),
+        filters=(PlannedFilter(duration, Operator.GTE, (1.5,)),),
+        group_by=(path,),
+        range=JANUARY,
+        granularity=Granularity.HOURLY,
+        order_by=(PlannedOrder("slow", Direction.DESC), PlannedOrder("date", Direction.ASC)),
+        limit=7,
+        offset=1_000_000,
+        fill=True,
+    )
+
+
+@pytest.mark.parametrize("name", list(table_names()))
+def test_every_table_can_be_queried_by_all_its_names(name: str) -> None:
+    table = plan_of(query_body(table=name)).table
+    assert name in (table.name, *table.aliases)
+
+
+@pytest.mark.parametrize(
+    ("limit", "planned"), [(None, 1000), (1, 1), (5.0, 5), (10_000, 10_000), (10**30, 10_000)]
+)
+def test_limit_over_the_maximum_is_clamped(limit: float | None, planned: int) -> None:
+    assert plan_of(query_body(limit=limit)).limit == planned
+
+
+@pytest.mark.parametrize(
+    ("field", "aggregate", "alias"),
+    [
+        ("*", "count", "count_all"),
+        ("path", "uniq", "uniq_path"),
+        ("properties.plan", "count", "count_properties_plan"),
+        ("properties.a.b c", "sum", "sum_properties_a_b c"),
+    ],
+)
+def test_default_alias_is_aggregate_and_field(field: str, aggregate: str, alias: str) -> None:
+    assert plan_of(selecting(field, aggregate)).selects[0].alias == alias
+
+
+@pytest.mark.parametrize("alias", ["a" * 64, "🦆" * 64, " ", "date", "c0", '`"\\\n'])
+def test_alias_is_any_text_up_to_64_characters(alias: str) -> None:
+    assert plan_of(selecting("*", "count", alias)).selects[0].alias == alias
+
+
+def test_property_is_a_column_of_any_type() -> None:
+    columns = plan_of(query_body(group_by=["properties.a.b", "properties. "])).group_by
+    assert [(column.name, column.kind) for column in columns] == [
+        ("properties.a.b", Kind.JSON),
+        ("properties. ", Kind.JSON),
+    ]
+
+
+VALUES = [
+    pytest.param("path", "eq", "", ("",), id="empty text"),
+    pytest.param("path", "in", ["/", "5"], ("/", "5"), id="texts"),
+    pytest.param("value", "eq", 5, (5.0,), id="number"),
+    pytest.param("value", "in", ["5", "-.5e1", "+7.", 1e308], (5.0, -5.0, 7.0, 1e308), id="texts"),
+    pytest.param("is_bot", "in", [True, False], (True, False), id="booleans"),
+    pytest.param("time", "eq", 1_767_225_600_000.9, (1_767_225_600_000,), id="epoch"),
+    pytest.param("time", "lt", 253_402_300_799_999, (253_402_300_799_999,), id="last moment"),
+    pytest.param("time", "eq", "2026-01-05", (1_767_567_600_000,), id="midnight in Berlin"),
+    pytest.param("time", "eq", "2026-01-05T00:00", (1_767_567_600_000,), id="without seconds"),
+    pytest.param("time", "eq", "2026-01-05 01:00:00Z", (1_767_574_800_000,), id="UTC"),
+    pytest.param("time", "eq", "2026-01-05t01:00:00.1239z", (1_767_574_800_123,), id="cut"),
+    pytest.param("time", "eq", "2026-01-05T01:00:00,5-0330", (1_767_587_400_500,), id="offset"),
+    pytest.param("time", "eq", "1969-12-31T23:59:59.9999Z", (-1,), id="before 1970"),
+    pytest.param("time", "eq", "2026-03-29T02:30:00", (1_774_747_800_000,), id="skipped time"),
+    pytest.param("time", "eq", "2025-10-26T02:30:00", (1_761_438_600_000,), id="first of two"),
+    pytest.param("properties.k", "in", ["5", 5, 5.5, True], ("5", 5, 5.5, True), id="property"),
+    pytest.param("properties.k", "eq", 2**70, (2**70,), id="large number of a property"),
+]
+
+
+@pytest.mark.parametrize(("field", "operator", "value", "planned"), VALUES)
+def test_value_has_the_type_of_its_column(
+    field: str, operator: str, value: Any, planned: tuple[Any, ...]
+) -> None:
+    (found,) = plan_of(filtering(field, operator, value, timezone="Europe/Berlin")).filters
+    assert (found.values, list(map(type, found.values))) == (planned, list(map(type, planned)))
+
+
+REJECTED_VALUES = [
+    *[
+        ("time", value)
+        for value in (
+            "",
+            "2026-02-30",
+            "2026-01-05T24:00:00",
+            "2026-01-05T10:61",
+            "2026-01-05T10:00:00+24:00",
+            "2026-01-05T10:00:00+01:60",
+            "2026-1-5",
+            "20260105",
+            "2026-01-05T10",
+            " 2026-01-05",
+            "2026-01-05\n",
+            "1767225600000",
+            "\u0662\u0660\u0662\u0666-01-05",
+            1e300,
+            -(10**15),
+            True,
+        )
+    ],
+    *[
+        ("value", value)
+        for value in ("", " 5", "1_000", "0x10", "nan", "inf", "1e999", "\uff15", True)
+    ],
+    *[("value", 10**400), ("properties.k", 10**400)],
+]
+
+
+@pytest.mark.parametrize(("field", "value"), REJECTED_VALUES)
+def test_value_of_another_type_than_its_column_is_rejected(field: str, value: Any) -> None:
+    assert rejection_of(filtering(field, "eq", value))[0] == "INVALID_VALUE"
+
+
+def measures(columns: tuple[Column, ...]) -> list[str]:
+    return [column.name for column in columns if column.aggregatable]
+
+
+@pytest.mark.parametrize("name", [*measures(EVENTS.columns), "properties.k"])
+@pytest.mark.parametrize("aggregate", Aggregate)
+def test_every_measure_takes_every_aggregate(name: str, aggregate: Aggregate) -> None:
+    assert plan_of(selecting(name, aggregate.value)).selects[0].aggregate is aggregate
+
+
+@pytest.mark.parametrize("column", PERFORMANCE.columns, ids=lambda column: column.name)
+def test_every_column_can_be_grouped_by_counted_and_made_unique(column: Column) -> None:
+    body = query_body(
+        select(column.name, "count"),
+        select(column.name, "uniq"),
+        table="performance",
+        group_by=[column.name],
+    )
+    assert plan_of(body).group_by == (column,)
