@@ -1,4 +1,4 @@
-"""Every endpoint as one row of a table: routing, metrics, log lines and OpenAPI read it."""
+"""The endpoint table, which routing, metrics, the access log and OpenAPI read."""
 
 from enum import Enum
 
@@ -36,7 +36,7 @@ from headrace.http.responses import Envelope
 
 
 class CorsPolicy(Enum):
-    """Which pages may call an endpoint."""
+    """Which origins may call an endpoint from a page."""
 
     ANY_ORIGIN = "any origin"
     CONFIGURED_ORIGINS = "configured origins"
@@ -44,7 +44,11 @@ class CorsPolicy(Enum):
 
 
 class EndpointSpec(Struct, frozen=True):
-    """One endpoint. `name` is its label in metrics and logs; `errors` is what it may raise."""
+    """One endpoint. `name` is its label in metrics and logs; `errors` is what it may raise.
+
+    `is_ingestion` marks the endpoints that accept events. `is_routine` marks those whose successful
+    requests are too many and too alike for a line each in the access log.
+    """
 
     name: str
     path: str
@@ -52,16 +56,8 @@ class EndpointSpec(Struct, frozen=True):
     envelope: Envelope = Envelope.INGESTION
     cors: CorsPolicy = CorsPolicy.NONE
     errors: tuple[type[HeadraceError], ...] = (MethodNotAllowed,)
-
-    @property
-    def is_ingestion(self) -> bool:
-        """Tell whether it takes events in."""
-        return self.cors is CorsPolicy.ANY_ORIGIN
-
-    @property
-    def is_routine(self) -> bool:
-        """Tell whether calls that succeed are too many and too alike for a line in the log."""
-        return self.is_ingestion or self.name in {"health", "ready", "metrics"}
+    is_ingestion: bool = False
+    is_routine: bool = False
 
 
 _BODY_ERRORS = (
@@ -110,11 +106,13 @@ def _ingestion_endpoint(name: str, path: str) -> EndpointSpec:
         ("POST", "OPTIONS"),
         cors=CorsPolicy.ANY_ORIGIN,
         errors=_INGESTION_ERRORS,
+        is_ingestion=True,
+        is_routine=True,
     )
 
 
-def _get_endpoint(name: str, path: str) -> EndpointSpec:
-    return EndpointSpec(name, path, ("GET", "HEAD"))
+def _get_endpoint(name: str, path: str, *, is_routine: bool = False) -> EndpointSpec:
+    return EndpointSpec(name, path, ("GET", "HEAD"), is_routine=is_routine)
 
 
 TRACK = _ingestion_endpoint("track", "/track")
@@ -137,9 +135,9 @@ SCHEMA = EndpointSpec(
     Envelope.QUERY,
     CorsPolicy.CONFIGURED_ORIGINS,
 )
-HEALTH = _get_endpoint("health", "/health")
-READY = _get_endpoint("ready", "/ready")
-METRICS = _get_endpoint("metrics", "/metrics")
+HEALTH = _get_endpoint("health", "/health", is_routine=True)
+READY = _get_endpoint("ready", "/ready", is_routine=True)
+METRICS = _get_endpoint("metrics", "/metrics", is_routine=True)
 OPENAPI = _get_endpoint("openapi", "/openapi.json")
 DOCS = _get_endpoint("docs", "/docs")
 
@@ -147,6 +145,8 @@ UNKNOWN = EndpointSpec("unknown", "", (), errors=(NotFound,))
 UNKNOWN_V1 = EndpointSpec("unknown", "", (), Envelope.QUERY, errors=(NotFound,))
 
 INGESTION_ENDPOINTS = (TRACK, VITALS, ERRORS, BATCH, PAGE)
+"""The endpoints with `is_ingestion`, in the order of the documentation."""
+
 ENDPOINTS = (
     *INGESTION_ENDPOINTS,
     QUERY,
