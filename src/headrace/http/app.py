@@ -20,7 +20,7 @@ from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.cors import cors_for
 from headrace.http.reading.memory_limit import InflightLimiter
-from headrace.http.reading.slow_bodies import SlowBodyGuard
+from headrace.http.reading.slow_bodies import MinThroughput, SlowBodyGuard
 from headrace.http.request import Handler, Request
 from headrace.http.responses import Response
 from headrace.http.routes.ingest import EventAcceptor, ingestion_handlers
@@ -69,8 +69,7 @@ def create_app(
     addresses = ClientAddresses(settings.trusted_proxies)
     slow_body_guard = SlowBodyGuard(
         settings.body_timeout_s,
-        slow_after_s=settings.slow_body_after_s,
-        min_bytes_per_s=settings.slow_body_bytes_per_s,
+        min_throughput=MinThroughput(settings.slow_body_after_s, settings.slow_body_bytes_per_s),
     )
     inflight = InflightLimiter(settings.max_inflight_bytes)
     authorizer = QueryAuthorizer(tenancy=tenancy, limiter=limiter, addresses=addresses, clock=clock)
