@@ -1,4 +1,4 @@
-"""The page at /docs: the reference as HTML, complete in itself and without any script."""
+"""The page at /docs: the reference as self-contained HTML without scripts."""
 
 import re
 from base64 import b64encode
@@ -9,7 +9,6 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from headrace.http.apidocs.markdown import render_html
 from headrace.http.apidocs.render_markdown import write_reference
 
 Document = Mapping[str, Any]
@@ -24,6 +23,9 @@ _TITLE = re.compile(r'^<h([23]) id="([^"]+)">(.*)</h\1>$', re.MULTILINE)
 
 def write_page(document: Document) -> str:
     """Write the page of an OpenAPI document."""
+    # Imported by the first request for the page: it adds 30 ms to the start of a worker.
+    from headrace.http.apidocs.markdown_to_html import render_html  # noqa: PLC0415
+
     text = render_html(write_reference(document))
     info = document["info"]
     return Template(_read("page.html")).substitute(
@@ -37,7 +39,7 @@ def write_page(document: Document) -> str:
 
 
 def content_security_policy() -> str:
-    """Return the policy under which the page works: its own style sheet and icon, nothing else."""
+    """Return the page's Content-Security-Policy: its inline style sheet and icon, nothing else."""
     digest = b64encode(sha256(_style().encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
@@ -55,7 +57,7 @@ def _sections(text: str) -> str:
 
 def _article(match: re.Match[str]) -> str:
     text, table, statuses = match[0].strip().rpartition(_STATUSES)
-    folded = f"<details>\n<summary>All answers</summary>\n{table}{statuses}\n</details>"
+    folded = f"<details>\n<summary>All responses</summary>\n{table}{statuses}\n</details>"
     return f"<article>\n{text}{folded}\n</article>\n"
 
 
