@@ -1,60 +1,38 @@
-"""The accepting use case: from body bytes to a record in the log, in one visible order."""
+"""The ingestion use case: from the bytes of a body to a durable record in the log."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import TypeVar
+from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from msgspec import Struct
 
 from headrace.base.clock import Clock
-from headrace.base.errors import (
-    ClientError,
-    HeadraceError,
-    InvalidApiKey,
-    InvalidBody,
-    InvalidIdempotencyKey,
-    Unavailable,
-    WebsiteNotFound,
-)
+from headrace.base.errors import ClientError, HeadraceError, InvalidIdempotencyKey, Unavailable
 from headrace.base.telemetry import Metrics
-from headrace.ingest.receive.authorize import (
-    Authorization,
-    Caller,
-    authenticate,
-    authorize,
-    authorize_origin,
-)
+from headrace.ingest.receive.authorize import Authorization
+from headrace.ingest.receive.authorizer import Authorizer
 from headrace.ingest.receive.convert import AuthorizedBatch, convert_batch
-from headrace.ingest.receive.decode import (
-    PATH_SPECS,
-    IngestPath,
-    WireItem,
-    decode_items,
-    list_field_errors,
-)
-from headrace.ingest.receive.enrich import VISITOR_CHECKS, Enricher, Enrichment, check_visitors
+from headrace.ingest.receive.decode import PATH_SPECS, IngestPath, WireItem
+from headrace.ingest.receive.decode_request import DecodedRequest, decode_request
+from headrace.ingest.receive.enrich import Enricher, Enrichment
 from headrace.ingest.receive.idempotency import (
     MAX_IDEMPOTENCY_KEY,
     remember,
     replay,
     request_digest,
 )
-from headrace.ingest.receive.timestamps import parse_timestamp, parse_timestamps
-from headrace.ingest.receive.validation_errors import Check
 from headrace.model.log_records import encode_record
-from headrace.model.tenancy import Credentials, TenancySnapshot
+from headrace.model.tenancy import Credentials
 from headrace.ports.directory import TenancySource
 from headrace.ports.event_log import EventLog, OnDurable
 from headrace.ports.idempotency import IdempotencyStore, Replay
 
-Decision = TypeVar("Decision")
-
 
 class IngestRequest(Struct, frozen=True):
-    """One ingestion call as HTTP understood it. `address` is the client's, proxies seen through.
+    """One ingestion request, free of HTTP.
 
-    `body` is whole and decompressed; `idempotency_key` is None where none was sent.
+    `body` is complete and decompressed. `address` is the client's, behind trusted proxies.
+    `idempotency_key` is None where the header is missing.
     """
 
     endpoint: IngestPath
@@ -66,21 +44,13 @@ class IngestRequest(Struct, frozen=True):
 
 
 class AcceptResult(Struct, frozen=True):
-    """What became of a call: the items that were taken.
+    """The result of an accepted request. `count` is the number of its items.
 
-    `event_ids` is for /batch alone: one for each item, None where none was sent.
+    `event_ids` is for /batch only: one per item, None where the item has none.
     """
 
     count: int
     event_ids: tuple[str | None, ...] = ()
-
-
-class _DecodedRequest(Struct, frozen=True):
-    """A body that stood up to every rule that needs no credentials."""
-
-    received_ms: int
-    items: Sequence[WireItem]
-    timestamps_ms: Sequence[int]
 
 
 class IngestService:
@@ -98,7 +68,7 @@ class IngestService:
         max_items: int,
     ) -> None:
         self._clock = clock
-        self._tenancy = tenancy
+        self._authorizer = Authorizer(tenancy)
         self._enricher = enricher
         self._log = log
         self._idempotency_store = idempotency_store
@@ -106,10 +76,11 @@ class IngestService:
         self._max_items = max_items
 
     async def accept(self, request: IngestRequest) -> AcceptResult:
-        """Return when all items are durable; raise when none of them is, now or later.
+        """Return once all items are durable; raise where none is, now or later.
 
-        Raises the caller's error, the body's before the credentials', or `Unavailable`. With an
-        Idempotency-Key the first accepted request decides, and later ones get its reply.
+        Raises the client's error (the body's before the credentials'), `Unavailable`, or
+        `DurabilityUnknown` and `StoreAckTimeout`, after which items may be stored. With an
+        Idempotency-Key the first accepted request decides and later ones get its reply.
         """
         if len(request.idempotency_key or "") > MAX_IDEMPOTENCY_KEY:
             self._count(request.endpoint, "refused", 1)
@@ -118,7 +89,7 @@ class IngestService:
         try:
             decoded = self._decode(request)
             items = decoded.items
-            authorization = await self._authorize(request, decoded)
+            authorization = await self._authorizer.retrying(request.credentials, decoded)
             return await self._append_idempotently(request, decoded, authorization)
         except ClientError:
             replayed = await self._find_replay(request, items)
@@ -133,17 +104,17 @@ class IngestService:
     def try_accept_nowait(
         self, request: IngestRequest, on_durable: OnDurable
     ) -> AcceptResult | None:
-        """Hand a request to the log, where nothing else has to be waited for.
+        """Append a request to the log without waiting for anything but the log.
 
-        Returns what is accepted once `on_durable` hears None; with an error none of it is, as where
-        `accept` raises. Returns None where it takes more than that, or where anything is wrong:
-        then nothing has happened, nobody is told, and `accept` decides.
+        The result counts once `on_durable` is called with None; an error means what it means
+        when `accept` raises it. Returns None, without side effects and without a later call of
+        `on_durable`, where the request needs another wait or must be refused: use `accept` then.
         """
         if request.idempotency_key:
             return None
         try:
             decoded = self._decode(request)
-            authorization = self._authorize_with(self._tenancy.current(), request, decoded)
+            authorization = self._authorizer.now(request.credentials, decoded)
             if not decoded.items:
                 return None
             enrichment = self._enrich_nowait(request, decoded, authorization)
@@ -151,7 +122,7 @@ class IngestService:
                 return None
             record = _build_record(request, decoded, authorization, enrichment)
             result = _build_result(request, decoded)
-            # Not the request: its body has done its work, and the next one can have its memory.
+            # Bind the endpoint, not the request: its body can be freed before the fsync.
             callback = partial(self._on_durable, on_durable, request.endpoint, result.count)
             self._log.append_nowait(record, callback)
         except HeadraceError:
@@ -165,53 +136,17 @@ class IngestService:
             self._count(endpoint, "refused", items)
         on_durable(failure)
 
-    def _decode(self, request: IngestRequest) -> _DecodedRequest:
-        """Decode the body and check everything that needs no credentials."""
-        received_ms = self._clock.now_ms()
-        has_api_key = request.credentials.api_key is not None
-        checks = _field_checks(received_ms, has_api_key=has_api_key)
-        items = decode_items(
-            request.endpoint, request.body, max_items=self._max_items, checks=checks
+    def _decode(self, request: IngestRequest) -> DecodedRequest:
+        return decode_request(
+            request.endpoint,
+            request.body,
+            received_ms=self._clock.now_ms(),
+            has_api_key=request.credentials.api_key is not None,
+            max_items=self._max_items,
         )
-        try:
-            sent = [item.timestamp for item in items]
-            timestamps_ms = parse_timestamps(sent, received_ms=received_ms)
-            if has_api_key:
-                check_visitors(items)
-        except ValueError as error:
-            field_errors = list_field_errors(request.endpoint, request.body, checks=checks)
-            raise InvalidBody(field_errors) from error
-        return _DecodedRequest(received_ms, items, timestamps_ms)
-
-    async def _authorize(self, request: IngestRequest, decoded: _DecodedRequest) -> Authorization:
-        return await self._retry_if_stale(
-            lambda tenancy: self._authorize_with(tenancy, request, decoded)
-        )
-
-    @staticmethod
-    def _authorize_with(
-        tenancy: TenancySnapshot, request: IngestRequest, decoded: _DecodedRequest
-    ) -> Authorization:
-        return authorize(
-            tenancy,
-            now_ms=decoded.received_ms,
-            credentials=request.credentials,
-            website_ids=[item.website_id for item in decoded.items],
-        )
-
-    async def _retry_if_stale(self, decide: Callable[[TenancySnapshot], Decision]) -> Decision:
-        """Decide; and again, once, where the reason may be that the snapshot is too old."""
-        known = self._tenancy.current()
-        try:
-            return decide(known)
-        except (InvalidApiKey, WebsiteNotFound, InvalidBody):
-            newest = await self._tenancy.refreshed()
-            if newest.revision == known.revision:
-                raise
-        return decide(newest)
 
     async def _append_idempotently(
-        self, request: IngestRequest, decoded: _DecodedRequest, authorization: Authorization
+        self, request: IngestRequest, decoded: DecodedRequest, authorization: Authorization
     ) -> AcceptResult:
         if not request.idempotency_key:
             return await self._append(request, decoded, authorization)
@@ -232,12 +167,12 @@ class IngestService:
     async def _append(
         self,
         request: IngestRequest,
-        decoded: _DecodedRequest,
+        decoded: DecodedRequest,
         authorization: Authorization,
         *,
         idempotency_digest: bytes = b"",
     ) -> AcceptResult:
-        """Enrich, convert, append. An empty batch leaves nothing in the log."""
+        """Enrich, convert and append. An empty batch appends no record."""
         if decoded.items:
             enrichment = await self._enrich(request, decoded, authorization)
             record = _build_record(
@@ -247,10 +182,11 @@ class IngestService:
         return _build_result(request, decoded)
 
     async def _enrich(
-        self, request: IngestRequest, decoded: _DecodedRequest, authorization: Authorization
+        self, request: IngestRequest, decoded: DecodedRequest, authorization: Authorization
     ) -> Enrichment:
-        if authorization.caller.key is not None:
-            return self._enricher.enrich_from_items(decoded.items)
+        enrichment = self._enrich_nowait(request, decoded, authorization)
+        if enrichment is not None:
+            return enrichment
         return await self._enricher.enrich_client(
             decoded.items,
             website_id=authorization.websites[0],
@@ -260,9 +196,9 @@ class IngestService:
         )
 
     def _enrich_nowait(
-        self, request: IngestRequest, decoded: _DecodedRequest, authorization: Authorization
+        self, request: IngestRequest, decoded: DecodedRequest, authorization: Authorization
     ) -> Enrichment | None:
-        """Do what `_enrich` does, or return None where something has to be waited for."""
+        """Enrich, or return None where today's visitor salt must be fetched first."""
         if authorization.caller.key is not None:
             return self._enricher.enrich_from_items(decoded.items)
         return self._enricher.enrich_client_nowait(
@@ -276,29 +212,20 @@ class IngestService:
     async def _find_replay(
         self, request: IngestRequest, items: Sequence[WireItem] | None
     ) -> AcceptResult | None:
-        """Find the reply that wins over a refusal: one remembered for the same caller and key."""
+        """Return the remembered reply for the same caller and key; it wins over a refusal."""
         if not request.idempotency_key:
             return None
         try:
-            caller = await self._authenticate(request, items[0].website_id if items else None)
+            caller = await self._authorizer.authenticate(
+                request.credentials,
+                now_ms=self._clock.now_ms(),
+                item_website_id=items[0].website_id if items else None,
+            )
             digest = request_digest(caller, request.endpoint.value, request.idempotency_key)
             response = await replay(self._idempotency_store, digest)
         except HeadraceError:
-            return None  # the refusal that there is says more
+            return None  # the refusal at hand says more to the client
         return None if response is None else self._replay(request, response)
-
-    async def _authenticate(self, request: IngestRequest, item_website_id: str | None) -> Caller:
-        now_ms = self._clock.now_ms()
-        caller = await self._retry_if_stale(
-            lambda tenancy: authenticate(
-                tenancy,
-                now_ms=now_ms,
-                credentials=request.credentials,
-                item_website_id=item_website_id,
-            )
-        )
-        authorize_origin(caller, request.credentials)
-        return caller
 
     def _replay(self, request: IngestRequest, response: bytes) -> AcceptResult:
         result = msgspec.json.decode(response, type=AcceptResult)
@@ -312,7 +239,7 @@ class IngestService:
 
 def _build_record(
     request: IngestRequest,
-    decoded: _DecodedRequest,
+    decoded: DecodedRequest,
     authorization: Authorization,
     enrichment: Enrichment,
     *,
@@ -329,22 +256,8 @@ def _build_record(
     return encode_record(convert_batch(request.endpoint, batch))
 
 
-def _build_result(request: IngestRequest, decoded: _DecodedRequest) -> AcceptResult:
-    return AcceptResult(len(decoded.items), _event_ids(request.endpoint, decoded.items))
-
-
-def _event_ids(endpoint: IngestPath, items: Sequence[WireItem]) -> tuple[str | None, ...]:
-    if endpoint is not IngestPath.BATCH:
-        return ()
-    return tuple([item.event_id or None for item in items])
-
-
-@lru_cache(maxsize=2)
-def _field_checks(received_ms: int, *, has_api_key: bool) -> Mapping[str, Check]:
-    """Return the rules that a field's type cannot tell: the same to all calls of a millisecond."""
-    check_timestamp = partial(parse_timestamp, received_ms=received_ms)
-    return (
-        {"timestamp": check_timestamp, **VISITOR_CHECKS}
-        if has_api_key
-        else {"timestamp": check_timestamp}
-    )
+def _build_result(request: IngestRequest, decoded: DecodedRequest) -> AcceptResult:
+    items = decoded.items
+    if request.endpoint is not IngestPath.BATCH:
+        return AcceptResult(len(items))
+    return AcceptResult(len(items), tuple([item.event_id or None for item in items]))
