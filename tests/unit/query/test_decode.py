@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from headrace.model.wire import Filter, OrderBy, Query, QueryRequest, Select
-from headrace.query.validate.decode import decode_query
+from headrace.query.validate.decode import decode_query, explain_validation_error
 from testing.queries import as_bytes, query_body, rejection_of, select, where
 
 
@@ -226,3 +226,22 @@ def test_of_repeated_keys_the_last_wins() -> None:
 
 def test_root_scalars_are_not_type_checked() -> None:
     assert decode_query(as_bytes(query_body(limit=[], timezone=5))).limit == []
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("", "it is not valid"),
+        (" - at `$.query`", "it is not valid in query"),
+        ("A rule of the next release", "a rule of the next release"),
+        ("A rule of the next release - at `$.limit`", "a rule of the next release in limit"),
+        ("Expected `uuid | null`, got `tuple`", "it must be of type uuid, not of type tuple"),
+        ("Expected `null`, got `str`", "it must be null, not a string"),
+        (
+            "Object contains unknown field `x` - at `$.new[...].deep`",
+            "object contains unknown field `x` in new[...].deep",
+        ),
+    ],
+)
+def test_message_of_unknown_form_gives_a_generic_error(message: str, expected: str) -> None:
+    assert explain_validation_error(message) == expected

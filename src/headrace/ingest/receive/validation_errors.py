@@ -5,7 +5,6 @@ Slow beside the decoder, and only used after that has given up.
 """
 
 import functools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -48,7 +47,10 @@ DECODE_ERRORS = (msgspec.MsgspecError, RecursionError)
 
 
 class _Field(Struct, frozen=True):
-    """How to read one field by itself. A lenient one drops what it cannot use, but for texts."""
+    """How to decode one field on its own.
+
+    A lenient field drops a value that cannot be decoded, unless that is a text over its limit.
+    """
 
     name: str
     wire_name: str
@@ -160,19 +162,19 @@ def _read_field(field: _Field, raw: bytes, check: Check | None) -> object:
     try:
         value = field.decoder.decode(raw)
     except DECODE_ERRORS as error:
-        value = _substitute_or_raise(field, raw, error)
+        if not field.lenient or raw.startswith(b'"'):
+            raise ValueError(_decode_message(field, raw)) from error
+        if check is not None:
+            check(Raw(raw))  # no check accepts an undecoded value
+        return None
     if check is not None and value is not None:
         check(value)
-    return None if value is math.inf else value
+    return value
 
 
-def _substitute_or_raise(field: _Field, raw: bytes, error: Exception) -> object:
-    """Return what stands for an unusable value: infinity, which no JSON number is."""
-    if field.lenient and not raw.startswith(b'"'):
-        return math.inf
-    if field.message == NOT_AN_OBJECT and raw.startswith(b"{"):
-        raise ValueError(NUMBER_OUT_OF_RANGE) from error
-    raise ValueError(field.message) from error
+def _decode_message(field: _Field, raw: bytes) -> str:
+    is_object = field.message == NOT_AN_OBJECT and raw.startswith(b"{")
+    return NUMBER_OUT_OF_RANGE if is_object else field.message
 
 
 @functools.cache

@@ -1,6 +1,7 @@
-"""From the bytes of a body to a `wire.QueryRequest`: JSON, known keys, right types, nothing more.
+"""Decodes the bytes of a body into a `wire.QueryRequest`: valid JSON, known keys, right types.
 
-The rules stand in the wire structs; msgspec checks them, and its errors are put into sentences.
+The rules are the types of the wire structs. msgspec checks them, and its messages are reworded
+here; a message of unknown form, as another release of msgspec may bring, gives a generic error.
 """
 
 import re
@@ -45,7 +46,7 @@ def decode_query(body: bytes) -> wire.QueryRequest:
     try:
         return _DECODER.decode(body)
     except msgspec.ValidationError as error:
-        raise _invalid_body(_explain(str(error))) from None
+        raise _invalid_body(explain_validation_error(str(error))) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _invalid_body(_explain_malformed(error)) from None
     except RecursionError:
@@ -56,21 +57,23 @@ def _invalid_body(detail: str) -> InvalidQuery:
     return InvalidQuery(QueryErrorCode.INVALID_BODY, f": {detail}")
 
 
-def _explain(message: str) -> str:
+def explain_validation_error(message: str) -> str:
+    """Reword a message of msgspec. Never raises: one of unknown form is repeated as it is."""
     match = _PATH.search(message)
     path = match[1] if match else ""
-    problem = message[: match.start()] if match else message
-    if unknown := _UNKNOWN_KEY.fullmatch(problem):
-        return _explain_unknown_key(unknown[1], path)
+    problem = (message[: match.start()] if match else message) or "it is not valid"
+    struct = _STRUCTS.get(re.sub(r"\[\d+\]$", "", path))
+    if struct is not None and (unknown := _UNKNOWN_KEY.fullmatch(problem)):
+        return _explain_unknown_key(unknown[1], struct)
     if missing := _MISSING_KEY.fullmatch(problem):
         return f"missing key {quote_json(missing[1])}{f' in {path}' if path else ''}"
     if wrong := _WRONG_TYPE.fullmatch(problem):
-        return f"{path or 'it'} must be {_expected(wrong[1])}, not {_TYPE_NAMES[wrong[2]]}"
+        return f"{path or 'it'} must be {_expected(wrong[1])}, not {_type_name(wrong[2])}"
     return f"{problem[0].lower()}{problem[1:]}{f' in {path}' if path else ''}"
 
 
-def _explain_unknown_key(key: str, path: str) -> str:
-    keys = _keys(_STRUCTS[re.sub(r"\[\d+\]$", "", path)])
+def _explain_unknown_key(key: str, struct: type[Struct]) -> str:
+    keys = _keys(struct)
     hint = _suggest_other_path(key, keys) or did_you_mean_one_of(key, keys)
     return f"unknown key {quote_json(key)}{hint}"
 
@@ -103,8 +106,12 @@ def _keys(struct: type[Struct]) -> tuple[str, ...]:
 
 
 def _expected(union: str) -> str:
-    names = dict.fromkeys(_TYPE_NAMES[part] for part in union.split(" | ") if part != "null")
-    return _join_alternatives(list(names))
+    names = dict.fromkeys(_type_name(part) for part in union.split(" | ") if part != "null")
+    return _join_alternatives(list(names) or ["null"])
+
+
+def _type_name(name: str) -> str:
+    return _TYPE_NAMES.get(name, f"of type {name}")
 
 
 def _join_alternatives(names: Sequence[str]) -> str:
