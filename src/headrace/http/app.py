@@ -30,13 +30,14 @@ from headrace.http.routes.operations import (
     metrics_handler,
     readiness_handler,
 )
-from headrace.http.routes.query import QueryAuthorizer, QueryRoute, QueryRunner, schema_handler
+from headrace.http.routes.query import QueryRoute, QueryRunner, schema_handler
 from headrace.http.server.fast_path import FastPath, FastPathRoute, NowaitEventAcceptor
 from headrace.http.server.request_counter import BatchedCounter
 from headrace.ingest.receive.decode import IngestPath
 from headrace.ports.directory import TenancySource
 from headrace.ports.rate_limiter import RateLimiter
 from headrace.ports.store import Store
+from headrace.query.authorize import QueryAuthorizer
 
 
 def random_request_ids(random: Random | None = None) -> RequestIds:
@@ -72,13 +73,13 @@ def create_app(
         min_throughput=MinThroughput(settings.slow_body_after_s, settings.slow_body_bytes_per_s),
     )
     inflight = InflightLimiter(settings.max_inflight_bytes)
-    authorizer = QueryAuthorizer(tenancy=tenancy, limiter=limiter, addresses=addresses, clock=clock)
     handlers: Mapping[EndpointSpec, Handler] = {
         **ingestion_handlers(
             acceptor, _ingestion_body_reader(settings, slow_body_guard, inflight), addresses
         ),
         endpoints.QUERY: QueryRoute(
-            authorizer=authorizer,
+            authorizer=QueryAuthorizer(tenancy=tenancy, limiter=limiter, clock=clock),
+            addresses=addresses,
             body_reader=_query_body_reader(settings, slow_body_guard, inflight),
             query_runner=query_service,
         ),

@@ -7,25 +7,16 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from starlette.types import Receive
 
-from headrace.base.clock import Clock
-from headrace.base.errors import RateLimited
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_api_key, read_parameter
 from headrace.http.reading.negotiation import choose_media_type
 from headrace.http.request import ClientDisconnected, Handler, Request
 from headrace.http.responses import Header, Response
-from headrace.http.routes.result_formats import FORMATS
+from headrace.http.routes.result_formats import FORMATS, Writer
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.directory import TenancySource
-from headrace.ports.rate_limiter import RateLimiter, RateLimitResult
-from headrace.query.authorize import (
-    QueryCredentials,
-    authenticate,
-    check_scope,
-    find_readable_website,
-    has_key_and_website,
-)
+from headrace.ports.rate_limiter import RateLimitResult
+from headrace.query.authorize import QueryAuthorizer, QueryCredentials
 from headrace.query.result_values import QueryResult
 from headrace.query.schema import query_schema
 
@@ -40,70 +31,51 @@ class QueryRunner(Protocol):
         ...
 
 
-class QueryAuthorizer:
-    """Decides whether a call may ask, and about which website."""
-
-    def __init__(
-        self,
-        *,
-        tenancy: TenancySource,
-        limiter: RateLimiter,
-        addresses: ClientAddresses,
-        clock: Clock,
-    ) -> None:
-        self._tenancy = tenancy
-        self._limiter = limiter
-        self._addresses = addresses
-        self._clock = clock
-
-    async def authorize(self, request: Request) -> WebsiteId:
-        """Go through credentials, scope, rate limit and website, in this order.
-
-        A call of a known caller counts for the rate limit and is told so, whatever it is refused
-        for; a missing scope is told before an exhausted limit.
-        """
-        credentials = self._read_credentials(request)
-        tenancy = self._tenancy.current()
-        if not has_key_and_website(tenancy, credentials):
-            tenancy = await self._tenancy.refreshed()
-        caller = authenticate(tenancy, credentials, self._clock.now_ms())
-        rate_limit = await self._limiter.hit(caller.rate_limit_key)
-        if rate_limit is not None:
-            request.response_headers.extend(rate_limit_headers(rate_limit))
-        check_scope(caller)
-        if rate_limit is not None and not rate_limit.allowed:
-            raise RateLimited(rate_limit.reset_s)
-        return find_readable_website(tenancy, caller, credentials.website_id)
-
-    def _read_credentials(self, request: Request) -> QueryCredentials:
-        return QueryCredentials(
-            api_key=read_api_key(request.headers),
-            website_id=read_parameter(request.scope["query_string"], b"website_id"),
-            address=self._addresses.find(request),
-        )
-
-
 class QueryRoute:
     """POST /v1/query/custom."""
 
     def __init__(
-        self, *, authorizer: QueryAuthorizer, body_reader: BodyReader, query_runner: QueryRunner
+        self,
+        *,
+        authorizer: QueryAuthorizer,
+        addresses: ClientAddresses,
+        body_reader: BodyReader,
+        query_runner: QueryRunner,
     ) -> None:
         self._authorizer = authorizer
+        self._addresses = addresses
         self._body_reader = body_reader
         self._query_runner = query_runner
 
     async def __call__(self, request: Request) -> Response:
-        """Answer a query in the format that the caller wants most."""
+        """Run a query and encode its result in the format that the client prefers.
+
+        The body is decoded after authorization: a caller without rights costs no decompression.
+        """
         wire = await self._body_reader.receive(request)
-        website_id = await self._authorizer.authorize(request)
+        website_id = await self._authorize(request)
         body = await self._body_reader.decode(request, wire)
-        accept = b",".join(request.header_values(b"accept")).decode("latin-1")
-        write = FORMATS[choose_media_type(accept, tuple(FORMATS))]
+        write = _choose_writer(request)
         result = await cancel_on_disconnect(
             self._query_runner.run(website_id, body), request.receive
         )
         return write(result, request.request_id)
+
+    async def _authorize(self, request: Request) -> WebsiteId:
+        credentials = QueryCredentials(
+            api_key=read_api_key(request.headers),
+            website_id=read_parameter(request.scope["query_string"], b"website_id"),
+            address=self._addresses.find(request),
+        )
+        return await self._authorizer.authorize(
+            credentials,
+            lambda rate_limit: request.response_headers.extend(rate_limit_headers(rate_limit)),
+        )
+
+
+def _choose_writer(request: Request) -> Writer:
+    accept = b",".join(request.header_values(b"accept")).decode("latin-1")
+    return FORMATS[choose_media_type(accept, tuple(FORMATS))]
 
 
 def schema_handler() -> Handler:
@@ -117,7 +89,7 @@ def schema_handler() -> Handler:
 
 
 def rate_limit_headers(rate_limit: RateLimitResult) -> tuple[Header, ...]:
-    """Return what a caller is told of its rate limit."""
+    """Return the headers that report a caller's rate limit."""
     return (
         (b"x-ratelimit-limit", b"%d" % rate_limit.limit),
         (b"x-ratelimit-remaining", b"%d" % rate_limit.remaining),
