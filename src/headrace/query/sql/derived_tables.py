@@ -1,58 +1,61 @@
-"""SQL over the visits of one session or one person, that both derived tables are made with."""
+"""Columns of sessions and profiles as aggregates over the daily rollups of one session or profile.
+
+All functions return templates: the names in braces are rollup columns (`RollupExpression`).
+"""
 
 from collections.abc import Mapping
 
 from headrace.formats.rollup_columns import EMPTY_ID_HASH, ROLLUP_DIMENSIONS
 
+# A bounce: at most this many page views, in less than this time.
 _BOUNCE_MAX_PAGE_VIEWS = 1
-
-
 _BOUNCE_BELOW_MS = 10_000
 
-
 _FIRST_TOUCH_PREFIX = "utm_"
-"""What brought the person here the first time; other labels are as they were seen last."""
+"""A profile has the campaign of its first event; its other dimensions are those of its last."""
 
-
-EVENT_COUNT = "sum(visit.event_count)"
-PAGE_VIEW_COUNT = "sum(visit.page_views)"
-FIRST_MS = "min(visit.first_ms)"
-LAST_MS = "max(visit.last_ms)"
+EVENT_COUNT = "sum({event_count})"
+PAGE_VIEW_COUNT = "sum({page_views})"
+FIRST_MS = "min({first_ms})"
+LAST_MS = "max({last_ms})"
 FIRST_TIMESTAMP = f"fromUnixTimestamp64Milli({FIRST_MS}, 'UTC')"
 LAST_TIMESTAMP = f"fromUnixTimestamp64Milli({LAST_MS}, 'UTC')"
-FIRST_PATH = "argMinIfMerge(visit.first_path)"
-LAST_PATH = "argMaxIfMerge(visit.last_path)"
-FIRST_REFERRER = "argMinIfMerge(visit.first_referrer)"
+FIRST_PATH = "argMinIfMerge({first_path})"
+LAST_PATH = "argMaxIfMerge({last_path})"
+FIRST_REFERRER = "argMinIfMerge({first_referrer})"
 
 _ROLLUP_TEXT_COLUMNS = frozenset({*ROLLUP_DIMENSIONS, "anonymous_id"})
 
 
 def first_text(column: str) -> str:
     """Return the first text that is not empty, by time, then by arrival."""
-    return f"argMinIf({_dimension(column)}, visit.first_place, {_dimension(column)} != '')"
+    return f"argMinIf({_dimension(column)}, {{first_place}}, {_dimension(column)} != '')"
 
 
 def last_text(column: str) -> str:
     """Return the last text that is not empty, by time, then by arrival."""
-    return f"argMaxIf({_dimension(column)}, visit.last_place, {_dimension(column)} != '')"
+    return f"argMaxIf({_dimension(column)}, {{last_place}}, {_dimension(column)} != '')"
 
 
 def as_number(aggregate: str) -> str:
-    """Give a figure the type of stored numbers, so that aggregates over no rows are null."""
+    """Convert an aggregate to the type of stored numbers: null over no rows."""
     return f"toNullable(toFloat64({aggregate}))"
 
 
 def _dimension(column: str) -> str:
-    """All events of a visit have the same text, so its first and last place are those of it."""
+    """Return a column that all events of a rollup share.
+
+    So the rollup's first and last position are also those of the text.
+    """
     if column not in _ROLLUP_TEXT_COLUMNS:
         raise KeyError(column)
-    return f"visit.{column}"
+    return f"{{{column}}}"
 
 
 _DURATION_MS = f"({LAST_MS} - {FIRST_MS})"
 
 _SESSION_AGGREGATES: Mapping[str, str] = {
-    "session_id": "any(visit.session_id)",
+    "session_id": "any({session_id})",
     "entry_path": FIRST_PATH,
     "exit_path": LAST_PATH,
     "referrer": FIRST_REFERRER,
@@ -69,25 +72,23 @@ _SESSION_AGGREGATES: Mapping[str, str] = {
 
 
 def session_aggregate(column: str) -> str:
-    """Return the SQL of a column of sessions: by its row above, else the first text."""
+    """Return a column of sessions: its entry in the table, else the first non-empty text."""
     return _SESSION_AGGREGATES.get(column) or first_text(column)
 
 
 _PROFILE_AGGREGATES: Mapping[str, str] = {
-    "anonymous_id": "any(visit.anonymous_id)",
+    "anonymous_id": "any({anonymous_id})",
     "referrer": FIRST_REFERRER,
     "first_seen": FIRST_TIMESTAMP,
     "last_seen": LAST_TIMESTAMP,
-    "session_count": as_number(
-        f"uniqExactIf(visit.session_key, visit.session_key != {EMPTY_ID_HASH})"
-    ),
+    "session_count": as_number(f"uniqExactIf({{session_key}}, {{session_key}} != {EMPTY_ID_HASH})"),
     "event_count": as_number(EVENT_COUNT),
     "page_views": as_number(PAGE_VIEW_COUNT),
 }
 
 
 def profile_aggregate(column: str) -> str:
-    """Return the SQL of a column of profiles: by its row above, else the first or last text."""
+    """Return a column of profiles: its entry in the table, else the first or last text."""
     if column in _PROFILE_AGGREGATES:
         return _PROFILE_AGGREGATES[column]
     is_first = column.startswith(_FIRST_TOUCH_PREFIX)

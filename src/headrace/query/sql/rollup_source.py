@@ -1,7 +1,13 @@
-"""Statements over visits, in which SQL names their columns `visit.NAME`."""
+"""SELECT statements over daily rollups.
 
-import re
-from collections.abc import Sequence
+An expression is a template that names rollup columns in braces, so a statement is rendered once,
+when all of its expressions are known.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from string import Formatter
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -13,44 +19,82 @@ from headrace.formats.rollup_columns import (
 )
 from headrace.query.sql.builder import clause, statement
 
-_NAME = re.compile(r"\bvisit\.(\w+)")
+_ALIAS = "visit"
 _POSITIONS = {"first_ms": "first_place", "last_ms": "last_place"}
+_NO_ARGUMENTS: Mapping[str, str] = MappingProxyType({})
+
+
+class RollupExpression(Struct, frozen=True):
+    """SQL over rollup columns, such as `max({last_ms} >= {start})`.
+
+    `arguments` is the SQL of the names in braces that are not columns: placeholders of bound
+    values, subqueries.
+    """
+
+    template: str
+    arguments: Mapping[str, str] = _NO_ARGUMENTS
+
+    def columns(self) -> frozenset[str]:
+        """Return the names of the rollup columns that the template names."""
+        return _template_names(self.template) - self.arguments.keys()
+
+    def render(self, columns: Mapping[str, str]) -> str:
+        """Return the SQL; `columns` maps the name of each rollup column to its SQL."""
+        return self.template.format_map({**columns, **self.arguments})
 
 
 class RollupTable(Struct, frozen=True):
-    """Visits that meet `conditions`, read in the view of all columns or by the projection's names.
+    """The daily rollups that meet `conditions`.
 
-    To plan the view takes longer than many an answer. But the machines of a cluster read each
-    other's views, and a statement that reads a projection takes its table's columns for those of
-    the projection too, so it cannot read the table beside it.
+    They are read from the projection, or from the view of it. Planning the view takes longer than
+    many a query takes in all. The view is needed in two cases: the machines of a cluster can read
+    only each other's views, and a statement that reads a projection resolves its table's columns
+    to those of the projection, so it cannot read the table too.
     """
 
     conditions: Sequence[str]
     use_view: bool
 
     def select(
-        self, columns: Sequence[str], conditions: Sequence[str], *trailing_clauses: str
+        self,
+        columns: Sequence[RollupExpression],
+        conditions: Sequence[RollupExpression],
+        *trailing_clauses: RollupExpression,
     ) -> str:
-        """Return a SELECT of columns where these conditions are met too, with other clauses."""
-        table = ROLLUP if self.use_view else ROLLUP_PROJECTION
-        sql = statement(
-            clause("SELECT", ",", columns),
-            f"FROM {table} AS visit",
-            clause("WHERE", " AND", [*self.conditions, *conditions]),
-            *trailing_clauses,
+        """Return the SELECT of columns that meet these conditions too, with trailing clauses."""
+        names = self._column_sql([*columns, *conditions, *trailing_clauses])
+        return statement(
+            clause("SELECT", ",", [column.render(names) for column in columns]),
+            f"FROM {ROLLUP if self.use_view else ROLLUP_PROJECTION} AS {_ALIAS}",
+            clause(
+                "WHERE",
+                " AND",
+                [*self.conditions, *(condition.render(names) for condition in conditions)],
+            ),
+            *(trailing.render(names) for trailing in trailing_clauses),
         )
-        return sql if self.use_view else _read_projection(sql)
+
+    def _column_sql(self, expressions: Sequence[RollupExpression]) -> Mapping[str, str]:
+        """Return the SQL of each column that the expressions name."""
+        names = frozenset[str]().union(*(expression.columns() for expression in expressions))
+        if self.use_view:
+            return {name: f"{_ALIAS}.{name}" for name in names}
+        return {name: _projection_column(name, names) for name in names}
 
 
-def _read_projection(sql: str) -> str:
-    names = frozenset(_NAME.findall(sql))
-    return _NAME.sub(lambda match: _column(match[1], names), sql)
+@lru_cache(maxsize=1024)  # templates are made of column names, so there are few hundred
+def _template_names(template: str) -> frozenset[str]:
+    return frozenset(name for _, name, _, _ in Formatter().parse(template) if name is not None)
 
 
-def _column(name: str, names: frozenset[str]) -> str:
-    """A place has its time, so one that is read spares the state of another figure."""
+def _projection_column(name: str, names: frozenset[str]) -> str:
+    """Return a column of the projection.
+
+    A position includes its timestamp. A statement that reads the position takes the timestamp from
+    it and does not read another aggregate state.
+    """
     position = _POSITIONS.get(name, "")
     if position in names:
-        column = rollup_column(position, qualifier="visit.")
+        column = rollup_column(position, qualifier=f"{_ALIAS}.")
         return f"toInt64(bitShiftRight({column}, {POSITION_ID_BITS}))"
-    return rollup_column(name, qualifier="visit.")
+    return rollup_column(name, qualifier=f"{_ALIAS}.")

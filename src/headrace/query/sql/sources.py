@@ -1,4 +1,4 @@
-"""Where the rows of each table come from: a stored table, or visits gathered by their owner."""
+"""The rows of each table as SQL: a stored table, or daily rollups grouped by session or profile."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from headrace.model.catalog import EVENTS, PROFILES
 from headrace.model.plan import DateRange, QueryPlan
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
 from headrace.query.sql.derived_tables import profile_aggregate, session_aggregate
-from headrace.query.sql.rollup_source import RollupTable
+from headrace.query.sql.rollup_source import RollupExpression, RollupTable
 from headrace.query.sql.time_buckets import (
     RangeParameters,
     bind_utc_days,
@@ -24,19 +24,23 @@ _NOT_A_BOT = f"NOT {_IS_BOT}"
 
 
 class Grouping(NamedTuple):
-    """Who visits are gathered by: the columns of visits that name it, and what is made of them."""
+    """What rollups are grouped by, and how the columns of a group are made.
 
-    column: str
+    `id_column` is the column of `events` with the id. `key` is a template of its hash in the
+    rollups; so is what `aggregate` returns for the name of a column.
+    """
+
+    id_column: str
     key: str
     aggregate: Callable[[str], str]
 
 
-_SESSION = Grouping("session_id", "visit.session_key", session_aggregate)
-_PROFILE = Grouping("anonymous_id", "visit.person_key", profile_aggregate)
+_SESSION = Grouping("session_id", "{session_key}", session_aggregate)
+_PROFILE = Grouping("anonymous_id", "{person_key}", profile_aggregate)
 
 
 class Source(Struct, frozen=True):
-    """Rows in SQL: what WITH defines, what FROM names, and what WHERE demands."""
+    """Rows in SQL: the definitions of WITH, the table of FROM, the conditions of WHERE."""
 
     definitions: list[str]
     table: str
@@ -51,10 +55,10 @@ def build_source(
     *,
     is_distributed: bool,
 ) -> Source:
-    """Return the source of a plan's rows; `website` is the place of the bound website.
+    """Return the source of a plan's rows; `website` is the placeholder of the bound website.
 
-    Machines tell each other what they look up where the store `is_distributed`. Alone, the engine
-    would only copy it.
+    In an `is_distributed` store lookups are GLOBAL: each machine gets the keys of all others.
+    On a single machine GLOBAL would only copy them.
     """
     if plan.table.is_derived:
         in_operator = "GLOBAL IN" if is_distributed else "IN"
@@ -80,61 +84,81 @@ def _derived_source(
     *,
     in_operator: str,
 ) -> Source:
-    """Gather the whole lives of those who may belong to the range.
+    """Group the rollups of all days for every session or profile that may be in the range.
 
-    Half of their keys, of the days that the range touches, finds their visits on all days. A half
-    that two ids share brings visits too many, of sessions that do not start in the range or of
-    people who are not seen in it: both are asked of what is gathered. So there is nothing to look
-    up but one short list, and planning more than that is what most websites' questions would wait
-    for.
+    A subquery reads half of each key from the rollups of the days that the range touches; the
+    outer SELECT reads the rollups of these halves on all days. Half keys make the list short, and
+    it is the only lookup, because planning more of them dominates the time of a query over a small
+    website. Two ids with the same half, and ids that only touch the range's days, bring groups
+    that are not in the range: conditions on the grouped rows remove them.
     """
-    days = bind_utc_days(plan.range, parameters)
     grouping = _PROFILE if plan.table.name == PROFILES.name else _SESSION
-    half_key = f"toUInt64({grouping.key})"
-    keys_in_range = rollup.select(
-        [half_key],
-        [f"visit.day BETWEEN {days.first} AND {days.last}", f"{grouping.key} != {EMPTY_ID_HASH}"],
-    )
-    key_conditions = [
-        f"{grouping.key} != {EMPTY_ID_HASH}",
-        f"{half_key} {in_operator} {subquery(keys_in_range)}",
-    ]
+    key_conditions = _key_conditions(plan.range, grouping, rollup, parameters, in_operator)
     if grouping is _SESSION:
         time = plan.table.time_column
-        sessions = _group_rollup(plan, grouping, rollup, key_conditions, "")
+        sessions = _group_rollup(plan, grouping, rollup, key_conditions)
         return Source(
             wall_clock_exprs(time, range_parameters),
             subquery(sessions),
             range_conditions(time, range_parameters),
         )
     active = _active_in_range(plan.range, website, range_parameters, in_operator)
-    return Source(
-        [], subquery(_group_rollup(plan, grouping, rollup, key_conditions, f"HAVING {active}")), []
+    having = RollupExpression(f"HAVING {active.template}", active.arguments)
+    return Source([], subquery(_group_rollup(plan, grouping, rollup, key_conditions, having)), [])
+
+
+def _key_conditions(
+    days: DateRange,
+    grouping: Grouping,
+    rollup: RollupTable,
+    parameters: Parameters,
+    in_operator: str,
+) -> list[RollupExpression]:
+    """Return the conditions for rollups of keys that have a rollup on a day of the range."""
+    bound_days = bind_utc_days(days, parameters)
+    half_key = f"toUInt64({grouping.key})"
+    has_id = RollupExpression(f"{grouping.key} != {EMPTY_ID_HASH}")
+    on_days = RollupExpression(
+        "{day} BETWEEN {first} AND {last}", {"first": bound_days.first, "last": bound_days.last}
     )
+    keys_in_range = rollup.select([RollupExpression(half_key)], [on_days, has_id])
+    in_range = RollupExpression(
+        f"{half_key} {in_operator} {{keys}}", {"keys": subquery(keys_in_range)}
+    )
+    return [has_id, in_range]
 
 
 def _group_rollup(
-    plan: QueryPlan, grouping: Grouping, rollup: RollupTable, conditions: list[str], having: str
+    plan: QueryPlan,
+    grouping: Grouping,
+    rollup: RollupTable,
+    conditions: list[RollupExpression],
+    *having: RollupExpression,
 ) -> str:
-    aggregates = [f"{grouping.aggregate(name)} AS {name}" for name in _needed_columns(plan)]
+    aggregates = [
+        RollupExpression(f"{grouping.aggregate(name)} AS {name}") for name in _needed_columns(plan)
+    ]
     return rollup.select(
-        aggregates or [grouping.key], conditions, f"GROUP BY {grouping.key}", having
+        aggregates or [RollupExpression(grouping.key)],
+        conditions,
+        RollupExpression(f"GROUP BY {grouping.key}"),
+        *having,
     )
 
 
 def _needs_events(plan: QueryPlan) -> bool:
-    """Tell whether visits do not tell by themselves who is in the range: see `_active_in_range`."""
+    """Return whether rollups alone cannot decide who is in the range: see `_active_in_range`."""
     return plan.table.name == PROFILES.name and not rollup_days_suffice(plan.range)
 
 
 def _active_in_range(
     days: DateRange, website: str, range_parameters: RangeParameters, in_operator: str
-) -> str:
-    """Return what is true of a person with an event in the range, after GROUP BY.
+) -> RollupExpression:
+    """Return the condition, after GROUP BY, for a profile to have an event in the range.
 
-    A visit of the UTC days that the range touches has one if it lasts into the range, because
-    either the visit's day or the range has no end on that side. Where both have, or the range has
-    gaps, the events are asked.
+    A rollup of a UTC day that the range touches has such an event if its first and last event
+    reach into the range, provided that the range continues beyond the day on one side. A range
+    that starts and ends within one day, or that has gaps, is looked up in the events.
     """
     time = EVENTS.time_column
     if rollup_days_suffice(days):
@@ -142,10 +166,12 @@ def _active_in_range(
             f"toUnixTimestamp64Milli({end})"
             for end in (range_parameters.start, range_parameters.end)
         )
-        return f"max(visit.last_ms >= {start} AND visit.first_ms < {end})"
+        return RollupExpression(
+            "max({last_ms} >= {start} AND {first_ms} < {end})", {"start": start, "end": end}
+        )
     active = statement(
         clause("WITH", ",", wall_clock_exprs(time, range_parameters)),
-        f"SELECT {hash128(_PROFILE.column)}",
+        f"SELECT {hash128(_PROFILE.id_column)}",
         f"FROM {EVENTS.name}",
         clause(
             "WHERE",
@@ -153,7 +179,9 @@ def _active_in_range(
             [*_non_bot_conditions(website), *range_conditions(time, range_parameters)],
         ),
     )
-    return f"{_PROFILE.key} {in_operator} {subquery(active)}"
+    return RollupExpression(
+        f"{_PROFILE.key} {in_operator} {{active}}", {"active": subquery(active)}
+    )
 
 
 def _website_condition(website: str) -> str:
