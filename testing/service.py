@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import requests
 
-from headrace.adapters.directory.sql_directory import DIRECTORY_FILE, SqlDirectory, open_directory
+from headrace.adapters.data_dir.paths import DIRECTORY
+from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
 from headrace.base.clock import SystemClock
 from headrace.model.tenancy import OrganizationId, Scope, WebsiteId
 
@@ -224,7 +225,7 @@ class Service:
         """
         if self._directory is None:
             shared = (self._settings or {}).get("HEADRACE_DATABASE_URL")
-            self._directory = open_directory(shared or self.data / DIRECTORY_FILE, SystemClock())
+            self._directory = open_directory(shared or self.data / DIRECTORY, SystemClock())
         return self._directory
 
     def organization(self, name: str = "acme") -> str:

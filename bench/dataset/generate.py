@@ -25,7 +25,7 @@ from msgspec import Struct
 from bench.baselines.chdb import BareChdb
 from bench.dataset import columns, words
 from bench.dataset.columns import DAYS, EVENTS_PER_VISIT, FIRST_DAY_MS, WEBSITES, Slice, select_rows
-from headrace.adapters.data_dir.format import ensure_current_format
+from headrace.adapters.data_dir.format import ensure_format_marker
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.directory.sql_directory import open_directory
 from headrace.adapters.store.chdb.connection import ChdbInstance
@@ -82,7 +82,7 @@ def ensure_dataset(
     shutil.rmtree(root, ignore_errors=True)
     data = root / "data"
     data.mkdir(parents=True)
-    ensure_current_format(data)  # stamps it as new
+    ensure_format_marker(data)
     tenants = _make_tenants(data, seed)
     _fill(DataDirPaths(data), tenants.websites, events=events, all_events=all_events, seed=seed)
     dataset = Dataset(

@@ -11,6 +11,7 @@ from headrace.adapters.backup.snapshots import Snapshot, Snapshots
 from headrace.adapters.data_dir.files import sync_directory
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, lock_data_dir
 from headrace.adapters.data_dir.paths import LOCK, DataDirPaths
+from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.sqlite.ledger import SqliteLedger
@@ -18,12 +19,7 @@ from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
-from headrace.wiring.data import (
-    ENGINE_SOCKET,
-    locked_for_command,
-    migrate_data_dir_if_idle,
-    require_data,
-)
+from headrace.wiring.data import locked_for_command, migrate_data_dir_if_idle, require_data
 from headrace.wiring.store_address import clickhouse_address
 
 

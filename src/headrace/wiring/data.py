@@ -1,10 +1,14 @@
-"""Who may use a data directory, and in which format it is."""
+"""Locks a data directory and migrates its format before a service or a command uses it."""
 
 import contextlib
 from collections.abc import Generator
 from pathlib import Path
 
-from headrace.adapters.data_dir.format import ensure_current_format, migrate_data_dir
+from headrace.adapters.data_dir.format import (
+    ensure_format_marker,
+    has_current_format,
+    migrate_data_dir,
+)
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, lock_data_dir
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import runtime_directory
@@ -13,15 +17,13 @@ from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.wiring.store_address import clickhouse_address
 
-ENGINE_SOCKET = "engine.socket"
-
 
 @contextlib.contextmanager
 def locked_for_service(settings: Settings) -> Generator[Path]:
-    """Hold the data directory, brought to the newest format, for a service.
+    """Lock the data directory for a service, and migrate it to the newest format.
 
-    Gives the directory for the service's socket and metrics. Raises `OperatorError` when somebody
-    else holds the data directory, a newer version wrote it, or its rows have moved elsewhere.
+    Yields the directory for the service's socket and metrics. Raises `OperatorError` when another
+    process has the lock, a newer version wrote the directory, or its rows were migrated away.
     """
     root = data_path(settings)
     has_store = clickhouse_address(settings) is None
@@ -35,9 +37,10 @@ def locked_for_service(settings: Settings) -> Generator[Path]:
 
 @contextlib.contextmanager
 def locked_for_command(settings: Settings, command: str) -> Generator[None]:
-    """Hold the data directory, brought to the newest format, for a command while no service runs.
+    """Lock the data directory for a command, and migrate it to the newest format.
 
-    Raises as `locked_for_service` does, `DataDirLocked` when somebody else holds it.
+    Raises `DataDirLocked` when a service or another command has the lock, and `OperatorError` when
+    a newer version wrote the directory.
     """
     with lock_data_dir(data_path(settings), command):
         migrate_data_dir(data_path(settings))
@@ -45,23 +48,25 @@ def locked_for_command(settings: Settings, command: str) -> Generator[None]:
 
 
 def require_data(settings: Settings) -> None:
-    """Refuse a directory in which nothing is kept, with `OperatorError`; makes nothing there."""
+    """Raise `OperatorError` for a directory without data. Creates nothing."""
     paths = data_dir_paths(settings)
     if not paths.has_data:
-        raise OperatorError(f"{paths.root} is no data directory: nothing is kept there")
+        raise OperatorError(f"{paths.root} is not a data directory: it contains no data")
 
 
 def migrate_data_dir_if_idle(settings: Settings) -> None:
-    """Bring the data directory to the newest format if nobody else uses it.
+    """Migrate the data directory to the newest format, under its lock.
 
-    Where it is in that format already, it may be in use. Raises `OperatorError`.
+    A directory that has that format already is not locked: a service may be using it. Raises
+    `OperatorError`; `DataDirLocked` when a migration is due and another process has the lock.
     """
     root = data_path(settings)
-    if not ensure_current_format(root):
+    ensure_format_marker(root)
+    if not has_current_format(root):
         with lock_data_dir(root, "another headrace command"):
             migrate_data_dir(root)
 
 
 def data_dir_paths(settings: Settings) -> DataDirPaths:
-    """Return the paths of the data directory that the settings name."""
+    """Return the paths in the configured data directory."""
     return DataDirPaths(data_path(settings))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from headrace.adapters.backup.snapshots import Snapshots
 from headrace.adapters.data_dir.paths import DataDirPaths
+from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.chdb_process import EngineProcess
 from headrace.adapters.engine.clickhouse_process import ClickHouseEngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
@@ -27,7 +28,7 @@ from headrace.base.telemetry import Metrics, get_logger
 from headrace.ingest.load.loader import Loader
 from headrace.ports.dedup_claims import DedupClaims
 from headrace.ports.store import StoreWriter
-from headrace.wiring.data import ENGINE_SOCKET, data_dir_paths
+from headrace.wiring.data import data_dir_paths
 from headrace.wiring.shared import open_claims
 from headrace.wiring.store import select_bounds_of
 from headrace.wiring.store_address import clickhouse_address

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, LockOwner
 from headrace.adapters.data_dir.paths import STORE, DataDirPaths
+from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
@@ -30,7 +31,6 @@ from headrace.base.telemetry import get_logger
 from headrace.model.migration import MigrationResult, MigrationTarget
 from headrace.model.storage import STORAGE_TABLES
 from headrace.wiring.data import (
-    ENGINE_SOCKET,
     locked_for_command,
     migrate_data_dir_if_idle,
     require_data,

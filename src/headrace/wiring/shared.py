@@ -45,7 +45,7 @@ async def open_shared_state(
     url = read_secret(settings, "valkey_url")
     paths = data_dir_paths(settings)
     if not url:
-        local_store = SqliteIdempotencyStore.open(paths.repeats, owner=worker, clock=clock)
+        local_store = SqliteIdempotencyStore.open(paths.idempotency, owner=worker, clock=clock)
         stack.push_async_callback(local_store.close)
         return SharedState(local_store, EngineLimiter(engine), {})
     # Where it is not used it is not loaded: the library takes 0.2 s and 10 MiB.

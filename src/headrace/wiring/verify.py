@@ -65,7 +65,7 @@ def _external_files(settings: Settings) -> frozenset[Path]:
     """Return the files that the service keeps on other servers instead."""
     paths = DataDirPaths(data_path(settings))
     directory = {paths.directory} if has_external_directory(settings) else set[Path]()
-    repeats = {paths.repeats} if has_valkey(settings) else set[Path]()
+    repeats = {paths.idempotency} if has_valkey(settings) else set[Path]()
     return frozenset(directory | repeats)
 
 

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
+from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.directory.tenancy_source import PollingTenancySource
 from headrace.adapters.engine.ipc.client import EngineBarrier, EngineConnections
 from headrace.adapters.enrichment.geo import open_geo_database
@@ -30,7 +31,7 @@ from headrace.ports.directory import Directory
 from headrace.ports.event_log import EventLog
 from headrace.ports.store import QueryLimits
 from headrace.query.service import QueryService
-from headrace.wiring.data import ENGINE_SOCKET, data_dir_paths
+from headrace.wiring.data import data_dir_paths
 from headrace.wiring.shared import (
     has_external_directory,
     open_configured_directory,

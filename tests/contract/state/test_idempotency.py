@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from headrace.adapters.sqlite.idempotency import IDEMPOTENCY_FILE, SqliteIdempotencyStore
+from headrace.adapters.data_dir.paths import IDEMPOTENCY
+from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.adapters.valkey.client import AsyncValkeyClient
 from headrace.adapters.valkey.idempotency import ValkeyIdempotencyStore
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
@@ -107,7 +108,7 @@ class SharedMachines:
 
 @pytest.fixture
 def file_machine(tmp_path: Path) -> Iterator[FileMachine]:
-    made = FileMachine(tmp_path / IDEMPOTENCY_FILE)
+    made = FileMachine(tmp_path / IDEMPOTENCY)
     yield made
     made.close()
 
@@ -303,7 +304,7 @@ async def test_old_responses_are_deleted_from_disk(machine: Machine) -> None:
 
 
 def test_file_that_is_not_a_database_is_named(tmp_path: Path) -> None:
-    path = tmp_path / IDEMPOTENCY_FILE
+    path = tmp_path / IDEMPOTENCY
     path.write_bytes(b"not a database, but long enough to be looked at " * 100)
     with pytest.raises(
         OperatorError, match=r"cannot open the idempotency keys in .*repeats.sqlite"

@@ -296,7 +296,7 @@ NEED_DATA = (
 def test_command_that_needs_data_does_not_create_a_data_directory(
     run: Run, data: Path, command: str
 ) -> None:
-    rejection = Done(1, "", f"headrace: {data} is no data directory: nothing is kept there\n")
+    rejection = Done(1, "", f"headrace: {data} is not a data directory: it contains no data\n")
     assert run(*command.split()) == rejection
     assert not data.exists()
     data.mkdir()

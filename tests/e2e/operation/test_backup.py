@@ -221,7 +221,7 @@ def test_directory_without_data_is_not_backed_up(tmp_path: Path) -> None:
     assert run("backup", str(tmp_path / "b"), "--data", str(tmp_path / "empty")) == (
         1,
         "",
-        f"headrace: {tmp_path}/empty is no data directory: nothing is kept there\n",
+        f"headrace: {tmp_path}/empty is not a data directory: it contains no data\n",
     )
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 

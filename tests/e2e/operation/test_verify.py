@@ -252,5 +252,5 @@ def test_missing_store_is_found(data: Path) -> None:
 
 def test_directory_without_data_is_not_verified(tmp_path: Path) -> None:
     assert verify(tmp_path) == Verdict(
-        1, "", f"headrace: {tmp_path} is no data directory: nothing is kept there\n"
+        1, "", f"headrace: {tmp_path} is not a data directory: it contains no data\n"
     )

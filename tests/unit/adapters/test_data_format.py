@@ -1,6 +1,7 @@
-"""The format of a data directory is looked at before anything in it is touched."""
+"""The format of a data directory is checked before any other file in it is used."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from headrace.adapters.data_dir.format import (
     FIRST_FORMAT,
     FormatMarker,
     FormatMigration,
-    ensure_current_format,
+    ensure_format_marker,
+    has_current_format,
     migrate_data_dir,
     read_format_marker,
 )
@@ -21,7 +23,7 @@ OURS = FormatMarker(format=FIRST_FORMAT, written_by=__version__)
 
 
 def recording_migration(name: str) -> FormatMigration:
-    """Return a step that leaves a file which tells in which order the steps were run."""
+    """Return a migration that writes, to a file of its name, how many ran before it."""
 
     def apply(root: Path) -> None:
         (root / name).write_text(str(len(list(root.glob("to-*")))))
@@ -36,24 +38,35 @@ def write_marker(root: Path, number: int, written_by: str = "0.0.1") -> None:
     (root / "headrace.json").write_text(json.dumps({"format": number, "written_by": written_by}))
 
 
-def test_new_directory_is_current_and_gets_a_format_marker(tmp_path: Path) -> None:
-    assert ensure_current_format(tmp_path)
-    assert read_format_marker(tmp_path) == OURS
+def test_looking_at_the_format_of_a_new_directory_writes_nothing(tmp_path: Path) -> None:
+    assert not has_current_format(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("write", [ensure_format_marker, migrate_data_dir])
+def test_new_directory_gets_a_marker_of_the_newest_format_and_no_migration(
+    tmp_path: Path, write: Callable[[Path, tuple[FormatMigration, ...]], None]
+) -> None:
+    write(tmp_path, FORMAT_MIGRATIONS)
+    assert has_current_format(tmp_path, FORMAT_MIGRATIONS)
+    assert read_format_marker(tmp_path) == FormatMarker(format=3, written_by=__version__)
     assert [path.name for path in tmp_path.iterdir()] == ["headrace.json"]
 
 
 def test_directory_without_a_format_marker_has_the_first_format(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
-    assert not ensure_current_format(tmp_path)
+    ensure_format_marker(tmp_path)
+    assert not has_current_format(tmp_path)
     migrate_data_dir(tmp_path)
     assert read_format_marker(tmp_path) == OURS
 
 
 def test_older_directory_is_migrated_step_by_step(tmp_path: Path) -> None:
     write_marker(tmp_path, 1)
-    assert not ensure_current_format(tmp_path, FORMAT_MIGRATIONS)
+    ensure_format_marker(tmp_path, FORMAT_MIGRATIONS)
+    assert not has_current_format(tmp_path, FORMAT_MIGRATIONS)
     migrate_data_dir(tmp_path, FORMAT_MIGRATIONS)
-    assert ensure_current_format(tmp_path, FORMAT_MIGRATIONS)
+    assert has_current_format(tmp_path, FORMAT_MIGRATIONS)
     assert read_format_marker(tmp_path) == FormatMarker(format=3, written_by=__version__)
     assert [(tmp_path / name).read_text() for name in ("to-2", "to-3")] == ["0", "1"]
 
@@ -85,12 +98,12 @@ def test_format_marker_names_the_version_that_last_wrote_it(tmp_path: Path) -> N
 def test_newer_directory_is_rejected_unchanged(tmp_path: Path) -> None:
     write_marker(tmp_path, 2, "7.0.0")
     before = (tmp_path / "headrace.json").read_bytes()
-    for damage in (ensure_current_format, migrate_data_dir):
+    for read in (has_current_format, migrate_data_dir):
         with pytest.raises(OperatorError) as rejection:
-            damage(tmp_path)
+            read(tmp_path)
         assert str(rejection.value) == (
-            f"the data directory {tmp_path} was written by Headrace 7.0.0 in format 2 and this is "
-            f"Headrace {__version__}, which knows formats up to 1: use the newer version"
+            f"the data directory {tmp_path} was written by Headrace 7.0.0 in format 2; this is "
+            f"Headrace {__version__}, which supports formats up to 1: use the newer version"
         )
     assert (tmp_path / "headrace.json").read_bytes() == before
 
@@ -98,15 +111,16 @@ def test_newer_directory_is_rejected_unchanged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "[]", '{"format": "x"}'], ids=["empty", "list", "text"])
 def test_damaged_format_marker_is_rejected(tmp_path: Path, content: str) -> None:
     (tmp_path / "headrace.json").write_text(content)
-    with pytest.raises(OperatorError, match="does not tell the format"):
-        ensure_current_format(tmp_path)
+    with pytest.raises(OperatorError, match=r"^cannot decode .*/headrace\.json: "):
+        has_current_format(tmp_path)
 
 
 def test_unfinished_restore_is_rejected(tmp_path: Path) -> None:
     write_marker(tmp_path, 1)
     (tmp_path / "restore-unfinished").touch()
-    with pytest.raises(OperatorError, match="was broken off: empty the directory and restore"):
-        ensure_current_format(tmp_path)
+    for read in (has_current_format, migrate_data_dir):
+        with pytest.raises(OperatorError, match="was interrupted: empty the directory and restore"):
+            read(tmp_path)
 
 
 def test_locked_directory_names_the_lock_owner(tmp_path: Path) -> None:

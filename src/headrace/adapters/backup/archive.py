@@ -20,7 +20,7 @@ from headrace import __version__
 from headrace.adapters.backup.snapshots import Snapshot, walk_entries
 from headrace.adapters.data_dir.files import sync_directory
 from headrace.adapters.data_dir.format import newest_format, read_format_marker
-from headrace.adapters.data_dir.paths import LOG
+from headrace.adapters.data_dir.paths import LOG, SEGMENT_SUFFIX, UNFINISHED_SUFFIX
 from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
 from headrace.base.errors import OperatorError
 
@@ -132,7 +132,7 @@ def _size(path: Path, snapshot: Path) -> int:
     if path.is_symlink() or path.is_dir():
         return 0
     size = path.stat().st_size
-    if path.parent.parent != snapshot / LOG or path.suffix != ".segment":
+    if path.parent.parent != snapshot / LOG or path.suffix != SEGMENT_SUFFIX:
         return size
     log = LogDirectory(path.parent, file_ops=FileOps())
     try:
@@ -175,7 +175,7 @@ def _new_file(target: Path) -> Generator[IO[bytes]]:
     """Make a file that gets its name when it is whole, for its owner alone."""
     if target.exists():
         raise OperatorError(f"{target} exists already; a backup is never written over")
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}{UNFINISHED_SUFFIX}")
     try:
         with os.fdopen(os.open(unfinished, _NEW, 0o600), "wb") as file:
             yield file

@@ -9,9 +9,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from headrace.adapters.backup.expected_rows import expected_rows
-from headrace.adapters.data_dir.paths import DataDirPaths
+from headrace.adapters.data_dir.paths import (
+    ENTRY_SUFFIX,
+    RETRY_LOG,
+    SEGMENT_SUFFIX,
+    DataDirPaths,
+)
 from headrace.adapters.event_log.segment_check import LogReport, check_log
-from headrace.adapters.quarantine.requeuer import RETRY_LOG
 from headrace.adapters.sqlite.copies import integrity_errors
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.dialect.reports import ExpectedRows, LoadedOffsets
@@ -64,7 +68,7 @@ def check_sqlite_files(paths: DataDirPaths, *, external: Collection[Path]) -> It
     for part, path, loss in (
         ("directory", paths.directory, "no website and no key is known"),
         ("ledger", paths.ledger, "nobody knows what of the logs is stored"),
-        ("repeats", paths.repeats, "idempotency keys are not remembered"),
+        ("repeats", paths.idempotency, "idempotency keys are not remembered"),
     ):
         if not path.exists():
             if paths.log.exists() and path not in external:
@@ -108,7 +112,9 @@ def expected_rows_of_logs(paths: DataDirPaths, ledger: LedgerContents) -> list[E
 
     Nothing where some were set aside or put back: these need not be there.
     """
-    if any(paths.quarantine.glob("*.json")) or any((paths.log / RETRY_LOG).glob("*.segment")):
+    has_quarantined = any(paths.quarantine.glob(f"*{ENTRY_SUFFIX}"))
+    has_requeued = any((paths.log / RETRY_LOG).glob(f"*{SEGMENT_SUFFIX}"))
+    if has_quarantined or has_requeued:
         return []
     return [
         rows

@@ -19,11 +19,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from headrace.adapters.data_dir.paths import DataDirPaths
+from headrace.adapters.data_dir.paths import RETRY_LOG, UNFINISHED_SUFFIX, DataDirPaths
 from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory, create_directory
 from headrace.adapters.event_log.segment_log import lock_log
 from headrace.adapters.event_log.segment_reader import SegmentReader
-from headrace.adapters.quarantine.requeuer import RETRY_LOG
 from headrace.adapters.sqlite.copies import copy_directory_database, copy_sqlite
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
@@ -57,7 +56,6 @@ def _raise(error: OSError) -> None:
 
 
 _REQUEUE_LOCK_TIMEOUT_S = 10.0
-_UNFINISHED = ".unfinished"
 
 
 class Snapshots:
@@ -95,7 +93,7 @@ class Snapshots:
         with _translate_snapshot_errors():
             snapshot.mkdir(mode=0o700, parents=True)
             self._check_free_space()
-            copy_sqlite(self._paths.repeats, DataDirPaths(snapshot).repeats)
+            copy_sqlite(self._paths.idempotency, DataDirPaths(snapshot).idempotency)
         return snapshot
 
     def freeze(self, snapshot: Path) -> None:
@@ -115,7 +113,7 @@ class Snapshots:
         copy = DataDirPaths(snapshot)
         with _translate_snapshot_errors():
             copy_directory_database(self._paths.directory, copy.directory)
-            shutil.copyfile(self._paths.version, copy.version)
+            shutil.copyfile(self._paths.format_marker, copy.format_marker)
             return Snapshot(snapshot, sum(1 for _ in walk_entries(snapshot)))
 
     def take(self) -> Snapshot:
@@ -143,7 +141,7 @@ class Snapshots:
         return {log: stored[log] for log in ends if log in stored}
 
     def _check_free_space(self) -> None:
-        files = (self._paths.repeats, self._paths.ledger, self._paths.directory)
+        files = (self._paths.idempotency, self._paths.ledger, self._paths.directory)
         needed = sum(file.stat().st_size for file in files if file.exists())
         free = shutil.disk_usage(self._paths.root).free
         if needed > free:
@@ -217,7 +215,7 @@ def _link_files(directory: Path, into: Path) -> None:
         return
     into.mkdir(mode=0o700)
     for file in directory.iterdir():
-        if file.is_file() and file.suffix != _UNFINISHED:
+        if file.is_file() and file.suffix != UNFINISHED_SUFFIX:
             _link(file, into / file.name)
 
 

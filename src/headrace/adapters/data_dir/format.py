@@ -1,7 +1,7 @@
-"""The format of a data directory: one file tells it, and everybody looks there before all else.
+"""The format of a data directory. A marker file has it and is read before any other file.
 
-Store, ledger and directory have schema versions of their own, which they migrate themselves. This
-one is for what no part can change alone: which files there are and how they belong together.
+Store, ledger and directory have schema versions of their own and migrate themselves. The format
+covers what none of them can change alone: which files exist and how they belong together.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,18 +16,18 @@ from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.base.errors import OperatorError
 
 FIRST_FORMAT = 1
-"""Also that of a directory without the file: it is older than the file."""
+"""Also the format of a directory with data and without the marker: it is older than the marker."""
 
 
 class FormatMarker(Struct, frozen=True):
-    """What the file says: the format, and the version of Headrace that wrote it last."""
+    """The content of the marker: the format, and the last version of Headrace that wrote it."""
 
     format: int
     written_by: str
 
 
 class FormatMigration(Struct, frozen=True):
-    """Brings a directory of the format before to `format`. May be run again after a crash."""
+    """Migrates a directory from the previous format to `format`. Safe to repeat after a crash."""
 
     format: int
     apply: Callable[[Path], None]
@@ -42,43 +42,48 @@ def newest_format(migrations: Sequence[FormatMigration] = FORMAT_MIGRATIONS) -> 
     return migrations[-1].format if migrations else FIRST_FORMAT
 
 
-def ensure_current_format(
+def has_current_format(
     root: Path, migrations: Sequence[FormatMigration] = FORMAT_MIGRATIONS
 ) -> bool:
-    """Tell whether a directory can be used as it is; a new one gets its stamp here.
+    """Return whether the marker of a directory has the newest format; without a marker: False.
 
-    False means that `migrate_data_dir` is due. Raises `OperatorError` when a newer version wrote
-    it, or it is the rest of a restore that was broken off.
+    Raises `OperatorError` when a newer version wrote it, or a restore into it was interrupted.
+    """
+    marker = _read_supported_marker(root, migrations)
+    return marker is not None and marker.format == newest_format(migrations)
+
+
+def ensure_format_marker(
+    root: Path, migrations: Sequence[FormatMigration] = FORMAT_MIGRATIONS
+) -> None:
+    """Write the marker of a new directory; one that has data or a marker is left as it is.
+
+    Needs no lock: every process writes the same content. Raises `OperatorError`.
     """
     paths = DataDirPaths(root)
-    if paths.unfinished_restore.exists():
-        raise OperatorError(
-            f"a restore into {root} was broken off: empty the directory and restore again"
-        )
-    found = read_format_marker(root)
-    if found is None and not paths.has_data:
+    if not paths.has_data and not paths.format_marker.exists():
         _write_format_marker(paths, newest_format(migrations))
-        return True
-    return found is not None and _has_newest_format(root, found, migrations)
 
 
 def migrate_data_dir(root: Path, migrations: Sequence[FormatMigration] = FORMAT_MIGRATIONS) -> None:
-    """Bring a directory to the newest format. Nothing else may use it. Raises `OperatorError`."""
-    paths = DataDirPaths(root)
-    ensure_current_format(root, migrations)
-    found = read_format_marker(root)
-    reached = FIRST_FORMAT if found is None else found.format
+    """Migrate a directory to the newest format; the caller holds its lock.
+
+    Raises `OperatorError` as `has_current_format` does, or when the marker cannot be written.
+    """
+    ensure_format_marker(root, migrations)
+    paths, marker = DataDirPaths(root), _read_supported_marker(root, migrations)
+    current = FIRST_FORMAT if marker is None else marker.format
     for migration in migrations:
-        if migration.format > reached:
+        if migration.format > current:
             migration.apply(root)
             _write_format_marker(paths, migration.format)
-    if found is None or found.written_by != __version__:
+    if marker is None or marker.written_by != __version__:
         _write_format_marker(paths, newest_format(migrations))
 
 
 def read_format_marker(root: Path) -> FormatMarker | None:
-    """Return what the file of a directory says; None where there is none."""
-    path = DataDirPaths(root).version
+    """Return the marker of a directory; None where it has none. Raises `OperatorError`."""
+    path = DataDirPaths(root).format_marker
     try:
         return msgspec.json.decode(path.read_bytes(), type=FormatMarker)
     except FileNotFoundError:
@@ -86,28 +91,30 @@ def read_format_marker(root: Path) -> FormatMarker | None:
     except OSError as error:
         raise OperatorError(f"cannot read {path}: {error.strerror}") from error
     except msgspec.MsgspecError as error:
+        raise OperatorError(f"cannot decode {path}: {error}") from error
+
+
+def _read_supported_marker(
+    root: Path, migrations: Sequence[FormatMigration]
+) -> FormatMarker | None:
+    if DataDirPaths(root).unfinished_restore.exists():
         raise OperatorError(
-            f"{path} does not tell the format of the data directory any more: {error}"
-        ) from error
-
-
-def _has_newest_format(
-    root: Path, marker: FormatMarker, migrations: Sequence[FormatMigration]
-) -> bool:
-    newest = newest_format(migrations)
-    if marker.format > newest:
+            f"a restore into {root} was interrupted: empty the directory and restore again"
+        )
+    marker, newest = read_format_marker(root), newest_format(migrations)
+    if marker is not None and marker.format > newest:
         raise OperatorError(
             f"the data directory {root} was written by Headrace {marker.written_by} in format "
-            f"{marker.format} and this is Headrace {__version__}, which knows formats up to "
+            f"{marker.format}; this is Headrace {__version__}, which supports formats up to "
             f"{newest}: use the newer version"
         )
-    return marker.format == newest
+    return marker
 
 
 def _write_format_marker(paths: DataDirPaths, number: int) -> None:
     content = msgspec.json.encode(FormatMarker(format=number, written_by=__version__)) + b"\n"
     try:
-        write_atomically(paths.version, content)
+        write_atomically(paths.format_marker, content)
     except OSError as error:
         raise OperatorError(
             f"cannot write to the data directory {paths.root}: {error.strerror}"

@@ -1,4 +1,4 @@
-"""Holds a data directory for one command, and tells the others who holds it."""
+"""Locks a data directory for one process, and records the owner of the lock in the lock file."""
 
 import contextlib
 import fcntl
@@ -16,9 +16,9 @@ SERVE_COMMAND = "headrace serve"
 
 
 class LockOwner(Struct, frozen=True):
-    """Who holds a data directory: the command, and where a service keeps its sockets.
+    """The owner of the lock: its command, and the runtime directory of a service.
 
-    `has_store` tells that a service keeps its rows in the data directory.
+    `has_store` is whether a service stores its rows in the data directory.
     """
 
     command: str = SERVE_COMMAND
@@ -30,7 +30,7 @@ PublishRuntimeDir = Callable[[Path], None]
 
 
 class DataDirLocked(OperatorError):
-    """Somebody else holds the data directory."""
+    """Another process has locked the data directory."""
 
     def __init__(self, root: Path, owner: LockOwner) -> None:
         by = "another Headrace service" if owner.command == SERVE_COMMAND else f"`{owner.command}`"
@@ -42,9 +42,9 @@ class DataDirLocked(OperatorError):
 def lock_data_dir(
     root: Path, command: str, *, has_store: bool = True
 ) -> Generator[PublishRuntimeDir]:
-    """Hold a data directory. Raises `DataDirLocked` at once when somebody else does.
+    """Lock a data directory. Raises `DataDirLocked`, without waiting, when another process has it.
 
-    Gives what a service tells the others with where it has its socket; `has_store` is told, too.
+    Yields the function with which a service publishes its runtime directory and `has_store`.
     """
     try:
         descriptor = os.open(DataDirPaths(root).lock, os.O_CREAT | os.O_RDWR, 0o600)
@@ -68,7 +68,7 @@ def _lock(descriptor: int, root: Path) -> None:
 
 
 def _write_owner(descriptor: int, owner: LockOwner) -> None:
-    """Write who it is; a full disk is no reason not to begin."""
+    """Write the owner, on a best effort: a service also starts on a full disk."""
     with contextlib.suppress(OSError):
         content = msgspec.json.encode(owner)
         os.pwrite(descriptor, content, 0)

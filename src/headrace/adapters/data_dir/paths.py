@@ -1,4 +1,4 @@
-"""What stands where in a data directory. Backups have the same names."""
+"""The file names of a data directory, each of them once. Backups use the same names."""
 
 from pathlib import Path
 from typing import Final
@@ -10,15 +10,33 @@ LOG: Final = "log"
 LEDGER: Final = "ledger.sqlite"
 DIRECTORY: Final = "directory.sqlite"
 CLAIMS: Final = "claims.msgpack"
-REPEATS: Final = "repeats.sqlite"
+IDEMPOTENCY: Final = "repeats.sqlite"
 QUARANTINE: Final = "quarantine"
 DAMAGED: Final = "damaged"
-VERSION: Final = "headrace.json"
+FORMAT_MARKER: Final = "headrace.json"
 LOCK: Final = "lock"
 SNAPSHOTS: Final = "snapshots"
 UNFINISHED_RESTORE: Final = "restore-unfinished"
 
-DATA_ENTRIES: Final = (STORE, LOG, LEDGER, DIRECTORY, REPEATS, QUARANTINE, DAMAGED)
+RETRY_LOG: Final = "retry"
+"""The log, below `LOG`, into which `headrace quarantine retry` appends."""
+
+SEGMENT_SUFFIX: Final = ".segment"
+"""Of a segment file in the directory of a log."""
+
+DURABLE_MARKER: Final = "durable"
+"""The file in a log's directory that its writer locks; it has the durable end of the log."""
+
+LOADED_MARKER: Final = "loaded"
+"""The file in a log's directory with the offset up to which the store has its records."""
+
+ENTRY_SUFFIX: Final = ".json"
+"""Of an entry's file in the quarantine."""
+
+UNFINISHED_SUFFIX: Final = ".unfinished"
+"""Of a file that is still being written. It is renamed when it is complete and on disk."""
+
+DATA_ENTRIES: Final = (STORE, LOG, LEDGER, DIRECTORY, IDEMPOTENCY, QUARANTINE, DAMAGED)
 """What a service keeps. A directory that has none of these is new, or no data directory."""
 
 
@@ -29,65 +47,65 @@ class DataDirPaths(Struct, frozen=True):
 
     @property
     def has_data(self) -> bool:
-        """Whether anything is kept there, or was being restored."""
+        """Whether the directory contains data of a service, or an unfinished restore."""
         return any((self.root / name).exists() for name in (*DATA_ENTRIES, UNFINISHED_RESTORE))
 
     @property
     def store(self) -> Path:
-        """The column store's directory."""
+        """The directory of the column store (chDB)."""
         return self.root / STORE
 
     @property
     def log(self) -> Path:
-        """The directory of all logs."""
+        """The directory of all logs: one directory each."""
         return self.root / LOG
 
     @property
     def ledger(self) -> Path:
-        """The loader's ledger."""
+        """The loader's ledger, in SQLite."""
         return self.root / LEDGER
 
     @property
     def directory(self) -> Path:
-        """Websites and keys."""
+        """Websites, keys and organizations, in SQLite."""
         return self.root / DIRECTORY
 
     @property
-    def repeats(self) -> Path:
-        """The idempotency keys."""
-        return self.root / REPEATS
+    def idempotency(self) -> Path:
+        """The idempotency keys, in SQLite."""
+        return self.root / IDEMPOTENCY
 
     @property
     def claims(self) -> Path:
-        """What was agreed with other machines of the batch under way."""
+        """The decision on the pending batch's claims, where machines share a Valkey server."""
         return self.root / CLAIMS
 
     @property
     def quarantine(self) -> Path:
-        """What the store refused."""
+        """The directory of items and records that the store rejected."""
         return self.root / QUARANTINE
 
     @property
     def damaged(self) -> Path:
-        """What a disk damaged."""
+        """The directory of damaged bytes found in logs."""
         return self.root / DAMAGED
 
     @property
-    def version(self) -> Path:
-        """The file that tells the format of the directory."""
-        return self.root / VERSION
+    def format_marker(self) -> Path:
+        """The file with the format of the directory."""
+        return self.root / FORMAT_MARKER
 
     @property
     def lock(self) -> Path:
-        """The file that whoever has the directory for itself holds locked."""
+        """The file that a service or command locks to use the directory alone."""
         return self.root / LOCK
 
     @property
     def snapshots(self) -> Path:
-        """Snapshots that are being archived."""
+        """The directory of snapshots that a backup is reading."""
         return self.root / SNAPSHOTS
 
     @property
     def unfinished_restore(self) -> Path:
-        """Stands there while a backup is being restored."""
+        """A marker file that exists while a backup is being restored."""
         return self.root / UNFINISHED_RESTORE

@@ -1,4 +1,4 @@
-"""Where a running service has its socket and metrics: a short path that its next start knows."""
+"""The directory of a running service's socket and metrics: a short path that its restart finds."""
 
 import contextlib
 import fcntl
@@ -14,18 +14,22 @@ from typing import Final
 from headrace.base.errors import OperatorError
 from headrace.base.telemetry import get_logger
 
+ENGINE_SOCKET: Final = "engine.socket"
+MAX_SOCKET_PATH_BYTES: Final = 107
+"""The kernel reserves 108 bytes for the path of a socket, with the zero byte at its end."""
+
 _DIGEST_BYTES: Final = 6
-_RELATIVE_LENGTH: Final = len("/abcdefgh/engine.socket")
+_RELATIVE_LENGTH: Final = len(f"/abcdefgh/{ENGINE_SOCKET}")
 _GROUP_AND_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 @contextlib.contextmanager
 def runtime_directory(data: Path, *, temporary: Path | None = None) -> Generator[Path]:
-    """Make a private directory for the service that holds a data directory; it is removed again.
+    """Create a private directory for the service that uses a data directory, and remove it at exit.
 
-    Its place follows from the data directory, so that the next start removes what a killed service
-    left there. Within the place it has a new name each time: what a dying process of the service
-    before still does is done elsewhere. Raises `OperatorError`.
+    Its parent follows from the path of the data directory, so the next start removes what a killed
+    service left there. Its own name is new each time, so a dying process of the previous service
+    cannot touch its files. Raises `OperatorError`.
     """
     parent = temporary or short_temporary_directory(Path(tempfile.gettempdir()))
     path = _path_for(parent, data)
@@ -45,18 +49,18 @@ def runtime_directory(data: Path, *, temporary: Path | None = None) -> Generator
 
 
 def short_temporary_directory(directory: Path) -> Path:
-    """Return a directory for temporary files, or /tmp where a socket's path would be too long."""
+    """Return the directory, or /tmp where the path of a socket within it would be too long."""
     length = len(os.fsencode(_path_for(directory, directory))) + _RELATIVE_LENGTH
     if length <= MAX_SOCKET_PATH_BYTES:
         return directory
-    return Path("/tmp")  # noqa: S108 - what is made there is checked
+    return Path("/tmp")  # noqa: S108 - owner and mode of what is created there are checked
 
 
 def _make_temporary(parent: Path, *, prefix: str = "") -> Generator[Path]:
     try:
         runtime = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:
-        raise OperatorError(f"cannot make a directory in {parent}: {error.strerror}") from error
+        raise OperatorError(f"cannot create a directory in {parent}: {error.strerror}") from error
     try:
         yield runtime
     finally:
@@ -69,10 +73,11 @@ def _path_for(parent: Path, data: Path) -> Path:
 
 
 def _open_locked(path: Path) -> int | None:
-    """Lock a place and return the lock; None where it is not ours alone, or a service lives in it.
+    """Create and lock a directory, and return the lock.
 
-    Everybody may write where it lies, so somebody else may have made what has its name. The lock
-    also tells those who clean temporary directories that this one is in use.
+    None where the directory is not private to this user, or a service has locked it: its parent is
+    writable for every user, so another user may have created the name first. The lock also keeps
+    cleaners of temporary directories (systemd-tmpfiles) from removing it.
     """
     with contextlib.suppress(OSError):
         path.mkdir(mode=0o700)
@@ -105,7 +110,3 @@ def _remove_contents(path: Path) -> None:
             shutil.rmtree(entry, ignore_errors=True)
         else:
             entry.unlink()
-
-
-MAX_SOCKET_PATH_BYTES = 107
-"""Bytes. The kernel keeps 108 for the path of a socket, with the zero at its end."""

@@ -60,9 +60,6 @@ from headrace.model.tenancy import (
     hash_secret,
 )
 
-DIRECTORY_FILE = "directory.sqlite"
-"""The directory's file within the data directory."""
-
 _SALT_BYTES = 32
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from headrace.adapters.data_dir.paths import SEGMENT_SUFFIX
 from headrace.adapters.event_log.segment_directory import read_loaded_offset
-from headrace.adapters.event_log.segment_format import SEGMENT_SUFFIX
 from headrace.base.errors import LogUnavailable
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.ports.event_log import LOG_START, EventLog, OnDurable

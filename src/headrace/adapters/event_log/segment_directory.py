@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
 
+from headrace.adapters.data_dir.paths import DURABLE_MARKER, LOADED_MARKER, SEGMENT_SUFFIX
 from headrace.adapters.event_log.segment_format import (
     HEADER_SIZE,
-    SEGMENT_SUFFIX,
     last_record_end,
     parse_header,
     segment_name,
@@ -17,10 +17,8 @@ from headrace.adapters.event_log.segment_format import (
 from headrace.base.telemetry import get_logger
 from headrace.ports.event_log import LOG_START, LogOffset
 
-_MARKER_NAME = "durable"
 _SLOT = struct.Struct(">QQQI")
 _SLOTS = 2
-_LOADED_NAME = "loaded"
 _LOADED = struct.Struct(">QQI")
 
 
@@ -71,7 +69,7 @@ class LogDirectory:
     def __init__(self, path: Path, *, file_ops: FileOps) -> None:
         self.path = path
         self._file_ops = file_ops
-        self._file = os.open(path / _MARKER_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+        self._file = os.open(path / DURABLE_MARKER, os.O_RDWR | os.O_CREAT, 0o644)
         self._generation, self._marker = self._read_marker()
 
     def close(self) -> None:
@@ -193,7 +191,7 @@ def write_loaded_offset(path: Path, offset: LogOffset) -> None:
     It lies in the page cache and may be old after a power cut. Raises `OSError`.
     """
     packed = _LOADED.pack(offset.segment, offset.offset, 0)[:-4]
-    file = os.open(path / _LOADED_NAME, os.O_WRONLY | os.O_CREAT, 0o644)
+    file = os.open(path / LOADED_MARKER, os.O_WRONLY | os.O_CREAT, 0o644)
     try:
         os.pwrite(file, packed + crc32(packed).to_bytes(4, "big"), 0)
     finally:
@@ -203,7 +201,7 @@ def write_loaded_offset(path: Path, offset: LogOffset) -> None:
 def read_loaded_offset(path: Path) -> LogOffset | None:
     """Return what `write_loaded_offset` left in a log's directory; None where it cannot be read."""
     try:
-        data = (path / _LOADED_NAME).read_bytes()
+        data = (path / LOADED_MARKER).read_bytes()
     except OSError:
         return None
     if len(data) != _LOADED.size or crc32(data[:-4]) != int.from_bytes(data[-4:], "big"):

@@ -15,10 +15,10 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from headrace.adapters.data_dir.paths import SEGMENT_SUFFIX
 from headrace.ports.event_log import LoggedRecord, LogOffset
 
 FORMAT_VERSION = 1
-SEGMENT_SUFFIX = ".segment"
 
 _SEGMENT_MAGIC = b"\xffHEADRC\xc1"
 _FRAME_MAGIC = b"\xc1\xffHR"

@@ -8,11 +8,10 @@ from typing import Any
 import msgspec
 
 from headrace.adapters.data_dir.files import write_atomically
+from headrace.adapters.data_dir.paths import ENTRY_SUFFIX
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry, StoredEntry
-
-_SUFFIX = ".json"
 
 
 class _EntryFile(msgspec.Struct, frozen=True):
@@ -51,7 +50,7 @@ class FileQuarantine:
 
     def ids(self) -> list[str]:
         """Return the ids of all entries, by log and place."""
-        return sorted(file.name for file in self._path.glob(f"*{_SUFFIX}"))
+        return sorted(file.name for file in self._path.glob(f"*{ENTRY_SUFFIX}"))
 
     def read(self, entry_id: str) -> StoredEntry:
         """Return an entry. Raises `OperatorError` where there is none or it is no entry."""
@@ -72,7 +71,8 @@ class FileQuarantine:
 
 def _file_name(entry: QuarantineEntry) -> str:
     position = f"{entry.log}-{entry.position.segment:020}-{entry.position.offset:010}"
-    return f"{position}.json" if entry.index is None else f"{position}-{entry.index:05}.json"
+    suffix = ENTRY_SUFFIX if entry.index is None else f"-{entry.index:05}{ENTRY_SUFFIX}"
+    return f"{position}{suffix}"
 
 
 def _to_json_fields(entry: QuarantineEntry) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from headrace.adapters.data_dir.files import sync_directory, write_atomically
+from headrace.adapters.data_dir.paths import RETRY_LOG
 from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory, read_loaded_offset
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
@@ -17,7 +18,6 @@ from headrace.base.telemetry import Metrics
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry, StoredEntry
 
-RETRY_LOG = "retry"
 _PENDING_FILE = "retry.begun"
 
 

@@ -13,9 +13,6 @@ from headrace.base.clock import MILLISECONDS_PER_DAY, Clock
 from headrace.base.errors import LogUnavailable, OperatorError
 from headrace.ports.idempotency import Acquired, Replay
 
-IDEMPOTENCY_FILE = "repeats.sqlite"
-"""The file's name within the data directory."""
-
 _CLAIM_TTL_MS = 60_000
 """No request holds a claim this long: its worker died and was not started again."""
 

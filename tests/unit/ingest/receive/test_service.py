@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from headrace.adapters.data_dir.paths import IDEMPOTENCY
 from headrace.adapters.memory.log import MemoryLog
-from headrace.adapters.sqlite.idempotency import IDEMPOTENCY_FILE, SqliteIdempotencyStore
+from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import (
     ClientError,
@@ -174,7 +175,7 @@ def clock() -> FixedClock:
 async def idempotency_store(
     tmp_path: Path, clock: FixedClock
 ) -> AsyncIterator[SqliteIdempotencyStore]:
-    opened = SqliteIdempotencyStore.open(tmp_path / IDEMPOTENCY_FILE, owner="worker-0", clock=clock)
+    opened = SqliteIdempotencyStore.open(tmp_path / IDEMPOTENCY, owner="worker-0", clock=clock)
     yield opened
     await opened.close()
 
