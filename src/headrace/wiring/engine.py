@@ -7,11 +7,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from headrace.adapters.backup.snapshots import Snapshots
+from headrace.adapters.backup.snapshots import LiveSnapshots, Snapshots
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
-from headrace.adapters.engine.chdb_process import EngineProcess
-from headrace.adapters.engine.clickhouse_process import ClickHouseEngineProcess
+from headrace.adapters.engine.chdb_store import ChdbLifecycle, ChdbQueryService
+from headrace.adapters.engine.clickhouse_store import (
+    CLICKHOUSE_MAX_BACKOFF_S,
+    ClickHouseLifecycle,
+    DrainedSnapshots,
+    PreparingLoader,
+)
+from headrace.adapters.engine.load_loop import MAX_BACKOFF_S, LoadLoop, LogLoader
+from headrace.adapters.engine.process import EngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
@@ -54,9 +61,7 @@ async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) 
         claims = open_claims(settings, stack, paths=paths, ledger=ledger)
         address = clickhouse_address(settings)
         if address is None:
-            process: EngineProcess | ClickHouseEngineProcess = _chdb_engine_process(
-                dependencies, claims
-            )
+            process = _chdb_engine_process(dependencies, claims)
         else:
             process = _clickhouse_engine_process(dependencies, claims, address)
         gc.freeze()  # what was made until here lives as long as the process
@@ -86,6 +91,16 @@ class _Dependencies(NamedTuple):
             claims=claims,
         )
 
+    def load_loop(self, loader: LogLoader, max_backoff_s: float) -> LoadLoop:
+        """Return what runs the loader at intervals and on demand."""
+        return LoadLoop(
+            loader=loader,
+            log_reader=self.reader,
+            interval_s=self.settings.load_interval_s,
+            log=get_logger(),
+            max_backoff_s=max_backoff_s,
+        )
+
     def limiter(self) -> WindowLimiter:
         """Return what counts the queries of this machine."""
         return WindowLimiter(self.settings.query_rate_limit, clock=SystemClock())
@@ -105,17 +120,25 @@ def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None
     chdb = ChdbInstance(dependencies.paths.store, log=get_logger())
     versions = DataVersions()
     writer = ChdbWriter(chdb, change_listener=versions)
+    load_loop = dependencies.load_loop(dependencies.loader(writer, claims), MAX_BACKOFF_S)
+    limits = select_bounds_of(dependencies.settings)
+    snapshots = dependencies.snapshots(chdb)
     return EngineProcess(
-        chdb=chdb,
-        writer=writer,
-        loader=dependencies.loader(writer, claims),
-        versions=versions,
-        log_reader=dependencies.reader,
+        store=ChdbLifecycle(chdb, writer),
+        load_loop=load_loop,
+        query_service=ChdbQueryService(
+            chdb,
+            writer=writer,
+            run_exclusive=load_loop.run_exclusive,
+            versions=versions,
+            limits=limits,
+            log=get_logger(),
+        ),
         limiter=dependencies.limiter(),
-        snapshots=dependencies.snapshots(chdb),
+        snapshots=snapshots,
+        snapshot_taker=LiveSnapshots(snapshots, load_loop),
         socket=dependencies.socket,
-        scheduler_limits=select_bounds_of(dependencies.settings),
-        load_interval_s=dependencies.settings.load_interval_s,
+        scheduler_limits=limits,
         metrics=dependencies.metrics,
         log=get_logger(),
     )
@@ -123,17 +146,20 @@ def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None
 
 def _clickhouse_engine_process(
     dependencies: _Dependencies, claims: DedupClaims | None, address: ClickHouseAddress
-) -> ClickHouseEngineProcess:
+) -> EngineProcess:
     writer = ClickHouseWriter(address.rotated(secrets.randbits(16)))
-    return ClickHouseEngineProcess(
-        writer=writer,
-        loader=GatedLoader(dependencies.loader(writer, claims), dependencies.paths.root),
-        log_reader=dependencies.reader,
+    loader = GatedLoader(dependencies.loader(writer, claims), dependencies.paths.root)
+    load_loop = dependencies.load_loop(PreparingLoader(writer, loader), CLICKHOUSE_MAX_BACKOFF_S)
+    snapshots = dependencies.snapshots(None)
+    return EngineProcess(
+        store=ClickHouseLifecycle(writer, log=get_logger()),
+        load_loop=load_loop,
+        query_service=None,
         limiter=dependencies.limiter(),
-        snapshots=dependencies.snapshots(None),
+        snapshots=snapshots,
+        snapshot_taker=DrainedSnapshots(snapshots, load_loop),
         socket=dependencies.socket,
         scheduler_limits=select_bounds_of(dependencies.settings),
-        load_interval_s=dependencies.settings.load_interval_s,
         metrics=dependencies.metrics,
         log=get_logger(),
     )

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import uvloop
 
-from headrace.adapters.backup.snapshots import Snapshots
+from headrace.adapters.backup.snapshots import LiveSnapshots, Snapshots
 from headrace.adapters.data_dir.paths import DataDirPaths
-from headrace.adapters.engine.chdb_process import EngineProcess
+from headrace.adapters.engine.chdb_store import ChdbLifecycle, ChdbQueryService
+from headrace.adapters.engine.load_loop import LoadLoop
+from headrace.adapters.engine.process import EngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
@@ -25,9 +27,9 @@ from headrace.ingest.load.loader import Loader
 
 
 def engine_process(data: Path, socket: Path) -> EngineProcess:
-    engine = ChdbInstance(data / "store", log=get_logger())
+    chdb = ChdbInstance(data / "store", log=get_logger())
     versions, metrics = DataVersions(), Metrics()
-    writer = ChdbWriter(engine, change_listener=versions)
+    writer = ChdbWriter(chdb, change_listener=versions)
     log_reader = SegmentReader(data / "log", damaged=data / "damaged")
     ledger = SqliteLedger.open(data / "ledger.sqlite")
     loader = Loader(
@@ -38,19 +40,25 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
         metrics=metrics,
         clock=SystemClock(),
     )
+    load_loop = LoadLoop(loader=loader, log_reader=log_reader, interval_s=0.1, log=get_logger())
+    snapshots = Snapshots(DataDirPaths(data), chdb=chdb, ledger=ledger, log_reader=log_reader)
+    limits = SchedulerLimits(SlotLimits(3, 100, 100), wait_timeout_s=5, cache_bytes=10**6)
     return EngineProcess(
-        chdb=engine,
-        writer=writer,
-        loader=loader,
-        versions=versions,
-        log_reader=log_reader,
-        limiter=WindowLimiter(30, clock=SystemClock()),
-        snapshots=Snapshots(DataDirPaths(data), chdb=engine, ledger=ledger, log_reader=log_reader),
-        socket=socket,
-        scheduler_limits=SchedulerLimits(
-            SlotLimits(3, 100, 100), wait_timeout_s=5, cache_bytes=10**6
+        store=ChdbLifecycle(chdb, writer),
+        load_loop=load_loop,
+        query_service=ChdbQueryService(
+            chdb,
+            writer=writer,
+            run_exclusive=load_loop.run_exclusive,
+            versions=versions,
+            limits=limits,
+            log=get_logger(),
         ),
-        load_interval_s=0.1,
+        limiter=WindowLimiter(30, clock=SystemClock()),
+        snapshots=snapshots,
+        snapshot_taker=LiveSnapshots(snapshots, load_loop),
+        socket=socket,
+        scheduler_limits=limits,
         metrics=metrics,
         log=get_logger(),
     )

@@ -223,10 +223,10 @@ import asyncio
 from pathlib import Path
 from headrace.adapters.engine.ipc.client import EngineConnections, EngineStore
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import QueryGuards
+from headrace.ports.store import QueryLimits
 store = EngineStore(EngineConnections(Path({str(engine.socket)!r})))
 query = CompiledQuery(sql={ENDLESS!r}, parameters={{}}, outputs=())
-asyncio.run(store.select(query, QueryGuards(timeout_s=60, max_memory_bytes=10**9)))
+asyncio.run(store.select(query, QueryLimits(timeout_s=60, max_memory_bytes=10**9)))
 """
     worker = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
     await until_running(engine.store, ENDLESS, 1)

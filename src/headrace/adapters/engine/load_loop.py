@@ -23,7 +23,7 @@ small one costs more than 20 ms of a core. One of a backlog is worth its cost.
 """
 
 _INITIAL_BACKOFF_S = 0.1
-_MAX_BACKOFF_S = 10.0
+MAX_BACKOFF_S = 10.0
 
 
 class LogLoader(Protocol):
@@ -57,7 +57,7 @@ class LoadLoop:
         log_reader: LogReader,
         interval_s: float,
         log: Logger,
-        max_backoff_s: float = _MAX_BACKOFF_S,
+        max_backoff_s: float = MAX_BACKOFF_S,
         cooldown: Callable[[float], float] = cooldown_s,
         clock: Clock | None = None,
     ) -> None:

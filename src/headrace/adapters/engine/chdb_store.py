@@ -1,0 +1,88 @@
+"""chDB within the engine process: the life of the store and its query service."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from headrace.adapters.query_scheduler.fair_semaphore import SchedulerLimits
+from headrace.adapters.query_scheduler.result_cache import ResultCache
+from headrace.adapters.query_scheduler.versions import DataVersions
+from headrace.adapters.store.chdb.connection import ChdbInstance
+from headrace.adapters.store.chdb.reader import ChdbReader
+from headrace.adapters.store.chdb.self_healing_reader import SelfHealingReader
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.dialect.parameters import EncodedParameters
+from headrace.base.clock import SystemClock
+from headrace.base.telemetry import Logger
+from headrace.ports.store import QueryLimits
+
+
+class ChdbLifecycle:
+    """The `StoreLifecycle` of chDB. `writer` must write to `chdb`."""
+
+    def __init__(self, chdb: ChdbInstance, writer: ChdbWriter) -> None:
+        self._chdb = chdb
+        self._writer = writer
+
+    def open(self) -> None:
+        """Open the store directory. Raises `OperatorError`."""
+        self._chdb.open()
+
+    async def prepare(self, stop: asyncio.Event) -> None:
+        """Create or migrate the tables. Raises `OperatorError` or `StoreUnavailable`."""
+        del stop  # a migration of an embedded store runs to its end
+        await asyncio.to_thread(self._writer.prepare)
+
+    def request_stop(self) -> None:
+        """Reject every batch after the running one."""
+        self._writer.request_stop()
+
+    def close(self) -> None:
+        """Close the connection of the writer, then the store directory."""
+        self._writer.close()
+        self._chdb.close()
+
+
+class ChdbQueryService:
+    """The `QueryService` over chDB. `versions` must be the change listener of `writer`.
+
+    `run_exclusive` runs a callable while nothing is loaded.
+    """
+
+    def __init__(
+        self,
+        chdb: ChdbInstance,
+        *,
+        writer: ChdbWriter,
+        run_exclusive: Callable[[Callable[[], None]], Awaitable[None]],
+        versions: DataVersions,
+        limits: SchedulerLimits,
+        log: Logger,
+    ) -> None:
+        self.versions = versions
+        self.cache = ResultCache(limits.cache_bytes)
+        self._reader = ChdbReader(chdb, threads=limits.slots.slots, log=log)
+        self._healing_reader = SelfHealingReader(
+            self._reader,
+            reopen_tables=writer.reopen,
+            run_exclusive=run_exclusive,
+            clock=SystemClock(),
+            log=log,
+        )
+
+    def open(self) -> None:
+        """Open a connection for each thread; the tables must have been prepared."""
+        self._reader.open()
+
+    async def select(
+        self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
+    ) -> bytes:
+        """Run one SELECT; see `ChdbReader.select`."""
+        return await self._healing_reader.select(sql, parameters, limits, query_id)
+
+    async def finish_repair(self) -> None:
+        """Wait until no repair of the tables runs."""
+        await self._healing_reader.finish()
+
+    async def close(self) -> None:
+        """Kill the running selects and close the connections."""
+        await self._reader.close()

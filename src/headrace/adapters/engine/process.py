@@ -1,0 +1,171 @@
+"""The engine process: loads the logs into the store and serves the workers over its socket."""
+
+import asyncio
+from pathlib import Path
+from typing import Protocol
+
+from headrace.adapters.backup.snapshots import Snapshots
+from headrace.adapters.engine.ipc.server import EngineServer, SelectRunner, SnapshotTaker
+from headrace.adapters.engine.load_loop import LoadLoop, run_until_stopped
+from headrace.adapters.query_scheduler.coalescing_executor import (
+    CoalescingExecutor,
+    NoVersions,
+    ResultStore,
+    VersionSource,
+)
+from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SchedulerLimits
+from headrace.adapters.store.dialect.parameters import EncodedParameters
+from headrace.base.errors import StoreUnavailable
+from headrace.base.telemetry import Logger, Metrics
+from headrace.ports.rate_limiter import RateLimiter
+from headrace.ports.store import QueryLimits
+
+
+class StoreLifecycle(Protocol):
+    """Opens and closes the store that the load loop writes to; used from one event loop."""
+
+    def open(self) -> None:
+        """Open the store. Raises `OperatorError`; nothing must be closed then."""
+        ...
+
+    async def prepare(self, stop: asyncio.Event) -> None:
+        """Create or migrate the tables, which may take minutes; `stop` ends it early.
+
+        Raises `OperatorError`, or `StoreUnavailable` where the process cannot run without tables.
+        """
+        ...
+
+    def request_stop(self) -> None:
+        """Reject every batch after the running one."""
+        ...
+
+    def close(self) -> None:
+        """Close the store. No load and no select may be running."""
+        ...
+
+
+class QueryService(SelectRunner, Protocol):
+    """Runs the workers' selects within the engine process; used from one event loop."""
+
+    @property
+    def versions(self) -> VersionSource:
+        """The versions of each website's rows, which decide whether a cached result is current."""
+        ...
+
+    @property
+    def cache(self) -> ResultStore[bytes] | None:
+        """The results of earlier selects."""
+        ...
+
+    def open(self) -> None:
+        """Open the connections; the tables must have been prepared."""
+        ...
+
+    async def finish_repair(self) -> None:
+        """Wait until no repair of the tables runs."""
+        ...
+
+    async def close(self) -> None:
+        """End the running selects and close the connections. The load loop must be closed."""
+        ...
+
+
+class EngineProcess:
+    """Everything that runs in the engine process, on one event loop. Constructing it opens nothing.
+
+    `load_loop` must write to `store`. Without a `query_service` every select is rejected: the
+    store is ClickHouse then, which the workers query themselves.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: StoreLifecycle,
+        load_loop: LoadLoop,
+        query_service: QueryService | None,
+        limiter: RateLimiter,
+        snapshots: Snapshots,
+        snapshot_taker: SnapshotTaker,
+        socket: Path,
+        scheduler_limits: SchedulerLimits,
+        metrics: Metrics,
+        log: Logger,
+    ) -> None:
+        self._store = store
+        self._load_loop = load_loop
+        self._query_service: QueryService = query_service or _NoQueryService()
+        self._snapshots = snapshots
+        self._log = log
+        self._server = EngineServer(
+            socket=socket,
+            runner=self._query_service,
+            executor=CoalescingExecutor(
+                slots=FairSemaphore(scheduler_limits.slots, metrics=metrics),
+                load_barrier=load_loop.barrier,
+                versions=self._query_service.versions,
+                cache=self._query_service.cache,
+                wait_timeout_s=scheduler_limits.wait_timeout_s,
+                metrics=metrics,
+            ),
+            limiter=limiter,
+            load_barrier=load_loop.barrier,
+            is_ready=lambda: load_loop.is_caught_up,
+            snapshots=snapshot_taker,
+            log=log,
+        )
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Load and serve until `stop` is set, then store what is durable and end everything.
+
+        Raises `OperatorError` when the store or the socket cannot be opened or the store rejects
+        its user, `StoreUnavailable` when the tables of an embedded store cannot be prepared.
+        """
+        self._snapshots.clear()
+        self._store.open()
+        try:
+            await self._store.prepare(stop)
+            self._query_service.open()
+            await self._server.open()
+            self._log.info("engine_ready")
+            await run_until_stopped(
+                stop, load_loop=self._load_loop, server=self._server, log=self._log
+            )
+        finally:
+            await self._close()
+
+    async def _close(self) -> None:
+        """Close in this order: chDB crashes when the process exits while a statement runs."""
+        await self._server.close()
+        self._store.request_stop()
+        await self._query_service.finish_repair()
+        await asyncio.to_thread(self._load_loop.close)
+        await self._query_service.close()
+        self._store.close()
+        self._log.info("engine_closed")
+
+
+class _NoQueryService:
+    """The `QueryService` of a process whose workers query the store themselves.
+
+    A worker of another version might still send a select, during an upgrade.
+    """
+
+    def __init__(self) -> None:
+        self.versions = NoVersions()
+        self.cache = None
+
+    def open(self) -> None:
+        """Do nothing."""
+
+    async def select(
+        self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
+    ) -> bytes:
+        """Raise `StoreUnavailable`."""
+        del sql, parameters, limits, query_id
+        raise StoreUnavailable("the store is ClickHouse, which workers query directly")
+
+    async def finish_repair(self) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
