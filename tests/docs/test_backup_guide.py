@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from testing.service import clean_environment
-from tests.docs.test_guides import blocks
+from tests.docs.guides import blocks
 from tests.e2e.conftest import ServiceMaker
 
 

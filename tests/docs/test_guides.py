@@ -11,15 +11,9 @@ from typing import Any
 import pytest
 
 from testing.service import Service
+from tests.docs.guides import blocks
 
-GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 TIMEOUT_S = 60
-
-
-def blocks(guide: str, language: str) -> list[str]:
-    """Return the code blocks of a guide that are written in a language."""
-    text = (GUIDES / guide).read_text()
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def variables(service: Service, website: str) -> dict[str, str]:

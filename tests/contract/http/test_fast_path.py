@@ -13,8 +13,13 @@ from headrace.http.server.fast_path_protocol import FastPathProtocol
 from headrace.ingest.receive.decode import IngestPath
 from headrace.ingest.receive.service import AcceptResult
 from tests.contract.http.fakes import REQUEST_ID, FakeNowaitAcceptor, Harness, ingestion_error
-from tests.contract.http.test_server import SHORT_TIMEOUTS, SlowAcceptor, read_response, run
-from tests.contract.http.test_server import Server as Running
+from tests.contract.http.live_server import (
+    SHORT_TIMEOUTS,
+    Server,
+    SlowAcceptor,
+    read_response,
+    run,
+)
 
 BODY = b'{"name":"signup"}'
 TYPE = b"Content-Type: application/json\r\n"
@@ -41,7 +46,7 @@ def make_harness(
     return harness
 
 
-async def exchange(server: Running, *chunks: bytes) -> bytes:
+async def exchange(server: Server, *chunks: bytes) -> bytes:
     """Send pieces one after the other and return the bytes of one reply."""
     reader, writer = await server.connect()
     for chunk in chunks:
@@ -59,7 +64,7 @@ def responses(harness: Harness, *calls: Sequence[bytes]) -> list[bytes]:
     """Make calls on connections of their own, and return the bytes of their replies."""
     got: list[bytes] = []
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         got.extend([await exchange(server, *chunks) for chunks in calls])
 
     run(harness, scenario)
@@ -122,7 +127,7 @@ NOT_SIMPLE: dict[str, bytes] = {
 def test_complex_request_falls_back_to_the_slow_path(sent: bytes) -> None:
     harness = make_harness(settings=Settings(max_body_bytes=100))
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         _, writer = await server.connect()
         reader, after = await server.connect()
         writer.write(sent)
@@ -160,7 +165,7 @@ def test_pipelined_requests_are_answered_in_order() -> None:
     harness = make_harness(direct)
     harness.acceptor.outcome = AcceptResult(7)
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(call() + call() + call())
         await direct.reached.wait()
@@ -205,7 +210,7 @@ def test_cached_head_must_end_where_the_parser_ends_it(crafted: bytes) -> None:
     harness = make_harness()
     known = crafted[: crafted.index(b"\r\n\r\n") + 4]
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         for sent in (crafted, crafted, known + b"87654321"):
             reader, writer = await server.connect()
             writer.write(sent)
@@ -223,7 +228,7 @@ def test_query_before_a_simple_request_does_not_share_its_head() -> None:
     harness = make_harness()
     query = call(b"/v1/query/custom?website_id=web_public")  # its body is as long as an event
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         is_query_response: list[bool] = []
         for sent, responses in ((query + call(), 2), (query + call(), 2), (query, 1)):
@@ -281,7 +286,7 @@ def test_log_failure_is_503_in_the_error_envelope_and_logged() -> None:
     direct = FakeNowaitAcceptor(confirms=False)
     harness = make_harness(direct)
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(call(more=b"Origin: https://shop.example\r\n"))
         await direct.reached.wait()
@@ -314,7 +319,7 @@ def test_client_disconnect_leaves_no_state_behind() -> None:
     direct = FakeNowaitAcceptor(confirms=False)
     harness = make_harness(direct)
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         _, writer = await server.connect()
         writer.write(call())
         await direct.reached.wait()
@@ -333,7 +338,7 @@ def test_bodies_over_the_limit_are_rejected_by_the_slow_path() -> None:
     slow = SlowAcceptor()
     harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         open_connections = [await server.connect() for _ in range(2)]
         for _, writer in open_connections:
             writer.write(call())
@@ -353,7 +358,7 @@ def test_bodies_over_the_limit_are_rejected_by_the_slow_path() -> None:
 def test_pending_requests_are_answered_after_the_stop() -> None:
     direct = FakeNowaitAcceptor(confirms=False)
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         idle, idle_writer = await server.connect()
         writer.write(call())
@@ -373,7 +378,7 @@ def test_pending_requests_are_answered_after_the_stop() -> None:
 def test_request_that_outlasts_the_shutdown_timeout_gets_a_response() -> None:
     direct = FakeNowaitAcceptor(confirms=False)
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(call())
         await direct.reached.wait()
@@ -397,7 +402,7 @@ def test_debug_lines_are_written_for_every_request() -> None:
 def test_request_may_wait_for_the_log_longer_than_the_head_timeout() -> None:
     direct = FakeNowaitAcceptor(confirms=False)
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         for number, sent in enumerate([call(), call()]):
             writer.write(sent)
@@ -424,7 +429,7 @@ def test_invalid_http_never_gets_the_response_of_the_previous_simple_request(kno
     direct = FakeNowaitAcceptor(confirms=False)
     harness = make_harness(direct)
 
-    async def scenario(server: Running) -> None:
+    async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         for number in range(2 * known):
             direct.reached.clear()

@@ -69,6 +69,14 @@ def rows_of(response: requests.Response) -> list[Row]:
     return rows
 
 
+def selects_by_source(service: Service) -> dict[str, int]:
+    """Return how many selects were answered from where, over the service's life."""
+    start = 'headrace_selects_total{source="'
+    lines = service.get("/metrics").text.splitlines()
+    found = [line.removeprefix(start).split('"} ') for line in lines if line.startswith(start)]
+    return {source: int(float(count)) for source, count in found}
+
+
 def alike(got: Any, expected: Any) -> bool:
     """Compare JSON values exactly, but fractions within 1e-9 of each other; true is not 1."""
     if is_list(got) and is_list(expected):

@@ -5,17 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from testing.service import Service
-from tests.e2e.query.queries import event, query, rows_of, send
+from tests.e2e.query.queries import event, query, rows_of, selects_by_source, send
 
 ServiceMaker = Callable[..., Service]
-
-
-def selects_by_source(service: Service) -> dict[str, int]:
-    """Return how many selects were answered from where, over the service's life."""
-    start = 'headrace_selects_total{source="'
-    lines = service.get("/metrics").text.splitlines()
-    found = [line.removeprefix(start).split('"} ') for line in lines if line.startswith(start)]
-    return {source: int(float(count)) for source, count in found}
 
 
 @pytest.mark.slow

@@ -15,8 +15,7 @@ import pytest
 import requests
 
 from testing.service import Service, bearer
-from tests.e2e.query.queries import event, query, select
-from tests.e2e.query.test_coalescing import selects_by_source
+from tests.e2e.query.queries import event, query, select, selects_by_source
 
 ServiceMaker = Callable[..., Service]
 
