@@ -71,7 +71,12 @@ format: $(VENV)/.dev ## Format the code and mend what the linter can
 docs: $(VENV)/.runtime ## Write the generated reference pages anew
 	$(BIN)/python -m headrace.cli.main reference docs/reference
 
+COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --override requirements/overrides.txt
+# What `make lock LOCK_ARGS=` leaves out: without it, pins change only where pyproject.toml asks.
+LOCK_ARGS ?= --upgrade
+
 .PHONY: lock
-lock: $(VENV)/.dev ## Pin the newest versions of all dependencies (needs uv)
-	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --override requirements/overrides.txt pyproject.toml requirements/runtime.in -o requirements/runtime.lock
-	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --override requirements/overrides.txt -c requirements/runtime.lock pyproject.toml requirements/dev.in -o requirements/dev.lock
+lock: ## Pin the newest versions of all dependencies (needs uv; LOCK_ARGS= keeps the pins)
+	$(COMPILE) $(LOCK_ARGS) pyproject.toml requirements/runtime.in -o requirements/runtime.lock
+	$(COMPILE) $(LOCK_ARGS) -c requirements/runtime.lock --extra cluster pyproject.toml requirements/runtime.in -o requirements/cluster.lock
+	$(COMPILE) $(LOCK_ARGS) -c requirements/cluster.lock --extra cluster pyproject.toml requirements/dev.in -o requirements/dev.lock
