@@ -35,6 +35,7 @@ from headrace.wiring.data import (
     migrate_data_dir_if_idle,
     require_data,
 )
+from headrace.wiring.server_urls import CLICKHOUSE_CLIENT, require_client
 from headrace.wiring.store_address import clickhouse_address
 
 _COMMAND = "headrace migrate-store"
@@ -110,6 +111,7 @@ def _run_copy(copy: StoreCopier, *, is_final_run: bool) -> MigrationResult:
 
 def _address(settings: Settings, to: str) -> ClickHouseAddress:
     if to not in (target.value for target in MigrationTarget):
+        require_client(CLICKHOUSE_CLIENT, needed_by="--to URL")
         return parse_address(to)
     address = clickhouse_address(settings)
     if address is None:

@@ -14,12 +14,13 @@ from headrace.adapters.engine.ipc.client import EngineConnections, EngineLimiter
 from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import Clock
-from headrace.base.settings import Settings, read_secret
+from headrace.base.settings import Settings
 from headrace.ingest.receive.visitor_salts import DailySalts
 from headrace.ports.dedup_claims import DedupClaims
 from headrace.ports.idempotency import IdempotencyStore
 from headrace.ports.rate_limiter import RateLimiter
 from headrace.wiring.data import data_dir_paths
+from headrace.wiring.server_urls import read_server_url
 
 _MACHINE_ID = Path("/etc/machine-id")
 
@@ -42,7 +43,7 @@ async def open_shared_state(
     clock: Clock,
 ) -> SharedState:
     """Open what the settings name; `stack` closes it. Raises `OperatorError`."""
-    url = read_secret(settings, "valkey_url")
+    url = read_server_url(settings, "valkey_url")
     paths = data_dir_paths(settings)
     if not url:
         local_store = SqliteIdempotencyStore.open(paths.idempotency, owner=worker, clock=clock)
@@ -65,7 +66,7 @@ def open_claims(
     settings: Settings, stack: ExitStack, *, paths: DataDirPaths, ledger: SqliteLedger
 ) -> DedupClaims | None:
     """Open what a loader asks other machines by; None where there are no others."""
-    url = read_secret(settings, "valkey_url")
+    url = read_server_url(settings, "valkey_url")
     if not url:
         return None
     from headrace.adapters.valkey.client import ValkeyClient  # noqa: PLC0415
@@ -97,7 +98,7 @@ def machine_name(data: Path) -> str:
 
 def open_configured_directory(settings: Settings, clock: Clock) -> SqlDirectory:
     """Open the directory, made and migrated where that is due. Blocking."""
-    url = read_secret(settings, "database_url")
+    url = read_server_url(settings, "database_url")
     return open_directory(url or data_dir_paths(settings).directory, clock)
 
 

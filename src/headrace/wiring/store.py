@@ -16,6 +16,7 @@ from headrace.adapters.query_scheduler.fair_semaphore import (
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.ports.store import CHDB_DIALECT, Dialect, Store
+from headrace.wiring.server_urls import check_server_urls
 from headrace.wiring.store_address import (
     check_store_settings,
     clickhouse_address,
@@ -81,3 +82,4 @@ def check_configured_files(settings: Settings) -> None:
     """Look at what the settings name. Raises `OperatorError`."""
     open_geo_database(settings.geo_database).close()
     check_store_settings(settings)
+    check_server_urls(settings)

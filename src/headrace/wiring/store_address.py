@@ -2,7 +2,8 @@
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
 from headrace.base.errors import OperatorError
-from headrace.base.settings import Settings, read_secret
+from headrace.base.settings import Settings
+from headrace.wiring.server_urls import read_server_url
 
 
 def clickhouse_address(settings: Settings) -> ClickHouseAddress | None:
@@ -10,13 +11,13 @@ def clickhouse_address(settings: Settings) -> ClickHouseAddress | None:
 
     Raises `OperatorError` when the settings cannot be understood.
     """
-    url = read_secret(settings, "clickhouse_url")
+    url = read_server_url(settings, "clickhouse_url")
     return parse_address(url) if url else None
 
 
 def clickhouse_reader_address(settings: Settings) -> ClickHouseAddress | None:
     """Return what queries are sent to; None where no setting names it. Raises as above."""
-    url = read_secret(settings, "clickhouse_reader_url")
+    url = read_server_url(settings, "clickhouse_reader_url")
     return parse_address(url) if url else None
 
 

@@ -1,0 +1,43 @@
+"""Reads the URLs of the servers that machines share, and checks that their client is installed."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Final
+
+from headrace.base.errors import OperatorError
+from headrace.base.settings import Settings, environment_name, read_secret
+
+CLICKHOUSE_CLIENT: Final = "clickhouse_connect"
+_CLIENTS: Mapping[str, str] = {
+    "clickhouse_url": CLICKHOUSE_CLIENT,
+    "clickhouse_reader_url": CLICKHOUSE_CLIENT,
+    "database_url": "psycopg",
+    "valkey_url": "valkey",
+}
+"""The module that connects to the server of a setting; the extra `cluster` installs all."""
+
+
+def read_server_url(settings: Settings, setting: str) -> str:
+    """Return the URL that a setting or its file contains, or "".
+
+    Raises `OperatorError` when the file cannot be read or the server's client is not installed.
+    """
+    url = read_secret(settings, setting)
+    if url:
+        require_client(_CLIENTS[setting], needed_by=environment_name(setting))
+    return url
+
+
+def require_client(module: str, *, needed_by: str) -> None:
+    """Raise `OperatorError` when a client is not installed. Does not import it."""
+    if find_spec(module) is None:
+        raise OperatorError(
+            f"cannot use {needed_by}: the Python package {module} is not installed; "
+            "install Headrace with its extra: headrace[cluster]"
+        )
+
+
+def check_server_urls(settings: Settings) -> None:
+    """Read every URL of a server. Raises as `read_server_url`."""
+    for setting in _CLIENTS:
+        read_server_url(settings, setting)
