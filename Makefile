@@ -41,6 +41,12 @@ test: $(VENV)/.dev ## Run all tests
 test-fast: $(VENV)/.dev ## Run the tests that take less than a few seconds each
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m 'not slow and not browser and not node and not clickhouse'
 
+.PHONY: package
+package: $(VENV)/.dev ## Build the wheel and the sdist in dist/, install and start them elsewhere
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	HEADRACE_TEST_PACKAGE=1 $(BIN)/python -m pytest -n 0 tests/packaging
+
 ROUNDS ?= 200
 
 .PHONY: chaos
