@@ -7,7 +7,6 @@ A setting NAME is the environment variable HEADRACE_NAME and, on `headrace serve
 import os
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -15,13 +14,14 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta, Struct
 
+from headrace.base.closest_match import closest_match
 from headrace.base.errors import OperatorError
 
 ENVIRONMENT_PREFIX = "HEADRACE_"
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@*\s]+/?", re.IGNORECASE)
 _OPTIONS = {"data_dir": "--data"}
-_SIMILARITY_CUTOFF = 0.9
-"""Two letters that changed places in the shortest name are still alike, other words are not."""
+_MIN_SIMILARITY = 0.72
+"""PROT matches PORT (0.75). PORT_80_TCP, which Kubernetes sets for a service, does not (0.71)."""
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 NonNegative = Annotated[int, Meta(ge=0)]
@@ -256,15 +256,20 @@ def environment_name(setting: str) -> str:
 
 
 def suggest_setting_names(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return variables that are almost a setting's, and which; those of other programs are not."""
-    known = [row.variable for row in setting_specs()]
-    unknown = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX)]
-    suggestions = {
-        name: get_close_matches(name, known, n=1, cutoff=_SIMILARITY_CUTOFF) for name in unknown
+    """Return unknown variables with the prefix, by name, with the setting's that is closest."""
+    known = {row.variable.removeprefix(ENVIRONMENT_PREFIX): row.variable for row in setting_specs()}
+    unknown = [
+        name
+        for name in environment
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in known.values()
+    ]
+    closest = {
+        name: closest_match(
+            name.removeprefix(ENVIRONMENT_PREFIX), known, min_similarity=_MIN_SIMILARITY
+        )
+        for name in unknown
     }
-    return {
-        name: matches[0] for name, matches in suggestions.items() if matches and name != matches[0]
-    }
+    return {name: known[match] for name, match in closest.items() if match is not None}
 
 
 def load_settings(

@@ -5,13 +5,13 @@ So `headrace serve` does not carry a database library, and `headrace website lis
 
 import errno
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import click
 
 from headrace import __version__
+from headrace.base.closest_match import closest_match
 from headrace.base.errors import OperatorError
 
 
@@ -91,10 +91,11 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the sub-command that is called, or name the one that is likely meant."""
-        likely = get_close_matches(args[0], self.list_commands(ctx), n=1)
-        if args[0] not in COMMANDS and likely:
-            ctx.fail(f"No such command {args[0]!r} (did you mean {likely[0]!r}?).")
+        """Return the sub-command of a name; suggest the closest one for a name that is unknown."""
+        name = args[0]
+        closest = None if name in COMMANDS else closest_match(name, self.list_commands(ctx))
+        if closest is not None:
+            ctx.fail(f"No such command {name!r} (did you mean {closest!r}?).")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

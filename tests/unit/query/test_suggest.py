@@ -1,37 +1,13 @@
-"""Which name was likely meant, and how the caller's text is shown."""
-
-import pytest
+"""How a suggestion is phrased, and how the caller's text is quoted."""
 
 from headrace.model.catalog import EVENTS
 from headrace.query.validate.suggest import (
-    closest_match,
     did_you_mean,
     did_you_mean_one_of,
     quote_json,
 )
 
 COLUMNS = [column.name for column in EVENTS.columns]
-
-
-@pytest.mark.parametrize(
-    ("name", "suggestion"),
-    [
-        ("pth", "path"),
-        ("pathname", "path"),
-        ("PATH", "path"),
-        ("sessionId", "session_id"),
-        ("anonymousid", "anonymous_id"),
-        ("browser", "browser_name"),
-        ("event-name", "event_name"),
-        ("utm_src", "utm_source"),
-        ("contry", "country"),
-        ("duration", None),
-        ("zzzzzz", None),
-        ("", None),
-    ],
-)
-def test_close_name_is_found(name: str, suggestion: str | None) -> None:
-    assert closest_match(name, COLUMNS) == suggestion
 
 
 def test_name_that_is_close_to_none_gets_no_suggestion() -> None:

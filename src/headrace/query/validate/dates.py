@@ -4,9 +4,10 @@ import re
 from datetime import date
 from zoneinfo import ZoneInfo
 
+from headrace.base.closest_match import closest_match
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.catalog import QUERY_LIMITS
-from headrace.query.validate.suggest import closest_match, quote_json, suggestion
+from headrace.query.validate.suggest import quote_json, suggestion
 from headrace.query.validate.timezones import find_zone, zone_names
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)

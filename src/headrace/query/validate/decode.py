@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
+from headrace.base.closest_match import closest_match
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
-from headrace.query.validate.suggest import closest_match, did_you_mean_one_of, quote_json
+from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
 
 _DECODER = msgspec.json.Decoder(wire.QueryRequest)
 

@@ -1,0 +1,39 @@
+"""The one rule of "did you mean" for names of settings, commands, columns and zones."""
+
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+from typing import Final
+
+MAX_COMPARED_LENGTH: Final = 100
+_MIN_SIMILARITY = 0.7
+_PREFIX_BONUS = 0.1
+"""Added when one name is a prefix of the other: `pathname` then matches `path`."""
+
+
+def closest_match(
+    name: str, candidates: Iterable[str], *, min_similarity: float = _MIN_SIMILARITY
+) -> str | None:
+    """Return the candidate most similar to a name, or None when none is more similar than the min.
+
+    Ignores case, underscores, hyphens and spaces: `sessionId` matches `session_id`. The similarity
+    is difflib's ratio, 0 to 1. A name longer than `MAX_COMPARED_LENGTH` matches nothing, as the
+    comparison takes quadratic time.
+    """
+    if not 0 < len(name) <= MAX_COMPARED_LENGTH:
+        return None
+    best, best_similarity = None, min_similarity
+    for candidate in candidates:
+        similarity = _similarity(_normalize(name), _normalize(candidate))
+        if similarity > best_similarity:
+            best, best_similarity = candidate, similarity
+    return best
+
+
+def _similarity(name: str, candidate: str) -> float:
+    ratio = SequenceMatcher(None, name, candidate, autojunk=False).ratio()
+    is_prefix = name.startswith(candidate) or candidate.startswith(name)
+    return ratio + _PREFIX_BONUS * is_prefix
+
+
+def _normalize(name: str) -> str:
+    return "".join(character for character in name.lower() if character not in "_- ")
