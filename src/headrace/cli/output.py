@@ -1,4 +1,4 @@
-"""What the commands print: tables and sentences for people, JSON for programs."""
+"""Formats what commands print: tables and sentences for users, JSON for programs."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -11,27 +11,29 @@ from headrace.base.clock import utc_datetime
 
 JsonObject = dict[str, Any]
 
+_BYTE_UNITS = ("KiB", "MiB", "GiB", "TiB")
+
 
 def print_json(value: JsonObject | list[JsonObject]) -> None:
-    """Print one value on one line."""
+    """Print a value as JSON on one line."""
     click.echo(msgspec.json.encode(value))
 
 
 class Cell(NamedTuple):
-    """One cell of a table; numbers stand at the right of their column."""
+    """One cell of a table. Numbers are right-aligned."""
 
     text: str
     is_number: bool = False
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows below their headers, the columns aligned."""
+    """Print a table with its headers in upper case."""
     table = [tuple(header.upper() for header in headers), *rows]
     print_cells([[Cell(text) for text in row] for row in table])
 
 
 def print_cells(rows: Sequence[Sequence[Cell]]) -> None:
-    """Print rows of cells, the columns aligned."""
+    """Print rows with aligned columns."""
     widths = [max(_width(cell.text) for cell in column) for column in zip(*rows, strict=True)]
     for row in rows:
         click.echo("  ".join(map(_padded, row, widths)).rstrip())
@@ -43,7 +45,7 @@ def _padded(cell: Cell, width: int) -> str:
 
 
 def _width(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return how many columns a text takes on a terminal."""
     combining = sum(unicodedata.combining(character) > 0 for character in text)
     double_width = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return len(text) - combining + double_width
@@ -54,11 +56,21 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def format_bytes(size: int) -> str:
+    """Return a number of bytes in the largest unit that leaves at least 1: `1.5 MiB`."""
+    if size < 1024:
+        return pluralize(size, "byte")
+    scaled, unit = size / 1024, 0
+    while scaled >= 1024 and unit < len(_BYTE_UNITS) - 1:
+        scaled, unit = scaled / 1024, unit + 1
+    return f"{scaled:.1f} {_BYTE_UNITS[unit]}"
+
+
 def format_iso_timestamp(epoch_ms: int) -> str:
-    """Return a moment as ISO 8601 in UTC with milliseconds, for programs."""
+    """Return epoch milliseconds as ISO 8601 in UTC with milliseconds, for programs."""
     return utc_datetime(epoch_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def format_short_timestamp(epoch_ms: int) -> str:
-    """Return a moment in UTC to the minute, for people."""
+    """Return epoch milliseconds in UTC, truncated to the minute: `2026-11-22 16:09Z`."""
     return f"{utc_datetime(epoch_ms):%Y-%m-%d %H:%M}Z"
