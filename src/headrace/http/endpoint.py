@@ -1,4 +1,4 @@
-"""The way of every call, the same for all endpoints: id, handler, refusal, reply, record."""
+"""Handles a request in the same steps at every endpoint: id, handler, error, response, log."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,14 +11,20 @@ from headrace.http.endpoints import EndpointSpec
 from headrace.http.reading.cors import Cors
 from headrace.http.reading.memory_limit import InflightLimiter
 from headrace.http.request import ClientDisconnected, Handler, Request
-from headrace.http.responses import Envelope, Header, Response, error_response
+from headrace.http.responses import (
+    Envelope,
+    Header,
+    Response,
+    complete_headers,
+    error_response,
+)
 
 RequestIds = Callable[[], str]
-"""Makes the ids of calls: short, random, URL-safe."""
+"""Makes request ids: short, random, URL-safe."""
 
 
 class EndpointApp:
-    """An ASGI application that answers the calls of one row of the endpoint table."""
+    """The ASGI application of one row of the endpoint table."""
 
     def __init__(
         self,
@@ -39,7 +45,7 @@ class EndpointApp:
         self._inflight = inflight
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one call with exactly one reply, or none where the caller went away."""
+        """Send exactly one response, or none to a client that has disconnected."""
         access_log = self._access_log
         started_s = access_log.monotonic_s()
         request = Request(scope, receive, self._new_request_id())
@@ -50,8 +56,8 @@ class EndpointApp:
                 self._spec, scope["method"], CLIENT_CLOSED_REQUEST, started_s, request.request_id
             )
             return
-        # A cancelled call is one that the server's shutdown ran out of time for: it is told so.
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the outermost place
+        # Only the shutdown timeout of the server cancels a request, which still gets a response.
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the outermost caller of handlers
             response = self._error_response(self._map_cancellation(error), request)
         finally:
             self._inflight.release(request)
@@ -68,12 +74,15 @@ class EndpointApp:
         )
 
     def _error_response(self, error: BaseException, request: Request) -> Response:
-        """Not where it was caught: a name that outlives that place would keep the call's body."""
+        """Keep the error out of the locals of `__call__`: its traceback would keep the body."""
         self._access_log.record_failure(self._spec, error, request.request_id)
         return error_response(error, self._spec.envelope, request.request_id)
 
     def _map_cancellation(self, error: BaseException) -> BaseException:
-        """Say of a question that was cut off that it may be asked again; of events nobody knows."""
+        """Map shutdown cancellation to 503 for queries.
+
+        For ingestion it stays a 500, since it is unknown whether the items are durable.
+        """
         if isinstance(error, asyncio.CancelledError) and self._spec.envelope is Envelope.QUERY:
             return Unavailable("the service is stopping")
         return error
@@ -87,13 +96,9 @@ class EndpointApp:
         return await self._handler(request)
 
     def _headers(self, request: Request, response: Response) -> Sequence[Header]:
-        headers = [
-            *response.headers,
-            (b"x-request-id", request.request_id.encode()),
-            *request.response_headers,
-        ]
-        if response.status != 204:  # it has no body, and may not even tell its length
-            headers.append((b"content-length", b"%d" % len(response.body)))
+        cors: Sequence[Header] = ()
         if self._cors is not None and (origin := request.headers.get(b"origin")) is not None:
-            headers.extend(self._cors.response_headers(origin))
-        return headers
+            cors = self._cors.response_headers(origin)
+        return complete_headers(
+            response, request.request_id, extra=request.response_headers, cors=cors
+        )

@@ -1,6 +1,6 @@
 """From an outcome to a reply: the one table of refusals, and the two envelopes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 
 import msgspec
@@ -138,6 +138,21 @@ def error_response(error: BaseException, envelope: Envelope, request_id: str) ->
     return Response(
         entry.status, msgspec.json.encode(body), (JSON_HEADER, *_error_headers(error, entry))
     )
+
+
+def complete_headers(
+    response: Response,
+    request_id: str,
+    *,
+    extra: Sequence[Header] = (),
+    cors: Sequence[Header] = (),
+) -> list[Header]:
+    """Return all headers of a response: its own, request id, `extra`, length and `cors`."""
+    headers = [*response.headers, (b"x-request-id", request_id.encode()), *extra]
+    if response.status != 204:  # RFC 9110, section 8.6: no Content-Length with a 204
+        headers.append((b"content-length", b"%d" % len(response.body)))
+    headers.extend(cors)
+    return headers
 
 
 def find_error_response(error: BaseException) -> ErrorResponse:
