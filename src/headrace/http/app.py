@@ -31,7 +31,8 @@ from headrace.http.routes.operations import (
     readiness_handler,
 )
 from headrace.http.routes.query import QueryRoute, QueryRunner, schema_handler
-from headrace.http.server.fast_path import FastPath, FastPathRoute, NowaitEventAcceptor
+from headrace.http.server.cached_heads import FastPathRoute
+from headrace.http.server.fast_path import FastPath, NowaitEventAcceptor
 from headrace.http.server.request_counter import BatchedCounter
 from headrace.ingest.receive.decode import IngestPath
 from headrace.ports.directory import TenancySource

@@ -9,7 +9,7 @@ import uvicorn.server
 
 from headrace.base.errors import LogUnavailable
 from headrace.base.settings import Settings
-from headrace.http.server.fast_path_protocol import FastPathProtocol
+from headrace.http.server.connection import HeadraceProtocol
 from headrace.ingest.receive.decode import IngestPath
 from headrace.ingest.receive.service import AcceptResult
 from tests.contract.http.fakes import REQUEST_ID, FakeNowaitAcceptor, Harness, ingestion_error
@@ -252,14 +252,14 @@ def test_forwarded_address_is_trusted_from_proxies_for_cached_heads_too() -> Non
 
 def test_connection_idle_after_a_fast_path_request_is_closed() -> None:
     harness = make_harness()
-    connections: set[FastPathProtocol] = set()
+    connections: set[HeadraceProtocol] = set()
 
     async def scenario() -> None:
         config = uvicorn.Config(harness.app(), log_config=None, lifespan="off")
         config.load()
-        protocol = FastPathProtocol.configured(max_connections=9, fast_path=harness.app().fast_path)
+        protocol = HeadraceProtocol.configured(max_connections=9, fast_path=harness.app().fast_path)
 
-        def connect() -> FastPathProtocol:
+        def connect() -> HeadraceProtocol:
             connections.add(made := protocol(config, uvicorn.server.ServerState(), {}))
             return made
 

@@ -1,44 +1,51 @@
-"""Keeps the connections of a worker below the files that it may open."""
+"""Keeps the connections of a worker below its limit of open files."""
 
-import asyncio
 import resource
-from collections.abc import Collection
-from typing import Final
-
-from headrace.http.server.head_limits import HeadLimitProtocol
+from collections.abc import Iterable
+from typing import Final, Protocol
 
 RESERVED_FILE_DESCRIPTORS: Final = 256
 """For the log, the directory, the engine's socket and libraries: without them nothing works."""
 
+_UNLIMITED: Final = 1_048_576
+
 
 def resolve_max_connections(configured: int) -> int:
-    """Return how many connections a worker takes: what is wanted, or 0 for what it may have."""
+    """Return the connection limit of a worker; 0 derives it from RLIMIT_NOFILE."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return configured or 1_048_576
+        return configured or _UNLIMITED
     available = max(soft - RESERVED_FILE_DESCRIPTORS, soft // 2)
     return min(configured or available, available)
 
 
-class ConnectionLimitProtocol(HeadLimitProtocol):
-    """A connection that may take the place of an idle one where there are too many.
+class EvictableConnection(Protocol):
+    """A connection that closes to make room for a new one."""
 
-    Clients open a closed connection again; a new client would have nothing else.
+    def is_idle(self) -> bool:
+        """Return whether no request of the connection is being answered."""
+        ...
+
+    def evict(self) -> None:
+        """Close the connection, which stops counting at once."""
+        ...
+
+
+class ConnectionLimit:
+    """Evicts idle connections for new ones.
+
+    A client opens an evicted connection again; a client that cannot connect has no other option.
     """
 
-    max_connections = 1_048_576
+    def __init__(self, max_connections: int) -> None:
+        self._max_connections = max_connections
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn narrows it
-        """Make room, or close what just came where all others are being answered."""
-        if len(self.connections) >= self.max_connections and not self._evict_idle(self.connections):
-            transport.abort()
-        super().connection_made(transport)
-
-    def _evict_idle(self, others: Collection[object]) -> bool:
-        """Close an idle connection; tell whether there was one."""
-        for other in others:
-            if isinstance(other, ConnectionLimitProtocol) and other.is_idle():
-                self.connections.discard(other)  # before its loss is told
-                other.transport.abort()
-                return True
-        return False
+    def make_room(self, open_count: int, connections: Iterable[EvictableConnection]) -> bool:
+        """Evict an idle connection if the limit is reached; return whether a new one may open."""
+        if open_count < self._max_connections:
+            return True
+        idle = next((each for each in connections if each.is_idle()), None)
+        if idle is None:
+            return False
+        idle.evict()
+        return True

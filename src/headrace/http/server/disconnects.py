@@ -1,52 +1,51 @@
-"""Hears that a caller has left also where calls of it wait behind the one that is answered."""
+"""Detects a client disconnect while pipelined requests are queued."""
 
-from typing import Final
-
-from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
-
-from headrace.http.server.decline_upgrade import NoUpgradeProtocol
+from typing import Final, Protocol
 
 MAX_PIPELINED_BYTES: Final = 65_536
-"""What is read behind a call that is answered. The end of a connection comes after its bytes."""
+"""Bytes read behind an unanswered request. The end of a connection arrives only after them."""
 
 
-class DisconnectAwareProtocol(NoUpgradeProtocol):
-    """uvicorn's protocol of one connection, which goes on reading while a call is answered.
+class Event(Protocol):
+    """The part of `asyncio.Event` that wakes an application."""
 
-    uvicorn reads no more once a second call waits, so that it hears of no end, and tells an end to
-    the call that came last.
+    def set(self) -> None:
+        """Wake those that wait."""
+        ...
+
+
+class ActiveRequest(Protocol):
+    """The request that is being answered."""
+
+    response_complete: bool
+    disconnected: bool
+
+    @property
+    def message_event(self) -> Event:
+        """Wakes the application that waits for the body or a disconnect."""
+        ...
+
+
+class DisconnectDetector:
+    """Keeps a connection readable, and reports its end to the request that is being answered.
+
+    uvicorn stops reading once a second request is queued, so it does not see the end of the
+    connection, and it reports an end only to the request that arrived last.
     """
 
-    is_draining = False
-    """Whether what comes is dropped; the connection ends with the calls that it has."""
+    __slots__ = ("active_request", "pipelined_bytes")
 
-    _active_cycle: RequestResponseCycle | None = None
-    _pipelined_bytes = 0
+    def __init__(self) -> None:
+        self.active_request: ActiveRequest | None = None
+        self.pipelined_bytes = 0
 
-    def data_received(self, data: bytes) -> None:
-        """Take a piece, and read on where it is not too much that waits."""
-        if self.is_draining:
-            return
-        super().data_received(data)
-        if self.pipeline:
-            self._pipelined_bytes += len(data)
-            if self._pipelined_bytes < MAX_PIPELINED_BYTES:
-                self.flow.resume_reading()
+    def should_read_on(self) -> bool:
+        """Return whether the connection still reads behind the active request."""
+        return self.pipelined_bytes < MAX_PIPELINED_BYTES
 
-    def on_response_complete(self) -> None:
-        """Begin the next call."""
-        if not self.pipeline:
-            self._pipelined_bytes = 0
-        super().on_response_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the call that is answered; those behind it never begin."""
-        if self._active_cycle is not None and not self._active_cycle.response_complete:
-            self._active_cycle.disconnected = True
-            self._active_cycle.message_event.set()
-        super().connection_lost(exc)
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGIApp) -> None:  # type: ignore[override]  # uvicorn's and Starlette's types of ASGI differ
-        self._active_cycle = cycle
-        super()._start_asgi_task(cycle, app)  # type: ignore[arg-type]  # as above
+    def report_disconnect(self) -> None:
+        """Wake the active request with a disconnect; those behind it never start."""
+        request = self.active_request
+        if request is not None and not request.response_complete:
+            request.disconnected = True
+            request.message_event.set()

@@ -1,56 +1,40 @@
-"""The short way of a plain ingestion call: no task, nothing to wait for but the log, one write.
+"""The fast path of simple ingestion requests: no task, one callback of the log, one write.
 
-Whether a call is plain is told by its head, and by the use case once there is its body. All other
-calls, and all that anything is wrong with, go the way of every call: see `answering`.
+The head decides whether a request is simple, then the use case does with the body. All other
+requests, and all in which anything is wrong, take the slow path of ASGI: see `http.endpoint`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, Protocol
-
-from httptools import HttpParserInvalidURLError, parse_url
-from msgspec import Struct
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from headrace.http.access_log import AccessLog
 from headrace.http.endpoint import RequestIds
-from headrace.http.endpoints import EndpointSpec
-from headrace.http.reading.body import is_json_type
 from headrace.http.reading.client_address import ClientAddresses
-from headrace.http.reading.cors import Cors
-from headrace.http.reading.credentials import read_credentials
 from headrace.http.reading.memory_limit import InflightLimiter
-from headrace.http.responses import Header, Response, error_response
+from headrace.http.responses import JSON_HEADER, complete_headers, error_response
 from headrace.http.routes.ingest import SUCCESS_BODIES
+from headrace.http.server.cached_heads import (
+    CachedHead,
+    FastPathRoute,
+    HeadCache,
+    SimpleHeadParser,
+)
 from headrace.http.server.request_counter import BatchedCounter
-from headrace.ingest.receive.decode import IngestPath
+from headrace.http.server.response_bytes import encode_head, encode_response
 from headrace.ingest.receive.service import AcceptResult, IngestRequest
-from headrace.model.tenancy import Credentials
 from headrace.ports.event_log import OnDurable
 
-_MAX_CACHED_HEADS: Final = 2_048
-_MAX_SEEN_HEADS: Final = 16_384
-_MAX_CACHED_HEAD_BYTES: Final = 2_048
-_DISQUALIFYING_HEADERS: Final = frozenset(
-    {
-        b"connection",  # mostly to close it, or to upgrade it
-        b"content-encoding",
-        b"expect",
-        b"idempotency-key",
-        b"transfer-encoding",
-        b"upgrade",
-    }
-)
-
-
 _SUCCESS: Final = (
-    STATUS_LINE[200]
-    + b"content-type: application/json\r\nx-request-id: %b\r\ncontent-length: %d\r\n%b%b%b"
+    encode_head(200, (JSON_HEADER, (b"x-request-id", b"%b"), (b"content-length", b"%d")))
+    + b"%b%b%b"
 )
-"""Of request id, length, connection, what the head asks for, and body: one format for all."""
+"""The format of request id, length, connection header, `CachedHead.response_tail` and body."""
+
+_CLOSE: Final = (b"connection", b"close")
 
 
 class NowaitEventAcceptor(Protocol):
-    """The use case, for calls that it takes without waiting."""
+    """The use case, for requests that it accepts without waiting."""
 
     def try_accept_nowait(
         self, request: IngestRequest, on_durable: OnDurable
@@ -59,29 +43,8 @@ class NowaitEventAcceptor(Protocol):
         ...
 
 
-class FastPathRoute(Struct, frozen=True):
-    """Where plain calls may go: an ingestion endpoint."""
-
-    spec: EndpointSpec
-    endpoint: IngestPath
-    cors: Cors | None
-
-
-class CachedHead(Struct, frozen=True, gc=False):
-    """What the head of a plain call says, worked out once."""
-
-    spec: EndpointSpec
-    endpoint: IngestPath
-    body_size: int
-    headers: Sequence[Header]
-    credentials: Credentials
-    user_agent: str
-    response_tail: bytes
-    cors_headers: Sequence[Header]
-
-
 class Connection(Protocol):
-    """What a call needs of its connection."""
+    """The connection of a fast-path request."""
 
     @property
     def client(self) -> tuple[str, int] | None:
@@ -89,20 +52,16 @@ class Connection(Protocol):
         ...
 
     def finish(self, pending: "PendingRequest", response: bytes) -> None:
-        """Send the reply of a call, whole."""
+        """Send the whole response of a request."""
         ...
 
     def abort(self) -> None:
-        """Close without another word."""
+        """Close without a response."""
         ...
 
 
 class FastPath:
-    """Takes plain calls and answers them; one for all connections of a worker.
-
-    Clients send one head again and again, so it is known by its bytes: those of a head that was
-    once parsed, from the beginning of a message, mean the same again.
-    """
+    """Handles simple requests of all connections of a worker."""
 
     def __init__(
         self,
@@ -116,71 +75,21 @@ class FastPath:
         request_ids: RequestIds,
         max_body_bytes: int,
     ) -> None:
-        self._routes = routes
         self._accept = acceptor.try_accept_nowait
         self._addresses = addresses
         self._inflight = inflight
         self._access_log = access_log
         self._success_counter = success_counter
         self._new_request_id = request_ids
-        self._max_body_bytes = max_body_bytes
-        self._seen_head_hashes: set[int] = set()
-        self._cached_heads: dict[bytes, CachedHead] = {}
-        self.cached_head = self._cached_heads.get
-        """Returns what the bytes of a head mean, line ends included, or None."""
-
-    def remember(self, raw: bytes, head: CachedHead) -> None:
-        """Remember what the bytes of a head mean, where they came before.
-
-        Where each call has a head of its own, as with an id of its trace, none is kept.
-        """
-        if len(raw) > _MAX_CACHED_HEAD_BYTES:
-            return
-        head_hash = hash(raw)
-        if head_hash not in self._seen_head_hashes:
-            if len(self._seen_head_hashes) >= _MAX_SEEN_HEADS:
-                self._seen_head_hashes.clear()
-            self._seen_head_hashes.add(head_hash)
-            return
-        if len(self._cached_heads) >= _MAX_CACHED_HEADS:
-            self._cached_heads.clear()
-        self._cached_heads[raw] = head
-
-    def parse_head(self, url: bytes, headers: Sequence[Header]) -> CachedHead | None:
-        """Read the head of a POST that keeps its connection; None where it is not plain."""
-        last = dict(headers)
-        size = last.get(b"content-length", b"")
-        if (
-            not _DISQUALIFYING_HEADERS.isdisjoint(last)
-            or not 0 < int(size or 0) <= self._max_body_bytes
-        ):
-            return None
-        content_type, origin = last.get(b"content-type"), last.get(b"origin")
-        if content_type is not None and not is_json_type(content_type):
-            return None
-        try:
-            parts = parse_url(url)
-        except HttpParserInvalidURLError:
-            return None
-        route = self._routes.get(parts.path)
-        if route is None or not (origin or b"").isascii():
-            return None
-        cors = route.cors.response_headers(origin) if route.cors and origin is not None else ()
-        return CachedHead(
-            spec=route.spec,
-            endpoint=route.endpoint,
-            body_size=int(size),
-            headers=tuple(headers),
-            credentials=read_credentials(parts.query or b"", last),
-            user_agent=last.get(b"user-agent", b"").decode("latin-1"),
-            response_tail=_header_lines(cors) + b"\r\n" if cors else b"\r\n",
-            cors_headers=cors,
-        )
+        cache = HeadCache()
+        self.cached_head = cache.get
+        self.remember = cache.remember
+        self.parse_head = SimpleHeadParser(routes, max_body_bytes).parse
 
     def try_handle(
         self, head: CachedHead, body: bytes, connection: Connection
     ) -> "PendingRequest | None":
-        """Take a call, which will be answered on its line, or return None and do nothing."""
+        """Start a request that its connection will answer, or return None without any effect."""
         if not self._inflight.has_room(len(body)):
             return None
         pending = PendingRequest(self, head, connection, self._access_log.monotonic_s())
@@ -188,7 +97,7 @@ class FastPath:
             pending.accepted = self._accept(
                 self._build_ingest_request(head, body, connection), pending.on_durable
             )
-        except Exception:  # noqa: BLE001 - a fault of ours is met again on the long way, and told
+        except Exception:  # noqa: BLE001 - the slow path meets the same fault, and reports it
             return None
         if pending.accepted is None:
             return None
@@ -208,7 +117,7 @@ class FastPath:
         )
 
     def complete(self, pending: "PendingRequest", failure: BaseException | None) -> None:
-        """Answer a call, exactly once."""
+        """Answer a request, exactly once."""
         self._inflight.release(pending)
         request_id = self._new_request_id()
         if failure is None and pending.accepted is not None:
@@ -221,7 +130,7 @@ class FastPath:
         pending.connection.finish(pending, response)
 
     def fail(self, pending: "PendingRequest", error: Exception) -> None:
-        """End a call whose reply could not be made."""
+        """End a request whose response could not be encoded."""
         self._access_log.record_failure(pending.head.spec, error, self._new_request_id())
         pending.connection.abort()
 
@@ -232,7 +141,10 @@ class FastPath:
         self._access_log.record_failure(spec, error, request_id)
         response = error_response(error, spec.envelope, request_id)
         self._access_log.record(spec, "POST", response.status, pending.started_s, request_id)
-        return _response_bytes(pending, response, request_id)
+        headers = complete_headers(response, request_id, cors=pending.head.cors_headers)
+        if not pending.keep_alive:
+            headers.append(_CLOSE)
+        return encode_response(response.status, headers, response.body)
 
 
 class _NullEvent:
@@ -241,7 +153,7 @@ class _NullEvent:
 
 
 class PendingRequest:
-    """A call that waits for the log. To uvicorn it is the connection's request and response."""
+    """A request that waits for the log. uvicorn sees it as the connection's cycle."""
 
     __slots__ = (
         "_fast_path",
@@ -271,12 +183,12 @@ class PendingRequest:
         self.response_complete = False
 
     def on_durable(self, failure: BaseException | None) -> None:
-        """Answer the call with what became of it; later words count for nothing."""
+        """Answer the request with its outcome; later outcomes are ignored."""
         if not self.response_complete:
             self.response_complete = True
             try:
                 self._fast_path.complete(self, failure)
-            except Exception as error:  # noqa: BLE001 - the outermost place
+            except Exception as error:  # noqa: BLE001 - the outermost caller is the log
                 self._fast_path.fail(self, error)
 
 
@@ -289,19 +201,3 @@ def _success_bytes(pending: PendingRequest, accepted: AcceptResult, request_id: 
         pending.head.response_tail,
         body,
     )
-
-
-def _response_bytes(pending: PendingRequest, response: Response, request_id: str) -> bytes:
-    headers = [
-        *response.headers,
-        (b"x-request-id", request_id.encode()),
-        (b"content-length", b"%d" % len(response.body)),
-        *pending.head.cors_headers,
-    ]
-    if not pending.keep_alive:
-        headers.append((b"connection", b"close"))
-    return b"%b%b\r\n%b" % (STATUS_LINE[response.status], _header_lines(headers), response.body)
-
-
-def _header_lines(headers: Sequence[Header]) -> bytes:
-    return b"".join(b"%b: %b\r\n" % header for header in headers)

@@ -1,0 +1,274 @@
+"""The policies of a connection, without a socket."""
+
+from typing import Any
+
+import pytest
+from httptools import HttpParserUpgrade, HttpRequestParser
+
+from headrace.base.errors import PayloadTooLarge, RequestTimeout
+from headrace.http.endpoints import TRACK
+from headrace.http.server.cached_heads import CachedHead, FastPathRoute, HeadCache, SimpleHeadParser
+from headrace.http.server.connection_limit import ConnectionLimit
+from headrace.http.server.decline_upgrade import (
+    NoUpgradeParser,
+    head_without_upgrade,
+    offers_upgrade,
+)
+from headrace.http.server.disconnects import MAX_PIPELINED_BYTES, DisconnectDetector
+from headrace.http.server.head_limits import MAX_HEAD_BYTES, HeadLimits, encode_head_error
+from headrace.http.server.request_buffer import RequestBuffer
+from headrace.http.server.response_bytes import encode_response
+from headrace.http.server.slow_readers import WriteProgress, drop_slowest_readers
+from headrace.ingest.receive.decode import IngestPath
+
+OFFER = b"POST / HTTP/1.1\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\n{}"
+
+
+class FakeConnection:
+    """A connection that counts what is done with it."""
+
+    def __init__(self, *, idle: bool = True, unsent: int = 0, drained: int | None = None) -> None:
+        self.idle = idle
+        self.unsent_bytes = unsent
+        self.drained_bytes = drained
+        self.is_closed = False
+
+    def is_idle(self) -> bool:
+        return self.idle
+
+    def evict(self) -> None:
+        self.is_closed = True
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+
+class FakeEvent:
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def set(self) -> None:
+        self.is_set = True
+
+
+class FakeRequest:
+    def __init__(self, *, response_complete: bool = False) -> None:
+        self.response_complete = response_complete
+        self.disconnected = False
+        self.message_event = FakeEvent()
+
+
+class FakeParserCallbacks:
+    """The callbacks of a parser, for a connection that ignores upgrade offers or has none."""
+
+    def __init__(self, *, has_upgrade_offer: bool) -> None:
+        self.has_upgrade_offer = has_upgrade_offer
+        self.bodies: list[bytes] = []
+
+    def on_body(self, body: bytes) -> None:
+        self.bodies.append(body)
+
+    def ignore_upgrade(self) -> HttpRequestParser:
+        parser = NoUpgradeParser(self)
+        headers = [(b"content-length", b"2")]
+        parser.feed_data(head_without_upgrade(b"POST", b"/", "1.1", headers))
+        return parser
+
+
+def test_head_that_is_not_complete_in_time_is_late() -> None:
+    head = HeadLimits(opened_s=0)
+    head.start(10)
+    assert [head.is_late(now_s, 5) for now_s in (14, 15, 16)] == [False, False, True]
+    head.complete()
+    assert not head.is_late(100, 5)
+
+
+def test_connection_without_a_request_is_unused_after_the_timeout() -> None:
+    head = HeadLimits(opened_s=10)
+    assert [head.is_unused(now_s, 5) for now_s in (15, 16)] == [False, True]
+    head.start(16)
+    assert not head.is_unused(100, 5)
+
+
+def test_head_is_too_long_over_the_limit() -> None:
+    head = HeadLimits(opened_s=0)
+    head.start(1)
+    head.count(1, MAX_HEAD_BYTES)
+    assert not head.is_too_long()
+    head.count(1, 1)
+    assert head.is_too_long()
+
+
+def test_chunk_that_completes_a_head_does_not_count() -> None:
+    head = HeadLimits(opened_s=0)
+    head.start(1)
+    head.complete()
+    head.count(1, 2 * MAX_HEAD_BYTES)
+    assert not head.is_too_long()
+    head.start(2)
+    head.count(1, 2 * MAX_HEAD_BYTES)
+    assert not head.is_too_long()
+
+
+@pytest.mark.parametrize(
+    ("error", "status_line"),
+    [
+        pytest.param(PayloadTooLarge(), b"HTTP/1.1 413 Content Too Large", id="too long"),
+        pytest.param(RequestTimeout(), b"HTTP/1.1 408 Request Timeout", id="late"),
+    ],
+)
+def test_response_to_a_bad_head_closes_the_connection(error: Any, status_line: bytes) -> None:
+    head, _, body = encode_head_error(error).partition(b"\r\n\r\n")
+    assert head.split(b"\r\n") == [
+        status_line,
+        b"content-type: application/json",
+        b"content-length: %d" % len(body),
+        b"connection: close",
+    ]
+
+
+def test_response_is_status_line_headers_and_body() -> None:
+    assert encode_response(200, [(b"a", b"1"), (b"content-length", b"2")], b"{}") == (
+        b"HTTP/1.1 200 OK\r\na: 1\r\ncontent-length: 2\r\n\r\n{}"
+    )
+
+
+def test_connection_below_the_limit_evicts_none() -> None:
+    others = [FakeConnection(), FakeConnection()]
+    assert ConnectionLimit(3).make_room(2, others)
+    assert [each.is_closed for each in others] == [False, False]
+
+
+def test_connection_at_the_limit_evicts_one_idle_connection() -> None:
+    others = [FakeConnection(idle=False), FakeConnection(), FakeConnection()]
+    assert ConnectionLimit(3).make_room(3, others)
+    assert [each.is_closed for each in others] == [False, True, False]
+
+
+def test_connection_at_the_limit_is_refused_if_none_is_idle() -> None:
+    others = [FakeConnection(idle=False)]
+    assert not ConnectionLimit(1).make_room(1, others)
+    assert not others[0].is_closed
+
+
+def test_disconnect_wakes_the_active_request() -> None:
+    detector = DisconnectDetector()
+    detector.report_disconnect()  # before the first request
+    request = FakeRequest()
+    detector.active_request = request
+    detector.report_disconnect()
+    assert (request.disconnected, request.message_event.is_set) == (True, True)
+
+
+def test_disconnect_after_the_response_changes_nothing() -> None:
+    detector = DisconnectDetector()
+    request = FakeRequest(response_complete=True)
+    detector.active_request = request
+    detector.report_disconnect()
+    assert (request.disconnected, request.message_event.is_set) == (False, False)
+
+
+def test_reading_stops_after_the_limit_of_pipelined_bytes() -> None:
+    detector = DisconnectDetector()
+    detector.pipelined_bytes = MAX_PIPELINED_BYTES - 1
+    assert detector.should_read_on()
+    detector.pipelined_bytes += 1
+    assert not detector.should_read_on()
+
+
+def test_client_that_reads_nothing_is_stalled_after_the_timeout() -> None:
+    progress = WriteProgress()
+    progress.sample(1, 100)
+    progress.sample(6, 100)
+    assert not progress.is_stalled(6, 5)
+    progress.sample(7, 100)
+    assert progress.is_stalled(7, 5)
+    progress.sample(8, 60)
+    assert not progress.is_stalled(8, 5)
+    assert progress.drained_bytes == 40
+    progress.sample(9, 0)
+    progress.sample(100, 0)
+    assert not progress.is_stalled(100, 5)
+    assert progress.drained_bytes is None
+
+
+def test_slowest_readers_are_dropped_first() -> None:
+    fast = FakeConnection(unsent=100, drained=99)
+    slow = FakeConnection(unsent=100, drained=9)
+    slowest = FakeConnection(unsent=100, drained=0)
+    unsampled = FakeConnection(unsent=100)
+    drop_slowest_readers([fast, slow, slowest, unsampled], 400)
+    assert not any(each.is_closed for each in (fast, slow, slowest, unsampled))
+    drop_slowest_readers([fast, slow, slowest, unsampled], 250)
+    assert [each.is_closed for each in (fast, slow, slowest, unsampled)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_parser_reads_the_body_behind_an_ignored_offer() -> None:
+    callbacks = FakeParserCallbacks(has_upgrade_offer=True)
+    NoUpgradeParser(callbacks).feed_data(OFFER)
+    assert callbacks.bodies == [b"{}"]
+
+
+def test_parser_raises_where_no_offer_is_ignored() -> None:
+    callbacks = FakeParserCallbacks(has_upgrade_offer=False)
+    with pytest.raises(HttpParserUpgrade):
+        NoUpgradeParser(callbacks).feed_data(OFFER)
+
+
+def test_head_without_upgrade_has_all_other_headers() -> None:
+    headers = [
+        (b"host", b"x"),
+        (b"connection", b"close, Upgrade, HTTP2-Settings"),
+        (b"upgrade", b"h2c"),
+        (b"http2-settings", b"AAEA"),
+    ]
+    assert offers_upgrade(headers)
+    assert not offers_upgrade(headers[:2])
+    assert head_without_upgrade(b"GET", b"/a?b", "1.1", headers) == (
+        b"GET /a?b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("raw", "is_cacheable"),
+    [
+        pytest.param(b"POST / HTTP/1.1\r\nHost: x\r\n\r\n", True, id="plain"),
+        pytest.param(b"POST / HTTP/1.1\nHost: x\r\n\r\n", False, id="a bare line end"),
+        pytest.param(b"\r\n\r\n", False, id="empty lines come first"),
+        pytest.param(b"", False, id="in the middle of a chunk"),
+    ],
+)
+def test_head_is_cacheable_if_its_end_is_certain(raw: bytes, is_cacheable: bool) -> None:
+    buffer = RequestBuffer()
+    buffer.chunk_head = raw
+    buffer.start_message()
+    assert buffer.cacheable_head() == (raw if is_cacheable else None)
+    buffer.start_message()  # the second message of the chunk has no known head
+    assert buffer.cacheable_head() is None
+
+
+def make_head() -> CachedHead:
+    routes = {b"/track": FastPathRoute(TRACK, IngestPath.TRACK, None)}
+    head = SimpleHeadParser(routes, max_body_bytes=2).parse(b"/track", [(b"content-length", b"2")])
+    assert head is not None
+    return head
+
+
+def test_head_is_cached_from_its_second_occurrence_on() -> None:
+    cache, head = HeadCache(), make_head()
+    cache.remember(b"raw", head)
+    assert cache.get(b"raw") is None
+    cache.remember(b"raw", head)
+    assert cache.get(b"raw") is head
+
+
+def test_long_head_is_never_cached() -> None:
+    cache, head, raw = HeadCache(), make_head(), b"x" * 2_049
+    cache.remember(raw, head)
+    cache.remember(raw, head)
+    assert cache.get(raw) is None
