@@ -1,1 +1,1 @@
-"""HTTP in front of the use cases. The only place that knows the web framework."""
+"""HTTP in front of the use cases. The only package that imports the web framework."""

@@ -1,4 +1,4 @@
-"""What is kept of a call: one line in the log and one count. Never an address, key or payload."""
+"""Logs and counts requests, never with an address, a key or a payload."""
 
 import logging
 import traceback
@@ -11,20 +11,20 @@ from headrace.http.endpoints import EndpointSpec
 from headrace.http.responses import INTERNAL, find_error_response
 
 CLIENT_CLOSED_REQUEST = 499
-"""The status in log and metrics of a call whose caller went away; never sent."""
+"""The status in log and metrics after a client disconnect; never sent."""
 
 REQUESTS_TOTAL = "headrace_http_requests_total"
 
 _WINDOW_S = 10.0
 _REQUEST_LINES = 100
-"""Of one endpoint and status in that time; the metrics count every call."""
+"""Per endpoint and status in the window; the metrics count every request."""
 _ERROR_LINES = 10
 _UNAVAILABLE_LINES = 1
-"""A full disk, say, is news once and not for each request that meets it."""
+"""A full disk, for example, is logged once per window and not once per request."""
 
 
 class AccessLog:
-    """Writes the log lines and counts of calls."""
+    """Writes the log line and the count of each request."""
 
     def __init__(self, *, clock: Clock, metrics: Metrics, log: Logger) -> None:
         self.monotonic_s = clock.monotonic_s
@@ -39,7 +39,7 @@ class AccessLog:
     def record(
         self, spec: EndpointSpec, method: str, status: int, started_s: float, request_id: str
     ) -> None:
-        """Count a call that was answered and write its line."""
+        """Count a request after its response, and log it."""
         self._count(REQUESTS_TOTAL, 1, spec.name, str(status))
         is_routine = status < 300 and spec.is_routine
         if is_routine and not self._is_debug_enabled:
@@ -59,10 +59,10 @@ class AccessLog:
         )
 
     def record_failure(self, spec: EndpointSpec, error: BaseException, request_id: str) -> None:
-        """Write the cause of a reply that is our fault; the caller never sees it.
+        """Log the cause of a server error, which its response never contains.
 
-        Our own errors have words of ours. Of any other only its type and place are written: its
-        message may quote what a caller sent. What comes again and again is counted and left out.
+        The messages of our own errors are safe to log. Of any other error the log has only type and
+        traceback, since its message may quote the payload. Repeated errors are throttled.
         """
         if isinstance(error, Unavailable | StoreAckTimeout | DurabilityUnknown):
             throttle, cause = self._unavailable, _error_fields(error)

@@ -1,4 +1,4 @@
-"""The application: the endpoint table with its handlers, and what finds them by path."""
+"""The application: the endpoint table with its handlers, and the routing by path."""
 
 import logging
 from collections.abc import Awaitable, Mapping
@@ -42,7 +42,7 @@ from headrace.query.authorize import QueryAuthorizer
 
 
 def random_request_ids(random: Random | None = None) -> RequestIds:
-    """Return a source of sixteen hexadecimal digits; they tell calls apart and keep no secret."""
+    """Return a source of request ids: sixteen hexadecimal digits, unique but not secret."""
     bits = (random or Random()).getrandbits  # noqa: S311 - not for secrets
     return lambda: f"{bits(64):016x}"
 
@@ -62,11 +62,11 @@ def create_app(
     request_ids: RequestIds | None = None,
     nowait_acceptor: NowaitEventAcceptor | None = None,
 ) -> "Application":
-    """Put HTTP in front of the use cases.
+    """Return the application over the use cases.
 
-    `nowait_acceptor` is the accepting use case for the fast path: see `Application.fast_path`.
-    `readiness` names the parts that must work beside the engine, which the store speaks for.
-    Raises `OperatorError` for a setting that cannot be used.
+    `nowait_acceptor` is the use case of the fast path: see `Application.fast_path`. `readiness` has
+    the checks of /ready, except that of the engine, which is the store's. Raises `OperatorError`
+    for an invalid setting.
     """
     addresses = ClientAddresses(settings.trusted_proxies)
     slow_body_guard = SlowBodyGuard(
@@ -98,7 +98,7 @@ def create_app(
     new_request_id = request_ids or random_request_ids()
     cors = {spec: cors_for(spec, settings.query_origins) for spec in handlers}
     fast_path = None
-    # At debug level each call has a line in the log.
+    # The fast path writes no access log, and at debug level every request has its line.
     if nowait_acceptor is not None and not log.is_enabled_for(logging.DEBUG):
         fast_path = FastPath(
             {
@@ -152,14 +152,14 @@ def _query_body_reader(
 
 
 async def raise_not_found(_request: Request) -> Response:
-    """Answer a path that does not exist."""
+    """Answer an unknown path."""
     raise NotFound
 
 
 class Application:
-    """Looks ingestion paths up in a dictionary, and leaves everything else to the router.
+    """Routes ingestion paths by a dictionary, and all others by Starlette's router.
 
-    `fast_path` is for the server that the application runs in, and answers plain calls without it.
+    The server answers simple requests by `fast_path`, without calling the application.
     """
 
     def __init__(
@@ -177,12 +177,12 @@ class Application:
         )
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Answer one call."""
+        """Answer one request."""
         is_http = scope["type"] == "http"
         endpoint = self._ingestion.get(scope["path"], self._router) if is_http else self._router
         return endpoint(scope, receive, send)
 
     async def _not_found(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a path that does not exist in the envelope of where it would be."""
+        """Answer an unknown path, in the envelope of its part of the API."""
         is_below_v1 = f"{scope['path']}/".startswith("/v1/")
         await (self._unknown_v1 if is_below_v1 else self._unknown)(scope, receive, send)

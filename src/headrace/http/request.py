@@ -1,4 +1,4 @@
-"""One HTTP call as handlers see it."""
+"""An HTTP request as its handler sees it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -8,13 +8,13 @@ from headrace.http.responses import Header, Response
 
 
 class ClientDisconnected(Exception):
-    """The caller went away; there is nobody left to answer."""
+    """The client closed the connection before the response."""
 
 
 class Request:
-    """One request. Of a header that was sent several times, `headers` has the last.
+    """A request. Of a header that was sent several times, `headers` has the last value.
 
-    `response_headers` go with the reply, whatever it will be. `reserved_bytes` counts its body, for
+    `response_headers` are sent with any response, errors included. `reserved_bytes` is the count of
     `InflightLimiter`.
     """
 
@@ -29,9 +29,9 @@ class Request:
         self.reserved_bytes = 0
 
     def header_values(self, name: bytes) -> list[bytes]:
-        """Return every value of a header, in the order they were sent."""
+        """Return all values of a header, in the order of the request."""
         return [value for key, value in self.scope["headers"] if key == name]
 
 
 Handler = Callable[[Request], Awaitable[Response]]
-"""Answers one call, or raises an error of the table in `replies`."""
+"""Answers a request, or raises an error of the table in `responses`."""

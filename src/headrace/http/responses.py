@@ -1,4 +1,4 @@
-"""From an outcome to a reply: the one table of refusals, and the two envelopes."""
+"""Responses: the only table from errors to statuses, and the two envelopes of an error."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -44,7 +44,7 @@ JSON_HEADER: Header = (b"content-type", JSON_TYPE.encode())
 
 
 class Response(Struct, frozen=True):
-    """What is sent back. `headers` lack those that every reply has: length and request id."""
+    """A response. `headers` lack those of `complete_headers`: length, request id and CORS."""
 
     status: int
     body: bytes
@@ -52,7 +52,7 @@ class Response(Struct, frozen=True):
 
 
 class ErrorResponse(Struct, frozen=True):
-    """How one class of errors is told. None means that the error itself has the words or code."""
+    """The response to a class of errors. None means that the error has its own message or code."""
 
     status: int
     code: str | None
@@ -62,7 +62,7 @@ class ErrorResponse(Struct, frozen=True):
 _UNAVAILABLE = ErrorResponse(503, "UNAVAILABLE", "Service unavailable")
 
 INTERNAL = ErrorResponse(500, "INTERNAL", "Internal server error")
-"""What every error is told as that is not in the table."""
+"""The response to every error that is not in the table."""
 
 ERROR_RESPONSES: Mapping[type[HeadraceError], ErrorResponse] = {
     InvalidBody: ErrorResponse(400, "INVALID_BODY", "Invalid request body"),
@@ -97,7 +97,7 @@ ERROR_RESPONSES: Mapping[type[HeadraceError], ErrorResponse] = {
 
 
 class Envelope(Enum):
-    """The two shapes of an error's body."""
+    """The two formats of an error's body."""
 
     INGESTION = "ingestion"
     QUERY = "query"
@@ -106,7 +106,7 @@ class Envelope(Enum):
 class IngestionError(
     Struct, frozen=True, rename="camel", tag_field="status", tag="error", omit_defaults=True
 ):
-    """The body of every refusal outside the query; `errors` lists the faults of a body."""
+    """The body of every error outside /v1; `errors` lists the errors of the items of a body."""
 
     message: str
     code: str
@@ -115,7 +115,7 @@ class IngestionError(
 
 
 class QueryError(Struct, frozen=True, rename="camel"):
-    """The body of every refusal below /v1."""
+    """The body of every error below /v1."""
 
     success: bool
     error: str
@@ -124,7 +124,7 @@ class QueryError(Struct, frozen=True, rename="camel"):
 
 
 def error_response(error: BaseException, envelope: Envelope, request_id: str) -> Response:
-    """Tell an error as the table says; whatever is not in the table is `INTERNAL`."""
+    """Return the response of the table to an error, in an envelope."""
     entry = find_error_response(error)
     message = str(error) if entry.message is None else entry.message
     code = error.code.name if isinstance(error, InvalidQuery) else entry.code or ""
@@ -156,7 +156,7 @@ def complete_headers(
 
 
 def find_error_response(error: BaseException) -> ErrorResponse:
-    """Look an error up in the table."""
+    """Return the row of the table for an error: `INTERNAL` for one that is not in it."""
     if isinstance(error, HeadraceError):
         return ERROR_RESPONSES.get(type(error), INTERNAL)
     return INTERNAL

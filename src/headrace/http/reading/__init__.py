@@ -1,1 +1,1 @@
-"""What is read of a request before its use case runs: body, credentials, address, origin."""
+"""Reads a request before its use case runs: body, credentials, client address, CORS."""

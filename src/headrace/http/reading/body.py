@@ -1,4 +1,4 @@
-"""Reading the body of a call, bounded while it comes and while it is decoded."""
+"""Reads request bodies, with limits while they arrive and while they are decoded."""
 
 import asyncio
 from functools import lru_cache
@@ -10,14 +10,14 @@ from headrace.http.reading.slow_bodies import SlowBodyGuard
 from headrace.http.request import ClientDisconnected, Request
 
 _INLINE_BYTES = 131_072
-"""What is decoded on the event loop, before or after decoding: a fraction of a millisecond."""
+"""Largest body, encoded and decoded, that the event loop decodes: a fraction of a millisecond."""
 
 _MAX_CONCURRENT_DECODES = 4
-"""Bodies that are decoded in threads at once: what comes out of them is not counted until then."""
+"""Concurrent decodes in threads. Their output is charged to the limiter only when they end."""
 
 
 class BodyReader:
-    """Reads the bodies of one kind of endpoint, within its limits."""
+    """Reads the bodies of endpoints with the same limits."""
 
     def __init__(
         self,
@@ -36,21 +36,21 @@ class BodyReader:
     async def read(self, request: Request) -> bytes:
         """Return the decoded body; size, type and encoding are checked before a byte is read.
 
-        Raises `PayloadTooLarge`, `UnsupportedMediaType`, `UnsupportedEncoding`, `InvalidBody`
-        for damaged data, `RequestTimeout` for a body that stalls or trickles, `Unavailable` where
-        there are too many bytes of other bodies, and `ClientDisconnected`.
+        Raises `PayloadTooLarge`, `UnsupportedMediaType`, `UnsupportedEncoding`, `InvalidBody` for
+        damaged data, `RequestTimeout` for a body that stalls or is too slow, `Unavailable` if the
+        bodies of all requests exceed their limit, and `ClientDisconnected`.
         """
         self._check_declared_size(request)
         decoder = _find_body_decoder(request)
         return await self._decode(request, await self._receive_all(request), decoder)
 
     async def receive(self, request: Request) -> bytes:
-        """Return the body as it is on the wire, refused by its size alone."""
+        """Return the encoded body; of the checks of `read`, only size and time apply."""
         self._check_declared_size(request)
         return await self._receive_all(request)
 
     async def decode(self, request: Request, wire: bytes) -> bytes:
-        """Do what `read` does, with a body that `receive` has returned."""
+        """Return the decoded body for the result of `receive`, with the other checks of `read`."""
         return await self._decode(request, wire, _find_body_decoder(request))
 
     def _check_declared_size(self, request: Request) -> None:
@@ -67,7 +67,7 @@ class BodyReader:
         return body
 
     async def _receive_rest(self, first: bytes, request: Request) -> bytes:
-        body = bytearray(first)  # a list of tiny chunks would be many times as big
+        body = bytearray(first)  # a list of tiny chunks would take many times the memory
         is_complete = False
         since_s = asyncio.get_running_loop().time()
         while not is_complete:
@@ -96,7 +96,7 @@ class BodyReader:
             try:
                 return decoder(wire, min(_INLINE_BYTES, self._max_decoded_bytes))
             except PayloadTooLarge:
-                pass  # for the event loop; a thread takes it
+                pass  # too large for the event loop: decode it in a thread
         async with self._decode_slots:
             decoded = await asyncio.to_thread(decoder, wire, self._max_decoded_bytes)
             self._inflight.reserve(request, len(decoded))
@@ -114,7 +114,7 @@ def _find_body_decoder(request: Request) -> Decoder | None:
 
 @lru_cache(maxsize=64)
 def is_json_type(content_type: bytes) -> bool:
-    """Tell whether a Content-Type means JSON in UTF-8: JSON's own types, plain text, or empty."""
+    """Return whether a Content-Type means JSON in UTF-8: JSON's types, plain text, or empty."""
     media_type, *parameters = content_type.decode("latin-1").lower().split(";")
     return _is_json_media_type(media_type.strip()) and all(map(_is_utf8_or_other, parameters))
 

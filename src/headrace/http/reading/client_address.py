@@ -1,4 +1,4 @@
-"""The address of the caller, found behind the proxies that the operator named and no others."""
+"""The client address of a request, behind the trusted proxies of the settings."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -12,22 +12,22 @@ Network = IPv4Network | IPv6Network
 
 
 class ClientAddresses:
-    """Finds client addresses, believing forwarding headers only from trusted proxies."""
+    """Finds client addresses; only trusted proxies may set forwarding headers."""
 
     def __init__(self, trusted_proxies: Sequence[str]) -> None:
         self._trusted = tuple(_parse_network(proxy) for proxy in trusted_proxies)
 
     def find(self, request: Request) -> str:
-        """Return the client's address, or "" where it is not known."""
+        """Return the client address, or "" if it is unknown."""
         return self.find_from(request.scope.get("client"), request.scope["headers"])
 
     def find_from(
         self, client: tuple[str, int] | None, headers: Sequence[tuple[bytes, bytes]]
     ) -> str:
-        """Return the address behind a connection's other end and the headers of a call.
+        """Return the client address for the peer of a connection and the headers of a request.
 
-        The chain of addresses is walked from this machine outwards for as long as each one is a
-        trusted proxy, since only what such a proxy has added can be believed.
+        The search follows the chain of addresses from the peer outwards while each is a trusted
+        proxy, since only an address that a trusted proxy has added is reliable.
         """
         peer = normalize_address(client[0]) if client else ""
         if not self._trusted or not self._is_trusted(peer):
@@ -45,9 +45,9 @@ class ClientAddresses:
 
 @lru_cache(maxsize=4096)
 def normalize_address(text: str) -> str:
-    """Return an address in its usual form, or "" for what is none.
+    """Return an address in its canonical form, or "" for invalid text.
 
-    IPv4 within IPv6 becomes IPv4; a zone (`%eth0`) is left out.
+    An IPv4-mapped IPv6 address becomes IPv4; the result has no zone (`%eth0`).
     """
     try:
         address = ip_address(text.partition("%")[0])
@@ -67,10 +67,10 @@ def _parse_network(proxy: str) -> Network:
 
 
 def _forwarded_chain(headers: Sequence[tuple[bytes, bytes]]) -> list[str]:
-    """Return the addresses that the proxies noted, the farthest first.
+    """Return the addresses of the forwarding headers, the farthest first.
 
-    Only the first of the headers that is there counts: a proxy writes one of them and may let
-    the others of a caller through.
+    Only the first header that is present counts: a proxy sets one of them and may forward the
+    others as the client sent them.
     """
     for name, parse in _FORWARDING_HEADERS:
         values = [value for key, value in headers if key == name]
@@ -84,7 +84,7 @@ def _split_list(value: str) -> Iterable[str]:
 
 
 def _forwarded_for(value: str) -> Iterable[str]:
-    """Return what the `for` parameters of a Forwarded header name; "" for an element without."""
+    """Return the `for` parameters of a Forwarded header; "" for an element without one."""
     for element in _split_list(value):
         pairs = (pair.partition("=") for pair in element.split(";"))
         named = {key.strip().lower(): text.strip().strip('"') for key, _, text in pairs}

@@ -1,8 +1,8 @@
-"""Undoing a Content-Encoding, with the size counted while decoding.
+"""Decodes a Content-Encoding, with a size limit that applies while decoding.
 
-Every decoder takes the whole encoded body and the most bytes that may come out of it. It raises
-`PayloadTooLarge` past them and `InvalidBody` where the data is damaged, ends early, or goes on
-behind its end.
+Every decoder takes the whole encoded body and the maximum size of the decoded one. It raises
+`PayloadTooLarge` over that size, and `InvalidBody` for data that is damaged, ends early, or
+continues behind its end.
 """
 
 import zlib
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from io import SEEK_CUR, BytesIO
 from typing import Any, cast
 
-import brotli as untyped_brotli  # type: ignore[import-untyped]  # it brings no types
+import brotli as untyped_brotli  # type: ignore[import-untyped]  # brotli has no types
 import zstandard
 
 from headrace.base.errors import InvalidBody, PayloadTooLarge, UnsupportedEncoding
@@ -18,19 +18,19 @@ from headrace.base.errors import InvalidBody, PayloadTooLarge, UnsupportedEncodi
 Decoder = Callable[[bytes, int], bytes]
 
 MAX_MEMBERS = 1_000
-"""Most gzip members or zstd frames of one body: half a million empty ones would fit into 10 MB."""
+"""Maximum of gzip members or zstd frames in a body: half a million empty ones fit into 10 MiB."""
 
 _BROTLI = cast("Any", untyped_brotli)
 _CHUNK_BYTES = 65_536
-_ZSTD_WINDOW_BYTES = 8_388_608  # what RFC 9659 allows for this Content-Encoding
+_ZSTD_WINDOW_BYTES = 8_388_608  # the limit of RFC 9659 for this Content-Encoding
 _GZIP = 16 + zlib.MAX_WBITS
 _RAW_DEFLATE = -zlib.MAX_WBITS
 
 
 def find_decoder(values: list[bytes]) -> Decoder | None:
-    """Return the decoder for the Content-Encoding headers of a call; None for identity.
+    """Return the decoder for the Content-Encoding headers of a request; None for identity.
 
-    Raises `UnsupportedEncoding` for unknown ones and for several.
+    Raises `UnsupportedEncoding` for an unknown encoding and for several.
     """
     name = b",".join(values).strip().lower().decode("latin-1")
     if name in ("", "identity"):
@@ -42,12 +42,12 @@ def find_decoder(values: list[bytes]) -> Decoder | None:
 
 
 def decode_gzip(encoded: bytes, max_bytes: int) -> bytes:
-    """Decode gzip with any number of members up to `MAX_MEMBERS`."""
+    """Decode gzip with up to `MAX_MEMBERS` members."""
     return _join(_gzip_chunks(BytesIO(encoded)), max_bytes)
 
 
 def decode_deflate(encoded: bytes, max_bytes: int) -> bytes:
-    """Decode deflate: with zlib's header, as the name means, or raw, as many clients send it."""
+    """Decode deflate: with the zlib header, as RFC 9110 has it, or raw, as many clients send it."""
     stream = BytesIO(encoded)
     window_bits = zlib.MAX_WBITS if _has_zlib_header(encoded) else _RAW_DEFLATE
     decoded = _join(_inflate(stream, window_bits), max_bytes)
@@ -64,8 +64,9 @@ def decode_brotli(encoded: bytes, max_bytes: int) -> bytes:
 def decode_zstd(encoded: bytes, max_bytes: int) -> bytes:
     """Decode zstd frames, skippable ones too.
 
-    Where the library bounds the output it does not tell whether a frame was whole, and the other
-    way round: so the first pass counts, and the second decodes what is known to be small enough.
+    The reader of the library that limits the output does not report an incomplete frame, and the
+    one that reports it has no limit. So the first pass counts, and the second decodes a body that
+    is known to be small enough.
     """
     _join(_zstd_chunks(encoded), max_bytes, keep=False)
     return b"".join(_zstd_frames(BytesIO(encoded)))
@@ -100,7 +101,7 @@ def _gzip_chunks(stream: BytesIO) -> Iterator[bytes]:
 
 
 def _inflate(stream: BytesIO, window_bits: int) -> Iterator[bytes]:
-    """Decode one member, and leave the stream behind it."""
+    """Decode one member; the stream is behind it afterwards."""
     inflater = zlib.decompressobj(window_bits)
     while not inflater.eof:
         feed = inflater.unconsumed_tail or stream.read(_CHUNK_BYTES)
@@ -150,7 +151,7 @@ def _zstd_frames(stream: BytesIO) -> Iterator[bytes]:
 
 
 def _zstd_frame(stream: BytesIO) -> Iterator[bytes]:
-    """Decode one frame, and leave the stream behind it."""
+    """Decode one frame; the stream is behind it afterwards."""
     frame = _zstd_decompressor().decompressobj()
     while not frame.eof:
         feed = stream.read(_CHUNK_BYTES)

@@ -1,4 +1,4 @@
-"""Which pages may call which endpoint, told in the headers that browsers ask for."""
+"""CORS: which origins may call an endpoint from a page, and the headers that say so."""
 
 from collections.abc import Collection
 
@@ -48,7 +48,7 @@ _ALLOW_CREDENTIALS: Header = (b"access-control-allow-credentials", b"true")
 
 
 class Cors(Struct, frozen=True):
-    """The answers to the browser's questions. `origins` is None where every page may call."""
+    """The CORS headers of an endpoint. `origins` is None if every origin is allowed."""
 
     origins: frozenset[bytes] | None
     allow: Header
@@ -56,19 +56,19 @@ class Cors(Struct, frozen=True):
     response: tuple[Header, ...]
 
     def response_headers(self, origin: bytes) -> tuple[Header, ...]:
-        """Return what a reply to a call from a page carries."""
+        """Return the CORS headers of a response to a request with this Origin."""
         if self.origins is not None and origin not in self.origins:
             return (_VARY,)
         return ((b"access-control-allow-origin", origin), *self.response)
 
     def preflight_response(self, origin: bytes | None) -> Response:
-        """Answer OPTIONS. `response_headers` are not in it; every reply gets them anyway."""
+        """Return the response to OPTIONS, without the `response_headers` of every response."""
         is_allowed = origin is not None and (self.origins is None or origin in self.origins)
         return Response(204, b"", (self.allow, *(self.preflight if is_allowed else ())))
 
 
 def cors_for(spec: EndpointSpec, query_origins: Collection[str]) -> Cors | None:
-    """Return what a row of the endpoint table asks for."""
+    """Return the headers for the CORS policy of an endpoint; None if it has none."""
     match spec.cors:
         case CorsPolicy.NONE:
             return None
@@ -89,9 +89,9 @@ def cors_for(spec: EndpointSpec, query_origins: Collection[str]) -> Cors | None:
 
 
 def _normalize_origin(origin: str) -> bytes:
-    written = origin.rstrip("/").lower()
-    port = DEFAULT_PORTS.get(written.partition(":")[0])
-    return (written if port is None else written.removesuffix(f":{port}")).encode()
+    origin = origin.rstrip("/").lower()
+    port = DEFAULT_PORTS.get(origin.partition(":")[0])
+    return (origin if port is None else origin.removesuffix(f":{port}")).encode()
 
 
 def _allow_header(spec: EndpointSpec) -> Header:

@@ -1,4 +1,4 @@
-"""What a call says of its sender, read from headers and query string and not yet judged."""
+"""Reads credentials from headers and query string, without checking them."""
 
 from collections.abc import Mapping
 from urllib.parse import unquote_to_bytes
@@ -9,7 +9,7 @@ Headers = Mapping[bytes, bytes]
 
 
 def read_credentials(query_string: bytes, headers: Headers) -> Credentials:
-    """Return all that a call to an ingestion endpoint says of its sender."""
+    """Return the credentials of a request to an ingestion endpoint."""
     origin = headers.get(b"origin")
     return Credentials(
         api_key=read_api_key(headers),
@@ -19,9 +19,9 @@ def read_credentials(query_string: bytes, headers: Headers) -> Credentials:
 
 
 def read_api_key(headers: Headers) -> str | None:
-    """Return the API key of a call: None for none, "" for an empty one.
+    """Return the API key of a request: None for none, "" for an empty one.
 
-    `Authorization: Bearer KEY` comes before `x-api-key`; another scheme counts as no key.
+    `Authorization: Bearer KEY` takes precedence over `x-api-key`. Another scheme counts as no key.
     """
     authorization = headers.get(b"authorization")
     if authorization is not None:
@@ -33,7 +33,7 @@ def read_api_key(headers: Headers) -> str | None:
 
 
 def read_website_id(query_string: bytes, headers: Headers) -> str | None:
-    """Return the first website identifier that is there and not empty."""
+    """Return the first website identifier that is not empty: query string, then header."""
     if query_string:
         identifier = read_parameter(query_string, b"website_id")
         identifier = identifier or read_parameter(query_string, b"client_id")

@@ -1,4 +1,4 @@
-"""Bounds the bytes of bodies that one worker holds at a time."""
+"""Limits the bytes of request bodies that a worker has in memory."""
 
 from typing import Protocol
 
@@ -6,16 +6,16 @@ from headrace.base.errors import Unavailable
 
 
 class ReservationOwner(Protocol):
-    """A call, which keeps count of what it has brought."""
+    """A request with the count of its reserved bytes."""
 
     reserved_bytes: int
 
 
 class InflightLimiter:
-    """Counts what the calls under way have brought; used from one event loop.
+    """Limits the body bytes of all active requests; used from one event loop.
 
-    A body counts as it comes and not as it is announced, encoded and again decoded, until its
-    call is answered. One call alone is never refused: its own limits bound it.
+    Bytes are charged as received, not by Content-Length, and again as decoded, until the request
+    is answered. A single request is never refused: its own limits apply.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -23,17 +23,17 @@ class InflightLimiter:
         self._reserved_bytes = 0
 
     def has_room(self, size: int) -> bool:
-        """Tell whether so many bytes can be held whatever else a call has brought."""
+        """Return whether `size` more bytes fit within the limit."""
         return self._reserved_bytes + size <= self._max_bytes
 
     def reserve(self, owner: ReservationOwner, size: int) -> None:
-        """Count bytes of a call. Raises `Unavailable` where there are too many of all calls."""
+        """Reserve bytes for a request. Raises `Unavailable` if all requests exceed the limit."""
         owner.reserved_bytes += size
         self._reserved_bytes += size
         if self._reserved_bytes > self._max_bytes and self._reserved_bytes > owner.reserved_bytes:
-            raise Unavailable("too many bytes of bodies are under way", retry_after_s=1)
+            raise Unavailable("request bodies exceed the memory limit", retry_after_s=1)
 
     def release(self, owner: ReservationOwner) -> None:
-        """Let go of all that a call has brought. May be called twice."""
+        """Release all bytes of a request. Safe to call twice."""
         self._reserved_bytes -= owner.reserved_bytes
         owner.reserved_bytes = 0

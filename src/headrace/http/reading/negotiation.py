@@ -1,4 +1,4 @@
-"""Choosing the format of an answer by the Accept header."""
+"""Chooses the format of a result by the Accept header."""
 
 from collections.abc import Sequence
 
@@ -13,10 +13,10 @@ class MediaRange(Struct, frozen=True):
 
 
 class _Score(Struct, frozen=True, order=True):
-    """How much a type is wanted: by quality, then by how exactly and how early it was named."""
+    """The rank of a media type: by quality, then by how specific and how early its range is."""
 
     quality: float
-    exactness: int
+    specificity: int
     earliness: int
 
 
@@ -24,7 +24,7 @@ _NOT_ACCEPTABLE = _Score(0.0, 0, 0)
 
 
 def choose_media_type(accept: str, offered: Sequence[str]) -> str:
-    """Return the offered type that is wanted most; the first of them where none is wanted."""
+    """Return the offered type with the highest rank; the first if none is acceptable."""
     ranges = [_parse_range(part) for part in accept.lower().split(",") if part.strip()]
     scores = {media_type: _score(media_type, ranges) for media_type in offered}
     best = max(offered, key=lambda media_type: scores[media_type])
@@ -47,13 +47,14 @@ def _parse_quality(parameter: str) -> float:
 
 def _score(media_type: str, ranges: Sequence[MediaRange]) -> _Score:
     family = media_type.partition("/")[0]
-    exactness = {"*/*": 1, f"{family}/*": 2, media_type: 3}
+    specificity = {"*/*": 1, f"{family}/*": 2, media_type: 3}
     matching = [
-        (exactness[one.name], -position, one.quality)
-        for position, one in enumerate(ranges)
-        if one.name in exactness
+        (specificity[each.name], -position, each.quality)
+        for position, each in enumerate(ranges)
+        if each.name in specificity
     ]
     if not matching:
         return _NOT_ACCEPTABLE
-    exact, earliness, quality = max(matching)  # the most exact range decides, whatever its quality
-    return _Score(quality, exact, earliness)
+    # RFC 9110, section 12.5.1: the most specific range applies, whatever its quality.
+    specific, earliness, quality = max(matching)
+    return _Score(quality, specific, earliness)

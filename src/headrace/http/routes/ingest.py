@@ -1,4 +1,4 @@
-"""The five ingestion endpoints: body in, the use case, what was accepted out."""
+"""The five ingestion endpoints: they read a body, call the use case and encode its result."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -20,7 +20,7 @@ class EventAcceptor(Protocol):
     """The use case behind the ingestion endpoints."""
 
     async def accept(self, request: IngestRequest) -> AcceptResult:
-        """Accept a request: returns when its items are durable, raises when none of them is."""
+        """Return when the items of a request are durable; raise if none of them is."""
         ...
 
 
@@ -32,7 +32,7 @@ class CountResponse(Struct, frozen=True, tag_field="status", tag="success"):
 
 
 class BatchItemResult(Struct, frozen=True, rename="camel", tag_field="status", tag="success"):
-    """What became of one item of /batch."""
+    """The result of one item of /batch."""
 
     type: str
     event_id: str | None
@@ -95,7 +95,7 @@ def ingestion_handlers(
 def build_ingest_request(
     endpoint: IngestPath, request: Request, body: bytes, address: str
 ) -> IngestRequest:
-    """Gather what the use case wants to know of a call."""
+    """Return the input of the use case for a request."""
     headers = request.headers
     idempotency_key = headers.get(b"idempotency-key")
     return IngestRequest(

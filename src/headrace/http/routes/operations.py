@@ -1,4 +1,4 @@
-"""What operators and machines ask of the service itself."""
+"""The endpoints of operations: health, readiness and metrics."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,7 +12,7 @@ from headrace.http.request import Handler, Request
 from headrace.http.responses import JSON_HEADER, Header, Response
 
 ReadinessChecks = Mapping[str, Callable[[], Awaitable[bool]]]
-"""The parts that must work, by name; each check tells at once whether its part does."""
+"""The parts that must work, by name. A check returns at once whether its part is ready."""
 
 ReadinessStatus = Literal["ready", "unavailable"]
 
@@ -29,14 +29,14 @@ class HealthResponse(Struct, frozen=True):
 
 
 class ReadyResponse(Struct, frozen=True):
-    """The body of /ready: the whole, and each part by name."""
+    """The body of /ready: the status of the service, and of each part by name."""
 
     status: ReadinessStatus
     parts: dict[str, ReadinessStatus]
 
 
 async def handle_health(_request: Request) -> Response:
-    """Tell that the process is alive."""
+    """Answer that the process is alive."""
     return _uncached_json(200, HealthResponse("alive"))
 
 
@@ -55,7 +55,7 @@ def readiness_handler(readiness: ReadinessChecks) -> Handler:
 
 
 def metrics_handler(metrics: Metrics) -> Handler:
-    """Return the handler of /metrics, which reads the files of all processes in a thread."""
+    """Return the handler of /metrics; a thread reads the metric files of all processes."""
 
     async def handle(_request: Request) -> Response:
         text = await asyncio.to_thread(metrics.render)

@@ -1,4 +1,4 @@
-"""The query endpoint and the description of what can be asked."""
+"""The query endpoint, and the schema that queries refer to."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -27,7 +27,7 @@ class QueryRunner(Protocol):
     """The use case behind the query endpoint."""
 
     async def run(self, website_id: WebsiteId, body: bytes) -> QueryResult:
-        """Check a query and answer it; cancelling it ends it in the store."""
+        """Validate and run a query. Cancelling the call cancels the query in the store."""
         ...
 
 
@@ -79,7 +79,7 @@ def _choose_writer(request: Request) -> Writer:
 
 
 def schema_handler() -> Handler:
-    """Return the handler of GET /v1/query/schema; the answer never changes while we run."""
+    """Return the handler of GET /v1/query/schema, whose body is constant."""
     body = msgspec.json.encode(query_schema())
 
     async def handle(_request: Request) -> Response:
@@ -98,9 +98,10 @@ def rate_limit_headers(rate_limit: RateLimitResult) -> tuple[Header, ...]:
 
 
 async def cancel_on_disconnect(work: Coroutine[Any, Any, Result], receive: Receive) -> Result:
-    """Do some work for as long as the caller is there, whose body was received whole.
+    """Return the result of `work`, which a client disconnect cancels.
 
-    Raises `ClientDisconnected` after the work was cancelled and has ended.
+    The body of the request must have been received, so that the next message of `receive` is the
+    disconnect. Raises `ClientDisconnected` after the cancelled work has ended.
     """
     working = asyncio.ensure_future(work)
     disconnect = asyncio.ensure_future(receive())
@@ -110,7 +111,7 @@ async def cancel_on_disconnect(work: Coroutine[Any, Any, Result], receive: Recei
             raise ClientDisconnected
         return working.result()
     finally:
-        disconnect.cancel()  # an answer does not wait for its end
+        disconnect.cancel()  # the result does not wait for its end
         working.cancel()
         if not working.done():
             await asyncio.gather(working, disconnect, return_exceptions=True)

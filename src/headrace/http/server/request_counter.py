@@ -1,4 +1,4 @@
-"""Counts calls that succeed, many of them in one step."""
+"""Counts successful requests in batches."""
 
 import asyncio
 
@@ -8,10 +8,10 @@ from headrace.http.endpoints import EndpointSpec
 
 
 class BatchedCounter:
-    """Counts calls answered with 200; used from one event loop.
+    """Counts requests answered with 200; used from one event loop.
 
-    The counter lies in memory that processes share and is dear to step: one step counts all
-    calls of a turn of the loop, before the loop takes anything new in.
+    An increment is expensive, since the counter is in memory that processes share. So one increment
+    counts all requests of an iteration of the loop, before the loop reads new input.
     """
 
     def __init__(self, metrics: Metrics) -> None:
@@ -19,7 +19,7 @@ class BatchedCounter:
         self._pending_counts: dict[str, int] = {}
 
     def add(self, spec: EndpointSpec) -> None:
-        """Count one call."""
+        """Count one request."""
         if not self._pending_counts:
             asyncio.get_running_loop().call_soon(self._flush)
         self._pending_counts[spec.name] = self._pending_counts.get(spec.name, 0) + 1
