@@ -1,4 +1,4 @@
-"""What people read of each endpoint: a title, what it is for, and what a call looks like."""
+"""The description of each endpoint: its summary, purpose, and examples of request and response."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +18,9 @@ QUERIES = "Queries"
 SERVICE = "Service"
 
 TAGS: Mapping[str, str] = {
-    INGESTION: "Endpoints that take events in.",
-    QUERIES: "Endpoints that answer questions.",
-    SERVICE: "Endpoints about the service itself, for operators and machines.",
+    INGESTION: "Endpoints that ingest events.",
+    QUERIES: "Endpoints that run queries.",
+    SERVICE: "Endpoints about the service itself, for operators and monitoring.",
 }
 
 EXAMPLE_REQUEST_ID = "5f0c6a1be27d4c39"
@@ -28,7 +28,11 @@ _TIMESTAMP_MS = 1_767_607_200_000
 
 
 class EndpointDoc(Struct, frozen=True):
-    """How an endpoint is described. `item` is what a body holds, `takes_arrays` whether many."""
+    """The description of an endpoint.
+
+    `item` is the type of the items in a request body, None for endpoints without a body.
+    `takes_arrays` is whether a body may be an array of items.
+    """
 
     tag: str
     summary: str
@@ -50,7 +54,7 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     endpoints.TRACK: EndpointDoc(
         INGESTION,
         "Send custom events",
-        "Takes one event or an array of them. Batches cost less.",
+        "Takes one event or an array of events. A batch costs less than single events.",
         CountResponse,
         _count_example("custom_event", 2),
         CustomEvent,
@@ -72,7 +76,7 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     endpoints.VITALS: EndpointDoc(
         INGESTION,
         "Send web vitals",
-        "Takes an array of measurements, or one. They are rows of `performance`.",
+        "Takes one measurement or an array of measurements. They become rows of `performance`.",
         CountResponse,
         _count_example("web_vitals", 1),
         WebVital,
@@ -88,7 +92,7 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     endpoints.ERRORS: EndpointDoc(
         INGESTION,
         "Send client-side errors",
-        "Takes an array of error reports, or one. They are rows of `errors`.",
+        "Takes one error report or an array of error reports. They become rows of `errors`.",
         CountResponse,
         _count_example("error", 1),
         ErrorReport,
@@ -107,8 +111,7 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     endpoints.BATCH: EndpointDoc(
         INGESTION,
         "Send page views",
-        "Takes the page views of browser trackers, an array of them or one. They are rows of"
-        " `events`.",
+        "Takes the page views of browser trackers, one or an array. They become rows of `events`.",
         BatchResponse,
         {
             "status": "success",
@@ -130,7 +133,7 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     endpoints.PAGE: EndpointDoc(
         INGESTION,
         "Send one page view",
-        "Takes one page view, as beacons send it when a page is left.",
+        "Takes one page view, such as the beacon that a tracker sends when a page is closed.",
         PageResponse,
         {"status": "success", "type": "track"},
         PageView,
@@ -140,7 +143,7 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     endpoints.QUERY: EndpointDoc(
         QUERIES,
         "Run a query",
-        "Computes aggregates over one table of one website. What can be asked stands in"
+        "Computes aggregates over one table of one website. See"
         " [Tables and columns](#tables-and-columns) and [Query language](#query-language).",
         QueryResponse,
         {
@@ -175,9 +178,9 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     ),
     endpoints.SCHEMA: EndpointDoc(
         QUERIES,
-        "Describe what can be asked",
-        "Names tables, columns, functions, operators and limits. Needs no credentials and does not"
-        " count for the rate limit.",
+        "Describe the query schema",
+        "Lists all tables, columns, functions, operators and limits. Needs no credentials and does"
+        " not count towards the rate limit.",
         SchemaResponse,
         {
             "tables": [
@@ -196,23 +199,25 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     ),
     endpoints.HEALTH: EndpointDoc(
         SERVICE,
-        "Is it alive?",
-        "Answers 200 for as long as the process lives.",
+        "Liveness",
+        "Responds with 200 while the process is alive.",
         HealthResponse,
         {"status": "alive"},
     ),
     endpoints.READY: EndpointDoc(
         SERVICE,
-        "Does it work?",
-        "Answers 200 when events can be made durable and queries can be answered, else 503. Names"
-        " each part.",
+        "Readiness",
+        "Responds with 200 if events can be made durable and queries can be answered, else with"
+        " 503. Reports the status of each part.",
         ReadyResponse,
         {"status": "ready", "parts": {"log": "ready", "engine": "ready"}},
     ),
     endpoints.METRICS: EndpointDoc(
-        SERVICE, "Metrics", "All metrics of all processes, in the text format of Prometheus."
+        SERVICE, "Metrics", "All metrics of all processes, in the Prometheus text format."
     ),
     endpoints.OPENAPI: EndpointDoc(SERVICE, "This description", "An OpenAPI 3.1 document."),
-    endpoints.DOCS: EndpointDoc(SERVICE, "This page", "The same description, for people."),
+    endpoints.DOCS: EndpointDoc(
+        SERVICE, "This page", "The same description, as a page for people."
+    ),
 }
-"""Every endpoint of the table, in the order in which it is described."""
+"""Every endpoint, in the order of the reference."""

@@ -1,7 +1,7 @@
-"""The chapters of the reference: prose with its figures filled in, and tables of the code's own.
+"""The chapters of the reference: prose with limits substituted, and tables made from the catalog.
 
-Figures in the prose are written as `$name` and come from the settings and the catalog, so that no
-sentence can disagree with the code.
+Limits are written as `$name` in the prose and taken from the settings, the catalog and the
+constants of ingestion, so that the text cannot disagree with the code.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from headrace.base.settings import Settings
+from headrace.http.apidocs.field_docs import ERROR_TEXT_LENGTHS
 from headrace.http.apidocs.markdown import write_code, write_table
 from headrace.http.reading.content_encoding import MAX_MEMBERS
 from headrace.http.reading.cors import INGESTION_REQUEST_HEADERS
@@ -33,19 +34,19 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB")
 
 
 class Chapter(Struct, frozen=True):
-    """One chapter in Markdown; its headings begin at the third level."""
+    """One chapter in Markdown; its headings start at the third level."""
 
     title: str
     text: str
 
 
 def read_overview() -> str:
-    """Return what comes before all chapters."""
+    """Return the text that precedes all chapters."""
     return _read_prose("overview")
 
 
 def build_guide(settings: Settings) -> tuple[Chapter, ...]:
-    """Return the chapters in the order in which they are read."""
+    """Return the chapters in reading order."""
     template_values = _template_values(settings)
 
     def chapter(title: str, prose: str, *tables: str) -> Chapter:
@@ -54,16 +55,16 @@ def build_guide(settings: Settings) -> tuple[Chapter, ...]:
 
     return (
         chapter("Credentials", "credentials"),
-        chapter("Sending", "sending"),
-        chapter("From an event to a row", "storing"),
-        chapter("Tables and columns", "tables", *_column_tables()),
-        chapter("Query language", "asking", *_function_tables()),
-        chapter("Answers", "answers"),
+        chapter("Sending", "ingestion"),
+        chapter("From an event to a row", "event_rows"),
+        chapter("Tables and columns", "columns", *_column_tables()),
+        chapter("Query language", "query_language", *_function_tables()),
+        chapter("Answers", "results"),
     )
 
 
 def format_size(size: int) -> str:
-    """Write a number of bytes in the largest unit that divides it: `10 MiB`."""
+    """Format a number of bytes in the largest unit that divides it, such as `10 MiB`."""
     unit = 0
     while size % _KIBIBYTE == 0 and unit < len(_UNITS) - 1:
         size //= _KIBIBYTE
@@ -79,18 +80,21 @@ def _template_values(settings: Settings) -> Mapping[str, str]:
         "max_query_body": format_size(settings.max_query_bytes),
         "body_timeout": _format_seconds(settings.body_timeout_s),
         "slow_body_after": _format_seconds(settings.slow_body_after_s),
-        "slow_body_pace": format_size(settings.slow_body_bytes_per_s),
+        "slow_body_throughput": format_size(settings.slow_body_bytes_per_s),
         "query_timeout": _format_seconds(settings.query_timeout_s),
         "query_queue_timeout": _format_seconds(settings.query_queue_timeout_s),
         "query_max_memory": format_size(settings.query_max_memory_bytes),
         "query_rate_limit": f"{settings.query_rate_limit:,}",
         "max_members": f"{MAX_MEMBERS:,}",
         "max_nesting": f"{MAX_NESTING:,}",
-        "max_faults": f"{MAX_FIELD_ERRORS:,}",
+        "max_field_errors": f"{MAX_FIELD_ERRORS:,}",
         "max_idempotency_key": f"{MAX_IDEMPOTENCY_KEY:,}",
+        "max_message": f"{ERROR_TEXT_LENGTHS['message']:,}",
+        "max_stack": f"{ERROR_TEXT_LENGTHS['stack']:,}",
+        "max_promoted_text": f"{min(column.max_length for column in PROMOTED_COLUMNS):,}",
         "ingestion_headers": ", ".join(map(write_code, INGESTION_REQUEST_HEADERS)),
         "page_views": ", ".join(map(write_code, PAGE_VIEW_NAMES)),
-        "lifted_columns": ", ".join(write_code(column.name) for column in PROMOTED_COLUMNS),
+        "promoted_columns": ", ".join(write_code(column.name) for column in PROMOTED_COLUMNS),
         **{name: f"{limit:,}" for name, limit in QUERY_LIMITS.items()},
     }
 
@@ -108,7 +112,7 @@ def _column_tables() -> Iterator[str]:
     for one in query_schema()["tables"]:
         also = "".join(f" Also called {write_code(name)}." for name in aliases[one["name"]])
         rows = [_column_row(column) for column in one["columns"]]
-        header = ("Column", "Type", "Filter", "Figures", "Meaning")
+        header = ("Column", "Type", "Filterable", "Aggregatable", "Meaning")
         yield f"### {one['name']}\n\n{_sentence(one['description'])}{also}"
         yield write_table(header, rows)
 
@@ -123,8 +127,8 @@ def _column_row(column: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."
+def _sentence(phrase: str) -> str:
+    return f"{phrase[0].upper()}{phrase[1:]}."
 
 
 def _yes_or_no(value: bool) -> str:
@@ -135,7 +139,7 @@ def _function_tables() -> Iterator[str]:
     yield "### All aggregates"
     aggregates = AGGREGATE_DESCRIPTIONS.items()
     yield write_table(
-        ("Aggregate", "Gives"), ((write_code(one.value), text) for one, text in aggregates)
+        ("Aggregate", "Result"), ((write_code(one.value), text) for one, text in aggregates)
     )
     yield "### All operators"
     operators = OPERATOR_DESCRIPTIONS.items()

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the code's own tables: endpoints, refusals, structs, settings."""
+"""Generates the OpenAPI document from the endpoint table, the error table, structs and settings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,11 +25,11 @@ SECURITY_SCHEMES: Mapping[str, Document] = {
         "type": "apiKey",
         "in": "header",
         "name": "x-api-key",
-        "description": "The same key, where `Authorization` is taken by something else",
+        "description": "The same key, for clients that need `Authorization` for something else",
     },
 }
 _SECURITY: Sequence[Document] = ({"bearer": []}, {"apiKey": []}, {})
-"""A key one way or the other, or none: a website identifier or a public website will do."""
+"""A key in either header, or none: a website identifier or a public website is enough."""
 
 
 def make_document(settings: Settings) -> Document:
@@ -91,16 +91,16 @@ def _request_content(doc: EndpointDoc, settings: Settings) -> Document:
 
 def _parameters(spec: EndpointSpec) -> Sequence[Document]:
     if spec is QUERY:
-        website = _parameter("website_id", "query", "the website that is asked about", minLength=1)
+        website = _parameter("website_id", "query", "the website to query", minLength=1)
         return ({**website, "required": True},)
     return (
-        _parameter("website_id", "query", "the website; without a key one must be named"),
-        _parameter("client_id", "query", "the same, by the name that browser trackers use"),
-        _parameter("databuddy-client-id", "header", "the same, where the URL is fixed"),
+        _parameter("website_id", "query", "the website; required without a key"),
+        _parameter("client_id", "query", "alias of `website_id` that browser trackers use"),
+        _parameter("databuddy-client-id", "header", "the same, for clients whose URL is fixed"),
         _parameter(
             "Idempotency-Key",
             "header",
-            "makes the request safe to repeat",
+            "makes the request safe to retry",
             maxLength=MAX_IDEMPOTENCY_KEY,
         ),
     )

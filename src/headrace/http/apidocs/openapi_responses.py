@@ -1,4 +1,4 @@
-"""The responses of each operation in the OpenAPI document: its success, and every refusal."""
+"""The responses of each operation in the OpenAPI document: success and every error."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,13 +39,13 @@ _TEXT: Schema = {"type": "string"}
 
 HEADERS: Mapping[str, Document] = {
     "X-Request-Id": {
-        "description": "names the call; the log knows it by the same name",
+        "description": "id of the request; the service log uses the same id",
         "required": True,
         "schema": {"type": "string", "minLength": 1},
     },
     "Allow": {"description": "the methods of the path", "required": True, "schema": _TEXT},
     "WWW-Authenticate": {
-        "description": "how a key is presented",
+        "description": "the authentication scheme",
         "required": True,
         "schema": _TEXT,
     },
@@ -54,25 +54,28 @@ HEADERS: Mapping[str, Document] = {
         "required": True,
         "schema": _NON_NEGATIVE_INTEGER,
     },
-    "X-RateLimit-Limit": {"description": "queries a minute", "schema": _NON_NEGATIVE_INTEGER},
+    "X-RateLimit-Limit": {
+        "description": "maximum number of queries a minute",
+        "schema": _NON_NEGATIVE_INTEGER,
+    },
     "X-RateLimit-Remaining": {
-        "description": "queries that are left",
+        "description": "queries left in the window",
         "schema": _NON_NEGATIVE_INTEGER,
     },
     "X-RateLimit-Reset": {
-        "description": "seconds until the window is free again",
+        "description": "seconds until the window is free",
         "schema": _NON_NEGATIVE_INTEGER,
     },
     "X-Row-Count": {
-        "description": "rows of a CSV or Arrow answer",
+        "description": "rows of a CSV or Arrow result",
         "schema": _NON_NEGATIVE_INTEGER,
     },
     "X-Truncated": {
-        "description": "whether more rows existed, for CSV and Arrow answers",
+        "description": "whether more rows exist, for CSV and Arrow results",
         "schema": {"type": "string", "enum": ["true", "false"]},
     },
 }
-"""Headers of replies that programs may want to read."""
+"""Response headers, by name."""
 
 _STATUS_HEADERS: Mapping[int, Sequence[str]] = {
     401: ("WWW-Authenticate",),
@@ -85,7 +88,7 @@ _TABLE_HEADERS = ("X-Row-Count", "X-Truncated")
 
 
 class _ErrorExample(Struct, frozen=True):
-    """One refusal as the caller sees it, under a name for the list of examples."""
+    """One error response; `name` is its key in the list of examples."""
 
     name: str
     status: int
@@ -95,7 +98,7 @@ class _ErrorExample(Struct, frozen=True):
 
 
 def make_responses(spec: EndpointSpec, doc: EndpointDoc) -> Document:
-    """Return every response that an endpoint can give, by status."""
+    """Return every response of an endpoint, by status."""
     responses = {"200": _success(spec, doc)}
     if spec is READY:
         responses["503"] = _not_ready()
@@ -136,7 +139,7 @@ def _success_content(spec: EndpointSpec, doc: EndpointDoc) -> Document:
 def _not_ready() -> Document:
     example = {"status": "unavailable", "parts": {"log": "ready", "engine": "unavailable"}}
     return {
-        "description": "A part does not work",
+        "description": "A part is not ready",
         "headers": _headers(_STATUS_HEADERS[503]),
         "content": {JSON_TYPE: {"schema": schema_ref(ReadyResponse), "example": example}},
     }

@@ -1,6 +1,7 @@
-"""From the OpenAPI document to what people read: one text for the page and the docs."""
+"""Writes an OpenAPI document as Markdown, for the page at /docs and for the reference pages."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import msgspec
@@ -13,11 +14,12 @@ Document = Mapping[str, Any]
 Schema = Mapping[str, Any]
 
 _NULL: Schema = {"type": "null"}
-_LINE_LENGTH = 88
+_TEXT_WIDTH = 100
+_JSON_WIDTH = 88
 
 
 def write_reference(document: Document) -> str:
-    """Write everything: the overview, the endpoints, the chapters, the schemas."""
+    """Write the overview, the endpoints, the chapters and the schemas."""
     return "\n\n".join(
         (
             *write_endpoints(document),
@@ -28,18 +30,18 @@ def write_reference(document: Document) -> str:
 
 
 def guide_chapters(document: Document) -> Sequence[Document]:
-    """Return the tags that are chapters and have no operations."""
+    """Return the tags that are chapters of the guide, without operations."""
     return [tag for tag in document["tags"] if tag["name"] not in TAGS]
 
 
 def write_chapter(tag: Document) -> Iterator[str]:
-    """Write one chapter under a heading of the second level."""
+    """Write one chapter under a second-level heading."""
     yield f"## {tag['name']}"
     yield tag["description"]
 
 
 def write_endpoints(document: Document) -> Iterator[str]:
-    """Write the overview and every endpoint, by its tag."""
+    """Write the overview and all endpoints, grouped by tag."""
     yield "## Overview"
     yield document["info"]["description"]
     for name, text in TAGS.items():
@@ -52,9 +54,9 @@ def write_endpoints(document: Document) -> Iterator[str]:
 
 
 def write_schemas(document: Document) -> Iterator[str]:
-    """Write the fields of every body."""
+    """Write the fields of all bodies."""
     yield "## Schemas"
-    yield "A field that is not required may be left out or be null."
+    yield "A field that is not required may be absent or null."
     for name, schema in document["components"]["schemas"].items():
         yield f"### {name}"
         yield schema["description"]
@@ -66,13 +68,18 @@ def write_schemas(document: Document) -> Iterator[str]:
 
 def _write_operation(method: str, path: str, operation: Document) -> Iterator[str]:
     yield f"### {method} {path}"
-    yield f"**{operation['summary']}.** {operation['description']}"
+    yield fill(
+        f"**{operation['summary']}.** {operation['description']}",
+        _TEXT_WIDTH,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     if parameters := operation.get("parameters"):
         yield write_table(("Parameter", "In", "Meaning"), map(_parameter_row, parameters))
     if body := operation.get("requestBody"):
         yield from _write_example("Body", body["content"]["application/json"])
     yield from _write_example(
-        "Answer", operation["responses"]["200"]["content"].get("application/json", {})
+        "Response", operation["responses"]["200"]["content"].get("application/json", {})
     )
     yield write_table(("Status", "Code", "Message"), _response_rows(operation["responses"]))
 
@@ -84,7 +91,7 @@ def _write_example(title: str, content: Document) -> Iterator[str]:
 
 
 def _body_type(schema: Schema) -> str:
-    """Name what a body is: one thing, or also many of them."""
+    """Name the type of a body: one item, or one item and an array of items."""
     if "anyOf" not in schema:
         return _type_name(schema)
     many, one = schema["anyOf"]
@@ -117,7 +124,7 @@ def _field_rows(schema: Schema) -> Iterator[Sequence[str]]:
 
 
 def _type_name(schema: Schema) -> str:
-    """Name a schema's type in words; null is left to whether the field is required."""
+    """Name a schema's type. Ignores null, which the column "Required" shows."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(SCHEMA_PREFIX)
         return f"[{name}](#{heading_id(name)})"
@@ -138,7 +145,7 @@ def _join_alternatives(kinds: Sequence[str]) -> str:
 
 
 def _constraints(schema: Schema) -> Iterator[str]:
-    """Say in words what a schema asks beyond the type."""
+    """Write the constraints of a schema beyond its type."""
     for one in schema.get("anyOf", (schema,)):
         for (least, most), unit in _BOUNDS.items():
             yield from _bounds(one.get(least), one.get(most), unit)
@@ -148,7 +155,7 @@ def _constraints(schema: Schema) -> Iterator[str]:
 
 _BOUNDS: Mapping[tuple[str, str], str] = {
     ("minLength", "maxLength"): " characters",
-    ("minItems", "maxItems"): " of them",
+    ("minItems", "maxItems"): " items",
     ("minimum", "maximum"): "",
 }
 
@@ -172,9 +179,9 @@ def _list_values(values: Sequence[Any]) -> str:
 
 
 def _format_json(value: Any, indent: str = "") -> str:  # noqa: ANN401 - plain JSON
-    """Write JSON with each object and array on one line where it is short enough."""
+    """Format JSON with each object and array on one line if it fits."""
     compact, deeper = _compact(value), f"{indent}  "
-    if len(indent) + len(compact) <= _LINE_LENGTH:
+    if len(indent) + len(compact) <= _JSON_WIDTH:
         return compact
     if compact.startswith("{"):
         parts = [f"{_compact(key)}: {_format_json(part, deeper)}" for key, part in value.items()]

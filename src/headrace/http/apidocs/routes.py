@@ -1,4 +1,4 @@
-"""The description of the service: for programs at /openapi.json, for people at /docs."""
+"""The routes of the API description: /openapi.json for programs, /docs for people."""
 
 from collections.abc import Callable
 from functools import cache
@@ -37,7 +37,7 @@ def docs_handler(settings: Settings) -> Handler:
 
 
 def _document_handler(make_body: Callable[[], bytes], headers: tuple[Header, ...]) -> Handler:
-    """Return a handler whose body is made when it is first asked for, which few ever are."""
+    """Return a handler that renders its body at the first request: most workers never need it."""
     body = cache(make_body)
 
     async def handle(_request: Request) -> Response:

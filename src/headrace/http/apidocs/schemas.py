@@ -1,4 +1,4 @@
-"""JSON Schemas of every body, made from the structs that decode and encode them."""
+"""JSON Schemas of all bodies, made from the structs that decode and encode them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from headrace.model.wire import CustomEvent, ErrorReport, PageView, QueryRequest
 
 
 class SchemaColumn(Struct, frozen=True):
-    """One column, as /v1/query/schema describes it."""
+    """One column in the response of /v1/query/schema."""
 
     name: str
     type: str
@@ -30,7 +30,7 @@ class SchemaColumn(Struct, frozen=True):
 
 
 class SchemaTable(Struct, frozen=True):
-    """One table, as /v1/query/schema describes it."""
+    """One table in the response of /v1/query/schema."""
 
     name: str
     description: str
@@ -38,7 +38,7 @@ class SchemaTable(Struct, frozen=True):
 
 
 class SchemaResponse(Struct, frozen=True):
-    """The body of /v1/query/schema: all that a query may be composed of."""
+    """The response of /v1/query/schema: everything that a query can use."""
 
     tables: tuple[SchemaTable, ...]
     aggregates: tuple[str, ...]
@@ -67,7 +67,7 @@ RESPONSE_BODIES: tuple[type[Struct], ...] = (
 
 
 def make_schemas() -> Mapping[str, Schema]:
-    """Return the schema of every body and of everything within, by name."""
+    """Return the schemas of all bodies and of all types within them, by name."""
     _, components = msgspec.json.schema_components(
         (*REQUEST_BODIES, *RESPONSE_BODIES), ref_template=SCHEMA_PREFIX + "{name}"
     )
@@ -75,12 +75,12 @@ def make_schemas() -> Mapping[str, Schema]:
 
 
 def schema_ref(schema: type[Struct] | str) -> Schema:
-    """Return a reference to the schema of a struct."""
+    """Return a reference to the schema of a struct, given by type or name."""
     return {"$ref": SCHEMA_PREFIX + (schema if isinstance(schema, str) else schema.__name__)}
 
 
 def _complete_schema(name: str, schema: Schema) -> Schema:
-    """Add what the struct does not say: descriptions of fields, and rules beyond their types."""
+    """Add the descriptions of fields and the rules that the struct lacks."""
     completed = {key: value for key, value in schema.items() if key != "title"}
     completed["description"] = " ".join(schema.get("description", "").split("\n\n")[0].split())
     if "properties" in schema:
@@ -99,7 +99,7 @@ def _complete_field(name: str, field: str, rules: Schema) -> Schema:
 
 
 def _required(name: str, schema: Mapping[str, Any]) -> list[str]:
-    """A field is needed where the struct has no default, or where its rules rule out null."""
+    """Return the fields without a default, and those whose rules exclude null."""
     named: list[str] = list(schema.get("required", ()))
     strict = [field for field in ("startDate", "endDate") if name == "QueryRequest"]
     return named + strict
