@@ -71,10 +71,10 @@ def test_query_guide_shows_the_actual_output(service: Service, tmp_path: Path) -
         run(["sh", "-e"], code, environment)
     printed = [
         run(["sh", "-e"], f"exec 2>&1\n{code}", environment, tmp_path)
-        for code in blocks("asking.md", "sh")
+        for code in blocks("command-line-queries.md", "sh")
     ]
     assert [re.sub(r"\d+\.\d ms", "1.2 ms", text.replace("\r", "")) for text in printed] == blocks(
-        "asking.md", "text"
+        "command-line-queries.md", "text"
     )
 
 
