@@ -9,6 +9,7 @@ names the columns of a projection by their expressions.
 
 from collections.abc import Mapping
 
+from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.model.catalog import EVENTS, PAGE_VIEW_NAMES, SESSIONS
 
 ROLLUP = "visits"
@@ -19,9 +20,6 @@ ROLLUP_DIMENSIONS: tuple[str, ...] = tuple(
     if column.low_cardinality and SESSIONS.column(column.name) is not None
 )
 """The texts that every event of a visit has alike; the columns that both derived tables have."""
-
-DAY_MS = 86_400_000
-"""The length of a visit's `day`, which counts from 1970 in UTC."""
 
 POSITION_ID_BITS = 128
 """An event's place is its time in epoch milliseconds above so many bits of its id: places sort by
@@ -52,7 +50,7 @@ EMPTY_ID_HASH = hash128("''")
 ROLLUP_KEYS: Mapping[str, str] = {
     "website_id": "website_id",
     "is_bot": "is_bot",
-    "day": f"intDiv({_MS}, {DAY_MS})",
+    "day": f"intDiv({_MS}, {MILLISECONDS_PER_DAY})",
     "session_mark": _hash32("session_id"),
     "session_key": hash128("session_id"),
     "session_id": "session_id",

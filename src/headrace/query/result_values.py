@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, timedelta
 from functools import lru_cache
 from operator import is_
 from typing import Any
@@ -10,11 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from headrace.base.clock import utc_datetime
+from headrace.base.clock import date_from_days, utc_datetime
 from headrace.model.plan import OutputKind
 from headrace.ports.store import Rows
 
-_EPOCH_DAY = date(1970, 1, 1)
 _LARGEST_EXACT_INTEGER = 2.0**53
 
 
@@ -98,7 +96,7 @@ def _format_hour(value: Any) -> str:  # noqa: ANN401
 
 @lru_cache(maxsize=4096)
 def _format_day(value: Any) -> str:  # noqa: ANN401
-    return (_EPOCH_DAY + timedelta(days=int(value))).isoformat()
+    return date_from_days(int(value)).isoformat()
 
 
 FORMATTERS: Mapping[OutputKind, Callable[[Any], Any]] = {

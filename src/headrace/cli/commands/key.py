@@ -1,10 +1,9 @@
 """`headrace key`: API keys, and until when they work."""
 
-from datetime import UTC, datetime, timedelta
-
 import click
 
 from headrace.base.clock import SystemClock
+from headrace.base.datetime_text import parse_iso_8601
 from headrace.base.errors import OperatorError
 from headrace.base.settings import load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
@@ -17,8 +16,6 @@ from headrace.cli.output import (
     print_table,
 )
 from headrace.model.tenancy import ApiKey, KeyId, OrganizationId, Scope, WebsiteId
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @click.group("key")
@@ -118,14 +115,12 @@ def revoke_key(key_id: str, data: str | None, as_json: bool) -> None:
 
 def parse_expiry(text: str) -> int:
     """Return epoch milliseconds of an ISO 8601 date or date-time; UTC where it has no offset."""
-    try:
-        timestamp = datetime.fromisoformat(text.strip().upper())
-    except ValueError as error:
+    parsed = parse_iso_8601(text.strip())
+    if parsed is None:
         raise OperatorError(
             f"{text!r} is not a moment in ISO 8601, such as 2027-01-31 or 2027-01-31T12:00:00Z"
-        ) from error
-    aware = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
-    return (aware - _EPOCH) // timedelta(milliseconds=1)
+        )
+    return parsed.epoch_ms
 
 
 def key_object(key: ApiKey) -> JsonObject:

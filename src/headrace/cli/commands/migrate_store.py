@@ -2,10 +2,10 @@
 
 import sys
 from collections.abc import Sequence
-from datetime import date, timedelta
 
 import click
 
+from headrace.base.clock import date_from_days
 from headrace.base.settings import data_path, load_settings
 from headrace.base.telemetry import configure_logging
 from headrace.cli.options import data_options, make_private_directory
@@ -14,7 +14,6 @@ from headrace.cli.progress import ProgressLine
 from headrace.model.migration import DayMismatch, MigrationResult, MigrationTarget
 from headrace.wiring.migration import migrate_store, migration_target
 
-_EPOCH = date(1970, 1, 1)
 _MAX_SHOWN = 50
 _HEADERS = ("table", "website", "day", "target rows", "source rows", "checksums")
 
@@ -124,7 +123,7 @@ def _row(mismatch: DayMismatch) -> Sequence[str]:
 
 def _day(mismatch: DayMismatch) -> str:
     try:
-        return (_EPOCH + timedelta(days=mismatch.day.day)).isoformat()
+        return date_from_days(mismatch.day.day).isoformat()
     except OverflowError:
         return str(mismatch.day.day)
 

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from itertools import starmap
 from typing import Annotated, Any
@@ -13,6 +13,7 @@ from arro3.core import Array, DataType, Field, RecordBatch, Schema
 from arro3.io import write_ipc_stream
 from msgspec import Struct
 
+from headrace.base.clock import to_epoch_ms
 from headrace.http.responses import JSON_HEADER, JSON_TYPE, Header, Response
 from headrace.model.plan import OutputKind
 from headrace.query.result_values import QueryResult
@@ -118,14 +119,13 @@ class _ArrowColumn(Struct, frozen=True):
 
 
 def _epoch_ms(text: str) -> int:
-    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
+    return to_epoch_ms(datetime.fromisoformat(text))
 
 
 def _json_text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-_EPOCH = datetime.fromtimestamp(0, UTC)
 _TEXT_COLUMN = _ArrowColumn(DataType.utf8())
 _ARROW_COLUMNS: Mapping[OutputKind, _ArrowColumn] = {
     OutputKind.TEXT: _TEXT_COLUMN,

@@ -4,19 +4,23 @@ A moment belongs to a day when its wall-clock date in the zone is that day. Ever
 arithmetic on epoch seconds and the zone's offsets, so the store can do the same.
 """
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from headrace.formats.rollup_columns import DAY_MS
+from headrace.base.clock import (
+    MILLISECONDS_PER_DAY,
+    SECONDS_PER_DAY,
+    days_since_epoch,
+    to_epoch_ms,
+)
 from headrace.model.plan import DateRange, Granularity
 from headrace.query.validate.timezones import OffsetChange, offsets_between
 
-_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-_WALL_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a reading of a wall clock has no zone
-_DAY_S = 86_400
-_MARGIN_S = 2 * _DAY_S  # no offset is a day or more, so a day's moments are within this of it
+_MARGIN_S = (
+    2 * SECONDS_PER_DAY
+)  # no offset is a day or more, so a day's moments are within this of it
 
-BUCKET_SECONDS = {Granularity.HOURLY: 3_600, Granularity.DAILY: _DAY_S}
+BUCKET_SECONDS = {Granularity.HOURLY: 3_600, Granularity.DAILY: SECONDS_PER_DAY}
 
 OffsetRange = tuple[int, int, int]
 """From one epoch second up to another, with the offset in force."""
@@ -28,8 +32,8 @@ def range_of_days(first: date, last: date, zone: ZoneInfo) -> DateRange:
     `start_ms` and `end_ms` are the first such moment and the end of the last one. Between them
     there may be moments of other days (`is_contiguous`), or none at all: Apia had no 2011-12-30.
     """
-    first_day, last_day = _day_number(first), _day_number(last)
-    wall_start_s, wall_end_s = first_day * _DAY_S, (last_day + 1) * _DAY_S
+    first_day, last_day = days_since_epoch(first), days_since_epoch(last)
+    wall_start_s, wall_end_s = first_day * SECONDS_PER_DAY, (last_day + 1) * SECONDS_PER_DAY
     window_s = (wall_start_s - _MARGIN_S, wall_end_s + _MARGIN_S)
     inside = [
         (max(start_s, wall_start_s - offset), min(end_s, wall_end_s - offset))
@@ -52,7 +56,10 @@ def is_contiguous(days: DateRange) -> bool:
 
     It has not where clocks went back across midnight at an end (St. John's until 2011).
     """
-    wall_start_s, wall_end_s = days.first_day * _DAY_S, (days.last_day + 1) * _DAY_S
+    wall_start_s, wall_end_s = (
+        days.first_day * SECONDS_PER_DAY,
+        (days.last_day + 1) * SECONDS_PER_DAY,
+    )
     return all(
         wall_start_s <= start_s + offset and end_s + offset <= wall_end_s
         for start_s, end_s, offset in _offset_ranges(days.offsets, days.end_ms // 1000)
@@ -61,7 +68,7 @@ def is_contiguous(days: DateRange) -> bool:
 
 def utc_days(days: DateRange) -> tuple[int, int]:
     """Return the days in UTC, end excluded, that have a moment between the range's ends."""
-    return days.start_ms // DAY_MS, -(-days.end_ms // DAY_MS)
+    return days.start_ms // MILLISECONDS_PER_DAY, -(-days.end_ms // MILLISECONDS_PER_DAY)
 
 
 def rollup_days_suffice(days: DateRange) -> bool:
@@ -69,8 +76,8 @@ def rollup_days_suffice(days: DateRange) -> bool:
 
     They do not where the range both starts and ends within one day, or has gaps.
     """
-    is_within_a_day = days.start_ms // DAY_MS == days.end_ms // DAY_MS
-    return is_contiguous(days) and not (is_within_a_day and days.start_ms % DAY_MS)
+    is_within_a_day = days.start_ms // MILLISECONDS_PER_DAY == days.end_ms // MILLISECONDS_PER_DAY
+    return is_contiguous(days) and not (is_within_a_day and days.start_ms % MILLISECONDS_PER_DAY)
 
 
 def buckets_of(days: DateRange, granularity: Granularity) -> list[int]:
@@ -79,8 +86,8 @@ def buckets_of(days: DateRange, granularity: Granularity) -> list[int]:
     An hour that a change of summer time skips is none; one that it repeats is one.
     """
     size_s = BUCKET_SECONDS[granularity]
-    first = days.first_day * _DAY_S // size_s
-    last = ((days.last_day + 1) * _DAY_S - 1) // size_s
+    first = days.first_day * SECONDS_PER_DAY // size_s
+    last = ((days.last_day + 1) * SECONDS_PER_DAY - 1) // size_s
     buckets: set[int] = set()
     for start_s, end_s, offset in _offset_ranges(days.offsets, days.end_ms // 1000):
         begin, end = (start_s + offset) // size_s, (end_s + offset - 1) // size_s
@@ -95,7 +102,7 @@ def wall_clock_ms(wall: datetime, zone: ZoneInfo) -> int:
     far the time lies behind it.
     """
     offset = wall.replace(tzinfo=zone).utcoffset() or timedelta()
-    return (wall - _WALL_EPOCH - offset) // timedelta(milliseconds=1)
+    return to_epoch_ms(wall.replace(tzinfo=UTC)) - offset // timedelta(milliseconds=1)
 
 
 def _offset_ranges(offsets: tuple[OffsetChange, ...], end_s: int) -> list[OffsetRange]:
@@ -105,7 +112,3 @@ def _offset_ranges(offsets: tuple[OffsetChange, ...], end_s: int) -> list[Offset
         for (start_s, offset), stop_s in zip(offsets, ends, strict=True)
         if start_s < stop_s
     ]
-
-
-def _day_number(day: date) -> int:
-    return day.toordinal() - _EPOCH_ORDINAL

@@ -1,15 +1,15 @@
 """Timezones by name, and when their offset from UTC changes. `zoneinfo` is the only authority."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
+
+from headrace.base.clock import EPOCH, SECONDS_PER_DAY
 
 _EXCLUDED_ZONE_NAMES = frozenset({"localtime", "posixrules", "Factory"})
 """Files beside the zones: this machine's own zone, a template, and the zone of an unset clock."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY_S = 86_400
-_WINDOW_S = 366 * _DAY_S
+_WINDOW_S = 366 * SECONDS_PER_DAY
 _EARLIEST_S = -62_135_510_400  # 0001-01-02, a day inside of what datetime can hold in any zone
 _LATEST_S = 253_402_128_000  # 9999-12-30
 
@@ -31,8 +31,8 @@ def find_zone(name: str) -> ZoneInfo | None:
 def offset_at(zone: ZoneInfo, epoch_s: int) -> int:
     """Return how many seconds a zone's clocks are ahead of UTC at a moment."""
     clamped_s = min(max(epoch_s, _EARLIEST_S), _LATEST_S)
-    offset = (_EPOCH + timedelta(seconds=clamped_s)).astimezone(zone).utcoffset()
-    return 0 if offset is None else offset.days * _DAY_S + offset.seconds
+    offset = (EPOCH + timedelta(seconds=clamped_s)).astimezone(zone).utcoffset()
+    return 0 if offset is None else offset.days * SECONDS_PER_DAY + offset.seconds
 
 
 def offsets_between(zone: ZoneInfo, start_s: int, end_s: int) -> tuple[OffsetChange, ...]:
@@ -57,10 +57,10 @@ def _changes(zone_name: str, window: int) -> tuple[OffsetChange, ...]:
     changes: list[OffsetChange] = []
     before_s = window * _WINDOW_S - 1
     before = offset_at(zone, before_s)
-    for day_s in range(before_s + _DAY_S, before_s + _WINDOW_S + 1, _DAY_S):
+    for day_s in range(before_s + SECONDS_PER_DAY, before_s + _WINDOW_S + 1, SECONDS_PER_DAY):
         after = offset_at(zone, day_s)
         if after != before:
-            changes.append((_first_second_of(after, zone, day_s - _DAY_S, day_s), after))
+            changes.append((_first_second_of(after, zone, day_s - SECONDS_PER_DAY, day_s), after))
             before = after
     return tuple(changes)
 
