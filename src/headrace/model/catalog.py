@@ -8,6 +8,13 @@ from enum import Enum
 
 from msgspec import Struct
 
+MAX_TEXT_LENGTH = 256
+MAX_TITLE_LENGTH = 512
+MAX_URL_LENGTH = 2048
+MAX_MESSAGE_LENGTH = 4096
+MAX_STACK_LENGTH = 65_536
+"""The longest texts, in code points: of columns, and of the request fields that fill them."""
+
 
 class Kind(Enum):
     """What a column's values are."""
@@ -32,7 +39,7 @@ class Column(Struct, frozen=True):
     description: str
     filterable: bool = True
     aggregatable: bool = False
-    max_length: int = 256
+    max_length: int = MAX_TEXT_LENGTH
     low_cardinality: bool = False
     promoted: bool = False
 
@@ -155,7 +162,9 @@ def _property_column(name: str) -> Column:
     return Column(name, Kind.JSON, "one key of the event's properties", aggregatable=True)
 
 
-def _text(name: str, description: str, max_length: int = 256, *, promoted: bool = False) -> Column:
+def _text(
+    name: str, description: str, max_length: int = MAX_TEXT_LENGTH, *, promoted: bool = False
+) -> Column:
     return Column(name, Kind.TEXT, description, max_length=max_length, promoted=promoted)
 
 
@@ -197,7 +206,7 @@ _USER_AGENT = (
     _DEVICE,
 )
 _LANGUAGE = _dimension("language", "language of the browser", promoted=True)
-_REFERRER = _text("referrer", "where the visitor came from", 2048, promoted=True)
+_REFERRER = _text("referrer", "where the visitor came from", MAX_URL_LENGTH, promoted=True)
 _CAMPAIGN = tuple(
     _dimension(f"utm_{part}", f"utm_{part} of the campaign", promoted=True)
     for part in ("source", "medium", "campaign", "term", "content")
@@ -213,9 +222,9 @@ EVENTS = Table(
         _dimension("namespace", "grouping namespace"),
         _dimension("source", "event source identifier"),
         *_VISITOR_IDS,
-        _text("url", "whole URL of the page", 2048, promoted=True),
-        _text("path", "path of the page", 2048, promoted=True),
-        _text("title", "title of the page", 512, promoted=True),
+        _text("url", "whole URL of the page", MAX_URL_LENGTH, promoted=True),
+        _text("path", "path of the page", MAX_URL_LENGTH, promoted=True),
+        _text("title", "title of the page", MAX_TITLE_LENGTH, promoted=True),
         _REFERRER,
         *_LOCATION,
         *_USER_AGENT,
@@ -249,8 +258,8 @@ SESSIONS = Table(
     (
         _VISITOR_IDS[1],
         _VISITOR_IDS[0],
-        _text("entry_path", "path of the first event that has one", 2048),
-        _text("exit_path", "path of the last event that has one", 2048),
+        _text("entry_path", "path of the first event that has one", MAX_URL_LENGTH),
+        _text("exit_path", "path of the last event that has one", MAX_URL_LENGTH),
         _REFERRER,
         *_LOCATION,
         _BROWSER,
@@ -292,7 +301,7 @@ PROFILES = Table(
     is_derived=True,
 )
 
-_STACK = Column("stack", Kind.TEXT, "stack trace", filterable=False, max_length=65_536)
+_STACK = Column("stack", Kind.TEXT, "stack trace", filterable=False, max_length=MAX_STACK_LENGTH)
 
 ERRORS = Table(
     "errors",
@@ -301,12 +310,12 @@ ERRORS = Table(
         _ID,
         _WEBSITE,
         _STACK,
-        _text("message", "error message", 4096),
+        _text("message", "error message", MAX_MESSAGE_LENGTH),
         _dimension("level", "debug, info, warning, error or fatal"),
         _dimension("error_type", "type of the error, such as TypeError"),
-        _text("filename", "source file", 2048),
-        _text("path", "path of the page", 2048),
-        _text("url", "whole URL of the page", 2048),
+        _text("filename", "source file", MAX_URL_LENGTH),
+        _text("path", "path of the page", MAX_URL_LENGTH),
+        _text("url", "whole URL of the page", MAX_URL_LENGTH),
         *_VISITOR_IDS,
         *_LOCATION,
         *_USER_AGENT,
@@ -326,8 +335,8 @@ PERFORMANCE = Table(
         _ID,
         _WEBSITE,
         _dimension("metric_name", "FCP, LCP, CLS, INP, TTFB or FPS"),
-        _text("path", "path of the page", 2048),
-        _text("url", "whole URL of the page", 2048),
+        _text("path", "path of the page", MAX_URL_LENGTH),
+        _text("url", "whole URL of the page", MAX_URL_LENGTH),
         *_VISITOR_IDS,
         *_LOCATION,
         *_USER_AGENT,

@@ -9,13 +9,15 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from headrace.model.catalog import MAX_TEXT_LENGTH, MAX_TITLE_LENGTH, MAX_URL_LENGTH
+
 Text64 = Annotated[str, Meta(max_length=64)]
 Text128 = Annotated[str, Meta(max_length=128)]
 Text255 = Annotated[str, Meta(max_length=255)]
-Text256 = Annotated[str, Meta(max_length=256)]
 Text512 = Annotated[str, Meta(max_length=512)]
-Text2048 = Annotated[str, Meta(max_length=2048)]
-EventName = Annotated[str, Meta(min_length=1, max_length=256)]
+ColumnText = Annotated[str, Meta(max_length=MAX_TEXT_LENGTH)]
+UrlText = Annotated[str, Meta(max_length=MAX_URL_LENGTH)]
+EventName = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT_LENGTH)]
 Timestamp = int | float | str
 """Epoch milliseconds, ISO 8601 or RFC 2822; `ingest.timestamps` tells which moments are allowed."""
 
@@ -46,22 +48,22 @@ class CustomEvent(Struct, frozen=True, rename="camel", gc=False):
 
     name: EventName
     properties: dict[str, Any] | None = None
-    anonymous_id: Text256 | None = None
-    session_id: Text256 | None = None
+    anonymous_id: ColumnText | None = None
+    session_id: ColumnText | None = None
     timestamp: Timestamp | None = None
     namespace: Text64 | None = None
     source: Text64 | None = None
     website_id: Text255 | None = None
     event_id: Text512 | None = None
-    path: Text2048 | None = None
-    url: Text2048 | None = None
+    path: UrlText | None = None
+    url: UrlText | None = None
     ip: Any = None  # believed, and checked, only on calls with an API key
     user_agent: Any = None
 
 
 _Other = int | float | bool | list[Any] | dict[str, Any] | None
-PromotedText = Annotated[str, Meta(max_length=2048)] | _Other
-PromotedTitle = Annotated[str, Meta(max_length=512)] | _Other
+PromotedText = Annotated[str, Meta(max_length=MAX_URL_LENGTH)] | _Other
+PromotedTitle = Annotated[str, Meta(max_length=MAX_TITLE_LENGTH)] | _Other
 
 
 class PageView(CustomEvent, frozen=True, rename=None, gc=False):
@@ -98,14 +100,14 @@ class WebVital(Struct, frozen=True, rename="camel", gc=False):
     """One item of /vitals."""
 
     timestamp: Timestamp
-    path: Text2048
+    path: UrlText
     metric_name: MetricName
     metric_value: float
-    anonymous_id: Text256 | None = None
-    session_id: Text256 | None = None
+    anonymous_id: ColumnText | None = None
+    session_id: ColumnText | None = None
     website_id: Text255 | None = None
     event_id: Text512 | None = None
-    url: Text2048 | None = None
+    url: UrlText | None = None
     ip: Any = None
     user_agent: Any = None
 
@@ -114,19 +116,19 @@ class ErrorReport(Struct, frozen=True, rename="camel", gc=False):
     """One item of /errors. `message` and `stack` are cut, not refused, when they are long."""
 
     timestamp: Timestamp
-    path: Text2048
+    path: UrlText
     message: str
-    filename: Text2048 | None = None
+    filename: UrlText | None = None
     lineno: float | None = None
     colno: float | None = None
     stack: str | None = None
     error_type: Text128 | None = None
-    anonymous_id: Text256 | None = None
-    session_id: Text256 | None = None
+    anonymous_id: ColumnText | None = None
+    session_id: ColumnText | None = None
     level: Level | None = None
     website_id: Text255 | None = None
     event_id: Text512 | None = None
-    url: Text2048 | None = None
+    url: UrlText | None = None
     ip: Any = None
     user_agent: Any = None
 

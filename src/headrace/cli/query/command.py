@@ -11,7 +11,7 @@ from headrace.cli.output import print_json
 from headrace.cli.query.client import QueryTarget, send_query
 from headrace.cli.query.compose import QueryOptions, compose_query
 from headrace.cli.query.render import FORMATS
-from headrace.model.catalog import TABLES
+from headrace.model.catalog import QUERY_LIMITS, TABLES
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
 from headrace.query.sql.compile import compile_query
@@ -83,7 +83,7 @@ _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
     help="Output name with asc or desc: visitors desc. May be repeated, or name several with "
     "commas.",
 )
-@click.option("--limit", type=int, help="Most rows.  [default: 1000]")
+@click.option("--limit", type=int, help=f"Most rows.  [default: {QUERY_LIMITS['defaultLimit']}]")
 @click.option("--offset", type=int, help="Rows to skip.")
 @click.option("--fill", is_flag=True, help="Show buckets without rows too.")
 @click.option(

@@ -18,7 +18,14 @@ from headrace.ingest.load.property_columns import (
     promote_properties,
     utm_parameters,
 )
-from headrace.model.catalog import PROMOTED_COLUMNS, Kind, Table
+from headrace.model.catalog import (
+    MAX_MESSAGE_LENGTH,
+    MAX_STACK_LENGTH,
+    MAX_URL_LENGTH,
+    PROMOTED_COLUMNS,
+    Kind,
+    Table,
+)
 from headrace.model.log_records import ErrorEvent, Event, EventKind, Visitor, Vital
 from headrace.model.storage import TABLE_OF_KIND
 
@@ -31,9 +38,6 @@ A column that is not there is missing in every row: "", None or False.
 
 _VISITOR_COLUMNS = tuple(Visitor.__struct_fields__)
 _PROMOTED = tuple(column for column in PROMOTED_COLUMNS if column.name not in {"path", "url"})
-_PAGE_LIMIT = 2048
-_MESSAGE_LIMIT = 4096
-_STACK_LIMIT = 65_536
 
 
 def event_columns(batch: Batch[Event]) -> Columns:
@@ -66,8 +70,8 @@ def error_columns(batch: Batch[ErrorEvent]) -> Columns:
     items = batch.items
     return {
         **_shared_columns(batch, *_normalize_pages(items)),
-        "stack": [item.stack[:_STACK_LIMIT] for item in items],
-        "message": [item.message[:_MESSAGE_LIMIT] for item in items],
+        "stack": [item.stack[:MAX_STACK_LENGTH] for item in items],
+        "message": [item.message[:MAX_MESSAGE_LENGTH] for item in items],
         "level": [item.level for item in items],
         "error_type": [item.error_type for item in items],
         "filename": [item.filename for item in items],
@@ -164,8 +168,8 @@ def _shared_columns(
         "website_id": [item.website_id for item in items],
         "anonymous_id": [item.anonymous_id for item in items],
         "session_id": [item.session_id for item in items],
-        "path": _truncate(paths, _PAGE_LIMIT),
-        "url": _truncate(urls, _PAGE_LIMIT),
+        "path": _truncate(paths, MAX_URL_LENGTH),
+        "url": _truncate(urls, MAX_URL_LENGTH),
         "time": [item.time_ms for item in items],
         **_visitor_columns(batch.visitors),
     }

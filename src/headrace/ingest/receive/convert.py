@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from headrace.ingest.receive.decode import IngestPath, WireItem
 from headrace.ingest.receive.enrich import Enrichment
-from headrace.model.catalog import PROMOTED_COLUMNS, Kind
+from headrace.model.catalog import MAX_MESSAGE_LENGTH, MAX_STACK_LENGTH, PROMOTED_COLUMNS, Kind
 from headrace.model.log_records import (
     ErrorEvent,
     ErrorRecord,
@@ -28,9 +28,6 @@ from headrace.model.log_records import (
 )
 from headrace.model.tenancy import WebsiteId
 from headrace.model.wire import CustomEvent, ErrorReport, Level, PageView, WebVital
-
-MAX_MESSAGE = 4096
-MAX_STACK = 65_536
 
 _EVENT_FIELDS = ("path", "url")  # lifted columns that every event has a field for
 _TEXT_COLUMNS, _NUMBER_COLUMNS = (
@@ -168,7 +165,7 @@ def _convert_errors(batch: AuthorizedBatch) -> ErrorRecord:
         ErrorEvent(
             website,
             timestamp_ms,
-            item.message[:MAX_MESSAGE],
+            item.message[:MAX_MESSAGE_LENGTH],
             item.path,
             (item.level or Level.ERROR).value,
             item.error_type or "",
@@ -176,7 +173,7 @@ def _convert_errors(batch: AuthorizedBatch) -> ErrorRecord:
             item.url or "",
             item.lineno,
             item.colno,
-            (item.stack or "")[:MAX_STACK],
+            (item.stack or "")[:MAX_STACK_LENGTH],
             item.anonymous_id or default_anonymous_id,
             item.session_id or "",
             item.event_id or "",

@@ -11,17 +11,18 @@ from msgspec import Struct
 from headrace.ingest.receive.decode import WireItem
 from headrace.ingest.receive.validation_errors import Check
 from headrace.ingest.receive.visitor_salts import DailySalts
+from headrace.model.catalog import MAX_URL_LENGTH
 from headrace.model.log_records import UNKNOWN_VISITOR, Visitor
 from headrace.ports.enrichment import GeoLocator, UserAgentParser
 
-MAX_USER_AGENT = 2048
-"""Code points; a longer one is a fault where it is a field, and cut where it is a header."""
+MAX_USER_AGENT_LENGTH = MAX_URL_LENGTH
+"""Code points. A longer one is an error where it is a field, and is cut where it is a header."""
 
 _VISITOR_CACHE_SIZE = 4096
 _VISITOR_ID_BYTES = 16
 
 ADDRESS_ERROR = "must be a valid IP address"
-USER_AGENT_ERROR = f"must be text of at most {MAX_USER_AGENT} characters"
+USER_AGENT_ERROR = f"must be text of at most {MAX_USER_AGENT_LENGTH} characters"
 
 
 class Enrichment(Struct, frozen=True):
@@ -93,7 +94,7 @@ class Enricher:
     def _enrich_with_salt(
         self, website_id: str, address: str, user_agent: str, salt: bytes | None
     ) -> Enrichment:
-        user_agent = user_agent[:MAX_USER_AGENT]
+        user_agent = user_agent[:MAX_USER_AGENT_LENGTH]
         visitor = self._visitor(address, user_agent)
         if salt is None:
             return Enrichment(visitor)
@@ -150,7 +151,7 @@ def check_address(value: object) -> str:
 
 def check_user_agent(value: object) -> str:
     """Return an item's `userAgent`. Raises `ValueError` where it is not a text of its length."""
-    if not isinstance(value, str) or len(value) > MAX_USER_AGENT:
+    if not isinstance(value, str) or len(value) > MAX_USER_AGENT_LENGTH:
         raise ValueError(USER_AGENT_ERROR)
     return value
 
