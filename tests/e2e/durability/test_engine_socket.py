@@ -170,7 +170,7 @@ async def test_a_select_is_rejected_when_loading_takes_too_long(
     engine: Engine, connections: EngineConnections
 ) -> None:
     engine.loads_at_once.clear()
-    with pytest.raises(StoreUnavailable, match="still storing what came before"):
+    with pytest.raises(StoreUnavailable, match="still loading earlier events"):
         await select(connections, "SELECT 1")
 
 

@@ -266,7 +266,7 @@ async def test_query_times_out_in_the_queue() -> None:
 async def test_query_times_out_while_loading() -> None:
     harness = Harness(wait_timeout_s=0.02)
     harness.can_load.clear()
-    with pytest.raises(StoreUnavailable, match="still storing what came before"):
+    with pytest.raises(StoreUnavailable, match="still loading earlier events"):
         await (await harness.begin())
     assert harness.runs == []
 

@@ -1,1 +1,1 @@
-"""Which selects run: fair turns for websites, coalescing of equal selects, cached results."""
+"""Scheduling of selects: fair slots for websites, coalescing of equal selects, cached results."""

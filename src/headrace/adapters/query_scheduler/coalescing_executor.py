@@ -1,13 +1,14 @@
-"""Where all selects of a machine meet: equal ones share a run, each website gets its turn.
+"""Schedules all selects of a machine: equal selects share one run, each website gets its turn.
 
-Knows no store: it is given what runs a select, what waits for loading, and what tells the version
-of a website's rows.
+It does not depend on a store: how a select runs, how to wait for loading, and the version of a
+website's rows are passed in.
 """
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore
 from headrace.adapters.query_scheduler.key import QueryKey
@@ -20,63 +21,68 @@ ResultT = TypeVar("ResultT")
 
 _MIN_RUN_S = 0.001
 _MIN_RETRY_GAIN_S = 0.5
-"""So much more time than a run had that timed out is worth another one."""
+"""A run that timed out is repeated if the new one has at least this much more time."""
 
 
 Run = Callable[[QueryLimits], Coroutine[Any, Any, ResultT]]
-"""Runs a select within guards. Cancelled, it returns when the select has ended in the store."""
+"""Runs a select within limits. Cancelled, it returns once the select has ended in the store."""
 
 LoadBarrier = Callable[[], Awaitable[None]]
-"""Returns when everything acknowledged before the call is seen by selects that begin then."""
+"""Returns when selects that start afterwards see everything acknowledged before the call."""
 
 
 class ResultStore(Protocol[ResultT]):
-    """Keeps answers by question and version: `ResultCache`."""
+    """Stores results by query and version: `ResultCache`."""
 
     def get(self, key: QueryKey, version: Version) -> ResultT | None:
-        """Return the answer over this version of the rows."""
+        """Return the result for this version of the rows, or None."""
         ...
 
     def put(self, key: QueryKey, version: Version, result: ResultT) -> None:
-        """Keep an answer over this version of the rows."""
+        """Store the result for this version of the rows."""
         ...
 
 
 class VersionSource(Protocol):
-    """Tells versions of rows: `DataVersions`."""
+    """Tracks versions of rows: `DataVersions`."""
 
     def version_of(self, website: str) -> Version | None:
-        """Return the version of a website's rows; None while they change, or if nobody knows."""
+        """Return the version of a website's rows; None while they change or if it is unknown."""
         ...
 
 
 class NoVersions:
-    """For a store that others write to as well: what was seen may be old at once."""
+    """For a store with other writers: a result may be out of date at any time."""
 
-    def version_of(self, website: str) -> Version | None:  # noqa: ARG002 - nobody knows of any
+    def version_of(self, website: str) -> Version | None:  # noqa: ARG002 - the same for all
         """Return None."""
         return None
 
 
+class StartedRun(Struct, frozen=True):
+    """A run that has its slot: the version of the rows that it reads, and the time it has."""
+
+    version: Version | None
+    budget_s: float
+
+
 class InFlight(Generic[ResultT]):
-    """One run, waiting or begun, and how many wait for its answer."""
+    """A select that is queued (`started` is None) or runs, with the number of its waiters."""
 
     def __init__(self, key: QueryKey) -> None:
         self.key = key
         self.waiters = 0
-        self.deadline_s = 0.0
-        self.budget_s = math.inf  # what the run may take, once it has begun
-        self.turn = asyncio.Event()  # it has begun, or has ended before it could
-        self.has_begun = False
-        self.version: Version | None = None
+        self.deadline_s = 0.0  # the latest of its waiters' deadlines
+        self.left_queue = asyncio.Event()  # the run has started, or ended before it could start
+        self.started: StartedRun | None = None
         self.task: asyncio.Task[ResultT]
 
 
 class CoalescingExecutor(Generic[ResultT]):
-    """Answers questions; for one event loop and many tasks.
+    """Executes selects; for one event loop and many tasks.
 
-    A question waits for loading and for its turn at most `wait_timeout_s`, and its deadline counts
-    from its arrival.
+    A select waits at most `wait_timeout_s` for loading and for its slot. Its deadline counts from
+    its arrival.
     """
 
     def __init__(
@@ -99,13 +105,14 @@ class CoalescingExecutor(Generic[ResultT]):
         self._tasks: set[asyncio.Task[ResultT]] = set()
 
     async def execute(self, key: QueryKey, run: Run[ResultT]) -> ResultT:
-        """Return the answer over everything acknowledged before the call.
+        """Return the result over everything acknowledged before the call.
 
-        `run` gives it where nobody else has it. It is called with what is left of the guards.
+        `run` is called, with what remains of the limits, if no other run and no cached result
+        can serve the select.
 
-        Raises `QueryTimedOut` past the deadline, `StoreUnavailable` where the turn does not come
-        in time or too many wait, and what the run raises. Cancelling the caller ends the run when
-        nobody else waits for it.
+        Raises `QueryTimedOut` past the deadline, `StoreUnavailable` when no slot is free in time
+        or the queue is full, and what the run raises. Cancelling the last waiter of a run cancels
+        the run.
         """
         now_s = asyncio.get_running_loop().time()
         wait_deadline_s = now_s + self._wait_timeout_s
@@ -121,15 +128,15 @@ class CoalescingExecutor(Generic[ResultT]):
                 try:
                     return await self._join(in_flight, wait_deadline_s, deadline_s)
                 except QueryTimedOut:
-                    if _remaining_s(deadline_s) < in_flight.budget_s + _MIN_RETRY_GAIN_S:
+                    if not _is_retry_worthwhile(in_flight, deadline_s):
                         raise
-                # It had waited for its turn longer than who came after it had begun.
+                # The run started before this select joined it, with the earlier deadline of others.
                 return await self._join(self._join_or_start(key, run), deadline_s, deadline_s)
         except TimeoutError as error:
             raise QueryTimedOut("Query timed out") from error
 
     async def close(self) -> None:
-        """End all runs and wait until they have ended."""
+        """Cancel all runs and wait until they have ended."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -157,7 +164,7 @@ class CoalescingExecutor(Generic[ResultT]):
         in_flight.waiters += 1
         in_flight.deadline_s = max(in_flight.deadline_s, deadline_s)
         try:
-            await self._wait(in_flight.turn.wait(), wait_deadline_s, "turn")
+            await self._wait(in_flight.left_queue.wait(), wait_deadline_s, "turn")
             return await asyncio.shield(in_flight.task)
         finally:
             in_flight.waiters -= 1
@@ -166,7 +173,7 @@ class CoalescingExecutor(Generic[ResultT]):
                 in_flight.task.cancel()
 
     def _join_or_start(self, key: QueryKey, run: Run[ResultT]) -> InFlight[ResultT]:
-        """Return a run that sees everything that is loaded now: under way, or a new one."""
+        """Return a run that sees all rows loaded by now: one in flight, or a new one."""
         in_flight = self._in_flight.get(key)
         if in_flight is not None and self._is_up_to_date(in_flight):
             self._metrics.count("headrace_selects_total", 1, "shared")
@@ -178,47 +185,48 @@ class CoalescingExecutor(Generic[ResultT]):
         return in_flight
 
     def _is_up_to_date(self, in_flight: InFlight[ResultT]) -> bool:
-        """Tell whether nothing has changed since a run began: one that has not will see all."""
-        if not in_flight.has_begun:
+        """Return whether a run sees all current rows: it is still queued, or no row changed."""
+        if in_flight.started is None:
             return True
         version = self._versions.version_of(in_flight.key.website_id)
-        return version is not None and version == in_flight.version
+        return version is not None and version == in_flight.started.version
 
     async def _run(self, in_flight: InFlight[ResultT], run: Run[ResultT]) -> ResultT:
         key = in_flight.key
         try:
             async with self._slots.acquire(key.website_id):
-                in_flight.version = self._versions.version_of(key.website_id)
-                in_flight.has_begun = True
-                in_flight.turn.set()
+                started = in_flight.started = StartedRun(
+                    version=self._versions.version_of(key.website_id),
+                    budget_s=max(_remaining_s(in_flight.deadline_s), _MIN_RUN_S),
+                )
+                in_flight.left_queue.set()
                 self._metrics.count("headrace_selects_total", 1, "run")
-                in_flight.budget_s = max(_remaining_s(in_flight.deadline_s), _MIN_RUN_S)
-                result = await run(_remaining_limits(in_flight))
+                result = await run(_remaining_limits(key.limits, started))
         finally:
-            in_flight.turn.set()
+            in_flight.left_queue.set()
             self._retire(in_flight)
-        self._cache_result(in_flight, result)
+        self._cache_result(key, started, result)
         return result
 
-    def _cache_result(self, in_flight: InFlight[ResultT], result: ResultT) -> None:
-        """Keep an answer of which it is sure which version of the rows it shows."""
-        version = self._versions.version_of(in_flight.key.website_id)
-        if self._cache is not None and version is not None and version == in_flight.version:
-            self._cache.put(in_flight.key, version, result)
+    def _cache_result(self, key: QueryKey, started: StartedRun, result: ResultT) -> None:
+        """Cache a result unless rows changed during the run: its version would be unknown."""
+        version = self._versions.version_of(key.website_id)
+        if self._cache is not None and version is not None and version == started.version:
+            self._cache.put(key, version, result)
 
     def _retire(self, in_flight: InFlight[ResultT]) -> None:
-        """Let nobody board a run any more; a newer one may have taken its place."""
+        """Stop later selects from joining a run; a newer run of the same key is left alone."""
         if self._in_flight.get(in_flight.key) is in_flight:
             del self._in_flight[in_flight.key]
 
     def _on_run_done(self, task: asyncio.Task[ResultT]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # all who waited may be gone, and nobody else looks
+            task.exception()  # mark it as retrieved: all waiters may have been cancelled
 
 
 _REASONS = {
-    "loading": "the engine is still storing what came before",
+    "loading": "the engine is still loading earlier events",
     "turn": "too many queries are running",
 }
 
@@ -227,10 +235,16 @@ def _remaining_s(deadline_s: float) -> float:
     return deadline_s - asyncio.get_running_loop().time()
 
 
-def _remaining_limits(in_flight: InFlight[ResultT]) -> QueryLimits:
-    limits = in_flight.key.limits
+def _is_retry_worthwhile(in_flight: InFlight[ResultT], deadline_s: float) -> bool:
+    """Return whether a new run would have clearly more time than the one that timed out."""
+    if in_flight.started is None:
+        return False
+    return _remaining_s(deadline_s) >= in_flight.started.budget_s + _MIN_RETRY_GAIN_S
+
+
+def _remaining_limits(limits: QueryLimits, started: StartedRun) -> QueryLimits:
     return QueryLimits(
-        timeout_s=in_flight.budget_s,
+        timeout_s=started.budget_s,
         max_memory_bytes=limits.max_memory_bytes,
         max_rows=limits.max_rows,
     )

@@ -1,4 +1,4 @@
-"""Hands out the places of selects that run at once, so that no website can keep others out."""
+"""Slots of concurrent selects, shared so that no website can starve the others."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from headrace.base.telemetry import Metrics
 
 
 class SlotLimits(Struct, frozen=True):
-    """How many selects run at once, wait in all, and wait of one website."""
+    """How many selects may run at once, be queued in all, and be queued for one website."""
 
     slots: int
     max_queued: int
@@ -20,25 +20,25 @@ class SlotLimits(Struct, frozen=True):
 
 
 class FairSemaphore:
-    """Places for one event loop.
+    """A semaphore for one event loop that serves websites in turn.
 
-    The website that holds the fewest places is next, of equal ones the one that was served longest
-    ago. The last free place is kept for a website that holds none: so where there are two or more,
-    a newcomer finds one however many selects of another website run and wait. Where too many wait,
-    the website that has the most of them loses the last one that came.
+    A free slot goes to the website that uses the fewest; of equal ones, to the one that was served
+    least recently. The last free slot is reserved for a website that uses none: with two or more
+    slots, a newcomer gets one at once however many selects of another website run and wait. When
+    the queue is full, the website with the longest queue loses its newest waiter.
     """
 
     def __init__(self, limits: SlotLimits, *, metrics: Metrics) -> None:
         self._limits = limits
         self._metrics = metrics
         self._acquired: Counter[str] = Counter()
-        self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # who was served goes last
+        self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # least recently served first
         self._queued_count = 0
-        self._update_gauges()  # or the metrics would tell of those of a process that was killed
+        self._update_gauges()  # overwrite the values of an earlier process that was killed
 
     @contextlib.asynccontextmanager
     async def acquire(self, website: str) -> AsyncGenerator[None]:
-        """Wait for a place and hold it; raises `StoreUnavailable` where too many wait already."""
+        """Wait for a slot and use it; raises `StoreUnavailable` when the queue is full."""
         await self._acquire(website)
         try:
             yield
@@ -70,14 +70,14 @@ class FairSemaphore:
             return
         waiter = self._queues[greedy][-1]
         self._dequeue(greedy, waiter)
-        if not waiter.done():  # or it is leaving already
+        if not waiter.done():  # it may be cancelled already
             self._metrics.count("headrace_selects_refused_total", 1, "full")
             waiter.set_exception(StoreUnavailable("too many queries are waiting"))
 
     def _dequeue(self, website: str, waiter: asyncio.Future[None]) -> None:
         queue = self._queues.get(website, deque())
         if waiter not in queue:
-            return  # its turn came after it was cancelled and before it could tell
+            return  # it was granted a slot after its cancellation, before it ran again
         queue.remove(waiter)
         if not queue:
             del self._queues[website]
@@ -116,7 +116,7 @@ class FairSemaphore:
 
 
 class SchedulerLimits(Struct, frozen=True):
-    """What selects may take together; a select waits at most `wait_timeout_s` for its turn."""
+    """What all selects may use together; a select waits at most `wait_timeout_s` for a slot."""
 
     slots: SlotLimits
     wait_timeout_s: float

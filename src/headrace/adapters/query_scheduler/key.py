@@ -1,4 +1,4 @@
-"""A select as it is compared with others: equal ones have equal answers over equal rows."""
+"""The identity of a select: equal keys have equal results over the same rows."""
 
 from msgspec import Struct
 
@@ -6,7 +6,7 @@ from headrace.ports.store import QueryLimits
 
 
 class QueryKey(Struct, frozen=True):
-    """A select with its bound values as texts, the website among them, and what it may use."""
+    """A select, its encoded parameters (the website included) and its limits."""
 
     website_id: str
     sql: str
@@ -14,5 +14,5 @@ class QueryKey(Struct, frozen=True):
     limits: QueryLimits
 
     def text_size(self) -> int:
-        """Return how many characters it has."""
+        """Return the size of its texts in characters."""
         return len(self.sql) + sum(len(name) + len(text) for name, text in self.parameters)

@@ -1,4 +1,4 @@
-"""Keeps answers of selects for as long as nothing was stored that could change them."""
+"""Caches the results of selects until a change of rows invalidates them."""
 
 from collections import OrderedDict
 
@@ -8,10 +8,10 @@ from headrace.adapters.query_scheduler.key import QueryKey
 from headrace.adapters.query_scheduler.versions import Version
 
 _MAX_ENTRY_FRACTION = 8
-"""An answer over an eighth of the room would push out too many others."""
+"""A result larger than an eighth of the cache would evict too many others."""
 
 _ENTRY_BYTES = 512
-"""What an entry takes beside its texts, about."""
+"""Approximate memory of an entry beside its texts."""
 
 
 class _CachedResult(Struct, frozen=True):
@@ -21,7 +21,7 @@ class _CachedResult(Struct, frozen=True):
 
 
 class ResultCache:
-    """Answers by question, one version of each; the least recently used ones go first."""
+    """An LRU cache of results by query, with one version of each."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -29,7 +29,7 @@ class ResultCache:
         self.size = 0
 
     def get(self, key: QueryKey, version: Version) -> bytes | None:
-        """Return the answer over this version of the rows; one over another is forgotten."""
+        """Return the result for this version of the rows, or None; evicts older ones."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -40,7 +40,7 @@ class ResultCache:
         return entry.result
 
     def put(self, key: QueryKey, version: Version, result: bytes) -> None:
-        """Keep an answer, unless it is too large."""
+        """Store a result unless it is too large."""
         self._evict(key)
         size = len(result) + key.text_size() + _ENTRY_BYTES
         if size > self._max_bytes // _MAX_ENTRY_FRACTION:

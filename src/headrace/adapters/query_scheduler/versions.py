@@ -1,4 +1,4 @@
-"""What version the stored rows of each website are in, so that answers are kept no longer."""
+"""Versions of each website's stored rows, which invalidate cached results."""
 
 import contextlib
 from collections import defaultdict
@@ -6,17 +6,16 @@ from collections.abc import Collection, Generator
 from typing import TypeAlias
 
 Version: TypeAlias = tuple[int, int]
-"""Two equal versions of a website, told at different moments: nothing of it changed in between."""
-
+"""If a website has the same version at two times, none of its rows changed in between."""
 
 _ANY_WEBSITE = ""
 
 
 class DataVersions:
-    """Counts the changes of each website's rows, before and after each: odd while one goes on.
+    """Counts the start and the end of each change of a website's rows: odd during a change.
 
-    One thread notes changes; any thread may ask. Nothing is kept on disk: who asks after a restart
-    has no answers of before.
+    One thread records changes; any thread may read versions. Nothing is stored on disk, because a
+    cache does not outlive the process either.
     """
 
     def __init__(self) -> None:
@@ -25,7 +24,7 @@ class DataVersions:
 
     @contextlib.contextmanager
     def rows_changing(self, websites: Collection[str]) -> Generator[None]:
-        """Note that rows of these websites change within, whether it ends well or not."""
+        """Record that rows of these websites may change within the block, also if it fails."""
         self._increment(*websites, _ANY_WEBSITE)
         try:
             yield
@@ -34,7 +33,7 @@ class DataVersions:
 
     @contextlib.contextmanager
     def all_rows_changing(self) -> Generator[None]:
-        """Note that rows of any website may change within."""
+        """Record that rows of any website may change within the block."""
         self._global_count += 1
         try:
             yield
