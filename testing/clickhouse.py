@@ -28,14 +28,13 @@ import requests
 
 from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
-from headrace.adapters.store.clickhouse.store import SERVER_DIALECT
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import QueryLimits
+from headrace.ports.store import SERVER_DIALECT, QueryLimits
 from testing.chdb import LIMITS, Row, arrow_stream
 from testing.service import free_port
 

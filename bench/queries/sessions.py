@@ -21,7 +21,7 @@ from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.base.telemetry import get_logger
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.store import QueryLimits
+from headrace.ports.store import CHDB_DIALECT, QueryLimits
 from headrace.query.sql.compile import compile_query
 from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
@@ -88,7 +88,7 @@ PAIRS: Mapping[str, tuple[Body, Body]] = {
 def run_query(session: ChdbSession, website: str, query: Body) -> QueryCost:
     """Ask one question of one website."""
     plan = check_query(decode_query(msgspec.json.encode(query)), WebsiteId(website))
-    compiled = compile_query(plan)
+    compiled = compile_query(plan, CHDB_DIALECT)
     texts = encode_parameters(compiled.parameters)
     before_s, started_s = cpu_s(), time.perf_counter()
     session.select(compiled.sql, texts, LIMITS, "bench")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from headrace.base.errors import InvalidQuery
 from headrace.model.catalog import EVENTS
 from headrace.model.tenancy import WebsiteId
+from headrace.ports.store import CHDB_DIALECT
 from headrace.query.result_values import format_rows
 from headrace.query.sql.compile import compile_query
 from headrace.query.sql.time_buckets import inlined_offset_changes
@@ -133,7 +134,7 @@ def test_statement_is_the_same_for_any_values(pair: tuple[Body, Body]) -> None:
 @given(body=bodies, website=texts.map(WebsiteId))
 def test_statement_names_its_website_wherever_it_reads(body: Body, website: WebsiteId) -> None:
     assume(accepted(body))
-    compiled = compile_query(check_query(decode_query(as_bytes(body)), website))
+    compiled = compile_query(check_query(decode_query(as_bytes(body)), website), CHDB_DIALECT)
     reads = len(
         re.findall(r"FROM (?:events|visits|mergeTreeProjection|errors|performance)\b", compiled.sql)
     )

@@ -35,6 +35,9 @@ class Dialect(Struct, frozen=True):
 
 CHDB_DIALECT = Dialect()
 
+SERVER_DIALECT = Dialect(needs_big_int_workaround=True, is_distributed=True)
+"""The dialect of ClickHouse servers, a single one included."""
+
 Rows = Sequence[Sequence[Any]]
 """Rows of plain JSON values (text, int, float, bool, None), columns in the query's order."""
 

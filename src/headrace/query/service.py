@@ -14,7 +14,7 @@ from headrace.base.errors import (
 from headrace.base.telemetry import Metrics
 from headrace.model.plan import CompiledQuery, QueryPlan
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.store import CHDB_DIALECT, Dialect, QueryLimits, Rows, Store
+from headrace.ports.store import Dialect, QueryLimits, Rows, Store
 from headrace.query.gap_fill import fill_buckets
 from headrace.query.result_values import QueryResult, format_rows
 from headrace.query.sql.compile import compile_query
@@ -43,7 +43,7 @@ class QueryService:
         limits: QueryLimits,
         metrics: Metrics,
         clock: Clock,
-        dialect: Dialect = CHDB_DIALECT,
+        dialect: Dialect,
     ) -> None:
         self._store = store
         self._limits = limits

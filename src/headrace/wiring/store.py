@@ -15,12 +15,13 @@ from headrace.adapters.query_scheduler.fair_semaphore import (
 )
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
-from headrace.ports.store import CHDB_DIALECT, Dialect, Store
+from headrace.ports.store import Dialect, Store
 from headrace.wiring.server_urls import check_server_urls
 from headrace.wiring.store_address import (
     check_store_settings,
     clickhouse_address,
     clickhouse_reader_address,
+    store_dialect,
 )
 
 
@@ -37,10 +38,10 @@ def open_worker_store(
     """Open what the settings name; `stack` closes it. Raises `OperatorError`."""
     address = clickhouse_address(settings)
     if address is None:
-        return WorkerStore(EngineStore(engine), CHDB_DIALECT)
+        return WorkerStore(EngineStore(engine), store_dialect(settings))
     # Where it is not used it is not loaded: the library takes 0.2 s.
     from headrace.adapters.store.clickhouse.reader import ClickHouseReader  # noqa: PLC0415
-    from headrace.adapters.store.clickhouse.store import SERVER_DIALECT, ClickHouseStore  # noqa: PLC0415
+    from headrace.adapters.store.clickhouse.store import ClickHouseStore  # noqa: PLC0415
 
     limits = select_bounds_of(settings)
     barrier = EngineBarrier(engine, timeout_s=limits.wait_timeout_s)
@@ -62,7 +63,7 @@ def open_worker_store(
         log=get_logger(),
     )
     stack.push_async_callback(store.close)
-    return WorkerStore(store, SERVER_DIALECT)
+    return WorkerStore(store, store_dialect(settings))
 
 
 def select_bounds_of(settings: Settings) -> SchedulerLimits:

@@ -3,6 +3,7 @@
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings
+from headrace.ports.store import CHDB_DIALECT, SERVER_DIALECT, Dialect
 from headrace.wiring.server_urls import read_server_url
 
 
@@ -19,6 +20,11 @@ def clickhouse_reader_address(settings: Settings) -> ClickHouseAddress | None:
     """Return what queries are sent to; None where no setting names it. Raises as above."""
     url = read_server_url(settings, "clickhouse_reader_url")
     return parse_address(url) if url else None
+
+
+def store_dialect(settings: Settings) -> Dialect:
+    """Return the SQL dialect of the store that the settings name. Raises `OperatorError`."""
+    return CHDB_DIALECT if clickhouse_address(settings) is None else SERVER_DIALECT
 
 
 def check_store_settings(settings: Settings) -> None:

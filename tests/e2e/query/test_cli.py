@@ -14,6 +14,7 @@ import pytest
 
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
+from headrace.ports.store import CHDB_DIALECT, SERVER_DIALECT, Dialect
 from headrace.query.sql.compile import compile_query
 from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
@@ -328,10 +329,38 @@ def test_unexpected_response_is_one_sentence(directory: str, sentence: str) -> N
 
 
 def compiled(website: str) -> CompiledQuery:
-    """Return what the service makes of the question that is explained below."""
+    """Return the statement of the query that is explained below."""
     sent_query = query(filters=[where("title", "eq", "a\n-- b")], group_by=["path"])
+    return _compile(sent_query, website, CHDB_DIALECT)
+
+
+def _compile(sent_query: Json, website: str, dialect: Dialect) -> CompiledQuery:
     request = decode_query(json.dumps(body(sent_query)).encode())
-    return compile_query(check_query(request, WebsiteId(website)))
+    return compile_query(check_query(request, WebsiteId(website)), dialect)
+
+
+@pytest.mark.parametrize(
+    ("variables", "dialect"),
+    [
+        pytest.param({}, CHDB_DIALECT, id="chDB"),
+        pytest.param(
+            {"HEADRACE_CLICKHOUSE_URL": "clickhouse://u:p@store.invalid/headrace"},
+            SERVER_DIALECT,
+            id="ClickHouse",
+        ),
+    ],
+)
+def test_explain_compiles_for_the_store_of_the_settings(
+    variables: Mapping[str, str], dialect: Dialect
+) -> None:
+    done = run(
+        *("--table", "sessions", "--select", "count as n", "--group-by", "country"),
+        *(*RANGE, "--explain", "--format", "json"),
+        **variables,
+    )
+    sent_query = query(table="sessions", group_by=["country"])
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out)["sql"] == _compile(sent_query, "WEBSITE_ID", dialect).sql
 
 
 def test_explain_shows_the_sql_without_a_service() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.plan import Direction, OutputKind
+from headrace.ports.store import CHDB_DIALECT
 from headrace.query.gap_fill import fill_buckets
 from headrace.query.result_values import FORMATTERS, format_rows
 from headrace.query.sql.compile import compile_query
@@ -146,7 +147,7 @@ def test_first_key_decides_and_then_the_next() -> None:
 
 def filled(body: Any, rows: list[list[Any]]) -> list[list[Any]]:
     plan = plan_of({**body, "fill": True})
-    return fill_buckets(plan, compile_query(plan).outputs, rows)
+    return fill_buckets(plan, compile_query(plan, CHDB_DIALECT).outputs, rows)
 
 
 FOUR_DAYS = {"granularity": "daily", "startDate": "2026-01-05", "endDate": "2026-01-08"}

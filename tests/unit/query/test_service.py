@@ -15,7 +15,7 @@ from headrace.base.errors import (
 )
 from headrace.base.telemetry import Metrics
 from headrace.model.plan import CompiledQuery, OutputKind
-from headrace.ports.store import QueryLimits, Rows
+from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows
 from headrace.query.result_values import QueryResult
 from headrace.query.service import QueryService
 from testing.queries import WEBSITE, as_bytes, query_body, statement_of
@@ -60,6 +60,7 @@ def run(
     service = QueryService(
         store=store,
         limits=LIMITS,
+        dialect=CHDB_DIALECT,
         metrics=metrics or Metrics(),
         clock=clock or FixedClock(0),
     )

@@ -14,9 +14,11 @@ from headrace.cli.query.render import FORMATS
 from headrace.model.catalog import QUERY_LIMITS, TABLES
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
+from headrace.ports.store import Dialect
 from headrace.query.sql.compile import compile_query
 from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
+from headrace.wiring.store_address import store_dialect
 
 _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
 
@@ -116,7 +118,8 @@ def query_command(
     query_options = msgspec.convert(options, type=QueryOptions)
     body = compose_query(file, query_options, SystemClock())
     if explain:
-        _print_explanation(_compile(body, website or _PLACEHOLDER_WEBSITE), format_name)
+        dialect = store_dialect(load_settings())
+        _print_explanation(_compile(body, website or _PLACEHOLDER_WEBSITE, dialect), format_name)
         return
     if not website:
         raise OperatorError("no website is named: use --website or HEADRACE_WEBSITE_ID")
@@ -125,10 +128,10 @@ def query_command(
     output_format.show(send_query(target, body, output_format.media_type))
 
 
-def _compile(body: bytes, website: str) -> CompiledQuery:
+def _compile(body: bytes, website: str, dialect: Dialect) -> CompiledQuery:
     """Go the way of the service. Raises `OperatorError` with the sentence of its refusal."""
     try:
-        return compile_query(check_query(decode_query(body), WebsiteId(website)))
+        return compile_query(check_query(decode_query(body), WebsiteId(website)), dialect)
     except InvalidQuery as error:
         raise OperatorError(str(error)) from error
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from headrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS
 from headrace.model.plan import CompiledQuery, Output, OutputKind, QueryPlan
-from headrace.ports.store import CHDB_DIALECT, Dialect
+from headrace.ports.store import Dialect
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
 from headrace.query.sql.conditions import write_condition
 from headrace.query.sql.expressions import OUTPUT_KINDS, Expressions
@@ -19,7 +19,7 @@ from headrace.query.sql.sources import build_source
 from headrace.query.sql.time_buckets import BUCKET_KINDS, bind_range, bucket_expr
 
 
-def compile_query(plan: QueryPlan, dialect: Dialect = CHDB_DIALECT) -> CompiledQuery:
+def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
     """Write the statement of a plan.
 
     Columns are `date`, the groups and the selects, in this order. One row more than the limit is

@@ -4,7 +4,6 @@ import itertools
 import os
 import secrets
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor
 from headrace.adapters.query_scheduler.key import QueryKey
@@ -15,10 +14,7 @@ from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.telemetry import Logger
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import Dialect, QueryLimits, Rows, SelectFailed
-
-SERVER_DIALECT: Final = Dialect(needs_big_int_workaround=True, is_distributed=True)
-"""What servers of ClickHouse make of statements; those of a single one are written alike."""
+from headrace.ports.store import QueryLimits, Rows, SelectFailed
 
 
 class ClickHouseStore:
