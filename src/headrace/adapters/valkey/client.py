@@ -1,8 +1,7 @@
 """Connections to the Valkey or Redis server that machines share, and scripts that run in it."""
 
-import hashlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, NewType, Protocol, cast
 from urllib.parse import urlsplit
 
 from valkey import Valkey, ValkeyError
@@ -10,18 +9,20 @@ from valkey import asyncio as valkey_asyncio
 from valkey.asyncio.retry import Retry as AsyncRetry
 from valkey.backoff import NoBackoff
 from valkey.exceptions import ConnectionError as ConnectionLost
-from valkey.exceptions import NoScriptError
 from valkey.retry import Retry
 
 from headrace.base.errors import OperatorError, SharedStateUnavailable
 
 PREFIX = "headrace:"
-"""All keys begin so. Two services that must not meet take two databases of a server (`…/1`)."""
+"""Of every key. Two services that share a server use two databases of it (`…/1`)."""
 
 COPY_IN_USE = "COPY"
-"""What scripts say where two machines have one identity."""
+"""The error of a script when two machines have the same ledger identity."""
 
 Argument = bytes | str | int | float
+
+Script = NewType("Script", str)
+"""The text of a Lua script. The server runs it atomically."""
 
 _SCHEMES = {"valkey": "valkey", "valkeys": "valkeys", "redis": "valkey", "rediss": "valkeys"}
 _TIMEOUT_S = 1.0
@@ -29,30 +30,24 @@ _BATCH_TIMEOUT_S = 5.0
 _MAX_CONNECTIONS = 64
 
 
-class Script:
-    """A script in Lua: one step for the server, whoever else asks for one."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-
-
 class _BlockingLibraryClient(Protocol):
-    """What is used of the library's blocking client, whose own types say less."""
+    """The part of the library's blocking client that is used; its own types are incomplete."""
 
     execute_command: Callable[..., Any]
+    register_script: Callable[[str], Callable[..., Any]]
 
     def close(self) -> None: ...
 
 
 class _AsyncLibraryClient(Protocol):
     execute_command: Callable[..., Awaitable[Any]]
+    register_script: Callable[[str], Callable[..., Awaitable[Any]]]
 
     def aclose(self, close_connection_pool: bool | None = None) -> Awaitable[None]: ...
 
 
 def normalize_url(url: str) -> str:
-    """Return the URL as the library reads it. Raises `OperatorError`, without quoting a secret."""
+    """Return the URL with the library's scheme. Raises `OperatorError` without quoting the URL."""
     scheme, _, rest = url.partition("://")
     if scheme not in _SCHEMES or not _has_host(url):
         raise OperatorError(
@@ -71,7 +66,7 @@ def _has_host(url: str) -> bool:
 
 
 class ValkeyClient:
-    """One connection for a blocking thread. Connects when first asked, and again after failures."""
+    """One connection for a blocking thread. Connects at the first command and after failures."""
 
     def __init__(self, url: str) -> None:
         self._client = cast(
@@ -84,19 +79,18 @@ class ValkeyClient:
                 retry_on_error=[ConnectionLost],
             ),
         )
+        self._registered: dict[Script, Callable[..., Any]] = {}
 
-    def run(self, script: Script, keys: Sequence[Argument], arguments: Sequence[Argument]) -> Any:  # noqa: ANN401 - what a script returns, only its caller knows
+    def run(self, script: Script, keys: Sequence[Argument], arguments: Sequence[Argument]) -> Any:  # noqa: ANN401 - only the caller knows what its script returns
         """Run a script, which must be safe to run twice. Raises `SharedStateUnavailable`."""
-        rest = (len(keys), *keys, *arguments)
+        if (registered := self._registered.get(script)) is None:
+            registered = self._registered[script] = self._client.register_script(script)
         try:
-            try:
-                return self._client.execute_command("EVALSHA", script.digest, *rest)
-            except NoScriptError:
-                return self._client.execute_command("EVAL", script.text, *rest)
+            return registered(keys=keys, args=arguments)
         except (ValkeyError, OSError) as error:
             raise _unavailable(error) from error
 
-    def execute(self, *command: Argument) -> Any:  # noqa: ANN401
+    def execute(self, *command: Argument) -> Any:  # noqa: ANN401 - only the caller knows the reply
         """Run one command, which must be safe to run twice. Raises `SharedStateUnavailable`."""
         try:
             return self._client.execute_command(*command)
@@ -122,22 +116,21 @@ class AsyncValkeyClient:
             retry_on_error=[ConnectionLost],
         )
         self._client = cast("_AsyncLibraryClient", valkey_asyncio.Valkey(connection_pool=self.pool))
+        self._registered: dict[Script, Callable[..., Awaitable[Any]]] = {}
 
     async def run(
         self, script: Script, keys: Sequence[Argument], arguments: Sequence[Argument]
-    ) -> Any:  # noqa: ANN401 - what a script returns, only its caller knows
+    ) -> Any:  # noqa: ANN401 - only the caller knows what its script returns
         """Run a script, which must be safe to run twice. Raises `SharedStateUnavailable`."""
-        rest = (len(keys), *keys, *arguments)
+        if (registered := self._registered.get(script)) is None:
+            registered = self._registered[script] = self._client.register_script(script)
         try:
-            try:
-                return await self._client.execute_command("EVALSHA", script.digest, *rest)
-            except NoScriptError:
-                return await self._client.execute_command("EVAL", script.text, *rest)
+            return await registered(keys=keys, args=arguments)
         except (ValkeyError, OSError) as error:
             raise _unavailable(error) from error
 
     async def is_ready(self) -> bool:
-        """Tell whether the server answers. Never raises."""
+        """Return whether the server replies to PING. Never raises."""
         try:
             await self._client.execute_command("PING")
         except (ValkeyError, OSError):
@@ -153,7 +146,7 @@ class AsyncValkeyClient:
 def _unavailable(error: Exception) -> SharedStateUnavailable:
     if str(error) == COPY_IN_USE:
         return SharedStateUnavailable(
-            "another machine uses a copy of this data directory: stop one of the two, and let it "
-            "begin with an empty directory"
+            "another machine uses a copy of this data directory: stop one of the two and start it "
+            "with an empty directory"
         )
     return SharedStateUnavailable(f"the shared server cannot be used: {error}")
