@@ -1,7 +1,7 @@
 """Acknowledgements that wait for the store."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -16,7 +16,7 @@ SHORT_S = 0.05
 
 
 class Store:
-    """What a barrier waits for: a test lets it go on, or fail."""
+    """The store behind the barrier: a test blocks it, or makes it fail."""
 
     def __init__(self) -> None:
         self.open = asyncio.Event()
@@ -64,15 +64,21 @@ async def log(memory: MemoryLog, store: Store) -> AsyncIterator[AckAfterStoreLog
 
 async def until_ready(log: AckAfterStoreLog) -> None:
     async with asyncio.timeout(10):
-        while not await log.is_ready():  # noqa: ASYNC110 - it looks by itself
+        while not await log.is_ready():  # noqa: ASYNC110 - it polls the store by itself
             await asyncio.sleep(0.01)
 
 
-def confirmation_of(log: AckAfterStoreLog, record: bytes) -> "asyncio.Future[HeadraceError | None]":
-    """Hand a record in and return what will be told of it."""
-    outcomes: asyncio.Future[HeadraceError | None] = asyncio.get_running_loop().create_future()
-    log.append_nowait(record, outcomes.set_result)
-    return outcomes
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - the log has no event for it
+            await asyncio.sleep(0)
+
+
+def append_nowait(log: AckAfterStoreLog, record: bytes) -> "asyncio.Future[HeadraceError | None]":
+    """Append a record and return the future argument of its callback."""
+    outcome: asyncio.Future[HeadraceError | None] = asyncio.get_running_loop().create_future()
+    log.append_nowait(record, outcome.set_result)
+    return outcome
 
 
 async def test_append_returns_once_the_store_has_the_record(
@@ -91,9 +97,9 @@ async def test_records_during_a_barrier_share_the_next_barrier(
 ) -> None:
     store.open.clear()
     first = asyncio.create_task(log.append(b"first"))
-    await asyncio.sleep(0.01)
+    await until(lambda: store.barriers == 1)
     later = [asyncio.create_task(log.append(b"later")) for _ in range(50)]
-    await asyncio.sleep(0.01)
+    await until(lambda: len(memory.records) == 51)
     store.open.set()
     await asyncio.gather(first, *later)
     assert (len(memory.records), store.barriers) == (51, 2)
@@ -106,7 +112,7 @@ async def test_record_rejected_by_the_log_is_rejected(
     with pytest.raises(LogUnavailable):
         await log.append(b"one")
     with pytest.raises(LogUnavailable):
-        confirmation_of(log, b"two")
+        append_nowait(log, b"two")
     assert store.barriers == 0
 
 
@@ -135,10 +141,10 @@ async def test_records_are_rejected_before_appending_until_the_store_is_back(
     store.is_unavailable = True
     with pytest.raises(StoreAckTimeout):
         await log.append(b"one")
-    with pytest.raises(LogUnavailable, match="The store is away"):
+    with pytest.raises(LogUnavailable, match="The store is unavailable"):
         await log.append(b"two")
     with pytest.raises(LogUnavailable):
-        confirmation_of(log, b"three")
+        append_nowait(log, b"three")
     assert (await log.is_ready(), memory.records) == (False, [b"one"])
     store.is_unavailable = False
     await until_ready(log)
@@ -150,26 +156,26 @@ async def test_append_nowait_reports_once_the_store_has_the_record(
     log: AckAfterStoreLog, store: Store
 ) -> None:
     store.open.clear()
-    outcomes = confirmation_of(log, b"one")
-    await asyncio.wait({outcomes}, timeout=SHORT_S)
-    assert not outcomes.done()
+    outcome = append_nowait(log, b"one")
+    await asyncio.wait({outcome}, timeout=SHORT_S)
+    assert not outcome.done()
     store.open.set()
-    assert await outcomes is None
+    assert await outcome is None
 
 
 async def test_append_nowait_reports_what_could_not_be_stored(
     log: AckAfterStoreLog, store: Store
 ) -> None:
     store.is_unavailable = True
-    assert type(await confirmation_of(log, b"one")) is StoreAckTimeout
+    assert type(await append_nowait(log, b"one")) is StoreAckTimeout
 
 
 async def test_shutdown_reports_unknown_durability(log: AckAfterStoreLog, store: Store) -> None:
     store.open.clear()
-    outcomes = confirmation_of(log, b"one")
-    await asyncio.sleep(0.01)
+    outcome = append_nowait(log, b"one")
+    await until(lambda: store.barriers == 1)
     await log.close()
-    assert type(await outcomes) is StoreAckTimeout
+    assert type(await outcome) is StoreAckTimeout
 
 
 async def test_cancelled_caller_does_not_cancel_the_shared_barrier(
@@ -179,8 +185,10 @@ async def test_cancelled_caller_does_not_cancel_the_shared_barrier(
     cancelled_append, other_append = (
         asyncio.create_task(log.append(name)) for name in (b"one", b"two")
     )
-    await asyncio.sleep(0.01)
+    await until(lambda: store.barriers == 1)
     cancelled_append.cancel()
-    await asyncio.sleep(0.01)
+    await asyncio.wait({cancelled_append})
     store.open.set()
     await other_append
+    assert (cancelled_append.cancelled(), store.barriers) == (True, 1)
+    assert await log.is_ready()

@@ -1,4 +1,4 @@
-"""The gate in front of the log, with levels that are told to it, and levels that are real."""
+"""Backpressure, with disk usage that a test sets and with that of a real directory."""
 
 import asyncio
 import threading
@@ -26,10 +26,10 @@ LIMITS = Thresholds(min_free_bytes=1000, max_backlog_bytes=50)
 
 
 class Gauge:
-    """Levels that a test sets; counts how often they were read."""
+    """Disk usage that a test sets; counts how often it was read."""
 
     def __init__(self) -> None:
-        self.levels = GOOD
+        self.usage = GOOD
         self.is_broken = False
         self.readings = 0
         self.was_measured = threading.Semaphore(0)
@@ -39,7 +39,7 @@ class Gauge:
         self.was_measured.release()
         if self.is_broken:
             raise OSError(5, "Input/output error")
-        return self.levels
+        return self.usage
 
 
 def guard(log: MemoryLog, gauge: Gauge, *, interval_s: float = 0.005) -> BackpressureLog:
@@ -57,38 +57,38 @@ async def rejection_of(log: BackpressureLog) -> str | None:
 
 
 async def until_read_again(gauge: Gauge) -> None:
-    """Return when the gate has drawn its conclusions from what the gauge shows now."""
+    """Return when the log has acted on the gauge's present usage."""
     while gauge.was_measured.acquire(blocking=False):
         continue
     for _ in range(2):
         assert await asyncio.to_thread(gauge.was_measured.acquire, timeout=30)
 
 
-CLOSED = {
+PAUSED = {
     "disk nearly full": (DiskUsage(999, 0), "The disk is nearly full.", (False, True)),
     "store too far behind": (DiskUsage(1000, 51), "The store is too far behind.", (True, False)),
     "both": (DiskUsage(0, 99), "The disk is nearly full.", (False, False)),
 }
 
 
-@pytest.mark.parametrize(("levels", "words", "parts"), CLOSED.values(), ids=list(CLOSED))
+@pytest.mark.parametrize(("usage", "message", "parts"), PAUSED.values(), ids=list(PAUSED))
 async def test_backpressure_engages_and_clears_automatically(
-    levels: DiskUsage, words: str, parts: tuple[bool, bool]
+    usage: DiskUsage, message: str, parts: tuple[bool, bool]
 ) -> None:
     memory, gauge = MemoryLog(), Gauge()
     log = guard(memory, gauge)
     await log.start()
     assert await rejection_of(log) is None
 
-    gauge.levels = levels
+    gauge.usage = usage
     await until_read_again(gauge)
     rejected = await rejection_of(log)
     state = (await log.has_free_disk_space(), await log.is_backlog_within_limit())
     ready = await log.is_ready()
-    gauge.levels = GOOD
+    gauge.usage = GOOD
     await until_read_again(gauge)
 
-    assert (rejected, state, ready) == (words, parts, False)
+    assert (rejected, state, ready) == (message, parts, False)
     assert (await rejection_of(log), await log.is_ready()) == (None, True)
     assert memory.records == [b"more", b"more"]
     await log.close()
@@ -97,7 +97,7 @@ async def test_backpressure_engages_and_clears_automatically(
 
 async def test_backpressure_is_engaged_at_startup_if_needed() -> None:
     memory, gauge = MemoryLog(), Gauge()
-    gauge.levels = DiskUsage(0, 0)
+    gauge.usage = DiskUsage(0, 0)
     log = guard(memory, gauge)
     await log.start()
 

@@ -1,4 +1,4 @@
-"""Acknowledges later: a record is told to be safe once the store has it, not only the disk."""
+"""Delays acknowledgements until a record is in the store, not only durable in the log."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -12,14 +12,14 @@ POLL_INTERVAL_S = 1.0
 
 
 class AckAfterStoreLog:
-    """An `EventLog` in front of another; used from one event loop.
+    """An `EventLog` that wraps another; used from one event loop.
 
-    A record that is in the log and not in the store within `timeout_s` raises `StoreAckTimeout`: it
-    will be stored, and nobody may say that it was not. From then on records are refused before the
-    log has them, until `is_store_ready` says that the store takes rows again.
+    `StoreAckTimeout` is raised for a record that is durable and not in the store within
+    `timeout_s`: it will be stored later, so it must not be reported as rejected. From then on
+    records are rejected before they are appended, until `is_store_ready` returns True.
 
-    `barrier` returns when everything that was durable when it was called is in the store, or
-    raises `StoreUnavailable`. One call of it serves all records that came while the one before ran.
+    `barrier` returns when the store has everything that was durable when it was called, or raises
+    `StoreUnavailable`. All records appended during one barrier share the next one.
     """
 
     def __init__(
@@ -35,20 +35,20 @@ class AckAfterStoreLog:
         self._barrier = barrier
         self._is_store_ready = is_store_ready
         self._timeout_s = timeout_s
-        self._look_interval_s = poll_interval_s
+        self._poll_interval_s = poll_interval_s
         self._is_store_unavailable = False
         self._waiting: list[asyncio.Future[None]] = []
         self._barrier_task: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def append(self, record: bytes) -> None:
-        """Return when the store has a record; see `EventLog`. Raises `StoreAckTimeout`."""
+        """Return when the store has a record. Raises `StoreAckTimeout` and what the log raises."""
         self._check_store()
         await self._log.append(record)
         await self._wait_until_stored()
 
     def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
-        """Do what `append` does, and tell; see `ports.log.EventLog`."""
+        """Append without waiting; see `ports.event_log.EventLog`."""
         self._check_store()
 
         def handle_durable(failure: HeadraceError | None) -> None:
@@ -60,7 +60,7 @@ class AckAfterStoreLog:
         self._log.append_nowait(record, handle_durable)
 
     async def is_ready(self) -> bool:
-        """Tell whether an append would succeed now; see `ports.log.EventLog`."""
+        """Return whether an append would succeed now; see `ports.event_log.EventLog`."""
         return not self._is_store_unavailable and await self._log.is_ready()
 
     async def close(self) -> None:
@@ -72,7 +72,7 @@ class AckAfterStoreLog:
 
     def _check_store(self) -> None:
         if self._is_store_unavailable:
-            raise LogUnavailable("The store is away, and acknowledgements wait for it.")
+            raise LogUnavailable("The store is unavailable, and acknowledgements wait for it.")
 
     async def _wait_until_stored(self) -> None:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -84,9 +84,7 @@ class AckAfterStoreLog:
                 await waiter
         except (StoreUnavailable, TimeoutError) as error:
             self._pause()
-            raise StoreAckTimeout(
-                "events are durable, and the store does not have them yet"
-            ) from error
+            raise StoreAckTimeout("events are durable and not yet in the store") from error
 
     async def _notify_when_stored(self, on_durable: OnDurable) -> None:
         try:
@@ -94,7 +92,7 @@ class AckAfterStoreLog:
         except StoreAckTimeout as failure:
             on_durable(failure)
         except asyncio.CancelledError:
-            on_durable(StoreAckTimeout("the service ended before the store had the events"))
+            on_durable(StoreAckTimeout("the service stopped before the events were in the store"))
             raise
         else:
             on_durable(None)
@@ -118,7 +116,7 @@ class AckAfterStoreLog:
 
     async def _poll_until_ready(self) -> None:
         while not await self._is_store_ready():  # noqa: ASYNC110 - readiness is another process's
-            await asyncio.sleep(self._look_interval_s)
+            await asyncio.sleep(self._poll_interval_s)
         self._is_store_unavailable = False
         get_logger().info("acknowledgements_resumed")
 
@@ -132,7 +130,7 @@ class AckAfterStoreLog:
 def _wake(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
     for waiter in waiters:
         if waiter.done():
-            continue  # its caller has waited long enough, or went away
+            continue  # its caller timed out or was cancelled
         if error is None:
             waiter.set_result(None)
         else:

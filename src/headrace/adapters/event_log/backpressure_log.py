@@ -1,4 +1,4 @@
-"""Refuses appends while the disk is nearly full or the store is too far behind the log."""
+"""Rejects appends while the disk is nearly full or the store is too far behind the log."""
 
 import asyncio
 import os
@@ -18,21 +18,21 @@ POLL_INTERVAL_S = 1.0
 
 
 class DiskUsage(Struct, frozen=True):
-    """How much room the disk has, and how much of the logs is not in the store yet."""
+    """The free space of the disk, and the size of the records that are not in the store yet."""
 
     free_bytes: int
     backlog_bytes: int
 
 
 class Thresholds(Struct, frozen=True):
-    """Where the gate closes."""
+    """Appends are rejected below the one and above the other."""
 
     min_free_bytes: int
     max_backlog_bytes: int
 
 
 def read_disk_usage(data: Path, log_root: Path) -> DiskUsage:
-    """Ask the file system; blocking, a fraction of a millisecond. Raises `OSError`."""
+    """Query the file system; blocks for a fraction of a millisecond. Raises `OSError`."""
     filesystem = os.statvfs(data)
     backlog = sum(map(_unloaded_bytes, log_root.glob("*/")))
     return DiskUsage(free_bytes=filesystem.f_bavail * filesystem.f_frsize, backlog_bytes=backlog)
@@ -43,20 +43,20 @@ def _unloaded_bytes(log: Path) -> int:
     size = 0
     for segment in log.glob(f"*{SEGMENT_SUFFIX}"):
         if not segment.stem.isdecimal():
-            continue  # not one of ours
+            continue  # not a segment of this log
         sequence = int(segment.stem)
         skipped = loaded.offset if sequence == loaded.segment else 0
         if sequence >= loaded.segment:
-            with suppress(FileNotFoundError):  # loaded and removed meanwhile
+            with suppress(FileNotFoundError):  # the engine removed it: it is loaded
                 size += max(segment.stat().st_size - skipped, 0)
     return size
 
 
 class BackpressureLog:
-    """An `EventLog` in front of another; used from one event loop.
+    """An `EventLog` that wraps another; used from one event loop.
 
-    The levels are read once a second in a thread, never for a request: what comes within that
-    second is what the room below the watermark is for.
+    Reads the disk usage once a second in a thread, never for a request. `min_free_bytes` leaves
+    room for what arrives between two readings.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class BackpressureLog:
     ) -> None:
         self._log = log
         self._read = read
-        self._limits = limits
+        self._thresholds = limits
         self._metrics = metrics
         self._interval_s = interval_s
         self._disk_is_low = False
@@ -78,17 +78,17 @@ class BackpressureLog:
         self._poll_task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Read the levels, and from now on again and again."""
+        """Read the disk usage, and start the task that polls it."""
         await self._poll()
         self._poll_task = asyncio.create_task(self._poll_forever())
 
     async def append(self, record: bytes) -> None:
-        """Make a record durable; see `ports.log.EventLog`. Refuses it while the gate is closed."""
+        """Append; see `ports.event_log.EventLog`. Raises `LogUnavailable` under backpressure."""
         self._check_not_paused()
         await self._log.append(record)
 
     def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
-        """Make a record durable and tell; see `ports.log.EventLog`. Refuses it as `append` does."""
+        """Append without waiting; see `ports.event_log.EventLog`. Rejects what `append` rejects."""
         self._check_not_paused()
         self._log.append_nowait(record, on_durable)
 
@@ -99,7 +99,7 @@ class BackpressureLog:
             raise LogUnavailable("The store is too far behind.")
 
     async def is_ready(self) -> bool:
-        """Tell whether the log takes records; see `ports.log.EventLog`."""
+        """Return whether the log takes records; see `ports.event_log.EventLog`."""
         return (
             await self.has_free_disk_space()
             and await self.is_backlog_within_limit()
@@ -107,19 +107,19 @@ class BackpressureLog:
         )
 
     async def is_log_ready(self) -> bool:
-        """Tell whether the log behind the gate takes records."""
+        """Return whether the wrapped log takes records."""
         return await self._log.is_ready()
 
     async def has_free_disk_space(self) -> bool:
-        """Tell whether the disk has more room than the watermark."""
+        """Return whether the disk has at least `min_free_bytes` free."""
         return not self._disk_is_low
 
     async def is_backlog_within_limit(self) -> bool:
-        """Tell whether the backlog is within its limit."""
+        """Return whether the backlog is at most `max_backlog_bytes`."""
         return not self._store_is_behind
 
     async def close(self) -> None:
-        """Stop looking and close the log. May be called twice."""
+        """Stop polling and close the log. May be called twice."""
         if self._poll_task is not None:
             self._poll_task.cancel()
         await self._log.close()
@@ -137,17 +137,17 @@ class BackpressureLog:
             return
         self._metrics.set("headrace_disk_free_bytes", usage.free_bytes)
         self._metrics.set("headrace_log_backlog_bytes", usage.backlog_bytes)
-        was_closed = self._disk_is_low or self._store_is_behind
-        self._disk_is_low = usage.free_bytes < self._limits.min_free_bytes
-        self._store_is_behind = usage.backlog_bytes > self._limits.max_backlog_bytes
-        self._log_transition(usage, was_closed=was_closed)
+        was_paused = self._disk_is_low or self._store_is_behind
+        self._disk_is_low = usage.free_bytes < self._thresholds.min_free_bytes
+        self._store_is_behind = usage.backlog_bytes > self._thresholds.max_backlog_bytes
+        self._log_transition(usage, was_paused=was_paused)
 
-    def _log_transition(self, usage: DiskUsage, *, was_closed: bool) -> None:
-        is_closed = self._disk_is_low or self._store_is_behind
-        if is_closed == was_closed:
+    def _log_transition(self, usage: DiskUsage, *, was_paused: bool) -> None:
+        is_paused = self._disk_is_low or self._store_is_behind
+        if is_paused == was_paused:
             return
         fields = {"free_bytes": usage.free_bytes, "backlog_bytes": usage.backlog_bytes}
-        if is_closed:
+        if is_paused:
             get_logger().error("ingestion_paused", **fields)
         else:
             get_logger().info("ingestion_resumed", **fields)
