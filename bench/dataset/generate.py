@@ -31,6 +31,7 @@ from headrace.adapters.directory.sql_directory import open_directory
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.ddl import MIGRATIONS
+from headrace.adapters.store.dialect.statements import render
 from headrace.base.clock import SystemClock
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import STORED_TABLES
@@ -156,7 +157,7 @@ def _fingerprint() -> str:
     """Tell tables and generators apart: a data set of other ones is of no use."""
     modules = (columns, words)
     sources = [Path(str(module.__file__)).read_text() for module in modules]
-    statements = [sql for migration in MIGRATIONS for sql in migration.statements]
+    statements = [render(one) for migration in MIGRATIONS for one in migration.statements]
     return hashlib.sha256("\n".join([*sources, *statements]).encode()).hexdigest()[:16]
 
 

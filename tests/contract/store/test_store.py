@@ -13,6 +13,7 @@ from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.ddl import DATABASE, MIGRATIONS, Migration
 from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.statements import AlterTable
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table
@@ -358,7 +359,8 @@ def test_preparing_again_changes_nothing(tables: Tables) -> None:
 
 def test_a_migration_runs_once(tables: Tables) -> None:
     later = Migration(
-        MIGRATIONS[-1].version + 1, ("ALTER TABLE `events` ADD COLUMN `extra` UInt8",)
+        MIGRATIONS[-1].version + 1,
+        (AlterTable(name="events", change="ADD COLUMN `extra` UInt8"),),
     )
     for _ in range(2):
         writer_of(tables, (*MIGRATIONS, later)).prepare()

@@ -13,19 +13,23 @@ from headrace.adapters.store.dialect.ddl import (
     create_table,
     pending_migrations,
 )
+from headrace.adapters.store.dialect.statements import AlterTable, render
 from headrace.base.errors import OperatorError
 from headrace.model.catalog import Kind
 from headrace.model.storage import STORAGE_TABLES, StoredColumn
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "store_tables.sql"
 
-FIRST, SECOND, THIRD = (Migration(version, (f"statement {version}",)) for version in (1, 2, 3))
+FIRST, SECOND, THIRD = (
+    Migration(version, (AlterTable(name="events", change=f"change {version}"),))
+    for version in (1, 2, 3)
+)
 
 
 def test_the_stored_layout_changes_only_together_with_a_migration() -> None:
     """Where the catalog gained a column: add a migration that adds it, then renew the file."""
     made = (*(create_table(table) for table in STORAGE_TABLES.values()), *rollup_ddl.STATEMENTS)
-    statements = ";\n\n".join(made) + ";\n"
+    statements = ";\n\n".join(map(render, made)) + ";\n"
     assert (MIGRATIONS[-1].version, statements) == (3, GOLDEN.read_text())
 
 

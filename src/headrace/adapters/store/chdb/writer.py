@@ -24,6 +24,7 @@ from headrace.adapters.store.dialect.rollup_ddl import (
     count_parts_without_rollup,
     count_projections,
 )
+from headrace.adapters.store.dialect.statements import render
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.formats.arrow_batch import inserted_columns, read_batch_metadata
@@ -66,11 +67,12 @@ class ChdbWriter:
         try:
             self._chdb.execute(f"CREATE DATABASE IF NOT EXISTS `{self._database}`")
             session = self._open_session()
-            session.execute(CREATE_VERSION_TABLE)
+            session.execute(render(CREATE_VERSION_TABLE))
             ((version,),) = session.execute(SELECT_VERSION)
             for migration in pending_migrations(version, self._migrations):
-                for statement in (*migration.statements, record_version(migration)):
-                    session.execute(statement)
+                for statement in migration.statements:
+                    session.execute(render(statement))
+                session.execute(record_version(migration))
             self._materialize_missing_rollups(session)
         except ClickHouseError as failure:
             raise StoreUnavailable(str(failure)) from failure
@@ -226,7 +228,7 @@ class ChdbWriter:
         ((parts,),) = session.execute(count_parts_without_rollup(database))
         if has_projection and parts:
             get_logger().warning("visits_made_anew", parts=int(parts))
-            session.execute(MATERIALIZE_PROJECTION)
+            session.execute(render(MATERIALIZE_PROJECTION))
 
     def _sync_deduplication_log(self, table: StoredTable) -> None:
         """Put the token of the stored batch on disk too: ClickHouse leaves that to the system.

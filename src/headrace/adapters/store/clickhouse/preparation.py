@@ -1,6 +1,5 @@
-"""Makes and changes the tables on servers of ClickHouse, where that is not done yet."""
+"""Creates and migrates the tables on ClickHouse servers, where they are not current yet."""
 
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -12,7 +11,7 @@ from headrace.adapters.store.clickhouse.layout import (
     create_version_table,
     distribute_tables,
     distributed_names,
-    local_statements,
+    local_target,
     mutations_table,
 )
 from headrace.adapters.store.dialect.ddl import (
@@ -22,12 +21,12 @@ from headrace.adapters.store.dialect.ddl import (
     record_version,
 )
 from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.adapters.store.dialect.statements import AlterTable, Statement, render
 from headrace.base.errors import StoreUnavailable
 
 _SHOWN_CHARACTERS: Final = 100
 _VERSION: Final = f"SELECT max(version) FROM `{{database}}`.`{VERSION_TABLE}`"  # noqa: S608 - our own names
 _POLL_S: Final = 1.0
-_MATERIALIZE = re.compile(r"^ALTER TABLE (?:`\w+`\.)?`(\w+)` .*?\b(MATERIALIZE PROJECTION \w+)")
 _RUNNING_MUTATIONS: Final = (
     "SELECT count(), countIf(latest_fail_reason != '') FROM {mutations} "
     "WHERE database = {{database:String}} AND table = {{table:String}} "
@@ -42,9 +41,9 @@ _COLUMNS: Final = (
 class SchemaMigrator:
     """Brings the tables of an address to the newest layout; used from one thread.
 
-    Every step may be run twice, and by several machines at once. Where all is done it only looks: a
-    statement for all nodes of a cluster fails while one of them is away, and a machine must be able
-    to start, and to load again after a failure, without that replica.
+    Every step may be run twice, and by several machines at once. Where the layout is current it
+    only reads: a statement for all nodes of a cluster fails while one of them is away, and a
+    machine must be able to start, and to load again after a failure, without that replica.
     """
 
     def __init__(self, address: ClickHouseAddress, migrations: tuple[Migration, ...]) -> None:
@@ -58,7 +57,7 @@ class SchemaMigrator:
         self._stop_requested.set()
 
     def prepare(self, client: SyncClient) -> None:
-        """Do what is left to do through one host; what needs no Keeper is done on that host alone.
+        """Run the pending steps through one host; without Keeper they change that host alone.
 
         Raises `OperatorError` when a newer Headrace wrote the tables, `StoreUnavailable` after
         `request_stop`, or what the client raises.
@@ -73,22 +72,23 @@ class SchemaMigrator:
 
     def _migrate(self, client: SyncClient) -> None:
         address = self._address
-        self._run(client, create_databases(address))
+        self._run_all(client, create_databases(address))
         client.database = address.local_database
-        self._run(client, [create_version_table(address)])
+        self._run(client, create_version_table(address))
         for migration in pending_migrations(self._version(client), self._migrations):
             if self._version(client) < migration.version:  # another machine may be quicker
-                statements = local_statements(address, migration)
-                self._run(client, [*statements, record_version(migration)])
+                for statement in migration.statements:
+                    self._apply(client, statement)
+                self._run(client, record_version(migration))
         replace_existing = bool(
             self._columns(client, address.database)
         ) and not self._is_distributed(client)
-        self._run(
+        self._run_all(
             client, distribute_tables(address, self._migrations, replace_existing=replace_existing)
         )
 
     def _version(self, client: SyncClient) -> int:
-        """Return the version of what stands on this host; 0 where nothing does."""
+        """Return the version of the tables on this host; 0 where there are none."""
         database = self._address.local_database
         if VERSION_TABLE not in self._columns(client, database):
             return 0
@@ -96,7 +96,7 @@ class SchemaMigrator:
         return int(version)
 
     def _is_distributed(self, client: SyncClient) -> bool:
-        """Tell whether every distributed table is there, and has the columns of what it is over."""
+        """Return whether every distributed table exists and has the columns of its local one."""
         address = self._address
         if not address.cluster:
             return True
@@ -112,32 +112,48 @@ class SchemaMigrator:
         parameters = encode_parameters({"database": database})
         return dict(query_rows(client, _COLUMNS, parameters))
 
-    def _run(self, client: SyncClient, statements: Sequence[str]) -> None:
-        for statement in statements:
-            self._check_not_stopped()
-            self.statement = " ".join(statement.split())[:_SHOWN_CHARACTERS]
+    def _apply(self, client: SyncClient, statement: Statement) -> None:
+        sql = render(statement, local_target(self._address))
+        self._announce(sql)
+        if isinstance(statement, AlterTable) and statement.is_mutation:
             self._wait_for_running_mutation(client, statement)
-            client.command(statement)
+        client.command(sql)
 
-    def _wait_for_running_mutation(self, client: SyncClient, statement: str) -> None:
-        """Wait while what this statement fills is being filled already, however long that takes.
+    def _run_all(self, client: SyncClient, statements: Sequence[str]) -> None:
+        for statement in statements:
+            self._run(client, statement)
 
-        A server goes on with that when nobody waits for its answer any more. Asked again, it would
-        go through all parts once more behind the first time. Raises `StoreUnavailable`.
+    def _run(self, client: SyncClient, sql: str) -> None:
+        self._announce(sql)
+        client.command(sql)
+
+    def _announce(self, sql: str) -> None:
+        """Publish the next statement in `statement`. Raises `StoreUnavailable` after a stop."""
+        self._check_not_stopped()
+        self.statement = " ".join(sql.split())[:_SHOWN_CHARACTERS]
+
+    def _wait_for_running_mutation(self, client: SyncClient, mutation: AlterTable) -> None:
+        """Wait while the same mutation runs already, however long that takes.
+
+        A server continues a mutation after its client has timed out. A second one would rewrite
+        all parts once more after the first. Raises `StoreUnavailable`.
         """
-        mutation = _MATERIALIZE.match(statement)
-        while mutation and self._is_mutation_running(
-            client, table=mutation[1], command=mutation[2]
-        ):
+        while self._is_mutation_running(client, mutation):
             self._stop_requested.wait(_POLL_S)
             self._check_not_stopped()
 
-    def _is_mutation_running(self, client: SyncClient, *, table: str, command: str) -> bool:
+    def _is_mutation_running(self, client: SyncClient, mutation: AlterTable) -> bool:
         sql = _RUNNING_MUTATIONS.format(mutations=mutations_table(self._address))
-        parameters = {"database": self._address.local_database, "table": table, "command": command}
+        parameters = {
+            "database": self._address.local_database,
+            "table": mutation.name,
+            "command": mutation.change,
+        }
         ((running, failing),) = query_rows(client, sql, encode_parameters(parameters))
         if failing:
-            raise StoreUnavailable(f"ClickHouse fails at {command}: system.mutations tells why")
+            raise StoreUnavailable(
+                f"ClickHouse fails at {mutation.change}: see latest_fail_reason in system.mutations"
+            )
         return bool(running)
 
     def _check_not_stopped(self) -> None:

@@ -1,15 +1,23 @@
-"""How rows are laid out in ClickHouse, embedded or not: the statements that make the tables.
+"""The layout of the stored tables, embedded or on servers, and the migrations that lead to it.
 
-A table has no partitions: a batch is then one part, so it costs one set of fsyncs and is there
+A table has no partitions: a batch is then one part, so it costs one set of fsyncs and is stored
 wholly or not at all. Columns have no codecs of their own: over a million realistic events the best
 mix found took 95.6 bytes a row, ZSTD(1) for all columns 95.6, ZSTD(3) 99.1 and LZ4 170.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from headrace.adapters.store.dialect import rollup_ddl
+from headrace.adapters.store.dialect.statements import (
+    AlterTable,
+    CreateTable,
+    Settings,
+    Statement,
+    join_settings,
+)
 from headrace.base.errors import OperatorError
 from headrace.model.catalog import Kind
 from headrace.model.storage import STORAGE_TABLES, StoredColumn, StoredTable
@@ -17,7 +25,9 @@ from headrace.model.storage import STORAGE_TABLES, StoredColumn, StoredTable
 DATABASE = "headrace"
 VERSION_TABLE = "schema_version"
 DEDUPLICATION_WINDOW = 1000
-"""So many batches of a table are remembered by their tokens."""
+"""Number of batches of a table whose tokens it remembers."""
+
+NON_REPLICATED_WINDOW: Final = "non_replicated_deduplication_window"
 
 _TYPES: Mapping[Kind, str] = {
     Kind.TEXT: "String",
@@ -28,31 +38,31 @@ _TYPES: Mapping[Kind, str] = {
     Kind.JSON: "String",
 }
 
-_DURABILITY: Mapping[str, int] = {
+_DURABILITY: Settings = {
     "fsync_after_insert": 1,  # off by default: a batch must be on disk when its insert returns
     "fsync_part_directory": 1,
     "min_rows_to_fsync_after_merge": 1,
     "min_compressed_bytes_to_fsync_after_merge": 1,
-    "old_parts_lifetime": 480,  # merged parts stay until what replaced them is surely on disk
+    "old_parts_lifetime": 480,  # merged parts stay until the merge's result is surely on disk
 }
 
-_MERGE_SETTINGS = {"merge_selector_base": 8}
-"""Parts of like size are merged when there are about so many. ClickHouse's own 5 writes each row
-half as often again; with more than 8 there are more parts to read and little is spared."""
+_MERGE_SETTINGS: Settings = {"merge_selector_base": 8}
+"""About this many parts of similar size are merged at once. ClickHouse's default of 5 writes each
+row half as often again; with more than 8 selects read more parts and little is saved."""
 
-_SETTINGS: Mapping[str, int | str] = {
+_SETTINGS: Settings = {
     **_DURABILITY,
     **_MERGE_SETTINGS,
-    "non_replicated_deduplication_window": DEDUPLICATION_WINDOW,
+    NON_REPLICATED_WINDOW: DEDUPLICATION_WINDOW,
     "default_compression_codec": "ZSTD(1)",
 }
 
 
 class Migration(Struct, frozen=True):
-    """What brings a store to a version. Every statement may be run twice."""
+    """Statements that bring a store to a version. Each of them may be run twice."""
 
     version: int
-    statements: tuple[str, ...]
+    statements: tuple[Statement, ...]
 
 
 def column_type(column: StoredColumn) -> str:
@@ -67,36 +77,31 @@ def column_list(table: StoredTable) -> str:
     return ", ".join(f"`{column.name}`" for column in table.columns)
 
 
-def create_table(table: StoredTable) -> str:
-    """Return the statement that makes a stored table where it is not there yet."""
-    columns = ",\n".join(f"    `{c.name}` {column_type(c)}" for c in table.columns)
-    return (
-        f"CREATE TABLE IF NOT EXISTS `{table.name}`\n(\n{columns}\n)\n"
-        f"ENGINE = MergeTree\nORDER BY (website_id, time)\nSETTINGS {_join_settings(_SETTINGS)}"
+def create_table(table: StoredTable) -> CreateTable:
+    """Return the statement that creates a stored table unless it exists."""
+    return CreateTable(
+        name=table.name,
+        columns=tuple(f"`{c.name}` {column_type(c)}" for c in table.columns),
+        order_by="(website_id, time)",
+        settings=_SETTINGS,
     )
 
 
-def _join_settings(settings: Mapping[str, int | str]) -> str:
-    return ", ".join(
-        f"{name} = {value}" if isinstance(value, int) else f"{name} = '{value}'"
-        for name, value in settings.items()
-    )
+def _modify_settings(table: str, settings: Settings) -> AlterTable:
+    return AlterTable(name=table, change=f"MODIFY SETTING {join_settings(settings)}")
 
 
-def _modify_settings(table: str, settings: Mapping[str, int | str]) -> str:
-    return f"ALTER TABLE `{table}` MODIFY SETTING {_join_settings(settings)}"
-
-
-CREATE_VERSION_TABLE = (
-    f"CREATE TABLE IF NOT EXISTS `{VERSION_TABLE}`\n"
-    "(\n    `version` UInt32,\n    `applied_at` DateTime64(3, 'UTC') DEFAULT now64(3)\n)\n"
-    f"ENGINE = MergeTree\nORDER BY version\nSETTINGS {_join_settings(_DURABILITY)}"
+CREATE_VERSION_TABLE: Final = CreateTable(
+    name=VERSION_TABLE,
+    columns=("`version` UInt32", "`applied_at` DateTime64(3, 'UTC') DEFAULT now64(3)"),
+    order_by="version",
+    settings=_DURABILITY,
 )
 SELECT_VERSION = f"SELECT max(version) FROM `{VERSION_TABLE}`"  # noqa: S608 - our own name
 
 MIGRATIONS: tuple[Migration, ...] = (
-    # The tables as they are now. A later migration alters what an older version made and finds
-    # its work done in a new store: ADD COLUMN IF NOT EXISTS and the like.
+    # The tables as they are now. A later migration alters what an older version created and finds
+    # its change in place in a new store, so it says ADD COLUMN IF NOT EXISTS.
     Migration(1, tuple(create_table(table) for table in STORAGE_TABLES.values())),
     Migration(2, rollup_ddl.STATEMENTS),
     Migration(3, tuple(_modify_settings(name, _MERGE_SETTINGS) for name in STORAGE_TABLES)),
@@ -104,7 +109,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def record_version(migration: Migration) -> str:
-    """Return the statement that notes a migration as done."""
+    """Return the statement that records a migration as applied."""
     return (
         f"INSERT INTO `{VERSION_TABLE}` (version) "  # noqa: S608 - our own name and a number
         f"SETTINGS async_insert = 0 VALUES ({migration.version})"
@@ -114,7 +119,7 @@ def record_version(migration: Migration) -> str:
 def pending_migrations(
     stored_version: int, migrations: tuple[Migration, ...] = MIGRATIONS
 ) -> tuple[Migration, ...]:
-    """Return what a store of a version (0: empty) still needs, in order.
+    """Return the migrations that a store of a version (0: empty) still needs, in order.
 
     Raises `OperatorError` when a newer Headrace wrote the store.
     """

@@ -1,9 +1,12 @@
-"""How visits are kept: as a projection of `events`, and a view that reads it.
+"""The daily rollup in the store: the projection `visits` of `events`, and a view of that name.
 
-A projection is a part of each of the table's parts: it is written, merged, copied and checked with
-them, so an event is in both or in neither. The view gives its columns their names.
+Each part of the table has a part of the projection: both are written, merged, copied and checked
+together, so an event is in both or in neither. The view names the projection's columns.
 """
 
+from typing import Final
+
+from headrace.adapters.store.dialect.statements import AlterTable, CreateView, Statement
 from headrace.formats.rollup_columns import (
     ROLLUP,
     ROLLUP_AGGREGATES,
@@ -13,47 +16,54 @@ from headrace.formats.rollup_columns import (
 from headrace.model.catalog import EVENTS
 
 _INDEX_GRANULARITY = 1024
-"""Rows of visits are few and long; what is looked up beyond a range is spread among them."""
+"""Rollup rows are few and long, and lookups outside of a range hit rows all over the projection."""
 
-_TABLE = f"`{EVENTS.name}`"
-
-ADD_PROJECTION = (
-    f"ALTER TABLE {_TABLE} ADD PROJECTION IF NOT EXISTS {ROLLUP}\n(\n    SELECT\n        "
-    + ",\n        ".join([*ROLLUP_KEYS.values(), *ROLLUP_AGGREGATES.values()])
-    + "\n    GROUP BY\n        "
-    + ",\n        ".join(ROLLUP_KEYS.values())
-    + f"\n) WITH SETTINGS (index_granularity = {_INDEX_GRANULARITY})"
+ADD_PROJECTION: Final = AlterTable(
+    name=EVENTS.name,
+    change=(
+        f"ADD PROJECTION IF NOT EXISTS {ROLLUP}\n(\n    SELECT\n        "
+        + ",\n        ".join([*ROLLUP_KEYS.values(), *ROLLUP_AGGREGATES.values()])
+        + "\n    GROUP BY\n        "
+        + ",\n        ".join(ROLLUP_KEYS.values())
+        + f"\n) WITH SETTINGS (index_granularity = {_INDEX_GRANULARITY})"
+    ),
 )
 
-REBUILD_ON_DELETE = (
-    f"ALTER TABLE {_TABLE} MODIFY SETTING lightweight_mutation_projection_mode = 'rebuild'"
+REBUILD_ON_DELETE: Final = AlterTable(
+    name=EVENTS.name, change="MODIFY SETTING lightweight_mutation_projection_mode = 'rebuild'"
 )
-"""DELETE would be refused, or leave the visits of what it deletes."""
+"""Otherwise ClickHouse rejects a DELETE, or keeps the rollup rows of deleted events."""
 
-MATERIALIZE_PROJECTION = (
-    f"ALTER TABLE {_TABLE} MATERIALIZE PROJECTION {ROLLUP} SETTINGS mutations_sync = 2"
+MATERIALIZE_PROJECTION: Final = AlterTable(
+    name=EVENTS.name,
+    change=f"MATERIALIZE PROJECTION {ROLLUP}",
+    settings={"mutations_sync": 2},
+    is_mutation=True,
 )
-"""Makes the visits of parts that have none, or broken ones; returns when all have them."""
+"""Builds the projection in parts that have none, or a broken one; returns when all have it."""
 
-_SOURCE = f"mergeTreeProjection(currentDatabase(), '{EVENTS.name}', '{ROLLUP}')"
-
-
-def _create_view() -> str:
-    """All columns, for people and for clusters. One SELECT: another one below it costs more."""
-    names = [*ROLLUP_KEYS, *ROLLUP_AGGREGATES]
-    columns = ",\n    ".join(f"{rollup_column(name)} AS {name}" for name in names)
-    return f"CREATE VIEW IF NOT EXISTS `{ROLLUP}` AS\nSELECT\n    {columns}\nFROM {_SOURCE}"
-
-
-CREATE_VIEW = _create_view()
-STATEMENTS = (REBUILD_ON_DELETE, ADD_PROJECTION, MATERIALIZE_PROJECTION, CREATE_VIEW)
+# All columns, for people and for clusters. One SELECT: a nested one costs more.
+CREATE_VIEW: Final = CreateView(
+    name=ROLLUP,
+    columns=tuple(
+        f"{rollup_column(name)} AS {name}" for name in (*ROLLUP_KEYS, *ROLLUP_AGGREGATES)
+    ),
+    projection_of=EVENTS.name,
+    projection=ROLLUP,
+)
+STATEMENTS: Final[tuple[Statement, ...]] = (
+    REBUILD_ON_DELETE,
+    ADD_PROJECTION,
+    MATERIALIZE_PROJECTION,
+    CREATE_VIEW,
+)
 
 
 def count_parts_without_rollup(database: str) -> str:
-    """Return the statement that counts the parts of `events` with no visits, or broken ones.
+    """Return the statement that counts the parts of `events` with a missing or broken projection.
 
-    Every select of visits fails over a broken projection, and knows nothing of a missing one. A
-    part whose rows are all deleted rightly has none. `database` is SQL for the database's name.
+    Every select of the rollup fails at a broken projection, and silently skips a missing one. A
+    part whose rows are all deleted needs none. `database` is SQL for the database's name.
     """
     condition = f"database = {database} AND table = '{EVENTS.name}' AND active"
     broken = (
@@ -68,7 +78,7 @@ def count_parts_without_rollup(database: str) -> str:
 
 
 def count_projections(database: str) -> str:
-    """Return the statement that tells whether `events` has the projection; else it is older."""
+    """Return the statement that counts the projection: 0 for a store of an older version."""
     return (
         "SELECT count() FROM system.projections WHERE "  # noqa: S608 - our own names
         f"database = {database} AND table = '{EVENTS.name}' AND name = '{ROLLUP}'"
