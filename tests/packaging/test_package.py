@@ -174,6 +174,4 @@ def test_setting_of_a_cluster_names_the_extra(python: Path, tmp_path: Path, sett
     )
 
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith(
-        "install Headrace with its extra: headrace[cluster]"
-    )
+    assert done.stderr.splitlines()[-1].endswith(": install headrace[cluster]")

@@ -31,10 +31,8 @@ def read_server_url(settings: Settings, setting: str) -> str:
 def require_client(module: str, *, needed_by: str) -> None:
     """Raise `OperatorError` when a client is not installed. Does not import it."""
     if find_spec(module) is None:
-        raise OperatorError(
-            f"cannot use {needed_by}: the Python package {module} is not installed; "
-            "install Headrace with its extra: headrace[cluster]"
-        )
+        package = module.replace("_", "-")
+        raise OperatorError(f"{needed_by} needs the package {package}: install headrace[cluster]")
 
 
 def check_server_urls(settings: Settings) -> None:

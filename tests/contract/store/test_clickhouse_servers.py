@@ -251,7 +251,7 @@ def test_a_projection_being_materialized_is_awaited_and_not_materialized_again(
         "AND command LIKE '%MATERIALIZE PROJECTION%'"
     )
     short_timeout = ClickHouseWriter(address, prepare_timeout_s=1)
-    with pytest.raises(StoreUnavailable, match="no server of ClickHouse answers"):
+    with pytest.raises(StoreUnavailable, match="no ClickHouse server responds"):
         short_timeout.prepare()
     short_timeout.close()
     assert server.execute(filling) == "1\n"

@@ -36,7 +36,9 @@ _ITEM_FIELDS: Mapping[str, str] = {
     "path": "path of the page, or its whole URL, from which the path is extracted",
     "url": "whole URL of the page",
     "ip": "the visitor's address, only with an API key; used for enrichment, then discarded",
-    "userAgent": f"the visitor's User-Agent, like `ip`; at most {MAX_USER_AGENT_LENGTH:,} characters",
+    "userAgent": (
+        f"the visitor's User-Agent, like `ip`; at most {MAX_USER_AGENT_LENGTH:,} characters"
+    ),
     "metricName": "which web vital",
     "metricValue": "its value; finite",
     "message": f"message of the error; truncated to {ERROR_TEXT_LENGTHS['message']:,} characters",

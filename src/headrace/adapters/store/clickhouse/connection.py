@@ -1,7 +1,7 @@
-"""Connections to servers of ClickHouse over their HTTP interface, and what their errors mean.
+"""Connections to ClickHouse servers over their HTTP interface, and the meaning of their errors.
 
 The only module that imports clickhouse-connect, and only when a connection is opened: the import
-costs 0.2 s, which a machine with the embedded store need not pay.
+takes 0.2 s, and a machine with the embedded store need not have the package.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from headrace.base.telemetry import get_logger
 CONNECT_TIMEOUT_S: Final = 3
 
 NO_RESPONSE: Final = -1
-"""The code of a failure that no server told of: it is away, or the way to it broke."""
+"""The code of a failure that no server reported: it is away, or the connection broke."""
 
 _CONNECTION_ERROR_NAMES: Final[Mapping[str, str]] = {
     "Connection refused": "CONNECTION_REFUSED",
@@ -27,7 +27,7 @@ _CONNECTION_ERROR_NAMES: Final[Mapping[str, str]] = {
     "certificate verify failed": "CERTIFICATE_REFUSED",
     "timed out": "TIMED_OUT",
 }
-"""What operators want to know of it, by what the system's own words hold."""
+"""The cause in the log, by a part of the system's own message."""
 
 _UNKNOWN_CODE: Final = 0
 
@@ -36,7 +36,7 @@ _ResultT = TypeVar("_ResultT")
 
 
 class SyncClient(Protocol):
-    """What is used of clickhouse-connect's client for threads."""
+    """The part of clickhouse-connect's blocking client that is used here."""
 
     database: str | None
 
@@ -47,7 +47,7 @@ class SyncClient(Protocol):
     def raw_query(
         self, query: str, parameters: dict[str, Any], *, settings: dict[str, Any], fmt: str
     ) -> bytes:
-        """Run a SELECT and return its answer as it came."""
+        """Run a SELECT and return the body of the response."""
         ...
 
     def raw_insert(
@@ -58,7 +58,7 @@ class SyncClient(Protocol):
         settings: dict[str, Any],
         fmt: str,
     ) -> object:
-        """Insert rows as they are."""
+        """Insert rows that are encoded in the format `fmt`."""
         ...
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class SyncClient(Protocol):
 
 
 class AsyncClient(Protocol):
-    """What is used of clickhouse-connect's client for event loops."""
+    """The part of clickhouse-connect's client for event loops that is used here."""
 
     async def command(self, cmd: str) -> object:
         """Run a statement."""
@@ -76,7 +76,7 @@ class AsyncClient(Protocol):
     async def raw_query(
         self, query: str, parameters: dict[str, Any], *, settings: dict[str, Any], fmt: str
     ) -> bytes:
-        """Run a SELECT and return its answer as it came."""
+        """Run a SELECT and return the body of the response."""
         ...
 
     async def close(self) -> None:
@@ -85,7 +85,7 @@ class AsyncClient(Protocol):
 
 
 class _EncodedParameter:
-    """A parameter that is written already: the client takes the text of what it does not know."""
+    """An encoded parameter: the client binds the `str()` of a type that it does not know."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -95,7 +95,7 @@ class _EncodedParameter:
 
 
 def bind_parameters(parameters: EncodedParameters) -> dict[str, Any]:
-    """Return parameters as the clients bind them: on the server, never within the statement."""
+    """Return parameters as the clients send them: the server binds them, not the SQL text."""
     return {name: _EncodedParameter(text) for name, text in parameters.items()}
 
 
@@ -104,7 +104,7 @@ def open_sync_client(
 ) -> SyncClient:
     """Connect for one thread. Raises `ClickHouseError`."""
     _silence_library_loggers()
-    from clickhouse_connect.driver import (  # noqa: PLC0415 - see the module
+    from clickhouse_connect.driver import (  # noqa: PLC0415 - see the module docstring
         create_client,  # pyright: ignore[reportUnknownVariableType] - its **kwargs have no type
     )
 
@@ -120,7 +120,7 @@ async def open_async_client(
 ) -> AsyncClient:
     """Connect for one event loop; all its tasks may use the client. Raises `ClickHouseError`."""
     _silence_library_loggers()
-    from clickhouse_connect.driver import (  # noqa: PLC0415 - see the module
+    from clickhouse_connect.driver import (  # noqa: PLC0415 - see the module docstring
         create_async_client,  # pyright: ignore[reportUnknownVariableType] - as above
     )
 
@@ -136,7 +136,7 @@ async def open_async_client(
 
 
 def _silence_library_loggers() -> None:
-    """Keep the client's own lines out of the log: its errors are raised, and told of by others."""
+    """Keep the client's own lines out of the log: its errors are raised, and logged by callers."""
     for library in ("clickhouse_connect", "urllib3.connectionpool"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
 
@@ -150,7 +150,7 @@ def _options(address: ClickHouseAddress, host: Host, read_timeout_s: float) -> M
         "password": address.password,
         "connect_timeout": CONNECT_TIMEOUT_S,
         "send_receive_timeout": read_timeout_s,
-        "query_retries": 0,  # who asks decides what is worth a second attempt, and where
+        "query_retries": 0,  # the caller decides what to retry, and on which host
         "autogenerate_session_id": False,  # a session would run one query at a time
         "show_clickhouse_errors": "scrub",
         "client_name": "headrace",
@@ -161,23 +161,23 @@ def _options(address: ClickHouseAddress, host: Host, read_timeout_s: float) -> M
 @contextlib.contextmanager
 def translate_client_errors() -> Generator[None]:
     """Turn the client's errors into `ClickHouseError`, without the values that they may quote."""
-    from clickhouse_connect.driver.exceptions import (  # noqa: PLC0415 - see the module
+    from clickhouse_connect.driver.exceptions import (  # noqa: PLC0415 - see the module docstring
         Error,
         ProgrammingError,
     )
 
     try:
         yield
-    except ProgrammingError as error:  # the client would not even ask: a closed one, a setting
+    except ProgrammingError as error:  # raised before the request: a closed client, a setting
         raise ClickHouseError(_UNKNOWN_CODE, "REFUSED_BY_CLIENT", str(error)) from None
     except Error as error:
         raise _server_error(error.code, error.name, str(error)) from None
-    except OSError as error:  # a file of certificates, or a socket
+    except OSError as error:  # a certificate file, or a socket
         raise connection_error(str(error)) from None
 
 
 def connection_error(message: str) -> ClickHouseError:
-    """Return the failure of which no server told, named by why that is, as far as is known."""
+    """Return the error for a request that got no response, named by its cause where known."""
     names = (name for part, name in _CONNECTION_ERROR_NAMES.items() if part in message)
     return ClickHouseError(NO_RESPONSE, next(names, "NO_ANSWER"), message)
 
@@ -191,7 +191,10 @@ def _server_error(code: int | None, name: str | None, message: str) -> ClickHous
 
 
 class SyncClientPool:
-    """The hosts of an address, for one thread: one is used until it fails, then the next."""
+    """The hosts of an address, for one thread: one is used until it fails, then the next.
+
+    Constructing it opens nothing.
+    """
 
     def __init__(self, address: ClickHouseAddress, *, read_timeout_s: float) -> None:
         self._address = address
@@ -200,9 +203,9 @@ class SyncClientPool:
         self._hosts = list(address.hosts)
 
     def run_on_any(self, work: Callable[[SyncClient], _ResultT]) -> _ResultT:
-        """Do something on one host that is there; it must be safe to do it on two.
+        """Run `work` on the first host that responds; it may have run on an earlier one, too.
 
-        Raises `ClickHouseError` that a server told of, `StoreUnavailable` when none answers.
+        Raises `ClickHouseError` that a server reported, `StoreUnavailable` when no host responds.
         """
         for host in tuple(self._hosts):
             try:
@@ -212,10 +215,10 @@ class SyncClientPool:
                     raise
                 get_logger().warning("clickhouse_away", host=str(host), reason=failure.name)
             self._hosts.append(self._hosts.pop(0))
-        raise StoreUnavailable("no server of ClickHouse answers")
+        raise StoreUnavailable("no ClickHouse server responds")
 
     def run_on(self, host: Host, work: Callable[[SyncClient], _ResultT]) -> _ResultT:
-        """Do something on a certain host. Raises `ClickHouseError`."""
+        """Run `work` on this host. Raises `ClickHouseError`."""
         if host not in self._clients:
             self._clients[host] = open_sync_client(
                 self._address, host, read_timeout_s=self._read_timeout_s
@@ -240,7 +243,7 @@ def query_rows(
     parameters: EncodedParameters | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[list[Any]]:
-    """Run a SELECT of our own and return its rows."""
+    """Run an internal SELECT and return its rows."""
     return decode_rows(
         client.raw_query(
             sql,
@@ -252,7 +255,10 @@ def query_rows(
 
 
 class AsyncClientPool:
-    """The hosts of an address, for one event loop: one is used until it fails, then the next."""
+    """The hosts of an address, for one event loop: one is used until it fails, then the next.
+
+    Constructing it opens nothing.
+    """
 
     def __init__(
         self, address: ClickHouseAddress, *, read_timeout_s: float, connections: int
@@ -264,9 +270,9 @@ class AsyncClientPool:
         self._hosts = list(address.hosts)
 
     async def run_on_any(self, work: Callable[[AsyncClient], Awaitable[_ResultT]]) -> _ResultT:
-        """Do something on one host that is there; it must be safe to do it on two.
+        """Run `work` on the first host that responds; it may have run on an earlier one, too.
 
-        Raises `ClickHouseError` that a server told of, `StoreUnavailable` when none answers.
+        Raises `ClickHouseError` that a server reported, `StoreUnavailable` when no host responds.
         """
         for host in tuple(self._hosts):
             try:
@@ -275,9 +281,9 @@ class AsyncClientPool:
             except ClickHouseError as failure:
                 if failure.code != NO_RESPONSE:
                     raise
-            if self._hosts[0] == host:  # another task may have passed it over already
+            if self._hosts[0] == host:  # another task may have moved on already
                 self._hosts.append(self._hosts.pop(0))
-        raise StoreUnavailable("no server of ClickHouse answers")
+        raise StoreUnavailable("no ClickHouse server responds")
 
     async def close(self) -> None:
         """Close all connections. May be called twice."""
@@ -292,7 +298,7 @@ class AsyncClientPool:
                 read_timeout_s=self._read_timeout_s,
                 connections=self._connections,
             )
-            if host in self._clients:  # two tasks opened one
+            if host in self._clients:  # another task opened one meanwhile
                 await client.close()
             else:
                 self._clients[host] = client
