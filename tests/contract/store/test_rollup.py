@@ -98,8 +98,8 @@ def test_broken_rollup_is_reported_and_rebuilt(tmp_path: Path, damage_store: obj
     (projection,) = store.glob("store/*/*/all_2_2_0/visits.proj")
     damage_store(projection)
     assert field_errors(store)[0] == (
-        "1 parts of the table events have no whole visits, of which sessions and profiles are "
-        "made: the next start makes them"
+        "1 parts of the table events have a missing or broken projection visits, which sessions "
+        "and profiles read: the next start rebuilds it"
     )
     assert json.loads(run(COUNT, store)) == COMPLETE
     assert field_errors(store) == []

@@ -335,7 +335,7 @@ def test_a_missing_table_does_not_reject_the_batch(chdb_store: FreshStore) -> No
 def test_an_engine_error_contains_no_values(tables: Tables) -> None:
     with pytest.raises(ClickHouseError) as rejected:
         tables.rows("SELECT toInt32({p0:String})", {"p0": "secret"})
-    assert str(rejected.value) == "the engine refused a statement: CANNOT_PARSE_TEXT (6)"
+    assert str(rejected.value) == "ClickHouse rejected a statement: CANNOT_PARSE_TEXT (6)"
     logged = "".join(traceback.format_exception(rejected.value, chain=True))
     assert "Cannot parse" not in logged
 

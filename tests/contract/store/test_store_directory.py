@@ -87,7 +87,7 @@ def test_a_directory_that_cannot_be_created_gets_a_clear_error(tmp_path: Path) -
     code, lines = _python(OPEN, str(tmp_path / "file" / "store"))
     assert (code, lines) == (
         1,
-        f"refused: cannot make the store directory {tmp_path}/file/store: Not a directory\n",
+        f"refused: cannot create the store directory {tmp_path}/file/store: Not a directory\n",
     )
 
 
@@ -97,7 +97,8 @@ def test_a_damaged_directory_is_rejected_with_the_reason(tmp_path: Path) -> None
     code, lines = _python(OPEN, str(tmp_path / "store"))
     assert code == 1
     assert "Bad version file" in lines
-    assert "cannot be opened; the engine has written the reason to standard error" in lines
+    assert "cannot open the store" in lines
+    assert "chDB has written the reason to standard error" in lines
 
 
 def test_importing_the_adapters_does_not_load_the_engine() -> None:

@@ -413,9 +413,7 @@ async def test_unavailable_engine_takes_no_snapshot(engine: Engine) -> None:
     await engine.stop()
     with ExitStack() as snapshot_task, pytest.raises(OperatorError) as rejection:
         await take_snapshot(engine, snapshot_task)
-    assert (
-        str(rejection.value) == "the engine of the running service does not answer now; try again"
-    )
+    assert str(rejection.value) == "the engine of the running service does not respond; try again"
 
 
 async def test_barrier_waits_until_durable_records_are_stored(
@@ -433,10 +431,10 @@ async def test_barrier_reports_what_cannot_be_stored(
     engine: Engine, connections: EngineConnections
 ) -> None:
     def fail() -> None:
-        raise StoreUnavailable("what came before cannot be stored now")
+        raise StoreUnavailable("earlier events cannot be stored now")
 
     engine.load = fail
-    with pytest.raises(StoreUnavailable, match="what came before cannot be stored now"):
+    with pytest.raises(StoreUnavailable, match="earlier events cannot be stored now"):
         await EngineBarrier(connections, timeout_s=60).wait()
 
 

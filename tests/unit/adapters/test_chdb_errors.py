@@ -85,5 +85,5 @@ def test_a_failure_has_the_code_and_its_name(words: str, code: int, name: str) -
 
 def test_a_failure_does_not_expose_the_engine_message() -> None:
     assert str(ClickHouseError(6, "CANNOT_PARSE_TEXT", INSERT)) == (
-        "the engine refused a statement: CANNOT_PARSE_TEXT (6)"
+        "ClickHouse rejected a statement: CANNOT_PARSE_TEXT (6)"
     )

@@ -1,1 +1,1 @@
-"""The engine process: it loads the logs, and answers the workers over a local socket."""
+"""The engine process: loads the logs into the store and serves the workers over a Unix socket."""

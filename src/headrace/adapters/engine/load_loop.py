@@ -1,4 +1,4 @@
-"""Keeps the store up with the log: loads at intervals, at once when asked, again after failures."""
+"""Loads the logs into the store: at intervals, on demand, and again after failures."""
 
 import asyncio
 import contextlib
@@ -13,13 +13,13 @@ from headrace.base.telemetry import Logger
 from headrace.ports.event_log import LogOffset, LogReader
 
 LAST_LOAD_TIMEOUT_S: Final = 2.0
-"""What is not stored by then stays in the log, and the next engine stores it."""
+"""What is not stored by then stays in the log; the next engine process stores it."""
 
 
 _MIN_COOLDOWN_S = 0.02
 _MAX_COOLDOWN_S = 0.05
-"""Between two loads, however many selects ask: each makes parts, which are kept for minutes, and a
-small one costs more than 20 ms of a core. One of a backlog is worth its cost.
+"""The pause between two loads, however many selects wait: each load creates parts, which chDB keeps
+for minutes, and a small part costs more than 20 ms of CPU. A load of a backlog is worth its cost.
 """
 
 _INITIAL_BACKOFF_S = 0.1
@@ -27,18 +27,18 @@ MAX_BACKOFF_S = 10.0
 
 
 class LogLoader(Protocol):
-    """What stores the log's records: `ingest.load.Loader`. Blocking, used from one thread."""
+    """Stores the log's records: `ingest.load.Loader`. Blocking, used from one thread."""
 
     def load_until(self, ends: Mapping[str, LogOffset]) -> object:
-        """Store everything before these places; safe to repeat after any failure."""
+        """Store all records before these offsets; safe to repeat after any failure."""
         ...
 
 
 def cooldown_s(load_s: float) -> float:
-    """Return how long to wait after a load that took so long, however many selects ask.
+    """Return the pause after a load that took `load_s`, however many selects wait.
 
-    As long again, so that loads on demand take at most half of the loader's time: they take longer
-    where the machine is busy, and then come less often.
+    The pause is as long as the load, within limits, so loads on demand take at most half of the
+    loader's time: on a busy machine they take longer and come less often.
     """
     return min(max(load_s, _MIN_COOLDOWN_S), _MAX_COOLDOWN_S)
 
@@ -46,8 +46,8 @@ def cooldown_s(load_s: float) -> float:
 class LoadLoop:
     """Drives a loader on one thread; used from one event loop.
 
-    From the beginning of a load to that of the next are `interval_s`, or as long as the load and
-    its rest take: a load that takes longer has gathered enough meanwhile.
+    A load begins `interval_s` after the previous one began, or after that one and its cooldown if
+    they take longer: enough records have arrived meanwhile.
     """
 
     def __init__(
@@ -76,14 +76,15 @@ class LoadLoop:
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether the last load stored all there was; False until the first one has."""
+        """Whether the last load stored everything; False before the first one has succeeded."""
         has_loaded = self._loaded is not None and not self._is_failing
         return has_loaded and not self._log_reader.unreadable()
 
     async def barrier(self) -> None:
         """Return when everything that was durable at the call is in the store.
 
-        Callers that come while a load runs share the next one. Cancelling a caller stops nothing.
+        Callers that arrive during a load share the next one. Cancelling a caller stops no load.
+        Raises `StoreUnavailable` when the load fails.
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
@@ -91,9 +92,9 @@ class LoadLoop:
         await waiter
 
     async def run_exclusive(self, work: Callable[[], None]) -> None:
-        """Run something on the loader's thread, so that nothing is loaded meanwhile.
+        """Run `work` on the loader's thread, so that nothing is loaded meanwhile.
 
-        Raises what it raises. Once it has begun it goes on, whatever becomes of the caller.
+        Raises what `work` raises. Cancelling the caller does not stop `work` once it runs.
         """
         await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
@@ -113,7 +114,7 @@ class LoadLoop:
             await self._wait(began_s + self._interval_s - self._clock.monotonic_s())
 
     async def finish(self, *, timeout_s: float) -> bool:
-        """Load what is durable, once `run` has ended. Tells whether it was done in time."""
+        """Load what is durable, after `run` has ended. Return whether that succeeded in time."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._load()
@@ -122,7 +123,7 @@ class LoadLoop:
         return not self._is_failing
 
     def close(self) -> None:
-        """Wait for the thread to end. Its call must have been asked to stop before."""
+        """Wait for the thread to end. The writer must have been requested to stop before."""
         self._thread.shutdown()
 
     async def _wait(self, seconds: float) -> None:
@@ -131,7 +132,7 @@ class LoadLoop:
                 await self._load_requested.wait()
 
     async def _cool_down(self, seconds: float) -> None:
-        """Load nothing for so long, but keep nobody waiting for whom there is nothing to load."""
+        """Load nothing for this time, but release barriers that have nothing to load at once."""
         until_s = asyncio.get_running_loop().time() + seconds
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(until_s):
@@ -159,20 +160,20 @@ class LoadLoop:
     def _is_all_loaded(self) -> bool:
         try:
             return dict(self._log_reader.durable_offsets()) == self._loaded
-        except Exception:  # noqa: BLE001 - the next load meets it too, and tells
+        except Exception:  # noqa: BLE001 - the next load meets it, too, and logs it
             return False
 
     async def _load(self) -> bool:
-        """Load once and wake who waits for it; tell whether there was something to load."""
+        """Load once and release the waiting barriers; return whether there were new records."""
         self._load_requested.clear()
         waiters, self._waiters = self._waiters, []
         loop = asyncio.get_running_loop()
         try:
             has_new_records = await loop.run_in_executor(self._thread, self._load_durable)
         except asyncio.CancelledError:
-            self._waiters = [*waiters, *self._waiters]  # the next load is theirs too
+            self._waiters = [*waiters, *self._waiters]  # the next load releases them
             raise
-        except Exception as error:  # noqa: BLE001 - nothing that happens here may end the loading
+        except Exception as error:  # noqa: BLE001 - no error may end the load loop
             self._record_failure(error, waiters)
             return False
         self._is_failing = False
@@ -182,7 +183,7 @@ class LoadLoop:
     def _record_failure(self, error: Exception, waiters: list[asyncio.Future[None]]) -> None:
         self._is_failing = True
         self._log.error("load_failed", exc_info=error)
-        _wake(waiters, StoreUnavailable("what came before cannot be stored now"))
+        _wake(waiters, StoreUnavailable("earlier events cannot be stored now"))
 
     def _load_durable(self) -> bool:
         ends = dict(self._log_reader.durable_offsets())
@@ -196,7 +197,7 @@ class LoadLoop:
 def _wake(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
     for waiter in waiters:
         if waiter.done():
-            continue  # its caller went away
+            continue  # its caller was cancelled
         if error is None:
             waiter.set_result(None)
         else:
@@ -214,6 +215,6 @@ async def run_until_stopped(
     await server.close()
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
-        await running  # raises where it ended by itself, which it never should
+        await running  # raises if the loop ended by itself, which would be a bug
     if not await load_loop.finish(timeout_s=LAST_LOAD_TIMEOUT_S):
         log.warning("left_in_the_log")

@@ -1,4 +1,4 @@
-"""The rate limit of queries, counted in memory by the one process that all workers ask."""
+"""The rate limit of queries, counted in memory by the engine process for all workers."""
 
 from collections import OrderedDict, deque
 
@@ -9,18 +9,18 @@ from headrace.ports.rate_limiter import RateLimitResult, rate_limit_result
 class WindowLimiter:
     """The `RateLimiter` over a sliding window in memory: `limit` calls in any `window_s` seconds.
 
-    Its own, as the library's storage starts a thread at each call: ADR 8.
+    Not the library's memory storage, which starts a thread at each call: ADR 8.
     """
 
     def __init__(self, limit: int, *, window_s: int = 60, clock: Clock) -> None:
         self._limit = limit
         self._window_s = window_s
         self._clock = clock
-        self._calls: OrderedDict[str, deque[float]] = OrderedDict()  # who was counted last is last
+        self._calls: OrderedDict[str, deque[float]] = OrderedDict()  # ordered by the last call
 
     @property
     def known_callers(self) -> int:
-        """How many callers are held in memory: those with a call within the window."""
+        """Number of callers in memory: those with a call within the window."""
         return len(self._calls)
 
     async def hit(self, caller: str) -> RateLimitResult:
@@ -44,7 +44,7 @@ class WindowLimiter:
         )
 
     def _evict_idle_callers(self, cutoff_s: float) -> None:
-        """Forget callers whose calls have all left the window."""
+        """Remove callers whose calls have all left the window."""
         while self._calls:
             caller, calls = next(iter(self._calls.items()))
             if calls[-1] > cutoff_s:

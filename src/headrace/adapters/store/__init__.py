@@ -1,1 +1,1 @@
-"""The column stores: chDB in the engine process, or ClickHouse servers."""
+"""The column stores: chDB within the engine process, or ClickHouse servers."""

@@ -1,4 +1,4 @@
-"""The workers' end of the engine's socket: the `Store` and the `RateLimiter` of a worker."""
+"""The worker's client of the engine process: its `Store`, `RateLimiter` and load barrier."""
 
 import asyncio
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from headrace.ports.store import QueryLimits, Rows, SelectFailed
 COUNT_CALL_TIMEOUT_S: Final = 1.0
 READY_TIMEOUT_S: Final = 1.0
 SELECT_GRACE_S: Final = 5.0
-"""The engine ends a select at its deadline; what takes so long beyond it comes no more."""
+"""The engine ends a select at its deadline; no reply by this time after it means a failure."""
 
 _MAX_IDLE = 32
 
@@ -46,36 +46,38 @@ _ERRORS: Mapping[FailureKind, type[Exception]] = {
 
 
 class _ClientConnection(FramedConnection[IpcReply]):
-    """Asks one request at a time."""
+    """Sends one request at a time."""
 
     def __init__(self) -> None:
         super().__init__(REPLY_DECODER)
         self._reply: asyncio.Future[IpcReply] | None = None
 
     def send_request(self, request: IpcRequest) -> asyncio.Future[IpcReply]:
-        """Send a request; it or its reply fails with `ProtocolError` where the engine ends."""
-        if self.is_closing:  # the engine may have ended since it let us in
-            raise ProtocolError("the engine has ended")
+        """Send a request. It, or its reply, fails with `ProtocolError` when the engine is gone."""
+        if self.is_closing:  # the engine may have exited since it accepted the connection
+            raise ProtocolError("the engine has closed the connection")
         self._reply = asyncio.get_running_loop().create_future()
         self.send(request)
         return self._reply
 
     def receive(self, message: IpcReply) -> None:
-        """Hand a reply to who asked."""
+        """Complete the pending request."""
         if self._reply is None or self._reply.done():
-            raise ProtocolError("nobody waits for a reply")
+            raise ProtocolError("a reply without a request")
         self._reply.set_result(message)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - not told apart
-        """Tell who asked that there will be no reply; called by the event loop."""
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - its cause is irrelevant
+        """Fail the pending request; called by the event loop."""
         if self._reply is not None and not self._reply.done():
-            self._reply.set_exception(ProtocolError("the engine ended before it answered"))
+            self._reply.set_exception(
+                ProtocolError("the engine closed the connection before its reply")
+            )
 
 
 class EngineConnections:
-    """Connections to the engine, kept for the next request; used from one event loop.
+    """A pool of connections to the engine process; used from one event loop.
 
-    After a failure the next request connects anew, so an engine that is back is used at once.
+    After a failure the next request opens a new connection, so a restarted engine is used at once.
     """
 
     def __init__(self, socket: Path) -> None:
@@ -85,8 +87,8 @@ class EngineConnections:
     async def send_request(self, request: IpcRequest, *, timeout_s: float) -> IpcReply:
         """Send a request and return its reply.
 
-        Raises `StoreUnavailable` when the engine is away or does not answer in time. Cancelling
-        the caller ends the request in the engine.
+        Raises `StoreUnavailable` when the engine is away or does not reply in time. Cancelling
+        the caller cancels the request in the engine.
         """
         try:
             async with asyncio.timeout(timeout_s):
@@ -105,7 +107,7 @@ class EngineConnections:
         try:
             reply = await connection.send_request(request)
         except BaseException:
-            connection.close()  # a reply may be on its way, and a query may run for it
+            connection.close()  # cancels the query and discards a reply that may still arrive
             raise
         if len(self._idle) < _MAX_IDLE:
             self._idle.append(connection)
@@ -147,10 +149,10 @@ class EngineStore:
             case Failure(kind=kind, reason=reason):
                 raise _ERRORS[kind](reason)
             case _:
-                raise StoreUnavailable("the engine answered something else")
+                raise StoreUnavailable("unexpected reply of the engine")
 
     async def is_ready(self) -> bool:
-        """Tell whether a select would be answered now. Never raises."""
+        """Return whether a select would succeed now. Never raises."""
         try:
             reply = await self._connections.send_request(CheckReady(), timeout_s=READY_TIMEOUT_S)
         except StoreUnavailable:
@@ -159,7 +161,7 @@ class EngineStore:
 
 
 class EngineBarrier:
-    """What acknowledgements wait for where they promise more than this machine's disk."""
+    """The load barrier of the engine process: for acknowledgements that promise a stored event."""
 
     def __init__(self, connections: EngineConnections, *, timeout_s: float) -> None:
         self._connections = connections
@@ -168,7 +170,7 @@ class EngineBarrier:
     async def wait(self) -> None:
         """Return when everything that is durable now is in the store.
 
-        Raises `StoreUnavailable` when that cannot be, or is not in time.
+        Raises `StoreUnavailable` when the load fails or takes too long.
         """
         match await self._connections.send_request(WaitStored(), timeout_s=self._timeout_s):
             case Stored():
@@ -176,10 +178,10 @@ class EngineBarrier:
             case Failure(reason=reason):
                 raise StoreUnavailable(reason)
             case _:
-                raise StoreUnavailable("the engine answered something else")
+                raise StoreUnavailable("unexpected reply of the engine")
 
     async def is_caught_up(self) -> bool:
-        """Tell whether the store takes what is durable now. Never raises."""
+        """Return whether the load loop is caught up. Never raises."""
         return await EngineStore(self._connections).is_ready()
 
 

@@ -1,7 +1,7 @@
-"""What workers and the engine say to each other over the engine's socket.
+"""The protocol between workers and the engine process over its Unix socket.
 
-A frame is four bytes of length, big-endian, and a MessagePack message. A connection carries one
-request at a time; to close it ends the request.
+A frame is a length of four bytes, big-endian, and a MessagePack message. A connection carries one
+request at a time; closing it cancels the request.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from headrace.ports.rate_limiter import RateLimitResult
 from headrace.ports.store import QueryLimits
 
 MAX_FRAME_BYTES = 1_073_741_824
-"""An answer is at most 128 MiB in the engine's memory; as JSON it may be several times longer."""
+"""A result takes at most 128 MiB in chDB's memory; as JSON it can be several times longer."""
 
 _LENGTH_BYTES = 4
 
 
 class RunSelect(Struct, frozen=True, tag="select"):
-    """Run a SELECT over everything that is durable now; `parameters` as ClickHouse reads them."""
+    """Run a SELECT over everything that is durable now; `parameters` are encoded."""
 
     sql: str
     parameters: dict[str, str]
@@ -38,15 +38,15 @@ class CountCall(Struct, frozen=True, tag="hit"):
 
 
 class CheckReady(Struct, frozen=True, tag="ask_ready"):
-    """Tell whether a select would be answered now."""
+    """Report whether a select would succeed now."""
 
 
 class WaitStored(Struct, frozen=True, tag="await_stored"):
-    """Answer when everything that is durable now is in the store."""
+    """Reply when everything that is durable now is in the store."""
 
 
 class TakeSnapshot(Struct, frozen=True, tag="take_snapshot"):
-    """Take a snapshot of the data directory; it stays until the connection is closed."""
+    """Take a snapshot of the data directory, which exists until the connection is closed."""
 
 
 IpcRequest = RunSelect | CountCall | CheckReady | WaitStored | TakeSnapshot
@@ -59,39 +59,39 @@ class SelectResult(Struct, frozen=True, tag="answer"):
 
 
 class CallCounted(Struct, frozen=True, tag="verdict"):
-    """What became of a hit."""
+    """The reply to `CountCall`; the result is None when nothing could be counted."""
 
     verdict: RateLimitResult | None
 
 
 class Readiness(Struct, frozen=True, tag="readiness"):
-    """The answer to `CheckReady`."""
+    """The reply to `CheckReady`."""
 
     is_ready: bool
 
 
 class Stored(Struct, frozen=True, tag="stored"):
-    """The answer to `WaitStored`."""
+    """The reply to `WaitStored`."""
 
 
 class SnapshotTaken(Struct, frozen=True, tag="snapshot_taken"):
-    """The directory of the snapshot, and how many entries are below it."""
+    """The directory of the snapshot, and the number of entries below it."""
 
     path: str
     entries: int
 
 
 class FailureKind(Enum):
-    """Every way in which a select or a snapshot can fail."""
+    """The kinds of failures of selects and snapshots."""
 
     TIMED_OUT = "timed_out"
     TOO_LARGE = "too_large"
     UNAVAILABLE = "unavailable"
-    FAILED = "failed"  # our own fault; the engine's log has the cause
+    FAILED = "failed"  # a bug: the log of the engine process has the cause
 
 
 class Failure(Struct, frozen=True, tag="failure"):
-    """A select or a snapshot failed. `reason` never holds a value of a caller."""
+    """A select or a snapshot failed. `reason` never contains a value of a caller."""
 
     kind: FailureKind
     reason: str
@@ -107,24 +107,24 @@ REPLY_DECODER: msgspec.msgpack.Decoder[IpcReply] = msgspec.msgpack.Decoder(IpcRe
 
 
 class ProtocolError(Exception):
-    """The other side ended within a message or sent what is not one."""
+    """The peer closed the connection within a message, or sent an invalid one."""
 
 
 class FrameBuffer:
-    """Puts the frames of a connection together. One comes at a time: each is waited for."""
+    """Assembles the frames of a connection. The peer sends one at a time and awaits the reply."""
 
     def __init__(self) -> None:
         self._received: bytes | bytearray = b""
 
     def feed(self, piece: bytes) -> memoryview | None:
-        """Return the message of the frame that these bytes have made whole, or None.
+        """Return the message of the frame that these bytes complete, or None.
 
-        Raises `ProtocolError` for a frame that is too long, or what follows one.
+        Raises `ProtocolError` for a frame that is too long, or bytes after it.
         """
         if self._received:
             self._received += piece
         else:
-            self._received = piece  # nearly always the whole frame
+            self._received = piece  # usually a complete frame
         received = self._received
         if len(received) < _LENGTH_BYTES:
             return None
@@ -140,9 +140,9 @@ class FrameBuffer:
 
 
 class FramedConnection(asyncio.Protocol, Generic[_MessageT]):
-    """One end of a connection, on an event loop. What is no message ends it.
+    """One end of a connection, on an event loop. An invalid message aborts the connection.
 
-    Not by streams, whose readers and writers take several turns of the event loop for a message.
+    Not by asyncio's streams, which take several iterations of the event loop for a message.
     """
 
     def __init__(self, messages: msgspec.msgpack.Decoder[_MessageT]) -> None:
@@ -152,29 +152,31 @@ class FramedConnection(asyncio.Protocol, Generic[_MessageT]):
 
     @abstractmethod
     def receive(self, message: _MessageT) -> None:
-        """Take the next message. Raises `ProtocolError` where none was expected."""
+        """Handle the next message. Raises `ProtocolError` where none was expected."""
 
     @property
     def is_closing(self) -> bool:
-        """Whether no more can be sent."""
+        """Whether the connection is closed or closing."""
         return self._transport.is_closing()
 
     def send(self, message: IpcRequest | IpcReply) -> None:
-        """Send a message; nothing where the conversation is over."""
+        """Send a message; does nothing on a closed connection."""
         if not self.is_closing:
             body = _ENCODER.encode(message)
             self._transport.writelines((len(body).to_bytes(_LENGTH_BYTES, "big"), body))
 
     def close(self) -> None:
-        """End it, once what was sent is gone. May be called twice."""
+        """Close the connection after the sent messages. May be called twice."""
         self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin; called by the event loop."""
-        self._transport = cast("asyncio.Transport", transport)  # that of a stream
+        """Store the transport; called by the event loop."""
+        self._transport = cast(
+            "asyncio.Transport", transport
+        )  # a Unix socket has a stream transport
 
     def data_received(self, data: bytes) -> None:
-        """Take some bytes; called by the event loop."""
+        """Handle received bytes; called by the event loop."""
         try:
             frame = self._frames.feed(data)
             if frame is not None:
@@ -184,7 +186,7 @@ class FramedConnection(asyncio.Protocol, Generic[_MessageT]):
 
 
 def send_request_blocking(connection: socket.socket, request: IpcRequest) -> IpcReply:
-    """Send a request and wait for its reply, where there is no event loop.
+    """Send a request and wait for its reply, without an event loop.
 
     Raises `ProtocolError`, or `OSError` of the socket.
     """
@@ -195,4 +197,4 @@ def send_request_blocking(connection: socket.socket, request: IpcRequest) -> Ipc
         try:
             return REPLY_DECODER.decode(stream.read(min(length, MAX_FRAME_BYTES)))
         except msgspec.MsgspecError as error:
-            raise ProtocolError("the engine ended before it answered") from error
+            raise ProtocolError("the engine closed the connection before its reply") from error

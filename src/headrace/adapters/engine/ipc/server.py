@@ -1,4 +1,4 @@
-"""The engine's end of its socket: answers the workers' selects and counts their callers."""
+"""The engine's server: runs the workers' selects, counts their callers and takes snapshots."""
 
 import asyncio
 import itertools
@@ -43,29 +43,29 @@ _UnaryRequest: TypeAlias = RunSelect | CountCall | CheckReady | WaitStored
 
 
 class SelectRunner(Protocol):
-    """What runs selects: `ChdbReader`."""
+    """Runs selects: `ChdbReader`."""
 
     async def select(
         self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
-        """Run one SELECT; cancelling the caller ends it, and returns when it has ended."""
+        """Run one SELECT; cancelling the caller kills the query and waits for its end."""
         ...
 
 
 class SnapshotTaker(Protocol):
-    """What takes snapshots: `LiveSnapshots`."""
+    """Takes snapshots: `LiveSnapshots`."""
 
     async def take(self) -> Snapshot:
-        """Take one. Raises `OperatorError`."""
+        """Take a snapshot. Raises `OperatorError`."""
         ...
 
     async def remove(self, snapshot: Path) -> None:
-        """Remove one. Never raises."""
+        """Remove a snapshot. Never raises."""
         ...
 
 
 class _ServerConnection(FramedConnection[IpcRequest]):
-    """The engine's end of a connection. Who hangs up ends what was asked, but not a snapshot."""
+    """The engine's end of a connection. A disconnect cancels the request, except a snapshot."""
 
     def __init__(
         self, handler: Callable[[IpcRequest, "_ServerConnection"], Coroutine[Any, Any, None]]
@@ -77,14 +77,14 @@ class _ServerConnection(FramedConnection[IpcRequest]):
         self.disconnected = asyncio.Event()
 
     def receive(self, message: IpcRequest) -> None:
-        """Answer a request."""
+        """Start the handler of a request."""
         if self.handler_task is not None and not self.handler_task.done():
-            raise ProtocolError("something was asked before the answer")
+            raise ProtocolError("a request before the reply to the previous one")
         self._request = message
         self.handler_task = asyncio.create_task(self._handler(message, self))
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - not told apart
-        """End; called by the event loop."""
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - its cause is irrelevant
+        """Cancel the request; called by the event loop."""
         self.disconnected.set()
         if self.handler_task is not None and not isinstance(self._request, TakeSnapshot):
             self.handler_task.cancel()
@@ -93,8 +93,8 @@ class _ServerConnection(FramedConnection[IpcRequest]):
 class EngineServer:
     """Serves one Unix socket on one event loop; `executor` decides which selects `runner` runs.
 
-    `load_barrier` returns when everything that was durable when it was called is in the store, or
-    raises `StoreUnavailable`.
+    `load_barrier` returns when everything that was durable at the call is in the store, or raises
+    `StoreUnavailable`.
     """
 
     def __init__(
@@ -122,9 +122,9 @@ class EngineServer:
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
-        """Listen. The socket's directory is made, and only its owner may enter it.
+        """Listen. The socket's directory is created, for its owner only.
 
-        Raises `OperatorError` when that cannot be.
+        Raises `OperatorError` when the socket cannot be created.
         """
         if len(os.fsencode(self._socket)) > MAX_SOCKET_PATH_BYTES:
             raise OperatorError(
@@ -133,7 +133,7 @@ class EngineServer:
             )
         try:
             self._socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._socket.unlink(missing_ok=True)  # what a killed engine left behind
+            self._socket.unlink(missing_ok=True)  # left behind by a killed engine process
             loop = asyncio.get_running_loop()
             self._server = await loop.create_unix_server(self._open_connection, str(self._socket))
             self._socket.chmod(0o600)
@@ -143,7 +143,7 @@ class EngineServer:
             ) from error
 
     async def close(self) -> None:
-        """Stop listening and end all conversations, which ends their queries."""
+        """Stop listening and close all connections, which cancels their queries."""
         if self._server is not None:
             self._server.close()
             self._socket.unlink(missing_ok=True)
@@ -175,7 +175,7 @@ class EngineServer:
             raise
 
     async def _serve_snapshot(self, connection: _ServerConnection) -> None:
-        """Take a snapshot and keep it until the other side goes away, however that happens."""
+        """Take a snapshot and keep it until the client disconnects."""
         try:
             snapshot = await self._snapshots.take()
         except OperatorError as error:

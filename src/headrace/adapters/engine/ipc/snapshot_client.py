@@ -1,4 +1,4 @@
-"""Borrows a snapshot from a running service's engine."""
+"""Requests a snapshot from the engine process of a running service."""
 
 import contextlib
 import socket as sockets
@@ -18,14 +18,14 @@ from headrace.adapters.engine.ipc.protocol import (
 from headrace.base.errors import OperatorError
 
 _TIMEOUT_S: Final = 600.0
-"""A load may be running, and the ledger is copied: seconds at most, but disks can be slow."""
+"""Waiting for a load and copying the ledger take seconds at most, but disks can be slow."""
 
 
 @contextlib.contextmanager
 def live_snapshot(socket: Path) -> Generator[Snapshot]:
-    """Have a snapshot taken; the engine removes it when the block is left, or the process dies.
+    """Take a snapshot; the engine removes it when the block exits or this process dies.
 
-    Blocking. Raises `OperatorError` when the engine is away or cannot take one.
+    Blocking. Raises `OperatorError` when the engine is away or cannot take a snapshot.
     """
     with sockets.socket(sockets.AF_UNIX) as connection:
         connection.settimeout(_TIMEOUT_S)
@@ -35,7 +35,7 @@ def live_snapshot(socket: Path) -> Generator[Snapshot]:
             case Failure(reason=reason):
                 raise OperatorError(reason)
             case _:
-                raise OperatorError("the engine answered something else")
+                raise OperatorError("unexpected reply of the engine")
 
 
 def _request_snapshot(connection: sockets.socket, socket: Path) -> IpcReply:
@@ -44,5 +44,5 @@ def _request_snapshot(connection: sockets.socket, socket: Path) -> IpcReply:
         return send_request_blocking(connection, TakeSnapshot())
     except (OSError, ProtocolError) as error:
         raise OperatorError(
-            "the engine of the running service does not answer now; try again"
+            "the engine of the running service does not respond; try again"
         ) from error

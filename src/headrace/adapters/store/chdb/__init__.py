@@ -1,1 +1,1 @@
-"""The embedded store."""
+"""The embedded store, chDB; used by the engine process alone."""

@@ -1,4 +1,4 @@
-"""Checks the embedded store. It must be open, and nothing may write to it."""
+"""Checks the embedded store, which must be open; nothing may write to it meanwhile."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _LAST_OFFSETS = (
     "SELECT hex(substring(id, 7, 2)) AS log, hex(max(substring(id, 9, 8))) "
     "FROM `{database}`.`{table}` GROUP BY log"
 )
-"""The places that rows come from, out of their ids: see `ingest.batch.row_ids`."""
+"""The last log offset of the rows of each log, from their ids: see `formats.row_ids`."""
 
 
 _SELECT_IDS = (
@@ -32,9 +32,10 @@ _SELECT_IDS = (
 def check_store(
     chdb: ChdbInstance, *, known: LoadedOffsets | None, expected: Sequence[ExpectedRows]
 ) -> StoreReport:
-    """Check all parts, that no row comes from a place that the ledger has not reached, and rows.
+    """Check all parts, the log offsets of all rows, and that the expected rows exist.
 
-    Reads everything. Without a ledger the places are not checked.
+    No row may come from an offset that the ledger has not reached. Reads everything. Without a
+    ledger (`known` is None) offsets and expected rows are not checked.
     """
     engines = {str(name): kind for name, kind in chdb.execute(_select("name, engine", "tables"))}
     existing = [name for name, kind in engines.items() if kind != "View"]
@@ -72,12 +73,12 @@ def _broken_parts(chdb: ChdbInstance) -> Iterator[str]:
 
 def _missing_rollups(chdb: ChdbInstance, existing: Mapping[str, str]) -> Iterator[str]:
     if ROLLUP not in existing:
-        yield "the view visits is missing: the next start makes it"
+        yield f"the view {ROLLUP} is missing: the next start creates it"
     ((parts,),) = chdb.execute(count_parts_without_rollup(quote_literal(DATABASE)))
     if parts:
         yield (
-            f"{parts} parts of the table {EVENTS.name} have no whole visits, of which sessions and "
-            "profiles are made: the next start makes them"
+            f"{parts} parts of the table {EVENTS.name} have a missing or broken projection "
+            f"{ROLLUP}, which sessions and profiles read: the next start rebuilds it"
         )
 
 
@@ -102,7 +103,7 @@ def _unknown_rows(chdb: ChdbInstance, table: str, known: LoadedOffsets) -> Itera
     try:
         rows = chdb.execute(_LAST_OFFSETS.format(database=DATABASE, table=table))
     except ClickHouseError:
-        return  # a damaged part, which was told of already
+        return  # a damaged part, which `_damaged_parts` has reported
     for number, offset_hex in rows:
         log = numbers.get(number)
         if log is None or _parse_offset(offset_hex) >= known.stored_until[log]:
@@ -127,7 +128,7 @@ def _missing_rows(chdb: ChdbInstance, wanted: ExpectedRows, known: LoadedOffsets
             )
         )
     except ClickHouseError:
-        return  # a damaged part, which was told of already
+        return  # a damaged part, which `_damaged_parts` has reported
     missing = wanted.ids - {bytes.fromhex(found) for (found,) in rows}
     if missing:
         yield (

@@ -1,7 +1,7 @@
-"""The embedded engine: opens the one store directory and hands out connections to it.
+"""Opens the store directory with chDB and opens connections to it.
 
-The only module that imports chdb, and only when a store is opened: the import takes 200 MB, and a
-process that has it must not fork.
+The only module that imports chdb, and only when a store is opened: the import takes 200 MiB, and a
+process that has imported it must not fork.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ from headrace.base.telemetry import Logger
 from headrace.ports.store import QueryLimits
 
 MEMORY_SHARE: Final = 0.7
-"""Of the machine's or container's memory, for the whole engine; workers need the rest."""
+"""Share of the machine's or container's memory that chDB may use; workers need the rest."""
 
 
 class _QueryResult(Protocol):
@@ -49,7 +49,7 @@ class _Inserter(Protocol):
 
 
 class _ChdbConnection(Protocol):
-    """What is used of chdb's connection, which is typed in part only."""
+    """The part of chdb's connection that is used here: chdb has types for some of it only."""
 
     def query(self, query: str, format: str, params: dict[str, str]) -> _QueryResult: ...  # noqa: A002
     def send_insert(self, query: str, format: str) -> _Inserter: ...  # noqa: A002
@@ -57,7 +57,7 @@ class _ChdbConnection(Protocol):
 
 
 class ChdbSession:
-    """One connection; used by one thread at a time, whichever it is."""
+    """One connection; any thread may use it, one at a time."""
 
     def __init__(self, connection: _ChdbConnection, *, memory_ceiling: int) -> None:
         self._connection = connection
@@ -66,19 +66,19 @@ class ChdbSession:
     def execute(
         self, statement: str, parameters: Mapping[str, object] | None = None
     ) -> list[list[Any]]:
-        """Run a statement of our own and return its rows. Raises `ClickHouseError`."""
+        """Run an internal statement and return its rows. Raises `ClickHouseError`."""
         return decode_rows(self._query(statement, encode_parameters(parameters or {})))
 
     def select(
         self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
-        """Run one SELECT and return its rows as `decode_rows` reads them.
+        """Run one SELECT and return its rows in the format that `decode_rows` reads.
 
         `query_id` names it for `ChdbInstance.kill`. Raises `QueryTimedOut`, `QueryTooLarge`,
         `StoreUnavailable` when it was killed or all memory is in use, else `ClickHouseError`.
         """
         memory = min(limits.max_memory_bytes, self._memory_ceiling)
-        limited = (  # SET would be a statement of its own, which takes half a millisecond
+        limited = (  # not by SET: it is a statement of its own and takes half a millisecond
             f"{sql}\nSETTINGS max_execution_time = {limits.timeout_s:f}, "
             f"max_memory_usage = {memory:d}, max_result_rows = {limits.max_rows:d}, "
             f"log_comment = {quote_literal(query_id)}"
@@ -94,8 +94,8 @@ class ChdbSession:
     def insert(self, statement: str, arrow_stream: bytes) -> None:
         """Run an INSERT with an Arrow IPC stream as its rows. Raises `ClickHouseError`.
 
-        Returning promises nothing: chDB 4.4 reports rows as written whose part it could not commit,
-        on a full disk for one. Who must know has to look for them.
+        Returning does not promise that the rows are stored: chDB 4.4 reports success for a part
+        that it could not commit, for example on a full disk. The caller must look for the rows.
         """
         with _translate_chdb_errors():
             inserter = self._connection.send_insert(statement, "ArrowStream")
@@ -103,10 +103,10 @@ class ChdbSession:
                 inserter.append(arrow_stream)
                 inserter.finish()
             finally:
-                inserter.cancel()  # nothing, once it is finished
+                inserter.cancel()  # does nothing after `finish`
 
     def fetch(self, sql: str, parameters: EncodedParameters, result_format: str) -> bytes:
-        """Run a SELECT of our own; its rows come as they are written in a format of the engine.
+        """Run an internal SELECT and return its rows in a ClickHouse format.
 
         Raises `ClickHouseError`.
         """
@@ -114,7 +114,7 @@ class ChdbSession:
             return self._connection.query(sql, result_format, parameters).bytes()
 
     def close(self) -> None:
-        """Close the connection. No call may be running. May be called twice."""
+        """Close the connection. No call may run meanwhile. May be called twice."""
         self._connection.close()
 
     def _query(self, sql: str, parameters: EncodedParameters) -> bytes:
@@ -124,21 +124,21 @@ class ChdbSession:
 class ChdbInstance:
     """One store directory, opened by this process alone. Its methods may be called from any thread.
 
-    chDB holds one directory in a process: a second one cannot be open at the same time.
+    chDB opens one directory per process: a second one cannot be open at the same time.
     `directory` is the absolute path.
     """
 
     def __init__(self, directory: Path, *, log: Logger) -> None:
-        self.directory = directory.absolute()  # the import of chdb changes directory for a moment
+        self.directory = directory.absolute()  # importing chdb changes the directory temporarily
         self._log = log
         self._control: ChdbSession | None = None
         self._control_lock = threading.Lock()
         self._memory_ceiling = 0
 
     def open(self) -> None:
-        """Import chdb and open the directory, made where it is not there; takes about 0.3 s.
+        """Import chdb and open the directory, which is created if missing; takes about 0.3 s.
 
-        Raises `OperatorError` when another process has it or it cannot be opened.
+        Raises `OperatorError` when another process has it open or it cannot be opened.
         """
         if "?" in str(self.directory):
             raise OperatorError(f"the path of the store {self.directory} must not have a '?'")
@@ -147,7 +147,7 @@ class ChdbInstance:
             self._control = self._connect(f"max_server_memory_usage_to_ram_ratio={MEMORY_SHARE}")
         except OSError as error:
             raise OperatorError(
-                f"cannot make the store directory {self.directory}: {error.strerror}"
+                f"cannot create the store directory {self.directory}: {error.strerror}"
             ) from error
         except RuntimeError as error:
             raise self._open_error() from error
@@ -155,7 +155,7 @@ class ChdbInstance:
         self.log_broken_parts()
 
     def session(self, database: str = DATABASE, *, writable: bool = False) -> ChdbSession:
-        """Open a connection to a database, read-only unless it is to write; takes 0.5 ms."""
+        """Open a connection to a database, read-only unless `writable`; takes 0.5 ms."""
         session = self._connect("" if writable else "mode=ro")
         session.execute(f"USE `{database}`")
         if not writable:
@@ -166,14 +166,14 @@ class ChdbInstance:
         return session
 
     def execute(self, statement: str) -> list[list[Any]]:
-        """Run a short statement of our own on the control connection."""
+        """Run a short internal statement on the control connection. Raises `ClickHouseError`."""
         with self._control_lock:
             if self._control is None:
                 raise StoreUnavailable("the store is closed")
             return self._control.execute(statement)
 
     def kill(self, query_id: str) -> None:
-        """Ask a running select to end; it does between two blocks of rows. Safe to repeat."""
+        """Request the end of a running select, which ends at its next block. Safe to repeat."""
         self.execute(f"KILL QUERY WHERE Settings['log_comment'] = {quote_literal(query_id)} ASYNC")
 
     def close(self) -> None:
@@ -184,22 +184,24 @@ class ChdbInstance:
                 self._control = None
 
     def _connect(self, options: str) -> ChdbSession:
-        from chdb.state.sqlitelike import Connection  # noqa: PLC0415 - see the module's docstring
+        from chdb.state.sqlitelike import Connection  # noqa: PLC0415 - see the module docstring
 
         connection = Connection(f"{self.directory}?{options}" if options else str(self.directory))
         return ChdbSession(cast("_ChdbConnection", connection), memory_ceiling=self._memory_ceiling)
 
     def _open_error(self) -> OperatorError:
-        """Tell whose fault it is from the lock file: chDB's error has no reason."""
+        """Find the cause by the lock file: chDB's error does not name one."""
         if _is_locked(self.directory / "status"):
             return OperatorError(f"the store {self.directory} is in use by another process")
         return OperatorError(
-            f"the store {self.directory} cannot be opened; "
-            "the engine has written the reason to standard error"
+            f"cannot open the store {self.directory}: chDB has written the reason to standard error"
         )
 
     def _query_memory_limit(self) -> int:
-        """No query may take all: it would be told to come back later and never succeed."""
+        """Return half of chDB's memory limit.
+
+        A query that needed all of it would fail as "all memory in use", be retried, and fail again.
+        """
         ((limit,),) = self.execute(
             "SELECT toUInt64(value) FROM system.server_settings "
             "WHERE name = 'max_server_memory_usage' "
@@ -208,7 +210,7 @@ class ChdbInstance:
         return int(limit) // 2
 
     def log_broken_parts(self) -> None:
-        """Log which parts the engine has set aside because it could not read them."""
+        """Log the parts that chDB has detached because it could not read them."""
         rows = self.execute(
             "SELECT database, table, name, reason FROM system.detached_parts "
             "WHERE startsWith(reason, 'broken') ORDER BY ALL"

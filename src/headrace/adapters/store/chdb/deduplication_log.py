@@ -1,7 +1,7 @@
-"""The engine's files of deduplication tokens, as MergeTree writes them beside a table's parts.
+"""The files of deduplication tokens that MergeTree writes beside a table's parts.
 
-A line is an operation (1: added), the name of a part, and a hash of its token, between tabs. The
-engine notes a token just before it commits the part. Files are named by numbers and end.
+A line has an operation (1: added), the name of a part, and a hash of its token, separated by tabs.
+chDB writes a token just before it commits the part. A file's name ends in its number.
 """
 
 import contextlib
@@ -12,13 +12,13 @@ from pathlib import Path
 _ADDED = re.compile(rb"^1\t([a-z0-9_]+)\t\S+$", re.MULTILINE)
 _NUMBERED = re.compile(r"_(\d+)\.txt$")
 _TAIL_BYTES = 1024
-"""Several lines: one has the name of a part and forty digits."""
+"""Several lines: a line has the name of a part and forty digits."""
 
 
 def newest_part(directory: Path) -> str | None:
-    """Return the part that was noted last; None where the files do not tell it.
+    """Return the part that was logged last; None where the files name none.
 
-    It need not be there: it may not have been committed, or be merged already.
+    The part may be missing: not committed, or merged already.
     """
     files = {int(found[1]): path for path, found in _numbered(directory)}
     if not files:
@@ -28,9 +28,9 @@ def newest_part(directory: Path) -> str | None:
 
 
 def sync_log(directory: Path) -> None:
-    """Put the files on disk, and their names. Raises `OSError`."""
+    """Fsync the files and their directory. Raises `OSError`."""
     for file in (*directory.iterdir(), directory):
-        with contextlib.suppress(FileNotFoundError):  # the engine removes old ones
+        with contextlib.suppress(FileNotFoundError):  # chDB removes old ones
             _sync(file)
 
 

@@ -9,7 +9,7 @@ from headrace.adapters.store.dialect.ddl import DATABASE
 from headrace.adapters.store.dialect.parameters import quote_literal
 
 _SHADOW = "shadow"
-"""Where ClickHouse puts what is frozen, below the store."""
+"""The directory below the store in which ClickHouse puts frozen parts."""
 
 _EXCLUDED = frozenset({_SHADOW, "tmp", "status"})
 _LINKED = "detached"
@@ -21,9 +21,9 @@ _DEPTH_OF_PARTS = 4
 def freeze_store(chdb: ChdbInstance, destination: Path) -> None:
     """Copy an open store. No insert may run meanwhile; merges and selects may.
 
-    Every part is a hard link that ClickHouse makes. What stands around the parts is small and
-    copied; links are copied as links, or the copy would open empty. `destination` must not exist,
-    and be on the file system of the store for this to take no room. Raises `ClickHouseError` or
+    ClickHouse creates the parts of the copy as hard links. All other files are small and copied.
+    Symbolic links stay symbolic links, or the copy would open empty. `destination` must not exist;
+    on the file system of the store the copy takes no extra space. Raises `ClickHouseError` or
     `OSError`.
     """
     frozen = chdb.directory / _SHADOW / destination.parent.name
@@ -40,7 +40,7 @@ def freeze_store(chdb: ChdbInstance, destination: Path) -> None:
 
 
 def remove_frozen(store: Path) -> None:
-    """Remove what a killed engine had frozen; the store's own parts are not touched."""
+    """Remove the frozen parts that a killed engine process left; the store's own parts stay."""
     shutil.rmtree(store / _SHADOW, ignore_errors=True)
 
 

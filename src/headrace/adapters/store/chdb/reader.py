@@ -1,4 +1,4 @@
-"""Runs selects on a bounded pool of threads and ends those that nobody waits for any more."""
+"""Runs selects on a bounded pool of threads and kills those whose caller is gone."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from headrace.base.telemetry import Logger
 from headrace.ports.store import QueryLimits
 
 _OVERRUN_S = 2.0
-"""A query that the engine has not ended by itself so long after its deadline is killed."""
+"""A query that chDB has not ended by this time after its deadline is killed."""
 
 _KILL_PAUSE_S = 0.05
 """A kill may come before the query has begun, so it is repeated until the thread is free."""
@@ -48,10 +48,11 @@ class ChdbReader:
     async def select(
         self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
-        """Run one SELECT and return its rows as `decode_rows` reads them.
+        """Run one SELECT and return its rows in the format that `decode_rows` reads.
 
-        Raises as `ChdbSession.select` does. Waits for a free thread: who asks sees to it that there
-        is one. Cancelling the caller kills the query; it returns when the thread is free again.
+        Raises the errors of `ChdbSession.select`. Waits for a free thread: the caller limits its
+        concurrent selects to the number of threads. Cancelling the caller kills the query; the
+        call returns when the thread is free again.
         """
         session = await self._idle.get()
         future = asyncio.get_running_loop().run_in_executor(
@@ -70,9 +71,9 @@ class ChdbReader:
         return future.result()
 
     async def close(self) -> None:
-        """Kill what runs, wait for its threads, close the connections.
+        """Kill the running queries, wait for their threads, close the connections.
 
-        To leave the process while a query runs would be a segmentation fault.
+        Exiting the process while a query runs would be a segmentation fault.
         """
         for query_id, future in tuple(self._running.items()):
             self._start_killing(query_id, future)
@@ -86,7 +87,7 @@ class ChdbReader:
     def _release(self, query_id: str, session: ChdbSession, future: asyncio.Future[bytes]) -> None:
         del self._running[query_id]
         self._idle.put_nowait(session)
-        future.exception()  # whoever asked may be gone, and nobody else looks
+        future.exception()  # retrieved here: the caller may be gone, and asyncio would warn
 
     def _start_killing(self, query_id: str, future: asyncio.Future[bytes]) -> asyncio.Task[None]:
         killer = asyncio.create_task(self._kill_until_done(query_id, future))

@@ -1,4 +1,4 @@
-"""Runs selects, and has the tables opened anew where one meets a part that cannot be read."""
+"""Runs selects, and reopens the tables when a select meets a part that cannot be read."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,14 +12,14 @@ from headrace.base.telemetry import Logger
 from headrace.ports.store import QueryLimits
 
 _REPAIR_COOLDOWN_S: Final = 30.0
-"""A part whose bytes were altered is not mended by opening its table: do not try all the time.
+"""Reopening does not repair a part whose bytes were altered, so it is not repeated at once.
 
-It is well within the eight minutes for which the engine keeps what a broken part was merged from.
+It is well within the eight minutes for which chDB keeps the sources of a merged part.
 """
 
 
 class SelectReader(Protocol):
-    """What runs selects: `ChdbReader`."""
+    """Runs selects: `ChdbReader`."""
 
     async def select(
         self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
@@ -29,10 +29,10 @@ class SelectReader(Protocol):
 
 
 class SelfHealingReader:
-    """Selects of one event loop. The one that meets a broken part fails with `StoreUnavailable`.
+    """Runs the selects of one event loop. A select that meets a broken part raises `BrokenPart`.
 
-    `reopen_tables` opens the tables anew; it blocks. `run_exclusive` runs it while nothing is
-    loaded.
+    `reopen_tables` detaches and attaches the tables; it blocks. `run_exclusive` runs it while
+    nothing is loaded.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SelfHealingReader:
             raise
 
     async def finish(self) -> None:
-        """Wait until nothing is being mended."""
+        """Wait until no repair runs."""
         if self._repair_task is not None:
             await asyncio.wait({self._repair_task})
 

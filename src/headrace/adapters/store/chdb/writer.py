@@ -1,4 +1,4 @@
-"""Stores the loader's batches in the embedded engine and keeps the layout of its tables."""
+"""Stores the loader's batches in chDB, and creates and migrates its tables."""
 
 import contextlib
 from collections.abc import Generator, Mapping, Sequence
@@ -33,14 +33,15 @@ from headrace.model.storage import STORAGE_TABLES, StoredTable
 from headrace.ports.store import BatchRejected, ChangeListener, NullChangeListener
 
 _REOPEN_EVERY = 16
-"""So many failures are less than three minutes, and old parts are kept for eight."""
+"""Reopen the tables at each 16th failure: that is every three minutes at most, and chDB keeps old
+parts for eight."""
 
 _NO_SUCH_PART = 232
 _CORRUPTED = 246
 
 
 class ChdbWriter:
-    """The `StoreWriter` over the embedded engine: one thread, a connection of its own."""
+    """The `StoreWriter` over chDB; used from one thread, with a connection of its own."""
 
     def __init__(
         self,
@@ -98,12 +99,12 @@ class ChdbWriter:
             self._close_session()
             raise StoreUnavailable(str(failure)) from failure
         except OSError as error:
-            raise StoreUnavailable(f"the store cannot be synced: {error.strerror}") from error
+            raise StoreUnavailable(f"cannot sync the store: {error.strerror}") from error
 
     def reopen(self) -> None:
-        """Open all tables anew, which sets broken parts aside and may bring back their sources.
+        """Detach and attach all tables: chDB then sets broken parts aside and may restore sources.
 
-        Between two inserts, on their thread. Raises `StoreUnavailable`.
+        Called between two inserts, on their thread. Raises `StoreUnavailable`.
         """
         try:
             self._reopen_all()
@@ -111,11 +112,11 @@ class ChdbWriter:
             raise StoreUnavailable(str(failure)) from failure
 
     def request_stop(self) -> None:
-        """Refuse every batch after the running one; from any thread, when the engine must stop."""
+        """Reject every batch after the running one; from any thread, before `close`."""
         self._stop_requested = True
 
     def close(self) -> None:
-        """Close the connection for good. No insert may be running. May be called twice."""
+        """Close the connection. No insert may run meanwhile. May be called twice."""
         self.request_stop()
         self._close_session()
 
@@ -148,10 +149,11 @@ class ChdbWriter:
             self._failures = 0
 
     def _reopen_all(self) -> None:
-        """Have broken parts of all tables set aside, merged ones too.
+        """Reopen all tables, so that chDB sets aside their broken parts, merged ones included.
 
-        On a full disk a merge may leave one as well. What it was made of comes back as long as it
-        is there, for `old_parts_lifetime`: so this is done while the failures last, and after them.
+        On a full disk a merge can leave a broken part, too. chDB restores the sources of a merge
+        while it still has them, for `old_parts_lifetime`: so the tables are reopened while the
+        failures last, and after them.
         """
         for table in STORAGE_TABLES.values():
             self._reopen(self._open_session(), table)
@@ -159,81 +161,86 @@ class ChdbWriter:
     def _insert_once(
         self, table: StoredTable, arrow_stream: bytes, token: str, *, first_attempt: bool
     ) -> None:
-        """Insert a batch that is not there, and look whether it is there then.
+        """Insert a batch unless it is stored, and verify that it is stored afterwards.
 
-        chDB reports success where it could not commit a part, and it notes a token just before the
-        part: a crash or a full disk in between leaves a token without rows, which keeps every
-        repeat out. Then another token is tried. Raises `StoreUnavailable` where that fails too.
+        chDB reports success for a part that it could not commit. It also writes a token just
+        before the part: a crash or a full disk in between leaves a token without rows, which
+        rejects every retry as a duplicate. The second attempt therefore uses another token.
+        Raises `StoreUnavailable` where that fails, too.
         """
         batch = _read_batch(table, arrow_stream)
         if batch is None:
             return
         with self._change_listener.rows_changing(batch.websites):
-            if not first_attempt and self._is_stored(table, batch.first_row):
+            if not first_attempt and self._find_batch(table, batch.first_row):
                 return
             for attempt in (token, f"{token}-again"):
                 statement = _insert_statement(table.name, batch.columns, attempt)
                 self._open_session().insert(statement, arrow_stream)
-                if self._is_stored_after_insert(table, batch.first_row):
+                if self._find_inserted_batch(table, batch.first_row):
                     return
-            raise StoreUnavailable(f"the engine did not keep a batch of {table.name}")
+            raise StoreUnavailable(f"chDB did not keep a batch of {table.name}")
 
-    def _is_stored_after_insert(self, table: StoredTable, row: Mapping[str, object]) -> bool:
-        """Look into the newest part alone, and into all where that does not have the batch.
+    def _find_inserted_batch(self, table: StoredTable, row: Mapping[str, object]) -> bool:
+        """Search the newest part, and all parts where that does not contain the batch.
 
-        Looking into all takes several times as long, more with each part that there is.
+        Searching all parts takes several times as long, and longer with each part.
         """
         part = newest_part(self._deduplication_log(table.name))
         if part is not None:
-            with contextlib.suppress(ClickHouseError):  # which the other look meets and mends
+            with contextlib.suppress(ClickHouseError):  # `_find_batch` meets it, too, and repairs
                 if _has_batch(self._open_session(), table, row, part=part):
                     return True
-        return self._is_stored(table, row)
+        return self._find_batch(table, row)
 
-    def _is_stored(self, table: StoredTable, row: Mapping[str, object]) -> bool:
-        """Look for a batch's first row; where that fails open the table anew and look again."""
+    def _find_batch(self, table: StoredTable, row: Mapping[str, object]) -> bool:
+        """Search a batch's first row; where the search fails, reopen the table and repeat it."""
         session = self._open_session()
         with contextlib.suppress(ClickHouseError):
             return _has_batch(session, table, row)
         self._reopen(session, table)
         try:
             return _has_batch(session, table, row)
-        except ClickHouseError as failure:  # says nothing against the batch, whatever its code
-            raise StoreUnavailable(f"{table.name} cannot be read: {failure}") from failure
+        except ClickHouseError as failure:  # whatever its code, it does not blame the batch
+            raise StoreUnavailable(f"cannot read {table.name}: {failure}") from failure
 
     def _reopen(self, session: ChdbSession, table: StoredTable) -> None:
-        """Have the engine set broken parts aside, which it does when it opens a table.
+        """Detach and attach a table: chDB sets broken parts aside when it opens a table.
 
-        On a full disk it keeps parts that it could not write to the end, and no select that meets
-        one succeeds any more. The log still has their rows: a batch is committed when it was read.
+        On a full disk it keeps parts that it could not write completely, and every select that
+        meets one fails. The log still has their rows: an offset is committed only after the rows
+        of its batch were read back.
         """
         get_logger().error("table_reopened", table=table.name)
         try:
             with self._change_listener.all_rows_changing():
-                with contextlib.suppress(ClickHouseError):  # an earlier attempt may have got so far
+                with contextlib.suppress(
+                    ClickHouseError
+                ):  # an earlier attempt may have detached it
                     session.execute(f"DETACH TABLE `{self._database}`.`{table.name}` SYNC")
                 session.execute(f"ATTACH TABLE IF NOT EXISTS `{self._database}`.`{table.name}`")
                 self._materialize_missing_rollups(session)
         except ClickHouseError as failure:
-            raise StoreUnavailable(f"{table.name} cannot be opened: {failure}") from failure
+            raise StoreUnavailable(f"cannot reopen {table.name}: {failure}") from failure
         self._chdb.log_broken_parts()
 
     def _materialize_missing_rollups(self, session: ChdbSession) -> None:
-        """Make the visits of parts whose own are broken, which a power cut may do.
+        """Rebuild the projection in parts where it is missing or broken.
 
-        They are not put on disk with their part, and no select of visits succeeds that meets one.
+        A power cut can break it: an insert does not fsync a projection's files. Every select of
+        the rollup that meets a broken one fails.
         """
         database = quote_literal(self._database)
         ((has_projection,),) = session.execute(count_projections(database))
         ((parts,),) = session.execute(count_parts_without_rollup(database))
         if has_projection and parts:
-            get_logger().warning("visits_made_anew", parts=int(parts))
+            get_logger().warning("rollup_rebuilt", parts=int(parts))
             session.execute(render(MATERIALIZE_PROJECTION))
 
     def _sync_deduplication_log(self, table: StoredTable) -> None:
-        """Put the token of the stored batch on disk too: ClickHouse leaves that to the system.
+        """Fsync the token of the stored batch, too: ClickHouse leaves that to the system.
 
-        Otherwise a power cut within some seconds could store a repeated batch twice.
+        Otherwise a power cut within some seconds could store a retried batch twice.
         """
         sync_log(self._deduplication_log(table.name))
 
@@ -261,10 +268,10 @@ def _insert_statement(table: str, columns: Sequence[str], token: str) -> str:
 def _has_batch(
     session: ChdbSession, table: StoredTable, row: Mapping[str, object], *, part: str | None = None
 ) -> bool:
-    """Look for the first row of a batch. A batch is one part: all of it is there, or nothing.
+    """Return whether the first row of a batch is stored. A batch is one part: all of it, or none.
 
-    Ids depend on the place in the log alone, so a batch has the same ones at every attempt. `part`
-    is the only one to look into. Raises `ClickHouseError` where the part is not as it was written.
+    Row ids depend on the log offset alone, so every attempt of a batch has the same ones. `part`
+    limits the search to one part. Raises `ClickHouseError` where the part is damaged.
     """
     part_condition = "" if part is None else f"_part = {quote_literal(part)} AND "
     sql = (
@@ -278,7 +285,7 @@ def _has_batch(
 
 
 def _check_part(session: ChdbSession, table: StoredTable, part: str) -> None:
-    """Compare a part with its checksums. One that was merged meanwhile was whole."""
+    """Compare a part with its checksums; a part that was merged meanwhile was intact."""
     check = f"CHECK TABLE `{table.name}` PART {quote_literal(part)}"
     try:
         ((is_intact,),) = session.execute(f"{check} SETTINGS check_query_single_value_result = 1")
@@ -291,7 +298,7 @@ def _check_part(session: ChdbSession, table: StoredTable, part: str) -> None:
 
 
 class _Batch(Struct, frozen=True):
-    """What names the first row of a batch, whose rows it has, and which columns of them."""
+    """The key of a batch's first row, the websites of its rows, and the names of its columns."""
 
     first_row: Mapping[str, object]
     websites: list[str]
@@ -299,7 +306,7 @@ class _Batch(Struct, frozen=True):
 
 
 def _read_batch(table: StoredTable, arrow_stream: bytes) -> _Batch | None:
-    """Look into a stream; None without rows. Raises `BatchRejected`."""
+    """Read a stream's metadata; None for a stream without rows. Raises `BatchRejected`."""
     try:
         metadata = read_batch_metadata(arrow_stream)
         columns = inserted_columns(table, arrow_stream)

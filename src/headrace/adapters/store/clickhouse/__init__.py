@@ -1,1 +1,1 @@
-"""The store on ClickHouse servers."""
+"""The store on ClickHouse servers, alone or as a cluster."""

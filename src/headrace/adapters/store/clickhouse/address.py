@@ -1,4 +1,4 @@
-"""Where ClickHouse is and how its tables stand there, as one URL says it.
+"""The URL of a ClickHouse store: its hosts, user, database and the layout of its tables.
 
     clickhouse://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?OPTION=VALUE&…
 
@@ -29,23 +29,23 @@ _ESCAPING_HINT: Final = (
 
 
 class Host(Struct, frozen=True):
-    """One server of ClickHouse: its name or address, and the port of its HTTP interface."""
+    """One ClickHouse server: its name or address, and the port of its HTTP interface."""
 
     name: str
     port: int
 
     def __str__(self) -> str:
-        """Return it as people write it."""
+        """Return HOST:PORT, with brackets around an IPv6 address."""
         return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
 
 
 class ClickHouseAddress(Struct, frozen=True, kw_only=True):
-    """A parsed URL. Any of the `hosts` answers for all of the store.
+    """A parsed URL. Each of the `hosts` can serve queries of the whole store.
 
-    Without a `cluster` the tables stand in `database` alone. With one `database` has tables that
-    are distributed over its shards, and what they are made of stands in `local_database` on each;
-    `is_replicated` says that shards have replicas, which ClickHouse Keeper holds together.
-    `quorum` replicas have a batch when its insert returns; 0 leaves that to the server.
+    Without a `cluster` all tables are in `database`. With a cluster `database` has distributed
+    tables over the shards, and each shard has the tables with the rows in `local_database`.
+    `is_replicated` means that shards have replicas, coordinated by ClickHouse Keeper. `quorum` is
+    the number of replicas that have a batch when its insert returns; 0 leaves it to the server.
     """
 
     hosts: tuple[Host, ...]
@@ -59,22 +59,22 @@ class ClickHouseAddress(Struct, frozen=True, kw_only=True):
     quorum: int = 0
 
     def rotated(self, number: int) -> "ClickHouseAddress":
-        """Return the same with its hosts in a circle from a place on; any number is one.
+        """Return this address with its hosts rotated by `number`, modulo their count.
 
-        Whoever uses an address begins with its first host. Processes that draw a number each share
-        the hosts out among them, and machines that start at once make the tables of other shards.
+        Clients start with the first host. Processes that rotate by random numbers spread over the
+        hosts, and machines that start at the same time create tables through different hosts.
         """
         first = number % len(self.hosts)
         return replace(self, hosts=self.hosts[first:] + self.hosts[:first])
 
     @property
     def local_database(self) -> str:
-        """The database of the tables that hold rows."""
+        """The database of the tables that contain the rows."""
         return self.database + _SHARD_SUFFIX if self.cluster else self.database
 
 
 def parse_address(url: str) -> ClickHouseAddress:
-    """Read the URL of a ClickHouse store. Raises `OperatorError`, which tells no password."""
+    """Parse the URL of a ClickHouse store. Raises `OperatorError`, which shows no password."""
     try:
         return _parse(url)
     except ValueError as error:
@@ -112,7 +112,7 @@ def _parse(url: str) -> ClickHouseAddress:
 
 def _parse_options(query: str) -> dict[str, str]:
     options = dict(parse_qsl(query, keep_blank_values=True))
-    if not options.keys() <= set(_OPTIONS):  # unnamed: it may be the rest of a password
+    if not options.keys() <= set(_OPTIONS):  # not named: it may be the rest of a password
         raise ValueError(f"its options may be {', '.join(_OPTIONS)}, {_ESCAPING_HINT}")
     return options
 

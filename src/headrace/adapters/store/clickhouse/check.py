@@ -1,6 +1,6 @@
-"""Checks the part of a ClickHouse store that a machine can answer for: what its logs still have.
+"""Checks that a ClickHouse store has the rows that this machine's logs still contain.
 
-The parts of the servers' tables are theirs to check, and other machines' rows stand among ours.
+It checks no parts, which is the servers' task, and no rows of other machines.
 """
 
 from collections.abc import Sequence
@@ -25,15 +25,15 @@ _SELECT_IDS = (
 def check_clickhouse(
     address: ClickHouseAddress, *, identity: str, expected: Sequence[ExpectedRows]
 ) -> StoreReport:
-    """Look for rows that must be there. `identity` is the ledger's.
+    """Check that the expected rows are stored. `identity` is the ledger's.
 
-    Reads all ids of a table that has such rows. What cannot be asked is told as a fault.
+    Reads all ids of a table with such rows. A server that does not respond is an issue, too.
     """
     pool = SyncClientPool(address, read_timeout_s=_READ_TIMEOUT_S)
     try:
         return pool.run_on_any(lambda client: _check(client, address, identity, expected))
     except (ClickHouseError, StoreUnavailable) as error:
-        return StoreReport((f"ClickHouse cannot be asked: {error}",), 0, 0)
+        return StoreReport((f"cannot query ClickHouse: {error}",), 0, 0)
     finally:
         pool.close()
 

@@ -1,4 +1,4 @@
-"""Runs selects in ClickHouse and ends those that nobody waits for any more."""
+"""Runs selects on ClickHouse servers and kills those whose caller is gone."""
 
 import asyncio
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ from headrace.base.telemetry import Logger
 from headrace.ports.store import QueryLimits
 
 _OVERRUN_S: Final = 2.0
-"""A query that no server has ended by itself so long after its deadline is killed."""
+"""A query that the server has not ended by this time after its deadline is killed."""
 
 _KILL_PAUSE_S: Final = 0.05
 _KILL_TIMEOUT_S: Final = 5.0
 _READ_TIMEOUT_S: Final = 3600.0
-"""Never the reason why a query ends: its deadline is."""
+"""Longer than any query's deadline, which ends the query."""
 
 _MAX_REPLICA_DELAY_S: Final = 1
 
@@ -33,7 +33,7 @@ _TRANSIENT: Final = frozenset(
     {
         3,  # UNEXPECTED_END_OF_FILE
         32,  # ATTEMPT_TO_READ_AFTER_EOF
-        81,  # UNKNOWN_DATABASE, until a machine has made it
+        81,  # UNKNOWN_DATABASE, until a machine has created it
         202,  # TOO_MANY_SIMULTANEOUS_QUERIES
         209,  # SOCKET_TIMEOUT
         210,  # NETWORK_ERROR
@@ -42,20 +42,20 @@ _TRANSIENT: Final = frozenset(
         279,  # ALL_CONNECTION_TRIES_FAILED
         369,  # ALL_REPLICAS_ARE_STALE
         439,  # CANNOT_SCHEDULE_TASK
-        473,  # DEADLOCK_AVOIDED, while a machine makes tables anew
-        497,  # ACCESS_DENIED: the operator can mend it, and callers may try again then
+        473,  # DEADLOCK_AVOIDED, while a machine recreates tables
+        497,  # ACCESS_DENIED: callers can retry after the operator has fixed it
         516,  # AUTHENTICATION_FAILED
         701,  # CLUSTER_DOESNT_EXIST
-        745,  # SERVER_OVERLOADED: its cores are so busy that it turns connections away
+        745,  # SERVER_OVERLOADED: it rejects connections because its cores are busy
     }
 )
-"""Codes of a server or a cluster that works again later, beside those of `query_error`."""
+"""Codes of a server or a cluster that recovers, in addition to those of `query_error`."""
 
 _SETTINGS: Final[Mapping[str, str]] = {
     **READER_SETTINGS,
     "readonly": "2",  # the statement changes nothing, whatever the user's rights
     "cancel_http_readonly_queries_on_client_close": "1",  # a worker may die while it waits
-    "timeout_overflow_mode": "throw",  # an answer is whole, whatever the user's profile says
+    "timeout_overflow_mode": "throw",  # no partial results, whatever the user's profile says
     "result_overflow_mode": "throw",
     "group_by_overflow_mode": "throw",
     "skip_unavailable_shards": "0",
@@ -65,7 +65,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
 
 
 class ClickHouseReader:
-    """Connections to the hosts of an address; used from one event loop by many tasks."""
+    """Runs selects on the hosts of an address; used from one event loop by many tasks."""
 
     def __init__(self, address: ClickHouseAddress, *, connections: int, log: Logger) -> None:
         self._pool = AsyncClientPool(
@@ -76,11 +76,11 @@ class ClickHouseReader:
     async def select(
         self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
-        """Run one SELECT and return its rows as `decode_rows` reads them.
+        """Run one SELECT and return its rows in the format that `decode_rows` reads.
 
-        Raises `QueryTimedOut`, `QueryTooLarge`, `StoreUnavailable` when no server answers or one
-        ended it, else `ClickHouseError`. Cancelling the caller kills the query; it returns when the
-        server has ended it.
+        Raises `QueryTimedOut`, `QueryTooLarge`, `StoreUnavailable` when no server responds or the
+        server ended the query, else `ClickHouseError`. Cancelling the caller kills the query; the
+        call returns when the server has ended it.
         """
         settings = {
             **_SETTINGS,
@@ -100,7 +100,7 @@ class ClickHouseReader:
             raise error from failure
 
     async def is_ready(self) -> bool:
-        """Tell whether a select would be answered now, by every shard. Never raises."""
+        """Return whether a select would succeed now, on every shard. Never raises."""
         limits = QueryLimits(timeout_s=1, max_memory_bytes=100_000_000)
         sql = f"SELECT max(version) FROM `{VERSION_TABLE}`"  # noqa: S608 - our own name
         try:
@@ -113,7 +113,7 @@ class ClickHouseReader:
         return int(future) > 0
 
     async def close(self) -> None:
-        """Close the connections. No select may be running."""
+        """Close the connections. No select may run meanwhile."""
         await self._pool.close()
 
     async def _run_query(
@@ -149,18 +149,18 @@ class ClickHouseReader:
             reason = error.name if isinstance(error, ClickHouseError) else type(error).__name__
             self._log.warning("query_not_killed", query_id=query_id, reason=reason)
         finally:
-            future.cancel()  # nothing, once it is done; else the server sees that nobody listens
+            future.cancel()  # does nothing when done; else the server notices the disconnect
             future.add_done_callback(_retrieve_exception)
 
 
 def _retrieve_exception(future: asyncio.Future[bytes]) -> None:
-    """Whoever asked may be gone, and nobody else looks."""
+    """Retrieve the exception: the caller may be gone, and asyncio would warn."""
     if not future.cancelled():
         future.exception()
 
 
 def select_error(failure: ClickHouseError) -> HeadraceError | None:
-    """Return the error that a failed select is to its caller; None where the SQL is wrong."""
+    """Return the caller's error for a failed select; None where the SQL itself is wrong."""
     if failure.code in _TRANSIENT:
-        return StoreUnavailable(f"ClickHouse cannot answer: {failure.name}")
+        return StoreUnavailable(f"ClickHouse cannot run the query: {failure.name}")
     return query_error(failure)

@@ -1,4 +1,4 @@
-"""The `Store` over servers of ClickHouse: what a worker asks itself."""
+"""The `Store` over ClickHouse servers, which workers query directly."""
 
 import itertools
 import os
@@ -18,9 +18,10 @@ from headrace.ports.store import QueryLimits, Rows, SelectFailed
 
 
 class ClickHouseStore:
-    """Asks ClickHouse; `executor` waits for the loading of this machine, and hands out the turns.
+    """Runs queries on ClickHouse servers.
 
-    `is_loaded` tells whether this machine's loading keeps up.
+    `executor` waits until this machine's durable events are stored, and limits the concurrent
+    selects. `is_loaded` returns whether this machine's load loop is caught up.
     """
 
     def __init__(
@@ -49,11 +50,11 @@ class ClickHouseStore:
         return decode_rows(await self._executor.execute(key, run))
 
     async def is_ready(self) -> bool:
-        """Tell whether a select would be answered now. Never raises."""
+        """Return whether a select would succeed now. Never raises."""
         return await self._is_loaded() and await self._reader.is_ready()
 
     async def close(self) -> None:
-        """End what runs and close the connections."""
+        """Cancel the running selects and close the connections."""
         await self._executor.close()
         await self._reader.close()
 

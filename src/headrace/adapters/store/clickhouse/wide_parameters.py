@@ -1,7 +1,11 @@
-"""Parameters that are longer than ClickHouse takes: bound in pieces, put together by the server.
+"""Splits parameters that exceed a server's limit into pieces that the server concatenates.
 
-A server refuses a field of a form above 128 KiB. The text of the statement then depends on how long
-a value is, and still on nothing that is in it.
+A server rejects a form field above 128 KiB. The text of such a statement depends on the length of
+the value, but not on its content.
+
+This happens here and not in the compiler: the limit belongs to the HTTP interface of servers, chDB
+has none, and the compiler's SQL is the same for any value. Only statements with a long value are
+rewritten; for all others the cost is the sum of the values' lengths.
 """
 
 import re
@@ -11,7 +15,8 @@ from typing import Any, Final, cast
 from headrace.adapters.store.dialect.parameters import EncodedParameters, encode_parameters
 
 MAX_PIECE_CHARACTERS: Final = 16_384
-"""Of a piece, before it is written: UTF-8 makes at most four bytes of one, an escape two."""
+"""Length of a piece before encoding: a character takes at most four bytes in UTF-8, or two as an
+escape."""
 
 _ARRAY = re.compile(r"Array\((\w+)\)")
 _NUMBER_SIZE: Final = 24
@@ -21,7 +26,7 @@ _Bind = Callable[[object, str], str]
 
 
 def fit_parameters(sql: str, values: Mapping[str, object]) -> tuple[str, EncodedParameters]:
-    """Return a statement and its parameters, none of them too long for a server."""
+    """Return a statement and its encoded parameters, each short enough for a server."""
     fitting: dict[str, object] = {}
     for name, value in values.items():
         if _size(value) <= MAX_PIECE_CHARACTERS:

@@ -1,8 +1,8 @@
-"""Stores the loader's batches in ClickHouse and keeps the layout of its tables.
+"""Stores the loader's batches on ClickHouse servers, and creates and migrates the tables.
 
-A batch goes to one shard, which its token names, as one part: it is there wholly or not at all, and
-a repeat meets the memory of tokens of that shard, whichever host it is sent to. While a shard is
-away its batches wait in the log.
+A batch is one part on one shard, chosen by its token: it is stored wholly or not at all, and a
+retry meets the deduplication window of the same shard, whichever host receives it. While a shard
+is away, its batches stay in the log.
 """
 
 import contextlib
@@ -34,26 +34,27 @@ from headrace.ports.store import BatchRejected
 READ_TIMEOUT_S: Final = 60.0
 PREPARE_TIMEOUT_S: Final = 10.0
 _MAX_PREPARE_TIMEOUT_S: Final = 3600.0
-"""A statement that makes tables takes 0.1 s, and 3 s on servers that are ten times overloaded. One
-that hangs is tried again soon, and one that has much to do gets twice the time with each attempt.
+"""A statement that creates tables takes 0.1 s, and 3 s on servers that are ten times overloaded. A
+hanging one is retried after `PREPARE_TIMEOUT_S`; each retry doubles the timeout, up to the maximum,
+for statements with much to do.
 """
 
 _QUORUM_TIMEOUT_MS: Final = 30_000
 
 _TRUNCATED_STREAM: Final = frozenset({32, 33})
-"""ATTEMPT_TO_READ_AFTER_EOF, CANNOT_READ_ALL_DATA: servers say so of each other, too."""
+"""ATTEMPT_TO_READ_AFTER_EOF, CANNOT_READ_ALL_DATA: also reported when another server hangs up."""
 
 _USER_ERRORS: Final[Mapping[int, str]] = {
-    497: "it lacks a right",  # ACCESS_DENIED
-    516: "there is none, or the password is another",  # AUTHENTICATION_FAILED
+    497: 'permission denied for user "{user}"',  # ACCESS_DENIED
+    516: 'authentication failed for user "{user}"',  # AUTHENTICATION_FAILED
 }
-"""Codes that only the operator can mend, and what is wrong with the user."""
+"""Codes that only the operator can fix, and their messages."""
 
 _MISSING_GRANT = re.compile(r"necessary to have the grant (.+?)\. \(")
 _CLUSTER_DOESNT_EXIST: Final = 701
 
 _INSERT_SETTINGS: Final[Mapping[str, Any]] = {
-    "async_insert": 0,  # on by default: the answer would come before the rows are on disk
+    "async_insert": 0,  # on by default: the response would precede the fsync of the rows
     "insert_deduplicate": 1,
     "input_format_null_as_default": 0,
     "input_format_arrow_allow_missing_columns": 0,
@@ -70,7 +71,7 @@ _COUNT_FIRST_ROW: Final = (
 
 
 class ClickHouseWriter:
-    """The `StoreWriter` over servers of ClickHouse; used from one thread."""
+    """The `StoreWriter` over ClickHouse servers; used from one thread."""
 
     def __init__(
         self,
@@ -91,19 +92,19 @@ class ClickHouseWriter:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether the tables were found or made, and no insert has failed since."""
+        """Whether the tables were found or created, and no insert has failed since."""
         return self._shards is not None
 
     @property
     def current_statement(self) -> str:
-        """The statement that `prepare` runs, or ran last, for people to read; from any thread."""
+        """The statement that `prepare` runs, or ran last, shortened; from any thread."""
         return self._migrator.statement
 
     def prepare(self) -> None:
-        """Create or migrate the tables. Safe at every start, of several machines at once.
+        """Create or migrate the tables. Safe at every start, on several machines at once.
 
-        Raises `OperatorError` when a newer Headrace wrote them, when nobody knows the cluster or
-        the user may not do it, else `StoreUnavailable`, which names the statement.
+        Raises `OperatorError` when a newer Headrace wrote them, the cluster is unknown or the user
+        lacks a privilege, else `StoreUnavailable`, which names the statement.
         """
         began_s = self._clock.monotonic_s()
         try:
@@ -122,7 +123,7 @@ class ClickHouseWriter:
         arrow_stream: bytes,
         *,
         token: str,
-        first_attempt: bool = False,  # noqa: ARG002 - the servers are asked anyway
+        first_attempt: bool = False,  # noqa: ARG002 - every attempt searches the servers
     ) -> None:
         """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
         stored = STORAGE_TABLES[table.name]
@@ -140,16 +141,16 @@ class ClickHouseWriter:
                 _check_complete(arrow_stream)
             elif failure.code in REJECTED_CODES:
                 raise BatchRejected(failure.message) from failure  # for the quarantine
-            self._shards = None  # whatever was changed there, it is looked at again
+            self._shards = None  # the next attempt prepares again: tables may have changed
             raise StoreUnavailable(str(failure)) from failure
 
     def request_stop(self) -> None:
-        """Refuse every batch after the running one; from any thread, when the engine must stop."""
+        """Reject every batch after the running one; from any thread, before `close`."""
         self._stop_requested = True
         self._migrator.request_stop()
 
     def close(self) -> None:
-        """Close the connections for good. No insert may be running. May be called twice."""
+        """Close the connections. No insert may run meanwhile. May be called twice."""
         self.request_stop()
         self._pool.close()
 
@@ -159,7 +160,7 @@ class ClickHouseWriter:
             SyncClientPool(address, read_timeout_s=self._prepare_timeout_s)
         ) as pool:
             if address.cluster and not address.is_replicated:
-                for host in address.hosts:  # nothing tells the others
+                for host in address.hosts:  # without Keeper a statement changes one host alone
                     pool.run_on(host, prepare)
             else:
                 pool.run_on_any(prepare)
@@ -171,25 +172,26 @@ class ClickHouseWriter:
             return 0
         ((shards,),) = query_rows(client, _SELECT_SHARDS, encode_parameters({"cluster": cluster}))
         if not shards:
-            raise OperatorError(f"ClickHouse knows no cluster {cluster}")
+            raise OperatorError(f'ClickHouse has no cluster "{cluster}"')
         return int(shards)
 
     def _insert_once(
         self, table: StoredTable, arrow_stream: bytes, row: RowKey, token: str
     ) -> None:
-        """Insert a batch that is not there, and look whether it is there then.
+        """Insert a batch unless it is stored, and verify that it is stored afterwards.
 
-        A server without Keeper notes a token just before the part: a crash in between leaves a
-        token without rows, which keeps every repeat out. Then another token is tried. Keeper takes
-        token and part together, and a look at a replica that is behind would mislead.
+        A server without Keeper writes a token just before the part: a crash in between leaves a
+        token without rows, which rejects every retry as a duplicate. The second attempt therefore
+        uses another token. Keeper commits token and part together; there a verification could
+        read a replica that is behind, so there is none.
         """
         again = () if self._address.is_replicated else (f"{token}-again",)
         settings = self._insert_settings(token)
         for attempt in (token, *again):
-            if self._is_stored(table, row):
+            if self._find_batch(table, row):
                 return
             self._insert(table, arrow_stream, settings | {"insert_deduplication_token": attempt})
-        if again and not self._is_stored(table, row):
+        if again and not self._find_batch(table, row):
             raise StoreUnavailable(f"ClickHouse did not keep a batch of {table.name}")
 
     def _insert(self, table: StoredTable, arrow_stream: bytes, settings: Mapping[str, Any]) -> None:
@@ -213,11 +215,11 @@ class ClickHouseWriter:
             settings["insert_quorum_timeout"] = _QUORUM_TIMEOUT_MS
         return settings
 
-    def _is_stored(self, table: StoredTable, row: RowKey) -> bool:
-        """Look for a batch by its first row: a batch is one part, all of it is there, or nothing.
+    def _find_batch(self, table: StoredTable, row: RowKey) -> bool:
+        """Search a batch by its first row: a batch is one part, stored wholly or not at all.
 
-        Ids depend on the place in the log alone, so a batch has the same ones at every attempt.
-        Raises `StoreUnavailable` where fewer replicas have it than the quorum.
+        Row ids depend on the log offset alone, so every attempt of a batch has the same ones.
+        Raises `StoreUnavailable` where some replicas have it, but fewer than the quorum.
         """
         address = self._address
         source = f"`{address.database}`.`{table.name}`"
@@ -241,13 +243,13 @@ class ClickHouseWriter:
 
 def _operator_error(failure: ClickHouseError, address: ClickHouseAddress) -> OperatorError | None:
     if failure.code == _CLUSTER_DOESNT_EXIST:
-        return OperatorError(f"ClickHouse knows no cluster {address.cluster}")
+        return OperatorError(f'ClickHouse has no cluster "{address.cluster}"')
     if failure.code not in _USER_ERRORS:
         return None
     missing_grant = _MISSING_GRANT.search(failure.message)
-    grant = f": {missing_grant[1]}" if missing_grant else ""
+    grant = f": missing grant {missing_grant[1]}" if missing_grant else ""
     return OperatorError(
-        f"ClickHouse refuses the user {address.user}: {_USER_ERRORS[failure.code]}{grant}"
+        f"ClickHouse: {_USER_ERRORS[failure.code].format(user=address.user)}{grant}"
     )
 
 

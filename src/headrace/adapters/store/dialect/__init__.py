@@ -1,1 +1,1 @@
-"""The SQL that both stores speak: table layout, and how values are bound."""
+"""What both stores share: the table layout, bound parameters, results and error codes."""

@@ -1,4 +1,4 @@
-"""What a ClickHouse, embedded or not, refuses, and what that means to the caller of a query."""
+"""The errors of chDB and ClickHouse servers, and what each means to the caller of a query."""
 
 import re
 
@@ -19,7 +19,7 @@ _TOO_LARGE = frozenset({158, 191, 241, 307, 396})  # too many rows or bytes, mem
 
 
 _TRANSIENT = frozenset({_UNKNOWN_CODE, 394, 60})
-"""QUERY_WAS_CANCELLED; UNKNOWN_TABLE, while the writer opens it anew."""
+"""QUERY_WAS_CANCELLED; UNKNOWN_TABLE, while the writer reopens it."""
 
 
 _BROKEN_PART = frozenset(
@@ -38,7 +38,7 @@ _BROKEN_PART = frozenset(
         432,  # UNKNOWN_CODEC
     }
 )
-"""What a select meets in a part that is not as it was written."""
+"""Codes of a select that met a damaged part."""
 
 
 _CODE = re.compile(r"Code: (\d+)\. .*\(([A-Z_0-9]+)\)", re.DOTALL)
@@ -48,24 +48,24 @@ _SERVER_MEMORY_EXCEEDED = "(total) memory limit exceeded"
 
 
 class ClickHouseError(Exception):
-    """The engine refused a statement. Carries its code and the code's name.
+    """chDB or a server rejected a statement, with this code and the code's name.
 
-    `message` are the engine's own. They may hold values of a caller, so they are not for the log.
+    `message` is ClickHouse's own. It may contain values of a caller, so it is not logged.
     """
 
     def __init__(self, code: int, name: str, message: str = "") -> None:
-        super().__init__(f"the engine refused a statement: {name} ({code})")
+        super().__init__(f"ClickHouse rejected a statement: {name} ({code})")
         self.code = code
         self.name = name
         self.message = message
 
 
 class BrokenPart(StoreUnavailable):
-    """A select met a part that cannot be read; it may be mended by opening the tables anew."""
+    """A select met a part that cannot be read; reopening the tables may repair it."""
 
 
 def parse_error(message: str) -> ClickHouseError:
-    """Read the engine's message; one without a code, or about all memory, has the code 0."""
+    """Parse chDB's message; one without a code, or about the server's memory, gets the code 0."""
     found = _CODE.search(message)
     if found is None or _SERVER_MEMORY_EXCEEDED in message:
         return ClickHouseError(_UNKNOWN_CODE, "NO_MEMORY" if found else "UNKNOWN")
@@ -73,15 +73,15 @@ def parse_error(message: str) -> ClickHouseError:
 
 
 def query_error(failure: ClickHouseError) -> HeadraceError | None:
-    """Return the error that a failed select is to its caller; None where the SQL is wrong."""
+    """Return the caller's error for a failed select; None where the SQL itself is wrong."""
     if failure.code in _TIMED_OUT:
         return QueryTimedOut("Query timed out")
     if failure.code in _TOO_LARGE:
         return QueryTooLarge("Query too large")
     if failure.code in _BROKEN_PART:
-        return BrokenPart(f"a part of the store cannot be read: {failure.name}")
+        return BrokenPart(f"cannot read a part of the store: {failure.name}")
     if failure.code in _TRANSIENT:
-        return StoreUnavailable(f"the query was ended: {failure.name}")
+        return StoreUnavailable(f"the query was cancelled: {failure.name}")
     return None
 
 
@@ -104,4 +104,4 @@ REJECTED_CODES = frozenset(
         349,  # CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
     }
 )
-"""Codes that blame the rows. All others, a full disk or a missing table, may be mended."""
+"""Codes that blame the rows. The causes of all others, such as a full disk, can go away."""

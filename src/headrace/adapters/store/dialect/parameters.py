@@ -1,7 +1,7 @@
-"""How a value of a query is written as the text of a bound parameter of ClickHouse.
+"""Encodes query values as the text of ClickHouse's bound parameters.
 
-ClickHouse reads the text of `{name:Type}` like a field of a tab-separated file, so control
-characters and backslashes of a text are escaped; texts within an array are quoted literals.
+ClickHouse reads the text of `{name:Type}` as a field of a tab-separated file, so control
+characters and backslashes of a string are escaped; strings within an array are quoted literals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,16 +26,16 @@ _INTEGERS = range(-(2**63), 2**63)
 
 
 def encode_parameters(values: Mapping[str, object]) -> EncodedParameters:
-    """Write values by their Python types: str, int, float, bool, or a list or tuple of one of them.
+    """Encode values by their Python types: str, int, float, bool, or a list or tuple of one type.
 
-    `{name:String}`, `{name:Int64}`, `{name:Float64}`, `{name:Bool}` and arrays of these then give
-    the same values back. Raises `TypeError` for other types.
+    `{name:String}`, `{name:Int64}`, `{name:Float64}`, `{name:Bool}` and arrays of these then
+    evaluate to the same values. Raises `TypeError` for other types.
     """
     return EncodedParameters({name: _encode(value) for name, value in values.items()})
 
 
 def quote_literal(text: str) -> str:
-    """Write a text of our own as a string literal of SQL."""
+    """Return a trusted text as an SQL string literal."""
     return f"'{text.translate(_LITERAL_ESCAPES)}'"
 
 
@@ -46,7 +46,7 @@ def _encode(value: object) -> str:
         case bool() | int() | float():
             return _number(value)
         case list() | tuple():
-            elements = cast("Sequence[object]", value)  # which is checked one by one
+            elements = cast("Sequence[object]", value)  # `_element` checks each type
             return f"[{','.join(map(_element, elements))}]"
         case _:
             raise TypeError(f"a {type(value).__name__} cannot be bound as a parameter")
@@ -66,5 +66,5 @@ def _number(value: float) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int) and value not in _INTEGERS:
-        return repr(float(value))  # ClickHouse would wrap it round where an integer is expected
+        return repr(float(value))  # ClickHouse would let it overflow where it reads an integer
     return repr(value)

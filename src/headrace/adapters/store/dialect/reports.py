@@ -1,4 +1,4 @@
-"""What a check of a store is given and what it returns."""
+"""The input and the result of a check of the store."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from headrace.ports.event_log import LogOffset
 
 
 class StoreReport(Struct, frozen=True):
-    """What is wrong with the store, and how much there is."""
+    """Issues, one sentence each, and the number of active parts and of rows."""
 
     issues: tuple[str, ...]
     parts: int
@@ -16,14 +16,14 @@ class StoreReport(Struct, frozen=True):
 
 
 class LoadedOffsets(Struct, frozen=True):
-    """The ledger's identity and, by the log's name, the place up to which rows may be stored."""
+    """The ledger's identity and, by log name, the offset before which rows may be stored."""
 
     identity: str
     stored_until: Mapping[str, LogOffset]
 
 
 class ExpectedRows(Struct, frozen=True):
-    """Rows of one log that must be in a table: their ids."""
+    """The ids of the rows of one log that a table must contain."""
 
     log: str
     table: str

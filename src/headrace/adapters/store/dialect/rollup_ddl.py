@@ -42,7 +42,7 @@ MATERIALIZE_PROJECTION: Final = AlterTable(
 )
 """Builds the projection in parts that have none, or a broken one; returns when all have it."""
 
-# All columns, for people and for clusters. One SELECT: a nested one costs more.
+# All columns: operators read the view, and clusters distribute it. A nested SELECT costs more.
 CREATE_VIEW: Final = CreateView(
     name=ROLLUP,
     columns=tuple(
