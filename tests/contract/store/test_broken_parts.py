@@ -1,4 +1,4 @@
-"""Parts of the store that cannot be read any more, met by a select."""
+"""A select that meets a broken part fails, and the tables are reopened to repair it."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ def empty(file: Path) -> None:
 
 
 def merged_part(store: FreshStore) -> Path:
-    """Store two batches, have them merged, and return the part's directory."""
+    """Store two batches, merge them, and return the merged part's directory."""
     for batch in ("first", "second"):
         rows = [{"website_id": "web_a", "event_name": f"{batch} {n}"} for n in range(2_000)]
         store.insert(EVENTS, rows)
@@ -61,32 +61,32 @@ def test_corrupted_part_is_not_reported_as_a_query_error(chdb_store: FreshStore)
 
 
 class Selects:
-    """Runs selects that meet what they are told to."""
+    """Runs selects that fail with the given errors, in order."""
 
     def __init__(self) -> None:
-        self.meets: list[Exception] = []
+        self.failures: list[Exception] = []
 
     async def select(
         self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
         del sql, parameters, limits, query_id
-        if self.meets:
-            raise self.meets.pop(0)
+        if self.failures:
+            raise self.failures.pop(0)
         return b"rows"
 
 
 class Harness:
-    """Selects that mend, and how often they did."""
+    """A self-healing reader, and the number of its repairs."""
 
     def __init__(self, reopen_tables: Callable[[], None] | None = None) -> None:
         self.clock = FixedClock(0)
         self.runner = Selects()
-        self.mended = 0
-        self._mend = reopen_tables or (lambda: None)
+        self.repairs = 0
+        self._reopen_tables = reopen_tables or (lambda: None)
         self.selects = SelfHealingReader(
             self.runner,
-            reopen_tables=self._count,
-            run_exclusive=self._between_loads,
+            reopen_tables=self._count_repair,
+            run_exclusive=self._run_exclusive,
             clock=self.clock,
             log=get_logger(),
         )
@@ -94,49 +94,49 @@ class Harness:
     async def select(self) -> bytes:
         return await self.selects.select("SELECT 1", EncodedParameters({}), LIMITS, "1")
 
-    async def meet(self, *failures: Exception) -> None:
-        """Run selects at once that meet these."""
-        self.runner.meets = list(failures)
+    async def fail_selects(self, *failures: Exception) -> None:
+        """Run concurrent selects that fail with these errors."""
+        self.runner.failures = list(failures)
         await asyncio.gather(*(self.select() for _ in failures), return_exceptions=True)
         await self.selects.finish()
 
-    def _count(self) -> None:
-        self.mended += 1
-        self._mend()
+    def _count_repair(self) -> None:
+        self.repairs += 1
+        self._reopen_tables()
 
-    async def _between_loads(self, work: Callable[[], None]) -> None:
+    async def _run_exclusive(self, work: Callable[[], None]) -> None:
         await asyncio.sleep(0)
         work()
 
 
 async def test_select_that_reads_a_broken_part_fails_and_the_next_succeeds() -> None:
     harness = Harness()
-    harness.runner.meets = [BrokenPart("broken")]
+    harness.runner.failures = [BrokenPart("broken")]
     with pytest.raises(BrokenPart):
         await harness.select()
     assert await harness.select() == b"rows"
     await harness.selects.finish()
-    assert harness.mended == 1
+    assert harness.repairs == 1
 
 
 async def test_concurrent_selects_reattach_tables_once() -> None:
     harness = Harness()
-    await harness.meet(*(BrokenPart("broken") for _ in range(5)))
-    assert harness.mended == 1
+    await harness.fail_selects(*(BrokenPart("broken") for _ in range(5)))
+    assert harness.repairs == 1
 
 
 async def test_tables_are_reattached_again_after_the_cooldown() -> None:
     harness = Harness()
-    for pause_s, mended in ((0, 1), (29, 1), (1, 2), (30, 3)):
+    for pause_s, repairs in ((0, 1), (29, 1), (1, 2), (30, 3)):
         harness.clock.advance(pause_s * 1_000)
-        await harness.meet(BrokenPart("broken"))
-        assert harness.mended == mended
+        await harness.fail_selects(BrokenPart("broken"))
+        assert harness.repairs == repairs
 
 
 async def test_other_failures_do_not_reattach_tables() -> None:
     harness = Harness()
-    await harness.meet(StoreUnavailable("busy"), QueryTooLarge())
-    assert harness.mended == 0
+    await harness.fail_selects(StoreUnavailable("busy"), QueryTooLarge())
+    assert harness.repairs == 0
 
 
 async def test_failed_reattach_is_reported_and_retried() -> None:
@@ -145,8 +145,8 @@ async def test_failed_reattach_is_reported_and_retried() -> None:
 
     harness = Harness(fail)
     with capture_logs() as lines:
-        await harness.meet(BrokenPart("broken"))
+        await harness.fail_selects(BrokenPart("broken"))
     harness.clock.advance(30_000)
-    await harness.meet(BrokenPart("broken"))
+    await harness.fail_selects(BrokenPart("broken"))
     assert [line["event"] for line in lines] == ["broken_part_met", "tables_not_opened"]
-    assert harness.mended == 2
+    assert harness.repairs == 2

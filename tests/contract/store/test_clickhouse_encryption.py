@@ -24,7 +24,7 @@ pytestmark = pytest.mark.clickhouse
 
 
 class EncryptedPort:
-    """Listens with a certificate for localhost and passes what it hears to another port."""
+    """Terminates TLS with a certificate for localhost and forwards the bytes to another port."""
 
     def __init__(self, target: int, certificate: Path, key: Path) -> None:
         self._target = target
@@ -68,7 +68,7 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for localhost that is its own authority, and its key."""
+    """A self-signed certificate for localhost, and its key."""
     directory = tmp_path_factory.mktemp("certificate")
     made = (directory / "ca.pem", directory / "key.pem")
     subprocess.run(
@@ -124,7 +124,7 @@ def test_no_data_is_sent_to_a_server_with_an_untrusted_certificate(
 
 
 def test_no_data_is_sent_to_a_server_without_tls() -> None:
-    """Not a real one: the server of the tests aborts now and then when its port hears TLS."""
+    """Not a real server: the one of the tests sometimes aborts when its port receives TLS."""
     received: list[bytes] = []
 
     def result(listener: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""What is written for a replicated cluster, which no test can run: a real ClickHouse parses it."""
+"""The statements for a replicated cluster, which no test can run: a real ClickHouse parses them."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""What the store over servers of ClickHouse keeps when servers, networks and rights fail."""
+"""The guarantees of the store on ClickHouse servers when servers, networks and grants fail."""
 
 import asyncio
 import contextlib
@@ -40,7 +40,7 @@ LONG_TIMEOUT = QueryLimits(timeout_s=600, max_memory_bytes=1_000_000_000)
 
 
 def rows(first: int, count: int = 10) -> list[dict[str, Any]]:
-    """Return rows whose ids are the numbers from the first on."""
+    """Return rows whose ids are consecutive numbers from `first`."""
     return [
         {"id": number.to_bytes(16, "big"), "website_id": "web_1", "time": 1_700_000_000_000}
         for number in range(first, first + count)
@@ -69,7 +69,7 @@ def dedicated_cluster(
 
 
 class CuttingProxy:
-    """Stands before a server, and cuts what `cuts` says after so many bytes either way."""
+    """Forwards to a server; cuts requests after `most_sent` bytes or drops all responses."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -345,7 +345,7 @@ def test_cancelling_a_select_kills_the_query_on_every_shard(
     wait_until(lambda: count() > 0, "the query runs")
     selecting_task.cancel()
     wait_until(lambda: count() == 0, "the query has ended")
-    cluster.run(asyncio.sleep(0.1))  # until the reader has told what became of it
+    cluster.run(asyncio.sleep(0.1))  # until the reader would have logged a failure
     assert "query_not_killed" not in "".join(capfd.readouterr())
 
 

@@ -1,7 +1,7 @@
-"""Visits, of which sessions and profiles are made, are whole whatever became of their files.
+"""The daily rollup, which sessions and profiles read, is complete after every start.
 
-A store of an older version has none, and a power cut may break those of a part: the next start
-makes them of the events. Each store here is opened by a process of its own.
+A store of an older version has none, and a power cut can break the projection of a part: the next
+start rebuilds it from the events. Each store here is opened by its own process.
 """
 
 import json

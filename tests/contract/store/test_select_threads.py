@@ -1,4 +1,4 @@
-"""Selects on their threads: at once, ended with their askers, gone before the engine closes."""
+"""Selects on their threads: concurrent, cancelled with their callers, ended before chDB closes."""
 
 import asyncio
 from typing import Any

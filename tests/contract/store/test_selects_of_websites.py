@@ -1,4 +1,4 @@
-"""All selects of a machine over the real engine, seen in its process list."""
+"""All selects of a machine on the real chDB, observed in its process list."""
 
 import asyncio
 import random
@@ -34,7 +34,7 @@ Rows = list[list[Any]]
 
 
 class Machine:
-    """One store, its selects on three places, and nothing to load."""
+    """One store with three slots for selects, and nothing to load."""
 
     def __init__(self, tables: FreshStore) -> None:
         self.tables = tables
@@ -57,8 +57,8 @@ class Machine:
         )
         self._number = 0
 
-    async def ask(self, website: str, sql: str, *, timeout_s: float = 60) -> Rows:
-        """Ask a question about a website."""
+    async def select(self, website: str, sql: str, *, timeout_s: float = 60) -> Rows:
+        """Run a select of a website and return its rows."""
         limits = QueryLimits(timeout_s=timeout_s, max_memory_bytes=10**9)
         texts = {"website": website} if "{website:" in sql else dict[str, str]()
         key = QueryKey(website, sql, tuple(texts.items()), limits)
@@ -67,22 +67,22 @@ class Machine:
         return decode_rows(await self.selects.execute(key, run))
 
     def begin(self, website: str, sql: str, *, timeout_s: float = 60) -> "asyncio.Task[Rows]":
-        """Begin to ask."""
-        return asyncio.create_task(self.ask(website, sql, timeout_s=timeout_s))
+        """Start a select in a task."""
+        return asyncio.create_task(self.select(website, sql, timeout_s=timeout_s))
 
     def running(self) -> int:
-        """Return how many endless selects the engine's process list has."""
+        """Return the number of endless selects in chDB's process list."""
         ((count,),) = self.tables.rows(ANY_ENDLESS, {"sql": ENDLESS})
         return int(count)
 
     async def until_running(self, count: int) -> None:
-        """Wait until the process list has so many endless selects."""
+        """Wait until the process list has this number of endless selects."""
         async with asyncio.timeout(30):
-            while self.running() != count:  # noqa: ASYNC110 - it cannot tell
+            while self.running() != count:  # noqa: ASYNC110 - it sends no event
                 await asyncio.sleep(0.01)
 
     def cached(self) -> int:
-        """Return how many answers were kept ones."""
+        """Return the number of results that came from the cache."""
         lines = self.metrics.render().decode().splitlines()
         start = 'headrace_selects_total{source="cached"}'
         return sum(int(float(line.split(" ")[1])) for line in lines if line.startswith(start))
@@ -114,7 +114,7 @@ async def test_light_query_finishes_before_fifty_heavy_ones_of_another_website(
     heavy_tasks = [machine.begin("greedy", f"{ENDLESS} AND {n} = {n}") for n in range(50)]
     await machine.until_running(2)
     for number in range(5):
-        assert await machine.ask("modest", f"SELECT {number}") == [[number]]
+        assert await machine.select("modest", f"SELECT {number}") == [[number]]
     assert not any(one.done() for one in heavy_tasks)
     assert machine.running() == 2
     for one in heavy_tasks:
@@ -160,5 +160,5 @@ async def test_every_result_has_every_row_stored_before(machine: Machine) -> Non
             stream = arrow_stream(EVENTS, rows)
             await asyncio.to_thread(machine.writer.insert, EVENTS, stream, token=f"t{number}")
             stored[website] += len(rows)
-        assert await machine.ask(website, COUNT) == [[stored[website]]]
+        assert await machine.select(website, COUNT) == [[stored[website]]]
     assert machine.cached() > 10

@@ -1,4 +1,4 @@
-"""Rows are copied between real servers of ClickHouse until both have the same, each row once."""
+"""Rows are copied between real ClickHouse servers until both have the same, each row once."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 
 
 class RecordedProgress:
-    """A `CopyProgress` that keeps the last it was told."""
+    """A `CopyProgress` that keeps the last report."""
 
     def __init__(self) -> None:
         self.reported = (0, 0)
@@ -36,13 +36,13 @@ class RecordedProgress:
         """Do nothing."""
 
     def copying(self, done: int, total: int) -> None:
-        """Keep it."""
+        """Keep the numbers."""
         self.reported = (done, total)
 
 
 @pytest.fixture
 def make(clickhouse_servers: ClickHouseServers) -> Iterator[MakeTables]:
-    """Makes empty tables on one server."""
+    """Creates empty tables on one server."""
     made: list[ClickHouseTables] = []
 
     def one() -> ClickHouseTables:
@@ -186,7 +186,7 @@ def test_server_failure_is_reported_clearly(make: MakeTables, state: MigrationSt
     ("existing_rows", "rows_in_target"),
     [
         pytest.param([*rows(range(5)), *rows([4])], 6, id="a row is there twice"),
-        pytest.param(rows(range(6)), 6, id="a row of nobody"),
+        pytest.param(rows(range(6)), 6, id="a row of no source"),
         pytest.param([*rows(range(4)), {**rows([4])[0], "path": "/x"}], 5, id="a changed value"),
         pytest.param(
             [*rows(range(4)), {**rows([4])[0], "value": 0.0}], 5, id="a number in place of none"

@@ -1,4 +1,4 @@
-"""The store's directory: crashes, damage, other processes; each opened by a process of its own."""
+"""The store's directory after crashes and damage; its own process opens each directory."""
 
 import subprocess
 import sys
@@ -101,7 +101,7 @@ def test_a_damaged_directory_is_rejected_with_the_reason(tmp_path: Path) -> None
     assert "chDB has written the reason to standard error" in lines
 
 
-def test_importing_the_adapters_does_not_load_the_engine() -> None:
+def test_importing_the_adapters_does_not_load_chdb() -> None:
     program = (
         "import sys, headrace.adapters.engine.chdb_store, headrace.adapters.engine.ipc.client\n"
         "sys.exit(str([name for name in sys.modules if name.split('.')[0] == 'chdb']))"

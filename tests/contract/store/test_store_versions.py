@@ -1,4 +1,4 @@
-"""The embedded store tells whose rows a batch changes, and when it has opened a table anew."""
+"""The embedded store reports the websites whose rows a batch changes, and a reopened table."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 class Store:
-    """A writer with versions over the tables of a test."""
+    """A writer on the tables of a test, with `DataVersions` as its listener."""
 
     def __init__(self, tables: FreshStore) -> None:
         self.tables = tables

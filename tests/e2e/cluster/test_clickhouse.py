@@ -1,4 +1,4 @@
-"""`headrace serve` in front of real servers of ClickHouse: one, and two shards behind one name."""
+"""`headrace serve` with real ClickHouse servers: one, and a cluster of two shards."""
 
 import json
 import socket
@@ -29,7 +29,7 @@ COUNT = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "al
 
 
 class Machines:
-    """Makes machines over one database; each has a data directory of its own."""
+    """Creates machines with one database; each has its own data directory."""
 
     def __init__(self, directory: Path) -> None:
         self.database = new_database()
@@ -52,7 +52,7 @@ class Machines:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Machines]:
-    """Make machines, and kill them at the end."""
+    """Create machines, and kill them at the end."""
     machines = Machines(tmp_path)
     yield machines
     for one in machines.made:
@@ -103,7 +103,7 @@ def test_machines_that_start_concurrently_create_the_tables_and_share_the_rows(
 
 
 class Sender(threading.Thread):
-    """Sends numbered batches until it is told to stop, and notes which were acknowledged."""
+    """Sends numbered batches until it is stopped, and records the acknowledged ones."""
 
     def __init__(self, service: Service, website: str) -> None:
         super().__init__()

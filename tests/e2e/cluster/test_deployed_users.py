@@ -1,6 +1,6 @@
 """The configuration and the users of deploy/clickhouse on a real server.
 
-The users may do what Headrace needs, and no more.
+The users have the grants that Headrace needs, and no more.
 """
 
 import re
@@ -30,7 +30,7 @@ BASE_USERS = """<clickhouse>
 
 
 def users_of_one_server() -> str:
-    """Return the file as it stands, for a server alone that the test itself may ask, too."""
+    """Return the unchanged file for a single server that the test itself may query, too."""
     text = USERS.read_text()
     text = re.sub(r"^\s*<default remove.*\n", "", text, flags=re.MULTILINE)
     text = text.replace("ENGINE ON Replicated", "ENGINE ON ")
@@ -66,7 +66,7 @@ def url_of(server: ClickHouseServer, user: str, variable: str) -> str:
 
 
 def rejection(server: ClickHouseServer, user: str, variable: str, statement: str) -> str:
-    """Run a statement that must be refused, and return why."""
+    """Run a statement that must be rejected, and return the reason."""
     response = requests.post(
         f"http://127.0.0.1:{server.port}/",
         data=statement.encode(),
@@ -107,7 +107,7 @@ def test_deployed_users_have_exactly_the_needed_grants(
 
 @pytest.fixture
 def configured() -> Iterator[ClickHouseServer]:
-    """A server with the configuration of the cluster as it stands; it reaches no other host."""
+    """A server with the unchanged configuration of the cluster; it reaches no other host."""
     with tempfile.TemporaryDirectory(prefix="headrace-configured-") as name:
         home = Path(name)
         (home / "users.xml").write_text(BASE_USERS)

@@ -1,4 +1,4 @@
-"""Two machines, two shards, PostgreSQL and Redis: each of them dies under a load with repeats."""
+"""Two machines, two shards, PostgreSQL and Redis: each is killed under a load with retries."""
 
 import random
 import signal
@@ -29,7 +29,7 @@ UP_S = 2.0
 
 
 class Cluster:
-    """Everything that can die, and how to bring it back."""
+    """All processes that the test kills, and how to restart them."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Cluster:
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        """Wait for the machines; a server of ClickHouse that died by itself is one more fault."""
+        """Wait for the machines; a ClickHouse server that crashed by itself is one more fault."""
         self._shards.restart_dead()
         try:
             for machine in self.machines:
@@ -73,7 +73,7 @@ class Cluster:
             raise
 
     def faults(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
-        """Return what kills each part, and what brings it back."""
+        """Return the functions that kill and restart each component."""
         servers = (self._shards.servers[1], self._postgresql.server, self._shared.server)
         machines = [(machine.kill, machine.launch) for machine in self.machines]
         engines = [(_engine_killer(machine), _nothing) for machine in self.machines]
@@ -100,7 +100,7 @@ def _nothing() -> None:
 
 
 class Sender(threading.Thread):
-    """Sends every batch until a machine has acknowledged it, and half of them once more."""
+    """Sends every batch until a machine has acknowledged it, and half of them a second time."""
 
     def __init__(
         self, machines: list[Service], path: str, headers: dict[str, str], seed: int

@@ -1,4 +1,4 @@
-"""A machine's rows move to ClickHouse and back while events come in; none is lost or doubled."""
+"""A machine's rows migrate to ClickHouse and back under ingestion; none is lost or duplicated."""
 
 import json
 import signal
@@ -37,7 +37,7 @@ MachineMaker = Callable[[int], "Machine"]
 
 
 class Machine:
-    """One data directory and one port, whose service is started with one store or the other."""
+    """One data directory and one port, whose service starts with one store or the other."""
 
     def __init__(self, directory: Path, servers: Sequence[ClickHouseServer]) -> None:
         self.database = new_database()
@@ -50,7 +50,7 @@ class Machine:
         self.data = directory / "data"
 
     def begin(self, to: str, *options: str) -> subprocess.Popen[str]:
-        """Begin to move the rows."""
+        """Start the migration command."""
         return subprocess.Popen(
             [HEADRACE, "migrate-store", "--to", to, "--json", "--data", str(self.data), *options],
             stdout=subprocess.PIPE,
@@ -60,22 +60,22 @@ class Machine:
         )
 
     def move(self, to: str) -> Json:
-        """Move the rows, and return what the command says."""
+        """Run the migration command and return its output."""
         printed, complaints = self.begin(to).communicate(timeout=TIMEOUT_S)
         assert printed, complaints
         return json.loads(printed)
 
     def refused(self, to: str) -> str:
-        """Return the sentence with which a move is refused."""
+        """Return the error of a rejected migration."""
         process = self.begin(to)
         _, complaints = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == 1
         return complaints.strip()
 
     def kill_a_move(self, to: str) -> None:
-        """Begin to move the rows and kill the command while a piece is on its way."""
+        """Start the migration command and kill it while it sends a chunk."""
         process = self.begin(to, "--rows-at-once", "100")
-        wait_until((self.data / "moving" / "piece").exists, "a piece is under way")
+        wait_until((self.data / "moving" / "piece").exists, "a chunk is being sent")
         time.sleep(0.2)
         process.kill()
         process.communicate()
@@ -84,7 +84,7 @@ class Machine:
 
 @pytest.fixture
 def make(clickhouse_servers: ClickHouseServers, tmp_path: Path) -> Iterator[MachineMaker]:
-    """Makes a machine whose service does not run yet, and a database of its own over shards."""
+    """Creates a machine whose service does not run yet, with its own database on some shards."""
     made: list[Machine] = []
 
     def one(shards: int) -> Machine:
@@ -98,7 +98,7 @@ def make(clickhouse_servers: ClickHouseServers, tmp_path: Path) -> Iterator[Mach
 
 
 def send_all_days(service: Service, website: str, ledger: Ledger, name: str) -> None:
-    """Send events of days past and to come, each twice, and a vital and an error for each day."""
+    """Send events of past and future days, each twice, and a vital and an error for each day."""
     now_ms = SystemClock().now_ms()
     for day in DAYS:
         timestamp = now_ms + day * MILLISECONDS_PER_DAY

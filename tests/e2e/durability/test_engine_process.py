@@ -1,4 +1,4 @@
-"""The engine in a process of its own, over a log that this process writes as a worker does."""
+"""The engine process over a log that this process writes as a worker does."""
 
 import asyncio
 import shutil
@@ -56,11 +56,11 @@ class Machine:
 
     async def until_ready(self) -> None:
         async with asyncio.timeout(60):
-            while not await self.store.is_ready():  # noqa: ASYNC110 - it cannot tell
+            while not await self.store.is_ready():  # noqa: ASYNC110 - it sends no event
                 await asyncio.sleep(0.02)
 
     async def accept(self, items: int = 1) -> None:
-        """Append one record, as the request of a sender."""
+        """Append one record, as an ingestion request does."""
         events = [
             Event(website_id="web_1", time_ms=1_700_000_000_000, name=f"event {self.accepted + n}")
             for n in range(items)
@@ -122,7 +122,7 @@ async def test_a_stopped_engine_has_stored_everything_and_left_no_process(
         machine.select(ENDLESS, QueryLimits(timeout_s=60, max_memory_bytes=10**9))
     )
     await machine.accept(1000)
-    await machine.select(COUNT)  # the endless one has begun before
+    await machine.select(COUNT)  # the endless one is running by now
     await machine.accept(1000)
     code, lines = await machine.end(signal.SIGTERM)
     assert (code, "engine_closed" in lines, "left_in_the_log" in lines) == (0, True, False)

@@ -1,4 +1,4 @@
-"""Workers and the engine over a real socket and a real store, in one process."""
+"""The engine's server and its clients over a real socket and a real store, in one process."""
 
 import asyncio
 import shutil
@@ -50,7 +50,7 @@ LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
 
 
 class Engine:
-    """A server that can be stopped and started, and what it asks of its process."""
+    """A server that can be stopped and started, with the interfaces that it needs."""
 
     def __init__(self, store: FreshStore, socket: Path) -> None:
         self.store = store
@@ -89,7 +89,7 @@ class Engine:
         await self._reader.close()
 
     async def take(self) -> Snapshot:
-        """Take a snapshot, which here is an empty directory."""
+        """Take a snapshot: an empty directory."""
         if not self.is_ready:
             raise OperatorError("no snapshot can be taken: the disk is full")
         snapshot = self.socket.parent / "snapshot"
@@ -107,7 +107,7 @@ class Engine:
 
 @pytest.fixture
 def socket() -> Iterator[Path]:
-    """A path that is short enough, in a directory that is not there yet."""
+    """A path that is short enough, in a directory that does not exist yet."""
     directory = Path(tempfile.mkdtemp(prefix="headrace-test-"))
     yield directory / "runtime" / "engine.sock"
     shutil.rmtree(directory)
@@ -379,7 +379,7 @@ async def take_snapshot(engine: Engine, snapshot_task: ExitStack) -> Snapshot:
 
 
 async def is_gone(snapshot: Snapshot) -> bool:
-    """Wait for the other end of the socket to remove a snapshot."""
+    """Wait until the engine has removed a snapshot."""
     for _ in range(500):
         if not await asyncio.to_thread(snapshot.path.exists):
             return True

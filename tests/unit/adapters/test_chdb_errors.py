@@ -1,4 +1,4 @@
-"""What the engine's words mean: messages as chDB 26.9 wrote them, and the errors made of them."""
+"""Messages as chDB 26.9 writes them, and the errors that they become."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The URL of a ClickHouse store: what it says, and how a wrong one is refused."""
+"""The URL of a ClickHouse store: how it is parsed, and how an invalid one is rejected."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an error of a server of ClickHouse is to whoever asked."""
+"""The caller's error for each error of a ClickHouse server."""
 
 import pytest
 

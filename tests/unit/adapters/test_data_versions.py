@@ -1,4 +1,4 @@
-"""Which changes make the rows of which website others."""
+"""The changes that give the rows of a website a new version."""
 
 import pytest
 

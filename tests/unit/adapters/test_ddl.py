@@ -1,4 +1,4 @@
-"""The layout of the stored tables, and which statements bring a store up to it."""
+"""The layout of the stored tables, and the migrations of an older store to it."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ FIRST, SECOND, THIRD = (
 
 
 def test_the_stored_layout_changes_only_together_with_a_migration() -> None:
-    """Where the catalog gained a column: add a migration that adds it, then renew the file."""
+    """After adding a column to the catalog: add a migration, then update the golden file."""
     made = (*(create_table(table) for table in STORAGE_TABLES.values()), *rollup_ddl.STATEMENTS)
     statements = ";\n\n".join(map(render, made)) + ";\n"
     assert (MIGRATIONS[-1].version, statements) == (3, GOLDEN.read_text())

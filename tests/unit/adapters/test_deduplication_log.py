@@ -1,4 +1,4 @@
-"""What the writer reads of the engine's files of tokens."""
+"""Reading and syncing the files of deduplication tokens."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Loading at intervals, on demand, and through failures, with a loader that is told what to do."""
+"""Loading at intervals, on demand, and after failures, with a controllable loader."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio
 
 
 class Log:
-    """A log reader of which only the ends are asked."""
+    """A `LogReader` that implements only what the load loop calls."""
 
     def __init__(self) -> None:
         self.end = 0
@@ -42,7 +42,7 @@ class Log:
 
 
 class Loader:
-    """Notes how far it was told to load; waits while it is held, fails while it is broken."""
+    """Records the loaded offsets; waits for `may_load`, raises the errors in `failures`."""
 
     def __init__(self, clock: FixedClock) -> None:
         self.clock = clock
@@ -63,7 +63,7 @@ class Loader:
 
 
 class Harness:
-    """A loop with its log and loader, running until the test ends."""
+    """A load loop with its log and loader, running until the test ends."""
 
     def __init__(self, interval_s: float, cooldown: Callable[[float], float] = cooldown_s) -> None:
         self.log = Log()
@@ -93,7 +93,7 @@ class Harness:
 
 @pytest_asyncio.fixture
 async def on_demand() -> AsyncIterator[Harness]:
-    """A loop that loads only when it is asked."""
+    """A load loop that loads on demand only."""
     harness = Harness(interval_s=3600)
     yield harness
     await harness.stop()
@@ -108,7 +108,7 @@ async def frequent() -> AsyncIterator[Harness]:
 
 async def until_loaded(harness: Harness, end: int) -> None:
     async with asyncio.timeout(30):
-        while harness.loader.loaded[-1:] != [end]:  # noqa: ASYNC110 - it cannot tell
+        while harness.loader.loaded[-1:] != [end]:  # noqa: ASYNC110 - it sends no event
             await asyncio.sleep(0.005)
 
 
@@ -125,7 +125,7 @@ async def test_load_longer_than_the_interval_is_followed_immediately() -> None:
     harness.loader.may_load.clear()
     harness.start()
     await asyncio.to_thread(harness.loader.started.wait, 30)
-    harness.log.end = 10  # the running load has looked before
+    harness.log.end = 10  # the running load has read the offsets before
     harness.loader.may_load.set()
     await until_loaded(harness, 10)
     await harness.stop()
@@ -150,7 +150,7 @@ async def test_barriers_during_a_load_share_the_next_one(on_demand: Harness) -> 
     on_demand.loader.may_load.clear()
     on_demand.start()
     await asyncio.to_thread(on_demand.loader.started.wait, 30)
-    on_demand.log.end = 10  # the running load has looked before
+    on_demand.log.end = 10  # the running load has read the offsets before
     barriers = [asyncio.create_task(on_demand.loop.barrier()) for _ in range(5)]
     await asyncio.sleep(0)
     on_demand.loader.may_load.set()

@@ -1,4 +1,4 @@
-"""What is read at once when rows are copied: together what fits, and never what is there."""
+"""The planned reads of a copy: combined up to the limits, without rows that the target has."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The two kinds of stores that rows are copied between; blocking, for one thread."""
+"""The stores that rows are copied between: chDB and ClickHouse. Blocking, for one thread."""
 
 import contextlib
 from collections.abc import Generator, Mapping, Sequence
@@ -43,24 +43,24 @@ class CopyStore(Protocol):
         ...
 
     def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
-        """Store a piece once, however often it is tried; see `StoreWriter.insert`."""
+        """Store a chunk once, however often it is retried; see `StoreWriter.insert`."""
         ...
 
     def id_source(self, table: StoredTable) -> str:
-        """Return SQL for where every stored id is found, of replicas that are behind as well."""
+        """Return SQL for FROM that finds every stored id, including those on delayed replicas."""
         ...
 
     def is_eventually_consistent(self) -> bool:
-        """Tell whether a select may miss rows that an insert has just stored."""
+        """Return whether a select may miss rows that an insert has just stored."""
         ...
 
     def close(self) -> None:
-        """Let go of it. May be called twice."""
+        """Close the store. May be called twice."""
         ...
 
 
 class ChdbCopyStore:
-    """A store directory that nobody else has open."""
+    """The `CopyStore` over a store directory that no other process has open."""
 
     def __init__(self, chdb: ChdbInstance) -> None:
         self._chdb = chdb
@@ -68,7 +68,7 @@ class ChdbCopyStore:
         self._session: ChdbSession | None = None
 
     def prepare(self) -> None:
-        """Open it; see `CopyStore`."""
+        """Open the store and prepare its tables; see `CopyStore`."""
         with _translate_store_errors("the store in the data directory"):
             self._chdb.open()
             self._writer.prepare()
@@ -86,7 +86,7 @@ class ChdbCopyStore:
             return self._require_session().fetch(sql, encode_parameters(parameters), _ARROW)
 
     def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
-        """Store a piece; see `CopyStore`."""
+        """Store a chunk; see `CopyStore`."""
         with _translate_store_errors("the store in the data directory"):
             self._writer.insert(table, arrow_stream, token=token)
 
@@ -95,7 +95,7 @@ class ChdbCopyStore:
         return f"`{table.name}`"
 
     def is_eventually_consistent(self) -> bool:
-        """Never; see `CopyStore`."""
+        """Return False; see `CopyStore`."""
         return False
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class ChdbCopyStore:
 
 
 class ClickHouseCopyStore:
-    """Servers of ClickHouse."""
+    """The `CopyStore` over ClickHouse servers."""
 
     def __init__(self, address: ClickHouseAddress) -> None:
         self._address = address
@@ -121,7 +121,7 @@ class ClickHouseCopyStore:
         self._pool = SyncClientPool(address, read_timeout_s=_READ_TIMEOUT_S)
 
     def prepare(self) -> None:
-        """Make the tables; see `CopyStore`."""
+        """Create or migrate the tables; see `CopyStore`."""
         with _translate_store_errors("ClickHouse"):
             self._writer.prepare()
 
@@ -149,12 +149,12 @@ class ClickHouseCopyStore:
             )
 
     def insert(self, table: Table, arrow_stream: bytes, *, token: str) -> None:
-        """Store a piece; see `CopyStore`."""
+        """Store a chunk; see `CopyStore`."""
         with _translate_store_errors("ClickHouse"):
             self._writer.insert(table, arrow_stream, token=token)
 
     def id_source(self, table: StoredTable) -> str:
-        """Return the table, on all replicas where there are some; see `CopyStore`."""
+        """Return the table, on all replicas if it has any; see `CopyStore`."""
         address = self._address
         if not address.is_replicated:
             return f"`{table.name}`"
@@ -163,7 +163,7 @@ class ClickHouseCopyStore:
         )
 
     def is_eventually_consistent(self) -> bool:
-        """Tell whether there are replicas; see `CopyStore`."""
+        """Return whether shards have replicas; see `CopyStore`."""
         return self._address.is_replicated
 
     def close(self) -> None:
@@ -182,8 +182,7 @@ def _translate_store_errors(store: str) -> Generator[None]:
         yield
     except (ClickHouseError, StoreUnavailable) as error:
         raise OperatorError(
-            f"{store} does not answer as it should: {error}; what was copied stays, and the same "
-            "command goes on from there"
+            f"{store} failed: {error}; the copied rows stay, and the same command continues"
         ) from error
     except BatchRejected as error:
-        raise OperatorError(f"{store} refuses rows: {error}") from error
+        raise OperatorError(f"{store} rejects rows: {error}") from error

@@ -1,8 +1,8 @@
-"""Copies rows from one store to another until both have the same.
+"""Copies rows from one store to another until both have the same rows.
 
-What is to be copied is found by comparing: nothing has to be remembered but the piece under way,
-which is on disk before it is sent, and is sent again first, byte for byte and under its token, by
-whoever goes on after a crash.
+A comparison of both stores finds the rows to copy. The only state is the chunk being sent: it is
+written to disk before it is sent, and after a crash the next run sends it again first, byte for
+byte and with the same token.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,35 +40,35 @@ _TABLES: Mapping[str, CatalogTable] = {table.name: table for table in STORED_TAB
 
 
 class ChunkJournal(Protocol):
-    """Keeps the piece under way on disk."""
+    """Keeps the chunk being sent on disk."""
 
     def pending(self) -> Chunk | None:
-        """Return what was begun and not ended."""
+        """Return the chunk that was begun and not ended; None without one."""
         ...
 
     def begin(self, table: str, stream: bytes) -> Chunk:
-        """Give a piece its token; it is on disk when this returns."""
+        """Assign a token to a chunk and write both to disk durably."""
         ...
 
     def end(self) -> None:
-        """Forget the piece under way: it is stored."""
+        """Remove the chunk: it is stored."""
         ...
 
 
 class CopyProgress(Protocol):
-    """Who is told how far a copy is."""
+    """Receives the progress of a copy."""
 
     def comparing(self) -> None:
-        """Both stores are read."""
+        """Report that both stores are being read."""
         ...
 
     def copying(self, done: int, total: int) -> None:
-        """So many rows of all that were missing are there."""
+        """Report how many of the missing rows are copied."""
         ...
 
 
 class StoreCopier:
-    """Copies; blocking. Nothing but this may change the target meanwhile.
+    """Copies rows; blocking. Nothing else may change the target meanwhile.
 
     Every method raises `OperatorError`, and may then be called again.
     """
@@ -91,13 +91,13 @@ class StoreCopier:
         self.copied = 0
 
     def resend_pending_chunk(self) -> None:
-        """Send the piece that a killed run may have left halfway."""
+        """Send the chunk that a killed run may have left behind."""
         chunk = self._journal.pending()
         if chunk is not None:
             self._send(chunk)
 
     def copy(self) -> None:
-        """Copy what the target lacks. Rows it has beyond the source stay: see `compare`."""
+        """Copy the rows that the target lacks. Its additional rows stay: see `compare`."""
         self._progress.comparing()
         days, total = list[DayToCopy](), 0
         for day, source, target in self._mismatches():
@@ -137,7 +137,7 @@ class StoreCopier:
         )
 
     def _copy_table(self, table: str, read_ranges: Iterable[ReadRange]) -> Iterator[None]:
-        """Gather rows, of several websites where they are few, and send what makes a piece."""
+        """Collect rows, of several websites if those are small, and send them in chunks."""
         for read_range in read_ranges:
             batch = self._read(STORAGE_TABLES[table], read_range)
             if batch is None:
@@ -196,7 +196,7 @@ def _exceeds_limits(batches: Sequence[RecordBatch], limits: ChunkLimits) -> bool
 
 
 def _missing_rows(stream: bytes, existing_ids: frozenset[bytes]) -> RecordBatch | None:
-    """Return the rows of a stream whose ids are not there, as one batch; None without any."""
+    """Return the rows of a stream whose ids are missing, as one batch; None if there are none."""
     batches = read_ipc_stream(BytesIO(stream)).read_all().combine_chunks().to_batches()
     if not batches:
         return None
@@ -211,7 +211,7 @@ def _missing_rows(stream: bytes, existing_ids: frozenset[bytes]) -> RecordBatch 
 
 
 def _encode_chunk(batch: RecordBatch) -> bytes:
-    """Write a piece that says of itself what the loader's batches say; see `read_head`."""
+    """Encode a chunk with the metadata of the loader's batches; see `read_batch_metadata`."""
     first: bytes = batch["id"][0].as_py()
     website: bytes = batch["website_id"][0].as_py()
     time_ms: int = batch["time"].cast(DataType.int64())[0].as_py()

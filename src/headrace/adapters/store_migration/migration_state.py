@@ -1,8 +1,8 @@
-"""What a data directory knows of a move of its rows to another store, and what waits for it.
+"""The state of a migration between stores in the data directory, and what it blocks.
 
-moving/move.json    where to, and whether it is done
-moving/piece        the rows on their way; see `store_copy`
-moving/lock         held by the command that moves
+moving/move.json    the target, and whether the migration is done
+moving/piece        the chunk being sent; see `copying`
+moving/lock         locked by the running command
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _COMMAND: Final = "headrace migrate-store"
 
 
 class StoreMigration(Struct, frozen=True):
-    """A move: its name for tokens, where to, which ClickHouse is meant, and whether it is done."""
+    """A migration: its id for tokens, the target, the ClickHouse store, and whether it is done."""
 
     id: str
     to: MigrationTarget
@@ -35,7 +35,7 @@ class StoreMigration(Struct, frozen=True):
 
 
 class Chunk(Struct, frozen=True):
-    """Rows on their way: the table's name, a token of their own, and an Arrow IPC stream."""
+    """Rows being sent: the table's name, the chunk's token, and an Arrow IPC stream."""
 
     table: str
     token: str
@@ -43,12 +43,12 @@ class Chunk(Struct, frozen=True):
 
 
 def clickhouse_identity(address: ClickHouseAddress) -> str:
-    """Return what tells a store of ClickHouse from others; its hosts and users may change."""
+    """Return what identifies a ClickHouse store; its hosts and users may change."""
     return f"{address.database} of {address.cluster}" if address.cluster else address.database
 
 
 class MigrationState:
-    """Reads and writes what a data directory knows of a move; a `ChunkJournal`, too."""
+    """Reads and writes the migration state of a data directory; also its `ChunkJournal`."""
 
     def __init__(self, root: Path) -> None:
         self._directory = root / _DIRECTORY
@@ -57,7 +57,7 @@ class MigrationState:
 
     @contextlib.contextmanager
     def lock(self) -> Generator[None]:
-        """Keep other commands from moving. Raises `OperatorError`."""
+        """Lock the migration. Raises `OperatorError` when another command has locked it."""
         try:
             self._directory.mkdir(mode=0o700, exist_ok=True)
             with (self._directory / "lock").open("wb") as lock:
@@ -67,33 +67,33 @@ class MigrationState:
             raise OperatorError(f"another `{_COMMAND}` runs already") from None
 
     def read(self) -> StoreMigration | None:
-        """Return the last move; None where there was none. Raises `OperatorError`."""
+        """Return the last migration; None without one. Raises `OperatorError`."""
         try:
             return msgspec.json.decode(self._file.read_bytes(), type=StoreMigration)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError) as error:
-            raise OperatorError(f"{self._file} cannot be read: {error}") from error
+            raise OperatorError(f"cannot read {self._file}: {error}") from error
 
     def start(self, to: MigrationTarget, clickhouse: str) -> StoreMigration:
-        """Note that a move begins, durably. What another one had under way is forgotten."""
+        """Record durably that a migration begins. Removes the pending chunk of an earlier one."""
         migration = StoreMigration(secrets.token_hex(8), to, clickhouse)
         self._chunk_file.unlink(missing_ok=True)
         self._write(migration)
         return migration
 
     def mark_done(self, migration: StoreMigration) -> None:
-        """Note durably that every row has moved."""
+        """Record durably that every row was migrated."""
         self._write(msgspec.structs.replace(migration, is_done=True))
 
     def pending(self) -> Chunk | None:
-        """Return the piece that was begun; see `ChunkJournal`."""
+        """Return the pending chunk; see `ChunkJournal`."""
         with contextlib.suppress(FileNotFoundError):
             return msgspec.msgpack.decode(self._chunk_file.read_bytes(), type=Chunk)
         return None
 
     def begin(self, table: str, stream: bytes) -> Chunk:
-        """Begin a piece; see `ChunkJournal`."""
+        """Begin a chunk; see `ChunkJournal`."""
         migration = self.read()
         chunk = Chunk(
             table, f"move-{migration.id if migration else ''}-{secrets.token_hex(8)}", stream
@@ -102,7 +102,7 @@ class MigrationState:
         return chunk
 
     def end(self) -> None:
-        """End the piece; see `ChunkJournal`. To send it again would do no harm."""
+        """End the chunk; see `ChunkJournal`. Not durable: sending it again does no harm."""
         self._chunk_file.unlink(missing_ok=True)
 
     def _write(self, migration: StoreMigration) -> None:
@@ -110,9 +110,9 @@ class MigrationState:
 
 
 def check_not_migrated_away(root: Path, *, has_store: bool) -> None:
-    """Refuse to start a service whose rows are elsewhere, with `OperatorError`.
+    """Raise `OperatorError` when the rows of a service are not in the store of its settings.
 
-    `has_store` tells that it would keep its rows in the data directory.
+    `has_store`: whether the service keeps its rows in the data directory.
     """
     migration = MigrationState(root).read()
     if migration is None:
@@ -121,14 +121,12 @@ def check_not_migrated_away(root: Path, *, has_store: bool) -> None:
         case MigrationTarget.CLICKHOUSE, True, True:
             raise OperatorError(
                 f"the rows have moved to ClickHouse ({migration.clickhouse}): "
-                f"set HEADRACE_CLICKHOUSE_URL, or "
-                f"bring them back with `{_COMMAND} --to embedded`"
+                f"set HEADRACE_CLICKHOUSE_URL, or move them back with `{_COMMAND} --to embedded`"
             )
         case MigrationTarget.EMBEDDED, True, False:
             raise OperatorError(
                 "the rows have moved into the data directory: start without "
-                "HEADRACE_CLICKHOUSE_URL, or "
-                f"move them to ClickHouse again with `{_COMMAND} --to clickhouse`"
+                f"HEADRACE_CLICKHOUSE_URL, or move them back with `{_COMMAND} --to clickhouse`"
             )
         case MigrationTarget.EMBEDDED, False, True:
             raise OperatorError(
@@ -140,18 +138,18 @@ def check_not_migrated_away(root: Path, *, has_store: bool) -> None:
 
 
 class InnerLoader(Protocol):
-    """What stores the log's records: see `load_loop.LogLoader`."""
+    """Stores the log's records; see `load_loop.LogLoader`."""
 
     def load_until(self, ends: Mapping[str, LogOffset]) -> object:
-        """Store everything before these places."""
+        """Store all records before these offsets."""
         ...
 
 
 class GatedLoader:
-    """A `LogLoader` for ClickHouse that waits until the rows of before have all moved there.
+    """A `LogLoader` for ClickHouse that rejects loads while a migration to it is unfinished.
 
-    Until then events stay in the log. So what is compared stands still, and a batch that was begun
-    in the embedded store is found in ClickHouse if it was stored.
+    Until then events stay in the log. So the compared stores do not change, and a batch that the
+    embedded store may have stored is found in ClickHouse before it is inserted.
     """
 
     def __init__(self, loader: InnerLoader, root: Path) -> None:
@@ -160,7 +158,7 @@ class GatedLoader:
         self._is_gated = True
 
     def load_until(self, ends: Mapping[str, LogOffset]) -> object:
-        """Store everything before these places; raises `StoreUnavailable` while it has to wait."""
+        """Store all records before these offsets. Raises `StoreUnavailable` while gated."""
         if self._is_gated:
             migration = self._state.read()
             if (
@@ -169,8 +167,8 @@ class GatedLoader:
                 and not migration.is_done
             ):
                 raise StoreUnavailable(
-                    f"the rows of before have not all moved to ClickHouse: run `{_COMMAND} --to "
-                    "clickhouse` once more"
+                    "the migration to ClickHouse is not finished: run "
+                    f"`{_COMMAND} --to clickhouse` again"
                 )
             self._is_gated = False
         return self._loader.load_until(ends)

@@ -1,4 +1,4 @@
-"""In which readings the rows of days that differ are copied: as few as the bounds allow."""
+"""Plans the reads that copy the differing days: as few as the chunk limits allow."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -13,40 +13,40 @@ EMPTY_DIGEST: Final = Digest()
 
 
 class ChunkLimits(Struct, frozen=True):
-    """How much is read and sent at once. A piece becomes one part of its table."""
+    """The most that one chunk contains. A chunk becomes one part of its table."""
 
     rows: int = 100_000
     bytes: int = 33_554_432
 
 
 class SizedDigest(Struct, frozen=True):
-    """Figures, and the bytes that the rows take in memory."""
+    """A digest of rows, and the bytes that they take in memory."""
 
     digest: Digest = EMPTY_DIGEST
     bytes: int = 0
 
 
 class DayToCopy(Struct, frozen=True):
-    """A day of which the target lacks rows; `is_absent` where it has none of it."""
+    """A day of which the target lacks rows; `is_absent` if it has no rows of that day."""
 
     day: DayKey
     source: SizedDigest
     is_absent: bool
 
     def row_range(self) -> RowRange:
-        """Return the whole day."""
+        """Return the range of the whole day."""
         return _row_range_of_days(self.day, self.day)
 
 
 class MinuteDigests(Struct, frozen=True):
-    """A day in both stores, by the minute since the epoch."""
+    """The digests of one day in both stores, by minute since the epoch."""
 
     source: Mapping[int, SizedDigest]
     target: Mapping[int, SizedDigest]
 
 
 class ReadRange(Struct, frozen=True):
-    """Rows that are read at once; the target has none of them where the stretch `is_absent`."""
+    """Rows that one select reads; `is_absent` if the target has no rows in the range."""
 
     table: str
     row_range: RowRange
@@ -58,9 +58,9 @@ def plan_read_ranges(
     read_minutes: Callable[[DayToCopy], MinuteDigests],
     limits: ChunkLimits,
 ) -> Iterator[ReadRange]:
-    """Put new days that follow each other together; look at the minutes of all others.
+    """Combine consecutive absent days; compare the minutes of all other days.
 
-    `days` are in order. The minutes of a day are asked for when its turn has come.
+    `days` are sorted. `read_minutes` is called for a day when the plan reaches it.
     """
     run: list[DayToCopy] = []
     for one in days:
@@ -81,7 +81,7 @@ def plan_read_ranges(
 
 
 def _is_next_day(day: DayKey, other: DayKey) -> bool:
-    """Tell whether no day lies between them: it might be one that the target has."""
+    """Return whether the days are consecutive: the target might have rows of a day between."""
     return (day.table, day.website_id, day.day + 1) == (other.table, other.website_id, other.day)
 
 
@@ -132,7 +132,7 @@ def _plan_minutes(
 def _group_minutes(
     numbers: Iterable[int], sizes: Mapping[int, SizedDigest], limits: ChunkLimits
 ) -> Iterator[Sequence[int]]:
-    """Put minutes together to what fits; one that is more than that stands alone."""
+    """Group minutes into chunks; a minute that exceeds the limits is a group of its own."""
     group: list[int] = []
     for number in numbers:
         if group and _chunk_count([sizes[one] for one in (*group, number)], limits) > 1:

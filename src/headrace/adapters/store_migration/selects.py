@@ -1,7 +1,7 @@
-"""What a copy of a store asks both stores, in the same words.
+"""The selects of a migration, the same for both stores.
 
-Figures of rows do not depend on their order: a sum of hashes over all columns tells a row that is
-missing, doubled or changed.
+A digest does not depend on the order of rows: a sum of hashes over all columns detects a row that
+is missing, duplicated or changed.
 """
 
 from collections.abc import Mapping
@@ -30,9 +30,9 @@ _IN_PART: Final = "sipHash64(id) % {parts:Int64} = {part:Int64}"
 
 
 class RowRange(Struct, frozen=True, kw_only=True):
-    """Rows of a website from a moment up to another, in epoch milliseconds.
+    """Rows of a website from one time up to another, exclusive, in epoch milliseconds.
 
-    Of many rows within a minute it may be one of several parts, told apart by a hash of their ids.
+    A minute with many rows is split into several parts by a hash of the row ids.
     """
 
     website_id: str
@@ -69,7 +69,7 @@ def select_minute_digests(table: StoredTable) -> str:
 
 
 def select_rows(table: StoredTable) -> str:
-    """Select all columns of the rows of a `RowRange`. All texts come as bytes."""
+    """Select all columns of the rows of a `RowRange`. Strings are returned as bytes."""
     return (
         f"SELECT {column_list(table)} FROM `{table.name}` WHERE {_IN_RANGE} AND {_IN_PART} "  # noqa: S608 - our own names
         "SETTINGS output_format_arrow_string_as_string = 0, "
