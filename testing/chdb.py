@@ -70,6 +70,11 @@ class FreshStore:
         texts = encode_parameters(parameters or {})
         return decode_rows(self._session.select(sql, texts, limits, f"test-{next(_NUMBERS)}"))
 
+    def empty(self) -> None:
+        """Delete all rows, and keep the tables."""
+        for table in STORAGE_TABLES:
+            self.engine.execute(f"TRUNCATE TABLE `{self.database}`.`{table}`")
+
     def close(self) -> None:
         """Drop the database."""
         self._session.close()

@@ -34,6 +34,7 @@ from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery
+from headrace.model.storage import STORAGE_TABLES
 from headrace.ports.store import SERVER_DIALECT, QueryLimits
 from testing.chdb import LIMITS, Row, arrow_stream
 from testing.service import free_port
@@ -265,6 +266,11 @@ class ClickHouseTables:
         """Run a statement on every server, within the database that holds the rows."""
         for server in self.servers:
             server.execute(statement.format(database=self.address.local_database))
+
+    def empty(self) -> None:
+        """Delete all rows, and keep the tables."""
+        for table in STORAGE_TABLES:
+            self.execute(f"TRUNCATE TABLE `{{database}}`.`{table}` SYNC")
 
     def close(self) -> None:
         """Drop the databases."""

@@ -45,6 +45,10 @@ class Tables(Protocol):
         """Run a SELECT with values by parameter name and return its rows."""
         ...
 
+    def empty(self) -> None:
+        """Delete all rows, and keep the tables."""
+        ...
+
     def close(self) -> None:
         """Drop the tables."""
         ...

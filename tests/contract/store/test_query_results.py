@@ -16,6 +16,13 @@ Row = Mapping[str, Any]
 Answer = list[dict[str, Any]]
 
 
+@pytest.fixture
+def tables(tables_of_module: Tables) -> Tables:
+    """The module's tables, emptied: creating them takes longer than most of the tests."""
+    tables_of_module.empty()
+    return tables_of_module
+
+
 def at(text: str) -> int:
     """Return the epoch milliseconds of a moment in UTC."""
     timestamp = datetime.fromisoformat(text).replace(tzinfo=UTC)

@@ -1,4 +1,9 @@
-"""The administration commands as people and programs run them: each as a process of its own."""
+"""The administration commands: their output, their exit codes, and what they create.
+
+Most commands run inside the test process, because a process of its own costs a command most of its
+time. What depends on the process (the entry points, imports, privileges, the environment) is tested
+with real processes, by `start`.
+"""
 
 import json
 import os
@@ -12,9 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from click.testing import CliRunner
 
 from headrace import __version__
 from headrace.base.settings import setting_specs
+from headrace.cli.main import main
 from testing.service import HEADRACE, clean_environment
 
 Run = Callable[..., "Done"]
@@ -35,7 +42,7 @@ TABLE_MAPPINGS = {
 
 
 class Done(NamedTuple):
-    """What became of a command."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -49,6 +56,7 @@ class Done(NamedTuple):
 
 
 def start(*arguments: str, settings: Mapping[str, str] | None = None) -> Done:
+    """Run a command as a process of its own."""
     done = subprocess.run(
         arguments,
         stdin=subprocess.DEVNULL,
@@ -68,10 +76,14 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(data: Path) -> Run:
-    """Runs a command on a fresh data directory."""
+    """Runs a command on a fresh data directory, inside this process."""
 
     def run_command(*arguments: str, **settings: str) -> Done:
-        return start(HEADRACE, *arguments, "--data", str(data), settings=settings)
+        command = [*arguments, "--data", str(data)]
+        unset = {name: None for name in os.environ if name.startswith("HEADRACE_")}
+        done = CliRunner().invoke(main, command, prog_name="headrace", env={**unset, **settings})
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+        return Done(done.exit_code, done.stdout, done.stderr)
 
     return run_command
 
