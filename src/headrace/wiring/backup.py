@@ -1,4 +1,4 @@
-"""What backs a data directory up, whether the service runs or not, and restores one."""
+"""Backs up a data directory, whether the service runs or not, and restores one."""
 
 import contextlib
 import shutil
@@ -28,7 +28,7 @@ def back_up(settings: Settings, target: Path, *, made: str, progress: Progress) 
     paths = DataDirPaths(data_path(settings))
     require_data(settings)
     if target.exists() or not target.parent.is_dir():
-        reason = "it exists already" if target.exists() else f"there is no {target.parent}"
+        reason = "it exists" if target.exists() else f"the directory {target.parent} is missing"
         raise OperatorError(f"cannot write the backup {target}: {reason}")
     with ExitStack() as stack:
         try:
@@ -44,15 +44,15 @@ def back_up(settings: Settings, target: Path, *, made: str, progress: Progress) 
 
 
 def restore(settings: Settings, file: Path, *, progress: Progress) -> BackupManifest:
-    """Unpack a backup as the data directory, which must be empty. Raises `OperatorError`.
+    """Unpack a backup to the data directory, which must be empty. Raises `OperatorError`.
 
-    Where that fails the directory is empty again; a restore that was killed leaves a mark that
-    keeps a service from starting.
+    Empties the directory again when that fails. A restore that is killed leaves a marker file, and
+    no service starts on the directory.
     """
     root = data_path(settings)
     with lock_data_dir(root, "headrace restore"):
         if any(path.name != LOCK for path in root.iterdir()):
-            raise OperatorError(f"the directory {root} is not empty; nothing was restored")
+            raise OperatorError(f"cannot restore to {root}: the directory is not empty")
         marker = DataDirPaths(root).unfinished_restore
         marker.touch()
         try:
@@ -67,7 +67,7 @@ def restore(settings: Settings, file: Path, *, progress: Progress) -> BackupMani
 
 @contextlib.contextmanager
 def _offline_snapshot(paths: DataDirPaths, *, has_store: bool) -> Generator[Snapshot]:
-    """Take a snapshot as the engine would, where there is none running."""
+    """Take the snapshot that the engine process would take if it ran."""
     with ExitStack() as stack:
         ledger = SqliteLedger.open(paths.ledger)
         stack.callback(ledger.close)

@@ -1,4 +1,4 @@
-"""What moves all rows between the data directory and ClickHouse, while the service runs or not."""
+"""Moves all rows between the data directory and ClickHouse, whether the service runs or not."""
 
 import contextlib
 from collections.abc import Generator
@@ -44,10 +44,10 @@ _COMMAND = "headrace migrate-store"
 def migrate_store(
     settings: Settings, *, to: str, progress: CopyProgress, rows_at_once: int
 ) -> MigrationResult:
-    """Bring all rows to ClickHouse, or into the data directory. Safe to end and to repeat.
+    """Copy all rows to ClickHouse or to the data directory. Can be killed and repeated.
 
-    `to` is "embedded", "clickhouse" for what the settings name, or a URL. Raises `OperatorError`:
-    what was copied until then stays.
+    `to` is "embedded", "clickhouse" for the configured one, or a URL. Raises `OperatorError`; rows
+    that were copied before it remain, and the next call continues after them.
     """
     paths = DataDirPaths(data_path(settings))
     address = _address(settings, to)
@@ -89,7 +89,7 @@ def migrate_store(
 
 
 def migration_target(to: str) -> MigrationTarget:
-    """Return where the rows move; every URL is one of ClickHouse."""
+    """Return the target of `--to`. A URL is one of ClickHouse."""
     return (
         MigrationTarget.EMBEDDED
         if to == MigrationTarget.EMBEDDED.value
@@ -116,15 +116,14 @@ def _address(settings: Settings, to: str) -> ClickHouseAddress:
     address = clickhouse_address(settings)
     if address is None:
         raise OperatorError(
-            f"--to {to} needs HEADRACE_CLICKHOUSE_URL or HEADRACE_CLICKHOUSE_URL_FILE, "
-            "which says which ClickHouse "
-            "is meant"
+            f"--to {to} needs the URL of ClickHouse: set HEADRACE_CLICKHOUSE_URL or "
+            "HEADRACE_CLICKHOUSE_URL_FILE"
         )
     return address
 
 
 def _lock_data_dir(settings: Settings, stack: ExitStack) -> LockOwner | None:
-    """Hold the data directory; where a service does, return what it tells of itself."""
+    """Lock the data directory, or return the service that has the lock."""
     try:
         stack.enter_context(locked_for_command(settings, _COMMAND))
     except DataDirLocked as locked:
@@ -139,7 +138,7 @@ def _lock_data_dir(settings: Settings, stack: ExitStack) -> LockOwner | None:
 def _source_directory(
     paths: DataDirPaths, state: MigrationState, service: LockOwner | None
 ) -> Generator[Path]:
-    """Give the store's directory: a snapshot's, while a service has the store open."""
+    """Yield the directory of the embedded store, or of its snapshot if a service has it open."""
     if service is None:
         yield paths.store
     elif service.has_store:
@@ -149,8 +148,8 @@ def _source_directory(
         migration = state.read()
         if migration is None or migration.to is not MigrationTarget.CLICKHOUSE:
             raise OperatorError(
-                "the running service stores its events in ClickHouse already: stop it before its "
-                "older rows are moved there"
+                "the running service stores its events in ClickHouse already: stop it to migrate "
+                "the rows in its data directory"
             )
         yield paths.store
 
@@ -158,8 +157,8 @@ def _source_directory(
 def _check_not_open(paths: DataDirPaths, service: LockOwner | None) -> None:
     if service is not None and service.has_store:
         raise OperatorError(
-            f"the running service keeps its rows in {paths.root}, so there is nothing to bring "
-            "back; start it with HEADRACE_CLICKHOUSE_URL, or stop it"
+            f"the running service stores its events in {paths.root}, not in ClickHouse: stop it, "
+            "or start it with HEADRACE_CLICKHOUSE_URL"
         )
 
 
@@ -173,7 +172,7 @@ def _open_chdb_store(directory: Path, stack: ExitStack) -> ChdbCopyStore:
 def _resume_or_start(
     state: MigrationState, to: MigrationTarget, clickhouse: str, target: CopyStore
 ) -> StoreMigration:
-    """Go on with a move, or begin one. The target must be empty, or have rows that are ours."""
+    """Continue a migration or start one. A target with rows of another origin is rejected."""
     migration = state.read()
     if migration is not None and (migration.to, migration.clickhouse) == (to, clickhouse):
         return migration
@@ -188,7 +187,7 @@ def _resume_or_start(
                 else "data directory"
             )
             raise OperatorError(
-                f"the {where} has {rows} rows already that this machine did not move there: "
-                "nothing was copied; name an empty one"
+                f"cannot copy to the {where}: it has {rows} rows already that this machine did not "
+                "move there; name an empty store"
             )
     return state.start(to, clickhouse)

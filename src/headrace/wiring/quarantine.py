@@ -1,4 +1,4 @@
-"""What reads the quarantine of a data directory and puts entries back on their way."""
+"""Opens the quarantine of a data directory, to list and to requeue its entries."""
 
 import contextlib
 from collections.abc import Generator
@@ -17,9 +17,9 @@ from headrace.wiring.data import (
 
 
 def open_requeuer(settings: Settings, clock: Clock) -> QuarantineRequeuer:
-    """Return the desk of a data directory.
+    """Return the requeuer of the configured data directory.
 
-    Raises `OperatorError` when nothing is kept there, or a newer version wrote it.
+    Raises `OperatorError` when the directory has no data, or a newer version wrote it.
     """
     paths = data_dir_paths(settings)
     require_data(settings)
@@ -31,10 +31,10 @@ def open_requeuer(settings: Settings, clock: Clock) -> QuarantineRequeuer:
 
 @contextlib.contextmanager
 def locked_requeuer(settings: Settings, clock: Clock) -> Generator[QuarantineRequeuer]:
-    """Give the desk, and keep restores and backups away while no service runs.
+    """Yield the requeuer with the data directory locked against backups and restores.
 
-    Beside a service the log's own lock is enough. Raises `OperatorError`, `DataDirLocked` when
-    another command holds the data directory.
+    While the service runs, it has that lock; the lock of the log is then sufficient. Raises
+    `DataDirLocked` when another command has the lock, and otherwise as `open_requeuer`.
     """
     require_data(settings)
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""How a worker asks the store that the settings name."""
+"""Opens the configured store for the queries of a worker."""
 
 import secrets
 from contextlib import AsyncExitStack
@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack
 from msgspec import Struct
 
 from headrace.adapters.engine.ipc.client import EngineBarrier, EngineConnections, EngineStore
-from headrace.adapters.enrichment.geo import open_geo_database
 from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor, NoVersions
 from headrace.adapters.query_scheduler.fair_semaphore import (
     FairSemaphore,
@@ -26,7 +25,7 @@ from headrace.wiring.store_address import (
 
 
 class WorkerStore(Struct, frozen=True):
-    """What a worker asks, and what that makes of statements."""
+    """The store of a worker, and the SQL dialect that queries are compiled to."""
 
     store: Store
     dialect: Dialect
@@ -35,11 +34,11 @@ class WorkerStore(Struct, frozen=True):
 def open_worker_store(
     settings: Settings, stack: AsyncExitStack, *, engine: EngineConnections, metrics: Metrics
 ) -> WorkerStore:
-    """Open what the settings name; `stack` closes it. Raises `OperatorError`."""
+    """Open the configured store; `stack` closes it. Raises `OperatorError`."""
     address = clickhouse_address(settings)
     if address is None:
         return WorkerStore(EngineStore(engine), store_dialect(settings))
-    # Where it is not used it is not loaded: the library takes 0.2 s.
+    # The client takes 0.2 s to import.
     from headrace.adapters.store.clickhouse.reader import ClickHouseReader  # noqa: PLC0415
     from headrace.adapters.store.clickhouse.store import ClickHouseStore  # noqa: PLC0415
 
@@ -48,7 +47,7 @@ def open_worker_store(
     store = ClickHouseStore(
         ClickHouseReader(
             (clickhouse_reader_address(settings) or address).rotated(secrets.randbits(16)),
-            connections=limits.slots.slots + 1,  # one that kills
+            connections=limits.slots.slots + 1,  # one to cancel queries with
             log=get_logger(),
         ),
         executor=CoalescingExecutor(
@@ -67,7 +66,7 @@ def open_worker_store(
 
 
 def select_bounds_of(settings: Settings) -> SchedulerLimits:
-    """Return what selects may take together."""
+    """Return the limits on concurrent queries and on the memory of their results."""
     return SchedulerLimits(
         slots=SlotLimits(
             slots=settings.query_concurrency,
@@ -80,7 +79,12 @@ def select_bounds_of(settings: Settings) -> SchedulerLimits:
 
 
 def check_configured_files(settings: Settings) -> None:
-    """Look at what the settings name. Raises `OperatorError`."""
+    """Check the files and URLs in the settings before any process starts.
+
+    Raises `OperatorError`.
+    """
+    from headrace.adapters.enrichment.geo import open_geo_database  # noqa: PLC0415 - not to query
+
     open_geo_database(settings.geo_database).close()
     check_store_settings(settings)
     check_server_urls(settings)

@@ -1,4 +1,4 @@
-"""Which store the settings name."""
+"""Reads the address of the configured store."""
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
 from headrace.base.errors import OperatorError
@@ -8,16 +8,16 @@ from headrace.wiring.server_urls import read_server_url
 
 
 def clickhouse_address(settings: Settings) -> ClickHouseAddress | None:
-    """Return where rows are written; None where the store is the embedded one.
+    """Return the ClickHouse that rows are inserted into, or None for the embedded store.
 
-    Raises `OperatorError` when the settings cannot be understood.
+    Raises `OperatorError` for an invalid URL.
     """
     url = read_server_url(settings, "clickhouse_url")
     return parse_address(url) if url else None
 
 
 def clickhouse_reader_address(settings: Settings) -> ClickHouseAddress | None:
-    """Return what queries are sent to; None where no setting names it. Raises as above."""
+    """Return the ClickHouse for queries, or None if no setting names one. Raises as above."""
     url = read_server_url(settings, "clickhouse_reader_url")
     return parse_address(url) if url else None
 
@@ -28,13 +28,14 @@ def store_dialect(settings: Settings) -> Dialect:
 
 
 def check_store_settings(settings: Settings) -> None:
-    """Read the URLs of the store. Raises `OperatorError`."""
+    """Check that both URLs are valid and name the same store. Raises `OperatorError`."""
     written, read = clickhouse_address(settings), clickhouse_reader_address(settings)
     if read is None:
         return
     if written is None:
         raise OperatorError(
-            "HEADRACE_CLICKHOUSE_READER_URL needs HEADRACE_CLICKHOUSE_URL, which is where rows go"
+            "HEADRACE_CLICKHOUSE_READER_URL is set without HEADRACE_CLICKHOUSE_URL, the URL that "
+            "events are stored at"
         )
     if (read.database, read.cluster) != (written.database, written.cluster):
         raise OperatorError(

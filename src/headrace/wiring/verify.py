@@ -1,4 +1,4 @@
-"""What checks a data directory whose service is stopped."""
+"""Checks the integrity of a data directory whose service is stopped."""
 
 import contextlib
 from collections.abc import Generator, Sequence
@@ -27,9 +27,9 @@ from headrace.wiring.store_address import clickhouse_address, clickhouse_reader_
 
 
 def verify(settings: Settings) -> IntegrityReport:
-    """Read everything that is kept, and tell what is wrong.
+    """Read everything in the data directory and in the store, and report what is damaged.
 
-    Raises `OperatorError` when the service runs, or there is nothing to check.
+    Raises `OperatorError` when the service runs, or the directory has no data.
     """
     paths = DataDirPaths(data_path(settings))
     require_data(settings)
@@ -57,12 +57,13 @@ def _service_stopped(settings: Settings) -> Generator[None]:
         if locked.owner.command != SERVE_COMMAND:
             raise
         raise OperatorError(
-            f"the service runs on {settings.data_dir}: stop it first, or verify a restored backup"
+            f"cannot verify {settings.data_dir}: the service runs; stop it, or verify a restored "
+            "backup"
         ) from locked
 
 
 def _external_files(settings: Settings) -> frozenset[Path]:
-    """Return the files that the service keeps on other servers instead."""
+    """Return the files that are missing because a server stores their content."""
     paths = DataDirPaths(data_path(settings))
     directory = {paths.directory} if has_external_directory(settings) else set[Path]()
     repeats = {paths.idempotency} if has_valkey(settings) else set[Path]()
@@ -78,7 +79,11 @@ def _check_store(settings: Settings, paths: DataDirPaths, ledger: LedgerContents
         return _check_chdb(
             paths.store, ledger.loaded_offsets(), expected_rows_of_logs(paths, ledger)
         )
-    missing = ("it is missing, and the ledger says what is in it",) if ledger.stored_offsets else ()
+    missing = (
+        ("it is missing, but the ledger lists batches that it contains",)
+        if ledger.stored_offsets
+        else ()
+    )
     return StoreReport(missing, parts=0, rows=0)
 
 

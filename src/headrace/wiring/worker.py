@@ -1,4 +1,4 @@
-"""What a server worker is made of."""
+"""Builds and runs a worker: the process that serves HTTP."""
 
 import asyncio
 import gc
@@ -48,7 +48,7 @@ async def run_worker(
     runtime: Path,
     stop: asyncio.Event,
 ) -> None:
-    """Serve until `stop`, then answer what was accepted. Raises `OperatorError` at the start."""
+    """Serve until `stop` and finish accepted requests. Raises `OperatorError` during startup."""
     clock, log, metrics = SystemClock(), get_logger(), Metrics()
     metrics.count("headrace_process_starts_total", 1, "worker")
     name = f"worker-{index}"
@@ -69,7 +69,7 @@ async def run_worker(
         geo = open_geo_database(settings.geo_database)
         stack.callback(geo.close)
 
-        acceptor = IngestService(
+        ingest_service = IngestService(
             clock=clock,
             tenancy=tenancy,
             log=acknowledging_log,
@@ -84,8 +84,8 @@ async def run_worker(
         )
         worker_store = open_worker_store(settings, stack, engine=engine, metrics=metrics)
         app = create_app(
-            acceptor=acceptor,
-            nowait_acceptor=acceptor,
+            acceptor=ingest_service,
+            nowait_acceptor=ingest_service,
             query_service=QueryService(
                 store=worker_store.store,
                 dialect=worker_store.dialect,
@@ -111,7 +111,7 @@ async def run_worker(
             metrics=metrics,
             log=log,
         )
-        gc.freeze()  # what was made until here lives as long as the process
+        gc.freeze()  # these objects live as long as the process
         log.info("worker_ready")
         await serve(
             app,
@@ -125,7 +125,7 @@ async def run_worker(
 async def _start_tenancy_source(
     directory: Directory, settings: Settings, stack: AsyncExitStack, *, clock: Clock, log: Logger
 ) -> PollingTenancySource:
-    """Follow the changes of websites and keys from now on."""
+    """Start to poll the directory for changed websites and keys."""
     tenancy = PollingTenancySource(
         directory, clock=clock, log=log, max_staleness_s=settings.directory_max_staleness_s
     )
@@ -137,7 +137,7 @@ async def _start_tenancy_source(
 async def _open_log(
     settings: Settings, stack: AsyncExitStack, *, worker: str, clock: Clock, metrics: Metrics
 ) -> BackpressureLog:
-    """Open the worker's log, which refuses while the disk is full or the store too far behind."""
+    """Open the worker's log, which rejects appends when the disk or the backlog is full."""
     paths = data_dir_paths(settings)
     event_log = await asyncio.to_thread(
         SegmentLog.open,
@@ -161,7 +161,7 @@ async def _open_log(
 def _open_acknowledging_log(
     settings: Settings, stack: AsyncExitStack, log: BackpressureLog, engine: EngineConnections
 ) -> EventLog:
-    """Return the log whose appends are acknowledgements: this machine's disk, or the store too."""
+    """Return the log that acknowledges as `ack_mode` says: on disk, or in the store too."""
     if settings.ack_mode == "log":
         return log
     barrier = EngineBarrier(engine, timeout_s=settings.ack_timeout_s)

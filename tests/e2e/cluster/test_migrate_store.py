@@ -179,13 +179,13 @@ def test_foreign_rows_in_the_target_are_rejected_and_reported(
     assert machine.clickhouse.post(f"/track?website_id={website}", events).status_code == 200
     assert machine.clickhouse.count(website, "events") == 2
     assert machine.refused("clickhouse") == (
-        "headrace: the running service stores its events in ClickHouse already: stop it before its "
-        "older rows are moved there"
+        "headrace: the running service stores its events in ClickHouse already: stop it to migrate "
+        "the rows in its data directory"
     )
     assert machine.clickhouse.stop() == 0
     assert machine.refused("clickhouse") == (
-        f"headrace: the ClickHouse ({machine.database}) has 2 rows already that this machine did "
-        "not move there: nothing was copied; name an empty one"
+        f"headrace: cannot copy to the ClickHouse ({machine.database}): it has 2 rows already that "
+        "this machine did not move there; name an empty store"
     )
     assert machine.move("embedded") == {"copied": 2, "done": True, "differences": []}
     (server, *_) = clickhouse_servers.servers

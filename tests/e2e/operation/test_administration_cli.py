@@ -120,9 +120,17 @@ import sys
 from headrace.cli.main import main
 
 main(sys.argv[1:], standalone_mode=False)
-heavy = {"alembic", "chdb", "sqlalchemy", "starlette", "uvicorn", "limits"}
+heavy = {"alembic", "chdb", "maxminddb", "sqlalchemy", "starlette", "uvicorn", "limits"}
 print(*sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
+_IMPORTED = """
+import sys
+from importlib import import_module
+
+import_module(sys.argv[1])
+print(*sorted(set(sys.argv[2:]) & set(sys.modules)))
+"""
+_CLUSTER_LIBRARIES = ("aiohttp", "clickhouse_connect", "limits", "psycopg", "valkey")
 
 
 @pytest.mark.parametrize("group", ["organization", "website", "key", "quarantine"])
@@ -144,6 +152,22 @@ def test_commands_load_only_what_they_need(data: Path) -> None:
     asking = start(sys.executable, "-c", _LOADED, "query", "--help")
     helping = start(sys.executable, "-c", _LOADED, "--help")
     assert (listing.err, serving.err, asking.err, helping.err) == ("sqlalchemy\n", *("\n",) * 3)
+
+
+@pytest.mark.parametrize(
+    ("module", "never_used"),
+    [
+        ("headrace.cli.serve", ("arro3", "maxminddb", "sqlalchemy", "starlette", "uvicorn")),
+        ("headrace.wiring.worker", ("alembic", "chdb")),
+        ("headrace.wiring.engine", ("chdb", "maxminddb", "sqlalchemy", "starlette", "uvicorn")),
+        ("headrace.wiring.migration", ("chdb", "maxminddb", "sqlalchemy", "starlette")),
+    ],
+)
+def test_process_imports_a_library_only_where_an_adapter_needs_it(
+    module: str, never_used: tuple[str, ...]
+) -> None:
+    libraries = (*_CLUSTER_LIBRARIES, *never_used)
+    assert start(sys.executable, "-c", _IMPORTED, module, *libraries) == Done(0, "\n", "")
 
 
 def test_organization_is_created_listed_and_deleted(run: Run) -> None:
@@ -392,14 +416,15 @@ def test_terminal_output_is_sentences_and_aligned_tables(run: Run) -> None:
     output = run("key", "create", "--scope", "track:events", "--expires", "2020-01-01").out
     key, secret = KEY_ID.findall(output)[0], SECRET.findall(output)[0]
     assert output == (
-        f"Made the key {key} (track:events). It is not shown again:\n\n  {secret}\n\n"
-        "It does not work: it expired 2020-01-01 00:00Z.\n"
+        f"Created API key {key} (track:events). It is not shown again:\n\n  {secret}\n\n"
+        "The key is not active: it expired 2020-01-01 00:00Z.\n"
     )
     listed = run("key", "list").out
     owner = ORGANIZATION_ID.findall(listed)[0]
     header, row = listed.splitlines()
     assert header == (
-        "ID                    BEGINS     SCOPES        ORGANIZATION          WEBSITES  HOME  STATE"
+        "ID                    PREFIX     SCOPES        ORGANIZATION          "
+        "WEBSITES  HOME  STATUS"
     )
     assert row == (
         f"{key}  {secret[:9]}  track:events  {owner}  all       -     expired 2020-01-01 00:00Z"

@@ -211,7 +211,7 @@ def test_backup_is_never_overwritten(data: Path, backup: Path) -> None:
     assert run("backup", str(backup), "--data", str(data)) == (
         1,
         "",
-        f"headrace: cannot write the backup {backup}: it exists already\n",
+        f"headrace: cannot write the backup {backup}: it exists\n",
     )
     assert backup.read_bytes() == before
 
@@ -254,7 +254,7 @@ def test_backup_is_not_restored_into_a_non_empty_directory(backup: Path, tmp_pat
     assert run("restore", str(backup), "--data", str(into)) == (
         1,
         "",
-        f"headrace: the directory {into} is not empty; nothing was restored\n",
+        f"headrace: cannot restore to {into}: the directory is not empty\n",
     )
     assert {path.name for path in into.iterdir()} == {"mine", "lock"}
 
@@ -314,7 +314,7 @@ def test_backup_result_is_printed_as_text_and_json(data: Path, tmp_path: Path) -
     code, out, err = run("backup", str(as_text), "--data", str(data))
     assert (code, err) == (0, "")
     assert out.startswith("Backed up ")
-    assert f" of data into {as_text}, which has " in out
+    assert f" of data into {as_text}, a file of " in out
     output = json.loads(run("backup", str(as_json), "--data", str(data), "--json")[1])
     assert output.keys() == {"file", "bytes", "data_bytes", "made"}
     assert (output["file"], output["bytes"]) == (str(as_json), as_json.stat().st_size)

@@ -117,7 +117,7 @@ def test_running_service_is_not_verified(dedicated_service: ServiceMaker) -> Non
     assert verify(service.data) == Verdict(
         1,
         "",
-        f"headrace: the service runs on {service.data}: stop it first, or verify a restored "
+        f"headrace: cannot verify {service.data}: the service runs; stop it, or verify a restored "
         "backup\n",
     )
 
@@ -246,7 +246,7 @@ def test_damaged_directory_is_found(data: Path) -> None:
 def test_missing_store_is_found(data: Path) -> None:
     shutil.rmtree(data / "store")
     assert verify(data, "--json").problems == [
-        ("store", "it is missing, and the ledger says what is in it")
+        ("store", "it is missing, but the ledger lists batches that it contains")
     ]
 
 
