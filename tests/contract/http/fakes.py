@@ -1,4 +1,4 @@
-"""The application over twins of its use cases, called as a server calls it."""
+"""The application over fakes of its use cases, called as a server calls it."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ Json = Any
 
 
 class Response(NamedTuple):
-    """What was sent back; header names in lower case."""
+    """A response; header names in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -55,7 +55,7 @@ class Response(NamedTuple):
 
 
 class FakeIngestService:
-    """Accepts everything, or raises what it was told to, and keeps what it was asked."""
+    """Accepts everything or raises `outcome`, and records the requests."""
 
     def __init__(self) -> None:
         self.outcome: AcceptResult | BaseException = AcceptResult(1)
@@ -69,7 +69,7 @@ class FakeIngestService:
 
 
 class FakeNowaitAcceptor:
-    """Takes what may go the short way, and tells at once or when the test does."""
+    """Accepts without waiting, and confirms at once or leaves the callbacks to the test."""
 
     def __init__(self, *, accepts: bool = True, confirms: bool = True) -> None:
         self.accepts = accepts
@@ -93,18 +93,18 @@ class FakeNowaitAcceptor:
 
 
 class FakeQueryService:
-    """Answers with what it was told to; `never` makes it wait until it is cancelled."""
+    """Returns or raises `outcome`; `never` makes it wait until it is cancelled."""
 
     never: Any = object()
 
     def __init__(self, outcome: QueryResult | BaseException) -> None:
         self.outcome: Any = outcome
-        self.asked: list[tuple[WebsiteId, bytes]] = []
+        self.requests: list[tuple[WebsiteId, bytes]] = []
         self.began = asyncio.Event()
         self.was_cancelled = asyncio.Event()
 
     async def run(self, website_id: WebsiteId, body: bytes) -> QueryResult:
-        self.asked.append((website_id, body))
+        self.requests.append((website_id, body))
         self.began.set()
         if isinstance(self.outcome, QueryResult):
             return self.outcome
@@ -119,7 +119,7 @@ class FakeQueryService:
 
 
 class FakeTenancySource:
-    """A snapshot, and the one that a refresh brings."""
+    """A snapshot, and the one that a refresh returns."""
 
     def __init__(self, tenancy: TenancySnapshot) -> None:
         self.snapshot = self.newest = tenancy
@@ -133,7 +133,7 @@ class FakeTenancySource:
 
 
 class FakeRateLimiter:
-    """Says what it was told to, and keeps who was counted."""
+    """Returns `verdict`, and records the keys that were counted."""
 
     def __init__(self) -> None:
         self.verdict: RateLimitResult | None = RateLimitResult(
@@ -160,7 +160,7 @@ class FakeStore:
 
 
 class Harness:
-    """An application with everything around it, in the test's hand."""
+    """An application with all of its dependencies as fakes."""
 
     def __init__(self, settings: Settings | None = None, result: QueryResult | None = None) -> None:
         self.settings = settings or Settings()
@@ -202,7 +202,7 @@ class Harness:
         client: tuple[str, int] | None = CLIENT,
         debug: bool = False,
     ) -> Response:
-        """Send one request and return the reply."""
+        """Send one request and return the response."""
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         scope = make_scope(method, path, query, pairs, client)
         return asyncio.run(exchange(self.app(debug=debug), scope, body))
@@ -251,7 +251,7 @@ def make_scope(
 
 
 async def exchange(app: ASGIApp, scope: dict[str, Any], *chunks: bytes) -> Response:
-    """Call an application with a body in pieces, and gather its reply."""
+    """Call an application with a body in chunks, and return its response."""
     waiting = list(chunks)
     sent: list[Message] = []
 
@@ -272,12 +272,12 @@ async def exchange(app: ASGIApp, scope: dict[str, Any], *chunks: bytes) -> Respo
 
 
 def empty_result() -> QueryResult:
-    """Build an answer without rows."""
+    """Build a result without rows."""
     return QueryResult((), (), [], limit=1000, truncated=False, execution_ms=1.5)
 
 
 def make_tenancy() -> TenancySnapshot:
-    """Build a private and a public website, and keys that may read, write, and read elsewhere."""
+    """Build a private and a public website, and keys to read, to write, and of another tenant."""
     keys = [
         _make_key(READER_KEY, ACME, Scope.READ_DATA),
         _make_key(WRITER_KEY, ACME, Scope.TRACK_EVENTS),
@@ -307,17 +307,17 @@ def _make_key(secret: str, organization: OrganizationId, scope: Scope) -> ApiKey
 
 
 def bearer(secret: str) -> dict[str, str]:
-    """Return the header of a call with a key."""
+    """Return the headers of a request with a key."""
     return {"Authorization": f"Bearer {secret}"}
 
 
 def ingestion_error(message: str, code: str) -> dict[str, str]:
-    """Return the whole body of a refusal outside /v1."""
+    """Return the whole body of an error outside /v1."""
     return {"status": "error", "message": message, "code": code, "requestId": REQUEST_ID}
 
 
 def query_error(message: str, code: str) -> dict[str, Any]:
-    """Return the whole body of a refusal below /v1."""
+    """Return the whole body of an error below /v1."""
     return {"success": False, "error": message, "code": code, "requestId": REQUEST_ID}
 
 
@@ -325,7 +325,7 @@ JSON_HEADERS = {"content-type": "application/json", "x-request-id": REQUEST_ID}
 
 
 def status_and_body(response: Response) -> tuple[int, Json]:
-    """Return status and body of a reply in JSON whose headers are as they must be."""
+    """Return status and body of a JSON response, after a check of its headers."""
     assert response.headers["content-length"] == str(len(response.body))
     assert JSON_HEADERS.items() <= response.headers.items()
     return response.status, response.json

@@ -71,14 +71,14 @@ async def read_response(reader: asyncio.StreamReader) -> tuple[int, dict[str, st
 
 
 class SlowAcceptor:
-    """Accepts once it is allowed to."""
+    """Accepts after `allowed` is set."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
+        self.reached = asyncio.Event()
         self.allowed = asyncio.Event()
 
     async def accept(self, request: IngestRequest) -> AcceptResult:
         del request
-        self.asked.set()
+        self.reached.set()
         await self.allowed.wait()
         return AcceptResult(1)

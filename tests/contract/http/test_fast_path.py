@@ -1,4 +1,4 @@
-"""The short way of plain calls: what goes it, what is answered there, and its odd moments."""
+"""The fast path: which requests take it, how it answers them, and its edge cases."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ TYPE = b"Content-Type: application/json\r\n"
 SECOND_REQUEST = b"POST /track HTTP/1.1\r\nHost: x\r\nContent-Length: 17\r\n\r\n" + BODY
 
 
-def call(
+def post(
     path: bytes = b"/track", more: bytes = TYPE, body: bytes = BODY, version: bytes = b"1.1"
 ) -> bytes:
     head = b"POST %b HTTP/%b\r\nHost: x\r\n%bContent-Length: %d\r\n\r\n"
@@ -47,7 +47,7 @@ def make_harness(
 
 
 async def exchange(server: Server, *chunks: bytes) -> bytes:
-    """Send pieces one after the other and return the bytes of one reply."""
+    """Send chunks one after the other and return the bytes of one response."""
     reader, writer = await server.connect()
     for chunk in chunks:
         writer.write(chunk)
@@ -60,26 +60,26 @@ async def exchange(server: Server, *chunks: bytes) -> bytes:
     return head + body
 
 
-def responses(harness: Harness, *calls: Sequence[bytes]) -> list[bytes]:
-    """Make calls on connections of their own, and return the bytes of their replies."""
+def responses(harness: Harness, *requests: Sequence[bytes]) -> list[bytes]:
+    """Send requests on connections of their own, and return the bytes of their responses."""
     got: list[bytes] = []
 
     async def scenario(server: Server) -> None:
-        got.extend([await exchange(server, *chunks) for chunks in calls])
+        got.extend([await exchange(server, *chunks) for chunks in requests])
 
     run(harness, scenario)
     return got
 
 
 SIMPLE: dict[str, bytes] = {
-    "a key": call(more=TYPE + b"Authorization: Bearer hr_1\r\n"),
-    "a website": call(b"/track?website_id=web_1"),
-    "no content type": call(more=b""),
-    "a page's call": call(more=b"Origin: https://shop.example\r\nUser-Agent: Mozilla/5.0\r\n"),
-    "web vitals": call(b"/vitals?client_id=web_1"),
-    "errors": call(b"/errors?client_id=web_1"),
-    "a batch of page views": call(b"/batch?website_id=web_1"),
-    "a page view": call(b"/?website_id=web_1"),
+    "a key": post(more=TYPE + b"Authorization: Bearer hr_1\r\n"),
+    "a website": post(b"/track?website_id=web_1"),
+    "no content type": post(more=b""),
+    "from a page": post(more=b"Origin: https://shop.example\r\nUser-Agent: Mozilla/5.0\r\n"),
+    "web vitals": post(b"/vitals?client_id=web_1"),
+    "errors": post(b"/errors?client_id=web_1"),
+    "a batch of page views": post(b"/batch?website_id=web_1"),
+    "a page view": post(b"/?website_id=web_1"),
 }
 
 
@@ -108,17 +108,17 @@ def test_simple_request_gets_the_same_response_as_on_the_slow_path(sent: bytes) 
 
 NOT_SIMPLE: dict[str, bytes] = {
     "chunked": chunked(BODY),
-    "Idempotency-Key": call(more=b"Idempotency-Key: 1\r\n"),
-    "Content-Encoding": call(more=b"Content-Encoding: identity\r\n"),
-    "Expect": call(more=b"Expect: 100-continue\r\n"),
-    "Connection: close": call(more=b"Connection: close\r\n"),
-    "HTTP/1.0": call(version=b"1.0"),
-    "no body": call(body=b""),
-    "percent-encoded path": call(b"/tr%61ck"),
-    "another type": call(more=b"Content-Type: text/html\r\n"),
-    "body over the limit": call(body=b"[" + b" " * 200 + b"]"),
-    "another path": call(b"/health"),
-    "other method": call().replace(b"POST", b"PUT", 1),
+    "Idempotency-Key": post(more=b"Idempotency-Key: 1\r\n"),
+    "Content-Encoding": post(more=b"Content-Encoding: identity\r\n"),
+    "Expect": post(more=b"Expect: 100-continue\r\n"),
+    "Connection: close": post(more=b"Connection: close\r\n"),
+    "HTTP/1.0": post(version=b"1.0"),
+    "no body": post(body=b""),
+    "percent-encoded path": post(b"/tr%61ck"),
+    "another type": post(more=b"Content-Type: text/html\r\n"),
+    "body over the limit": post(body=b"[" + b" " * 200 + b"]"),
+    "another path": post(b"/health"),
+    "other method": post().replace(b"POST", b"PUT", 1),
     "preflight": b"OPTIONS /track HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\n\r\n",
 }
 
@@ -131,7 +131,7 @@ def test_complex_request_falls_back_to_the_slow_path(sent: bytes) -> None:
         _, writer = await server.connect()
         reader, after = await server.connect()
         writer.write(sent)
-        after.write(SECOND_REQUEST)  # answered after the other was taken
+        after.write(SECOND_REQUEST)  # answered after the server has read the other
         assert (await read_response(reader))[0] == 200
         for each in (writer, after):
             each.close()
@@ -143,7 +143,7 @@ def test_complex_request_falls_back_to_the_slow_path(sent: bytes) -> None:
 
 def test_request_declined_by_the_service_falls_back_once() -> None:
     harness = make_harness(FakeNowaitAcceptor(accepts=False))
-    assert len(responses(harness, [call()], [call()])) == 2
+    assert len(responses(harness, [post()], [post()])) == 2
     assert harness.direct is not None
     assert (len(harness.direct.requests), len(harness.acceptor.requests)) == (2, 2)
 
@@ -167,16 +167,16 @@ def test_pipelined_requests_are_answered_in_order() -> None:
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
-        writer.write(call() + call() + call())
+        writer.write(post() + post() + post())
         await direct.reached.wait()
         await asyncio.sleep(0.01)
         assert harness.acceptor.requests == []
         direct.waiting[0](None)
         counts = [(await read_response(reader))[2] for _ in range(3)]
         assert [count["count"] for count in counts if isinstance(count, dict)] == [1, 7, 7]
-        writer.write(call())
+        writer.write(post())
         direct.reached.clear()
-        await direct.reached.wait()  # the connection is free for the short way again
+        await direct.reached.wait()  # the fast path is free for the connection again
         direct.waiting[1](None)
         assert (await read_response(reader))[0] == 200
         writer.close()
@@ -187,7 +187,7 @@ def test_pipelined_requests_are_answered_in_order() -> None:
 def test_cached_head_is_valid_for_another_body() -> None:
     harness = make_harness()
     bodies = [b'{"name":"%c"}' % letter for letter in b"abcde"]
-    responses(harness, *([call(body=body)] for body in bodies))
+    responses(harness, *([post(body=body)] for body in bodies))
     assert harness.direct is not None
     assert [request.body for request in harness.direct.requests] == bodies
 
@@ -197,13 +197,13 @@ def test_cached_head_is_valid_for_another_body() -> None:
     [
         pytest.param(
             b"POST /track HTTP/1.1\nHost: x\nContent-Length: 8\n\nab\r\n\r\ncd",
-            id="lines end bare",
+            id="bare line ends",
         ),
         pytest.param(
             b"POST /track HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\n\r\n\r\nabcd",
-            id="the last line ends bare",
+            id="a bare end of the last line",
         ),
-        pytest.param(b"\r\n\r\n" + call(body=b"12345678"), id="empty lines come first"),
+        pytest.param(b"\r\n\r\n" + post(body=b"12345678"), id="empty lines come first"),
     ],
 )
 def test_cached_head_must_end_where_the_parser_ends_it(crafted: bytes) -> None:
@@ -226,12 +226,12 @@ def test_cached_head_must_end_where_the_parser_ends_it(crafted: bytes) -> None:
 
 def test_query_before_a_simple_request_does_not_share_its_head() -> None:
     harness = make_harness()
-    query = call(b"/v1/query/custom?website_id=web_public")  # its body is as long as an event
+    query = post(b"/v1/query/custom?website_id=web_public")  # its body is as long as an event
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         is_query_response: list[bool] = []
-        for sent, responses in ((query + call(), 2), (query + call(), 2), (query, 1)):
+        for sent, responses in ((query + post(), 2), (query + post(), 2), (query, 1)):
             writer.write(sent)
             for _ in range(responses):
                 body = (await read_response(reader))[2]
@@ -244,7 +244,7 @@ def test_query_before_a_simple_request_does_not_share_its_head() -> None:
 
 def test_forwarded_address_is_trusted_from_proxies_for_cached_heads_too() -> None:
     harness = make_harness(settings=Settings(trusted_proxies=("127.0.0.1",)))
-    sent = [call(more=b"X-Forwarded-For: 203.0.113.%d\r\n" % number) for number in (7, 7, 7, 8)]
+    sent = [post(more=b"X-Forwarded-For: 203.0.113.%d\r\n" % number) for number in (7, 7, 7, 8)]
     responses(harness, *([each] for each in sent))
     assert harness.direct is not None
     assert [request.address[-1] for request in harness.direct.requests] == ["7", "7", "7", "8"]
@@ -266,11 +266,11 @@ def test_connection_idle_after_a_fast_path_request_is_closed() -> None:
         listening = await asyncio.get_running_loop().create_server(connect, "127.0.0.1", 0)
         port: int = listening.sockets[0].getsockname()[1]
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(call())
+        writer.write(post())
         assert (await read_response(reader))[0] == 200
         (connection,) = connections
         connection.close_if_timed_out(head_timeout_s=9, idle_timeout_s=9)
-        writer.write(call())  # it is still open
+        writer.write(post())  # it is still open
         assert (await read_response(reader))[0] == 200
         await asyncio.sleep(0.01)
         connection.close_if_timed_out(head_timeout_s=9, idle_timeout_s=0.005)
@@ -288,14 +288,14 @@ def test_log_failure_is_503_in_the_error_envelope_and_logged() -> None:
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
-        writer.write(call(more=b"Origin: https://shop.example\r\n"))
+        writer.write(post(more=b"Origin: https://shop.example\r\n"))
         await direct.reached.wait()
         direct.waiting[0](LogUnavailable("the disk is full"))
         status, headers, body = await read_response(reader)
         assert (status, body) == (503, ingestion_error("Service unavailable", "UNAVAILABLE"))
         assert headers["retry-after"] == "5"
         assert headers["access-control-allow-origin"] == "https://shop.example"
-        writer.write(call())
+        writer.write(post())
         direct.reached.clear()
         await direct.reached.wait()
         direct.waiting[1](None)
@@ -309,7 +309,7 @@ def test_log_failure_is_503_in_the_error_envelope_and_logged() -> None:
 
 def test_every_fast_path_request_is_counted() -> None:
     harness = make_harness()
-    responses(harness, *([call()] for _ in range(5)), [call(b"/vitals")])
+    responses(harness, *([post()] for _ in range(5)), [post(b"/vitals")])
     counted = harness.metrics.render().decode().splitlines()
     assert 'headrace_http_requests_total{endpoint="track",status="200"} 5.0' in counted
     assert 'headrace_http_requests_total{endpoint="vitals",status="200"} 1.0' in counted
@@ -321,13 +321,13 @@ def test_client_disconnect_leaves_no_state_behind() -> None:
 
     async def scenario(server: Server) -> None:
         _, writer = await server.connect()
-        writer.write(call())
+        writer.write(post())
         await direct.reached.wait()
         writer.transport.abort()
         await asyncio.sleep(0.02)
         direct.waiting[0](None)
         direct.confirms = True
-        assert REQUEST_ID.encode() in await exchange(server, call())
+        assert REQUEST_ID.encode() in await exchange(server, post())
 
     run(harness, scenario)
 
@@ -336,21 +336,21 @@ def test_bodies_over_the_limit_are_rejected_by_the_slow_path() -> None:
     direct = FakeNowaitAcceptor(confirms=False)
     harness = make_harness(direct, Settings(max_inflight_bytes=2 * len(BODY)))
     slow = SlowAcceptor()
-    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another fake of the same Protocol
 
     async def scenario(server: Server) -> None:
         open_connections = [await server.connect() for _ in range(2)]
         for _, writer in open_connections:
-            writer.write(call())
+            writer.write(post())
             direct.reached.clear()
             await direct.reached.wait()
-        assert (await exchange(server, call())).startswith(b"HTTP/1.1 503 ")
+        assert (await exchange(server, post())).startswith(b"HTTP/1.1 503 ")
         for fast_requests, (reader, writer) in zip(direct.waiting, open_connections, strict=True):
             fast_requests(None)
             assert (await read_response(reader))[0] == 200
             writer.close()
         direct.confirms = True
-        assert (await exchange(server, call())).startswith(b"HTTP/1.1 200 ")
+        assert (await exchange(server, post())).startswith(b"HTTP/1.1 200 ")
 
     run(harness, scenario)
 
@@ -361,7 +361,7 @@ def test_pending_requests_are_answered_after_the_stop() -> None:
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         idle, idle_writer = await server.connect()
-        writer.write(call())
+        writer.write(post())
         await direct.reached.wait()
         server.stop.set()
         assert await idle.read() == b""  # the server has begun to stop
@@ -380,14 +380,14 @@ def test_request_that_outlasts_the_shutdown_timeout_gets_a_response() -> None:
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
-        writer.write(call())
+        writer.write(post())
         await direct.reached.wait()
         server.stop.set()
         status, headers, body = await read_response(reader)
         assert (status, headers["connection"]) == (500, "close")
         assert body == ingestion_error("Internal server error", "INTERNAL")
         await server.task
-        direct.waiting[0](None)  # too late: it counts for nothing
+        direct.waiting[0](None)  # too late: it is ignored
         writer.close()
 
     run(make_harness(direct, SHORT_TIMEOUTS), scenario)
@@ -404,7 +404,7 @@ def test_request_may_wait_for_the_log_longer_than_the_head_timeout() -> None:
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
-        for number, sent in enumerate([call(), call()]):
+        for number, sent in enumerate([post(), post()]):
             writer.write(sent)
             await direct.reached.wait()
             direct.reached.clear()
@@ -419,7 +419,7 @@ def test_request_may_wait_for_the_log_longer_than_the_head_timeout() -> None:
 def test_fast_path_endpoints_are_the_ingestion_endpoints() -> None:
     harness = make_harness()
     paths = [b"/track", b"/vitals", b"/errors", b"/batch", b"/"]
-    responses(harness, *([call(path)] for path in paths))
+    responses(harness, *([post(path)] for path in paths))
     assert harness.direct is not None
     assert [request.endpoint for request in harness.direct.requests] == list(IngestPath)
 
@@ -433,12 +433,12 @@ def test_invalid_http_never_gets_the_response_of_the_previous_simple_request(kno
         reader, writer = await server.connect()
         for number in range(2 * known):
             direct.reached.clear()
-            writer.write(call())
+            writer.write(post())
             await direct.reached.wait()
             direct.waiting[number](None)
             assert (await read_response(reader))[0] == 200
         direct.reached.clear()
-        writer.write(call() + b"nonsense\r\n\r\n")
+        writer.write(post() + b"nonsense\r\n\r\n")
         await direct.reached.wait()
         await asyncio.sleep(0.01)
         direct.waiting[-1](None)

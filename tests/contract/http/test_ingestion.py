@@ -1,4 +1,4 @@
-"""The ingestion endpoints over a twin of the use case: what it is asked, and what is replied."""
+"""The ingestion endpoints over a fake of the use case: its input, and the responses."""
 
 import asyncio
 import gzip
@@ -41,13 +41,13 @@ SMALL = Settings(max_body_bytes=100, max_decoded_bytes=200)
 
 
 def request_of(endpoint: IngestPath = IngestPath.TRACK, **fields: Any) -> IngestRequest:
-    sent_query: dict[str, Any] = {
+    values: dict[str, Any] = {
         "body": b"{}",
         "credentials": Credentials(),
         "address": "203.0.113.9",
         **fields,
     }
-    return IngestRequest(endpoint=endpoint, **sent_query)
+    return IngestRequest(endpoint=endpoint, **values)
 
 
 RESPONSES: Mapping[IngestPath, tuple[AcceptResult, Any]] = {
@@ -322,7 +322,7 @@ def test_client_disconnect_within_the_body_sends_no_response_and_is_logged() -> 
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(harness.app()(make_scope("POST", "/track"), receive, send))  # type: ignore[arg-type]  # a coroutine
+    asyncio.run(harness.app()(make_scope("POST", "/track"), receive, send))  # type: ignore[arg-type]  # Application returns the coroutine of an endpoint
 
     assert (sent, harness.acceptor.requests) == ([], [])
     assert [(line["endpoint"], line["status"]) for line in harness.lines] == [("track", 499)]

@@ -1,4 +1,4 @@
-"""The endpoints around the contract, and what is kept of each call."""
+"""The endpoints of operations and documentation, and the access log."""
 
 import json
 import re
@@ -208,8 +208,8 @@ def test_unknown_durability_is_500() -> None:
 
 def test_unexpected_error_is_logged_by_type_and_location_without_values() -> None:
     harness = Harness()
-    failure = ValueError("payload-of-a-caller")
-    failure.__cause__ = KeyError("address-of-a-caller")
+    failure = ValueError("payload-of-a-client")
+    failure.__cause__ = KeyError("address-of-a-client")
     harness.acceptor.outcome = failure
 
     harness.call("POST", "/track", b"{}")
@@ -230,13 +230,13 @@ def test_log_lines_contain_no_client_data() -> None:
     harness = Harness()
     headers = {
         **bearer(READER_KEY),
-        "User-Agent": "agent-of-a-caller",
+        "User-Agent": "agent-of-a-client",
         "X-Forwarded-For": "192.0.2.1",
     }
 
     harness.call("POST", "/track", b"payload", query="website_id=web_secret", headers=headers)
     harness.call("POST", "/v1/query/custom", b"payload", query="website_id=x", headers=headers)
-    harness.call("GET", "/path-of-a-caller", headers=headers, debug=True)
+    harness.call("GET", "/path-of-a-client", headers=headers, debug=True)
 
     lines = json.dumps(harness.lines)
     sent = ["payload", "web_secret", READER_KEY, "agent", "192.0.2.1", "203.0.113.9", "path-of"]

@@ -1,4 +1,4 @@
-"""The query endpoint over twins: its order of checks, its limits, its formats, its end."""
+"""The query endpoint over fakes: order of checks, limits, formats, cancellation."""
 
 import asyncio
 import gzip
@@ -50,7 +50,7 @@ ROWS: list[list[Any]] = [
     ["/a, b", 3, None, True, "2025-03-10T12:00:00.250Z", "5"],
     ["", 2.5, 1.0, False, None, 5],
 ]
-ANSWER = QueryResult(
+RESULT = QueryResult(
     names=("path", "n", "mean", "is_bot", "time", "properties.k"),
     kinds=(
         OutputKind.TEXT,
@@ -67,7 +67,7 @@ ANSWER = QueryResult(
 )
 
 
-def ask(
+def send_query(
     harness: Harness, website: str = PRIVATE, key: str | None = READER_KEY, **options: Any
 ) -> Any:
     headers = {**(bearer(key) if key else {}), **options.pop("headers", {})}
@@ -78,26 +78,26 @@ def ask(
 
 
 def test_result_is_complete() -> None:
-    harness = Harness(result=ANSWER)
+    harness = Harness(result=RESULT)
 
-    response = ask(harness, body=b'{"query":1}')
+    response = send_query(harness, body=b'{"query":1}')
 
     assert status_and_body(response) == (
         200,
         {
             "success": True,
-            "data": [dict(zip(ANSWER.names, row, strict=True)) for row in ROWS],
+            "data": [dict(zip(RESULT.names, row, strict=True)) for row in ROWS],
             "meta": {"rowCount": 2, "executionTime": 7.25, "limit": 2, "truncated": True},
             "requestId": REQUEST_ID,
         },
     )
     length = {"content-length": str(len(response.body))}
     assert response.headers == {**JSON_HEADERS, **RATE, **length}
-    assert harness.queries.asked == [(PRIVATE, b'{"query":1}')]
+    assert harness.queries.requests == [(PRIVATE, b'{"query":1}')]
     assert harness.limiter.callers == ["key:key_hr_reader"]
 
 
-# Every call breaks all rules from its own on; the one that is told is the first.
+# Each request fails its own check and all later ones; the response reports the first.
 ORDER: dict[str, tuple[dict[str, Any], int, str, str]] = {
     "size": (
         {"body": TOO_LONG, "key": None, "website": ""},
@@ -162,14 +162,14 @@ ORDER: dict[str, tuple[dict[str, Any], int, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("call", "status", "message", "code"), ORDER.values(), ids=list(ORDER))
+@pytest.mark.parametrize(("options", "status", "message", "code"), ORDER.values(), ids=list(ORDER))
 def test_first_error_is_reported(
-    call: dict[str, Any], status: int, message: str, code: str
+    options: dict[str, Any], status: int, message: str, code: str
 ) -> None:
     harness = Harness(SMALL)
 
-    assert status_and_body(ask(harness, **call)) == (status, query_error(message, code))
-    assert harness.queries.asked == []
+    assert status_and_body(send_query(harness, **options)) == (status, query_error(message, code))
+    assert harness.queries.requests == []
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "HEAD"])
@@ -187,7 +187,7 @@ READABLE: dict[str, tuple[str, str | None, int]] = {
     "its organization's key reads a private website": (PRIVATE, READER_KEY, 200),
     "its organization's key reads a public website": (PUBLIC, READER_KEY, 200),
     "any key reads a public website": (PUBLIC, FOREIGN_KEY, 200),
-    "nobody needs a key for a public website": (PUBLIC, None, 200),
+    "a public website needs no key": (PUBLIC, None, 200),
     "another organization's key does not know a private website": (PRIVATE, FOREIGN_KEY, 404),
     "a private website needs a key": (PRIVATE, None, 401),
     "an unknown website needs a key": ("web_x", None, 401),
@@ -199,11 +199,14 @@ READABLE: dict[str, tuple[str, str | None, int]] = {
 
 @pytest.mark.parametrize(("website", "key", "status"), READABLE.values(), ids=list(READABLE))
 def test_read_access(website: str, key: str | None, status: int) -> None:
-    assert ask(Harness(), website, key).status == status
+    assert send_query(Harness(), website, key).status == status
 
 
 def test_private_and_unknown_website_are_indistinguishable() -> None:
-    foreign, unknown = ask(Harness(), PRIVATE, FOREIGN_KEY), ask(Harness(), "web_x", FOREIGN_KEY)
+    foreign, unknown = (
+        send_query(Harness(), PRIVATE, FOREIGN_KEY),
+        send_query(Harness(), "web_x", FOREIGN_KEY),
+    )
 
     assert (foreign.status, foreign.body) == (unknown.status, unknown.body)
 
@@ -212,7 +215,7 @@ def test_new_key_and_website_are_found_after_one_refresh() -> None:
     harness = Harness()
     harness.tenancy.snapshot = type(make_tenancy())(0, {}, {}, {})
 
-    assert ask(harness).status == 200
+    assert send_query(harness).status == 200
 
 
 COUNTED: dict[str, tuple[dict[str, Any], int]] = {
@@ -224,13 +227,13 @@ COUNTED: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
-@pytest.mark.parametrize(("call", "status"), COUNTED.values(), ids=list(COUNTED))
+@pytest.mark.parametrize(("options", "status"), COUNTED.values(), ids=list(COUNTED))
 def test_every_response_to_a_known_client_counts_and_has_rate_limit_headers(
-    call: dict[str, Any], status: int
+    options: dict[str, Any], status: int
 ) -> None:
     harness = Harness()
 
-    response = ask(harness, **call)
+    response = send_query(harness, **options)
 
     assert response.status == status
     assert RATE.items() <= response.headers.items()
@@ -240,7 +243,7 @@ def test_every_response_to_a_known_client_counts_and_has_rate_limit_headers(
 def test_unauthenticated_request_does_not_count() -> None:
     harness = Harness()
 
-    response = ask(harness, key="hr_unknown")
+    response = send_query(harness, key="hr_unknown")
 
     assert (response.status, harness.limiter.callers) == (401, [])
     assert not RATE.keys() & response.headers.keys()
@@ -251,7 +254,7 @@ def test_over_the_limit_is_429(website: str) -> None:
     harness = Harness()
     harness.limiter.verdict = OVER
 
-    response = ask(harness, website)
+    response = send_query(harness, website)
 
     assert status_and_body(response) == (429, query_error("Rate limit exceeded", "RATE_LIMITED"))
     assert response.headers == {
@@ -268,13 +271,13 @@ def test_missing_scope_comes_before_the_rate_limit() -> None:
     harness = Harness()
     harness.limiter.verdict = OVER
 
-    assert ask(harness, key=WRITER_KEY).status == 403
+    assert send_query(harness, key=WRITER_KEY).status == 403
 
 
 def test_without_a_key_website_and_address_are_limited_together() -> None:
     harness = Harness()
 
-    ask(harness, PUBLIC, None, client=("198.51.100.7", 1))
+    send_query(harness, PUBLIC, None, client=("198.51.100.7", 1))
 
     assert harness.limiter.callers == ["website:web_public:198.51.100.7"]
 
@@ -283,7 +286,7 @@ def test_unavailable_limiter_allows_requests() -> None:
     harness = Harness()
     harness.limiter.verdict = None
 
-    response = ask(harness)
+    response = send_query(harness)
 
     assert response.status == 200
     assert not RATE.keys() & response.headers.keys()
@@ -313,14 +316,14 @@ def test_error_is_json_for_any_accept_header(
     harness = Harness()
     harness.queries = FakeQueryService(error)
 
-    response = ask(harness, headers={"Accept": accept})
+    response = send_query(harness, headers={"Accept": accept})
 
     assert status_and_body(response) == (status, query_error(message, code))
     assert response.headers.get("retry-after") == ("5" if status == 503 else None)
 
 
 def test_csv_is_exact() -> None:
-    response = ask(Harness(result=ANSWER), headers={"Accept": "text/csv"})
+    response = send_query(Harness(result=RESULT), headers={"Accept": "text/csv"})
 
     assert response.body.decode() == (
         "path,n,mean,is_bot,time,properties.k\r\n"
@@ -357,7 +360,7 @@ def test_json_has_outputs_of_any_name(name: str) -> None:
         ("c1", name), (OutputKind.TEXT, OutputKind.NUMBER), [["a", 1], [None, 2.5]], 2, False, 1
     )
 
-    response = ask(Harness(result=result))
+    response = send_query(Harness(result=result))
 
     assert msgspec.json.decode(response.body)["data"] == [
         {"c1": "a", name: 1},
@@ -378,10 +381,10 @@ ARROW_TYPES = {
 @pytest.mark.parametrize("count", [2, 0], ids=["rows", "no rows"])
 def test_arrow_columns_have_types_that_do_not_depend_on_their_values(count: int) -> None:
     result = QueryResult(
-        ANSWER.names, ANSWER.kinds, ROWS[:count], limit=2, truncated=False, execution_ms=1
+        RESULT.names, RESULT.kinds, ROWS[:count], limit=2, truncated=False, execution_ms=1
     )
 
-    response = ask(
+    response = send_query(
         Harness(result=result), headers={"Accept": "application/vnd.apache.arrow.stream"}
     )
 
@@ -395,13 +398,13 @@ def test_arrow_columns_have_types_that_do_not_depend_on_their_values(count: int)
 
 
 def test_arrow_has_the_values_of_the_result() -> None:
-    response = ask(
-        Harness(result=ANSWER), headers={"Accept": "application/vnd.apache.arrow.stream"}
+    response = send_query(
+        Harness(result=RESULT), headers={"Accept": "application/vnd.apache.arrow.stream"}
     )
 
     table: Any = read_ipc_stream(response.body).read_all()
     timestamps = table.column("time").cast(DataType.int64()).to_pylist()
-    columns = {name: table.column(name).to_pylist() for name in ANSWER.names if name != "time"}
+    columns = {name: table.column(name).to_pylist() for name in RESULT.names if name != "time"}
     assert timestamps == [1_741_608_000_250, None]
     assert columns == {
         "path": ["/a, b", ""],
@@ -418,7 +421,7 @@ def test_client_disconnect_cancels_its_query() -> None:
     harness.queries = FakeQueryService(outcome=FakeQueryService.never)
     sent: list[Message] = []
 
-    async def hang_up() -> None:
+    async def disconnect() -> None:
         messages: list[Message] = [
             {"type": "http.request", "body": b"{}"},
             {"type": "http.disconnect"},
@@ -434,7 +437,7 @@ def test_client_disconnect_cancels_its_query() -> None:
         scope = make_scope("POST", PATH, f"website_id={PRIVATE}", headers)
         await harness.app()(scope, receive, send)
 
-    asyncio.run(hang_up())
+    asyncio.run(disconnect())
 
     assert (sent, harness.queries.was_cancelled.is_set()) == ([], True)
     assert [(line["endpoint"], line["status"]) for line in harness.lines] == [("query", 499)]
@@ -459,7 +462,7 @@ EXPOSED = {
 PREFLIGHTS: dict[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     "configured": ((PAGE,), {**PREFLIGHT, **EXPOSED}),
     "configured with a slash": (("HTTPS://App.example/",), {**PREFLIGHT, **EXPOSED}),
-    "configured with the port that goes without saying": (
+    "configured with the default port": (
         ("https://app.example:443",),
         {**PREFLIGHT, **EXPOSED},
     ),
@@ -484,14 +487,14 @@ def test_preflight_allows_configured_origins_only(
 def test_response_to_a_configured_origin_has_cors_headers() -> None:
     harness = Harness(Settings(query_origins=(PAGE,)))
 
-    rejected = ask(harness, key=None, headers={"Origin": PAGE})
+    rejected = send_query(harness, key=None, headers={"Origin": PAGE})
 
     assert rejected.status == 401
     assert EXPOSED.items() <= rejected.headers.items()
 
 
 def test_response_to_another_origin_has_no_cors_headers() -> None:
-    response = ask(Harness(), headers={"Origin": PAGE})
+    response = send_query(Harness(), headers={"Origin": PAGE})
 
     assert response.status == 200
     assert "access-control-allow-origin" not in response.headers
@@ -509,7 +512,10 @@ def test_expired_key_is_invalid() -> None:
     harness = Harness()
     harness.tenancy.snapshot = harness.tenancy.newest = expired()
 
-    assert status_and_body(ask(harness)) == (401, query_error("Invalid API key", "INVALID_API_KEY"))
+    assert status_and_body(send_query(harness)) == (
+        401,
+        query_error("Invalid API key", "INVALID_API_KEY"),
+    )
 
 
 def expired() -> Any:

@@ -1,4 +1,4 @@
-"""The server on a real socket: stalled bodies, early refusals, callers that leave, the end."""
+"""The server on a real socket: stalled bodies, early errors, disconnects, shutdown."""
 
 import asyncio
 import itertools
@@ -41,7 +41,7 @@ def test_keep_alive_connection_serves_requests_in_sequence() -> None:
     run(Harness(), scenario)
 
 
-@pytest.mark.parametrize("sent", [b"", b'{"name":'], ids=["nothing", "a piece"])
+@pytest.mark.parametrize("sent", [b"", b'{"name":'], ids=["nothing", "a chunk"])
 def test_body_that_stalls_is_408_and_the_connection_ends(sent: bytes) -> None:
     harness = Harness(SHORT_TIMEOUTS)
 
@@ -128,9 +128,9 @@ def test_slow_steady_body_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("min_bytes_per_s", "statuses"),
     [
-        pytest.param(1_000, [408], id="slower than the least pace"),
-        pytest.param(1, [200], id="faster than the least pace"),
-        pytest.param(0, [200], id="no least pace"),
+        pytest.param(1_000, [408], id="below the minimum"),
+        pytest.param(1, [200], id="above the minimum"),
+        pytest.param(0, [200], id="no minimum"),
     ],
 )
 def test_body_below_the_minimum_throughput_is_408(
@@ -194,17 +194,17 @@ def test_closing_the_connection_cancels_its_query() -> None:
 
 
 PIPELINED: dict[str, bytes] = {
-    "a call": b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n",
-    "a hundred calls": b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" * 100,
+    "a request": b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a hundred requests": b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" * 100,
     "another query": QUERY,
-    "a plain call": HEAD + b"Content-Length: 2\r\n\r\n{}",
+    "a simple request": HEAD + b"Content-Length: 2\r\n\r\n{}",
     "part of a body": HEAD + b"Content-Length: 50000\r\n\r\n" + b"x" * 40_000,
     "part of a head": HEAD,
     "no HTTP": b"nonsense\r\n\r\n",
 }
 
 
-@pytest.mark.parametrize("in_one_write", [True, False], ids=["in one piece", "in two pieces"])
+@pytest.mark.parametrize("in_one_write", [True, False], ids=["in one chunk", "in two chunks"])
 @pytest.mark.parametrize("is_reset", [True, False], ids=["reset", "closed"])
 @pytest.mark.parametrize("pipelined", PIPELINED.values(), ids=list(PIPELINED))
 def test_closing_the_connection_cancels_its_query_even_with_pipelined_requests(
@@ -228,17 +228,17 @@ def test_closing_the_connection_cancels_its_query_even_with_pipelined_requests(
         await harness.queries.was_cancelled.wait()
 
     run(harness, scenario)
-    assert len(harness.queries.asked) == 1
+    assert len(harness.queries.requests) == 1
     assert harness.acceptor.requests == []
 
 
 def test_thousands_of_pipelined_requests_are_answered_in_order() -> None:
-    calls = 5_000
+    count = 5_000
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
-        writer.write((HEAD + b"Content-Length: 2\r\n\r\n{}") * calls)
-        for _ in range(calls):
+        writer.write((HEAD + b"Content-Length: 2\r\n\r\n{}") * count)
+        for _ in range(count):
             assert (await read_response(reader))[0] == 200
         writer.close()
 
@@ -248,13 +248,13 @@ def test_thousands_of_pipelined_requests_are_answered_in_order() -> None:
 def test_accepted_requests_are_answered_after_the_stop_and_new_ones_are_not() -> None:
     harness = Harness()
     slow = SlowAcceptor()
-    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another fake of the same Protocol
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         idle, idle_writer = await server.connect()
         writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}")
-        await slow.asked.wait()
+        await slow.reached.wait()
         server.stop.set()
         assert await idle.read() == b""  # the server has begun to stop
         with pytest.raises(ConnectionError):
@@ -272,12 +272,12 @@ def test_accepted_requests_are_answered_after_the_stop_and_new_ones_are_not() ->
 def test_request_that_outlasts_the_shutdown_timeout_gets_the_error_envelope() -> None:
     harness = Harness(SHORT_TIMEOUTS)
     slow = SlowAcceptor()
-    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another fake of the same Protocol
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}")
-        await slow.asked.wait()
+        await slow.reached.wait()
         server.stop.set()
         status, _, body = await read_response(reader)
         assert (status, body) == (500, ingestion_error("Internal server error", "INTERNAL"))
@@ -316,7 +316,7 @@ def test_new_connection_evicts_an_idle_one() -> None:
             writer.write(HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}")
             status, _, _ = await read_response(reader)
             assert status == 200
-            assert await reader.read() == b""  # it left by itself, and its place is free
+            assert await reader.read() == b""  # it closed by itself, so it leaves room
             writer.close()
         kept = [each for each in idle if not await is_closed(each)]
         assert len(kept) == 2
@@ -327,7 +327,7 @@ def test_new_connection_evicts_an_idle_one() -> None:
 
 
 async def is_closed(connection: Connection) -> bool:
-    """Tell whether the server has closed a connection on which nothing was asked."""
+    """Return whether the server has closed a connection without requests."""
     try:
         async with asyncio.timeout(0.2):
             return await connection[0].read() == b""
@@ -340,13 +340,13 @@ async def is_closed(connection: Connection) -> bool:
 def test_active_connections_are_never_evicted() -> None:
     harness = Harness(CONNECTION_LIMITED)
     slow = SlowAcceptor()
-    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another fake of the same Protocol
 
     async def scenario(server: Server) -> None:
         busy = [await server.connect() for _ in range(3)]
         for _, writer in busy:
             writer.write(HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}")
-        await slow.asked.wait()
+        await slow.reached.wait()
         await asyncio.sleep(0.1)  # until all three are being answered
         late = await server.connect()
         assert await is_closed(late)
@@ -371,10 +371,10 @@ def test_client_that_reads_no_responses_is_disconnected(reads_on: bool, gets_all
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.setblocking(False)
             await loop.sock_connect(client, ("127.0.0.1", server.port))
-            asked = 100
+            sent_requests = 100
             await loop.sock_sendall(
                 client,
-                b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * (asked - 1)
+                b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * (sent_requests - 1)
                 + b"GET /openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
             )
             received = bytearray()
@@ -383,7 +383,7 @@ def test_client_that_reads_no_responses_is_disconnected(reads_on: bool, gets_all
             with suppress(ConnectionError):
                 while chunk := await loop.sock_recv(client, 1_048_576):
                     received += chunk
-            assert (received.count(b"HTTP/1.1 200") == asked) is gets_all
+            assert (received.count(b"HTTP/1.1 200") == sent_requests) is gets_all
 
     run(Harness(Settings(body_timeout_s=0.2)), scenario)
 
@@ -391,8 +391,8 @@ def test_client_that_reads_no_responses_is_disconnected(reads_on: bool, gets_all
 LARGE = 20_000_000
 
 
-async def take(port: int, pause_s: float, until: asyncio.Event) -> int:
-    """Ask a question, take a little of the answer again and again, then all; return how much."""
+async def read_slowly(port: int, pause_s: float, until: asyncio.Event) -> int:
+    """Send a query and read its response slowly until `until` is set; return the bytes read."""
     loop = asyncio.get_running_loop()
     received = 0
     with socket.socket() as client:
@@ -415,9 +415,9 @@ def test_slowest_readers_are_dropped_over_the_unsent_limit() -> None:
 
     async def scenario(server: Server) -> None:
         until = asyncio.Event()
-        slow = [asyncio.create_task(take(server.port, 0.02, until)) for _ in range(4)]
+        slow = [asyncio.create_task(read_slowly(server.port, 0.02, until)) for _ in range(4)]
         await asyncio.sleep(0.2)
-        assert await take(server.port, 0, until) >= LARGE
+        assert await read_slowly(server.port, 0, until) >= LARGE
         for ended in itertools.islice(asyncio.as_completed(slow), 2):
             await ended
         until.set()
@@ -460,12 +460,12 @@ BROKEN: dict[str, bytes] = {
 def test_invalid_http_never_gets_the_response_of_the_previous_request(broken: bytes) -> None:
     harness = Harness()
     slow = SlowAcceptor()
-    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another fake of the same Protocol
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}" + broken)
-        await slow.asked.wait()
+        await slow.reached.wait()
         slow.allowed.set()
         assert (await read_response(reader))[0] == 200
         assert (await reader.read()).partition(b" ")[2][:3] in (b"", b"400")
@@ -490,7 +490,7 @@ def test_invalid_chunked_body_is_400_and_not_accepted() -> None:
 def test_stalled_head_does_not_replace_the_response_of_the_previous_request() -> None:
     harness = Harness(SHORT_TIMEOUTS)
     slow = SlowAcceptor()
-    harness.acceptor = slow  # type: ignore[assignment]  # another twin of the same Protocol
+    harness.acceptor = slow  # type: ignore[assignment]  # another fake of the same Protocol
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()

@@ -3,7 +3,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, cast
 
-import brotli  # type: ignore[import-untyped]  # the library brings no types
+import brotli  # type: ignore[import-untyped]  # brotli has no types
 import pytest
 import zstandard
 from hypothesis import given
@@ -45,7 +45,7 @@ ENCODERS: dict[str, tuple[str, Encode]] = {
     "raw deflate": ("deflate", raw_deflate),
     "br": ("br", br),
     "zstd": ("zstd", zstd),
-    "zstd that does not tell its size": ("zstd", streamed_zstd),
+    "zstd without its size": ("zstd", streamed_zstd),
     "zstd of two frames": ("zstd", lambda body: zstd(body[:7]) + zstd(body[7:])),
     "zstd with a skippable frame": ("zstd", lambda body: zstd(body) + SKIPPABLE),
 }

@@ -1,4 +1,4 @@
-"""What is read from the headers and the query string of a call."""
+"""What the application reads from headers and query string."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ KEYS: dict[str, tuple[dict[bytes, bytes], str | None]] = {
     "bare bearer": ({b"authorization": b"Bearer"}, ""),
     "another scheme": ({b"authorization": b"Basic dTpw"}, None),
     "no scheme": ({b"authorization": b"hr_1"}, None),
-    "scheme that only begins alike": ({b"authorization": b"BearerX hr_1"}, None),
+    "scheme with the same prefix": ({b"authorization": b"BearerX hr_1"}, None),
     "x-api-key": ({b"x-api-key": b" hr_1 "}, "hr_1"),
     "empty x-api-key": ({b"x-api-key": b""}, ""),
     "x-api-key beside another scheme": (
@@ -151,8 +151,11 @@ ADDRESSES: dict[str, tuple[Request, str]] = {
     "unix socket": (make_request(""), ""),
     "no peer": (make_request(None), ""),
     "peer that is no address": (make_request("testclient", (XFF, "203.0.113.9")), ""),
-    "stranger who forwards": (make_request("203.0.113.9", (XFF, "198.51.100.7")), "203.0.113.9"),
-    "proxy that says nothing": (make_request("10.1.2.3"), "10.1.2.3"),
+    "untrusted peer with a header": (
+        make_request("203.0.113.9", (XFF, "198.51.100.7")),
+        "203.0.113.9",
+    ),
+    "proxy without a header": (make_request("10.1.2.3"), "10.1.2.3"),
     "one proxy": (make_request("10.1.2.3", (XFF, "203.0.113.9")), "203.0.113.9"),
     "what the client claims before its proxy": (
         make_request("10.1.2.3", (XFF, "1.1.1.1, 203.0.113.9")),
@@ -174,7 +177,7 @@ ADDRESSES: dict[str, tuple[Request, str]] = {
     "IPv6": (make_request("fd00::1", (XFF, "2001:db8::7")), "2001:db8::7"),
     "port": (make_request("10.1.2.3", (XFF, "203.0.113.9:443")), "203.0.113.9"),
     "IPv6 with a port": (make_request("10.1.2.3", (XFF, "[2001:db8::7]:443")), "2001:db8::7"),
-    "proxy that does not know": (make_request("10.1.2.3", (XFF, "1.1.1.1, unknown")), ""),
+    "proxy that sends unknown": (make_request("10.1.2.3", (XFF, "1.1.1.1, unknown")), ""),
     "Forwarded": (
         make_request("10.1.2.3", (FORWARDED, 'for=1.1.1.1, For="[2001:db8::7]:80";proto=https')),
         "2001:db8::7",
@@ -190,11 +193,11 @@ ADDRESSES: dict[str, tuple[Request, str]] = {
 }
 
 
-@pytest.mark.parametrize(("sent_query", "expected"), ADDRESSES.values(), ids=list(ADDRESSES))
+@pytest.mark.parametrize(("request_", "expected"), ADDRESSES.values(), ids=list(ADDRESSES))
 def test_forwarded_address_is_used_behind_trusted_proxies_only(
-    sent_query: Request, expected: str
+    request_: Request, expected: str
 ) -> None:
-    assert ClientAddresses(PROXIES).find(sent_query) == expected
+    assert ClientAddresses(PROXIES).find(request_) == expected
 
 
 def test_forwarded_address_is_ignored_without_trusted_proxies() -> None:

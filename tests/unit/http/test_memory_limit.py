@@ -1,4 +1,4 @@
-"""The bytes of bodies that are held at a time, counted by hand."""
+"""The limit of the body bytes in memory."""
 
 import pytest
 from starlette.types import Message
