@@ -1,6 +1,6 @@
 #!/bin/sh
-# Run once by the image of PostgreSQL, on an empty volume: a role that owns one database and is
-# nothing else, so that a password that leaks is not the server's.
+# The PostgreSQL image runs this once, on an empty volume. It creates a role that owns one database
+# and has no other rights, so that a leaked password does not give access to the server.
 set -eu
 password_file=${PASSWORD_FILE:-/run/secrets/postgresql_password}
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --username "${POSTGRES_USER:-postgres}" \

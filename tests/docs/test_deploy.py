@@ -168,7 +168,7 @@ def test_secrets_are_created_once_and_readable_by_their_owner_only(made: Path) -
     again = subprocess.run(
         [made.parent / "make-secrets"], check=True, capture_output=True, text=True
     )
-    assert "there already" in again.stderr
+    assert "already exists" in again.stderr
     assert {path.name: path.read_text() for path in made.iterdir()} == before
     assert made.stat().st_mode & 0o777 == 0o700
     assert "deploy/secrets/" in (PROJECT / ".gitignore").read_text().splitlines()
