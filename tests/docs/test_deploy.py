@@ -87,7 +87,7 @@ def test_container_file_copies_existing_paths() -> None:
     copied = re.findall(r"^COPY (?!--)(.+)$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
     sources = [source for line in copied for source in line.split()[:-1]]
     assert [source for source in sources if not (PROJECT / source).exists()] == []
-    assert len(sources) == 4
+    assert len(sources) == 6
 
 
 @pytest.mark.parametrize(
