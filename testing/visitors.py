@@ -20,24 +20,24 @@ SOFTWARE: Mapping[str, UserAgentInfo] = {
 
 
 class TableGeo:
-    """The `GeoLocator` port over a table; counts what it was asked."""
+    """The `GeoLocator` port over a table; records the addresses requested."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     def locate(self, address: str) -> GeoLocation:
-        self.asked.append(address)
+        self.requested.append(address)
         return LOCATIONS.get(address, GeoLocation())
 
 
 class TableUserAgents:
-    """The `UserAgentParser` port over a table; remembers what it was asked."""
+    """The `UserAgentParser` port over a table; records the texts requested."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     def parse(self, user_agent: str) -> UserAgentInfo:
-        self.asked.append(user_agent)
+        self.requested.append(user_agent)
         return SOFTWARE.get(user_agent, UserAgentInfo())
 
 

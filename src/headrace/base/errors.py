@@ -1,16 +1,16 @@
 """Every error that Headrace raises, as one tree. An error carries facts, never HTTP.
 
 HeadraceError
-  CallerError                 the caller can mend it; never logged as an error
-    InvalidBody               the body breaks the rules of the endpoint; carries the faults
+  ClientError                 the client can fix it; never logged as an error
+    InvalidBody               the body breaks the rules of the endpoint; carries the field errors
     InvalidIdempotencyKey
     MissingCredentials        neither key nor website identifier
     AuthenticationRequired    a query without a key for a website that is not public
     InvalidApiKey             unknown, revoked or expired
-    MissingScope              the key lacks a right
+    MissingScope              the key lacks a scope
     WebsiteNotFound
     WebsiteMissingOrganization
-    ScopeMismatch             the event's website is not one that the credential may write
+    ScopeMismatch             the credential may not write to the event's website
     OriginNotAuthorized
     PayloadTooLarge           bytes on the wire, bytes decoded, or items
     UnsupportedMediaType
@@ -20,17 +20,17 @@ HeadraceError
     RequestTimeout            the body stalled or trickled
     RateLimited
     MissingWebsiteId          a query that names no website
-    InvalidQuery              a query that breaks a rule; carries the cause and the culprit
+    InvalidQuery              a query that breaks a rule; carries a code and a detail
     QueryTimedOut             the deadline passed
     QueryTooLarge             the memory cap was reached
-  Unavailable                 it works again later; the caller should retry
+  Unavailable                 temporary; the client should retry
     LogUnavailable            events cannot be made durable now
-    StoreUnavailable          the engine is away
+    StoreUnavailable          the store cannot be reached now
     DirectoryUnavailable      websites and keys cannot be looked up now
-    SharedUnavailable         what machines share, repeats and rate limits, cannot be reached now
-  LogUncertain                the disk failed so that nobody can tell whether it is durable
-  NotYetStored                durable, and not in the store in time; it will be there later
-  OperatorError               a setting, a port or a directory is wrong; one sentence for people
+    SharedStateUnavailable    the server for idempotency and rate limits cannot be reached now
+  DurabilityUnknown           the disk failed: the events may be durable or not
+  StoreAckTimeout             durable, but not in the store in time; stored later
+  OperatorError               a setting, a port or a directory is wrong; one clear sentence
 """
 
 from dataclasses import dataclass
@@ -38,16 +38,16 @@ from enum import Enum
 
 
 class HeadraceError(Exception):
-    """The root of the tree."""
+    """The base class of all errors that Headrace raises."""
 
 
 class ClientError(HeadraceError):
-    """The caller's fault."""
+    """The client's error: the same request fails again."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing that is wrong with one item of a body.
+    """One error in one item of a body.
 
     `index` counts from 0; `field` is the top-level field's name, or "" for the item itself.
     """
@@ -58,7 +58,7 @@ class FieldError:
 
 
 class InvalidBody(ClientError):
-    """The body breaks the rules; `field_errors` is empty where the body is not even JSON."""
+    """The body breaks the rules; `field_errors` is empty where the body is not JSON."""
 
     def __init__(self, field_errors: tuple[FieldError, ...] = ()) -> None:
         super().__init__("Invalid request body")
@@ -74,7 +74,7 @@ class MissingCredentials(ClientError):
 
 
 class AuthenticationRequired(ClientError):
-    """A query came without a key for a website that is not public."""
+    """A query without a key names a website that is not public."""
 
 
 class InvalidApiKey(ClientError):
@@ -82,7 +82,7 @@ class InvalidApiKey(ClientError):
 
 
 class MissingScope(ClientError):
-    """The key is valid and lacks the scope that the call needs."""
+    """The key is valid but lacks the scope that the request needs."""
 
     def __init__(self, scope: str) -> None:
         super().__init__(f"API key missing {scope} scope")
@@ -90,7 +90,7 @@ class MissingScope(ClientError):
 
 
 class WebsiteNotFound(ClientError):
-    """No such website, or none that the caller may know of."""
+    """No such website, or none that is visible to the caller."""
 
 
 class WebsiteMissingOrganization(ClientError):
@@ -102,7 +102,7 @@ class ScopeMismatch(ClientError):
 
 
 class OriginNotAuthorized(ClientError):
-    """The website lists origins and the call came from another."""
+    """The website lists allowed origins, and the request's is not among them."""
 
 
 class PayloadTooLarge(ClientError):
@@ -130,11 +130,11 @@ class NotFound(ClientError):
 
 
 class RequestTimeout(ClientError):
-    """The body stopped coming."""
+    """The body stalled, or arrived too slowly."""
 
 
 class RateLimited(ClientError):
-    """Too many calls in the window."""
+    """Too many requests in the window."""
 
     def __init__(self, retry_after_s: int) -> None:
         super().__init__("Rate limit exceeded")
@@ -146,7 +146,7 @@ class MissingWebsiteId(ClientError):
 
 
 class QueryErrorCode(Enum):
-    """Why a query is refused: the code for programs and the words an error begins with."""
+    """Why a query is rejected: the name is the code, the value begins the message."""
 
     INVALID_BODY = "Invalid request body"
     INVALID_TABLE = "Invalid table"
@@ -175,7 +175,7 @@ class QueryErrorCode(Enum):
 class InvalidQuery(ClientError):
     """A query breaks a rule.
 
-    The message is the fault's words, then what names the culprit:
+    The message is the code's text and a detail that names the cause:
     `Invalid column "pth" for table "events" (did you mean "path"?)`.
     """
 
@@ -185,7 +185,7 @@ class InvalidQuery(ClientError):
 
 
 class QueryTimedOut(ClientError):
-    """The query ran past its deadline and was ended."""
+    """The query passed its deadline and was cancelled."""
 
 
 class QueryTooLarge(ClientError):
@@ -193,7 +193,7 @@ class QueryTooLarge(ClientError):
 
 
 class Unavailable(HeadraceError):
-    """It does not work now and will again; the caller should retry after a pause."""
+    """A temporary failure; the client should retry after `retry_after_s`."""
 
     def __init__(self, reason: str, *, retry_after_s: int = 5) -> None:
         super().__init__(reason)
@@ -201,31 +201,31 @@ class Unavailable(HeadraceError):
 
 
 class LogUnavailable(Unavailable):
-    """Events cannot be made durable now. Nothing of the request was kept."""
+    """Events cannot be made durable now. Nothing of the request is durable."""
 
 
 class DurabilityUnknown(HeadraceError):
-    """The disk took events, did not confirm them, and could not be made to forget them.
+    """The disk wrote events, failed to confirm them, and failed to discard them.
 
-    They are not read now and may be after a crash: to their caller this is no refusal.
+    They are not read now but may be after a crash, so the client must not see a refusal.
     """
 
 
 class StoreUnavailable(Unavailable):
-    """The engine is away. Ingestion is not affected."""
+    """The store cannot be reached now. Ingestion is not affected."""
 
 
 class DirectoryUnavailable(Unavailable):
-    """Websites and keys cannot be looked up now, so nobody can tell who may do what."""
+    """Websites and keys cannot be read now, so no request can be authorized."""
 
 
 class SharedStateUnavailable(Unavailable):
-    """The server that machines share cannot be reached now. Nothing was promised."""
+    """The server of shared state cannot be reached now. Nothing was changed."""
 
 
 class StoreAckTimeout(HeadraceError):
-    """Events are in the log and were not in the store in time: neither stored nor refused."""
+    """Events are durable in the log but were not in the store in time; they are stored later."""
 
 
 class OperatorError(HeadraceError):
-    """What the operator asked for cannot be done; the message is one clear sentence."""
+    """The operator's command or setting cannot be carried out; the message is one sentence."""

@@ -1,4 +1,4 @@
-"""Bounds how many log lines of one kind are written: no caller may fill a disk with them."""
+"""Limits the log lines written of each kind, so that no client can fill a disk with them."""
 
 import logging
 from collections.abc import Callable, Hashable
@@ -17,7 +17,10 @@ class _Window:
 
 
 class LogThrottle:
-    """Lets the first lines of each kind through and counts the others, until its time is over."""
+    """Admits the first `lines` of each kind per window and counts the rest as suppressed.
+
+    Remembers at most 1,000 kinds; beyond that it forgets all of them, and their counts.
+    """
 
     def __init__(self, *, lines: int, window_s: float, monotonic_s: Callable[[], float]) -> None:
         self._lines = lines
@@ -26,7 +29,7 @@ class LogThrottle:
         self._windows: dict[Hashable, _Window] = {}
 
     def admit(self, kind: Hashable) -> int | None:
-        """Return how many lines were left out since the last one of a kind; None: leave it out."""
+        """Return how many lines of a kind were suppressed before this one; None to suppress it."""
         now_s = self._monotonic_s()
         window = self._windows.get(kind)
         if window is None or now_s - window.since_s >= self._window_s:
@@ -45,14 +48,14 @@ class LogThrottle:
 
 
 class LogThrottleFilter(logging.Filter):
-    """Bounds the lines of libraries, which know nothing of floods; a kind is a text of theirs."""
+    """Throttles the log lines of libraries. A kind is a logger, a level and an unformatted text."""
 
     def __init__(self, throttle: LogThrottle) -> None:
         super().__init__()
         self._throttle = throttle
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether to write a line, which then says how many like it were left out."""
+        """Return whether to write a line; appends to it how many like it were suppressed."""
         suppressed = self._throttle.admit((record.name, record.levelno, str(record.msg)))
         if suppressed:
             record.msg = f"{record.msg} ({suppressed} more like this were left out)"

@@ -17,10 +17,10 @@ from headrace.base.clock import SystemClock
 from headrace.base.log_throttle import LogThrottle, LogThrottleFilter
 
 _LEADING_FIELDS = ("timestamp", "level", "process", "event_name")
-"""What people look for in a line of JSON stands at its beginning."""
+"""The fields that come first in a line of JSON, for readers."""
 
 METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Where the processes of a service share metrics; the supervisor sets it for its children."""
+"""The directory in which a service's processes share metrics; the supervisor sets it."""
 
 Logger = structlog.typing.FilteringBoundLogger
 
@@ -28,11 +28,11 @@ Logger = structlog.typing.FilteringBoundLogger
 def configure_logging(level: str, *, process: str) -> None:
     """Write log lines to standard error, each with the name of the process.
 
-    They are JSON, but at a terminal text for people. Lines of libraries that use the standard
-    library's logging come out the same way.
+    Lines are JSON, or formatted text where standard error is a terminal. Lines that libraries
+    write with the standard library's logging have the same form.
     """
     severity = logging.getLevelNamesMapping()[level.upper()]
-    shared: list[structlog.typing.Processor] = [
+    processors: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -42,7 +42,7 @@ def configure_logging(level: str, *, process: str) -> None:
     ]
     at_terminal = sys.stderr.isatty()
     structlog.configure(
-        processors=[*shared, _console_renderer() if at_terminal else _json_renderer(_dump)],
+        processors=[*processors, _console_renderer() if at_terminal else _json_renderer(_dump)],
         wrapper_class=structlog.make_filtering_bound_logger(severity),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr)
         if at_terminal
@@ -57,7 +57,7 @@ def configure_logging(level: str, *, process: str) -> None:
     )
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
+            foreign_pre_chain=processors,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _console_renderer() if at_terminal else _json_renderer(_dump_text),
@@ -100,7 +100,7 @@ def _dump_text(event: Any, **options: Any) -> str:  # noqa: ANN401
 
 
 class MetricKind(Enum):
-    """How a metric behaves."""
+    """The types of metrics, as Prometheus defines them."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -108,7 +108,10 @@ class MetricKind(Enum):
 
 
 class Metric(Struct, frozen=True):
-    """One metric. `runbook` tells an operator what to do. Labels take closed sets only."""
+    """One metric. `runbook` says what an operator does when it rises.
+
+    Label values come from closed sets only, so that the number of time series is bounded.
+    """
 
     name: str
     kind: MetricKind
@@ -128,9 +131,8 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "headrace_items_total",
         MetricKind.COUNTER,
-        "items by the one outcome each of them had: accepted and stored, repeated, refused, "
-        "quarantined",
-        "refused: a sender breaks the rules; quarantined: the store refused rows",
+        "items by outcome, one for each item: accepted and stored, repeated, refused, quarantined",
+        "refused: a client breaks the rules; quarantined: the store rejected rows",
         ("stream", "outcome"),
     ),
     Metric(
@@ -149,14 +151,13 @@ METRICS: tuple[Metric, ...] = (
         "headrace_log_backlog_bytes",
         MetricKind.GAUGE,
         "durable bytes that are not in the store yet",
-        "the engine is away or slower than what comes in; over max_backlog_bytes events are "
-        "refused with 503",
+        "the engine is down or slower than ingestion; over max_backlog_bytes events get 503",
     ),
     Metric(
         "headrace_disk_free_bytes",
         MetricKind.GAUGE,
-        "room that the file system of the data directory has left",
-        "it should not fall: below min_free_bytes events are refused with 503",
+        "free bytes of the file system of the data directory",
+        "it should not fall: below min_free_bytes events get 503",
     ),
     Metric(
         "headrace_load_seconds",
@@ -167,62 +168,62 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "headrace_logs_unreadable",
         MetricKind.GAUGE,
-        "logs of which a part cannot be read; what they hold before it, and all others, is stored",
-        "a disk or a file's rights fail: look for log_unreadable in the log",
+        "logs with a part that cannot be read; what precedes it, and all other logs, is stored",
+        "a disk fails or permissions are wrong: look for log_unreadable in the log",
     ),
     Metric(
         "headrace_load_failures_total",
         MetricKind.COUNTER,
-        "batches that could not be stored at the first try",
+        "batches that were not stored at the first attempt",
         "look for load_failed in the log",
     ),
     Metric(
         "headrace_queries_total",
         MetricKind.COUNTER,
-        "queries answered or refused",
+        "queries by outcome",
         "timed_out and too_large: queries need a shorter range or fewer groups",
         ("table", "outcome"),
     ),
     Metric(
         "headrace_query_seconds",
         MetricKind.HISTOGRAM,
-        "time of one query in the store, waiting included",
-        "more queries than query_concurrency, or heavier ones",
+        "time of one query in the store, including time in the queue",
+        "more queries than query_concurrency, or more expensive ones",
     ),
     Metric(
         "headrace_selects_total",
         MetricKind.COUNTER,
-        "selects by where their rows came from: a run of their own, one shared with an equal "
-        "select under way, the answers that are kept",
-        "run is what costs; cached falls where events of the same website come often",
+        "selects by the source of their rows: an execution of their own, a running equal select, "
+        "or the result cache",
+        "only run costs; cached falls where a website receives events often",
         ("source",),
     ),
     Metric(
         "headrace_selects_running",
         MetricKind.GAUGE,
         "selects that run in the engine",
-        "at query_concurrency others wait; selects that stay though nobody asks are a fault",
+        "at query_concurrency others wait; selects that stay without clients are a bug",
     ),
     Metric(
         "headrace_selects_waiting",
         MetricKind.GAUGE,
-        "selects that wait for their turn",
-        "the engine is busy: look for heavy queries, "
+        "selects in the queue",
+        "the engine is busy: look for expensive queries, "
         "or raise query_concurrency where cores are free",
     ),
     Metric(
         "headrace_selects_refused_total",
         MetricKind.COUNTER,
-        "selects answered with 503 because too many waited (full), their turn did not come "
-        "(turn), or what came before was not stored (loading) within query_queue_timeout_s",
+        "selects answered with 503: the queue was full (full), no slot was free within "
+        "query_queue_timeout_s (turn), or earlier events were not stored by then (loading)",
         "full and turn: as for headrace_selects_waiting; loading: as for headrace_load_seconds",
         ("reason",),
     ),
     Metric(
         "headrace_process_starts_total",
         MetricKind.COUNTER,
-        "starts of processes by the supervisor",
-        "more than one for each process: look for process_died in the log",
+        "processes started by the supervisor",
+        "more than one per process: look for process_died in the log",
         ("process",),
     ),
 )
@@ -231,7 +232,7 @@ _BUCKETS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2
 
 
 class Metrics:
-    """The metrics of this process, shared with its siblings where the supervisor set that up."""
+    """The metrics of this process; `METRICS_DIRECTORY_VARIABLE` merges those of its siblings."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()
@@ -246,7 +247,7 @@ class Metrics:
         self._children: dict[tuple[str, ...], Counter] = {}
 
     def count(self, name: str, amount: float = 1, *labels: str) -> None:
-        """Add to a counter; labels in the order of its row."""
+        """Add to a counter; label values in the order of its row in `METRICS`."""
         child = self._children.get((name, *labels))
         if child is None:
             counter = self._counters[name]
@@ -263,12 +264,12 @@ class Metrics:
         self._gauges[name].set(value)
 
     def render(self) -> bytes:
-        """Return Prometheus' text format, over all processes of the service."""
+        """Return all metrics in Prometheus' text format, over all processes of the service."""
         if METRICS_DIRECTORY_VARIABLE not in os.environ:
             return generate_latest(self._registry)
-        shared = CollectorRegistry()
-        MultiProcessCollector(shared)  # type: ignore[no-untyped-call]  # the library's own gap
-        return generate_latest(shared)
+        combined = CollectorRegistry()
+        MultiProcessCollector(combined)  # type: ignore[no-untyped-call]  # the library's own gap
+        return generate_latest(combined)
 
 
 def _metrics_of_kind(kind: MetricKind) -> tuple[Metric, ...]:

@@ -12,15 +12,15 @@ NOON = 1_700_000_000_000
 
 
 class ListedClaims:
-    """`DedupClaims` over a table that several machines share; notes what was asked."""
+    """`DedupClaims` over a table that several machines share; notes what was requested."""
 
     def __init__(self, machine: str, owners: dict[bytes, str]) -> None:
         self.machine = machine
         self.owners = owners
-        self.asked: list[int] = []
+        self.requested: list[int] = []
 
     def claim(self, batch: int, wanted: Mapping[bytes, Claim]) -> Collection[bytes]:
-        self.asked.append(len(wanted))
+        self.requested.append(len(wanted))
         mine = f"{self.machine}-{batch}"
         return {digest for digest in wanted if self.owners.setdefault(digest, mine) != mine}
 
@@ -35,7 +35,7 @@ def record(*ids: str, key: bytes = b"") -> ReadRecord:
     return ReadRecord("worker-0", LoggedRecord(b"", LOG_START, LOG_START), NOON, content)
 
 
-def none_known(_asked: Sequence[bytes]) -> Mapping[bytes, int]:
+def none_known(_requested: Sequence[bytes]) -> Mapping[bytes, int]:
     return {}
 
 
@@ -76,4 +76,4 @@ def test_items_of_a_request_claimed_by_another_machine_are_not_claimed() -> None
 def test_batch_without_ids_makes_no_claims() -> None:
     claims = ListedClaims("a", {})
     assert kept(claims, record("", "")) == [[0, 1]]
-    assert claims.asked == []
+    assert claims.requested == []

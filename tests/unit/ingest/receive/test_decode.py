@@ -377,23 +377,23 @@ def test_field_errors_are_listed_in_field_order(
     )
 
 
-@pytest.mark.parametrize("place", [0, 7, MAX_ITEMS - 1])
+@pytest.mark.parametrize("deep_index", [0, 7, MAX_ITEMS - 1])
 @pytest.mark.parametrize(
     "deep",
     [b'{"name":"deep","x":%b}', b'{"name":"deep","properties":{"x":%b}}'],
     ids=["in an unknown key", "in properties"],
 )
-def test_one_item_of_many_may_nest_as_deep_as_one_alone(place: int, deep: bytes) -> None:
+def test_one_item_of_many_may_nest_as_deep_as_one_alone(deep_index: int, deep: bytes) -> None:
     levels_around = deep.count(b"{") + 1
 
     def batch(levels: int) -> bytes:
         items = [b'{"name":"a","properties":{"x":{"y":["}"]}}}'] * MAX_ITEMS
-        items[place] = deep % nested(levels - levels_around)
+        items[deep_index] = deep % nested(levels - levels_around)
         return b"[" + b",".join(items) + b"]"
 
     assert len(decode(TRACK, batch(64))) == MAX_ITEMS
     assert [field_error.message for field_error in field_errors(TRACK, batch(65))] == [TOO_DEEP]
-    assert [field_error.index for field_error in field_errors(TRACK, batch(65))] == [place]
+    assert [field_error.index for field_error in field_errors(TRACK, batch(65))] == [deep_index]
 
 
 def test_field_errors_of_a_batch_are_listed_by_index() -> None:

@@ -73,8 +73,8 @@ async def test_visitors_seen_before_are_not_looked_up_again() -> None:
     for address in (GERMAN, GERMAN, FRENCH, GERMAN):
         await enrich(KNOWN, by=by, address=address)
 
-    assert geo.asked == [GERMAN, FRENCH, GERMAN]
-    assert user_agents.asked == [CHROME] * 3
+    assert geo.requested == [GERMAN, FRENCH, GERMAN]
+    assert user_agents.requested == [CHROME] * 3
 
 
 async def test_long_user_agent_of_a_client_is_truncated() -> None:
@@ -83,7 +83,7 @@ async def test_long_user_agent_of_a_client_is_truncated() -> None:
 
     await enrich(KNOWN, by=by, user_agent="x" * 5000)
 
-    assert user_agents.asked == ["x" * 2048]
+    assert user_agents.requested == ["x" * 2048]
 
 
 async def test_item_without_an_anonymous_id_gets_an_opaque_one() -> None:
@@ -191,14 +191,14 @@ class FakeSaltSource:
     """What a directory knows of salts; away while `is_unavailable`."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.threads: set[int] = set()
         self.is_unavailable = False
         self.may_continue = threading.Event()
         self.may_continue.set()
 
     def salt_of(self, day: str) -> bytes:
-        self.asked.append(day)
+        self.requested.append(day)
         self.may_continue.wait(20)
         self.threads.add(threading.get_ident())
         if self.is_unavailable:
@@ -215,7 +215,7 @@ async def test_salt_is_fetched_once_a_day_and_off_the_event_loop() -> None:
 
     assert today == [b"2024-05-01"] * 20
     assert tomorrow == b"2024-05-02"
-    assert salt_source.asked == ["2024-05-01", "2024-05-02"]
+    assert salt_source.requested == ["2024-05-01", "2024-05-02"]
     assert threading.get_ident() not in salt_source.threads
 
 
@@ -234,7 +234,7 @@ async def test_local_salt_is_used_while_the_directory_is_unavailable() -> None:
     assert len(first) == 32
     assert {first, shortly_after, later, still_waiting} == {first}
     assert back == b"2024-05-01"
-    assert salt_source.asked == ["2024-05-01"] * 3
+    assert salt_source.requested == ["2024-05-01"] * 3
 
 
 async def test_directory_timeout_bounds_the_wait() -> None:
@@ -250,7 +250,7 @@ async def test_directory_timeout_bounds_the_wait() -> None:
 
     assert (len(local_salt), len(next_local_salt), local_salt == next_local_salt) == (32, 32, False)
     assert back == b"2024-05-02"
-    assert salt_source.asked == ["2024-05-01", "2024-05-02"]
+    assert salt_source.requested == ["2024-05-01", "2024-05-02"]
 
 
 async def test_salt_of_yesterday_is_never_used_again() -> None:

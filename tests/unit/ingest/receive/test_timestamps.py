@@ -110,9 +110,9 @@ def test_invalid_timestamp_gets_a_clear_error(value: Any, sentence: str) -> None
 def test_text_is_parsed_like_the_standard_library() -> None:
     text = "2024-02-29T13:37:42.042+05:45"
 
-    moment = datetime.fromisoformat(text).astimezone(UTC)
+    expected = datetime.fromisoformat(text).astimezone(UTC)
 
-    assert parse_timestamp(text, received_ms=RECEIVED_MS) == round(moment.timestamp() * 1000)
+    assert parse_timestamp(text, received_ms=RECEIVED_MS) == round(expected.timestamp() * 1000)
 
 
 def test_batch_uses_the_time_of_receipt_for_missing_timestamps() -> None:
