@@ -1,7 +1,7 @@
-"""Every setting as one row of a table: environment variable, command-line help and docs page.
+"""All settings as one table, from which the command line's help and the docs page are made.
 
-A setting NAME is the environment variable HEADRACE_NAME and, on `headrace serve`, --name; only
-`data_dir` has the option of all commands, --data.
+A setting NAME is the environment variable HEADRACE_NAME and the option --name of `headrace serve`;
+only `data_dir` has the option --data, as on all commands.
 """
 
 import os
@@ -34,171 +34,164 @@ def _help(text: str) -> Any:  # noqa: ANN401 - Meta cannot be the type of an Ann
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """All settings of a running service. The descriptions are the documentation."""
+    """All settings of a running service. The descriptions are their documentation."""
 
-    data_dir: Annotated[str, _help("directory that holds everything the service keeps")] = "data"
+    data_dir: Annotated[str, _help("directory of everything the service stores")] = "data"
     host: Annotated[str, _help("address to listen on")] = "127.0.0.1"
     port: Annotated[Port, _help("port to listen on; 0 picks a free one")] = 8080
     workers: Annotated[
         Annotated[int, Meta(ge=0, le=64)],
-        _help("server processes; 0 means one for each core but one, at least one"),
+        _help("server processes; 0 = one per core but one, at least one"),
     ] = 0
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        _help(
-            "least severe lines that are written; accepted ingestion requests and probes are debug"
-        ),
+        _help("lowest level that is logged; accepted ingestion requests and probes are debug"),
     ] = "info"
-    max_body_bytes: Annotated[Positive, _help("longest ingestion body on the wire")] = 10_485_760
+    max_body_bytes: Annotated[Positive, _help("largest ingestion body on the wire")] = 10_485_760
     max_decoded_bytes: Annotated[
-        Positive, _help("longest ingestion body after Content-Encoding")
+        Positive, _help("largest ingestion body after decoding Content-Encoding")
     ] = 20_971_520
     max_connections: Annotated[
         NonNegative,
         _help(
-            "connections of one worker; beyond them an idle one is closed for each new one; "
-            "0 means as many as it may open files"
+            "connections per worker; beyond it an idle one is closed for each new one; "
+            "0 = derived from RLIMIT_NOFILE"
         ),
     ] = 0
     max_inflight_bytes: Annotated[
         Positive,
         _help(
-            "bytes of bodies that one worker holds at a time; what comes beyond gets 503. Where "
-            "more of replies wait to be taken, the slowest callers are let go"
+            "request bytes buffered per worker; beyond it 503. Also caps unsent response bytes "
+            "(the slowest connections are closed)"
         ),
     ] = 268_435_456
     max_items: Annotated[Positive, _help("most items in one ingestion request")] = 10_000
-    max_query_bytes: Annotated[Positive, _help("longest query body")] = 1_048_576
+    max_query_bytes: Annotated[Positive, _help("largest query body")] = 1_048_576
     body_timeout_s: Annotated[
         Seconds,
-        _help("a body that brings nothing, or a head that is not whole, after this long is 408"),
+        _help("a body without progress, or an incomplete request head, gets 408 after this long"),
     ] = 15.0
     slow_body_after_s: Annotated[
         Seconds,
-        _help("a body that takes longer than this must have kept up slow_body_bytes_per_s, or 408"),
+        _help("a body that takes longer than this gets 408 if it is below slow_body_bytes_per_s"),
     ] = 60.0
     slow_body_bytes_per_s: Annotated[
         NonNegative,
-        _help("bytes a second that a long body must have brought; 0 lets it trickle for ever"),
+        _help("minimum throughput of a slow body in bytes per second; 0 = no minimum"),
     ] = 1024
     min_free_bytes: Annotated[
         NonNegative,
         _help(
-            "while the data directory's file system has less room, events are refused with 503; "
-            "0 turns it off"
+            "while the data directory's file system has fewer free bytes, events get 503; "
+            "0 = no minimum"
         ),
     ] = 268_435_456
     max_backlog_bytes: Annotated[
         Positive,
-        _help("while more than this is durable and not in the store, events are refused with 503"),
+        _help("while more bytes than this are durable but not in the store, events get 503"),
     ] = 17_179_869_184
     trusted_proxies: Annotated[
         tuple[str, ...],
-        _help("addresses or networks whose X-Forwarded-For is believed, separated by commas"),
+        _help("addresses or networks whose X-Forwarded-For is trusted, separated by commas"),
     ] = ()
     query_origins: Annotated[
         tuple[str, ...],
         _help("origins whose pages may call the query endpoint, separated by commas"),
     ] = ()
     geo_database: Annotated[
-        str, _help("file in MaxMind's format; empty means the one that is included (countries)")
+        str, _help("file in MaxMind's format; empty = the included one (countries)")
     ] = ""
-    query_timeout_s: Annotated[Seconds, _help("a query is ended after this long")] = 15.0
-    query_max_memory_bytes: Annotated[Positive, _help("memory that one query may use")] = (
-        2_147_483_648
-    )
-    query_rate_limit: Annotated[Positive, _help("queries a minute for each caller")] = 30
+    query_timeout_s: Annotated[Seconds, _help("a query is cancelled after this long")] = 15.0
+    query_max_memory_bytes: Annotated[Positive, _help("memory limit of one query")] = 2_147_483_648
+    query_rate_limit: Annotated[Positive, _help("queries per minute and caller")] = 30
     query_concurrency: Annotated[
         Positive,
         _help(
-            "queries that run at once, in front of ClickHouse in each worker; the last free one is "
-            "for a website that runs none"
+            "queries that run at once, with ClickHouse per worker; the last free slot is reserved "
+            "for a website without a running query"
         ),
     ] = 4
     query_queue_timeout_s: Annotated[
-        Seconds, _help("a query that has waited this long for its turn gets 503")
+        Seconds, _help("a query that waits longer than this in the queue gets 503")
     ] = 5.0
     query_queue_size: Annotated[
         Positive,
         _help(
-            "queries that wait for their turn; beyond them the last one of the website that has "
-            "most gets 503"
+            "queries in the queue; beyond it the newest query of the website with the most gets 503"
         ),
     ] = 256
     query_queue_size_per_website: Annotated[
-        Positive, _help("of them, the most that ask of one website; what comes beyond gets 503")
+        Positive, _help("queries in the queue of one website; beyond it 503")
     ] = 64
     query_cache_bytes: Annotated[
         NonNegative,
-        _help("answers that are kept until events of their website are stored; 0 keeps none"),
+        _help("size of the result cache; storing events drops their website's results; 0 = off"),
     ] = 67_108_864
     load_interval_s: Annotated[
-        Seconds, _help("how long the engine gathers rows before it stores them, at the most")
+        Seconds, _help("longest time that the engine collects rows before it stores them")
     ] = 1.0
     log_segment_bytes: Annotated[
         Annotated[int, Meta(ge=4096)],
-        _help("a file of the durable log is followed by the next one at this length"),
+        _help("size at which the durable log begins a new segment file"),
     ] = 67_108_864
     watchdog_timeout_s: Annotated[
         Seconds,
-        _help("a process whose event loop stands still for this long is killed and started again"),
+        _help("a process whose event loop blocks for this long is killed and restarted"),
     ] = 30.0
     shutdown_timeout_s: Annotated[
         Seconds,
         _help(
-            "how long requests under way may take after SIGTERM; the end comes at most 5 s later"
+            "how long running requests may take after SIGTERM; the service exits at most 5 s later"
         ),
     ] = 4.0
     clickhouse_url: Annotated[
         str,
         _help(
-            "ClickHouse that several machines share, as clickhouse://USER@HOST:PORT/DATABASE (or "
-            "clickhouses, encrypted); empty means a store in the data directory"
+            "ClickHouse shared by several machines, as clickhouse://USER@HOST:PORT/DATABASE (or "
+            "clickhouses for TLS); empty = a store in the data directory"
         ),
     ] = ""
     clickhouse_url_file: Annotated[
-        str, _help("file whose first line is the store's URL, so that its password stands there")
+        str,
+        _help(
+            "file whose first line is clickhouse_url, to keep its password out of the environment"
+        ),
     ] = ""
     clickhouse_reader_url: Annotated[
         str,
-        _help(
-            "the same store for queries, with a user who may only read; "
-            "empty means as clickhouse_url says"
-        ),
+        _help("the same store for queries, with a read-only user; empty = clickhouse_url"),
     ] = ""
     clickhouse_reader_url_file: Annotated[
-        str, _help("file whose first line is that URL, so that its password stands there")
+        str, _help("file whose first line is clickhouse_reader_url")
     ] = ""
     database_url: Annotated[
         str,
         _help(
-            "database of websites and keys that several machines share, as "
-            "postgresql://USER@HOST/NAME; empty means a file in the data directory"
+            "database of websites and keys shared by several machines, as "
+            "postgresql://USER@HOST/NAME; empty = a file in the data directory"
         ),
     ] = ""
     database_url_file: Annotated[
         str,
-        _help("file whose first line is the directory's URL, so that its password stands there"),
+        _help("file whose first line is database_url, to keep its password out of the environment"),
     ] = ""
     directory_max_staleness_s: Annotated[
         Seconds,
         _help(
-            "while the directory cannot be read, the websites and keys that are known go on for "
-            "this long; then calls get 503"
+            "while the directory cannot be read, the last known websites and keys stay valid for "
+            "this long; then requests get 503"
         ),
     ] = 3600.0
     valkey_url: Annotated[
         str,
         _help(
-            "server of repeats and rate limits that several machines share, as valkey://HOST:PORT "
-            "(or valkeys, redis, rediss); empty means this machine's own files and memory"
+            "server for idempotency and rate limits shared by several machines, as "
+            "valkey://HOST:PORT (or valkeys, redis, rediss); empty = this machine's own state"
         ),
     ] = ""
     valkey_url_file: Annotated[
         str,
-        _help(
-            "file whose first line is the shared server's URL, so that its password stands there"
-        ),
+        _help("file whose first line is valkey_url, to keep its password out of the environment"),
     ] = ""
     ack_mode: Annotated[
         Literal["log", "stored"],
@@ -210,14 +203,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     ack_timeout_s: Annotated[
         Seconds,
         _help(
-            "with ack_mode=stored, what is not in the store after this long is answered 500: it is "
-            "stored later, and repeating it with the same id is safe"
+            "with ack_mode=stored, events that are not in the store after this long get 500: they "
+            "are stored later, and repeating them with the same id is safe"
         ),
     ] = 10.0
 
 
 class SettingSpec(Struct, frozen=True):
-    """One setting as people read of it."""
+    """One setting as the command line's help and the docs show it."""
 
     name: str
     variable: str
@@ -227,7 +220,7 @@ class SettingSpec(Struct, frozen=True):
 
 
 def setting_specs() -> tuple[SettingSpec, ...]:
-    """All settings, in the order of the table; for the command line and the reference page."""
+    """Return all settings in the order of the table."""
     return tuple(
         SettingSpec(
             name=field.name,
@@ -256,7 +249,7 @@ def environment_name(setting: str) -> str:
 
 
 def suggest_setting_names(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return unknown variables with the prefix, by name, with the setting's that is closest."""
+    """Return misspelled variables of the environment, each with the setting's variable."""
     known = {row.variable.removeprefix(ENVIRONMENT_PREFIX): row.variable for row in setting_specs()}
     unknown = [
         name
@@ -276,9 +269,9 @@ def load_settings(
     overrides: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Read the settings: command line over environment over defaults.
+    """Read the settings: the command line wins over the environment, that over the defaults.
 
-    Raises `OperatorError` naming the setting and what it may be.
+    Raises `OperatorError` that names the setting and its valid values.
     """
     environment = os.environ if environment is None else environment
     values: dict[str, object] = {}
@@ -320,7 +313,7 @@ def _invalid_setting(source: str, raw: object, reason: str) -> OperatorError:
 
 
 def _describe_error(error: str, to: object) -> str:
-    """Say what the decoder expected as people would."""
+    """Reword a message of msgspec; one of unknown form is repeated as it is."""
     if error.startswith("Invalid enum value"):
         choices: tuple[str, ...] = get_args(get_args(to)[0])
         return f"expected {', '.join(choices[:-1])} or {choices[-1]}"
@@ -351,11 +344,11 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "trusted_proxies": _check_networks,
     "query_origins": _check_origins,
 }
-"""What a type cannot tell; each raises `ValueError` with the reason."""
+"""Rules that types cannot express; each raises `ValueError` with the reason."""
 
 
 def settings_environment(settings: Settings) -> dict[str, str]:
-    """Write settings as the environment variables that `load_settings` reads back."""
+    """Return settings as the environment variables from which `load_settings` restores them."""
     return {
         environment_name(name): _as_text(value)
         for name, value in msgspec.structs.asdict(settings).items()
@@ -367,7 +360,7 @@ def _as_text(value: str | float | tuple[str, ...]) -> str:
 
 
 def read_secret(settings: Settings, name: str) -> str:
-    """Return a setting that may stand in a file: NAME itself, or the first line of NAME_file.
+    """Return the setting NAME, or the first line of the file that the setting NAME_file names.
 
     Raises `OperatorError` where both are set or the file cannot be read; never quotes a secret.
     """
