@@ -1,1 +1,1 @@
-"""What the use cases need from the outside, as Protocols whose docstrings are contracts."""
+"""The interfaces that the use cases need, as Protocols whose docstrings are contracts."""

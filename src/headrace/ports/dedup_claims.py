@@ -1,4 +1,4 @@
-"""Which machine has an item, where several machines load into one store."""
+"""Deduplication among several machines that load into one store."""
 
 from collections.abc import Collection, Mapping
 from typing import Protocol
@@ -7,9 +7,9 @@ from msgspec import Struct
 
 
 class Claim(Struct, frozen=True, gc=False):
-    """What is wanted of one digest: it counts for items received before `expires_ms`.
+    """The claim of one digest: items received before `expires_ms` are its duplicates.
 
-    `received_ms` is when this item was: an older claim that had expired by then does not count.
+    `received_ms` is this item's: an older claim that had expired by then does not conflict.
     """
 
     received_ms: int
@@ -20,21 +20,21 @@ class DedupClaims(Protocol):
     """Blocking, used from one thread of one process."""
 
     def claim(self, batch: int, wanted: Mapping[bytes, Claim]) -> Collection[bytes]:
-        """Claim digests for a batch of this machine and return those that others had first.
+        """Claim digests for a batch of this machine; return those that others claimed first.
 
-        Safe to call twice: a batch has what it claimed before, and what was told of it once is
-        told again whatever happened meanwhile, also after a crash. Raises `SharedStateUnavailable`
-        when nobody can tell now; the batch must then wait.
+        Safe to call twice: a batch keeps its claims, and a digest once returned is returned again,
+        whatever happened meanwhile, even after a crash. Raises `SharedStateUnavailable` when the
+        decision is unknown; the batch must then wait.
         """
         ...
 
     def mark_stored(self, batch: int) -> None:
-        """Tell the others that a batch is stored. Safe to call twice.
+        """Publish that a batch is stored. Safe to call twice.
 
-        Raises `SharedStateUnavailable`; the next batch's first claim tells it too.
+        Raises `SharedStateUnavailable`; the next batch's first claim publishes it, too.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the server. May be called twice."""
+        """Close the connections. May be called twice."""
         ...

@@ -17,7 +17,8 @@ from headrace.model.tenancy import (
 class Directory(Protocol):
     """Administration. Blocking; every call is one transaction; safe from several processes.
 
-    Raises `OperatorError` with one clear sentence when what is asked for cannot be done.
+    Raises `OperatorError` with one clear sentence for an impossible request, and
+    `DirectoryUnavailable` when the directory cannot be reached.
     """
 
     def create_organization(self, name: str) -> Organization:
@@ -25,15 +26,15 @@ class Directory(Protocol):
         ...
 
     def default_organization(self) -> Organization:
-        """Return the organization `default`, made when it is first needed."""
+        """Return the organization `default`; creates it on first use."""
         ...
 
     def organizations(self) -> tuple[Organization, ...]:
-        """All organizations, oldest first."""
+        """Return all organizations, oldest first."""
         ...
 
     def delete_organization(self, organization_id: OrganizationId) -> None:
-        """Delete an organization and its keys. Its websites stay, without an organization."""
+        """Delete an organization and its keys. Its websites remain, without an organization."""
         ...
 
     def create_website(
@@ -49,11 +50,11 @@ class Directory(Protocol):
         ...
 
     def websites(self) -> tuple[Website, ...]:
-        """All websites, oldest first."""
+        """Return all websites, oldest first."""
         ...
 
     def delete_website(self, website_id: WebsiteId) -> None:
-        """Delete a website. Its stored rows are not touched."""
+        """Delete a website. Its stored rows remain."""
         ...
 
     def create_key(
@@ -65,14 +66,14 @@ class Directory(Protocol):
         default_website_id: WebsiteId | None = None,
         expires_ms: int | None = None,
     ) -> tuple[ApiKey, str]:
-        """Create a key and return it with its secret, which is not kept.
+        """Create a key and return it with its secret, which is not stored.
 
-        Refuses websites that are not the organization's and a home that the key may not write.
+        Rejects websites of other organizations, and a default website that the key cannot write to.
         """
         ...
 
     def keys(self) -> tuple[ApiKey, ...]:
-        """All keys, revoked ones included, oldest first."""
+        """Return all keys, oldest first, including revoked ones."""
         ...
 
     def revoke_key(self, key_id: KeyId) -> None:
@@ -84,32 +85,32 @@ class Directory(Protocol):
         ...
 
     def tenancy(self) -> TenancySnapshot:
-        """Read everything the hot path needs, at one revision."""
+        """Read everything that the hot path needs, at one revision."""
         ...
 
     def visitor_salt(self, day: str) -> bytes:
         """Return the secret salt of a UTC day (YYYY-MM-DD): the same for all processes.
 
-        Made when first asked for; salts of earlier days are destroyed then.
+        The first call of a day creates it and destroys the salts of earlier days.
         """
         ...
 
 
 class TenancySource(Protocol):
-    """The hot path's view: a snapshot in memory that follows the directory."""
+    """The hot path's view of the directory: a snapshot in memory, refreshed when it changes."""
 
     def current(self) -> TenancySnapshot:
-        """Return the snapshot without I/O; at most a few seconds old while the directory is there.
+        """Return the snapshot without I/O; a few seconds old at most while the directory is up.
 
-        Raises `DirectoryUnavailable` when the directory has been away for too long to rely on it.
+        Raises `DirectoryUnavailable` when the snapshot is older than the maximum staleness.
         """
         ...
 
     async def refreshed(self) -> TenancySnapshot:
-        """Return a snapshot that knows every change made before the call.
+        """Return a snapshot that includes every change made before the call.
 
-        For keys and websites that the snapshot does not know. Does one cheap read at most, and
-        concurrent calls share it. Raises `DirectoryUnavailable` when the directory cannot be read
-        now: what the snapshot does not know may have been made since.
+        Call it for keys and websites that are missing from the snapshot. Costs at most one cheap
+        read, which concurrent calls share. Raises `DirectoryUnavailable` when the directory cannot
+        be read now: what is missing may have been created since.
         """
         ...

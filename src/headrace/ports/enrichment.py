@@ -1,4 +1,4 @@
-"""What addresses and User-Agents tell."""
+"""Enrichment of events from client addresses and User-Agents."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class GeoLocation(Struct, frozen=True):
-    """Where an address is; empty texts for what is not known."""
+    """The location of an address; unknown fields are empty."""
 
     country: str = ""
     region: str = ""
@@ -14,7 +14,7 @@ class GeoLocation(Struct, frozen=True):
 
 
 class UserAgentInfo(Struct, frozen=True):
-    """What a User-Agent is; empty texts for what is not known."""
+    """A parsed User-Agent; unknown fields are empty."""
 
     browser_name: str = ""
     browser_version: str = ""
@@ -25,16 +25,16 @@ class UserAgentInfo(Struct, frozen=True):
 
 
 class GeoLocator(Protocol):
-    """Looks addresses up in memory; no network."""
+    """Locates addresses from a database in memory, without network access."""
 
     def locate(self, address: str) -> GeoLocation:
-        """Return the place of an IPv4 or IPv6 address; an unknown or private one has none."""
+        """Return the location of an IPv4 or IPv6 address; all empty for a private or unknown one."""
         ...
 
 
 class UserAgentParser(Protocol):
-    """Parses User-Agents in memory, remembering the common ones."""
+    """Parses User-Agents in memory and caches recent results."""
 
     def parse(self, user_agent: str) -> UserAgentInfo:
-        """Return what a User-Agent is. Never raises, whatever the text."""
+        """Parse a User-Agent. Never raises, whatever the text."""
         ...

@@ -1,4 +1,4 @@
-"""The durable log: the border between accepting and storing."""
+"""The durable log, between acceptance and storage of events."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -9,7 +9,7 @@ from headrace.base.errors import HeadraceError
 
 
 class LogOffset(Struct, frozen=True, order=True, gc=False):
-    """A place between two records of one log: the next record begins here."""
+    """An offset in one log, at the start of a record or at the end of the log."""
 
     segment: int
     offset: int
@@ -19,7 +19,7 @@ LOG_START = LogOffset(segment=0, offset=0)
 
 
 class LoggedRecord(Struct, frozen=True, gc=False):
-    """One record as it was appended, and the place right behind it."""
+    """One record as it was appended, with its start and end offsets."""
 
     payload: bytes
     start: LogOffset
@@ -27,10 +27,10 @@ class LoggedRecord(Struct, frozen=True, gc=False):
 
 
 class LogChunk(Struct, frozen=True):
-    """What one read found: whole records, and the place to read on from.
+    """The result of one read: whole records, and the offset to continue from.
 
-    `end` may lie behind the last record's end, where damage was set aside or a segment ended.
-    `damaged_bytes` counts what was set aside.
+    `end` can be past the last record's end, where damaged bytes were skipped or a segment ended.
+    `damaged_bytes` counts the skipped bytes.
     """
 
     records: Sequence[LoggedRecord]
@@ -39,8 +39,8 @@ class LogChunk(Struct, frozen=True):
 
 
 OnDurable = Callable[[HeadraceError | None], None]
-"""Is told once what became of a record: None is what returning from `append` promises, and an
-error what it would raise. Must not raise itself."""
+"""Called exactly once: with None when the record is durable, else with the error that `append`
+would raise. Must not raise."""
 
 
 class EventLog(Protocol):
@@ -49,23 +49,23 @@ class EventLog(Protocol):
     async def append(self, record: bytes) -> None:
         """Make a record durable.
 
-        Returns when it is on disk (fsync; many calls share one). Raises `LogUnavailable`, and
-        then nothing of the record will ever be read, now or after a restart; `DurabilityUnknown`
-        where the disk fails so that it may be read after a crash. Cancelling the caller does not
-        take the record back. Safe to call from many tasks.
+        Returns when it is on disk (fsync, shared by many calls). Raises `LogUnavailable`: no part
+        of the record will ever be read, now or after a restart; or `DurabilityUnknown`: the disk
+        failed, and the record may be read after a crash. Cancelling the call does not withdraw the
+        record. Safe to call from many tasks.
         """
         ...
 
     def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
-        """Do what `append` does, and tell at its end instead of being waited for.
+        """Append a record without waiting; calls `on_durable` with the result.
 
-        Does not block. Tells from the event loop, after this has returned. Raises
-        `LogUnavailable` where the record is refused at once; then nobody is told.
+        Does not block. `on_durable` is called from the event loop, after this method returned.
+        Raises `LogUnavailable` where the record is refused at once; `on_durable` is not called.
         """
         ...
 
     async def is_ready(self) -> bool:
-        """Tell whether an append would succeed now, as far as can be known. Never raises."""
+        """Return whether an append is expected to succeed now. Never raises."""
         ...
 
     async def close(self) -> None:
@@ -81,28 +81,28 @@ class LogReader(Protocol):
     """
 
     def durable_offsets(self) -> Mapping[str, LogOffset]:
-        """Return, by the log's name, the place behind its last durable record.
+        """Return, by the log's name, the end offset of its last durable record.
 
-        A log of which a part cannot be read ends where that begins, until it can be.
+        A log with an unreadable part ends where that begins, until it can be read.
         """
         ...
 
     def unreadable(self) -> Sequence[str]:
-        """Return the names of the logs of which a part could not be read at the last look."""
+        """Return the names of the logs with a part that the last attempt could not read."""
         ...
 
     def read(self, log: str, *, after: LogOffset, until: LogOffset, max_bytes: int) -> LogChunk:
-        """Read whole records between two places, in order; at least one where there is one.
+        """Read whole records between two offsets, in order; at least one if there is one.
 
-        The same arguments give the same records for as long as they are not removed. Raises
-        `OSError` where they cannot be read; `durable_offsets` then tells how far the log can be.
+        The same arguments give the same records until they are removed. Raises `OSError` where
+        they cannot be read; `durable_offsets` then ends before the unreadable part.
         """
         ...
 
     def size_between(self, log: str, *, after: LogOffset, until: LogOffset) -> int:
-        """Return how many bytes lie between two places, for the backlog's gauge."""
+        """Return the number of bytes between two offsets."""
         ...
 
     def truncate_before(self, log: str, offset: LogOffset) -> None:
-        """Delete what lies wholly before a position. Safe to call twice."""
+        """Delete the segments that end before an offset. Safe to call twice."""
         ...

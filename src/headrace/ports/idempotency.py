@@ -16,23 +16,23 @@ class Replay(Struct, frozen=True):
 
 
 class IdempotencyStore(Protocol):
-    """Shared by all workers, of one machine or of several, and kept across restarts.
+    """Shared by all workers of one or several machines, and persistent across restarts.
 
     Used from one event loop. Every method raises `LogUnavailable` or `SharedStateUnavailable` when
-    nobody can tell now; nothing was promised then.
+    the state cannot be reached; the call then has no effect that the caller may rely on.
     """
 
     async def acquire(self, digest: bytes) -> Acquired | Replay:
         """Claim a digest of credential, path and key for 24 hours.
 
-        Waits while another request holds the claim. Takes over what a dead worker left behind.
+        Waits while another request has the claim. Takes over the claims of dead workers.
         """
         ...
 
     async def save_response(self, digest: bytes, response: bytes) -> None:
-        """Remember the reply of an accepted request; returns when it is known to all workers."""
+        """Store the reply of an accepted request; returns when all workers can replay it."""
         ...
 
     async def release(self, digest: bytes) -> None:
-        """Give the claim back: the request was refused and is not remembered."""
+        """Release the claim of a request that was refused; it is not remembered."""
         ...

@@ -1,4 +1,4 @@
-"""The loader's memory: what was stored, what is being stored, and which items were seen before."""
+"""The loader's persistent state: stored offsets, the pending batch, and digests of items."""
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
@@ -10,21 +10,21 @@ from headrace.ports.event_log import LogOffset
 
 
 class LogRange(Struct, frozen=True):
-    """A stretch of one log, from a place to a place."""
+    """A range of one log, from an offset up to another."""
 
     start: LogOffset
     end: LogOffset
 
 
 class PendingBatch(Struct, frozen=True):
-    """The batch under way: what it is made of, and the number its tokens are made from."""
+    """The batch that was begun and not committed. Its number is part of its tokens."""
 
     batch: int
     ranges: Mapping[str, LogRange]
 
 
 class PartOutcome(Enum):
-    """What became of one part of a batch that the store had refused as a whole."""
+    """The outcome of one part of a batch that the store rejected as a whole."""
 
     STORED = "stored"
     REJECTED = "refused"
@@ -38,46 +38,46 @@ class Ledger(Protocol):
     """
 
     def identity(self) -> str:
-        """Return a name that no other ledger has, for tokens and row ids."""
+        """Return a name unique to this ledger, for tokens and row ids."""
         ...
 
     def stored_offsets(self) -> Mapping[str, LogOffset]:
-        """Return, by the log's name, the place up to which everything is stored."""
+        """Return, by the log's name, the offset before which everything is stored."""
         ...
 
     def pending_batch(self) -> PendingBatch | None:
-        """Return the batch that was begun and not committed."""
+        """Return the batch that was begun and not committed, if any."""
         ...
 
     def begin(self, ranges: Mapping[str, LogRange]) -> PendingBatch:
-        """Begin a batch with a number never used before. At most one is under way."""
+        """Begin a batch with a number never used before. At most one is pending."""
         ...
 
     def parts(self) -> Mapping[str, PartOutcome]:
-        """Return, by token, what `record_part` was told of the batch under way."""
+        """Return, by token, the outcomes that `record_part` stored for the pending batch."""
         ...
 
     def record_part(self, token: str, outcome: PartOutcome) -> None:
-        """Remember until the commit what became of a part. Safe to call twice."""
+        """Store the outcome of a part until the commit. Safe to call twice."""
         ...
 
     def known_digests(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
-        """Return those digests that are remembered, with the moment they expire in epoch ms.
+        """Return the digests that are remembered, with their expiry in epoch milliseconds.
 
-        The answers do not change between `begin` and `commit`.
+        The result for a digest does not change between `begin` and `commit`.
         """
         ...
 
     def commit(
         self, batch: int, *, new_digests: Mapping[bytes, int], forget_before_ms: int
     ) -> Mapping[str, LogOffset]:
-        """End the batch under way: its ranges are stored; return the new positions.
+        """Commit the pending batch: its ranges are stored. Returns the new stored offsets.
 
-        `new_digests` are digests to remember and when they expire, in epoch milliseconds; those
+        `new_digests` are digests to remember and their expiries in epoch milliseconds; digests
         that expired before `forget_before_ms` may be forgotten.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the ledger. May be called twice."""
+        """Close the ledger. May be called twice."""
         ...

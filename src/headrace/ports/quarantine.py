@@ -1,4 +1,4 @@
-"""Where records and items go that can never be stored, for people to look at."""
+"""Records and items that cannot be stored, kept for inspection by an operator."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -9,10 +9,10 @@ from headrace.ports.event_log import LogOffset
 
 
 class QuarantineEntry(Struct, frozen=True):
-    """What was set aside, where it came from, and why.
+    """A record or item that cannot be stored, its offset in the log, and the reason.
 
-    One item of a record: `stream`, its `index` there, and `item` by field name. A record that
-    cannot be decoded: its bytes as `payload`.
+    An item has `stream`, its `index` in the record, and `item` by field name. A record that cannot
+    be decoded has its bytes as `payload`.
     """
 
     log: str
@@ -25,7 +25,7 @@ class QuarantineEntry(Struct, frozen=True):
 
 
 class StoredEntry(Struct, frozen=True):
-    """An entry as it is kept: its id, when it was set aside, and its whole text for people."""
+    """A stored entry: its id, when it was quarantined, and its file's text."""
 
     id: str
     quarantined_ms: int
@@ -37,9 +37,9 @@ class Quarantine(Protocol):
     """Blocking, used from one thread."""
 
     def put(self, entry: QuarantineEntry) -> None:
-        """Set an entry aside; it is on disk on return.
+        """Store an entry; it is on disk on return.
 
-        Of several entries for one place in the log the first stays. Raises `StoreUnavailable`
-        where it cannot be kept now.
+        Of several entries for one offset and index the first remains. Raises `StoreUnavailable`
+        where it cannot be written now.
         """
         ...

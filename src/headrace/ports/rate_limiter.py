@@ -1,4 +1,4 @@
-"""How often a caller may ask."""
+"""Rate limits per caller."""
 
 import math
 from typing import Protocol
@@ -7,10 +7,10 @@ from msgspec import Struct
 
 
 class RateLimitResult(Struct, frozen=True):
-    """What became of one call: whether it is within the limit, and what is left.
+    """The result for one request: whether it is within the limit, and the remaining quota.
 
-    `reset_s` is the seconds until the window is free again; for a refused call, until one more
-    would be accepted.
+    `reset_s` is the seconds until the window is empty again; for a refused request, until another
+    one would be accepted.
     """
 
     allowed: bool
@@ -22,9 +22,9 @@ class RateLimitResult(Struct, frozen=True):
 def rate_limit_result(
     *, allowed: bool, limit: int, remaining: int, window_s: int, oldest_expires_in_s: float
 ) -> RateLimitResult:
-    """Return what a caller is told of a window, once one more call was counted or refused.
+    """Return the result for a request that was counted or refused.
 
-    `oldest_expires_in_s` is when the oldest counted call leaves the window.
+    `oldest_expires_in_s` is the time until the oldest counted request leaves the window.
     """
     waiting_s = min(max(1, math.ceil(oldest_expires_in_s)), window_s)
     return RateLimitResult(
@@ -36,13 +36,13 @@ def rate_limit_result(
 
 
 class RateLimiter(Protocol):
-    """A sliding window for each caller, shared by all workers, and by all machines that agree."""
+    """A sliding window per caller, shared by all workers, and by all machines with one server."""
 
     async def hit(self, caller: str) -> RateLimitResult | None:
-        """Count one call of a caller. A refused call is not counted.
+        """Count one request of a caller. A refused request is not counted.
 
-        Returns None when the limiter is away and nothing is answered without it anyway: the call
-        is then let through. Raises `SharedStateUnavailable` when the server that counts for several
-        machines is away: the call is then refused.
+        Returns None when the limiter is down and no query can be answered without it anyway: the
+        request then passes. Raises `SharedStateUnavailable` when the server that counts for several
+        machines is down: the request is then refused.
         """
         ...

@@ -1,4 +1,4 @@
-"""The column store: where rows end up and where answers come from."""
+"""The column store: inserts for the loader, selects for queries."""
 
 import contextlib
 from collections.abc import Collection, Sequence
@@ -11,11 +11,11 @@ from headrace.model.plan import CompiledQuery
 
 
 class BatchRejected(Exception):
-    """The store refused a batch for what is in it; it would refuse it again."""
+    """The store rejected a batch for its contents, and would reject it again."""
 
 
 class QueryLimits(Struct, frozen=True):
-    """What one query may use. `max_rows` ends a query that would return more."""
+    """The resources that one query may use. A result of more than `max_rows` is an error."""
 
     timeout_s: float
     max_memory_bytes: int
@@ -23,10 +23,10 @@ class QueryLimits(Struct, frozen=True):
 
 
 class Dialect(Struct, frozen=True):
-    """What a store makes of a statement, where stores differ.
+    """The differences between stores that the SQL compiler must know.
 
-    One that `needs_big_int_workaround` finds nothing in a JSON document with an integer past 64
-    bits. One that `is_distributed` has its rows on several machines.
+    A store that `needs_big_int_workaround` extracts nothing from a JSON document with an integer
+    beyond 64 bits. A store that `is_distributed` has its rows on several machines.
     """
 
     needs_big_int_workaround: bool = False
@@ -43,23 +43,23 @@ Rows = Sequence[Sequence[Any]]
 
 
 class ChangeListener(Protocol):
-    """Who has to know when rows change; used from the loader's thread."""
+    """Receives notice of changing rows; used from the loader's thread."""
 
     def rows_changing(self, websites: Collection[str]) -> contextlib.AbstractContextManager[None]:
-        """Note that rows of these websites change within, whether it ends well or not."""
+        """Rows of these websites change within the context, even where it ends with an error."""
         ...
 
     def all_rows_changing(self) -> contextlib.AbstractContextManager[None]:
-        """Note that rows of any website may change within."""
+        """Rows of any website may change within the context."""
         ...
 
 
 class NullChangeListener:
-    """A `ChangeListener` for where nobody has to know."""
+    """A `ChangeListener` that ignores all changes."""
 
     def rows_changing(
         self,
-        websites: Collection[str],  # noqa: ARG002 - nobody is told
+        websites: Collection[str],  # noqa: ARG002 - the protocol names it
     ) -> contextlib.AbstractContextManager[None]:
         """Do nothing."""
         return contextlib.nullcontext()
@@ -70,7 +70,7 @@ class NullChangeListener:
 
 
 class StoreWriter(Protocol):
-    """The loader's side; blocking, called from one thread at a time, not always the same."""
+    """The writing side; blocking, called from one thread at a time, not always the same."""
 
     def prepare(self) -> None:
         """Create or migrate the tables. Safe to call at every start."""
@@ -79,32 +79,32 @@ class StoreWriter(Protocol):
     def insert(
         self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
     ) -> None:
-        """Store a batch of rows, an Arrow IPC stream; what it has no column for, no row has.
+        """Insert a batch of rows, an Arrow IPC stream; missing columns get their defaults.
 
-        Returns when the rows are on disk and seen by later selects. A batch whose token was
-        stored before is not stored again, so repeating after any failure is safe. One that
-        `first_attempt` was never given to any writer before, so no store has to look for it. Raises
-        `BatchRejected` when the rows themselves are refused, `StoreUnavailable` when a repeat
-        may help.
+        Returns when the rows are on disk and visible to later selects. A batch whose token was
+        stored before is not stored again, so repeating after any failure is safe. With
+        `first_attempt` the batch was never passed to any writer, so no store has to look for it.
+        Raises `BatchRejected` for rows that can never be stored, `StoreUnavailable` when a retry
+        may succeed.
         """
         ...
 
 
 class Store(Protocol):
-    """The asking side; used from one event loop by many tasks."""
+    """The reading side; used from one event loop by many tasks."""
 
     async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
         """Run a query over everything acknowledged before the call.
 
-        Raises `QueryTimedOut`, `QueryTooLarge`, or `StoreUnavailable` when the engine is away.
-        Cancelling the caller ends the query in the engine.
+        Raises `QueryTimedOut`, `QueryTooLarge`, or `StoreUnavailable` when the store is down.
+        Cancelling the call cancels the query in the engine.
         """
         ...
 
     async def is_ready(self) -> bool:
-        """Tell whether a select would be answered now. Never raises."""
+        """Return whether the store answers selects now. Never raises."""
         ...
 
 
 class SelectFailed(Exception):
-    """The engine could not make sense of a select: our own fault. Its log has the cause."""
+    """The engine rejected a select: a bug of ours. The engine's log has the cause."""
