@@ -1,1 +1,1 @@
-"""How data is laid out between processes and stores: what both sides of a border must agree on."""
+"""Data layouts that several layers share: Arrow streams, row ids and rollup columns."""

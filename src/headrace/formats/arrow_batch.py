@@ -1,4 +1,4 @@
-"""From columns to an Arrow IPC stream, in the stored layout."""
+"""Encodes columns as an Arrow IPC stream in the stored layout."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -27,15 +27,15 @@ MISSING: Mapping[Kind, str | bytes | bool | None] = {
     Kind.BOOLEAN: False,
     Kind.JSON: b"",
 }
-"""What stands in a column for no value; the other kinds always have one."""
+"""The value that represents a missing one; the other kinds are never missing."""
 _KEYS = frozenset({"website_id", "time", "id"})
 _METADATA_KEYS = frozenset({b"website_id", b"time", b"id", b"websites"})
 _SEPARATOR = "\0"
-"""Between websites in a text. No text of a caller holds it."""
+"""Separates website ids. No text of a client contains it."""
 
 
 class RowKey(Struct, frozen=True):
-    """What finds one row in the store: its website, its time in epoch milliseconds and its id."""
+    """The key of one row in the store: website, time in epoch milliseconds, and id."""
 
     website_id: str
     time_ms: int
@@ -43,7 +43,7 @@ class RowKey(Struct, frozen=True):
 
 
 class BatchMetadata(Struct, frozen=True):
-    """What a stream says of its rows."""
+    """The metadata of a stream: its first row and its websites."""
 
     first: RowKey
     websites: frozenset[str]
@@ -52,9 +52,9 @@ class BatchMetadata(Struct, frozen=True):
 class StreamWriter:
     """Writes the rows of one batch of a table as an Arrow IPC stream, chunk by chunk.
 
-    The stream has one record batch, the columns of the table that some row fills or none can be
-    without, and says of itself which row is its first one. Most columns of most batches are empty,
-    and each one that is written is copied four times on its way to the store.
+    The stream has one record batch with the required columns and those that some row fills, and
+    carries `BatchMetadata`. Most columns of most batches are empty, and each written one would be
+    copied four times on its way to the store.
     """
 
     def __init__(self, table: StoredTable) -> None:
@@ -66,10 +66,9 @@ class StreamWriter:
         self._websites: set[str] = set()
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Take rows; `columns` are those of `ingest.rows.Columns`.
+        """Append rows; `columns` are as in `ingest.load.columns.Columns`.
 
-        Raises `ValueError`, `TypeError` or `OverflowError` for values that their columns cannot
-        hold.
+        Raises `ValueError`, `TypeError` or `OverflowError` for values outside their column's type.
         """
         rows = len(columns["id"])
         arrays = [self._array(column, columns, rows) for column in self._table.columns]
@@ -90,10 +89,10 @@ class StreamWriter:
         return _array(column.kind, values)
 
     def finish(self) -> bytes:
-        """Return the stream of all rows that were taken."""
+        """Return the stream of all appended rows."""
         filled = [column.name for column in self._table.columns if column.name in self._filled]
         combined = Table.from_batches(self._chunks, schema=self._schema).select(filled)
-        # One record batch, so that it is stored as one part.
+        # One record batch, so that the store writes one part.
         (batch,) = combined.combine_chunks().to_batches()
         if self._first is not None:
             metadata = BatchMetadata(self._first, frozenset(self._websites))
@@ -104,14 +103,14 @@ class StreamWriter:
 
 
 def write_stream(table: StoredTable, columns: Mapping[str, Sequence[Any]]) -> bytes:
-    """Write one batch of a table's rows at once; see `StreamWriter`."""
+    """Encode one batch of a table's rows; see `StreamWriter`."""
     writer = StreamWriter(table)
     writer.add(columns)
     return writer.finish()
 
 
 def encode_batch_metadata(metadata: BatchMetadata) -> dict[str, str]:
-    """Return what the schema of a stream carries, so that nobody has to read the rows for it."""
+    """Encode metadata for the schema of a stream, so that readers need not decode its rows."""
     first = metadata.first
     return {
         "website_id": first.website_id,
@@ -122,10 +121,10 @@ def encode_batch_metadata(metadata: BatchMetadata) -> dict[str, str]:
 
 
 def read_batch_metadata(arrow_stream: bytes) -> BatchMetadata | None:
-    """Return what a stream says of its rows, None where it has none.
+    """Return the metadata of a stream, or None where it has no rows.
 
-    Reads the rows only where the stream does not say it of itself: its schema carries it as text.
-    Whatever is no stream of rows raises an exception of arro3, which has no class of its own.
+    Decodes the rows only if the schema lacks the metadata. For bytes that are no such stream it
+    raises an exception of arro3, which has no specific class.
     """
     reader = read_ipc_stream(BytesIO(arrow_stream))
     encoded = reader.schema.metadata
@@ -143,10 +142,10 @@ def read_batch_metadata(arrow_stream: bytes) -> BatchMetadata | None:
 
 
 def inserted_columns(table: StoredTable, arrow_stream: bytes) -> list[str]:
-    """Return the columns that an INSERT of a stream has to name, in the table's order.
+    """Return the columns that an INSERT of a stream must name, in the table's order.
 
-    They are those that it brings, and those that no row can be without. All others are missing in
-    every row, as the store's own default is. Raises what `read_batch_metadata` raises.
+    They are the stream's columns and the required ones. All others get the store's defaults, which
+    are the missing values. Raises what `read_batch_metadata` raises.
     """
     present = frozenset(read_ipc_stream(BytesIO(arrow_stream)).schema.names)
     return [
@@ -155,9 +154,7 @@ def inserted_columns(table: StoredTable, arrow_stream: bytes) -> list[str]:
 
 
 def first_row(arrow_stream: bytes) -> RowKey | None:
-    """Return what finds the first row of a stream, None where it has no rows; see
-    `read_batch_metadata`.
-    """
+    """Return the key of a stream's first row, or None without rows; see `read_batch_metadata`."""
     metadata = read_batch_metadata(arrow_stream)
     return None if metadata is None else metadata.first
 
@@ -172,18 +169,18 @@ def _is_required(column: StoredColumn) -> bool:
 
 
 def _is_empty(kind: Kind, values: Sequence[Any]) -> bool:
-    """Tell whether all values are the one that stands for none; a number may be 0."""
+    """Return whether all values are missing; a number is never, since it may be 0."""
     return kind in MISSING and MISSING[kind] is not None and not any(values)
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> Array:
-    if kind is Kind.DATETIME:  # cannot be made of numbers directly
+    if kind is Kind.DATETIME:  # arro3 cannot convert integers to it directly
         return Array(values, DataType.int64()).cast(_TIMESTAMP)
     return Array(values, _ARROW_TYPES[kind])
 
 
 def _missing(kind: Kind, rows: int) -> Array:
-    """Return a column without a value: most columns of most batches."""
+    """Return a column of missing values; a slice of a cached one, as most columns are empty."""
     return _longest_missing(kind, 1 << rows.bit_length()).slice(0, rows)
 
 

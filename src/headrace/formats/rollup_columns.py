@@ -1,10 +1,11 @@
-"""Visits: what the store keeps beside the events, to make sessions and profiles of them fast.
+"""The daily rollup of events, from which sessions and profiles are computed fast.
 
-A visit is all events of one website that share the UTC day, session, person and labels. A session
-or a person is made of few of them: of one for most sessions.
+A row of the rollup aggregates all events of one website that share UTC day, session, profile and
+dimensions. A session or a profile consists of few rows; most sessions of one.
 
-The columns are SQL over events, written as ClickHouse writes it, functions instead of operators: it
-names the columns of a projection by their expressions.
+The columns are SQL over events in ClickHouse's canonical form, functions instead of operators,
+because ClickHouse names the columns of a projection by their expressions. The names `visits`,
+`session_mark`, `person_key`, `first_place` are part of stored data and SQL text.
 """
 
 from collections.abc import Mapping
@@ -19,11 +20,11 @@ ROLLUP_DIMENSIONS: tuple[str, ...] = tuple(
     for column in EVENTS.columns
     if column.low_cardinality and SESSIONS.column(column.name) is not None
 )
-"""The texts that every event of a visit has alike; the columns that both derived tables have."""
+"""The texts that all events of a rollup row share: the columns of both derived tables."""
 
 POSITION_ID_BITS = 128
-"""An event's place is its time in epoch milliseconds above so many bits of its id: places sort by
-time, then by arrival, and no two events have the same one."""
+"""An event's position is its time in epoch milliseconds, shifted by this many bits, and its id.
+Positions sort by time, then by arrival, and are unique."""
 
 _PAGE_VIEWS = ", ".join(f"'{name}'" for name in PAGE_VIEW_NAMES)
 _MS = "toUnixTimestamp64Milli(time)"
@@ -33,19 +34,24 @@ _POSITION = (
 
 
 def _hash32(id_expr: str) -> str:
-    """An odd number, or 0. With `if`, DELETE could not make the visits anew: chDB 4.4 takes the
-    constant for a signed number there, and fails."""
+    """Return SQL for an odd number, or 0 for an empty id.
+
+    Not written with `if`: DELETE could not rebuild the rollup then, because chDB 4.4 takes the
+    constant for a signed number there, and fails.
+    """
     return f"toUInt32(multiply(bitOr(xxHash32({id_expr}), 1), notEquals({id_expr}, '')))"
 
 
 def hash128(id_expr: str) -> str:
-    """Return the key of an id: a hash of 128 bits, like those by which the store counts distinct
-    texts exactly, so it stands for its id."""
+    """Return SQL for the 128-bit hash of an id, which represents the id.
+
+    ClickHouse relies on hashes of the same size where it counts distinct texts exactly.
+    """
     return f"reinterpretAsUInt128(sipHash128({id_expr}))"
 
 
 EMPTY_ID_HASH = hash128("''")
-"""The `session_key` and `person_key` of events without such an id, and of no other events."""
+"""The `session_key` and `person_key` of events without such an id."""
 
 ROLLUP_KEYS: Mapping[str, str] = {
     "website_id": "website_id",
@@ -59,7 +65,7 @@ ROLLUP_KEYS: Mapping[str, str] = {
     "anonymous_id": "anonymous_id",
     **{dimension: dimension for dimension in ROLLUP_DIMENSIONS},
 }
-"""What the events of a visit share, in the order in which visits are sorted."""
+"""The columns that identify a rollup row, in its sort order."""
 
 ROLLUP_AGGREGATES: Mapping[str, str] = {
     "first_ms": f"min({_MS})",
@@ -72,17 +78,17 @@ ROLLUP_AGGREGATES: Mapping[str, str] = {
     "last_path": f"argMaxIf(path, {_POSITION}, notEquals(path, ''))",
     "first_referrer": f"argMinIf(referrer, {_POSITION}, notEquals(referrer, ''))",
 }
-"""What is made of the events of a visit."""
+"""The aggregates of a rollup row."""
 
 _KEPT_AS_STATES = frozenset({"first_path", "last_path", "first_referrer"})
-"""States: several can only be put together while they know where their texts come from."""
+"""Columns kept as aggregate states: merging them requires the positions of their texts."""
 
 ROLLUP_PROJECTION = f"mergeTreeProjection('', '{EVENTS.name}', '{ROLLUP}')"
-"""What FROM names to read the columns of the projection, in the database in use."""
+"""The table function that reads the projection, for FROM in the current database."""
 
 
 def rollup_column(name: str, qualifier: str = "") -> str:
-    """Return a column of visits in SQL over the projection; `qualifier` is its alias and a dot."""
+    """Return a rollup column in SQL over the projection; `qualifier` is its alias and a dot."""
     if name in ROLLUP_KEYS:
         return f"{qualifier}`{ROLLUP_KEYS[name]}`"
     state = f"{qualifier}`{ROLLUP_AGGREGATES[name]}`"

@@ -1,4 +1,4 @@
-"""The ids of rows, which follow from the offset of their record in its log."""
+"""The ids of rows, derived from the offset of their record in its log."""
 
 from collections.abc import Mapping, Sequence
 from zlib import crc32
@@ -20,7 +20,7 @@ EVENT_KIND_OF: Mapping[type[LogRecord], EventKind] = {
 
 
 def log_number(identity: str, log: str) -> int:
-    """Return two bytes for a log's name that differ between logs and between machines."""
+    """Return a 16-bit number for a log that differs between logs and between machines."""
     digits = log.rpartition("-")[2]
     number = int(digits) if digits.isdecimal() else crc32(log.encode())
     return (number ^ crc32(identity.encode())) & 0xFFFF
@@ -29,10 +29,10 @@ def log_number(identity: str, log: str) -> int:
 def row_ids(
     number: int, record: LoggedRecord, received_ms: int, indexes: Sequence[int]
 ) -> list[bytes]:
-    """Return the ids of a record's items: they sort by arrival and depend on the place alone.
+    """Return the ids of a record's items: sorted by arrival, and a function of the offset alone.
 
-    Six bytes of receipt, two of the log, three of the segment, five of place and index. A record
-    has more bytes than items, so place plus index is another number for every item.
+    Six bytes of receipt time, two of the log, three of the segment, five of offset plus index. A
+    record has more bytes than items, so offset plus index is unique in a segment.
     """
     start = record.start
     prefix_number = received_ms << 40 | number << 24 | start.segment & 0xFFFFFF

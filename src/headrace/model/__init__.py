@@ -1,1 +1,1 @@
-"""Frozen data: what was sent, what is meant, what can be asked. No I/O."""
+"""Frozen data types of requests, log records, queries and tenants. No I/O, no SQL."""

@@ -1,6 +1,6 @@
 """The catalog: every table, column, aggregate, operator and limit of the query, as data.
 
-Validation, SQL, DDL, the schema endpoint, OpenAPI and the reference pages are made from it.
+Validation, SQL, DDL, the schema endpoint, OpenAPI and the reference pages are derived from it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ MAX_STACK_LENGTH = 65_536
 
 
 class Kind(Enum):
-    """What a column's values are."""
+    """The type of a column's values."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -28,10 +28,10 @@ class Kind(Enum):
 
 
 class Column(Struct, frozen=True):
-    """One column as the caller sees it, with what the store and the loader need to know of it.
+    """One column as the caller sees it, with the attributes that the store and the loader use.
 
-    `max_length` is where a lifted text is cut, in code points. `low_cardinality` asks the store for
-    a dictionary. `promoted` columns take their value from the property of the same name.
+    Promoted texts are truncated to `max_length` code points. `low_cardinality` requests dictionary
+    encoding from the store. `promoted` columns get the value of the property of the same name.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Column(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """A queryable table. `time_column` is what the range of dates applies to."""
+    """A queryable table. The date range applies to `time_column`."""
 
     name: str
     description: str
@@ -54,7 +54,7 @@ class Table(Struct, frozen=True):
     aliases: tuple[str, ...] = ()
     supports_granularity: bool = True
     has_properties: bool = False
-    is_derived: bool = False  # made of events when asked, not stored
+    is_derived: bool = False  # computed from events by each query, not stored
 
     def column(self, name: str) -> Column | None:
         """Find a column, `properties.KEY` included where the table has them."""
@@ -151,7 +151,7 @@ PAGE_VIEW_NAMES = ("screen_view", "pageview", "page_view")
 
 
 def property_key(name: str) -> str | None:
-    """Return KEY of `properties.KEY`, or None where the name is not one or KEY's length is off."""
+    """Return KEY of `properties.KEY`, or None for other names and keys of invalid length."""
     if not name.startswith(PROPERTY_PREFIX):
         return None
     key = name[len(PROPERTY_PREFIX) :]
@@ -358,10 +358,10 @@ _TABLES_BY_NAME: Mapping[str, Table] = {
 
 
 def find_table(name: str) -> Table | None:
-    """Find a table by its name or one of its other names."""
+    """Find a table by its name or an alias."""
     return _TABLES_BY_NAME.get(name)
 
 
 def table_names() -> Iterator[str]:
-    """All names under which tables can be asked for, other names included."""
+    """Return all names of tables, aliases included."""
     return iter(_TABLES_BY_NAME)

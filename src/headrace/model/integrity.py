@@ -1,17 +1,17 @@
-"""What a check of a data directory finds."""
+"""The result of verifying a data directory."""
 
 from msgspec import Struct
 
 
 class Issue(Struct, frozen=True):
-    """One thing that is wrong: in which part, and a sentence for people."""
+    """One problem: the affected part, and a sentence for the operator."""
 
     part: str
     problem: str
 
 
 class IntegrityReport(Struct, frozen=True):
-    """All that is wrong, and how much was looked at."""
+    """All problems found, and the amount of data that was verified."""
 
     issues: tuple[Issue, ...]
     logs: int

@@ -1,7 +1,8 @@
-"""What is meant: the records of the durable log, as the workers write and the loader reads them.
+"""The records of the durable log, as the workers write and the loader reads them.
 
-The wire's rules are done with: texts have their lengths, times are epoch milliseconds, addresses
-and User-Agents are gone. Records are MessagePack arrays; a field may be added at the end only.
+The rules of the wire are already applied: texts are within their limits, times are epoch
+milliseconds, addresses and User-Agents are discarded. Records are MessagePack arrays: new fields
+may only be appended.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 
 class Visitor(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
-    """What was learnt from the visitor's address and User-Agent before they were forgotten."""
+    """The values derived from a visitor's address and User-Agent, which are not stored."""
 
     country: str = ""
     region: str = ""
@@ -30,7 +31,7 @@ UNKNOWN_VISITOR = Visitor()
 
 
 class EventKind(Enum):
-    """What a log record holds, and the namespace of its event ids."""
+    """The kind of items in a log record, and the namespace of their event ids."""
 
     EVENTS = "events"
     VITALS = "vitals"
@@ -40,9 +41,9 @@ class EventKind(Enum):
 class Event(Struct, frozen=True, array_like=True, gc=False):
     """A custom event or page view.
 
-    `properties` is a JSON object as text, or empty for none. `promoted` holds what a page view
-    brought on its top level, by column name, right types only. `visitor` is set where it is
-    another than the record's.
+    `properties` is a JSON object as text, or empty. `promoted` has the top-level columns of a page
+    view by name, without values of the wrong type. `visitor` is set where it differs from the
+    record's.
     """
 
     website_id: str
@@ -61,7 +62,7 @@ class Event(Struct, frozen=True, array_like=True, gc=False):
 
 
 EventTuple = tuple[str, int, str, str, str, str, str, str, str, str, bytes]
-"""The values of an `Event` in their order; `promoted` and `visitor`, mostly None, are left out."""
+"""The values of an `Event` in order, without `promoted` and `visitor`, which are mostly None."""
 
 FullEventTuple = tuple[*EventTuple, dict[str, Any] | None, Visitor | None]
 
@@ -104,7 +105,7 @@ class ErrorEvent(Struct, frozen=True, array_like=True, gc=False):
 class EventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
     """All accepted items of one request to /track, /batch or /.
 
-    `idempotency_digest` is the digest of credential, path and Idempotency-Key where one was sent.
+    `idempotency_digest` is the digest of credential, path and Idempotency-Key, or empty.
     """
 
     received_ms: int
@@ -114,7 +115,7 @@ class EventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
 
 
 class PackedEventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
-    """An `EventRecord` that is only to be written, without an object for each event."""
+    """An `EventRecord` for encoding only, without an object per event."""
 
     received_ms: int
     visitor: Visitor
@@ -148,10 +149,10 @@ _DECODER: msgspec.msgpack.Decoder[LogRecord] = msgspec.msgpack.Decoder(LogRecord
 
 
 def encode_record(record: WrittenRecord) -> bytes:
-    """Write a record as the log keeps it."""
+    """Encode a record as the log stores it."""
     return _ENCODER.encode(record)
 
 
 def decode_record(payload: bytes | memoryview) -> LogRecord:
-    """Read a record back. Raises `msgspec.MsgspecError` on what was not written by us."""
+    """Decode a record. Raises `msgspec.MsgspecError` for other bytes than a record's."""
     return _DECODER.decode(payload)

@@ -1,4 +1,4 @@
-"""A move of all rows from one store to another, and what a comparison of two stores tells."""
+"""The migration of all rows from one store to another, and the comparison of two stores."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -7,21 +7,21 @@ from msgspec import Struct
 
 
 class MigrationTarget(Enum):
-    """Where rows move."""
+    """The store that rows are copied to."""
 
     CLICKHOUSE = "clickhouse"
     EMBEDDED = "embedded"
 
 
 class Digest(Struct, frozen=True):
-    """How many rows there are, and a checksum over all they hold, whatever their order."""
+    """The number of rows, and a checksum over all their values that ignores their order."""
 
     rows: int = 0
     checksum: int = 0
 
 
 class DayKey(Struct, frozen=True, order=True):
-    """A day of a website in a table; days since the epoch, UTC."""
+    """One UTC day of a website in a table; `day` counts from 1970-01-01."""
 
     table: str
     website_id: str
@@ -29,7 +29,7 @@ class DayKey(Struct, frozen=True, order=True):
 
 
 class DayMismatch(Struct, frozen=True):
-    """A day that is not the same in both stores."""
+    """A day that differs between the stores."""
 
     day: DayKey
     source: Digest
@@ -37,11 +37,11 @@ class DayMismatch(Struct, frozen=True):
 
 
 class MigrationResult(Struct, frozen=True):
-    """What a run of a move did.
+    """The result of one run of the migration.
 
-    `copied` rows were missing. `mismatches` are the days that are still not the same in both
-    stores. `is_done` tells that everything has moved and nothing can be added to what it moved
-    from; else the service must be switched, and the command run again.
+    `copied` counts the rows that were missing. `mismatches` are the days that still differ between
+    the stores. `is_done` means that every row is copied and the source can get no more; otherwise
+    switch the service to the target and run the command again.
     """
 
     copied: int

@@ -1,4 +1,4 @@
-"""A checked query: what is meant by a request once every name and value was found valid."""
+"""A validated query: every name is resolved and every value has its column's type."""
 
 from enum import Enum
 from typing import Any
@@ -10,14 +10,14 @@ from headrace.model.tenancy import WebsiteId
 
 
 class Granularity(Enum):
-    """The size of a bucket of time."""
+    """The size of a time bucket."""
 
     HOURLY = "hourly"
     DAILY = "daily"
 
 
 class Direction(Enum):
-    """The direction of one key of an order."""
+    """The sort direction of one key."""
 
     ASC = "asc"
     DESC = "desc"
@@ -27,7 +27,7 @@ FilterScalar = str | int | float | bool
 
 
 class PlannedSelect(Struct, frozen=True):
-    """One output. `column` is None for `*`."""
+    """One output column. `column` is None for `*`."""
 
     column: Column | None
     aggregate: Aggregate
@@ -35,9 +35,9 @@ class PlannedSelect(Struct, frozen=True):
 
 
 class PlannedFilter(Struct, frozen=True):
-    """One condition with values of the column's type; datetimes are epoch milliseconds.
+    """One condition. Values have the column's type; datetimes are epoch milliseconds.
 
-    One value for scalar operators, one or more for `in` and `not_in`.
+    Scalar operators have one value, `in` and `not_in` one or more.
     """
 
     column: Column
@@ -46,7 +46,7 @@ class PlannedFilter(Struct, frozen=True):
 
 
 class PlannedOrder(Struct, frozen=True):
-    """One key of the order, by output name."""
+    """One sort key, by output name."""
 
     output_name: str
     direction: Direction
@@ -56,8 +56,9 @@ class DateRange(Struct, frozen=True):
     """Whole days of a timezone, both ends included.
 
     `first_day` and `last_day` count from 1970-01-01. `offsets` are the zone's offsets from UTC
-    within the range, oldest first, as pairs (from epoch second, offset in seconds): what a moment
-    is called in the zone is worked out from these alone, so that every store agrees with Python.
+    within the range, oldest first, as pairs (from epoch second, offset in seconds). Stores convert
+    timestamps to local time with these alone, so that they agree with Python whatever version of
+    the timezone database they have.
     """
 
     first_day: int
@@ -85,29 +86,29 @@ class QueryPlan(Struct, frozen=True):
 
 
 class OutputKind(Enum):
-    """How a value of the store becomes a value of the answer."""
+    """How a value from the store is converted to a value of the result."""
 
     TEXT = "text"
     NUMBER = "number"
     BOOLEAN = "boolean"
     DATETIME = "datetime"  # epoch milliseconds in the store
     JSON = "json"  # JSON text in the store
-    HOUR = "hour"  # hours since 1970 on the wall of the query's timezone
+    HOUR = "hour"  # hours since 1970 on the wall clock of the query's timezone
     DAY = "day"  # days since 1970 there
 
 
 class Output(Struct, frozen=True):
-    """One key of every row of the answer."""
+    """One column of the result."""
 
     name: str
     kind: OutputKind
 
 
 class CompiledQuery(Struct, frozen=True):
-    """SQL with bound parameters, and what its columns are called and mean.
+    """SQL with bound parameters, and the names and kinds of its columns.
 
     The text depends on the plan's shape alone; every value of the caller is in `parameters`.
-    `website_id` is the one whose rows it reads, "" where that is not known.
+    `website_id` is the website whose rows it reads, or "" where that is unknown.
     """
 
     sql: str

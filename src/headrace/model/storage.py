@@ -1,7 +1,7 @@
-"""The stored layout: which columns a table has in the store, in the order of every Arrow stream.
+"""The stored layout: the columns of each stored table, in the order of every Arrow stream.
 
-The loader builds its streams from it and the store its tables. `events` has one column beyond the
-catalog's: `properties`, the caller's JSON object as text, empty where there was none.
+The loader builds its streams from it, and the store its tables. `events` has one column beyond the
+catalog's: `properties`, the client's JSON object as text, empty where there was none.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from headrace.model.log_records import EventKind
 
 
 class StoredColumn(Struct, frozen=True):
-    """One stored column. Its kind decides its type:
+    """One stored column. Its kind determines its type:
 
     | Kind       | Arrow                     | ClickHouse             | missing |
     |------------|---------------------------|------------------------|---------|
@@ -31,7 +31,7 @@ class StoredColumn(Struct, frozen=True):
 
 
 class StoredTable(Struct, frozen=True):
-    """A table as the store keeps it."""
+    """A table of the store, with its columns in order."""
 
     name: str
     columns: tuple[StoredColumn, ...]
@@ -46,7 +46,7 @@ def _stored(table: Table) -> StoredTable:
 
 
 STORAGE_TABLES: Mapping[str, StoredTable] = {table.name: _stored(table) for table in STORED_TABLES}
-"""The stored tables by the names that the catalog gives them."""
+"""The stored tables by their names in the catalog."""
 
 TABLE_OF_KIND: Mapping[EventKind, Table] = {
     EventKind.EVENTS: EVENTS,

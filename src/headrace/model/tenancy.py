@@ -1,4 +1,4 @@
-"""Who owns what: organizations, websites, API keys, and the credentials of one request."""
+"""Organizations, websites, API keys, and the credentials of one request."""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ SecretHash = NewType("SecretHash", bytes)
 
 DEFAULT_ORGANIZATION_NAME = "default"
 DEFAULT_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
-"""The port of a scheme that browsers leave out of an origin."""
+"""The default ports of schemes, which browsers omit from an origin."""
 
 
 def hash_secret(secret: str) -> SecretHash:
-    """Return what is kept of a key's secret: its SHA-256, 32 bytes. Takes any text.
+    """Return the SHA-256 of a key's secret, 32 bytes: the only form that is stored.
 
-    A slow, salted hash protects secrets that people choose and that can be guessed. These are
-    random with more than 190 bits: there is nothing to guess, and every request pays the price.
+    Not a slow, salted hash: those protect passwords, which can be guessed. These secrets are random
+    with more than 190 bits, and every request computes the hash.
     """
     return SecretHash(hashlib.sha256(secret.encode(errors="surrogatepass")).digest())
 
 
 class Scope(Enum):
-    """What a key may do."""
+    """A permission of an API key."""
 
     TRACK_EVENTS = "track:events"
     READ_DATA = "read:data"
@@ -42,10 +42,10 @@ class Organization(Struct, frozen=True):
 
 
 class Website(Struct, frozen=True):
-    """A place that events belong to. Its id is public.
+    """A website that events belong to. Its id is public.
 
     `organization_id` is None once the organization was deleted. `origins` are exact origins
-    (`https://example.com:8443`) or `*.example.com` for the subdomains at any depth.
+    (`https://example.com:8443`) or `*.example.com` for its subdomains at any depth.
     """
 
     id: WebsiteId
@@ -58,7 +58,7 @@ class Website(Struct, frozen=True):
 
 
 class ApiKey(Struct, frozen=True):
-    """A credential. The secret itself is shown once and never kept; `prefix` is for people."""
+    """A credential. Its secret is shown once and not stored; `prefix` identifies it to people."""
 
     id: KeyId
     prefix: str
@@ -72,23 +72,23 @@ class ApiKey(Struct, frozen=True):
     revoked_ms: int | None = None
 
     def is_valid_at(self, now_ms: int) -> bool:
-        """Tell whether the key is neither revoked nor expired."""
+        """Return whether the key is neither revoked nor expired."""
         if self.revoked_ms is not None:
             return False
         return self.expires_ms is None or now_ms < self.expires_ms
 
     def can_access(self, website: Website) -> bool:
-        """Tell whether a website is within the key's organization and list."""
+        """Return whether a website is in the key's organization and, if it has one, its list."""
         if website.organization_id != self.organization_id:
             return False
         return not self.website_ids or website.id in self.website_ids
 
 
 class TenancySnapshot(Struct, frozen=True):
-    """Everything that the hot path asks about websites and keys, at one revision of the directory.
+    """All websites and valid keys, at one revision of the directory.
 
-    `keys` holds every key that was not revoked, by the hash of its secret;
-    `websites_by_organization` keeps the order of creation.
+    `keys` has every key that is not revoked, by the hash of its secret.
+    `websites_by_organization` is in the order of creation.
     """
 
     revision: int
@@ -97,7 +97,7 @@ class TenancySnapshot(Struct, frozen=True):
     websites_by_organization: Mapping[OrganizationId, tuple[WebsiteId, ...]]
 
     def default_website(self, key: ApiKey) -> WebsiteId | None:
-        """Return where events go that name no website: chosen, else the only possible one."""
+        """Return the website of events that name none: the configured or only possible one."""
         if key.default_website_id is not None:
             return key.default_website_id
         candidates = key.website_ids or self.websites_by_organization.get(key.organization_id, ())
@@ -105,10 +105,10 @@ class TenancySnapshot(Struct, frozen=True):
 
 
 class Credentials(Struct, frozen=True):
-    """What one ingestion request says of itself, as it came.
+    """The credentials of one ingestion request, not verified.
 
-    `api_key` is None when there was no key at all, and "" for an empty one (which is invalid).
-    `website_id` is the first identifier of query and headers that is not empty.
+    `api_key` is None when the request has no key, and "" for an empty one, which is invalid.
+    `website_id` is the first non-empty identifier in the query string and headers.
     """
 
     api_key: str | None = None

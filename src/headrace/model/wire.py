@@ -1,7 +1,7 @@
-"""What callers send, exactly as it may look on the wire. Ranges and lengths stand in the types.
+"""The bodies of requests as types. Ranges and lengths are part of the field types.
 
-The order of the fields is the order in which faults are listed. What JSON makes has no cycles, so
-items are left out of the collector's rounds (`gc=False`): a batch makes thousands of objects.
+Field errors are listed in the order of the fields. Decoded JSON has no reference cycles, so items
+are excluded from garbage collection (`gc=False`): a batch creates thousands of objects.
 """
 
 from enum import Enum
@@ -19,7 +19,7 @@ ColumnText = Annotated[str, Meta(max_length=MAX_TEXT_LENGTH)]
 UrlText = Annotated[str, Meta(max_length=MAX_URL_LENGTH)]
 EventName = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT_LENGTH)]
 Timestamp = int | float | str
-"""Epoch milliseconds, ISO 8601 or RFC 2822; `ingest.timestamps` tells which moments are allowed."""
+"""Epoch milliseconds, ISO 8601 or RFC 2822; the valid range is in `ingest.receive.timestamps`."""
 
 
 class MetricName(Enum):
@@ -34,7 +34,7 @@ class MetricName(Enum):
 
 
 class Level(Enum):
-    """How bad an error is."""
+    """The severity of an error."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -57,7 +57,7 @@ class CustomEvent(Struct, frozen=True, rename="camel", gc=False):
     event_id: Text512 | None = None
     path: UrlText | None = None
     url: UrlText | None = None
-    ip: Any = None  # believed, and checked, only on calls with an API key
+    ip: Any = None  # used and validated only on requests with an API key
     user_agent: Any = None
 
 
@@ -67,9 +67,9 @@ PromotedTitle = Annotated[str, Meta(max_length=MAX_TITLE_LENGTH)] | _Other
 
 
 class PageView(CustomEvent, frozen=True, rename=None, gc=False):
-    """What /batch and / take beyond the fields of a custom event: lifted columns by their own name.
+    """One item of /batch and /: a custom event with promoted columns as top-level fields.
 
-    A value of the wrong type is no fault: it is not lifted.
+    A value of the wrong type is no error; it is not promoted.
     """
 
     title: PromotedTitle = None
@@ -113,7 +113,7 @@ class WebVital(Struct, frozen=True, rename="camel", gc=False):
 
 
 class ErrorReport(Struct, frozen=True, rename="camel", gc=False):
-    """One item of /errors. `message` and `stack` are cut, not refused, when they are long."""
+    """One item of /errors. A long `message` or `stack` is truncated, not rejected."""
 
     timestamp: Timestamp
     path: UrlText
@@ -137,7 +137,7 @@ Scalar = str | int | float | bool | None
 
 
 class Select(Struct, frozen=True, forbid_unknown_fields=True):
-    """One output of a query."""
+    """One output column of a query."""
 
     field: str
     aggregate: str
@@ -145,7 +145,7 @@ class Select(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Filter(Struct, frozen=True, forbid_unknown_fields=True):
-    """One condition of a query. What `value` may be depends on the column and the operator."""
+    """One condition of a query. The valid types of `value` depend on column and operator."""
 
     field: str
     operator: str
@@ -153,14 +153,14 @@ class Filter(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OrderBy(Struct, frozen=True, forbid_unknown_fields=True):
-    """One key of the order of rows."""
+    """One sort key."""
 
     field: str
     direction: str | None = None
 
 
 class Query(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What to compute."""
+    """The query object of a request."""
 
     table: str
     selects: list[Select]
@@ -171,7 +171,7 @@ class Query(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
 class QueryRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The body of /v1/query/custom.
 
-    Scalars of the root are decoded loosely, because a wrong one has a cause of its own.
+    Scalars of the root have no types here, because each has an error code of its own.
     """
 
     query: Query

@@ -28,7 +28,7 @@ class GeoLocator(Protocol):
     """Locates addresses from a database in memory, without network access."""
 
     def locate(self, address: str) -> GeoLocation:
-        """Return the location of an IPv4 or IPv6 address; all empty for a private or unknown one."""
+        """Return the location of an IPv4 or IPv6 address; empty for private and unknown ones."""
         ...
 
 
