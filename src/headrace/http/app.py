@@ -18,7 +18,7 @@ from headrace.http.endpoint import EndpointApp, RequestIds
 from headrace.http.endpoints import EndpointSpec
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
-from headrace.http.reading.cors import cors_for
+from headrace.http.reading.cors import Cors, cors_for
 from headrace.http.reading.memory_limit import InflightLimiter
 from headrace.http.reading.slow_bodies import MinThroughput, SlowBodyGuard
 from headrace.http.request import Handler, Request
@@ -101,10 +101,7 @@ def create_app(
     # The fast path writes no access log, and at debug level every request has its line.
     if nowait_acceptor is not None and not log.is_enabled_for(logging.DEBUG):
         fast_path = FastPath(
-            {
-                spec.path.encode(): FastPathRoute(spec, IngestPath(spec.path), cors[spec])
-                for spec in endpoints.INGESTION_ENDPOINTS
-            },
+            _fast_path_routes(cors),
             acceptor=nowait_acceptor,
             addresses=addresses,
             inflight=inflight,
@@ -127,6 +124,13 @@ def create_app(
         },
         fast_path,
     )
+
+
+def _fast_path_routes(cors: Mapping[EndpointSpec, Cors | None]) -> Mapping[bytes, FastPathRoute]:
+    return {
+        spec.path.encode(): FastPathRoute(spec, IngestPath(spec.path), cors[spec])
+        for spec in endpoints.INGESTION_ENDPOINTS
+    }
 
 
 def _ingestion_body_reader(

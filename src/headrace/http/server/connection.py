@@ -272,7 +272,7 @@ class HeadraceProtocol(HttpToolsProtocol):
         return self.fast_path.parse_head(self.url, self.headers)
 
     def _try_handle(self, head: CachedHead, body: bytes) -> bool:
-        """Return whether the fast path has taken a request."""
+        """Start a request on the fast path; return whether it was accepted there."""
         pending = None if self.fast_path is None else self.fast_path.try_handle(head, body, self)
         if pending is None:
             return False
