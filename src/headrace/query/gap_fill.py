@@ -1,4 +1,4 @@
-"""Adding the buckets in which nothing happened, then ordering and paging as the store would."""
+"""Add the buckets without rows, in the order that the store would return them."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ _ZERO_WHEN_EMPTY = frozenset({Aggregate.COUNT, Aggregate.UNIQ, Aggregate.SUM})
 
 
 def fill_buckets(plan: QueryPlan, outputs: tuple[Output, ...], rows: Rows) -> list[list[Any]]:
-    """Return all rows of the filled answer in its order, values as the store hands them out.
+    """Return all rows of the filled result in order, with values as the store returns them.
 
-    Every group of the answer has a row in every bucket; without groups every bucket has one.
-    Raises `InvalidQuery` (`Invalid fill`) where these are too many.
+    Every group of the result has a row in every bucket; without groups every bucket has one row.
+    Raises `InvalidQuery` (`Invalid fill`) if these are more rows than a result may have.
     """
     if plan.granularity is None:
         return [list(row) for row in rows]

@@ -1,4 +1,4 @@
-"""The document of the schema endpoint, made from the catalog: what a query may be composed of."""
+"""The document of the schema endpoint, made from the catalog: what a query may contain."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from headrace.query.validate.columns import PROPERTY_COLUMN
 
 
 def query_schema() -> dict[str, Any]:
-    """Return tables with their columns, the names of functions and operators, and all limits."""
+    """Return tables with their columns, the names of aggregates and operators, and all limits."""
     return {
         "tables": [_describe_table(table) for table in TABLES],
         "aggregates": [aggregate.value for aggregate in Aggregate],

@@ -1,4 +1,4 @@
-"""The query use case: body → request → plan → statement → rows → answer."""
+"""The query use case: body → request → plan → statement → rows → result."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from headrace.query.sql.compile import compile_query
 from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
 
-ANSWERED = "answered"
+SUCCEEDED = "answered"
 FAILED = "failed"
 OUTCOMES: Mapping[type[HeadraceError], str] = {
     InvalidQuery: "refused",
@@ -30,11 +30,11 @@ OUTCOMES: Mapping[type[HeadraceError], str] = {
     StoreUnavailable: "unavailable",
 }
 NO_TABLE = "none"
-"""The label of queries that were refused before it was known which table they ask."""
+"""The metric label of queries that were rejected before their table was known."""
 
 
 class QueryService:
-    """Answers queries from a store, one call at a time for each caller, many at once."""
+    """Runs queries over a store; for one event loop and many tasks."""
 
     def __init__(
         self,
@@ -52,17 +52,17 @@ class QueryService:
         self._dialect = dialect
 
     async def run(self, website_id: WebsiteId, body: bytes) -> QueryResult:
-        """Answer the query of a body over one website.
+        """Run the query of a request body over one website and return its result.
 
-        Raises `InvalidQuery` for what the caller can mend, and what `Store.select` raises. The
-        caller was found to have the right to read the website.
+        The website must be authorized already. Raises `InvalidQuery` for a query that breaks a
+        rule, and what `Store.select` raises. Cancelling the call ends the query in the store.
         """
         table, outcome = NO_TABLE, FAILED
         try:
             plan = check_query(decode_query(body), website_id)
             table = plan.table.name
             result = await self._execute(plan)
-            outcome = ANSWERED
+            outcome = SUCCEEDED
         except HeadraceError as error:
             outcome = OUTCOMES.get(type(error), FAILED)
             raise
@@ -95,7 +95,10 @@ class QueryService:
 
 
 def _slice_page(plan: QueryPlan, query: CompiledQuery, rows: Rows) -> tuple[Rows, bool]:
-    """Return the rows of the page that was asked for, and whether there are more behind it."""
+    """Return the rows of the requested page, and whether more rows follow it.
+
+    The store has applied the offset already, except to a plan with `fill`.
+    """
     if not plan.fill:
         return rows[: plan.limit], len(rows) > plan.limit
     filled: list[list[Any]] = fill_buckets(plan, query.outputs, rows)

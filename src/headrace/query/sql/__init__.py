@@ -1,1 +1,1 @@
-"""From a plan to the text of one statement and its bound parameters."""
+"""Compile a plan to the text of one statement and its bound parameters."""

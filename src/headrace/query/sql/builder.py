@@ -1,4 +1,4 @@
-"""How the clauses of a statement are laid out, so that people can read what is asked."""
+"""Layout of SQL clauses, so that a statement is readable, and its parameters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ INDENT = "    "
 
 
 def clause(keyword: str, separator: str, parts: Sequence[str]) -> str:
-    """Return a clause with a line for each part, or nothing where there are none."""
+    """Return a clause with a line for each part, or "" without parts."""
     if not parts:
         return ""
     lines = f"{separator}\n".join(indented(part) for part in parts)
@@ -15,28 +15,31 @@ def clause(keyword: str, separator: str, parts: Sequence[str]) -> str:
 
 
 def statement(*clauses: str) -> str:
-    """Join the clauses that are there."""
+    """Join clauses by lines, without the empty ones."""
     return "\n".join(text for text in clauses if text)
 
 
 def subquery(text: str) -> str:
-    """Put a statement in parentheses."""
+    """Return a statement in parentheses, indented."""
     return f"(\n{indented(text)}\n)"
 
 
 def indented(text: str) -> str:
-    """Move all lines one step to the right."""
+    """Indent all lines by one step."""
     return "\n".join(INDENT + line for line in text.split("\n"))
 
 
 class Parameters:
-    """Gathers values and names their places `{p0:String}`, `{p1:Int64}`… in order."""
+    """Collects bound values under the names `p0`, `p1`… in the order of binding."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
 
     def bind(self, value: object, type_name: str) -> str:
-        """Add a value of a ClickHouse type (`Array(…)` takes a list) and return its place."""
+        """Bind a value of a ClickHouse type (`Array(…)` takes a list).
+
+        Returns its placeholder, such as `{p0:String}`.
+        """
         name = f"p{len(self.values)}"
         self.values[name] = value
         return f"{{{name}:{type_name}}}"

@@ -1,9 +1,10 @@
-"""From a plan to one statement with bound parameters. The text is made here, once, last.
+"""Compile a plan to one statement with bound parameters.
 
-It depends on the plan's shape alone: which table, columns, functions, operators and keys of the
-order there are, whether an operator's values are texts or numbers, how many dots a property's key
-has, how often clocks change within the range, whether they went back across midnight at an end of
-it, and whether it starts and ends within a day. Every value is bound, the website exactly once.
+The text depends only on the shape of the plan: its table, columns, aggregates, operators and order
+keys; whether an operator's values are texts or numbers; the number of dots in a property's key and
+whether the key begins like a separator of JSON; how often clocks change within the range, whether
+they go back across midnight at one of its ends, and whether it starts and ends within one UTC day.
+Every value is bound, the website exactly once.
 """
 
 from collections.abc import Sequence
@@ -20,11 +21,11 @@ from headrace.query.sql.time_buckets import BUCKET_KINDS, bind_range, bucket_exp
 
 
 def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
-    """Write the statement of a plan.
+    """Return the statement of a plan in a store's dialect.
 
-    Columns are `date`, the groups and the selects, in this order. One row more than the limit is
-    asked for, so that the answer can tell whether there were more. A plan with `fill` asks for all
-    rows from the first, and one more than a filled answer may have.
+    Its columns are `date`, the groups and the selects, in this order. It reads one row more than
+    the limit, which shows whether the result is truncated. With `fill` it reads from the first row
+    up to one more than a filled result may have, because offset and limit apply after filling.
     """
     parameters = Parameters()
     website = parameters.bind(plan.website_id, "String")
@@ -73,10 +74,10 @@ def _write_columns(
 
 
 def _wrap_in_subquery(rows: str, keys: Sequence[OrderKey]) -> str:
-    """Return rows whose columns may be named often.
+    """Wrap the rows in a subquery if the order uses a property.
 
-    A name of SELECT stands for all of its expression wherever it is used. The order by a property
-    names it five times, and to plan that takes longer than many an answer.
+    The engine replaces an alias by its whole expression at every use. Ordering by a property uses
+    it five times, and planning that can take longer than running the query.
     """
     if any(key.kind is OutputKind.JSON for key in keys):
         return f"SELECT *\nFROM {subquery(rows)}"

@@ -1,4 +1,4 @@
-"""Filters as SQL, one table row for each operator. No condition is ever NULL."""
+"""Filters as SQL, with a template for each operator. No condition evaluates to NULL."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,10 +27,10 @@ MEMBERSHIPS: Mapping[Operator, str] = {
     Operator.IN: "{match}",
     Operator.NOT_IN: "NOT {match}",
 }
-"""What a property of any type is asked: is it one of these values? `eq` has one of them."""
+"""Operators that compare a property of any type with a set of values; `eq` has a set of one."""
 
 MATCHING_MISSING = frozenset({Operator.NE, Operator.NOT_IN, Operator.NOT_CONTAINS})
-"""The operators that a missing value satisfies, and a property of another type."""
+"""The operators that match a missing value and a property of another type."""
 
 _PARAMETER_TYPES: Mapping[Kind, str] = {
     Kind.TEXT: "String",
@@ -42,7 +42,7 @@ _PARAMETER_TYPES: Mapping[Kind, str] = {
 
 
 def write_condition(planned: PlannedFilter, expressions: Expressions) -> str:
-    """Return the SQL of one filter, with its values bound."""
+    """Return the SQL of one filter and bind its values."""
     if planned.column.kind is Kind.JSON:
         return _write_property_condition(planned, expressions)
     condition = _compare(
@@ -98,6 +98,6 @@ def _compare(column: str, planned: PlannedFilter, expressions: Expressions, type
 
 
 def _coalesce_missing(condition: str, planned: PlannedFilter) -> str:
-    """Decide for a missing value, which makes the condition NULL."""
+    """Replace the NULL of a missing value by whether the operator matches it."""
     missing = "true" if planned.operator in MATCHING_MISSING else "false"
     return f"ifNull({condition}, {missing})"

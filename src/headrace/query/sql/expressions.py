@@ -1,4 +1,4 @@
-"""Columns and aggregates as SQL, one table row for each kind of column and each function."""
+"""Columns and aggregates as SQL, with a template for each kind of column and each aggregate."""
 
 from collections.abc import Mapping
 
@@ -35,8 +35,8 @@ DISTINCT_VALUES: Mapping[Kind, str] = {
     Kind.JSON: "uniqExactIf({column}, {column} != '\"\"')",
 }
 
-# Sums are compensated: plain ones differ in the last digits with the order in which threads meet.
-# What overflows a double is null, because JSON has no infinity.
+# Kahan summation: plain sums differ in the last digits with the order in which threads finish.
+# A result that overflows a double is null, because JSON has no infinity.
 NUMBER_AGGREGATES: Mapping[Aggregate, str] = {
     Aggregate.SUM: "ifNotFinite(ifNull(sumKahan({number}), 0), NULL)",
     Aggregate.AVG: "ifNotFinite(sumKahan({number}) / count({number}), NULL)",
@@ -51,30 +51,30 @@ NUMBER_AGGREGATES: Mapping[Aggregate, str] = {
 
 
 class Expressions:
-    """Writes the columns of one statement, whose values are bound to the given parameters."""
+    """The SQL of one statement's columns; properties bind their keys to `parameters`."""
 
     def __init__(self, parameters: Parameters, dialect: Dialect) -> None:
         self.parameters = parameters
         self.properties = PropertyColumns(parameters, dialect)
 
     def name(self, column: Column) -> str:
-        """Return what a column is called in the statement."""
+        """Return the SQL name of a column in the statement."""
         if column.kind is Kind.JSON:
             return self.properties.value(column)
         return column.name
 
     def number(self, column: Column) -> str:
-        """Return what a column's number is called, which is NULL where there is none."""
+        """Return the SQL name of a column's number, NULL for values that are not numbers."""
         if column.kind is Kind.JSON:
             return self.properties.number(column)
         return column.name
 
     def value(self, column: Column) -> str:
-        """Return a column's value as the store hands it out, equal for equal values."""
+        """Return the SQL of a column's value as the store returns it, equal for equal values."""
         return VALUES[column.kind].format(column=self.name(column))
 
     def aggregate(self, select: PlannedSelect) -> str:
-        """Return the SQL of one select."""
+        """Return the SQL of a select's aggregate."""
         column = select.column
         if column is None or select.aggregate is Aggregate.COUNT:
             return "count()"

@@ -37,15 +37,15 @@ _QUOTE_BIG_INTEGERS: Final = """if(match({document}, '[0-9]{{19}}'), arrayString
 )), {document})"""
 
 
-_QUOTATION_MARK = '"'
+_QUOTE = '"'
 _DOT = "."
 _UNSEARCHABLE_PREFIXES = (":", ",", "]")
 
-# Most documents hold neither an escape nor an object within. In these a key stands at one place, so
-# its value is found by searching, without reading the document: documents have no blanks, and
-# `"key":` cannot be within a text whose quotation marks would have to be escaped. It can reach from
-# the end of one text to the beginning of the next, so keys that are like what may stand between
-# texts are not searched for.
+# Most documents contain neither an escape nor a nested object. In these a key occurs only once, so
+# a text search finds its value without parsing the document: documents have no blanks, and
+# `"key":` cannot occur within a text, whose quotation marks would be escaped. A match can reach
+# from the end of one text to the start of the next, so keys that begin like a separator of texts
+# are not searched for.
 _SIMPLE_ALIAS = "properties_flat"
 _FALSE = "0"
 _IS_SIMPLE = (
@@ -53,9 +53,10 @@ _IS_SIMPLE = (
     + " = 0"
 )
 _EXTRACTED = "simpleJSONExtractRaw(properties, {key})"
-# Nothing, a text, true, false and small whole numbers are written in one way only. To put together
-# what comes from two places takes as long as to find it, so the first condition is for most rows:
-# that there is nothing or, as of all marks it is the least, a quotation mark.
+# A missing value, a text, true, false and small whole numbers have one spelling only, so the
+# extracted text is the value. Merging the results of two branches costs as much as extracting, so
+# the first condition covers most rows: a missing value or a text. `<= 34` tests for both, because
+# no first character of a JSON value is less than the quotation mark (34), and "" has the code 0.
 _VALUE = """if(
     bitAnd({is_simple}, ascii({extracted}) <= 34),
     nullIf({extracted}, ''),
@@ -68,10 +69,10 @@ _VALUE = """if(
 _NUMBER = "if({is_simple}, toFloat64OrNull({extracted}), toFloat64OrNull({value}))"
 _SUM_OPERAND = "if({is_simple}, toFloat64OrZero({extracted}), ifNull(toFloat64OrNull({value}), 0))"
 
-# JSONExtractRaw puts integers past 64 bits in quotes, as if they were texts of these digits. So
-# where its answer has such digits, all texts of the document that are these digits get a mark, it
-# is asked again, and what comes without the mark is a number. (The other parser that ClickHouse
-# has knows such numbers, and is off in the last digit of others.)
+# JSONExtractRaw quotes integers past 64 bits, as if they were texts of these digits. If its result
+# has such digits, all texts of the document that consist of them get a prefix, the value is
+# extracted again, and digits without the prefix are a number. (ClickHouse's other JSON parser
+# reads such numbers, but is off in the last digit of others.)
 _MAX_SHORT_LENGTH = 20
 _LONG_DIGITS = "arrayDistinct(extractAll(raw, '\"-?[1-9][0-9]{18,}\"'))"
 _TAGGED = """arrayFold(
@@ -97,7 +98,11 @@ _NORMALIZED = """multiIf(
 
 
 class _Property(NamedTuple):
-    """A property of a statement: its name, and the places of its key in JSON and of its names."""
+    """A property in a statement.
+
+    `alias` is its SQL name. `escaped_key` is the placeholder of the key as JSON escapes it;
+    `key_paths` has the placeholders of the whole key and of the names of a nested one.
+    """
 
     alias: str
     key: str
@@ -110,12 +115,12 @@ class _Property(NamedTuple):
 
     @property
     def is_simple(self) -> str:
-        """SQL that is true where the key may be searched for."""
+        """SQL of the condition for a search to find the value: see `_IS_SIMPLE`."""
         return _FALSE if self.key.startswith(_UNSEARCHABLE_PREFIXES) else _SIMPLE_ALIAS
 
 
 class PropertyColumns:
-    """Defines each property of a query once, and tells how it is called in the statement."""
+    """The properties of a statement; the first use of one adds its `definitions`, for WITH."""
 
     def __init__(self, parameters: Parameters, dialect: Dialect) -> None:
         self._parameters = parameters
@@ -125,7 +130,7 @@ class PropertyColumns:
         self.definitions: list[str] = []
 
     def value(self, column: Column) -> str:
-        """Return the name of a property's value, defining it at the first use."""
+        """Return the SQL name of a property's value, which the first use defines."""
         json_property = self._property(column)
         if json_property.alias not in self._defined:
             full_parse = _reindent(self._full_parse(json_property.key_paths), 2)
@@ -142,14 +147,14 @@ class PropertyColumns:
         return json_property.alias
 
     def number(self, column: Column) -> str:
-        """Return the name of a property's number, NULL for all other values.
+        """Return the SQL name of a property's number, NULL for all other values.
 
-        Where nothing else is asked of the property, the text of its value is made for few rows.
+        If a statement uses nothing else of the property, few rows need the text of its value.
         """
         return self._define_numeric(column, "number", _NUMBER)
 
     def sum_operand(self, column: Column) -> str:
-        """Return the name of what a property adds to a sum: its number, 0 for all other values."""
+        """Return the SQL name of a property's summand: its number, 0 for all other values."""
         return self._define_numeric(column, "addend", _SUM_OPERAND)
 
     def _define_numeric(self, column: Column, name: str, sql: str) -> str:
@@ -171,9 +176,9 @@ class PropertyColumns:
         return self._properties[column.name]
 
     def _bind(self, alias: str, key: str) -> _Property:
-        """Bind the very key and, behind it, the names of the nested one.
+        """Bind the whole key and, for a dotted one, the names of the nested key.
 
-        How many names a dotted key has is part of the statement's shape; the names are bound.
+        The number of names is part of the statement's shape; the names are values.
         """
         key_paths = [[self._parameters.bind(key, "String")]]
         if _DOT in key:
@@ -182,13 +187,13 @@ class PropertyColumns:
         return _Property(alias, key, escaped_key, key_paths)
 
     def _define(self, name: str, sql: str) -> None:
-        """Define a name, over those before it, where that is not done yet."""
+        """Define a name once; its SQL may use the names defined before it."""
         if name not in self._defined:
             self._defined.add(name)
             self.definitions.append(f"{sql} AS {name}")
 
     def _full_parse(self, key_paths: list[list[str]]) -> str:
-        """Return the SQL of a value that is right for all documents."""
+        """Return the SQL that parses the value from any document."""
         again = _reindent(_let("marked", _TAGGED, self._extract("marked", key_paths)), 1)
         untagged = f"if(empty(long), raw, {_UNTAGGED.format(again=again)})"
         json = (
@@ -197,38 +202,38 @@ class PropertyColumns:
         return _let("raw", self._extract("properties", key_paths), _let("json", json, _NORMALIZED))
 
     def _extract(self, document: str, key_paths: list[list[str]]) -> str:
-        """Return the SQL of the JSON text at the first place that is there."""
+        """Return the SQL of the JSON text at the first of the paths that exists."""
         if self._dialect.needs_big_int_workaround:
             return _let("document", quote_big_integers(document), _extract("document", key_paths))
         return _extract(document, key_paths)
 
 
 def _let(name: str, value: str, sql: str) -> str:
-    """Return SQL in which a name stands for a value that is made once.
+    """Return SQL in which a name is bound to a value that is computed once.
 
-    A name of WITH stands for its expression wherever it is used: names that build upon each other
-    are planned, and made for each row, many times over.
+    A name of WITH would be replaced by its expression at every use: names that build on each other
+    would be planned, and computed for each row, many times.
     """
     return f"arrayMap(\n    {name} -> {_reindent(sql, 1)},\n    [{_reindent(value, 1)}]\n)[1]"
 
 
 def _reindent(sql: str, steps: int) -> str:
-    """Move the lines of a part that stands so many steps to the right."""
+    """Indent the lines of a part, except the first, by some steps."""
     return sql.replace("\n", "\n" + steps * INDENT)
 
 
 def string_value(value: str) -> str:
-    """Return the SQL of a property's text, NULL for all other values."""
+    """Return the SQL of the text within a property's value, NULL for other types."""
     return f"if(startsWith({value}, '\"'), substring({value}, 2, -1), NULL)"
 
 
 def canonical_text(value: FilterScalar) -> str | None:
-    """Return the text of a filter's value, as the SQL has it; None for numbers with a fraction.
+    """Return a filter's value in the form of the SQL value; None for numbers with a fraction.
 
-    Those, and numbers past 64 bits that came with an exponent, are compared as numbers.
+    Those, and numbers past 64 bits that were sent with an exponent, are compared as numbers.
     """
     if isinstance(value, str):
-        return _QUOTATION_MARK + value + _QUOTATION_MARK
+        return _QUOTE + value + _QUOTE
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -244,9 +249,9 @@ def _extract(document: str, key_paths: list[list[str]]) -> str:
 
 
 def quote_big_integers(document: str) -> str:
-    """Return the SQL of a document with its long digits in quotes.
+    """Return the SQL of a document in which integers of 19 or more digits are quoted.
 
-    They are looked for twice, because two numbers of a list share the comma between them.
+    The replacement runs twice, because adjacent numbers of a list share the comma between them.
     """
     return _QUOTE_BIG_INTEGERS.format(
         document=document, part=_PART, digits=_DIGITS, quoted=_QUOTED_DIGITS

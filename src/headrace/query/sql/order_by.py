@@ -1,7 +1,8 @@
-"""The order of rows, as SQL and, for filled answers, as a sort in Python. Both are total orders.
+"""The order of rows, as SQL and, for filled results, as a sort in Python. Both are total orders.
 
-null comes last in both directions, texts go by code point. Values of a property go by type:
-numbers by value, then false and true, then texts, then objects and arrays by their JSON text.
+null comes last in both directions, texts are ordered by code point. Values of a property are
+ordered by type: numbers by value, then false and true, then texts, then objects and arrays by
+their JSON text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ _TEXT_RANK = _JSON_RANKS['"']
 
 
 class OrderKey(Struct, frozen=True):
-    """One key of the order: a column of the answer, counted from 0."""
+    """One key of the order; `index` is that of a result column, from 0."""
 
     index: int
     kind: OutputKind
@@ -25,9 +26,9 @@ class OrderKey(Struct, frozen=True):
 
 
 def order_keys(plan: QueryPlan, outputs: Sequence[Output]) -> tuple[OrderKey, ...]:
-    """Return the caller's keys, then the default ones, which break all ties.
+    """Return the keys of the query, then the default keys, which break all ties.
 
-    The default is `date`, then with groups the first select, descending, and the groups.
+    The default keys are `date`, then, with groups, the first select, descending, and the groups.
     """
     buckets = 0 if plan.granularity is None else 1
     first_select = buckets + len(plan.group_by)
@@ -45,7 +46,7 @@ def order_keys(plan: QueryPlan, outputs: Sequence[Output]) -> tuple[OrderKey, ..
 
 
 def write_order(keys: Sequence[OrderKey], columns: Sequence[str]) -> list[str]:
-    """Return the terms of ORDER BY over the names of the answer's columns."""
+    """Return the terms of ORDER BY; `columns` are the SQL names of the result's columns."""
     terms: list[str] = []
     for key in keys:
         column, direction = columns[key.index], key.direction.value.upper()
@@ -57,7 +58,7 @@ def write_order(keys: Sequence[OrderKey], columns: Sequence[str]) -> list[str]:
 
 
 def sort_rows(rows: list[list[Any]], keys: Sequence[OrderKey]) -> None:
-    """Sort rows as the store hands them out, in place."""
+    """Sort rows in place; their values are as the store returns them."""
     for key in reversed(keys):
         _sort_by(rows, key)
 
@@ -88,5 +89,7 @@ def _scalar_key(value: Any) -> Any:  # noqa: ANN401 - a value of the store
 
 def _json_key(value: str) -> tuple[int, float, str]:
     rank = _JSON_RANKS.get(value[0], _NUMBER_RANK)
-    text = value[:-1] if rank == _TEXT_RANK else value  # the end comes before all that is longer
+    text = (
+        value[:-1] if rank == _TEXT_RANK else value
+    )  # without the closing quotation mark, so that a prefix comes first
     return rank, float(value) if rank == _NUMBER_RANK else 0.0, text

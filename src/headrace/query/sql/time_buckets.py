@@ -1,6 +1,6 @@
-"""The range of days and its buckets in SQL: integer arithmetic over epoch seconds and offsets.
+"""The range of days and its buckets in SQL: integer arithmetic over epoch times and offsets.
 
-The store's own timezone tables are never asked, so every store agrees with `zoneinfo`.
+The SQL never uses the store's own timezone tables, so every store agrees with `zoneinfo`.
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ BUCKET_KINDS: Mapping[Granularity, OutputKind] = {
 
 _MAX_INLINED_CHANGES = 4
 _EARLIEST_MS = 0
-_LATEST_MS = 10_413_792_000_000  # 2300-01-01, past what the store's DateTime64 can hold
-"""No row is older than 2000 or newer than tomorrow: ranges are cut to what the store can hold."""
+_LATEST_MS = 10_413_792_000_000  # 2300-01-01, just past the range of the store's DateTime64
+"""Ranges are clamped to what the store can represent. No row is outside: rows date from 2000 on."""
 
 
 class RangeParameters(Struct, frozen=True):
-    """A range's ends, its first and last date, and what `epoch_ms` is on the zone's wall clock.
+    """The SQL of a range: its ends, its first and last date, and the wall clock at `epoch_ms`.
 
-    They are SQL of bound values; None where the statement can do without them.
+    All values in it are bound. `dates` and `wall_ms` are None if the statement does not need them.
     """
 
     start: str
@@ -36,10 +36,10 @@ class RangeParameters(Struct, frozen=True):
 
 
 def bind_range(days: DateRange, parameters: Parameters, *, is_bucketed: bool) -> RangeParameters:
-    """Bind what the SQL of a range needs.
+    """Bind the values of a range.
 
-    Whether all of its moments are of its dates, and whether there are buckets, is part of the
-    statement's shape: with no wall clock to read, the engine has a millisecond less to do.
+    Whether the range is contiguous and whether there are buckets is part of the statement's shape:
+    without a wall clock to compute, the engine saves a millisecond.
     """
     contiguous = is_contiguous(days)
     return RangeParameters(
@@ -55,17 +55,17 @@ def _bind_dates(days: DateRange, parameters: Parameters) -> tuple[str, str]:
 
 
 def inlined_offset_changes(days: DateRange) -> int | None:
-    """Return how many changes of offset a statement adds up; None where it has a table of them.
+    """Return the number of offset changes that a statement adds up; None if it has a table.
 
-    That is part of its shape while they are few, because to add them up takes less time than to
-    look in a table, which takes no longer for any number.
+    A few changes are part of the statement's shape, because adding them up is faster than a table
+    lookup. The time of a lookup does not depend on their number.
     """
     changes = len(days.offsets) - 1
     return changes if changes <= _MAX_INLINED_CHANGES else None
 
 
 def _bind_offsets(days: DateRange, parameters: Parameters) -> str:
-    """Write what the wall clock reads: the offset in force is that of the last change before."""
+    """Return the SQL of the wall clock: the offset in force is that of the last change."""
     starts, offsets = zip(*days.offsets, strict=True)
     if inlined_offset_changes(days) is None:
         table = parameters.bind([start * 1000 for start in starts], "Array(Int64)")
@@ -81,20 +81,20 @@ def _bind_offsets(days: DateRange, parameters: Parameters) -> str:
 
 
 class DayParameters(Struct, frozen=True):
-    """The places of the first and last of some days in UTC, which count from 1970."""
+    """The placeholders of the first and the last UTC day, counted from 1970."""
 
     first: str
     last: str
 
 
 def bind_utc_days(days: DateRange, parameters: Parameters) -> DayParameters:
-    """Bind the days in UTC that have a moment between the range's ends."""
+    """Bind the first and the last UTC day that the range touches."""
     first, end = utc_days(days)
     return DayParameters(parameters.bind(first, "Int64"), parameters.bind(end - 1, "Int64"))
 
 
 def wall_clock_exprs(column: str, range_parameters: RangeParameters) -> list[str]:
-    """Return the definition of `wall_ms`: what a column's moment is called in the zone."""
+    """Return the definition of `wall_ms`: the wall-clock time of a column, in milliseconds."""
     if range_parameters.wall_ms is None:
         return []
     return [
@@ -104,19 +104,20 @@ def wall_clock_exprs(column: str, range_parameters: RangeParameters) -> list[str
 
 
 def bucket_expr(granularity: Granularity) -> str:
-    """Return the day or hour on the zone's wall clock, counted from 1970. Groups like it short.
+    """Return the SQL of the day or hour on the zone's wall clock, counted from 1970.
 
-    Doubles are divided in two thirds of the time of integers, and they are exact here: a moment is
-    positive and below 2^53, and the last millisecond of a bucket is far from the next one's first.
+    The type is Int32, because grouping is faster by a short key. Dividing doubles takes two thirds
+    of the time of integers and is exact here: timestamps are positive and below 2^53, and the last
+    millisecond of a bucket differs from the start of the next by more than the rounding error.
     """
     return f"toInt32(wall_ms / {BUCKET_SECONDS[granularity] * 1000})"
 
 
 def range_conditions(column: str, range_parameters: RangeParameters) -> list[str]:
-    """Return the conditions for a moment to belong to the range; `wall_ms` must be defined.
+    """Return the conditions for a column to be in the range; `wall_ms` must be defined.
 
-    The primary key answers the first two. The date on the wall clock is looked at only where
-    clocks went back across midnight at an end of the range.
+    The primary key serves the first two. The date on the wall clock is compared only if clocks
+    went back across midnight at an end of the range.
     """
     conditions = [f"{column} >= {range_parameters.start}", f"{column} < {range_parameters.end}"]
     if range_parameters.dates is not None:

@@ -1,1 +1,1 @@
-"""From the bytes of a query to a plan in which every name and value is known to be valid."""
+"""Decode and validate a query: from the bytes of a body to a plan of valid names and values."""

@@ -1,7 +1,7 @@
-"""From a query request to a plan: every name and value is found valid, or the first fault refused.
+"""Check a query request and make its plan; the first error rejects the query.
 
-The order of the checks is part of the contract, so it is one visible list of lines in
-`check_query`; within a list, its length comes first, then item by item.
+The order of the checks is part of the contract, so `check_query` has one line for each; of a list
+the length is checked first, then item by item.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
 from headrace.model.catalog import (
     ALL_ROWS,
+    DATE_OUTPUT_NAME,
     QUERY_LIMITS,
     Aggregate,
     Column,
@@ -40,7 +41,7 @@ from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
 
 
 class _CheckedFilter(Struct, frozen=True):
-    """A filter whose datetimes may still wait for the query's timezone."""
+    """A valid filter; its naive datetimes still need the timezone of the query."""
 
     column: Column
     operator: Operator
@@ -48,7 +49,7 @@ class _CheckedFilter(Struct, frozen=True):
 
 
 def check_query(request: wire.QueryRequest, website_id: WebsiteId) -> QueryPlan:
-    """Return the plan of a request. Raises `InvalidQuery` for the first thing that is wrong."""
+    """Return the plan of a request. Raises `InvalidQuery` for the first error."""
     query, names = request.query, OutputNames()
     table = check_table(query.table)
     selects = _check_selects(table, query.selects, names)
@@ -56,7 +57,9 @@ def check_query(request: wire.QueryRequest, website_id: WebsiteId) -> QueryPlan:
     group_by = _check_group_by(table, query.group_by or (), names)
     first, last = check_dates(request.start_date, request.end_date)
     zone = check_timezone(request.timezone)
-    granularity = check_granularity(table, request.granularity, names)
+    granularity = check_granularity(table, request.granularity)
+    if granularity is not None:
+        names.add(DATE_OUTPUT_NAME)
     limit = check_limit(request.limit)
     offset = check_offset(request.offset)
     order_by = check_order(request.order_by or (), names)
@@ -78,7 +81,7 @@ def check_query(request: wire.QueryRequest, website_id: WebsiteId) -> QueryPlan:
 
 
 def check_table(name: str) -> Table:
-    """Return the table of a name. Raises `InvalidQuery`: `Invalid table`."""
+    """Return a table by its name or alias. Raises `InvalidQuery`: `Invalid table`."""
     table = find_table(name)
     if table is None:
         hint = did_you_mean_one_of(name, table_names())
@@ -150,7 +153,7 @@ def _check_filter(table: Table, sent: wire.Filter) -> _CheckedFilter:
 
 
 def _resolve_datetimes(checked: _CheckedFilter, zone: ZoneInfo) -> PlannedFilter:
-    """Read the datetimes that name no zone in the query's timezone."""
+    """Interpret naive datetimes in the timezone of the query."""
     values = tuple(
         wall_clock_ms(value, zone) if isinstance(value, datetime) else value
         for value in checked.values

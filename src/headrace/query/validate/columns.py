@@ -1,11 +1,11 @@
-"""Finding the columns that a query names, or refusing with the likely meant name."""
+"""Find the columns that a query names; errors suggest a similar name."""
 
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.catalog import ANY_COLUMN_AGGREGATES, PROPERTY_PREFIX, Aggregate, Column, Table
 from headrace.query.validate.suggest import did_you_mean, quote_json
 
 PROPERTY_COLUMN = f"{PROPERTY_PREFIX}KEY"
-"""How the column of any one property is written where its key is open."""
+"""The name of a property's column in messages and documents that leave the key open."""
 
 
 def find_column(table: Table, name: str) -> Column:
@@ -23,7 +23,10 @@ def find_column(table: Table, name: str) -> Column:
 
 
 def find_filterable(table: Table, name: str) -> Column:
-    """Return a column that filters may name. Raises `InvalidQuery`: `Column not filterable` too."""
+    """Return a filterable column.
+
+    Raises `InvalidQuery`: `Invalid column` or `Column not filterable`.
+    """
     column = find_column(table, name)
     if not column.filterable:
         raise InvalidQuery(
@@ -33,7 +36,7 @@ def find_filterable(table: Table, name: str) -> Column:
 
 
 def check_aggregatable(table: Table, column: Column, aggregate: Aggregate) -> None:
-    """Raise `InvalidQuery` (`Column not aggregatable`) where the function needs other columns."""
+    """Raise `InvalidQuery` (`Column not aggregatable`) unless the aggregate takes the column."""
     if aggregate in ANY_COLUMN_AGGREGATES or column.aggregatable:
         return
     measures = [known.name for known in table.columns if known.aggregatable]

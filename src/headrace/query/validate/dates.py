@@ -1,4 +1,4 @@
-"""startDate, endDate and timezone of a request: two dates and a zone, or a refusal."""
+"""Check startDate, endDate and timezone of a request."""
 
 import re
 from datetime import date
@@ -12,11 +12,11 @@ from headrace.query.validate.timezones import find_zone, zone_names
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DEFAULT_ZONE = "UTC"
-_MIN_ZONE_SIMILARITY = 0.85  # zones of one continent are alike by half of their names
+_MIN_ZONE_SIMILARITY = 0.85  # names of one continent share half of their letters
 
 
 def check_dates(start: object, end: object) -> tuple[date, date]:
-    """Return both days. Raises `InvalidQuery`: `Invalid startDate` or `Invalid endDate`."""
+    """Return both dates. Raises `InvalidQuery`: `Invalid startDate` or `Invalid endDate`."""
     first = _check_date(start, QueryErrorCode.INVALID_START_DATE)
     last = _check_date(end, QueryErrorCode.INVALID_END_DATE)
     maximum = QUERY_LIMITS["maxRangeYears"]
@@ -42,7 +42,7 @@ def check_timezone(name: object) -> ZoneInfo:
 
 
 def _closest_zone(name: str) -> str | None:
-    """Find a zone by its city (`Berlin`), else by a name that differs in a letter or two."""
+    """Return the zone of a city (`Berlin`), else the one whose name differs in a letter or two."""
     zones = sorted(zone_names())
     cities = {zone.rpartition("/")[2].lower(): zone for zone in zones if "/" in zone}
     return cities.get(name.lower()) or closest_match(

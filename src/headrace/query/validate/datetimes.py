@@ -1,4 +1,4 @@
-"""Parses the datetimes of filters: ISO 8601 or epoch milliseconds."""
+"""Parse the datetimes of filters: ISO 8601 or epoch milliseconds."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +11,7 @@ _LATEST_MS = to_epoch_ms(datetime.max.replace(tzinfo=UTC))
 
 
 def parse_epoch_ms(number: float) -> int | None:
-    """Drop the fraction; None before the year 1 and after 9999."""
+    """Return epoch milliseconds without the fraction; None outside of the years 1 to 9999."""
     return int(number) if _EARLIEST_MS <= number <= _LATEST_MS else None
 
 

@@ -1,7 +1,7 @@
-"""Whole days of a timezone as moments, and the buckets of a range.
+"""Whole days of a timezone as a range of timestamps, and the buckets of a range.
 
-A moment belongs to a day when its wall-clock date in the zone is that day. Everything is integer
-arithmetic on epoch seconds and the zone's offsets, so the store can do the same.
+A timestamp belongs to a day if that is its wall-clock date in the zone. All of it is integer
+arithmetic on epoch seconds and the zone's offsets, which the SQL repeats.
 """
 
 from datetime import UTC, date, datetime, timedelta
@@ -16,21 +16,20 @@ from headrace.base.clock import (
 from headrace.model.plan import DateRange, Granularity
 from headrace.query.validate.timezones import OffsetChange, offsets_between
 
-_MARGIN_S = (
-    2 * SECONDS_PER_DAY
-)  # no offset is a day or more, so a day's moments are within this of it
+_MARGIN_S = 2 * SECONDS_PER_DAY
+"""An offset is less than a day, so this covers all timestamps of a day."""
 
 BUCKET_SECONDS = {Granularity.HOURLY: 3_600, Granularity.DAILY: SECONDS_PER_DAY}
 
 OffsetRange = tuple[int, int, int]
-"""From one epoch second up to another, with the offset in force."""
+"""(first epoch second, end excluded, offset in force)."""
 
 
 def range_of_days(first: date, last: date, zone: ZoneInfo) -> DateRange:
-    """Return the moments whose wall-clock date is in `first` to `last`, both included.
+    """Return the range of timestamps whose wall-clock date is in `first` to `last`, inclusive.
 
-    `start_ms` and `end_ms` are the first such moment and the end of the last one. Between them
-    there may be moments of other days (`is_contiguous`), or none at all: Apia had no 2011-12-30.
+    `start_ms` is the first such timestamp, `end_ms` follows the last one. Timestamps between them
+    may belong to other days (see `is_contiguous`). A range may be empty: Apia skipped 2011-12-30.
     """
     first_day, last_day = days_since_epoch(first), days_since_epoch(last)
     wall_start_s, wall_end_s = first_day * SECONDS_PER_DAY, (last_day + 1) * SECONDS_PER_DAY
@@ -52,9 +51,9 @@ def range_of_days(first: date, last: date, zone: ZoneInfo) -> DateRange:
 
 
 def is_contiguous(days: DateRange) -> bool:
-    """Tell whether every moment between the range's ends has a date of the range.
+    """Return whether every timestamp between the range's ends has a date of the range.
 
-    It has not where clocks went back across midnight at an end (St. John's until 2011).
+    It is false if clocks went back across midnight at an end (St. John's until 2011).
     """
     wall_start_s, wall_end_s = (
         days.first_day * SECONDS_PER_DAY,
@@ -67,14 +66,14 @@ def is_contiguous(days: DateRange) -> bool:
 
 
 def utc_days(days: DateRange) -> tuple[int, int]:
-    """Return the days in UTC, end excluded, that have a moment between the range's ends."""
+    """Return the first UTC day that the range touches, and the one after the last."""
     return days.start_ms // MILLISECONDS_PER_DAY, -(-days.end_ms // MILLISECONDS_PER_DAY)
 
 
 def rollup_days_suffice(days: DateRange) -> bool:
-    """Tell whether the first and the last event of any UTC day tell if one is in the range.
+    """Return whether the first and last event of a UTC day show if any event is in the range.
 
-    They do not where the range both starts and ends within one day, or has gaps.
+    They do not if the range starts and ends within one day, or is not contiguous.
     """
     is_within_a_day = days.start_ms // MILLISECONDS_PER_DAY == days.end_ms // MILLISECONDS_PER_DAY
     return is_contiguous(days) and not (is_within_a_day and days.start_ms % MILLISECONDS_PER_DAY)
@@ -83,7 +82,7 @@ def rollup_days_suffice(days: DateRange) -> bool:
 def buckets_of(days: DateRange, granularity: Granularity) -> list[int]:
     """Return all buckets that exist on the zone's wall clock, as days or hours since 1970.
 
-    An hour that a change of summer time skips is none; one that it repeats is one.
+    An hour that a clock change skips is no bucket; an hour that it repeats is one bucket.
     """
     size_s = BUCKET_SECONDS[granularity]
     first = days.first_day * SECONDS_PER_DAY // size_s
@@ -96,10 +95,10 @@ def buckets_of(days: DateRange, granularity: Granularity) -> list[int]:
 
 
 def wall_clock_ms(wall: datetime, zone: ZoneInfo) -> int:
-    """Return the epoch milliseconds at which a zone's clocks showed a time, cut to milliseconds.
+    """Return the epoch milliseconds of a wall-clock time in a zone.
 
-    The first of two such moments; for a time that was skipped, the moment of the change plus how
-    far the time lies behind it.
+    A time that occurs twice means the first. A skipped time is converted with the offset in force
+    before the change.
     """
     offset = wall.replace(tzinfo=zone).utcoffset() or timedelta()
     return to_epoch_ms(wall.replace(tzinfo=UTC)) - offset // timedelta(milliseconds=1)

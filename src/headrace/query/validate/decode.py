@@ -43,7 +43,7 @@ _TYPE_NAMES: Mapping[str, str] = {
 
 
 def decode_query(body: bytes) -> wire.QueryRequest:
-    """Decode a body. Raises `InvalidQuery` with `Invalid request body` and what is wrong where."""
+    """Decode a body. Raises `InvalidQuery`: `Invalid request body` with the error and its path."""
     try:
         return _DECODER.decode(body)
     except msgspec.ValidationError as error:
@@ -80,9 +80,9 @@ def _explain_unknown_key(key: str, struct: type[Struct]) -> str:
 
 
 def _suggest_other_path(key: str, keys: tuple[str, ...]) -> str:
-    """Tell of a key that belongs in another place, such as `limit` or `Limit` inside `query`.
+    """Return a hint for a key that belongs to another object, such as `limit` inside `query`.
 
-    Nothing where it does not, or where one of the `keys` of its own place is close.
+    Returns "" for any other key, and for one that is similar to one of the object's own `keys`.
     """
     paths_by_key = _paths_by_key()
     if key in paths_by_key:
@@ -94,7 +94,7 @@ def _suggest_other_path(key: str, keys: tuple[str, ...]) -> str:
 
 
 def _paths_by_key() -> Mapping[str, str]:
-    """Return all keys, and the places where each belongs."""
+    """Return every key with the names of the objects that it belongs to."""
     paths_by_key: dict[str, list[str]] = {}
     for path, struct in _STRUCTS.items():
         for key in _keys(struct):

@@ -1,4 +1,4 @@
-"""The value of a filter: whether it suits the column and the operator, and what it means."""
+"""Check and convert the values of filters by column and operator."""
 
 import math
 import re
@@ -21,16 +21,16 @@ from headrace.model.catalog import (
 from headrace.model.plan import FilterScalar
 from headrace.model.wire import Scalar
 from headrace.query.validate.datetimes import parse_epoch_ms, parse_iso_datetime
-from headrace.query.validate.suggest import quote_json
+from headrace.query.validate.suggest import MAX_QUOTED_LENGTH, quote_json
 
 FilterValue = FilterScalar | datetime
-"""A value of the column's type. A datetime without a zone waits for the query's timezone."""
+"""A value of the column's type; a naive datetime is in the query's timezone."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class _Rule(Struct, frozen=True):
-    """How values of one kind are read (None where they do not suit), and what is needed."""
+    """How values of one kind of column are parsed: None for a value that does not fit."""
 
     parse: Callable[[Scalar], FilterValue | None]
     expected: str
@@ -38,17 +38,17 @@ class _Rule(Struct, frozen=True):
 
 
 def parse_text(value: Scalar) -> str | None:
-    """Take texts only."""
+    """Return a text; None for anything else."""
     return value if isinstance(value, str) else None
 
 
 def parse_boolean(value: Scalar) -> bool | None:
-    """Take true and false only."""
+    """Return true or false; None for anything else."""
     return value if isinstance(value, bool) else None
 
 
 def parse_number(value: Scalar) -> float | None:
-    """Take finite numbers and texts that are one; true and false are no numbers."""
+    """Return a finite number, also from a numeric text; None for anything else."""
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
@@ -61,7 +61,7 @@ def parse_number(value: Scalar) -> float | None:
 
 
 def parse_datetime(value: Scalar) -> int | datetime | None:
-    """Take ISO 8601 or epoch milliseconds; a text without an offset gives a naive datetime."""
+    """Parse ISO 8601 or epoch milliseconds; a text without an offset is a naive datetime."""
     if isinstance(value, str):
         return parse_iso_datetime(value)
     number = parse_number(value)
@@ -69,7 +69,7 @@ def parse_datetime(value: Scalar) -> int | datetime | None:
 
 
 def parse_property(value: Scalar) -> FilterScalar | None:
-    """Take texts, finite numbers, true and false, each as it is."""
+    """Return a text, a finite number, true or false unchanged; None for anything else."""
     if isinstance(value, str | bool):
         return value
     return None if parse_number(value) is None else value
@@ -91,7 +91,7 @@ _RULES: Mapping[Kind, _Rule] = {
 
 
 def check_operator(column: Column, operator: Operator) -> None:
-    """Raise `InvalidQuery` (`Invalid operator`) where a column cannot be compared so."""
+    """Raise `InvalidQuery` (`Invalid operator`) if the operator does not apply to the column."""
     if operator not in _RULES[column.kind].operators:
         raise _invalid_operator(column, operator, f"it is a {column.kind.value}")
 
@@ -101,7 +101,8 @@ def check_values(
 ) -> tuple[FilterValue, ...]:
     """Return the values of a filter in the column's type.
 
-    Raises `InvalidQuery`: `Invalid value`, or `Invalid operator` for an order of true and false.
+    Raises `InvalidQuery`: `Invalid value`, or `Invalid operator` for comparing true or false by
+    order.
     """
     if operator in LIST_OPERATORS:
         return tuple(_check_value(column, operator, item) for item in _check_list(column, value))
@@ -144,7 +145,6 @@ def _invalid_value(column: Column, reason: str, quoted_value: str = "") -> Inval
 
 
 def _quote_scalar(value: Scalar) -> str:
-    text = (
-        quote_json(value) if isinstance(value, str) else msgspec.json.encode(value).decode()[:100]
-    )
-    return f" {text}"
+    if isinstance(value, str):
+        return f" {quote_json(value)}"
+    return f" {msgspec.json.encode(value).decode()[:MAX_QUOTED_LENGTH]}"

@@ -1,23 +1,23 @@
-"""Which buckets and which part of the rows: granularity, limit, offset, orderBy and fill."""
+"""Check the buckets, order and page of a query: granularity, orderBy, limit, offset, fill."""
 
 from collections.abc import Iterator, Sequence
 
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
-from headrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS, Table
+from headrace.model.catalog import QUERY_LIMITS, Table
 from headrace.model.plan import DateRange, Direction, Granularity, PlannedOrder
 from headrace.query.validate.day_range import buckets_of
 from headrace.query.validate.suggest import did_you_mean, did_you_mean_one_of, quote_json
 
 
 class OutputNames:
-    """Gathers the keys of the answer's rows while a query is checked."""
+    """The output names of a query, collected while it is checked."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
 
     def add(self, name: str) -> None:
-        """Add a name. Raises `InvalidQuery` (`Duplicate output name`) where it is taken."""
+        """Add a name. Raises `InvalidQuery` (`Duplicate output name`) for a second one."""
         if name in self._names:
             raise InvalidQuery(QueryErrorCode.DUPLICATE_OUTPUT_NAME, f" {quote_json(name)}")
         self._names.append(name)
@@ -29,8 +29,8 @@ class OutputNames:
         return iter(self._names)
 
 
-def check_granularity(table: Table, value: object, names: OutputNames) -> Granularity | None:
-    """Return the size of a bucket, or None, and claim the output name `date`."""
+def check_granularity(table: Table, value: object) -> Granularity | None:
+    """Return the size of a bucket; None without buckets."""
     if value is None:
         return None
     sizes = [size.value for size in Granularity]
@@ -44,12 +44,11 @@ def check_granularity(table: Table, value: object, names: OutputNames) -> Granul
     if not table.supports_granularity:
         detail = f": not available for table {quote_json(table.name)}"
         raise InvalidQuery(QueryErrorCode.INVALID_GRANULARITY, detail)
-    names.add(DATE_OUTPUT_NAME)
     return Granularity(value)
 
 
 def check_limit(value: object) -> int:
-    """Return how many rows may be answered; more than the most is cut to the most."""
+    """Return the maximum number of rows of the result; a limit over `maxLimit` is reduced to it."""
     if value is None:
         return QUERY_LIMITS["defaultLimit"]
     limit = _whole_number(value)
@@ -59,7 +58,7 @@ def check_limit(value: object) -> int:
 
 
 def check_offset(value: object) -> int:
-    """Return how many rows are left out at the start."""
+    """Return the number of rows to skip."""
     if value is None:
         return 0
     offset, maximum = _whole_number(value), QUERY_LIMITS["maxOffset"]
@@ -70,7 +69,7 @@ def check_offset(value: object) -> int:
 
 
 def check_order(keys: Sequence[wire.OrderBy], names: OutputNames) -> tuple[PlannedOrder, ...]:
-    """Return the keys of the order, each one of the output names."""
+    """Return the keys of the order; each names an output."""
     maximum = QUERY_LIMITS["maxOrderBy"]
     if len(keys) > maximum:
         detail = f": {len(keys)} keys, and {maximum} are the most"
@@ -81,7 +80,10 @@ def check_order(keys: Sequence[wire.OrderBy], names: OutputNames) -> tuple[Plann
 def check_fill(
     value: object, granularity: Granularity | None, days: DateRange, *, has_groups: bool
 ) -> bool:
-    """Tell whether empty buckets are added; refuses where they alone are too many rows."""
+    """Return whether to add empty buckets.
+
+    Without groups the number of rows is known here, so too many of them are rejected here.
+    """
     if value is None or value is False:
         return False
     if value is not True:
@@ -94,7 +96,7 @@ def check_fill(
 
 
 def check_filled_rows(count: int) -> None:
-    """Raise `InvalidQuery` (`Invalid fill`) where the filled answer has too many rows."""
+    """Raise `InvalidQuery` (`Invalid fill`) if the filled result has too many rows."""
     maximum = QUERY_LIMITS["maxLimit"]
     if count > maximum:
         raise InvalidQuery(
@@ -119,7 +121,7 @@ def _check_order_key(key: wire.OrderBy, names: OutputNames) -> PlannedOrder:
 
 
 def _whole_number(value: object) -> int | None:
-    """Return a whole number, `5.0` included; true and false are none."""
+    """Return a whole number, `5.0` included; None for anything else, true and false included."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if value == int(value) else None

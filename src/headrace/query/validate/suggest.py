@@ -1,4 +1,4 @@
-"""What a refusal says about names: the wrong one in quotes, and the one that was likely meant."""
+"""Names in error messages: the wrong name in quotes, and a similar one as a suggestion."""
 
 from collections.abc import Iterable
 
@@ -6,26 +6,27 @@ import msgspec
 
 from headrace.base.closest_match import closest_match
 
-_MAX_QUOTED_LENGTH = 100
+MAX_QUOTED_LENGTH = 100
+"""A message quotes at most this many characters of what the client sent."""
 
 
 def quote_json(text: str) -> str:
-    """Quote what the caller sent as a JSON string, cut where it is long."""
-    truncated = text if len(text) <= _MAX_QUOTED_LENGTH else text[:_MAX_QUOTED_LENGTH] + "…"
+    """Return a text from the client as a JSON string, truncated to `MAX_QUOTED_LENGTH`."""
+    truncated = text if len(text) <= MAX_QUOTED_LENGTH else text[:MAX_QUOTED_LENGTH] + "…"
     return msgspec.json.encode(truncated).decode()
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """Return ` (did you mean "path"?)`, or nothing where no candidate is close."""
+    """Return ` (did you mean "path"?)`, or "" if no candidate is similar."""
     return suggestion(closest_match(name, candidates))
 
 
 def suggestion(candidate: str | None) -> str:
-    """Put a likely meant name into words, or nothing where there is none."""
+    """Return the sentence that suggests a name, or "" for None."""
     return "" if candidate is None else f" (did you mean {quote_json(candidate)}?)"
 
 
 def did_you_mean_one_of(name: str, candidates: Iterable[str]) -> str:
-    """Return the likely meant name, or all names of a small closed set where none is close."""
+    """Return a suggestion, or all names of a small closed set if none is similar."""
     names = tuple(candidates)
     return did_you_mean(name, names) or f" (one of {', '.join(names)})"
