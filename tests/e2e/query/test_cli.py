@@ -213,7 +213,7 @@ REJECTED = {
     ),
     "limit of none": (
         ("--table", "events", "--limit", "0"),
-        "Invalid limit: a whole number from 1 is needed",
+        "Invalid limit: must be a whole number from 1",
     ),
     "unreadable group": (
         ("--table", "events", "--group-by", "path,"),

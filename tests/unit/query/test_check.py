@@ -59,13 +59,13 @@ REJECTIONS = [
     pytest.param(
         {**query_body(), "query": {"table": "events", "selects": []}},
         "INVALID_SELECT",
-        "Invalid select: at least one is needed",
+        "Invalid select: at least one is required",
         id="no selects",
     ),
     pytest.param(
         query_body(*[select("*", "count", f"n{n}") for n in range(11)]),
         "TOO_MANY_SELECTS",
-        "Too many selects: 11, and 10 are the most",
+        "Too many selects: 11 given, maximum is 10",
         id="11 selects",
     ),
     pytest.param(
@@ -186,7 +186,7 @@ REJECTIONS = [
     pytest.param(
         query_body(filters=[where("path", "eq", "/")] * 21),
         "TOO_MANY_FILTERS",
-        "Too many filters: 21, and 20 are the most",
+        "Too many filters: 21 given, maximum is 20",
         id="21 filters",
     ),
     pytest.param(
@@ -241,19 +241,19 @@ REJECTIONS = [
     pytest.param(
         filtering("path", "eq", None),
         "INVALID_VALUE",
-        'Invalid value null for column "path": a string is needed',
+        'Invalid value null for column "path": must be a string',
         id="null",
     ),
     pytest.param(
         filtering("path", "eq", 5),
         "INVALID_VALUE",
-        'Invalid value 5 for column "path": a string is needed',
+        'Invalid value 5 for column "path": must be a string',
         id="number for a text",
     ),
     pytest.param(
         filtering("path", "in", ["/", True]),
         "INVALID_VALUE",
-        'Invalid value true for column "path": a string is needed',
+        'Invalid value true for column "path": must be a string',
         id="boolean in an array of texts",
     ),
     pytest.param(
@@ -277,44 +277,44 @@ REJECTIONS = [
     pytest.param(
         filtering("path", "in", ["/"] * 1001),
         "INVALID_VALUE",
-        'Invalid value for column "path": 1001 values in the array, 1000 are the most',
+        'Invalid value for column "path": 1001 values given, maximum is 1000',
         id="1001 values",
     ),
     pytest.param(
         filtering("value", "gt", "5 EUR"),
         "INVALID_VALUE",
-        'Invalid value "5 EUR" for column "value": a number is needed',
+        'Invalid value "5 EUR" for column "value": must be a number',
         id="text for a number",
     ),
     pytest.param(
         filtering("is_bot", "eq", 1),
         "INVALID_VALUE",
-        'Invalid value 1 for column "is_bot": true or false is needed',
+        'Invalid value 1 for column "is_bot": must be true or false',
         id="number for a boolean",
     ),
     pytest.param(
         filtering("time", "gt", "yesterday"),
         "INVALID_VALUE",
         'Invalid value "yesterday" for column "time":'
-        " an ISO 8601 date or time or epoch milliseconds is needed",
+        " must be an ISO 8601 date or time or epoch milliseconds",
         id="text for a datetime",
     ),
     pytest.param(
         filtering("properties.k", "eq", None),
         "INVALID_VALUE",
-        'Invalid value null for column "properties.k": a string, a number, true or false is needed',
+        'Invalid value null for column "properties.k": must be a string, a number, true or false',
         id="null for a property",
     ),
     pytest.param(
         filtering("properties.k", "contains", 5),
         "INVALID_VALUE",
-        'Invalid value 5 for column "properties.k": contains needs a string',
+        'Invalid value 5 for column "properties.k": contains requires a string',
         id="number that a property is to contain",
     ),
     pytest.param(
         query_body(group_by=["path", "url", "title", "city", "region", "country"]),
         "TOO_MANY_GROUP_BY",
-        "Too many groupBy: 6, and 5 are the most",
+        "Too many groupBy: 6 given, maximum is 5",
         id="6 groups",
     ),
     pytest.param(
@@ -332,19 +332,19 @@ REJECTIONS = [
     pytest.param(
         rooted(startDate=None),
         "INVALID_START_DATE",
-        "Invalid startDate: a date like 2026-01-31 is required",
+        "Invalid startDate: a date such as 2026-01-31 is required",
         id="no startDate",
     ),
     pytest.param(
         rooted(startDate=20260101),
         "INVALID_START_DATE",
-        "Invalid startDate: a date in a string, like 2026-01-31, is needed",
+        "Invalid startDate: must be a date in a string, such as 2026-01-31",
         id="number for startDate",
     ),
     pytest.param(
         rooted(startDate="1.1.2026"),
         "INVALID_START_DATE",
-        'Invalid startDate "1.1.2026": a date like 2026-01-31 is needed',
+        'Invalid startDate "1.1.2026": must be a date such as 2026-01-31',
         id="startDate of another format",
     ),
     pytest.param(
@@ -356,25 +356,25 @@ REJECTIONS = [
     pytest.param(
         rooted(endDate=True),
         "INVALID_END_DATE",
-        "Invalid endDate: a date in a string, like 2026-01-31, is needed",
+        "Invalid endDate: must be a date in a string, such as 2026-01-31",
         id="boolean for endDate",
     ),
     pytest.param(
         rooted(endDate="2025-12-31"),
         "INVALID_END_DATE",
-        'Invalid endDate "2025-12-31": it is before startDate',
+        'Invalid endDate "2025-12-31": must not be before startDate',
         id="endDate before startDate",
     ),
     pytest.param(
         rooted(endDate="2036-01-01"),
         "INVALID_END_DATE",
-        'Invalid endDate "2036-01-01": a range is shorter than 10 years',
+        'Invalid endDate "2036-01-01": the range must be shorter than 10 years',
         id="ten years",
     ),
     pytest.param(
         rooted(startDate="2024-02-29", endDate="2034-03-01"),
         "INVALID_END_DATE",
-        'Invalid endDate "2034-03-01": a range is shorter than 10 years',
+        'Invalid endDate "2034-03-01": the range must be shorter than 10 years',
         id="ten years from a leap day",
     ),
     pytest.param(
@@ -392,7 +392,7 @@ REJECTIONS = [
     pytest.param(
         rooted(timezone=2),
         "INVALID_TIMEZONE",
-        "Invalid timezone: an IANA name in a string is needed",
+        "Invalid timezone: must be an IANA name in a string",
         id="number for timezone",
     ),
     *[
@@ -424,7 +424,7 @@ REJECTIONS = [
     pytest.param(
         rooted(granularity=["daily"]),
         "INVALID_GRANULARITY",
-        "Invalid granularity: one of hourly, daily is needed",
+        "Invalid granularity: must be one of hourly, daily",
         id="array for granularity",
     ),
     pytest.param(
@@ -437,7 +437,7 @@ REJECTIONS = [
         pytest.param(
             rooted(limit=limit),
             "INVALID_LIMIT",
-            "Invalid limit: a whole number from 1 is needed",
+            "Invalid limit: must be a whole number from 1",
             id=f"limit {limit}",
         )
         for limit in (0, -1, 1.5, "10", True, [1], {"a": 1})
@@ -446,7 +446,7 @@ REJECTIONS = [
         pytest.param(
             rooted(offset=offset),
             "INVALID_OFFSET",
-            "Invalid offset: a whole number from 0 to 1000000 is needed",
+            "Invalid offset: must be a whole number from 0 to 1000000",
             id=f"offset {offset}",
         )
         for offset in (-1, 1_000_001, 0.5, "0", False)
@@ -454,7 +454,7 @@ REJECTIONS = [
     pytest.param(
         rooted(orderBy=[{"field": "n"}] * 6),
         "INVALID_ORDER_BY",
-        "Invalid orderBy: 6 keys, and 5 are the most",
+        "Invalid orderBy: 6 keys given, maximum is 5",
         id="6 keys of orderBy",
     ),
     pytest.param(
@@ -478,20 +478,20 @@ REJECTIONS = [
     pytest.param(
         rooted(fill="yes"),
         "INVALID_FILL",
-        "Invalid fill: true or false is needed",
+        "Invalid fill: must be true or false",
         id="text for fill",
     ),
     pytest.param(
         rooted(fill=True),
         "INVALID_FILL",
-        "Invalid fill: it needs a granularity",
+        "Invalid fill: requires a granularity",
         id="fill without granularity",
     ),
     pytest.param(
         rooted(fill=True, granularity="hourly", startDate="2024-12-01"),
         "INVALID_FILL",
-        "Invalid fill: it would make 10248 rows, and 10000 are the most;"
-        " ask for fewer days, groups or a coarser granularity",
+        "Invalid fill: the result would have 10248 rows, maximum is 10000;"
+        " use fewer days, fewer groups or a coarser granularity",
         id="too many hours",
     ),
 ]

@@ -216,6 +216,6 @@ def test_ten_thousand_filled_rows_are_the_most() -> None:
         filled(body, [[20_458, f"/{n}", 1] for n in range(5001)])
     assert rejection.value.code is QueryErrorCode.INVALID_FILL
     assert str(rejection.value) == (
-        "Invalid fill: it would make 10002 rows, and 10000 are the most;"
-        " ask for fewer days, groups or a coarser granularity"
+        "Invalid fill: the result would have 10002 rows, maximum is 10000;"
+        " use fewer days, fewer groups or a coarser granularity"
     )

@@ -92,14 +92,14 @@ def check_table(name: str) -> Table:
 def _check_length(items: Sequence[object], limit: str, code: QueryErrorCode) -> None:
     maximum = QUERY_LIMITS[limit]
     if len(items) > maximum:
-        raise InvalidQuery(code, f": {len(items)}, and {maximum} are the most")
+        raise InvalidQuery(code, f": {len(items)} given, maximum is {maximum}")
 
 
 def _check_selects(
     table: Table, selects: Sequence[wire.Select], names: OutputNames
 ) -> tuple[PlannedSelect, ...]:
     if not selects:
-        raise InvalidQuery(QueryErrorCode.INVALID_SELECT, ": at least one is needed")
+        raise InvalidQuery(QueryErrorCode.INVALID_SELECT, ": at least one is required")
     _check_length(selects, "maxSelects", QueryErrorCode.TOO_MANY_SELECTS)
     return tuple(_check_select(table, select, names) for select in selects)
 

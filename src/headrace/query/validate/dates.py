@@ -21,9 +21,9 @@ def check_dates(start: object, end: object) -> tuple[date, date]:
     last = _check_date(end, QueryErrorCode.INVALID_END_DATE)
     maximum = QUERY_LIMITS["maxRangeYears"]
     if last < first:
-        raise _invalid_end_date(last, "it is before startDate")
+        raise _invalid_end_date(last, "must not be before startDate")
     if (last.year, last.month, last.day) >= (first.year + maximum, first.month, first.day):
-        raise _invalid_end_date(last, f"a range is shorter than {maximum} years")
+        raise _invalid_end_date(last, f"the range must be shorter than {maximum} years")
     return first, last
 
 
@@ -32,7 +32,7 @@ def check_timezone(name: object) -> ZoneInfo:
     if name is None:
         name = _DEFAULT_ZONE
     if not isinstance(name, str):
-        raise InvalidQuery(QueryErrorCode.INVALID_TIMEZONE, ": an IANA name in a string is needed")
+        raise InvalidQuery(QueryErrorCode.INVALID_TIMEZONE, ": must be an IANA name in a string")
     zone = find_zone(name)
     if zone is None:
         raise InvalidQuery(
@@ -58,12 +58,12 @@ def _invalid_end_date(last: date, reason: str) -> InvalidQuery:
 
 def _check_date(value: object, code: QueryErrorCode) -> date:
     if value is None:
-        raise InvalidQuery(code, ": a date like 2026-01-31 is required")
+        raise InvalidQuery(code, ": a date such as 2026-01-31 is required")
     if not isinstance(value, str):
-        raise InvalidQuery(code, ": a date in a string, like 2026-01-31, is needed")
+        raise InvalidQuery(code, ": must be a date in a string, such as 2026-01-31")
     try:
         if _DATE.fullmatch(value):
             return date.fromisoformat(value)
     except ValueError:
         raise InvalidQuery(code, f" {quote_json(value)}: there is no such day") from None
-    raise InvalidQuery(code, f" {quote_json(value)}: a date like 2026-01-31 is needed")
+    raise InvalidQuery(code, f" {quote_json(value)}: must be a date such as 2026-01-31")

@@ -118,7 +118,7 @@ def _check_list(column: Column, value: Scalar | list[Scalar]) -> list[Scalar]:
     if not value:
         raise _invalid_value(column, "the array is empty")
     if len(value) > maximum:
-        raise _invalid_value(column, f"{len(value)} values in the array, {maximum} are the most")
+        raise _invalid_value(column, f"{len(value)} values given, maximum is {maximum}")
     return value
 
 
@@ -126,9 +126,9 @@ def _check_value(column: Column, operator: Operator, value: Scalar) -> FilterVal
     rule = _RULES[column.kind]
     parsed = rule.parse(value)
     if parsed is None:
-        raise _invalid_value(column, f"{rule.expected} is needed", _quote_scalar(value))
+        raise _invalid_value(column, f"must be {rule.expected}", _quote_scalar(value))
     if operator in TEXT_OPERATORS and not isinstance(parsed, str):
-        raise _invalid_value(column, f"{operator.value} needs a string", _quote_scalar(value))
+        raise _invalid_value(column, f"{operator.value} requires a string", _quote_scalar(value))
     if isinstance(parsed, bool) and operator not in BOOLEAN_OPERATORS:
         raise _invalid_operator(column, operator, "true and false have no order")
     return parsed

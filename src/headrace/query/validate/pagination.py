@@ -36,7 +36,7 @@ def check_granularity(table: Table, value: object) -> Granularity | None:
     sizes = [size.value for size in Granularity]
     if not isinstance(value, str):
         raise InvalidQuery(
-            QueryErrorCode.INVALID_GRANULARITY, f": one of {', '.join(sizes)} is needed"
+            QueryErrorCode.INVALID_GRANULARITY, f": must be one of {', '.join(sizes)}"
         )
     if value not in sizes:
         hint = did_you_mean_one_of(value, sizes)
@@ -53,7 +53,7 @@ def check_limit(value: object) -> int:
         return QUERY_LIMITS["defaultLimit"]
     limit = _whole_number(value)
     if limit is None or limit < 1:
-        raise InvalidQuery(QueryErrorCode.INVALID_LIMIT, ": a whole number from 1 is needed")
+        raise InvalidQuery(QueryErrorCode.INVALID_LIMIT, ": must be a whole number from 1")
     return min(limit, QUERY_LIMITS["maxLimit"])
 
 
@@ -63,7 +63,7 @@ def check_offset(value: object) -> int:
         return 0
     offset, maximum = _whole_number(value), QUERY_LIMITS["maxOffset"]
     if offset is None or not 0 <= offset <= maximum:
-        detail = f": a whole number from 0 to {maximum} is needed"
+        detail = f": must be a whole number from 0 to {maximum}"
         raise InvalidQuery(QueryErrorCode.INVALID_OFFSET, detail)
     return offset
 
@@ -72,7 +72,7 @@ def check_order(keys: Sequence[wire.OrderBy], names: OutputNames) -> tuple[Plann
     """Return the keys of the order; each names an output."""
     maximum = QUERY_LIMITS["maxOrderBy"]
     if len(keys) > maximum:
-        detail = f": {len(keys)} keys, and {maximum} are the most"
+        detail = f": {len(keys)} keys given, maximum is {maximum}"
         raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, detail)
     return tuple(_check_order_key(key, names) for key in keys)
 
@@ -87,9 +87,9 @@ def check_fill(
     if value is None or value is False:
         return False
     if value is not True:
-        raise InvalidQuery(QueryErrorCode.INVALID_FILL, ": true or false is needed")
+        raise InvalidQuery(QueryErrorCode.INVALID_FILL, ": must be true or false")
     if granularity is None:
-        raise InvalidQuery(QueryErrorCode.INVALID_FILL, ": it needs a granularity")
+        raise InvalidQuery(QueryErrorCode.INVALID_FILL, ": requires a granularity")
     if not has_groups:
         check_filled_rows(len(buckets_of(days, granularity)))
     return True
@@ -101,8 +101,8 @@ def check_filled_rows(count: int) -> None:
     if count > maximum:
         raise InvalidQuery(
             QueryErrorCode.INVALID_FILL,
-            f": it would make {count} rows, and {maximum} are the most;"
-            " ask for fewer days, groups or a coarser granularity",
+            f": the result would have {count} rows, maximum is {maximum};"
+            " use fewer days, fewer groups or a coarser granularity",
         )
 
 
