@@ -14,7 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
-from headrace.adapters.directory.connection import connect
+from headrace.adapters.directory.connection import open_database
 from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
 from headrace.adapters.directory.tables import METADATA, SCHEMA_VERSION
 from headrace.base.clock import FixedClock, SystemClock
@@ -41,7 +41,7 @@ Location = str | Path
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
     """Where an empty directory can be opened."""
     if request.param == "sqlite":
         return tmp_path / "data" / "directory.sqlite"
@@ -55,15 +55,15 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def directory(place: Location, clock: FixedClock) -> Iterator[SqlDirectory]:
-    opened = open_directory(place, clock)
+def directory(location: Location, clock: FixedClock) -> Iterator[SqlDirectory]:
+    opened = open_directory(location, clock)
     yield opened
     opened.close()
 
 
-def reopened(place: Location) -> SqlDirectory:
+def reopened(location: Location) -> SqlDirectory:
     """Another connection to the same directory, as another process would have."""
-    return open_directory(place, SystemClock())
+    return open_directory(location, SystemClock())
 
 
 class Counting:
@@ -161,8 +161,8 @@ def test_ids_are_url_safe_and_have_a_type_prefix(directory: SqlDirectory) -> Non
     assert re.fullmatch(r"hr_[0-9A-Za-z]{42}", secret)
 
 
-def test_all_ids_and_secrets_use_the_given_random_source(place: Location) -> None:
-    directory = open_directory(place, FixedClock(NOON), randomness=Counting())
+def test_all_ids_and_secrets_use_the_given_random_source(location: Location) -> None:
+    directory = open_directory(location, FixedClock(NOON), randomness=Counting())
     key, secret = directory.create_key(scopes=TRACK)
     directory.close()
     assert (key.organization_id, key.id) == (
@@ -239,7 +239,7 @@ def test_key_whose_default_website_is_not_in_its_list_is_rejected(directory: Sql
             scopes=BOTH, website_ids=(blog.id,), default_website_id=shop.id
         )
     )
-    assert sentence == f"the home website {shop.id} is not one of those that the key is limited to"
+    assert sentence == f"the home website {shop.id} is not one of those to which the key is limited"
 
 
 UNKNOWN: dict[str, tuple[Callable[[SqlDirectory], object], str]] = {
@@ -370,9 +370,9 @@ def test_every_change_is_another_revision(directory: SqlDirectory) -> None:
 
 
 def test_change_by_another_process_is_visible_immediately(
-    directory: SqlDirectory, place: Location
+    directory: SqlDirectory, location: Location
 ) -> None:
-    other = reopened(place)
+    other = reopened(location)
     before = directory.revision()
     website = other.create_website(name="Blog")
     other.close()
@@ -381,9 +381,9 @@ def test_change_by_another_process_is_visible_immediately(
 
 
 def test_salt_of_a_day_is_the_same_for_all_processes(
-    directory: SqlDirectory, place: Location
+    directory: SqlDirectory, location: Location
 ) -> None:
-    other = reopened(place)
+    other = reopened(location)
     salts = {directory.visitor_salt("2026-03-01"), other.visitor_salt("2026-03-01")}
     other.close()
     assert [len(salt) for salt in salts] == [32]
@@ -423,11 +423,11 @@ directory.close()
 
 
 def test_processes_that_start_concurrently_agree_on_schema_default_organization_and_salt(
-    place: Location,
+    location: Location,
 ) -> None:
     racers = [
         subprocess.Popen(
-            [sys.executable, "-c", _RACE, str(place)],
+            [sys.executable, "-c", _RACE, str(location)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -445,37 +445,37 @@ def test_processes_that_start_concurrently_agree_on_schema_default_organization_
 
 
 def test_migrations_lead_to_the_tables_of_the_code(
-    directory: SqlDirectory, place: Location
+    directory: SqlDirectory, location: Location
 ) -> None:
     assert directory.revision() == 0
-    connections = connect(place)
-    with connections.read_engine.connect() as connection:
+    database = open_database(location)
+    with database.read_engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert context.get_current_revision() == SCHEMA_VERSION
         assert compare_metadata(context, METADATA) == []
-    connections.read_engine.dispose()
+    database.read_engine.dispose()
 
 
-def test_directory_is_opened_again_as_it_was(place: Location, clock: FixedClock) -> None:
-    first = open_directory(place, clock)
+def test_directory_is_opened_again_as_it_was(location: Location, clock: FixedClock) -> None:
+    first = open_directory(location, clock)
     first.create_website(name="Blog")
     before = first.tenancy()
     first.close()
     first.close()
-    again = reopened(place)
+    again = reopened(location)
     assert again.tenancy() == before
     again.close()
 
 
-def test_directory_of_a_newer_version_is_rejected(place: Location, clock: FixedClock) -> None:
-    open_directory(place, clock).close()
-    connections = connect(place)
-    with connections.write_engine.begin() as connection:
+def test_directory_of_a_newer_version_is_rejected(location: Location, clock: FixedClock) -> None:
+    open_directory(location, clock).close()
+    database = open_database(location)
+    with database.write_engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    connections.read_engine.dispose()
-    assert rejection(lambda: open_directory(place, clock)) == (
-        f"the directory {connections.label} was written by a newer version of Headrace "
-        f"(its schema is 9999, this version knows {SCHEMA_VERSION}): use that version"
+    database.read_engine.dispose()
+    assert rejection(lambda: open_directory(location, clock)) == (
+        f"the directory {database.label} was written by a newer version of Headrace "
+        f"(its schema is 9999, this version supports {SCHEMA_VERSION}): use that version"
     )
 
 
@@ -523,19 +523,19 @@ INVALID_DATABASES: dict[str, tuple[Callable[[Path], Location], str]] = {
     "a directory": (lambda folder: folder, "cannot write {0}: Is a directory"),
     "memory": (
         lambda _: "sqlite://",
-        "the directory needs a file: several processes share it",
+        "the directory must be a file: several processes share it",
     ),
     "another database": (
         lambda _: "mysql://me:hush@localhost/headrace",
-        "the directory can be kept in SQLite or PostgreSQL, not in mysql",
+        "the directory must be in SQLite or PostgreSQL, not in mysql",
     ),
     "a port that is none": (
         lambda _: "postgresql://me@localhost:hush/headrace",
-        "the directory's URL is not one of a database",
+        "the directory's URL is not a database URL",
     ),
     "a URL of nothing": (
         lambda _: "http//://me:hush@",
-        "the directory's URL is not one of a database",
+        "the directory's URL is not a database URL",
     ),
 }
 
@@ -546,8 +546,8 @@ INVALID_DATABASES: dict[str, tuple[Callable[[Path], Location], str]] = {
 def test_error_names_the_unusable_database(
     tmp_path: Path, make: Callable[[Path], Location], sentence: str
 ) -> None:
-    place = make(tmp_path)
-    message = rejection(lambda: open_directory(place, FixedClock(NOON)))
+    location = make(tmp_path)
+    message = rejection(lambda: open_directory(location, FixedClock(NOON)))
     assert message == sentence.format(tmp_path)
 
 

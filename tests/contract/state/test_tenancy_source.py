@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 from structlog.testing import CapturedCall, CapturingLogger
 
-from headrace.adapters.directory.connection import connect
+from headrace.adapters.directory.connection import open_database
 from headrace.adapters.directory.schema import migrate_schema
 from headrace.adapters.directory.sql_directory import SqlDirectory
 from headrace.adapters.directory.tenancy_source import PollingTenancySource
@@ -33,10 +33,10 @@ TIMEOUT_S = 20.0
 class WatchedDirectory(SqlDirectory):
     """A real directory that counts how it is read, can be held up and can fail."""
 
-    def __init__(self, place: Location) -> None:
-        connections = connect(place)
-        migrate_schema(connections)
-        super().__init__(connections, clock=SystemClock(), randomness=secrets.token_bytes)
+    def __init__(self, location: Location) -> None:
+        database = open_database(location)
+        migrate_schema(database)
+        super().__init__(database, clock=SystemClock(), randomness=secrets.token_bytes)
         self.reads: list[str] = []
         self.entered = threading.Semaphore(0)
         self.open = threading.Event()
@@ -59,7 +59,7 @@ class WatchedDirectory(SqlDirectory):
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
     if request.param == "sqlite":
         return tmp_path / "directory.sqlite"
     server: PostgreSQL = request.getfixturevalue("postgresql")
@@ -67,8 +67,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
 
 
 @pytest.fixture
-def directory(place: Location) -> Iterator[WatchedDirectory]:
-    watched = WatchedDirectory(place)
+def directory(location: Location) -> Iterator[WatchedDirectory]:
+    watched = WatchedDirectory(location)
     yield watched
     watched.close()
 
@@ -139,9 +139,9 @@ async def test_source_has_no_snapshot_before_start(directory: WatchedDirectory) 
 
 
 async def test_changes_by_another_process_are_polled(
-    directory: WatchedDirectory, place: Location
+    directory: WatchedDirectory, location: Location
 ) -> None:
-    other = WatchedDirectory(place)
+    other = WatchedDirectory(location)
     async with following(directory, poll_interval_s=0.01) as source:
         key, _ = other.create_key(scopes=frozenset(Scope))
         await until(lambda: key.secret_hash in source.current().keys)
@@ -163,9 +163,9 @@ async def test_only_the_revision_is_read_while_nothing_changes(
 
 
 async def test_refreshed_snapshot_has_every_change_before_the_refresh(
-    directory: WatchedDirectory, place: Location
+    directory: WatchedDirectory, location: Location
 ) -> None:
-    other = WatchedDirectory(place)
+    other = WatchedDirectory(location)
     async with following(directory) as source:
         for count in range(1, 4):
             other.create_website(name="Blog")

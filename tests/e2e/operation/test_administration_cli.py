@@ -259,9 +259,7 @@ def test_organization_delete_deletes_its_keys_and_keeps_its_websites(run: Run) -
     assert run("website", "list", "--json").value == [{**website, "organization": None}]
 
 
-_NO_PATH = (
-    "'https://blog.example/' is not an origin: it ends after the host and the port, without '/'"
-)
+_NO_PATH = "'https://blog.example/' is not an origin: it ends after host and port, and '/' follows"
 REJECTED: dict[str, tuple[tuple[str, ...], str]] = {
     "organization without a name": (
         ("organization", "create", "--name", " "),
@@ -307,7 +305,7 @@ def test_default_website_that_the_key_cannot_write_is_rejected(run: Run) -> None
     assert done == Done(
         1,
         "",
-        f"headrace: the home website {shop} is not one of those that the key is limited to\n",
+        f"headrace: the home website {shop} is not one of those to which the key is limited\n",
     )
 
 

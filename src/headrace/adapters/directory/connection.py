@@ -1,4 +1,4 @@
-"""Opens the database of the directory. What differs between SQLite and PostgreSQL is only here."""
+"""Opens the directory's database. All differences between SQLite and PostgreSQL are here."""
 
 import contextlib
 import os
@@ -17,55 +17,56 @@ _BEGIN_OPTION = "headrace_begin"
 
 _SQLITE_PRAGMAS = (
     "PRAGMA foreign_keys = ON",
-    # Salts and keys that were deleted are overwritten with zeros and not just forgotten.
+    # Deleted salts and keys are overwritten with zeros, not only unlinked.
     "PRAGMA secure_delete = ON",
-    # Changes are rare: the rollback journal is as fast as needed, leaves one file to copy and,
-    # unlike WAL, keeps no old pages (salts!) in a second file.
+    # Changes are rare, so the rollback journal is fast enough. It leaves one file to copy and,
+    # unlike WAL, no old pages (salts!) in a second file.
     "PRAGMA journal_mode = DELETE",
-    # The journal's deletion is durable too: a revoked key stays revoked after a power cut.
+    # Syncs the deletion of the journal too: a revoked key stays revoked after a power cut.
     "PRAGMA synchronous = EXTRA",
 )
 
 _POSTGRESQL_CONNECT_ARGS: Mapping[str, object] = {
-    # What hangs is found within seconds: the snapshot in memory goes on meanwhile.
+    # A hanging server is detected within seconds. The snapshot in memory is used meanwhile.
     "connect_timeout": 3,
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 3,
     "tcp_user_timeout": 8000,
-    "prepare_threshold": None,  # a pooler between us may give each transaction another connection
+    "prepare_threshold": None,  # behind a pooler each transaction may have another connection
 }
-"""Arguments of the driver, each for where the URL does not say otherwise."""
+"""Defaults of libpq's and the driver's arguments; the URL's query overrides each of them."""
 
 _POSTGRESQL_POOL_SIZE = 2
-"""Of a process, at most twice as many: one thread follows, another asks for the day's salt."""
+"""Per process, with as many in overflow: one thread polls, another fetches the day's salt."""
 
 _READ_TIMEOUT = "SET LOCAL statement_timeout = '5s'"
 _WRITE_TIMEOUT = "SET LOCAL lock_timeout = '30s'"
 
-# Any number will do that nothing else in the same PostgreSQL database uses.
+# An arbitrary number that nothing else in the same PostgreSQL database uses.
 _POSTGRESQL_SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(6453298717)"
 
 
-class Connections(Struct, frozen=True):
-    """How to reach the directory's database.
+class DirectoryDatabase(Struct, frozen=True):
+    """The directory's database: two engines over one connection pool, and its own statements.
 
-    A transaction of `read_engine` sees one state throughout. One of `write_engine` sees the newest
-    state and, once it has written, keeps other changes waiting. `schema_lock` is what a change of
-    the schema must say first, where beginning a change does not lock the database anyway. `scrub`
-    is what has deleted salts dropped from the files too, where deleting them does not.
+    `label` names it in messages, without a password. A transaction of `read_engine` reads one
+    snapshot. One of `write_engine` reads the latest committed data and, once it has written, blocks
+    other writers. `schema_lock` is the statement that a schema migration must run first; None where
+    the beginning of a write locks the database. `vacuum` is the engine and the statement that
+    remove deleted salts from the database's files; None where a DELETE overwrites them.
     """
 
     label: str
     read_engine: Engine
     write_engine: Engine
     schema_lock: str | None
-    scrub: tuple[Engine, str] | None = None
+    vacuum: tuple[Engine, str] | None = None
 
 
 @contextlib.contextmanager
 def translate_directory_errors(label: str) -> Generator[None]:
-    """Turn what a database or its driver raises into an `OperatorError`."""
+    """Translate errors of SQLAlchemy and of the driver to `OperatorError`."""
     try:
         yield
     except DBAPIError as error:
@@ -75,17 +76,18 @@ def translate_directory_errors(label: str) -> Generator[None]:
         raise OperatorError(f"cannot use the directory {label}: {error}") from error
 
 
-def connect(url_or_path: str | Path) -> Connections:
-    """Prepare the connections to a database given as a URL, or as the path of an SQLite file.
+def open_database(url_or_path: str | Path) -> DirectoryDatabase:
+    """Open a database given as a URL, or as the path of an SQLite file.
 
-    A missing file is made, and its directory too, for the owner alone. Raises `OperatorError`
-    when the URL is not one of a database that can be used or the file cannot be made.
+    Creates a missing SQLite file and its directory, private to the owner. Connects at the first
+    transaction. Raises `OperatorError` when the URL is invalid or names another database system,
+    its driver is not installed, or the file cannot be created.
     """
     url = _parse_url(url_or_path)
     opener = _OPENERS.get(url.get_backend_name())
     if opener is None:
         raise OperatorError(
-            f"the directory can be kept in SQLite or PostgreSQL, not in {url.get_backend_name()}"
+            f"the directory must be in SQLite or PostgreSQL, not in {url.get_backend_name()}"
         )
     try:
         return opener(url)
@@ -100,21 +102,21 @@ def _parse_url(url_or_path: str | Path) -> URL:
         return URL.create("sqlite", database=str(url_or_path))
     try:
         return make_url(url_or_path)
-    except (ArgumentError, ValueError):  # their messages would repeat the URL, or a part of it
-        raise OperatorError("the directory's URL is not one of a database") from None
+    except (ArgumentError, ValueError):  # their messages quote the URL, with its password
+        raise OperatorError("the directory's URL is not a database URL") from None
 
 
-def _open_sqlite(url: URL) -> Connections:
+def _open_sqlite(url: URL) -> DirectoryDatabase:
     if not url.database or url.database == ":memory:":
-        raise OperatorError("the directory needs a file: several processes share it")
+        raise OperatorError("the directory must be a file: several processes share it")
     _make_private_file(Path(url.database))
     engine = create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT_S})
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
-    return Connections(
+    return DirectoryDatabase(
         label=url.database,
         read_engine=engine,
-        # A transaction that reads first and then finds that another has written would fail.
+        # A deferred transaction that reads before it writes fails when another wrote meanwhile.
         write_engine=engine.execution_options(**{_BEGIN_OPTION: "BEGIN IMMEDIATE"}),
         schema_lock=None,
     )
@@ -129,7 +131,7 @@ def _make_private_file(path: Path) -> None:
 
 
 def _set_up_sqlite(dbapi_connection: Any, _record: object) -> None:  # noqa: ANN401 - a driver's
-    dbapi_connection.isolation_level = None  # the driver begins no transactions; _begin_sqlite does
+    dbapi_connection.isolation_level = None  # `_begin_sqlite` begins transactions, not the driver
     for pragma in _SQLITE_PRAGMAS:
         dbapi_connection.execute(pragma).close()
 
@@ -138,12 +140,12 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql(connection.get_execution_options().get(_BEGIN_OPTION, "BEGIN"))
 
 
-def _open_postgresql(url: URL) -> Connections:
+def _open_postgresql(url: URL) -> DirectoryDatabase:
     if url.drivername == "postgresql":
         url = url.set(drivername="postgresql+psycopg")
     engine = create_engine(
         url,
-        pool_pre_ping=True,  # a server that was started again is noticed before it is asked
+        pool_pre_ping=True,  # replaces connections to a restarted server before their use
         pool_size=_POSTGRESQL_POOL_SIZE,
         max_overflow=_POSTGRESQL_POOL_SIZE,
         connect_args={
@@ -151,7 +153,7 @@ def _open_postgresql(url: URL) -> Connections:
         },
     )
     event.listen(engine, "begin", _begin_postgresql)
-    return Connections(
+    return DirectoryDatabase(
         label=url.render_as_string(hide_password=True),
         read_engine=engine.execution_options(
             isolation_level="REPEATABLE READ", **{_BEGIN_OPTION: _READ_TIMEOUT}
@@ -160,7 +162,7 @@ def _open_postgresql(url: URL) -> Connections:
             isolation_level="READ COMMITTED", **{_BEGIN_OPTION: _WRITE_TIMEOUT}
         ),
         schema_lock=_POSTGRESQL_SCHEMA_LOCK,
-        scrub=(
+        vacuum=(
             engine.execution_options(isolation_level="AUTOCOMMIT"),
             "VACUUM (FULL) visitor_salts",
         ),
@@ -173,7 +175,7 @@ def _begin_postgresql(connection: Connection) -> None:
         connection.exec_driver_sql(begin_statement)
 
 
-_OPENERS: Mapping[str, Callable[[URL], Connections]] = {
+_OPENERS: Mapping[str, Callable[[URL], DirectoryDatabase]] = {
     "sqlite": _open_sqlite,
     "postgresql": _open_postgresql,
 }

@@ -1,4 +1,4 @@
-"""Between the model of the directory and its rows: values to insert, and rows that were read."""
+"""Converts the directory's model to column values, and rows to the model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from headrace.model.tenancy import ApiKey, Organization, Scope, SecretHash, Webs
 
 
 def organization_values(organization: Organization) -> Mapping[str, object]:
-    """Return an organization's columns, but for the revision."""
+    """Return an organization's column values, without the revision."""
     return {
         "id": organization.id,
         "name": organization.name,
@@ -18,7 +18,7 @@ def organization_values(organization: Organization) -> Mapping[str, object]:
 
 
 def website_values(website: Website) -> Mapping[str, object]:
-    """Return a website's columns, but for the revision."""
+    """Return a website's column values, without the revision."""
     return {
         "id": website.id,
         "name": website.name,
@@ -31,7 +31,7 @@ def website_values(website: Website) -> Mapping[str, object]:
 
 
 def key_values(key: ApiKey) -> Mapping[str, object]:
-    """Return a key's columns, but for the revision."""
+    """Return a key's column values, without the revision."""
     return {
         "id": key.id,
         "prefix": key.prefix,

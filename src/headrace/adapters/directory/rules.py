@@ -1,5 +1,6 @@
-"""What a website or a key may be. Pure: every function returns what to store or raises
-`OperatorError` with one clear sentence.
+"""Validates and normalizes names, origins and keys, without I/O.
+
+Every function returns the value to store or raises `OperatorError` with one sentence.
 """
 
 import ipaddress
@@ -19,7 +20,7 @@ _ORIGIN = re.compile(
 
 
 def normalize_name(what: str, name: str) -> str:
-    """Return a name without blanks around it; it must be printable text and not empty."""
+    """Return a name without surrounding whitespace; it must be printable and not empty."""
     name = normalize_text(f"the name of {what}", name)
     if not name:
         raise OperatorError(f"the name of {what} must not be empty")
@@ -27,7 +28,7 @@ def normalize_name(what: str, name: str) -> str:
 
 
 def normalize_text(what: str, value: str) -> str:
-    """Return a text without blanks around it; it may be empty."""
+    """Return a text without surrounding whitespace; it must be printable and may be empty."""
     value = value.strip()
     if not value.isprintable():
         raise OperatorError(f"{what} must be one line of printable text, and {value!r} is not")
@@ -35,9 +36,9 @@ def normalize_text(what: str, value: str) -> str:
 
 
 def normalize_origin(origin: str) -> str:
-    """Return an origin as browsers send it: lower case, without the port that goes without saying.
+    """Return an origin as browsers send it: in lower case, without the scheme's default port.
 
-    Takes `scheme://host`, `scheme://host:port`, and `*.domain` for subdomains at any depth.
+    Accepts `scheme://host`, `scheme://host:port`, and `*.domain` for subdomains at any depth.
     """
     text = origin.strip().lower()
     if text.startswith("*."):
@@ -47,7 +48,7 @@ def normalize_origin(origin: str) -> str:
         raise _invalid_origin(origin, "write scheme://host, scheme://host:port or *.domain")
     scheme, host, port, rest = match["scheme"], match["host"], match["port"], match["rest"]
     if rest:
-        raise _invalid_origin(origin, f"it ends after the host and the port, without {rest!r}")
+        raise _invalid_origin(origin, f"it ends after host and port, and {rest!r} follows")
     if "*" in host:
         raise _invalid_origin(origin, "for all subdomains write *.domain, without a scheme")
     host = _check_bracketed(origin, host) if host.startswith("[") else _check_host(origin, host)
@@ -58,7 +59,7 @@ def _check_host(origin: str, host: str) -> str:
     if not host.isascii():
         raise _invalid_origin(origin, "write the host as browsers send it, in ASCII (xn--…)")
     if not _HOST_NAME.fullmatch(host):
-        raise _invalid_origin(origin, f"{host!r} is not the name of a host")
+        raise _invalid_origin(origin, f"{host!r} is not a host name")
     return host
 
 
@@ -88,9 +89,9 @@ def check_key(
     websites: Sequence[Website],
     home: Website | None,
 ) -> None:
-    """Refuse a key without a right, beyond its organization, or with a home it may not write.
+    """Reject a key without a scope, with another organization's website or an unusable home.
 
-    `websites` are those the key is limited to; none means all of its organization.
+    `websites` are those to which the key is limited; empty means all of its organization.
     """
     if not scopes:
         names = " or ".join(scope.value for scope in Scope)
@@ -101,12 +102,12 @@ def check_key(
         return
     if Scope.TRACK_EVENTS not in scopes:
         raise OperatorError(
-            "a home website is where events go, and this key may not send any: "
-            f"give it the scope {Scope.TRACK_EVENTS.value} too, or no home"
+            "a home website receives events, and this key may not send any: "
+            f"add the scope {Scope.TRACK_EVENTS.value}, or omit the home"
         )
     if websites and home not in websites:
         raise OperatorError(
-            f"the home website {home.id} is not one of those that the key is limited to"
+            f"the home website {home.id} is not one of those to which the key is limited"
         )
 
 

@@ -1,28 +1,28 @@
-"""Brings the directory's tables to the newest schema when it is opened."""
+"""Migrates the directory's tables to the newest schema when it is opened."""
 
 from sqlalchemy import Connection, String, column, inspect, select, table, text
 
-from headrace.adapters.directory.connection import Connections
+from headrace.adapters.directory.connection import DirectoryDatabase
 from headrace.adapters.directory.tables import SCHEMA_VERSION
 from headrace.base.errors import OperatorError
 
 _VERSIONS = table("alembic_version")
 
 
-def migrate_schema(connections: Connections) -> None:
-    """Run the migrations that are missing, in one transaction.
+def migrate_schema(database: DirectoryDatabase) -> None:
+    """Run the missing migrations in one transaction.
 
-    Several processes may do so at once: one migrates, the others wait and find it done. Raises
-    `OperatorError` when a newer version of Headrace has written the directory.
+    Safe to call from several processes at once: one migrates, the others wait for it. Raises
+    `OperatorError` when a newer version of Headrace wrote the directory.
     """
-    with connections.read_engine.connect() as connection:
+    with database.read_engine.connect() as connection:
         if _schema_version(connection) == SCHEMA_VERSION:
             return
-    with connections.write_engine.begin() as connection:
-        if connections.schema_lock is not None:
-            connection.execute(text(connections.schema_lock))
+    with database.write_engine.begin() as connection:
+        if database.schema_lock is not None:
+            connection.execute(text(database.schema_lock))
         if _schema_version(connection) != SCHEMA_VERSION:
-            _upgrade(connection, connections.label)
+            _upgrade(connection, database.label)
 
 
 def _schema_version(connection: Connection) -> str | None:
@@ -34,7 +34,7 @@ def _schema_version(connection: Connection) -> str | None:
 
 
 def _upgrade(connection: Connection, label: str) -> None:
-    from alembic import command  # noqa: PLC0415 - takes 0.2 s, needed once in a directory's life
+    from alembic import command  # noqa: PLC0415 - takes 0.2 s, needed once for each schema
     from alembic.config import Config  # noqa: PLC0415
     from alembic.script import ScriptDirectory  # noqa: PLC0415
 
@@ -46,6 +46,6 @@ def _upgrade(connection: Connection, label: str) -> None:
     if version is not None and version not in known:
         raise OperatorError(
             f"the directory {label} was written by a newer version of Headrace "
-            f"(its schema is {version}, this version knows {SCHEMA_VERSION}): use that version"
+            f"(its schema is {version}, this version supports {SCHEMA_VERSION}): use that version"
         )
     command.upgrade(config, "head")

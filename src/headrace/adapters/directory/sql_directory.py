@@ -1,7 +1,7 @@
 """The directory of websites, keys and organizations in SQLite or PostgreSQL.
 
-Every change counts the revision up before anything else. That is what followers look at, and it
-makes changes wait for each other, so that each of them sees the one before.
+Every change increments the revision first. Workers poll the revision. Its row lock serializes
+changes, so each of them sees the previous one.
 """
 
 import contextlib
@@ -12,7 +12,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from headrace.adapters.directory.connection import Connections, connect, translate_directory_errors
+from headrace.adapters.directory.connection import (
+    DirectoryDatabase,
+    open_database,
+    translate_directory_errors,
+)
 from headrace.adapters.directory.rows import (
     key_values,
     organization_values,
@@ -29,9 +33,9 @@ from headrace.adapters.directory.rules import (
 )
 from headrace.adapters.directory.schema import migrate_schema
 from headrace.adapters.directory.statements import (
-    Change,
+    WriteTransaction,
     all_rows,
-    begin_change,
+    begin_write,
     delete_row,
     find_default_organization,
     find_salt,
@@ -66,16 +70,16 @@ _SALT_BYTES = 32
 def open_directory(
     url_or_path: str | Path, clock: Clock, *, randomness: Randomness = secrets.token_bytes
 ) -> "SqlDirectory":
-    """Open a directory, made or migrated where needed.
+    """Open a directory; create or migrate its tables where needed.
 
-    Takes the path of an SQLite file or a database URL. Raises `OperatorError` when it cannot be
-    used or a newer version of Headrace has written it.
+    Takes the path of an SQLite file or a database URL. Raises `OperatorError` when the database
+    cannot be used or a newer version of Headrace wrote it.
     """
-    connections = connect(url_or_path)
-    directory = SqlDirectory(connections, clock=clock, randomness=randomness)
+    database = open_database(url_or_path)
+    directory = SqlDirectory(database, clock=clock, randomness=randomness)
     try:
-        with translate_directory_errors(connections.label):
-            migrate_schema(connections)
+        with translate_directory_errors(database.label):
+            migrate_schema(database)
     except BaseException:
         directory.close()
         raise
@@ -83,31 +87,36 @@ def open_directory(
 
 
 class SqlDirectory:
-    """The `Directory` port over SQLAlchemy Core. May be used from several threads."""
+    """The `Directory` port over SQLAlchemy Core. Safe to use from several threads.
 
-    def __init__(self, connections: Connections, *, clock: Clock, randomness: Randomness) -> None:
-        self._connections = connections
+    Every method raises `OperatorError` when the database fails or an id is unknown.
+    """
+
+    def __init__(
+        self, database: DirectoryDatabase, *, clock: Clock, randomness: Randomness
+    ) -> None:
+        self._database = database
         self._clock = clock
         self._randomness = randomness
 
     def close(self) -> None:
-        """Give the connections back. May be called twice."""
-        self._connections.read_engine.dispose()
+        """Close the connections. May be called twice."""
+        self._database.read_engine.dispose()
 
     def create_organization(self, name: str) -> Organization:
         """Create an organization."""
         name = normalize_name("an organization", name)
-        with self._write_transaction() as change:
-            return self._add_organization(change, name)
+        with self._write_transaction() as transaction:
+            return self._add_organization(transaction, name)
 
     def default_organization(self) -> Organization:
-        """Return the oldest organization named `default`, made when it is first needed."""
+        """Return the oldest organization named `default`; create it if there is none."""
         with self._read_transaction() as connection:
             found = find_default_organization(connection)
         if found is not None:
             return found
-        with self._write_transaction() as change:
-            return self._resolve_organization(change, None)
+        with self._write_transaction() as transaction:
+            return self._resolve_organization(transaction, None)
 
     def organizations(self) -> tuple[Organization, ...]:
         """All organizations, oldest first."""
@@ -115,9 +124,9 @@ class SqlDirectory:
             return tuple(map(read_organization, all_rows(connection, ORGANIZATIONS)))
 
     def delete_organization(self, organization_id: OrganizationId) -> None:
-        """Delete an organization and its keys. Its websites stay, without an organization."""
-        with self._write_transaction() as change:
-            delete_row(change, ORGANIZATIONS, organization_id)
+        """Delete an organization and its keys. Its websites remain, without an organization."""
+        with self._write_transaction() as transaction:
+            delete_row(transaction, ORGANIZATIONS, organization_id)
 
     def create_website(
         self,
@@ -132,17 +141,17 @@ class SqlDirectory:
         name = normalize_name("a website", name)
         domain = normalize_text("the domain of a website", domain)
         origins = tuple(dict.fromkeys(map(normalize_origin, origins)))
-        with self._write_transaction() as change:
+        with self._write_transaction() as transaction:
             website = Website(
                 id=WebsiteId(new_id("web", self._randomness)),
                 name=name,
                 domain=domain,
-                organization_id=self._resolve_organization(change, organization_id).id,
+                organization_id=self._resolve_organization(transaction, organization_id).id,
                 created_ms=self._clock.now_ms(),
                 public=public,
                 origins=origins,
             )
-            insert_row(change, WEBSITES, website_values(website))
+            insert_row(transaction, WEBSITES, website_values(website))
         return website
 
     def websites(self) -> tuple[Website, ...]:
@@ -151,9 +160,9 @@ class SqlDirectory:
             return tuple(map(read_website, all_rows(connection, WEBSITES)))
 
     def delete_website(self, website_id: WebsiteId) -> None:
-        """Delete a website. Its stored rows are not touched."""
-        with self._write_transaction() as change:
-            delete_row(change, WEBSITES, website_id)
+        """Delete a website. Its stored events remain."""
+        with self._write_transaction() as transaction:
+            delete_row(transaction, WEBSITES, website_id)
 
     def create_key(
         self,
@@ -164,16 +173,16 @@ class SqlDirectory:
         default_website_id: WebsiteId | None = None,
         expires_ms: int | None = None,
     ) -> tuple[ApiKey, str]:
-        """Create a key and return it with its secret, which is not kept.
+        """Create a key and return it with its secret; only a hash of the secret is stored.
 
-        Refuses websites that are not the organization's and a home that the key may not write.
+        Rejects websites of another organization, and a home that the key may not write.
         """
         secret = new_secret(self._randomness)
-        with self._write_transaction() as change:
-            organization = self._resolve_organization(change, organization_id)
-            websites = [require_website(change, each) for each in dict.fromkeys(website_ids)]
+        with self._write_transaction() as transaction:
+            organization = self._resolve_organization(transaction, organization_id)
+            websites = [require_website(transaction, each) for each in dict.fromkeys(website_ids)]
             home = (
-                require_website(change, default_website_id)
+                require_website(transaction, default_website_id)
                 if default_website_id is not None
                 else None
             )
@@ -189,7 +198,7 @@ class SqlDirectory:
                 default_website_id=home.id if home else None,
                 expires_ms=expires_ms,
             )
-            insert_row(change, API_KEYS, key_values(key))
+            insert_row(transaction, API_KEYS, key_values(key))
         return key, secret
 
     def keys(self) -> tuple[ApiKey, ...]:
@@ -198,17 +207,17 @@ class SqlDirectory:
             return tuple(map(read_key, all_rows(connection, API_KEYS)))
 
     def revoke_key(self, key_id: KeyId) -> None:
-        """Revoke a key. Safe to call twice: the first time counts."""
-        with self._write_transaction() as change:
-            revoke_row(change, key_id, self._clock.now_ms())
+        """Revoke a key. Safe to call twice: the first call sets the time."""
+        with self._write_transaction() as transaction:
+            revoke_row(transaction, key_id, self._clock.now_ms())
 
     def revision(self) -> int:
-        """Return a number that changes with every change of websites, keys or organizations."""
+        """Return a number that grows with every change of websites, keys or organizations."""
         with self._read_transaction() as connection:
             return read_revision(connection)
 
     def tenancy(self) -> TenancySnapshot:
-        """Read everything the hot path needs, at one revision."""
+        """Read the snapshot for the hot path, at one revision."""
         with self._read_transaction() as connection:
             revision = read_revision(connection)
             websites = [read_website(row) for row in all_rows(connection, WEBSITES)]
@@ -227,67 +236,69 @@ class SqlDirectory:
     def visitor_salt(self, day: str) -> bytes:
         """Return the secret salt of a UTC day (YYYY-MM-DD): the same for all processes.
 
-        Made when first asked for; salts of earlier days are destroyed then. Not a change of the
-        revision: no website or key is another.
+        The first call of a day creates it and destroys the salts of earlier days. The revision
+        does not change, so workers do not read websites and keys again.
         """
         with self._read_transaction() as connection:
             salt = find_salt(connection, day)
         if salt is not None:
             return salt
-        with self._write_transaction(bumps_revision=False) as change:
-            salt = find_salt(change.connection, day)
+        with self._write_transaction(bumps_revision=False) as transaction:
+            salt = find_salt(transaction.connection, day)
             if salt is not None:
                 return salt
             salt = self._randomness(_SALT_BYTES)
-            replace_salts(change.connection, day, salt)
-        self._scrub_salts()
+            replace_salts(transaction.connection, day, salt)
+        self._vacuum_salts()
         return salt
 
-    def _scrub_salts(self) -> None:
-        """Let the database drop yesterday's salt from its files too, where it would keep it."""
-        if self._connections.scrub is None:
+    def _vacuum_salts(self) -> None:
+        """Remove yesterday's salt from the database's files, where a DELETE leaves it there."""
+        if self._database.vacuum is None:
             return
-        engine, statement = self._connections.scrub
+        engine, statement = self._database.vacuum
         try:
             with (
-                translate_directory_errors(self._connections.label),
+                translate_directory_errors(self._database.label),
                 engine.connect() as connection,
             ):
                 connection.exec_driver_sql(statement)
-        except OperatorError as error:  # the salt is deleted; a vacuum of the server's own comes
+        except OperatorError as error:  # the salt is deleted; the server's autovacuum removes it
             get_logger().warning("old_salts_not_scrubbed", reason=str(error))
 
-    def _add_organization(self, change: Change, name: str) -> Organization:
+    def _add_organization(self, transaction: WriteTransaction, name: str) -> Organization:
         organization = Organization(
             id=OrganizationId(new_id("org", self._randomness)),
             name=name,
             created_ms=self._clock.now_ms(),
         )
-        insert_row(change, ORGANIZATIONS, organization_values(organization))
+        insert_row(transaction, ORGANIZATIONS, organization_values(organization))
         return organization
 
     def _resolve_organization(
-        self, change: Change, organization_id: OrganizationId | None
+        self, transaction: WriteTransaction, organization_id: OrganizationId | None
     ) -> Organization:
-        """Find an organization; None means the default one, which is made if there is none."""
+        """Return an organization; None means the default one, which is created if missing."""
         if organization_id is None:
-            found = find_default_organization(change.connection)
-            return found or self._add_organization(change, DEFAULT_ORGANIZATION_NAME)
-        return read_organization(require_row(change.connection, ORGANIZATIONS, organization_id))
+            found = find_default_organization(transaction.connection)
+            return found or self._add_organization(transaction, DEFAULT_ORGANIZATION_NAME)
+        return read_organization(
+            require_row(transaction.connection, ORGANIZATIONS, organization_id)
+        )
 
     @contextlib.contextmanager
     def _read_transaction(self) -> Generator[Connection]:
         with (
-            translate_directory_errors(self._connections.label),
-            self._connections.read_engine.connect() as connection,
+            translate_directory_errors(self._database.label),
+            self._database.read_engine.connect() as connection,
         ):
             yield connection
 
     @contextlib.contextmanager
-    def _write_transaction(self, *, bumps_revision: bool = True) -> Generator[Change]:
-        """Begin a change; it is kept when the block ends and undone when the block raises."""
+    def _write_transaction(self, *, bumps_revision: bool = True) -> Generator[WriteTransaction]:
+        """Begin a write; commit it at the end of the block, roll back when the block raises."""
         with (
-            translate_directory_errors(self._connections.label),
-            self._connections.write_engine.begin() as connection,
+            translate_directory_errors(self._database.label),
+            self._database.write_engine.begin() as connection,
         ):
-            yield begin_change(connection, bumps_revision=bumps_revision)
+            yield begin_write(connection, bumps_revision=bumps_revision)

@@ -1,4 +1,4 @@
-"""What the directory says to its database: one function for each statement or two."""
+"""The SQL statements of the directory: one function for each, over an open transaction."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,29 +19,29 @@ from headrace.model.tenancy import DEFAULT_ORGANIZATION_NAME, Organization, Webs
 _NOUNS = {ORGANIZATIONS.name: "organization", WEBSITES.name: "website", API_KEYS.name: "key"}
 
 
-class Change(NamedTuple):
-    """One changing transaction: its connection, and the revision that it makes."""
+class WriteTransaction(NamedTuple):
+    """An open transaction that writes: its connection, and the revision of its rows."""
 
     connection: Connection
     revision: int
 
 
-def begin_change(connection: Connection, *, bumps_revision: bool) -> Change:
-    """Count the revision up, or only wait in line where `bumps_revision` is false.
+def begin_write(connection: Connection, *, bumps_revision: bool) -> WriteTransaction:
+    """Increment the revision; where `bumps_revision` is false, only lock it.
 
-    The statement holds the row, and with it every other change, until the transaction ends.
+    The UPDATE locks the row of the revision until the transaction ends, so writes are serialized.
     """
     step = 1 if bumps_revision else 0
     connection.execute(
         update(DIRECTORY_REVISION).values(revision=DIRECTORY_REVISION.c.revision + step)
     )
-    return Change(connection, read_revision(connection))
+    return WriteTransaction(connection, read_revision(connection))
 
 
-def revoke_row(change: Change, key_id: str, now_ms: int) -> None:
-    """Revoke a key that is not revoked yet; raises `OperatorError` where there is none."""
-    require_row(change.connection, API_KEYS, key_id)
-    change.connection.execute(
+def revoke_row(transaction: WriteTransaction, key_id: str, now_ms: int) -> None:
+    """Revoke a key; one that is revoked keeps its time. Raises `OperatorError` without the key."""
+    require_row(transaction.connection, API_KEYS, key_id)
+    transaction.connection.execute(
         update(API_KEYS)
         .where(API_KEYS.c.id == key_id, API_KEYS.c.revoked_ms.is_(None))
         .values(revoked_ms=now_ms)
@@ -49,30 +49,30 @@ def revoke_row(change: Change, key_id: str, now_ms: int) -> None:
 
 
 def read_revision(connection: Connection) -> int:
-    """Return how often websites, keys and organizations were changed."""
+    """Return the number of changes of websites, keys and organizations so far."""
     revision: int = connection.execute(select(DIRECTORY_REVISION.c.revision)).scalar_one()
     return revision
 
 
 def find_salt(connection: Connection, day: str) -> bytes | None:
-    """Return the visitor salt of a UTC day (YYYY-MM-DD), if it was made."""
+    """Return the visitor salt of a UTC day (YYYY-MM-DD), or None."""
     return connection.scalar(select(VISITOR_SALTS.c.salt).where(VISITOR_SALTS.c.day == day))
 
 
 def replace_salts(connection: Connection, day: str, salt: bytes) -> None:
-    """Keep the salt of a day, and delete those of the days before."""
+    """Insert the salt of a day, and delete the salts of earlier days."""
     connection.execute(delete(VISITOR_SALTS).where(VISITOR_SALTS.c.day < day))
     connection.execute(insert(VISITOR_SALTS).values(day=day, salt=salt))
 
 
 def all_rows(connection: Connection, table: Table) -> Sequence[Row[Any]]:
-    """Return a table's rows, oldest first."""
+    """Return the rows of a table, oldest first."""
     return connection.execute(select(table).order_by(table.c.revision)).all()
 
 
 def require_row(connection: Connection, table: Table, row_id: str) -> Row[Any]:
-    """Return the row with an id; raises `OperatorError` naming it where there is none."""
-    # Ids are ASCII. Other text is not even asked for: half a character would be a driver's error.
+    """Return the row with an id. Raises `OperatorError`, with the id, when it does not exist."""
+    # Ids are ASCII. Other text is not queried: a lone surrogate would be an error of the driver.
     found = (
         row_id.isascii() and connection.execute(select(table).where(table.c.id == row_id)).first()
     )
@@ -82,7 +82,7 @@ def require_row(connection: Connection, table: Table, row_id: str) -> Row[Any]:
 
 
 def find_default_organization(connection: Connection) -> Organization | None:
-    """Return the oldest organization named `default`, if there is one."""
+    """Return the oldest organization named `default`, or None."""
     row = connection.execute(
         select(ORGANIZATIONS)
         .where(ORGANIZATIONS.c.name == DEFAULT_ORGANIZATION_NAME)
@@ -91,17 +91,17 @@ def find_default_organization(connection: Connection) -> Organization | None:
     return read_organization(row) if row else None
 
 
-def require_website(change: Change, website_id: WebsiteId) -> Website:
-    """Return a website; raises `OperatorError` where there is none with that id."""
-    return read_website(require_row(change.connection, WEBSITES, website_id))
+def require_website(transaction: WriteTransaction, website_id: WebsiteId) -> Website:
+    """Return a website. Raises `OperatorError` when it does not exist."""
+    return read_website(require_row(transaction.connection, WEBSITES, website_id))
 
 
-def insert_row(change: Change, table: Table, values: Mapping[str, object]) -> None:
-    """Insert a row as of the revision that the change makes."""
-    change.connection.execute(insert(table).values(**values, revision=change.revision))
+def insert_row(transaction: WriteTransaction, table: Table, values: Mapping[str, object]) -> None:
+    """Insert a row with the revision of the transaction."""
+    transaction.connection.execute(insert(table).values(**values, revision=transaction.revision))
 
 
-def delete_row(change: Change, table: Table, row_id: str) -> None:
-    """Delete a row; raises `OperatorError` where there is none with that id."""
-    require_row(change.connection, table, row_id)
-    change.connection.execute(delete(table).where(table.c.id == row_id))
+def delete_row(transaction: WriteTransaction, table: Table, row_id: str) -> None:
+    """Delete a row. Raises `OperatorError` when it does not exist."""
+    require_row(transaction.connection, table, row_id)
+    transaction.connection.execute(delete(table).where(table.c.id == row_id))

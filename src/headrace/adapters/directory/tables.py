@@ -1,6 +1,6 @@
-"""The tables of the directory as they are now; the migrations lead there.
+"""The tables of the directory in the newest schema; a test compares them with the migrations.
 
-Every row keeps the `revision` that made it. Rows are ordered by it, because a clock can go back.
+Every row has the `revision` that inserted it. Rows are ordered by it, because clocks go back.
 """
 
 from sqlalchemy import (
@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 SCHEMA_VERSION = "0001"
-"""The newest migration. A directory that has it is opened without Alembic, which loads slowly."""
+"""The newest migration. A directory that has it is opened without importing Alembic (0.2 s)."""
 
 METADATA = MetaData(
     naming_convention={
@@ -69,8 +69,8 @@ API_KEYS = Table(
         nullable=False,
     ),
     Column("scopes", JSON, nullable=False),
-    # No foreign keys to websites: a key that is limited to a website stays limited to it when the
-    # website is deleted, or the key would come to be good for all of them.
+    # No foreign keys to websites: a key that is limited to a website must stay limited to it when
+    # the website is deleted. An empty list would give it all of the organization's websites.
     Column("website_ids", JSON, nullable=False),
     Column("home_website_id", String(64), nullable=True),
     Column("created_ms", BigInteger, nullable=False),
@@ -89,7 +89,7 @@ DIRECTORY_REVISION = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("revision", BigInteger, nullable=False),
 )
-"""One row. Every change counts it up first, which also makes changes wait for each other."""
+"""One row. Every write transaction updates it first, which serializes them."""
 
 VISITOR_SALTS = Table(
     "visitor_salts",

@@ -1,4 +1,4 @@
-"""The hot path's view of the directory: a snapshot in memory that a background task keeps new."""
+"""The directory for the hot path: a snapshot in memory that a background task refreshes."""
 
 import asyncio
 import contextlib
@@ -16,9 +16,9 @@ from headrace.ports.directory import Directory
 class PollingTenancySource:
     """The `TenancySource` port over a directory; used from one event loop.
 
-    Looks every `poll_interval_s` whether the directory has another revision and reads it anew if
-    so. All reads happen in one thread, one at a time. While none succeeds the last snapshot is
-    good for `max_staleness_s`.
+    Polls the directory's revision every `poll_interval_s` and reads a new snapshot when it changed.
+    All reads run in one thread, one at a time. While reads fail, the last snapshot is used for up
+    to `max_staleness_s`.
     """
 
     def __init__(
@@ -47,42 +47,41 @@ class PollingTenancySource:
         self._is_readable = True
 
     async def start(self) -> None:
-        """Read the first snapshot and begin to follow. Raises `OperatorError` if that fails."""
+        """Read the first snapshot and start polling. Raises `OperatorError` if the read fails."""
         loop = asyncio.get_running_loop()
         self._tenancy = await loop.run_in_executor(self._thread, self._directory.tenancy)
         self._read_at_s = self._clock.monotonic_s()
         self._start_task(self._poll())
 
     async def close(self) -> None:
-        """Stop following; a read under way is waited for. May be called twice."""
+        """Stop polling; waits for a running read. May be called twice."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.to_thread(self._thread.shutdown)
 
     def current(self) -> TenancySnapshot:
-        """Return the snapshot without I/O. Only after `start`.
+        """Return the snapshot without I/O; call `start` before.
 
-        Raises `DirectoryUnavailable` when none was read for `max_staleness_s`.
+        Raises `DirectoryUnavailable` when no read succeeded for `max_staleness_s`.
         """
         if self._is_stale:
             raise DirectoryUnavailable("websites and keys have not been readable for too long")
         return self._require_snapshot()
 
     async def is_usable(self) -> bool:
-        """Tell whether there is a snapshot to rely on. Never raises."""
+        """Return whether the snapshot is recent enough to be used. Never raises."""
         return not self._is_stale
 
     async def refreshed(self) -> TenancySnapshot:
-        """Return a snapshot that knows every change made before the call; see the port.
+        """Return a snapshot with every change committed before the call; see the port.
 
-        A read that is under way may have begun before the change; so callers that come meanwhile
-        wait for the next one, together.
+        A running read may have begun before the change, so concurrent callers share the next one.
         """
         read = self._next_read
         if read is None:
             read = self._next_read = self._start_task(self._read())
-        # Unlike wait_for, neither the end of patience nor a caller that leaves cancels the read.
+        # Unlike wait_for: neither the timeout nor a cancelled caller cancels the shared read.
         await asyncio.wait((read,), timeout=self._refresh_timeout_s)
         if not read.done() or not self._is_readable:
             raise DirectoryUnavailable("websites and keys cannot be looked up now")
@@ -132,7 +131,7 @@ class PollingTenancySource:
         self._is_stale = is_stale
 
     def _record_readability(self, *, readable: bool, reason: str = "") -> None:
-        """Log when it begins and when it ends that the directory cannot be read, not each time."""
+        """Log the first failed and the first successful read, not every one."""
         if readable and not self._is_readable:
             self._log.info("directory_readable_again")
         elif not readable and self._is_readable:

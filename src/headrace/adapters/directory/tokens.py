@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable
 
 Randomness = Callable[[int], bytes]
-"""Returns that many random bytes, good enough for secrets."""
+"""Returns a number of random bytes that are suitable for secrets."""
 
 PREFIX_LENGTH = 9
-"""Characters of a key that people may see: `hr_` and six more."""
+"""Characters of a key that are stored and shown: `hr_` and six more."""
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ID_BYTES = 12
@@ -20,14 +20,14 @@ def new_id(kind: str, randomness: Randomness) -> str:
 
 
 def new_secret(randomness: Randomness) -> str:
-    """Return what a caller shows as its key: `hr_` and 42 characters."""
+    """Return the secret of an API key: `hr_` and 42 characters."""
     return f"hr_{_encode(randomness(_SECRET_BYTES))}"
 
 
 def _encode(octets: bytes) -> str:
-    """Write random bytes with letters and digits only, in a fixed length (12 bytes: 16; 32: 42).
+    """Encode random bytes in base 62, in a fixed length (12 bytes: 16 characters; 32 bytes: 42).
 
-    Unlike Base64 a double click selects it whole, and it never looks like an option of a command.
+    Unlike Base64, a double click selects all of it, and it never looks like a command's option.
     """
     number = int.from_bytes(octets)
     text = ""

@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection that `directory_schema` opened."""
+"""Runs the migrations on the connection of `adapters.directory.schema`; Alembic executes it."""
 
 from alembic import context
 

@@ -1,6 +1,6 @@
 """The first tables.
 
-A migration says what it makes by itself: the tables of the code will have moved on.
+A migration repeats the definitions instead of importing them: `tables.py` changes later.
 """
 
 import sqlalchemy as sa
@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables, and the one row that counts changes."""
+    """Create the tables, and the row of the revision."""
     _create_organizations()
     _create_websites()
     _create_api_keys()
