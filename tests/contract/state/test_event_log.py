@@ -185,7 +185,7 @@ async def test_records_join_end_to_start(open_log: OpenLog, root: Path) -> None:
 
 async def test_a_second_writer_of_a_log_gets_a_clear_error(open_log: OpenLog) -> None:
     log = open_log()
-    with pytest.raises(OperatorError, match=r"^The log .*worker-0 is in use by another process\.$"):
+    with pytest.raises(OperatorError, match=r"^the log .*worker-0 is in use by another process$"):
         open_log()
     await log.close()
     await open_log().close()

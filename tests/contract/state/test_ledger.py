@@ -86,7 +86,7 @@ def test_batch_numbers_continue_after_a_restart(path: Path) -> None:
 
 def test_batch_that_is_not_pending_cannot_be_committed(ledger: Ledger) -> None:
     commit(ledger, {"worker-0": FIRST})
-    with pytest.raises(ValueError, match="batch 1 is not under way"):
+    with pytest.raises(ValueError, match="batch 1 is not pending"):
         ledger.commit(1, new_digests={}, forget_before_ms=0)
 
 
@@ -164,7 +164,7 @@ def test_identity_stays_with_the_file_and_differs_between_files(path: Path) -> N
 
 def test_second_opener_gets_a_clear_error(ledger: Ledger, path: Path) -> None:
     assert ledger.pending_batch() is None
-    with pytest.raises(OperatorError, match=r"ledger\.sqlite is in use by another process\.$"):
+    with pytest.raises(OperatorError, match=r"ledger\.sqlite is in use by another process$"):
         SqliteLedger.open(path)
 
 

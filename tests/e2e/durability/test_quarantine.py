@@ -1,4 +1,4 @@
-"""What cannot be stored is read, mended and tried again, with the service running or not."""
+"""Quarantined entries are listed, corrected and retried, with and without a running service."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ RECEIVED_MS = 1_750_000_000_000
 
 
 def write_log(service: Service, *records: bytes) -> None:
-    """Leave records in the service's logs, as a worker of another version might have."""
+    """Append records to a log of the service, as a worker of another version might have."""
 
     async def write() -> None:
         log = SegmentLog.open(
@@ -38,7 +38,7 @@ def write_log(service: Service, *records: bytes) -> None:
 
 
 def unstorable(website: str) -> bytes:
-    """Return a record with one item that no column can hold, between two that are fine."""
+    """Return a record with an item that is out of a column's range, between two valid ones."""
     good = [Event(website, RECEIVED_MS, name) for name in ("first", "third")]
     bad = Event(
         website,
@@ -138,7 +138,7 @@ def test_entries_are_retried_while_the_service_is_stopped(dedicated_service: Ser
     service.restart()
 
     assert service.count(website, "events") == 3
-    (again,) = wait_listed(service, 1)  # what cannot be decoded is set aside again
+    (again,) = wait_listed(service, 1)  # a record that cannot be decoded is quarantined again
     assert again["id"].startswith("retry-")
     assert again["reason"] == found[0]["reason"]
 
@@ -178,10 +178,10 @@ def rejected(data: Path, *arguments: str) -> tuple[int, str]:
 
 
 REJECTED = {
-    "unknown id": (("show", "x.json"), "nothing in the quarantine has the id 'x.json'"),
+    "unknown id": (("show", "x.json"), "no entry of the quarantine has the id 'x.json'"),
     "path outside": (
         ("retry", "../lock"),
-        "nothing in the quarantine has the id '../lock'",
+        "no entry of the quarantine has the id '../lock'",
     ),
     "neither ids nor all": (("retry",), "name the ids to retry, or say --all; not both"),
     "ids and all": (("retry", "a", "--all"), "name the ids to retry, or say --all; not both"),
@@ -208,17 +208,19 @@ def test_wrongly_corrected_entry_stays(tmp_path: Path) -> None:
 
     assert (code, output) == (
         1,
-        "headrace: gone.json cannot be put back: Expected `int`, got `str` - at `$[1]`\n",
+        "headrace: cannot requeue gone.json: Expected `int`, got `str` - at `$[1]`\n",
     )
     assert file.exists()
 
 
-@pytest.mark.parametrize("holder", ["headrace restore", "headrace backup", "headrace verify"])
-def test_retry_fails_while_another_command_locks_the_directory(tmp_path: Path, holder: str) -> None:
+@pytest.mark.parametrize("command", ["headrace restore", "headrace backup", "headrace verify"])
+def test_retry_fails_while_another_command_locks_the_directory(
+    tmp_path: Path, command: str
+) -> None:
     (tmp_path / "quarantine").mkdir()
-    with lock_data_dir(tmp_path, holder):
+    with lock_data_dir(tmp_path, command):
         output = rejected(tmp_path, "retry", "--all")
-    assert output == (1, f"headrace: the data directory {tmp_path} is in use by `{holder}`\n")
+    assert output == (1, f"headrace: the data directory {tmp_path} is in use by `{command}`\n")
     assert {path.name for path in tmp_path.iterdir()} == {"lock", "quarantine"}
     assert rejected(tmp_path, "retry", "--all") == (0, "")
 

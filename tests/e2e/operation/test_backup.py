@@ -25,7 +25,7 @@ RestoredMaker = Callable[[Path], Service]
 
 @pytest.fixture
 def restored(tmp_path: Path) -> Iterator[RestoredMaker]:
-    """Restores backups into new directories and makes services for them, not yet started."""
+    """Restores backups into new directories; returns services for them, not yet started."""
     made: list[Service] = []
 
     def make(file: Path) -> Service:
@@ -118,7 +118,7 @@ def test_backup_of_a_restored_directory_has_the_same_again(
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The directory of a stopped service that has taken in two events."""
+    """The directory of a stopped service that accepted two events."""
     service = Service(tmp_path_factory.mktemp("backed") / "data")
     try:
         yield fill(service.start())
@@ -148,17 +148,17 @@ def made_once(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def backup(made_once: Path, tmp_path: Path) -> Path:
-    """A backup of the directory, to spoil."""
+    """A copy of a backup, for a test to damage."""
     return Path(shutil.copy(made_once, tmp_path))
 
 
 def test_terminal_shows_progress(data: Path, tmp_path: Path) -> None:
-    terminal, their_row = pty.openpty()
+    terminal, its_side = pty.openpty()
     command = [HEADRACE, "backup", str(tmp_path / "b"), "--data", str(data)]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=their_row, check=False)
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=its_side, check=False)
     shown = os.read(terminal, 100_000).decode()
     os.close(terminal)
-    os.close(their_row)
+    os.close(its_side)
     assert done.returncode == 0
     assert [line[:12] for line in shown.split("\r")[1:3]] == ["Backing up: "] * 2
     assert "(100 %)" in shown
@@ -289,12 +289,12 @@ def newer(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (cut, "is no backup, or it is damaged"),
+        (cut, "is not a backup, or it is damaged"),
         (flip, "damaged"),
-        (flip_checksum, "is no backup, or it is damaged"),
+        (flip_checksum, "is not a backup, or it is damaged"),
         (cut_end, "is cut off"),
-        (foreign, "is no backup, or it is damaged"),
-        (newer, f"in format 9 and this is Headrace {__version__}, which knows formats up to 1"),
+        (foreign, "is not a backup, or it is damaged"),
+        (newer, f"in format 9; this is Headrace {__version__}, which supports formats up to 1"),
     ],
     ids=["cut", "flipped", "checksum", "end", "foreign", "newer"],
 )

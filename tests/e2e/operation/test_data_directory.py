@@ -1,4 +1,4 @@
-"""Data directories that older versions left behind, and those that newer ones wrote."""
+"""Data directories that older and newer versions wrote."""
 
 import json
 import sqlite3
@@ -80,7 +80,7 @@ def test_tables_of_an_older_version_get_the_settings_of_new_ones(
 
 
 def table_settings(service: Service) -> dict[str, set[str]]:
-    """Return the settings of each table as the engine's own files have them."""
+    """Return the settings of each table, from the files of chDB."""
     statements = {path.stem: path.read_text() for path in service.data.glob(TABLE_FILES)}
     return {
         table: set(statements[table].rpartition("SETTINGS ")[2].strip().split(", "))
@@ -123,8 +123,8 @@ def test_data_directory_of_a_newer_version_is_rejected_unchanged(
     (tmp_path / "headrace.json").write_text(json.dumps({"format": 99, "written_by": "9.9.9"}))
     (tmp_path / "log").mkdir()
     rejection = (
-        f"headrace: the data directory {tmp_path} was written by Headrace 9.9.9 in format 99 and "
-        f"this is Headrace {__version__}, which knows formats up to 1: use the newer version\n"
+        f"headrace: the data directory {tmp_path} was written by Headrace 9.9.9 in format 99; "
+        f"this is Headrace {__version__}, which supports formats up to 1: use the newer version\n"
     )
     assert run(tmp_path, command) == (1, rejection)
     assert {path.name for path in tmp_path.iterdir()} <= {"headrace.json", "lock", "log"}

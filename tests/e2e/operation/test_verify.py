@@ -1,4 +1,4 @@
-"""`headrace verify` finds what a disk, a crash or a wrong copy did to a data directory."""
+"""`headrace verify` finds the damage of a disk, a crash or a wrong copy."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ SEGMENT = "00000000000000000001.segment"
 
 
 class Verdict(NamedTuple):
-    """What `verify` said."""
+    """The exit code and output of `verify`."""
 
     code: int
     out: str
@@ -29,7 +29,7 @@ class Verdict(NamedTuple):
 
     @property
     def problems(self) -> list[Problem]:
-        """All that is wrong, of the JSON line."""
+        """The problems in the JSON output."""
         assert self.err == "", self
         value = json.loads(self.out)
         assert (value["ok"], self.code) == ((True, 0) if not value["problems"] else (False, 1))
@@ -61,13 +61,13 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def data(original: Path, tmp_path: Path) -> Path:
-    """A copy of it to spoil."""
+    """A copy of the directory, for a test to damage."""
     return Path(shutil.copytree(original, tmp_path / "data", symlinks=True))
 
 
-def flip(path: Path, place: int) -> None:
+def flip(path: Path, offset: int) -> None:
     content = bytearray(path.read_bytes())
-    content[place] ^= 1
+    content[offset] ^= 1
     path.chmod(0o600)
     path.write_bytes(content)
 
@@ -79,7 +79,7 @@ def change(file: Path, sql: str, *values: Any) -> None:
 
 
 def part_of(data: Path, table: str) -> Path:
-    """Return the directory of the one part that a table has."""
+    """Return the directory of the only part of a table."""
     (part,) = (data / "store" / "data" / "headrace" / table).resolve().glob("all_*")
     return part
 
@@ -108,7 +108,7 @@ def test_verification_changes_nothing(data: Path) -> None:
 def test_issues_are_printed_as_sentences(data: Path) -> None:
     (data / "repeats.sqlite").unlink()
     assert verify(data) == Verdict(
-        1, "repeats: repeats.sqlite is missing: idempotency keys are not remembered\n", ""
+        1, "repeats: repeats.sqlite is missing: idempotency keys of the last day are lost\n", ""
     )
 
 
@@ -143,7 +143,7 @@ def test_missing_segment_is_found(data: Path) -> None:
     assert verify(data, "--json").problems == [
         (
             "log",
-            "the log worker-0: its segment 1 is missing, with all that was acknowledged into it",
+            "the log worker-0: its segment 1 is missing, with the acknowledged events in it",
         )
     ]
 
@@ -151,7 +151,7 @@ def test_missing_segment_is_found(data: Path) -> None:
 def test_missing_log_is_found(data: Path) -> None:
     shutil.rmtree(data / "log" / "worker-0")
     assert verify(data, "--json").problems == [
-        ("log", "the log worker-0 is missing, which the ledger knows of")
+        ("log", "the log worker-0 is missing, and the ledger has an offset of it")
     ]
 
 
@@ -161,14 +161,14 @@ def test_flipped_byte_in_unloaded_log_data_is_found(data: Path) -> None:
     ((part, problem),) = verify(data, "--json").problems
     assert part == "log"
     assert problem.startswith("the log worker-0: the bytes ")
-    assert problem.endswith(" of its segment 1 are damaged, and what was in them is lost")
+    assert problem.endswith(" of its segment 1 are damaged, and the events in them are lost")
 
 
 def test_flipped_byte_in_loaded_log_data_is_found(data: Path) -> None:
     flip(data / "log" / "worker-0" / SEGMENT, 60)
     ((part, problem),) = verify(data, "--json").problems
     assert part == "log"
-    assert problem.endswith(" of its segment 1 are damaged; what was in them is in the store")
+    assert problem.endswith(" of its segment 1 are damaged; the events in them are in the store")
 
 
 def test_truncated_log_is_found(data: Path) -> None:
@@ -176,8 +176,8 @@ def test_truncated_log_is_found(data: Path) -> None:
     size = segment.stat().st_size
     segment.write_bytes(segment.read_bytes()[:-1])
     expected = (
-        f"the log worker-0: its segment 1 ends at byte {size - 1}, and what was acknowledged went "
-        f"up to byte {size}"
+        f"the log worker-0: its segment 1 ends at byte {size - 1}, and events were acknowledged up "
+        f"to byte {size}"
     )
     assert ("log", expected) in verify(data, "--json").problems
 
@@ -193,7 +193,7 @@ def test_ledger_ahead_of_its_log_is_found(data: Path) -> None:
     change(data / "ledger.sqlite", "UPDATE positions SET place = ?", size + 1)
     expected = (
         f"it has noted the log worker-0 as stored up to byte {size + 1} of segment 1, and the "
-        f"log ends at byte {size} of segment 1: ledger and log are not of the same moment"
+        f"log ends at byte {size} of segment 1: ledger and log are of different times"
     )
     assert verify(data, "--json").problems[0] == ("ledger", expected)
 
@@ -222,16 +222,16 @@ def test_store_behind_its_ledger_is_found(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "part", "missing_rows"),
+    ("file", "part", "loss"),
     [
-        ("directory.sqlite", "directory", "no website and no key is known"),
-        ("ledger.sqlite", "ledger", "nobody knows what of the logs is stored"),
+        ("directory.sqlite", "directory", "websites and keys are lost"),
+        ("ledger.sqlite", "ledger", "which records of the logs are stored is unknown"),
     ],
     ids=["directory", "ledger"],
 )
-def test_missing_file_is_found(data: Path, file: str, part: str, missing_rows: str) -> None:
+def test_missing_file_is_found(data: Path, file: str, part: str, loss: str) -> None:
     (data / file).unlink()
-    assert verify(data, "--json").problems == [(part, f"{file} is missing: {missing_rows}")]
+    assert verify(data, "--json").problems == [(part, f"{file} is missing: {loss}")]
 
 
 def test_damaged_directory_is_found(data: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where a service has its socket: the same place at every start, its own, and short."""
+"""The runtime directory of a service: private, short, and with the same parent at every start."""
 
 import os
 from collections.abc import Callable

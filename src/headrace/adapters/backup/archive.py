@@ -1,6 +1,6 @@
-"""A backup as one file: a tar of a snapshot, compressed with zstd and with a checksum.
+"""A backup file: a tar archive of a snapshot, compressed by zstd with a checksum.
 
-The first member says what the file is; the last one is only there when all the others are.
+The first member is the manifest. The last one is an empty end marker: a file without it is cut off.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
 from headrace.base.errors import OperatorError
 
 Progress = Callable[[int, int], None]
-"""Is told how many bytes of the data are done, and how many there are."""
+"""Called with the bytes processed, before compression, and their total."""
 
 _MANIFEST: Final = "backup.json"
 _END: Final = "backup-complete"
@@ -36,7 +36,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 class BackupManifest(Struct, frozen=True):
-    """What a backup says of itself. `made` is ISO 8601 in UTC, `bytes` is before compression."""
+    """The manifest of a backup. `made` is ISO 8601 in UTC, `bytes` is before compression."""
 
     format: int
     written_by: str
@@ -46,7 +46,7 @@ class BackupManifest(Struct, frozen=True):
 
 
 class _Member(Struct, frozen=True):
-    """A file, a directory or a link of a snapshot. `size` is how much of a file belongs to it."""
+    """A file, directory or link of a snapshot. `size` is the part of a file that belongs to it."""
 
     path: Path
     name: str
@@ -56,10 +56,10 @@ class _Member(Struct, frozen=True):
 def write_archive(
     snapshot: Snapshot, target: Path, *, made: str, progress: Progress
 ) -> BackupManifest:
-    """Archive a snapshot. The file is whole and on disk when it has its name.
+    """Archive a snapshot. The file gets its name when it is complete and on disk.
 
-    Raises `OperatorError` when the file exists, when there is not enough room for it without
-    compression, or when it cannot be written.
+    Raises `OperatorError` when the file exists, when the disk has less free space than the data
+    before compression, or when writing fails.
     """
     members = _members(snapshot)
     marker = read_format_marker(snapshot.path)
@@ -88,10 +88,10 @@ def write_archive(
 
 
 def read_archive(file: Path, into: Path, *, progress: Progress) -> BackupManifest:
-    """Unpack a backup into a directory and return when everything is on disk.
+    """Extract a backup into a directory, and return when everything is on disk.
 
-    Raises `OperatorError` when it is none, is damaged or cut off, was made by a newer version,
-    or does not fit.
+    Raises `OperatorError` when the file is not a backup, is damaged or cut off, was made by a
+    newer version, or does not fit on the disk.
     """
     with _translate_archive_errors(file), file.open("rb") as opened:
         content = zstandard.ZstdDecompressor().stream_reader(opened)
@@ -99,14 +99,14 @@ def read_archive(file: Path, into: Path, *, progress: Progress) -> BackupManifes
             manifest = _read_manifest(archive, file)
             _check_free_space(into, manifest.bytes)
             _extract(archive, file, into, manifest, progress)
-        while content.read(_READ_BYTES):  # to the checksum
+        while content.read(_READ_BYTES):  # to the end, where zstd verifies the checksum
             pass
     os.sync()
     return manifest
 
 
 def _members(snapshot: Snapshot) -> list[_Member]:
-    """List what is there, and refuse what is not whole any more: its engine has ended."""
+    """List a snapshot. Raises `OperatorError` where its engine stopped and is removing it."""
     root = snapshot.path
     with _translate_missing_snapshot():
         members = [
@@ -124,7 +124,7 @@ def _translate_missing_snapshot() -> Generator[None]:
         yield
     except FileNotFoundError as error:
         raise OperatorError(
-            "the engine ended during the backup, and its snapshot is gone; try again"
+            "the engine stopped during the backup and removed its snapshot: try again"
         ) from error
 
 
@@ -136,7 +136,7 @@ def _size(path: Path, snapshot: Path) -> int:
         return size
     log = LogDirectory(path.parent, file_ops=FileOps())
     try:
-        end = log.durable_offset()  # the service goes on writing behind it
+        end = log.durable_offset()  # the service continues to append after it
     finally:
         log.close()
     return min(size, end.offset) if path == log.segment_path(end.segment) else size
@@ -146,8 +146,8 @@ def _check_free_space(directory: Path, needed: int) -> None:
     free = shutil.disk_usage(directory).free
     if needed > free:
         raise OperatorError(
-            f"there is not enough room in {directory}: it may take {needed} bytes and {free} are "
-            "free"
+            f"not enough free space in {directory}: up to {needed} bytes are needed and {free} "
+            "are free"
         )
 
 
@@ -172,9 +172,9 @@ def _add_member(archive: tarfile.TarFile, member: _Member) -> None:
 
 @contextlib.contextmanager
 def _new_file(target: Path) -> Generator[IO[bytes]]:
-    """Make a file that gets its name when it is whole, for its owner alone."""
+    """Create a private file that gets its name when it is complete and on disk."""
     if target.exists():
-        raise OperatorError(f"{target} exists already; a backup is never written over")
+        raise OperatorError(f"cannot write {target}: it exists, and a backup is never overwritten")
     unfinished = target.with_name(f".{target.name}.{os.getpid()}{UNFINISHED_SUFFIX}")
     try:
         with os.fdopen(os.open(unfinished, _NEW, 0o600), "wb") as file:
@@ -194,10 +194,10 @@ def _translate_archive_errors(file: Path) -> Generator[None]:
     try:
         yield
     except (zstandard.ZstdError, tarfile.TarError, EOFError) as error:
-        raise OperatorError(f"{file} is no backup, or it is damaged: {error}") from error
+        raise OperatorError(f"{file} is not a backup, or it is damaged: {error}") from error
     except OSError as error:
         path = error.filename or file
-        raise OperatorError(f"cannot restore {file}: {error.strerror}: {path}") from error
+        raise OperatorError(f"cannot restore {file}: {path}: {error.strerror}") from error
 
 
 def _read_manifest(archive: tarfile.TarFile, file: Path) -> BackupManifest:
@@ -208,12 +208,12 @@ def _read_manifest(archive: tarfile.TarFile, file: Path) -> BackupManifest:
     try:
         manifest = msgspec.json.decode(opened.read(), type=BackupManifest)
     except msgspec.MsgspecError as error:
-        raise OperatorError(f"{file} does not say what is in it: {error}") from error
+        raise OperatorError(f"cannot decode the manifest of {file}: {error}") from error
     if manifest.format > newest_format():
         raise OperatorError(
-            f"{file} was made by Headrace {manifest.written_by} in format {manifest.format} and "
-            f"this is Headrace {__version__}, which knows formats up to {newest_format()}: use "
-            "the newer version"
+            f"{file} was made by Headrace {manifest.written_by} in format {manifest.format}; "
+            f"this is Headrace {__version__}, which supports formats up to {newest_format()}: "
+            "use the newer version"
         )
     return manifest
 
@@ -227,4 +227,4 @@ def _extract(
         done, files = done + member.size, files + 1
         progress(done, manifest.bytes)
     if member is None or files != manifest.files:
-        raise OperatorError(f"{file} is cut off: it holds {files} of {manifest.files} files")
+        raise OperatorError(f"{file} is cut off: it contains {files} of {manifest.files} files")

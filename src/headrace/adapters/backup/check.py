@@ -1,6 +1,6 @@
-"""What must hold between the files of a data directory while no service runs.
+"""Checks that the files of a data directory are consistent, while no service runs.
 
-The store itself is checked where its engine is; here is what the logs say must be in it.
+The store is checked by its own adapter, against the rows that the logs say must be in it.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -25,9 +25,9 @@ from headrace.ports.ledger import LogRange, PendingBatch
 
 
 class LedgerContents(Struct, frozen=True):
-    """What the ledger says, by the log's name: how far each is stored, and what is under way.
+    """The ledger's stored offset of each log, by the log's name, and its pending batch.
 
-    One that is missing or damaged says nothing, and has no identity.
+    Empty, and with an empty identity, for a ledger that is missing or damaged.
     """
 
     identity: str = ""
@@ -35,25 +35,25 @@ class LedgerContents(Struct, frozen=True):
     pending_batch: PendingBatch | None = None
 
     def loaded_offsets(self) -> LoadedOffsets | None:
-        """Return what rows may be in the store; None where nobody knows."""
+        """Return the offsets up to which rows may be in the store; None where unknown."""
         return LoadedOffsets(self.identity, self.max_stored_offsets()) if self.identity else None
 
     def max_stored_offsets(self) -> Mapping[str, LogOffset]:
-        """Return, by the log's name, the place up to which something may be stored."""
-        begun: Mapping[str, LogRange] = (
+        """Return, by the log's name, the offset up to which records may be stored."""
+        pending: Mapping[str, LogRange] = (
             {} if self.pending_batch is None else self.pending_batch.ranges
         )
         return {
             log: max(
                 self.stored_offsets.get(log, LOG_START),
-                begun[log].end if log in begun else LOG_START,
+                pending[log].end if log in pending else LOG_START,
             )
-            for log in {*self.stored_offsets, *begun}
+            for log in {*self.stored_offsets, *pending}
         }
 
 
 class LogsReport(Struct, frozen=True):
-    """What is wrong with all logs, and how much was read."""
+    """The issues of all logs, and the numbers of logs and records read."""
 
     issues: tuple[Issue, ...]
     logs: int
@@ -61,14 +61,14 @@ class LogsReport(Struct, frozen=True):
 
 
 def check_sqlite_files(paths: DataDirPaths, *, external: Collection[Path]) -> Iterator[Issue]:
-    """Check the SQLite files; a service that ever ran has all of them that are its own.
+    """Check that the SQLite files exist and are intact.
 
-    `external` are those that it keeps on other servers instead.
+    A directory with logs must have all of them but `external`, which are on other servers.
     """
     for part, path, loss in (
-        ("directory", paths.directory, "no website and no key is known"),
-        ("ledger", paths.ledger, "nobody knows what of the logs is stored"),
-        ("repeats", paths.idempotency, "idempotency keys are not remembered"),
+        ("directory", paths.directory, "websites and keys are lost"),
+        ("ledger", paths.ledger, "which records of the logs are stored is unknown"),
+        ("repeats", paths.idempotency, "idempotency keys of the last day are lost"),
     ):
         if not path.exists():
             if paths.log.exists() and path not in external:
@@ -79,7 +79,7 @@ def check_sqlite_files(paths: DataDirPaths, *, external: Collection[Path]) -> It
 
 
 def read_ledger(paths: DataDirPaths) -> LedgerContents:
-    """Read a ledger that was found sound, or is missing."""
+    """Read a ledger that is intact or missing. Raises `OperatorError`, `StoreUnavailable`."""
     if not paths.ledger.exists():
         return LedgerContents()
     ledger = SqliteLedger.open(paths.ledger)
@@ -90,7 +90,7 @@ def read_ledger(paths: DataDirPaths) -> LedgerContents:
 
 
 def check_logs(paths: DataDirPaths, ledger: LedgerContents) -> LogsReport:
-    """Read every log, and compare where it ends with what the ledger says of it."""
+    """Check every log, and compare its end with the ledger's offset. Raises `OSError`."""
     reports = {
         path.name: check_log(path, loaded=ledger.stored_offsets.get(path.name))
         for path in sorted(paths.log.glob("*/"))
@@ -108,9 +108,9 @@ def check_logs(paths: DataDirPaths, ledger: LedgerContents) -> LogsReport:
 
 
 def expected_rows_of_logs(paths: DataDirPaths, ledger: LedgerContents) -> list[ExpectedRows]:
-    """List the stored rows that the logs still have, and so must be in the store.
+    """Return the rows that must be in the store, from the loaded records still in the logs.
 
-    Nothing where some were set aside or put back: these need not be there.
+    Empty where items are or were quarantined: their rows need not be in the store.
     """
     has_quarantined = any(paths.quarantine.glob(f"*{ENTRY_SUFFIX}"))
     has_requeued = any((paths.log / RETRY_LOG).glob(f"*{SEGMENT_SUFFIX}"))
@@ -129,11 +129,11 @@ def _ledger_ahead_of_logs(
 ) -> Iterator[Issue]:
     for log, position in ledger.max_stored_offsets().items():
         if log not in reports:
-            yield Issue("log", f"the log {log} is missing, which the ledger knows of")
+            yield Issue("log", f"the log {log} is missing, and the ledger has an offset of it")
         elif position > (end := reports[log].end):
             yield Issue(
                 "ledger",
                 f"it has noted the log {log} as stored up to byte {position.offset} of segment "
                 f"{position.segment}, and the log ends at byte {end.offset} of segment "
-                f"{end.segment}: ledger and log are not of the same moment",
+                f"{end.segment}: ledger and log are of different times",
             )

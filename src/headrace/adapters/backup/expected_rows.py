@@ -1,4 +1,4 @@
-"""Which rows must be in the store, as far as the logs can still tell."""
+"""Derives the rows that must be in the store from the loaded records still in a log."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,10 @@ from headrace.ports.event_log import LoggedRecord, LogOffset
 
 
 def expected_rows(path: Path, *, identity: str, loaded: LogOffset) -> list[ExpectedRows]:
-    """Return the rows, by table, of what a log still holds and the ledger has noted as stored.
+    """Return, by table, the ids of the rows of a log's records before `loaded`.
 
-    Items that may repeat others, by their event id or by an Idempotency-Key, are left out: whether
-    they were stored cannot be known any more.
+    Items with an event id or an Idempotency-Key are left out: as duplicates they may not have been
+    stored, and the ledger forgets that. Raises `OSError`.
     """
     ids: defaultdict[str, set[bytes]] = defaultdict(set)
     number = log_number(identity, path.name)
@@ -34,7 +34,7 @@ def _expected_ids(record: LoggedRecord, number: int) -> Iterator[tuple[str, byte
     try:
         content = decode_record(record.payload)
     except msgspec.MsgspecError:
-        return  # it was set aside
+        return  # it was quarantined
     if content.idempotency_digest:
         return
     items: Sequence[Event | Vital | ErrorEvent] = content.items

@@ -1,9 +1,9 @@
-"""Snapshots of a data directory: everything in it as of one moment, for a backup.
+"""Consistent snapshots of a data directory, for backups.
 
-The order is what makes a restored snapshot right. Nothing is loaded while store, ledger and logs
-are taken, so ledger and store agree and no log is removed. The idempotency keys come before the
-logs: what a key answers for is in the logs, or in the store. Websites come last: what was accepted
-belongs to one that is there.
+The order makes a restored snapshot consistent. Loading is paused while store, ledger and logs are
+copied, so ledger and store agree and no segment is deleted. Idempotency keys are copied before the
+logs: the events of each key are in the logs or in the store. Websites are copied last: each
+accepted event belongs to a website in the copy.
 """
 
 import asyncio
@@ -34,16 +34,16 @@ from headrace.ports.ledger import LogRange
 
 
 class Snapshot(Struct, frozen=True):
-    """Where it is, and how many entries it has: one that is being removed has fewer."""
+    """A snapshot's directory and number of entries; fewer means that it is being removed."""
 
     path: Path
     entries: int
 
 
 def walk_entries(directory: Path) -> Iterator[Path]:
-    """Go through all files, directories and links below a directory, in one order always.
+    """Yield all files, directories and links below a directory, in a deterministic order.
 
-    Links are not followed. Raises `OSError` where a directory cannot be read.
+    Does not follow links. Raises `OSError` where a directory cannot be read.
     """
     for walked, directories, files in os.walk(directory, onerror=_raise):
         directories.sort()
@@ -61,10 +61,10 @@ _REQUEUE_LOCK_TIMEOUT_S = 10.0
 class Snapshots:
     """Takes and removes snapshots of a data directory; blocking.
 
-    Segments and parts are hard links: a snapshot takes the room of the SQLite files. Without an
-    `chdb` the store is elsewhere, and has backups of its own. With `include_unstored` the logs are
-    in it up to their ends, else as far as they are stored. Every method raises `OperatorError` with
-    the reason.
+    Segments and parts are hard links, so a snapshot needs only the space of the SQLite files.
+    Without `chdb` the store is a ClickHouse server, which has its own backups. With
+    `include_unstored` the logs are copied up to their durable ends, else up to the stored offsets.
+    Every method raises `OperatorError` with the reason.
     """
 
     def __init__(
@@ -76,19 +76,19 @@ class Snapshots:
         log_reader: SegmentReader,
         include_unstored: bool = True,
     ) -> None:
-        self._paths = DataDirPaths(paths.root.absolute())  # who archives it may be elsewhere
+        self._paths = DataDirPaths(paths.root.absolute())  # the archiving process has another cwd
         self._chdb = chdb
         self._ledger = ledger
         self._log_reader = log_reader
         self._include_unstored = include_unstored
 
     def clear(self) -> None:
-        """Remove what a killed process left behind."""
+        """Remove the snapshots that a killed process left."""
         shutil.rmtree(self._paths.snapshots, ignore_errors=True)
         remove_frozen(self._paths.store)
 
     def begin(self) -> Path:
-        """Make a snapshot with the idempotency keys in it, and return its directory."""
+        """Create a snapshot with the idempotency keys, and return its directory."""
         snapshot = self._paths.snapshots / secrets.token_hex(8)
         with _translate_snapshot_errors():
             snapshot.mkdir(mode=0o700, parents=True)
@@ -97,7 +97,7 @@ class Snapshots:
         return snapshot
 
     def freeze(self, snapshot: Path) -> None:
-        """Add store, ledger, logs and what was set aside. Nothing may be loaded meanwhile."""
+        """Add store, ledger, logs, quarantine and damaged bytes. The caller has paused loading."""
         copy = DataDirPaths(snapshot)
         with _translate_snapshot_errors(), self._requeue_locked():
             if self._chdb is not None:
@@ -109,7 +109,7 @@ class Snapshots:
             _link_files(self._paths.damaged, copy.damaged)
 
     def finish(self, snapshot: Path) -> Snapshot:
-        """Add websites and keys, and the format of the directory; the snapshot is whole then."""
+        """Add websites, keys and the format marker, which completes the snapshot."""
         copy = DataDirPaths(snapshot)
         with _translate_snapshot_errors():
             copy_directory_database(self._paths.directory, copy.directory)
@@ -117,7 +117,7 @@ class Snapshots:
             return Snapshot(snapshot, sum(1 for _ in walk_entries(snapshot)))
 
     def take(self) -> Snapshot:
-        """Do all of it, where nothing is loaded anyway."""
+        """Take a complete snapshot, where no loader runs."""
         snapshot = self.begin()
         self.freeze(snapshot)
         return self.finish(snapshot)
@@ -127,17 +127,20 @@ class Snapshots:
         shutil.rmtree(snapshot, ignore_errors=True)
 
     def _log_end_offsets(self) -> Mapping[str, LogOffset]:
-        """Return up to where the logs belong to the snapshot.
+        """Return the offsets up to which the logs belong to the snapshot.
 
-        What is not stored is left out where who takes the snapshot goes on to store it elsewhere:
-        whoever restored it would store it again, in other batches.
+        A service that stores in ClickHouse leaves out what is not stored: it goes on to store it
+        there, and a restored copy would store it a second time, in other batches.
         """
         ends = self._log_reader.durable_offsets()
         if self._include_unstored:
             return ends
-        pending_batch = self._ledger.pending_batch()
-        begun: Mapping[str, LogRange] = {} if pending_batch is None else pending_batch.ranges
-        stored = {**self._ledger.stored_offsets(), **{log: part.end for log, part in begun.items()}}
+        batch = self._ledger.pending_batch()
+        pending: Mapping[str, LogRange] = {} if batch is None else batch.ranges
+        stored = {
+            **self._ledger.stored_offsets(),
+            **{log: log_range.end for log, log_range in pending.items()},
+        }
         return {log: stored[log] for log in ends if log in stored}
 
     def _check_free_space(self) -> None:
@@ -146,12 +149,13 @@ class Snapshots:
         free = shutil.disk_usage(self._paths.root).free
         if needed > free:
             raise OperatorError(
-                f"a snapshot needs {needed} bytes in {self._paths.root}, where {free} are free"
+                f"cannot take a snapshot: it needs {needed} bytes in {self._paths.root}, and "
+                f"{free} are free"
             )
 
     @contextlib.contextmanager
     def _requeue_locked(self) -> Generator[None]:
-        """Keep `quarantine retry` waiting: it moves entries from the quarantine to a log."""
+        """Block `quarantine retry`, which moves entries from the quarantine to a log."""
         if not self._paths.quarantine.exists():
             yield
             return
@@ -166,22 +170,22 @@ class Snapshots:
 
 
 class ExclusiveRunner(Protocol):
-    """What runs something while nothing is loaded: `LoadLoop`."""
+    """Runs work between two loads: `LoadLoop`."""
 
     async def run_exclusive(self, work: Callable[[], None]) -> None:
-        """Run it when the running load is done, and begin no other before it has ended."""
+        """Wait for the current load, run `work` in a thread, and block the next load until then."""
         ...
 
 
 class LiveSnapshots:
-    """Takes snapshots while the engine loads and answers; used from its event loop."""
+    """Takes snapshots while the engine loads and runs queries; used from its event loop."""
 
     def __init__(self, snapshots: Snapshots, load_loop: ExclusiveRunner) -> None:
         self._snapshots = snapshots
         self._load_loop = load_loop
 
     async def take(self) -> Snapshot:
-        """Take one. Raises `OperatorError`."""
+        """Take a snapshot. Raises `OperatorError`."""
         snapshot = await asyncio.to_thread(self._snapshots.begin)
         try:
             await self._load_loop.run_exclusive(partial(self._snapshots.freeze, snapshot))
@@ -191,12 +195,12 @@ class LiveSnapshots:
             raise
 
     async def remove(self, snapshot: Path) -> None:
-        """Remove one. Never raises."""
+        """Remove a snapshot. Never raises."""
         await asyncio.to_thread(self._snapshots.remove, snapshot)
 
 
 def _copy_log(log: Path, into: Path, end: LogOffset) -> None:
-    """Link the segments up to the end. The last one may grow; its copy's mark says how far."""
+    """Link the segments up to `end`. The last one may grow: the copy's marker has the end."""
     into.mkdir(mode=0o700, parents=True)
     source = LogDirectory(log, file_ops=FileOps())
     copy = LogDirectory(into, file_ops=FileOps())
@@ -232,7 +236,7 @@ def _translate_snapshot_errors() -> Generator[None]:
         yield
     except OSError as error:
         raise OperatorError(
-            f"no snapshot can be taken: {error.strerror}: {error.filename}"
+            f"cannot take a snapshot: {error.filename}: {error.strerror}"
         ) from error
     except (ClickHouseError, StoreUnavailable, sqlite3.Error) as error:
-        raise OperatorError(f"no snapshot can be taken: {error}") from error
+        raise OperatorError(f"cannot take a snapshot: {error}") from error

@@ -1,4 +1,4 @@
-"""Places of addresses, from a file in MaxMind's format that is mapped into memory."""
+"""Geo locations of IP addresses, from a memory-mapped file in MaxMind's format (MMDB)."""
 
 import ipaddress
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from headrace.base.errors import OperatorError
 from headrace.ports.enrichment import GeoLocation
 
 BUNDLED_DATABASE = Path(__file__).parent / "data" / "geo-whois-asn-country.mmdb"
-"""Countries only; data/README.md says where it comes from."""
+"""Countries only; data/README.md has its source."""
 
 _Path = tuple[str | int, ...]
 
@@ -28,14 +28,14 @@ class _Metadata(Protocol):
 
 
 class Reader(Protocol):
-    """What is used of the library's reader; its own types are recursive and partly unknown."""
+    """The part of the library's reader that is used; its types are recursive and incomplete."""
 
     def get(self, ip_address: ipaddress.IPv4Address | ipaddress.IPv6Address, /) -> object:
         """Return the record of an address, or None."""
         ...
 
     def metadata(self) -> _Metadata:
-        """Return what the file says of itself."""
+        """Return the metadata of the file."""
         ...
 
     def close(self) -> None:
@@ -44,38 +44,38 @@ class Reader(Protocol):
 
 
 class MaxMindGeoLocator:
-    """The `GeoLocator` port over one open file. Look-ups take microseconds, from any thread."""
+    """The `GeoLocator` over one open file. A look-up takes microseconds, from any thread."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._has_ipv6 = reader.metadata().ip_version == 6
 
     def locate(self, address: str) -> GeoLocation:
-        """Return the place of an address; empty for what is no public address, or unknown."""
+        """Return the location of an address; empty where it is not public, invalid or unknown."""
         try:
             parsed = ipaddress.ip_address(address)
         except ValueError:
             return _UNKNOWN_LOCATION
         if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
             parsed = parsed.ipv4_mapped
-        # Files do place private networks: the included one has 192.168.0.0/16 in Australia.
+        # Databases do locate private networks: the bundled one has 192.168.0.0/16 in Australia.
         if not parsed.is_global or (parsed.version == 6 and not self._has_ipv6):
             return _UNKNOWN_LOCATION
         try:
             record = self._reader.get(parsed)
         except maxminddb.InvalidDatabaseError:
-            return _UNKNOWN_LOCATION  # a damaged record costs the place, never the event
+            return _UNKNOWN_LOCATION  # a damaged record loses the location, never the event
         return read_location(record)
 
     def close(self) -> None:
-        """Give the file back. No look-ups after this."""
+        """Close the file. `locate` must not be called afterwards."""
         self._reader.close()
 
 
 def open_geo_database(path: str) -> MaxMindGeoLocator:
-    """Open a file in MaxMind's format; "" means the included one.
+    """Open a file in MaxMind's format; "" means the bundled one.
 
-    Raises `OperatorError` where there is no such file, or it is no such database.
+    Raises `OperatorError` when the file cannot be read or has another format.
     """
     try:
         reader = maxminddb.open_database(path or str(BUNDLED_DATABASE))  # pyright: ignore[reportUnknownMemberType] - bare PathLike
@@ -90,7 +90,7 @@ def open_geo_database(path: str) -> MaxMindGeoLocator:
 
 
 def read_location(record: object) -> GeoLocation:
-    """Read a record, flat as of ip-location-db or nested as of GeoLite2 and DB-IP."""
+    """Decode a record: flat as in ip-location-db, or nested as in GeoLite2 and DB-IP."""
     return GeoLocation(
         country=_first_text(record, _COUNTRY),
         region=_first_text(record, _REGION),

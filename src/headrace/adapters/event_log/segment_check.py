@@ -1,4 +1,4 @@
-"""Checks the segments of one log and changes none of them; its writer must not run."""
+"""Checks the segments of one log without changing them; its writer must not run."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ from headrace.ports.event_log import LOG_START, LoggedRecord, LogOffset
 
 
 class LogReport(Struct, frozen=True):
-    """What is wrong with a log, its end, and how many records were read."""
+    """The issues found in a log, its end, and the number of records read."""
 
     issues: tuple[str, ...]
     end: LogOffset
@@ -26,7 +26,7 @@ class LogReport(Struct, frozen=True):
 
 
 class _Segment(Struct, frozen=True):
-    """A segment's file and the place up to which it must be whole."""
+    """The file of a segment, and the offset up to which it must be intact."""
 
     path: Path
     sequence: int
@@ -34,7 +34,7 @@ class _Segment(Struct, frozen=True):
 
 
 class _ScannedRange(Struct, frozen=True):
-    """Whole records up to a place, and damage from there to another."""
+    """Complete records up to `end`, and damaged bytes from there up to `damaged_until`."""
 
     records: list[LoggedRecord]
     end: int
@@ -42,9 +42,9 @@ class _ScannedRange(Struct, frozen=True):
 
 
 def check_log(path: Path, *, loaded: LogOffset | None) -> LogReport:
-    """Check a log of which the ledger says that it is stored up to a place. Raises `OSError`.
+    """Check a log that the ledger has noted as stored up to `loaded`. Raises `OSError`.
 
-    What lies behind the durable end is what a crash left unfinished, and no fault.
+    Bytes after the durable end are an append that a crash interrupted, and no issue.
     """
     directory = LogDirectory(path, file_ops=FileOps())
     try:
@@ -64,7 +64,7 @@ def check_log(path: Path, *, loaded: LogOffset | None) -> LogReport:
 
 
 def loaded_records(path: Path, loaded: LogOffset) -> Iterator[LoggedRecord]:
-    """Return those records of a log that are in the store and still in the log, too."""
+    """Return the records that are in the store and have not been deleted from the log yet."""
     directory = LogDirectory(path, file_ops=FileOps())
     sequences = directory.sequences()
     directory.close()
@@ -80,7 +80,7 @@ def _segment(directory: LogDirectory, sequence: int, marker: LogOffset) -> _Segm
         end = marker.offset
     elif sequence < marker.segment:
         end = end_of_segment(directory, sequence)
-    else:  # the mark is old, as after a power cut: a tail that is not whole was not acknowledged
+    else:  # the marker is old, as after a power cut: an incomplete tail was not acknowledged
         end = last_record_end(path.read_bytes(), HEADER_SIZE)
     return _Segment(path, sequence, end)
 
@@ -92,7 +92,7 @@ def _missing_segments(
     newest = max((*present, marker.segment))
     for sequence in range(max(loaded.segment, 1), newest + 1):
         if sequence not in present:
-            yield f"its segment {sequence} is missing, with all that was acknowledged into it"
+            yield f"its segment {sequence} is missing, with the acknowledged events in it"
 
 
 def _check_segment(segment: _Segment, loaded: LogOffset) -> tuple[list[str], int]:
@@ -100,8 +100,8 @@ def _check_segment(segment: _Segment, loaded: LogOffset) -> tuple[list[str], int
     issues: list[str] = []
     if len(data) < segment.end:
         issues.append(
-            f"its segment {segment.sequence} ends at byte {len(data)}, and what was acknowledged "
-            f"went up to byte {segment.end}"
+            f"its segment {segment.sequence} ends at byte {len(data)}, and events were "
+            f"acknowledged up to byte {segment.end}"
         )
     data = data[: segment.end]
     if data and parse_header(data) is None:
@@ -116,7 +116,7 @@ def _check_segment(segment: _Segment, loaded: LogOffset) -> tuple[list[str], int
 
 
 def _scan_ranges(data: bytes, sequence: int) -> Iterator[_ScannedRange]:
-    """Read a segment: whole records, and the damage behind them if there is any."""
+    """Split a segment into ranges: complete records, each with the damage that follows them."""
     index = HEADER_SIZE
     while index < len(data):
         records = parse_records(data[index:], LogOffset(sequence, index))
@@ -128,5 +128,5 @@ def _scan_ranges(data: bytes, sequence: int) -> Iterator[_ScannedRange]:
 def _describe_damage(begin: LogOffset, end: int, loaded: LogOffset) -> str:
     description = f"the bytes {begin.offset} to {end} of its segment {begin.segment} are damaged"
     if begin < loaded:
-        return f"{description}; what was in them is in the store"
-    return f"{description}, and what was in them is lost"
+        return f"{description}; the events in them are in the store"
+    return f"{description}, and the events in them are lost"

@@ -1,4 +1,4 @@
-"""The directory of one log: its segment files, its lock, its mark, and recovery after a crash."""
+"""The directory of one log: its segment files, lock and markers, and recovery after a crash."""
 
 import fcntl
 import os
@@ -23,14 +23,14 @@ _LOADED = struct.Struct(">QQI")
 
 
 class FileOps:
-    """What is asked of the disk. A class, so that tests can hand in one that fails."""
+    """The file operations of a log. A class, so that tests can pass one that fails."""
 
     def create(self, path: Path) -> int:
-        """Open a new file, or empty one that a failed attempt left behind; return it."""
+        """Create a file, or empty one that a failed attempt left; return its descriptor."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
 
     def write(self, file: int, content: bytes, offset: int) -> None:
-        """Write everything at an offset."""
+        """Write all of the content at an offset, also where one call writes only a part."""
         written = os.pwrite(file, content, offset)
         while written < len(content):
             written += os.pwrite(file, content[written:], offset + written)
@@ -56,14 +56,14 @@ _fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)  # macOS 
 
 
 class LogDirectory:
-    """One log's directory, with its lock and its mark.
+    """The directory of one log, with its lock and its durable marker.
 
-    The mark is the durable end of the log: its writer sets it after each fsync and before anyone
-    is told, readers in other processes follow it. It has two slots that are written in turns, each
-    with a checksum, so a reader finds a whole pair at any moment. It lies in the page cache, which
-    outlives a killed process; after a power cut it may be old, never too new. Written with
-    pwrite and not through a mapping: a full disk is then an error and not a fatal signal. Behind
-    the two slots stands the end of the last segment that could not be cut.
+    The marker file has the durable end of the log. The writer updates it after each fsync and
+    before it acknowledges; readers in other processes follow it. It has two slots, written in
+    turn, each with a checksum, so one of them is always valid for a reader. It is not synced: the
+    page cache outlives a killed process, and after a power cut the marker may be old, never too
+    new. pwrite and not a memory mapping, because a full disk is then an error and not SIGBUS. A
+    third slot has the end of the last segment whose discarded tail could not be truncated.
     """
 
     def __init__(self, path: Path, *, file_ops: FileOps) -> None:
@@ -73,13 +73,13 @@ class LogDirectory:
         self._generation, self._marker = self._read_marker()
 
     def close(self) -> None:
-        """Close the mark, which gives the lock back. May be called twice."""
+        """Close the marker file, which releases the lock. May be called twice."""
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
 
     def try_lock(self) -> bool:
-        """Take the writer's lock if it is free."""
+        """Acquire the writer's lock without waiting; return whether that succeeded."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -87,20 +87,20 @@ class LogDirectory:
         return True
 
     def unlock(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def is_deleted(self) -> bool:
-        """Tell whether somebody has removed the directory, or the mark in it."""
+        """Return whether the directory, or the marker file in it, was deleted."""
         return is_deleted(self._file)
 
     def durable_offset(self) -> LogOffset:
-        """Return the mark as it is now."""
+        """Read and return the durable end of the log."""
         self._generation, self._marker = self._read_marker()
         return self._marker or LOG_START
 
     def publish(self, end: LogOffset) -> None:
-        """Set the mark. The lock must be held."""
+        """Set the durable end of the log. The caller holds the lock."""
         generation = self._generation + 1
         packed = _SLOT.pack(generation, end.segment, end.offset, 0)[:-4]
         slot = packed + crc32(packed).to_bytes(4, "big")
@@ -108,10 +108,10 @@ class LogDirectory:
         self._generation, self._marker = generation, end
 
     def record_discarded_tail(self, end: LogOffset) -> bool:
-        """Note durably that a segment holds nothing behind a place; tell whether that is done.
+        """Record durably that the bytes of a segment after `end` are void; return whether it did.
 
-        For what was refused and could not be cut off. Nothing may be appended to it any more. It
-        needs no room on the disk. The lock must be held.
+        For a rejected group that could not be truncated. The segment must not be appended to
+        afterwards. Needs no free space on the disk. The caller holds the lock.
         """
         packed = _SLOT.pack(0, end.segment, end.offset, 0)[:-4]
         try:
@@ -123,7 +123,7 @@ class LogDirectory:
         return True
 
     def valid_size(self, sequence: int) -> int:
-        """Return how long a segment is, without what was refused. Raises `OSError`."""
+        """Return the size of a segment without its discarded tail. Raises `OSError`."""
         size = self.segment_path(sequence).stat().st_size
         return min(size, self._discarded_from(sequence, size))
 
@@ -137,10 +137,10 @@ class LogDirectory:
         return self.path / segment_name(sequence)
 
     def recover(self) -> LogOffset:
-        """Cut off what a dead writer left unfinished, make the rest durable, return the end.
+        """Truncate an incomplete tail, make the rest durable, and return the durable end.
 
-        Damage before the last whole record stays where it is: the reader sets it aside. The lock
-        must be held. Cheap where nothing is to be done.
+        Damage before the last complete record remains: the reader copies it aside. Cheap where the
+        marker is up to date. The caller holds the lock. Raises `OSError`.
         """
         marker, sequences = self.durable_offset(), self.sequences()
         if not sequences or sequences[-1] < marker.segment:
@@ -161,7 +161,7 @@ class LogDirectory:
         return end
 
     def _discarded_from(self, sequence: int, size: int) -> int:
-        """Return where in a segment begins what was refused; its size where nothing was."""
+        """Return the offset at which the discarded tail of a segment begins; `size` without one."""
         for _, discarded in self._parse_slots(
             os.pread(self._file, _SLOT.size, _SLOTS * _SLOT.size)
         ):
@@ -186,9 +186,9 @@ class LogDirectory:
 
 
 def write_loaded_offset(path: Path, offset: LogOffset) -> None:
-    """Leave word in a log's directory of the place up to which everything is in the store.
+    """Write, into a log's directory, the offset up to which all records are in the store.
 
-    It lies in the page cache and may be old after a power cut. Raises `OSError`.
+    Not synced: it may be old after a power cut. Raises `OSError`.
     """
     packed = _LOADED.pack(offset.segment, offset.offset, 0)[:-4]
     file = os.open(path / LOADED_MARKER, os.O_WRONLY | os.O_CREAT, 0o644)
@@ -199,7 +199,7 @@ def write_loaded_offset(path: Path, offset: LogOffset) -> None:
 
 
 def read_loaded_offset(path: Path) -> LogOffset | None:
-    """Return what `write_loaded_offset` left in a log's directory; None where it cannot be read."""
+    """Return the offset of `write_loaded_offset`; None where it is missing or not valid."""
     try:
         data = (path / LOADED_MARKER).read_bytes()
     except OSError:
@@ -217,12 +217,12 @@ def _valid_size(file: int, known: int, size: int) -> int:
 
 
 def is_deleted(file: int) -> bool:
-    """Tell whether an open file has no name any more."""
+    """Return whether an open file has no name left."""
     return os.fstat(file).st_nlink == 0
 
 
 def read_exactly(file: int, size: int, offset: int) -> bytes:
-    """Read a stretch of a file; shorter only where the file ends."""
+    """Read a range of a file; shorter only where the file ends."""
     data = os.pread(file, size, offset)
     while len(data) < size and (more := os.pread(file, size - len(data), offset + len(data))):
         data += more
@@ -230,7 +230,7 @@ def read_exactly(file: int, size: int, offset: int) -> bytes:
 
 
 def create_directory(path: Path, *, file_ops: FileOps) -> None:
-    """Make a directory and those above it, durably."""
+    """Create a directory and its missing parents, durably."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(exist_ok=True)

@@ -1,13 +1,13 @@
-"""How records lie in a segment file. Bytes in, bytes out; no I/O.
+"""The format of a segment file: encodes and decodes bytes, without I/O.
 
-A segment is one header and then one frame for each record, all numbers big-endian:
+A segment is a header, followed by a frame for each record. All numbers are big-endian:
 
-    header   magic 8 · version 2 · sequence 8 · end of the segment before 8 · CRC-32 4
+    header   magic 8 · version 2 · sequence 8 · end of the previous segment 8 · CRC-32 4
     frame    magic 4 · length of the payload 4 · CRC-32 of length and payload 4 · payload
 
-The header says how far the segment before it is valid, because a failed write may have left bytes
-behind that end which could not be cut off. The magic of a frame holds bytes that UTF-8 never has:
-no text that a caller sends can pass for a frame when the reader looks for one behind damage.
+The header has the valid end of the previous segment, because a failed write may have left bytes
+after it that could not be truncated. The magic of a frame contains bytes that never occur in UTF-8:
+no text of a client can be mistaken for a frame when the reader searches for one after damage.
 """
 
 import struct
@@ -30,25 +30,25 @@ FRAME_SIZE = _FRAME.size
 
 
 class SegmentHeader(Struct, frozen=True):
-    """What a segment says of itself and of the end of the one before it."""
+    """The number of a segment, and the valid end of the previous one."""
 
     sequence: int
     previous_end: int
 
 
 def segment_name(sequence: int) -> str:
-    """Return the name of a segment's file."""
+    """Return the file name of a segment."""
     return f"{sequence:020}{SEGMENT_SUFFIX}"
 
 
 def pack_header(header: SegmentHeader) -> bytes:
-    """Write a segment's header."""
+    """Encode a segment's header."""
     packed = _HEADER.pack(_SEGMENT_MAGIC, FORMAT_VERSION, header.sequence, header.previous_end, 0)
     return packed[:-4] + crc32(packed[:-4]).to_bytes(4, "big")
 
 
 def parse_header(data: bytes) -> SegmentHeader | None:
-    """Read the header at the beginning of data; None where it is not whole."""
+    """Decode the header at the beginning of data; None where it is incomplete or damaged."""
     if len(data) < HEADER_SIZE:
         return None
     magic, version, sequence, previous_end, checksum = _HEADER.unpack_from(data)
@@ -58,13 +58,13 @@ def parse_header(data: bytes) -> SegmentHeader | None:
 
 
 def frame_header(payload: bytes) -> bytes:
-    """Return what goes before a payload."""
+    """Return the header of a payload's frame."""
     length = len(payload)
     return _FRAME.pack(_FRAME_MAGIC, length, crc32(payload, length))
 
 
 def declared_frame_size(data: bytes, index: int) -> int | None:
-    """Return the size of the frame that seems to begin at an index, whole or not."""
+    """Return the size that the frame header at an index declares; None where there is none."""
     if len(data) < index + FRAME_SIZE:
         return None
     magic, length, _ = _FRAME.unpack_from(data, index)
@@ -72,7 +72,7 @@ def declared_frame_size(data: bytes, index: int) -> int | None:
 
 
 def parse_records(data: bytes, start: LogOffset) -> list[LoggedRecord]:
-    """Read the whole records at the beginning of data, which lies at `start` in its log."""
+    """Decode the complete records at the beginning of data, which begins at `start` in its log."""
     records: list[LoggedRecord] = []
     record_start, segment, base_offset = start, start.segment, start.offset
     index = 0
@@ -85,7 +85,7 @@ def parse_records(data: bytes, start: LogOffset) -> list[LoggedRecord]:
 
 
 def find_record(data: bytes, index: int) -> int:
-    """Return where the next whole record begins, at the index or behind it; else the length."""
+    """Return the index of the first complete record at or after `index`, else the length."""
     while (index := data.find(_FRAME_MAGIC, index)) >= 0:
         if _payload_at(data, index) is not None:
             return index
@@ -94,9 +94,9 @@ def find_record(data: bytes, index: int) -> int:
 
 
 def last_record_end(data: bytes, index: int) -> int:
-    """Return the place behind the last whole record that begins at the index or behind it.
+    """Return the end of the last complete record that begins at or after `index`.
 
-    Whole records behind a damaged one count. Without any record it is the index.
+    Complete records after a damaged one count. Without any record it is `index`.
     """
     end = index
     while (index := find_record(data, index)) < len(data):

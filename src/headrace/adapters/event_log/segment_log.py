@@ -1,4 +1,4 @@
-"""The durable log's writing side: plain segment files, one fsync for all appends of a moment."""
+"""The writer of a durable log: segment files, and one fsync for a group of appends."""
 
 import asyncio
 import errno
@@ -39,7 +39,7 @@ _Failure = LogUnavailable | DurabilityUnknown
 
 
 class _Group:
-    """What one write and one fsync make durable, and who waits for it."""
+    """The records that one write and one fsync make durable, and their callbacks."""
 
     __slots__ = ("callbacks", "pieces", "size")
 
@@ -50,11 +50,11 @@ class _Group:
 
 
 class SegmentLog:
-    """An `EventLog` in `<root>/<name>`; see `segment_format` for what lies there.
+    """An `EventLog` in `<root>/<name>`, in the format of `segment_format`.
 
-    While one group of records is being written and synced in the log's thread, the next gathers.
-    A failed group is cut off again and refused as a whole; the next one tries a new segment, so
-    the log recovers by itself when the disk does. Nothing of it is written before that is there.
+    Group commit: while the log's thread writes and syncs one group of records, appends collect in
+    the next. A failed group is truncated and rejected as a whole. The next one begins a new
+    segment, whose header is written and synced first, so the log recovers when the disk does.
     """
 
     def __init__(self, files: "_SegmentFiles") -> None:
@@ -84,9 +84,9 @@ class SegmentLog:
         lock_timeout_s: float = 10.0,
         file_ops: FileOps | None = None,
     ) -> "SegmentLog":
-        """Lock and recover the log; blocking. Raises `OperatorError` where that cannot be done.
+        """Lock and recover the log; blocking. Raises `OperatorError`.
 
-        The loader holds the lock of a log without a writer for moments, hence the patience.
+        Waits for the lock: the loader takes that of a log without a writer for a short time.
         """
         file_ops = file_ops or FileOps()
         try:
@@ -96,7 +96,7 @@ class SegmentLog:
                 lock_log(directory, lock_timeout_s)
                 end = directory.recover()
         except OSError as error:
-            raise OperatorError(f"The log {root / name} cannot be opened: {error}.") from error
+            raise OperatorError(f"cannot open the log {root / name}: {error}") from error
         files = _SegmentFiles(
             directory,
             end=end,
@@ -108,17 +108,17 @@ class SegmentLog:
         return cls(files)
 
     async def append(self, record: bytes) -> None:
-        """Make a record durable; see `ports.log.EventLog`."""
+        """Make a record durable; see `ports.event_log.EventLog`."""
         waiter = asyncio.get_running_loop().create_future()
         self.append_nowait(record, partial(_resolve_waiter, waiter))
         await waiter
 
     def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
-        """Make a record durable and tell; see `ports.log.EventLog`."""
+        """Append without waiting; see `ports.event_log.EventLog`."""
         self._enqueue((frame_header(record), record), FRAME_SIZE + len(record), on_durable)
 
     async def is_ready(self) -> bool:
-        """Tell whether the disk takes records; tries it where the last group failed."""
+        """Return whether the disk takes records; probes it where the last group failed."""
         if self._is_failing:
             with suppress(LogUnavailable):
                 await self._probe_disk()
@@ -133,7 +133,7 @@ class SegmentLog:
         if self._is_closed:
             raise LogUnavailable("The log is closed.")
         if self._queued_bytes + size > _MAX_QUEUED_BYTES and self._queued_bytes:
-            raise LogUnavailable("The disk is slower than what comes in.")
+            raise LogUnavailable("The disk is slower than the events arrive.")
         if not self._groups or self._groups[-1].size > _MAX_GROUP_BYTES:
             self._groups.append(_Group())
         group = self._groups[-1]
@@ -145,10 +145,10 @@ class SegmentLog:
             self._is_writing = True
             self._idle.clear()
             loop = asyncio.get_running_loop()
-            loop.call_soon(self._submit_next_group, loop)  # after all that is appended in this turn
+            loop.call_soon(self._submit_next_group, loop)  # after all appends of this iteration
 
     async def close(self) -> None:
-        """Write what waits and release the log; see `ports.log.EventLog`."""
+        """Write the pending records and release the log; see `ports.event_log.EventLog`."""
         self._is_closed = True
         await self._idle.wait()
         if self._thread.is_alive():
@@ -168,14 +168,14 @@ class SegmentLog:
             loop, group = queued
             failure = self._files.append(group.pieces)
             loop.call_soon_threadsafe(self._complete_group, loop, group, failure)
-            del queued, group  # what callers hold is not to wait for the next group
+            del queued, group  # frees the records now, not when the next group arrives
 
     def _complete_group(
         self, loop: asyncio.AbstractEventLoop, group: _Group, failure: _Failure | None
     ) -> None:
         self._queued_bytes -= group.size
         self._is_failing = failure is not None
-        self._submit_next_group(loop)  # first, so that the disk works while callers are told
+        self._submit_next_group(loop)  # first, so that the disk works during the callbacks
         for on_durable in group.callbacks:
             on_durable(None if failure is None else type(failure)(*failure.args))
 
@@ -199,17 +199,17 @@ def _closing_on_failure(directory: LogDirectory) -> Generator[None]:
 
 
 def lock_log(directory: LogDirectory, timeout_s: float) -> None:
-    """Take a log's lock; blocking. Raises `OperatorError` when it does not come free in time."""
+    """Acquire a log's lock; blocking. Raises `OperatorError` after `timeout_s`."""
     retries = int(timeout_s / _LOCK_RETRY_S)
     while not directory.try_lock():
         if retries <= 0:
-            raise OperatorError(f"The log {directory.path} is in use by another process.")
+            raise OperatorError(f"the log {directory.path} is in use by another process")
         retries -= 1
         time.sleep(_LOCK_RETRY_S)
 
 
 class _SegmentFiles:
-    """The blocking part: knows the durable end and the open segment. Used by the log's thread."""
+    """The blocking part: has the durable end and the open segment. Used by the log's thread."""
 
     def __init__(
         self,
@@ -233,10 +233,10 @@ class _SegmentFiles:
         self._log_throttle = LogThrottle(lines=1, window_s=10.0, monotonic_s=clock.monotonic_s)
 
     def append(self, pieces: list[bytes]) -> _Failure | None:
-        """Write, sync and publish; return why it failed, or None.
+        """Write, sync and publish a group; return the failure, or None.
 
-        After a failure the disk is first tried with a new segment's header: of what is refused
-        then, nothing was written that could be read one day.
+        After a failure the disk is first probed with the header of a new segment. When the probe
+        fails, the group was never written, so it is certain that it is never read.
         """
         failure = self._append([]) if self._is_failing and pieces else None
         return failure or self._append(pieces)
@@ -258,12 +258,12 @@ class _SegmentFiles:
             self._record_failure(error)
             is_truncated = self._discard_failed_group(target, has_records=bool(pieces))
             error_type = LogUnavailable if is_truncated else DurabilityUnknown
-            return error_type(f"Events cannot be written to disk: {error}.")
+            return error_type(f"cannot write events to disk: {error}")
         self._record_success(has_records=bool(pieces))
         return None
 
     def close(self) -> None:
-        """Close the files and give the lock back."""
+        """Close the files and release the lock."""
         self._close_segment()
         self._directory.close()
 
@@ -285,10 +285,11 @@ class _SegmentFiles:
         return end
 
     def _discard_failed_group(self, target: LogOffset, *, has_records: bool) -> bool:
-        """Cut a failed group off; tell whether it is certain that nothing of it is ever read.
+        """Truncate a failed group; return whether it is certain that it is never read.
 
-        After a failed fsync the kernel may have dropped what it could not write, so the segment is
-        not used again. Where even the cut fails, a note and the next segment's header tell the end.
+        After a failed fsync the kernel may have dropped dirty pages, so the segment is not used
+        again. Where the truncation fails too, the valid end of the segment is recorded in the
+        marker file and in the header of the next segment.
         """
         if self._file is None:
             return True
@@ -296,11 +297,11 @@ class _SegmentFiles:
         self._close_segment()
         if is_truncated or not has_records:
             return True
-        self._end = target  # also of a segment that has just begun: its number is not used again
+        self._end = target  # also of a segment that was just created: its number is not reused
         return self._directory.record_discarded_tail(target)
 
     def _recreate(self, deleted: LogDirectory) -> LogDirectory:
-        """Make a directory again that somebody deleted; its numbers go on. Raises `OSError`."""
+        """Create a deleted directory again; segment numbers continue. Raises `OSError`."""
         create_directory(deleted.path, file_ops=self._file_ops)
         recreated = LogDirectory(deleted.path, file_ops=self._file_ops)
         with _closing_on_failure(recreated):
@@ -337,5 +338,5 @@ class _SegmentFiles:
     def _close_segment(self) -> None:
         if self._file is not None:
             file, self._file = self._file, None
-            with suppress(OSError):  # all that counts was synced before
+            with suppress(OSError):  # everything acknowledged was synced before
                 os.close(file)

@@ -1,4 +1,4 @@
-"""The durable log's reading side: all logs below one directory, for the loader."""
+"""The reader of durable logs: all logs of one directory, for the loader."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -29,7 +29,7 @@ _MIN_READ_BYTES = 4096
 
 
 class _SegmentRange(Struct, frozen=True):
-    """A part of one segment that is to be read."""
+    """The part of one segment to read."""
 
     log: str
     start: LogOffset
@@ -39,9 +39,9 @@ class _SegmentRange(Struct, frozen=True):
 class SegmentReader:
     """A `LogReader` over every log in `root`; damaged bytes are copied into `damaged`.
 
-    A log without a living writer (a crashed one, or one of more workers than there are now) is
-    recovered as its writer would, under the writer's lock. One that cannot be read ends for its
-    reader where that begins, and is tried again after a pause: the others go on.
+    A log without a live writer (it crashed, or the number of workers was reduced) is recovered
+    under the writer's lock, as its writer would. A log with an unreadable part ends before that
+    part and is retried with a backoff; the other logs are not affected.
     """
 
     def __init__(
@@ -60,17 +60,17 @@ class SegmentReader:
         self._unreadable = UnreadableLogs(clock=clock or SystemClock(), metrics=metrics)
 
     def durable_offsets(self) -> Mapping[str, LogOffset]:
-        """Return the durable end of every log; see `ports.log.LogReader`."""
+        """Return the durable end of every log; see `ports.event_log.LogReader`."""
         names = sorted(path.name for path in self._root.glob("*/"))
         ends = ((name, self._readable_end(name)) for name in names)
         return {name: end for name, end in ends if end is not None}
 
     def unreadable(self) -> Sequence[str]:
-        """Return the logs that cannot be read now; see `ports.log.LogReader`."""
+        """Return the logs that cannot be read now; see `ports.event_log.LogReader`."""
         return self._unreadable.names()
 
     def read(self, log: str, *, after: LogOffset, until: LogOffset, max_bytes: int) -> LogChunk:
-        """Read whole records; see `ports.log.LogReader`."""
+        """Read complete records; see `ports.event_log.LogReader`."""
         try:
             return self._read(log, after, until, max_bytes)
         except OSError as error:
@@ -78,20 +78,20 @@ class SegmentReader:
             raise
 
     def size_between(self, log: str, *, after: LogOffset, until: LogOffset) -> int:
-        """Return how many bytes lie between two places; see `ports.log.LogReader`."""
+        """Return the number of bytes between two offsets; see `ports.event_log.LogReader`."""
         try:
             ranges = self._segment_ranges(log, after, until)
-        except OSError:  # to read them says more
+        except OSError:  # `read` reports it
             return 0
         return sum(
             max(segment_range.end - segment_range.start.offset, 0) for segment_range in ranges
         )
 
     def truncate_before(self, log: str, offset: LogOffset) -> None:
-        """Delete segments before the position's; see `ports.log.LogReader`.
+        """Delete the segments before that of `offset`; see `ports.event_log.LogReader`.
 
-        The last segment always stays: its number is what the next one is counted from. Word of
-        the position is left for those who measure the backlog.
+        Never deletes the last segment: its number determines the next one. Writes the offset into
+        the log's directory, where `read_disk_usage` measures the backlog from it.
         """
         directory = self._directory(log)
         for sequence in directory.sequences():
@@ -100,9 +100,9 @@ class SegmentReader:
         write_loaded_offset(directory.path, offset)
 
     def publish_loaded_offsets(self, offsets: Mapping[str, LogOffset]) -> None:
-        """Leave word again of what is loaded: what a crash kept from being told or removed.
+        """Truncate every log to what is loaded, which a crash may have prevented.
 
-        Where the disk does not let it, the next batch does.
+        An error of the disk is logged: the next batch does it again.
         """
         try:
             for log, end in self.durable_offsets().items():
@@ -119,7 +119,7 @@ class SegmentReader:
 
     def _directory(self, log: str) -> LogDirectory:
         known = self._directories.get(log)
-        if known is not None and known.is_deleted():  # its writer makes it again
+        if known is not None and known.is_deleted():  # its writer creates it again
             known.close()
             del self._directories[log]
         if log not in self._directories:
@@ -127,7 +127,7 @@ class SegmentReader:
         return self._directories[log]
 
     def _readable_end(self, log: str) -> LogOffset | None:
-        """Return where a log ends, or how far it can be read; None where even that is not known."""
+        """Return the end of a log, or of its readable part; None where neither is known."""
         known = self._unreadable.readable_end(log)
         if self._unreadable.is_backing_off(log):
             return known
@@ -191,7 +191,7 @@ class SegmentReader:
     def _save_damaged_bytes(
         self, file: int, segment_range: _SegmentRange, start: LogOffset
     ) -> LogOffset:
-        """Copy what cannot be read and return where the next whole record begins."""
+        """Copy damaged bytes to a file, and return where the next complete record begins."""
         remaining = segment_range.end - start.offset
         rest = read_exactly(file, remaining, start.offset)
         next_start = find_record(rest, 1)
@@ -204,7 +204,7 @@ class SegmentReader:
 
 
 def end_of_segment(directory: LogDirectory, sequence: int) -> int:
-    """Return where a segment that is not the last ends: as the next one says, else its size."""
+    """Return the end of a segment from the header of the next one, else its size."""
     size = directory.valid_size(sequence)
     with suppress(FileNotFoundError):
         with directory.segment_path(sequence + 1).open("rb", buffering=0) as next_segment:
@@ -220,7 +220,7 @@ def _read_records(file: int, start: LogOffset, end: int, max_bytes: int) -> list
     records = parse_records(data, start)
     if records or len(data) == available:
         return records
-    size = declared_frame_size(data, 0)  # the first record may be longer than what was asked for
+    size = declared_frame_size(data, 0)  # the first record may be longer than max_bytes
     if size is None or size > available:
         return []
     return parse_records(read_exactly(file, size, start.offset), start)

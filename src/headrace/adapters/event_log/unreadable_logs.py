@@ -1,4 +1,4 @@
-"""Remembers which logs could not be read, how far they can be, and when to try them again."""
+"""Tracks the logs that could not be read: how far they are readable, and when to retry them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -20,9 +20,9 @@ class _ReadFailure(Struct, frozen=True):
 
 
 class UnreadableLogs:
-    """The logs of which a part cannot be read now; used from one thread.
+    """The logs that have an unreadable part now; used from one thread.
 
-    A place of None means that not even the log's end is known.
+    An offset of None means that not even the end of the log is known.
     """
 
     def __init__(self, *, clock: Clock, metrics: Metrics | None) -> None:
@@ -31,21 +31,21 @@ class UnreadableLogs:
         self._failures: dict[str, _ReadFailure] = {}
 
     def names(self) -> Sequence[str]:
-        """Return the names of these logs."""
+        """Return the names of these logs, sorted."""
         return sorted(self._failures)
 
     def is_backing_off(self, log: str) -> bool:
-        """Tell whether a log is one of these, and not yet to be tried again."""
+        """Return whether a log is one of these and its retry is not due yet."""
         failure = self._failures.get(log)
         return failure is not None and self._clock.monotonic_s() < failure.retry_at_s
 
     def readable_end(self, log: str) -> LogOffset | None:
-        """Return the place up to which one of these logs can be read."""
+        """Return the offset up to which one of these logs can be read."""
         failure = self._failures.get(log)
         return None if failure is None else failure.offset
 
     def record_failure(self, log: str, error: OSError, *, offset: LogOffset | None) -> None:
-        """Remember that a log cannot be read from a place on; each time with a longer pause."""
+        """Record that a log cannot be read from an offset on; doubles the backoff of the log."""
         previous = self._failures.get(log)
         backoff_s = (
             _INITIAL_BACKOFF_S if previous is None else min(previous.backoff_s * 2, _MAX_BACKOFF_S)
@@ -56,7 +56,7 @@ class UnreadableLogs:
         self._update_gauge()
 
     def record_recovery(self, log: str) -> None:
-        """Note that a log can be read. Cheap where it always could."""
+        """Record that a log can be read. Cheap for a log that always could."""
         if self._failures.pop(log, None) is not None:
             get_logger().info("log_readable_again", log=log)
             self._update_gauge()

@@ -1,1 +1,1 @@
-"""Ports over nothing but memory, for tests."""
+"""Implementations of ports in memory, for tests."""

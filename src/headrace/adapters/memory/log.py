@@ -1,4 +1,4 @@
-"""A log that keeps its records in memory: for tests and for trying things out."""
+"""A log that keeps its records in memory, for tests."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from headrace.ports.event_log import OnDurable
 
 
 class MemoryLog:
-    """An `EventLog` whose records are a list. Refuses while `is_broken`."""
+    """An `EventLog` whose records are a list. Rejects records while `is_broken`."""
 
     def __init__(self) -> None:
         self.records: list[bytes] = []
@@ -17,20 +17,20 @@ class MemoryLog:
     async def append(self, record: bytes) -> None:
         """Keep a record. Raises `LogUnavailable`, and keeps nothing, while broken or closed."""
         if self.is_broken or self.is_closed:
-            raise LogUnavailable("the log in memory was told to refuse")
+            raise LogUnavailable("the log in memory is broken or closed")
         self.records.append(record)
 
     def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
-        """Keep a record, and tell in the loop's next turn. Refuses what `append` refuses."""
+        """Keep a record and call back in the loop's next iteration. Raises as `append` does."""
         if self.is_broken or self.is_closed:
-            raise LogUnavailable("the log in memory was told to refuse")
+            raise LogUnavailable("the log in memory is broken or closed")
         self.records.append(record)
         asyncio.get_running_loop().call_soon(on_durable, None)
 
     async def is_ready(self) -> bool:
-        """Tell whether it takes records."""
+        """Return whether `append` takes records."""
         return not (self.is_broken or self.is_closed)
 
     async def close(self) -> None:
-        """Take no more records. May be called twice."""
+        """Reject records from now on. May be called twice."""
         self.is_closed = True

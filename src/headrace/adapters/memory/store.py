@@ -1,4 +1,4 @@
-"""A store in memory for tests of the loader: keeps rows as they would be stored."""
+"""A store in memory, for tests of the loader: keeps rows as they would be stored."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -18,7 +18,7 @@ def _rejects_nothing(_row: Row) -> bool:
 
 
 class MemoryStore:
-    """A `StoreWriter`. Refuses a batch in which `rejects` finds a row."""
+    """A `StoreWriter`. Rejects a batch with a row for which `rejects` returns True."""
 
     def __init__(self, *, rejects: Callable[[Row], bool] = _rejects_nothing) -> None:
         self._rejects = rejects
@@ -31,19 +31,19 @@ class MemoryStore:
     def insert(
         self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
     ) -> None:
-        """See `ports.store.StoreWriter`. What is told to be new is stored, whether it is or not."""
+        """See `ports.store.StoreWriter`. A first attempt is stored without looking at its token."""
         if not first_attempt and (table.name, token) in self._tokens:
             return
         stored, columns = STORAGE_TABLES[table.name], read_ipc_stream(arrow_stream).read_all()
         names = columns.column_names
         if names != inserted_columns(stored, arrow_stream):
-            raise BatchRejected("The columns are not those of the table.")
+            raise BatchRejected("the columns are not those of the table")
         values = [cast("list[Any]", columns.column(name).to_pylist()) for name in names]  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
         missing = {column.name: MISSING.get(column.kind) for column in stored.columns}
         rows = [
             {**missing, **dict(zip(names, row, strict=True))} for row in zip(*values, strict=True)
         ]
         if any(self._rejects(row) for row in rows):
-            raise BatchRejected("A row is refused.")
+            raise BatchRejected("a row is rejected")
         self._tokens.add((table.name, token))
         self.rows[table.name] += rows

@@ -1,1 +1,1 @@
-"""What the store refused, as files that people can read."""
+"""Items and records that the store rejected, as readable files, and their requeueing."""

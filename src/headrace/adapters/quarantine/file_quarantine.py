@@ -15,7 +15,7 @@ from headrace.ports.quarantine import QuarantineEntry, StoredEntry
 
 
 class _EntryFile(msgspec.Struct, frozen=True):
-    """What a file holds."""
+    """The content of a file; `item` for a decoded item, `payload` for a record as it was."""
 
     log: str
     position: LogOffset
@@ -27,10 +27,10 @@ class _EntryFile(msgspec.Struct, frozen=True):
 
 
 class FileQuarantine:
-    """A `Quarantine`. A file's name is its id and says where in the log its content came from.
+    """A `Quarantine`. The name of a file is its id: log, segment, offset, index of the item.
 
-    Bytes that are not JSON text come in base64. People may mend a file; what they leave of it is
-    what `read` returns.
+    Bytes that are not JSON text are written in base64. An operator may edit a file to correct the
+    item; `read` returns the edited content.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,26 +46,26 @@ class FileQuarantine:
             self._path.mkdir(parents=True, exist_ok=True)
             write_atomically(file, content)
         except OSError as error:
-            raise StoreUnavailable(f"The quarantine cannot be written: {error}.") from error
+            raise StoreUnavailable(f"cannot write the quarantine: {error}") from error
 
     def ids(self) -> list[str]:
-        """Return the ids of all entries, by log and place."""
+        """Return the ids of all entries, sorted by log and offset."""
         return sorted(file.name for file in self._path.glob(f"*{ENTRY_SUFFIX}"))
 
     def read(self, entry_id: str) -> StoredEntry:
-        """Return an entry. Raises `OperatorError` where there is none or it is no entry."""
+        """Return an entry. Raises `OperatorError` when it does not exist or cannot be decoded."""
         if entry_id not in self.ids():
-            raise OperatorError(f"nothing in the quarantine has the id {entry_id!r}")
+            raise OperatorError(f"no entry of the quarantine has the id {entry_id!r}")
         file = self._path / entry_id
         try:
             text, status = file.read_bytes(), file.stat()
             entry = _parse(text)
         except (OSError, ValueError) as error:
-            raise OperatorError(f"{file} cannot be read: {error}") from error
+            raise OperatorError(f"cannot read {file}: {error}") from error
         return StoredEntry(entry_id, status.st_mtime_ns // 1_000_000, entry, text)
 
     def remove(self, entry_id: str) -> None:
-        """Remove an entry's file. Safe to call twice; `sync_directory` makes it durable."""
+        """Remove an entry's file. Safe to call twice; durable after `sync_directory`."""
         (self._path / entry_id).unlink(missing_ok=True)
 
 
@@ -103,7 +103,7 @@ def _parse(text: bytes) -> QuarantineEntry:
 
 
 def _from_json_value(name: str, raw: msgspec.Raw) -> object:
-    """Undo what `_to_json_value` did: properties are the one field that is bytes."""
+    """Invert `_to_json_value`; `properties` is the only field of type bytes."""
     value = msgspec.json.decode(raw)
     if name != "properties":
         return value
@@ -113,7 +113,7 @@ def _from_json_value(name: str, raw: msgspec.Raw) -> object:
 
 
 def _to_json_value(value: object) -> object:
-    """Let JSON text stand as it is; other bytes are left to be written in base64."""
+    """Embed bytes that are JSON text as they are; the encoder writes others in base64."""
     if not isinstance(value, bytes):
         return value
     try:

@@ -1,4 +1,4 @@
-"""Puts what was set aside back on its way to the store, through a log of its own."""
+"""Requeues quarantined entries: appends them to a log of their own, from which they are loaded."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,18 +22,18 @@ _PENDING_FILE = "retry.begun"
 
 
 class _PendingEntry(Struct, frozen=True):
-    """The entry whose record is being appended, and where the log ended before."""
+    """The entry whose record is being appended, and the end of the log before the append."""
 
     id: str
     end: LogOffset
 
 
 class QuarantineRequeuer:
-    """Reads and retries; blocking. Works whether the service runs or not.
+    """Reads and requeues entries; blocking. Works with and without a running service.
 
-    An entry goes back exactly once: before its record is appended, its id and the log's end are
-    noted durably. After a crash the log's end tells whether the append was done, and the entry's
-    file is then removed. The lock of the log keeps two desks apart.
+    An entry is requeued exactly once: before its record is appended, its id and the log's end are
+    recorded durably. After a crash, a log that ends later shows that the record was appended, and
+    the entry's file is removed. The lock of the log excludes a second requeuer.
     """
 
     def __init__(
@@ -51,18 +51,19 @@ class QuarantineRequeuer:
         self._files = FileQuarantine(path)
 
     def entries(self) -> list[StoredEntry]:
-        """Return all entries, by log and place. Raises `OperatorError` where one is no entry."""
+        """Return all entries, sorted by log and offset. Raises `OperatorError` if damaged."""
         return [self._files.read(entry_id) for entry_id in self._files.ids()]
 
     def entry(self, entry_id: str) -> StoredEntry:
-        """Return one entry. Raises `OperatorError` where there is none."""
+        """Return one entry. Raises `OperatorError` when it does not exist or is damaged."""
         return self._files.read(entry_id)
 
     def requeue(self, ids: Sequence[str] | None = None) -> list[str]:
-        """Put entries back, all of them without ids, and return their ids.
+        """Requeue the entries with these ids, or all entries; return their ids.
 
-        Each is durable in the log before its file goes. Raises `OperatorError` before any is put
-        back where one cannot be, or when the log fails; those that were put back are gone then.
+        Each is durable in the log before its file is removed. Raises `OperatorError`: before the
+        first append where one of them cannot be requeued, later when the log fails; the files of
+        the entries that were requeued until then are removed.
         """
         if not self._files.ids():
             return [self._files.read(entry_id).id for entry_id in ids or ()]
@@ -81,7 +82,7 @@ class QuarantineRequeuer:
                 self._files.remove(entry_id)
             self._end()
         except (OSError, LogUnavailable) as error:
-            raise OperatorError(f"not everything could be put back: {error}") from error
+            raise OperatorError(f"cannot requeue all entries: {error}") from error
         finally:
             log_directory.close()
             await log.close()
@@ -91,13 +92,13 @@ class QuarantineRequeuer:
         try:
             record = self._convert_entry(stored.entry)
         except ValueError as error:
-            raise OperatorError(f"{stored.id} cannot be put back: {error}") from error
+            raise OperatorError(f"cannot requeue {stored.id}: {error}") from error
         if not self._is_batch_committed(stored):
             raise OperatorError(f"the batch of {stored.id} is still being stored; try again later")
         return record
 
     def _is_batch_committed(self, stored: StoredEntry) -> bool:
-        """Tell whether the loader is done with the batch; else it may set the entry aside again."""
+        """Return whether the entry's batch is committed; until then it may be quarantined again."""
         log = self._log_root / stored.entry.log
         loaded = read_loaded_offset(log)
         return not log.exists() or (loaded is not None and stored.entry.position < loaded)
@@ -106,7 +107,7 @@ class QuarantineRequeuer:
         write_atomically(self._path / _PENDING_FILE, msgspec.json.encode(pending))
 
     def _finish_pending(self, end: LogOffset) -> None:
-        """Remove the entry that a crashed retry had appended and not removed."""
+        """Remove the entry that a requeuer appended before it crashed."""
         path = self._path / _PENDING_FILE
         if path.exists():
             pending = msgspec.json.decode(path.read_bytes(), type=_PendingEntry)

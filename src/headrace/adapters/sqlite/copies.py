@@ -1,4 +1,4 @@
-"""Copies of SQLite files that others use, through SQLite itself."""
+"""Copies SQLite files that other processes use, and checks their integrity."""
 
 import contextlib
 import sqlite3
@@ -7,27 +7,28 @@ from pathlib import Path
 
 _BUSY_TIMEOUT_S = 10
 _SALTS = "visitor_salts"
+_MAX_ERRORS = 10
 
 
 def copy_sqlite(source: Path, into: Path) -> None:
-    """Copy a database as of one moment; nothing where there is none. Raises `sqlite3.Error`."""
+    """Copy a consistent snapshot of a database, if it exists. Raises `sqlite3.Error`."""
     if source.exists():
         with _connected(source) as connection:
             copy_open_sqlite(connection, into)
 
 
 def copy_open_sqlite(connection: sqlite3.Connection, into: Path) -> None:
-    """Copy the database of a connection as of one moment. Raises `sqlite3.Error`."""
+    """Copy a consistent snapshot of a connection's database. Raises `sqlite3.Error`."""
     with _connected(into) as copy:
         into.chmod(0o600)
-        copy.execute("PRAGMA synchronous = OFF")  # what becomes of the copy is synced, not it
+        copy.execute("PRAGMA synchronous = OFF")  # the archive made of the copy is synced instead
         connection.backup(copy)
 
 
 def copy_directory_database(source: Path, into: Path) -> None:
-    """Copy websites and keys without the day's visitor salt.
+    """Copy the directory's database without the visitor salt of the day.
 
-    A salt is destroyed when its day is over; a copy of it would outlive that in a backup. Raises
+    A salt is destroyed at the end of its day, and a backup with it would be kept longer. Raises
     `sqlite3.Error`.
     """
     copy_sqlite(source, into)
@@ -37,7 +38,7 @@ def copy_directory_database(source: Path, into: Path) -> None:
         copy.execute("PRAGMA journal_mode = MEMORY")
         if copy.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (_SALTS,)).fetchone():
             copy.execute(f"DELETE FROM {_SALTS}")  # noqa: S608 - our own name
-            copy.execute("VACUUM")  # rebuilds the file: nothing of it stays in free pages
+            copy.execute("VACUUM")  # rebuilds the file: the salt does not remain in free pages
 
 
 @contextlib.contextmanager
@@ -49,11 +50,8 @@ def _connected(path: Path) -> Generator[sqlite3.Connection]:
         connection.close()
 
 
-_MAX_ERRORS = 10
-
-
 def integrity_errors(path: Path) -> list[str]:
-    """Return what is wrong with a database, in SQLite's words; nothing where it is sound."""
+    """Return what SQLite's integrity check finds, at most ten messages; empty if intact."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         rows = connection.execute(f"PRAGMA integrity_check({_MAX_ERRORS})").fetchall()

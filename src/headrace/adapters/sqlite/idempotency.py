@@ -1,4 +1,4 @@
-"""Idempotency keys of the last day in one SQLite file that all workers of a machine share."""
+"""The idempotency keys of the last day, in an SQLite file that all workers of a machine share."""
 
 import asyncio
 import sqlite3
@@ -14,7 +14,7 @@ from headrace.base.errors import LogUnavailable, OperatorError
 from headrace.ports.idempotency import Acquired, Replay
 
 _CLAIM_TTL_MS = 60_000
-"""No request holds a claim this long: its worker died and was not started again."""
+"""No request takes this long: the worker of an older claim died and was not restarted."""
 
 _POLL_INTERVAL_S = 0.02
 _CLEANUP_INTERVAL_MS = 60_000
@@ -35,23 +35,23 @@ CREATE INDEX IF NOT EXISTS claims_by_age ON claims (claimed_ms);
 class SqliteIdempotencyStore:
     """The `IdempotencyStore` of one worker. Its statements run in order on one thread.
 
-    The file may lose its last moments in a power failure: the log's records carry the digests too,
-    and the loader drops the second copy.
+    A power failure may lose the last commits (synchronous=NORMAL): the records of the log have the
+    digests too, and the loader drops duplicates.
     """
 
     def __init__(self, connection: sqlite3.Connection, *, owner: str, clock: Clock) -> None:
         self._connection = connection
         self._owner = owner
         self._clock = clock
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="repeats")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="idempotency")
         self._next_cleanup_ms = 0
         self._to_release = set[bytes]()
 
     @classmethod
     def open(cls, path: Path, *, owner: str, clock: Clock) -> "SqliteIdempotencyStore":
-        """Open the file, made where it is not there, and give back what this owner left behind.
+        """Open or create the file, and release the claims that this owner left when it was killed.
 
-        `owner` names the worker; no two live workers share a name. Raises `OperatorError`.
+        `owner` names the worker, uniquely among live ones. Raises `OperatorError`.
         """
         try:
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -65,18 +65,18 @@ class SqliteIdempotencyStore:
         return cls(connection, owner=owner, clock=clock)
 
     async def acquire(self, digest: bytes) -> Acquired | Replay:
-        """Claim a digest; waits while another request holds it."""
-        # Who holds the claim may be another process, so there is nothing to wait for but time.
+        """Claim a digest; waits while another request has the claim."""
+        # Another process may have it, and SQLite notifies nobody: poll.
         while (result := await self._try_acquire(digest)) is None:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_INTERVAL_S)
         return result
 
     async def save_response(self, digest: bytes, response: bytes) -> None:
-        """Remember the reply of an accepted request. Where that fails the claim is given back."""
+        """Save the response of an accepted request; on failure release the claim."""
         await self._run(self._save_in_thread, digest, response)
 
     async def release(self, digest: bytes) -> None:
-        """Give the claim back, later where the disk is full; a reply that was kept stays."""
+        """Release the claim, later where the disk is full. A saved response remains."""
         self._to_release.add(digest)
         await self._run(self._release_in_thread)
 
@@ -96,24 +96,24 @@ class SqliteIdempotencyStore:
     def _release_orphaned(
         self, digest: bytes, future: asyncio.Future[Acquired | Replay | None]
     ) -> None:
-        """Release what was claimed for a caller that is gone; not what another one holds."""
+        """Release a claim whose caller was cancelled; not one that another request has."""
         if future.exception() is None and future.result() == Acquired():
             self._to_release.add(digest)
-            with suppress(RuntimeError):  # closed; the next worker of this name gives it back
+            with suppress(RuntimeError):  # closed: the next worker of this name releases it
                 self._submit(self._release_in_thread)
 
     async def _run(self, work: Callable[..., _Result], *arguments: object) -> _Result:
-        """Run one statement on the thread. Raises `LogUnavailable`: nothing was promised yet."""
+        """Run a transaction on the thread. Raises `LogUnavailable`: nothing is acknowledged yet."""
         return await _await_result(self._submit(work, *arguments))
 
     def _submit(self, work: Callable[..., _Result], *arguments: object) -> asyncio.Future[_Result]:
-        """Begin some work on the thread, which goes on whatever becomes of the caller."""
+        """Start work on the thread. It completes also when the caller is cancelled."""
         future = asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
         future.add_done_callback(_consume_exception)
         return future
 
     def _acquire_in_thread(self, digest: bytes) -> Acquired | Replay | None:
-        """Claim in one transaction, so that of two workers one is first; None means: wait."""
+        """Claim in one transaction, so that one of two workers is first; None means: retry."""
         now_ms = self._clock.now_ms()
         with self._releasing_transaction():
             self._delete_expired(now_ms)
@@ -141,11 +141,8 @@ class SqliteIdempotencyStore:
 
     @contextmanager
     def _releasing_transaction(self) -> Generator[None]:
-        """Run a transaction that first gives back what is to be released.
-
-        It is over afterwards even where it failed.
-        """
-        to_release = frozenset(self._to_release)  # more may come meanwhile
+        """Run a transaction that first releases the pending claims; roll it back on failure."""
+        to_release = frozenset(self._to_release)  # the event loop may add more meanwhile
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             for digest in to_release:
@@ -179,11 +176,11 @@ async def _await_result(future: asyncio.Future[_Result]) -> _Result:
     try:
         return await asyncio.shield(future)
     except sqlite3.Error as error:
-        raise LogUnavailable(f"idempotency keys cannot be written: {error}") from error
+        raise LogUnavailable(f"cannot write the idempotency keys: {error}") from error
 
 
 def _consume_exception(done: asyncio.Future[Any]) -> None:
-    done.exception()  # whoever began it may be gone, and nobody else looks
+    done.exception()  # marks it as retrieved: the caller may have been cancelled
 
 
 def _is_expired(row: tuple[bytes | None, int], now_ms: int) -> bool:

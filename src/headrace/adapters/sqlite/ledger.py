@@ -35,8 +35,8 @@ _TO_VERSION_2 = """
 _LOOKUP_CHUNK_SIZE = 500
 _MIN_SWEPT_DIGESTS = 1000
 _SWEPT_PER_NEW_DIGEST = 8
-"""For each new digest so many others are looked at, round and round in their order: all that has
-expired is gone once an eighth as many came anew. An index by expiry took more room than they."""
+"""Each new digest has 8 others checked for expiry, in a circular scan in key order. So all expired
+digests are gone after an eighth as many new ones. An index by expiry was larger than the table."""
 _CACHE_KIB = 65_536
 _SWEEP_END = "SELECT digest FROM seen WHERE digest > ? ORDER BY digest LIMIT 1 OFFSET ?"
 _DELETE_EXPIRED_BETWEEN = "DELETE FROM seen WHERE digest > ? AND digest <= ? AND expires_ms < ?"
@@ -47,24 +47,27 @@ _INTENT_DECODER = msgspec.msgpack.Decoder(PendingBatch)
 
 
 class SqliteLedger:
-    """A `Ledger`. Commits are on disk (WAL, synchronous=FULL); a second opener is refused."""
+    """A `Ledger`. Commits are durable (WAL, synchronous=FULL). Only one process can open the file.
+
+    In the database, `seen` are the known digests, `positions.place` is the offset within a segment
+    and `ledger.intent` the pending batch.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        (self._sweep_cursor,) = self._row(
-            "SELECT randomblob(16)"
-        )  # anywhere: each start goes on elsewhere
+        # Random, so that frequent restarts do not leave the end of the table unswept.
+        (self._sweep_cursor,) = self._row("SELECT randomblob(16)")
 
     @classmethod
     def open(cls, path: Path) -> "SqliteLedger":
-        """Open or create the file. Raises `OperatorError` where it cannot be used."""
+        """Open or create the file. Raises `OperatorError` when it is locked, damaged or too new."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(
                 path, timeout=0, isolation_level=None, check_same_thread=False
             )
         except (OSError, sqlite3.Error) as error:
-            raise OperatorError(f"The ledger {path} cannot be opened: {error}.") from error
+            raise OperatorError(f"cannot open the ledger {path}: {error}") from error
         try:
             _prepare(connection, path)
         except BaseException:
@@ -73,17 +76,17 @@ class SqliteLedger:
         return cls(connection)
 
     def identity(self) -> str:
-        """Return a name that no other ledger has; see `ports.ledger.Ledger`."""
+        """Return the unique name of this ledger; see `ports.ledger.Ledger`."""
         return str(self._row("SELECT identity FROM ledger")[0])
 
     def stored_offsets(self) -> Mapping[str, LogOffset]:
-        """Return what is stored of each log; see `ports.ledger.Ledger`."""
+        """Return the stored offset of each log; see `ports.ledger.Ledger`."""
         with self._translate_ledger_errors():
             rows = self._connection.execute("SELECT log, segment, place FROM positions").fetchall()
         return {log: LogOffset(segment, offset) for log, segment, offset in rows}
 
     def pending_batch(self) -> PendingBatch | None:
-        """Return the batch under way; see `ports.ledger.Ledger`."""
+        """Return the batch that was begun and not committed; see `ports.ledger.Ledger`."""
         encoded = self._row("SELECT intent FROM ledger")[0]
         return None if encoded is None else _INTENT_DECODER.decode(encoded)
 
@@ -99,20 +102,20 @@ class SqliteLedger:
         return pending_batch
 
     def parts(self) -> Mapping[str, PartOutcome]:
-        """Return the outcomes of parts; see `ports.ledger.Ledger`."""
+        """Return the outcomes of the pending batch's parts; see `ports.ledger.Ledger`."""
         with self._translate_ledger_errors():
             rows = self._connection.execute("SELECT token, outcome FROM parts").fetchall()
         return {token: PartOutcome(outcome) for token, outcome in rows}
 
     def record_part(self, token: str, outcome: PartOutcome) -> None:
-        """Remember the outcome of a part; see `ports.ledger.Ledger`."""
+        """Record the outcome of a part; see `ports.ledger.Ledger`."""
         with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?)", (token, outcome.value))
 
     def known_digests(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
-        """Return those digests that are remembered; see `ports.ledger.Ledger`."""
+        """Return those of the digests that are known; see `ports.ledger.Ledger`."""
         found: dict[bytes, int] = {}
-        remaining = iter(sorted(digests))  # a seventh quicker: neighbours share pages
+        remaining = iter(sorted(digests))  # sorted is a seventh faster: neighbours share pages
         with self._translate_ledger_errors():
             while chunk := tuple(itertools.islice(remaining, _LOOKUP_CHUNK_SIZE)):
                 sql = _SELECT_KNOWN.format(",".join("?" * len(chunk)))
@@ -120,9 +123,9 @@ class SqliteLedger:
         return found
 
     def all_known_digests(self) -> Generator[tuple[bytes, int]]:
-        """Return every digest that is remembered, with the moment it expires in epoch ms.
+        """Return every known digest with its expiry in epoch ms.
 
-        May be read while a batch is under way, and not while one is committed.
+        May be iterated while a batch is pending, but not during `commit`.
         """
         with self._translate_ledger_errors():
             yield from self._connection.execute("SELECT digest, expires_ms FROM seen")
@@ -130,10 +133,10 @@ class SqliteLedger:
     def commit(
         self, batch: int, *, new_digests: Mapping[bytes, int], forget_before_ms: int
     ) -> Mapping[str, LogOffset]:
-        """End the batch under way; see `ports.ledger.Ledger`."""
+        """Commit the pending batch; see `ports.ledger.Ledger`."""
         pending_batch = self.pending_batch()
         if pending_batch is None or pending_batch.batch != batch:
-            raise ValueError(f"batch {batch} is not under way")
+            raise ValueError(f"batch {batch} is not pending")
         with self._transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
@@ -153,14 +156,14 @@ class SqliteLedger:
         return self.stored_offsets()
 
     def _sweep(self, forget_before_ms: int, *, digests: int) -> bytes:
-        """Forget what expired among the next so many digests; return where to go on."""
+        """Delete the expired ones of the next `digests` digests; return the next cursor."""
         execute = self._connection.execute
         end = execute(_SWEEP_END, (self._sweep_cursor, digests)).fetchone()
         if end is not None:
             execute(_DELETE_EXPIRED_BETWEEN, (self._sweep_cursor, *end, forget_before_ms))
             return bytes(end[0])
         execute(_DELETE_EXPIRED_AFTER, (self._sweep_cursor, forget_before_ms))
-        end = execute(_SWEEP_END, (b"", digests)).fetchone()  # from the front again
+        end = execute(_SWEEP_END, (b"", digests)).fetchone()  # from the first digest again
         if end is None:
             execute(_DELETE_EXPIRED_AFTER, (b"", forget_before_ms))
             return b""
@@ -179,14 +182,14 @@ class SqliteLedger:
     def _row(self, sql: str) -> tuple[Any, ...]:
         with self._translate_ledger_errors():
             row = self._connection.execute(sql).fetchone()
-        return cast("tuple[Any, ...]", row)  # the tables with one row have it from the start
+        return cast("tuple[Any, ...]", row)  # the schema inserts the one row of `ledger`
 
     @contextmanager
     def _translate_ledger_errors(self) -> Generator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreUnavailable(f"The loader's ledger failed: {error}.") from error
+            raise StoreUnavailable(f"cannot use the loader's ledger: {error}") from error
 
     @contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:
@@ -214,8 +217,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             connection.executescript(_TO_VERSION_2)
     except sqlite3.OperationalError as error:
         reason = "in use by another process" if "locked" in str(error) else f"unusable: {error}"
-        raise OperatorError(f"The ledger {path} is {reason}.") from error
+        raise OperatorError(f"the ledger {path} is {reason}") from error
     except sqlite3.DatabaseError as error:
-        raise OperatorError(f"The ledger {path} is damaged: {error}.") from error
+        raise OperatorError(f"the ledger {path} is damaged: {error}") from error
     if version > SCHEMA_VERSION:
-        raise OperatorError(f"The ledger {path} was written by a newer version of Headrace.")
+        raise OperatorError(f"the ledger {path} was written by a newer version of Headrace")
