@@ -1,4 +1,4 @@
-"""Which machine has an item: two machines, one server, and what becomes of it in every failure."""
+"""Deduplication across machines: two machines, one server, and every failure of each."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ def wanted(*digests: bytes, at_ms: int = NOW) -> dict[bytes, Claim]:
 
 @pytest.fixture
 def server(valkey_server: ValkeyServer) -> ValkeyServer:
-    """An empty server that runs, also after a test that killed it."""
+    """An empty, running server, also after a test that killed it."""
     valkey_server.server.kill()
     valkey_server.server.start()
     valkey_server.empty()
@@ -38,7 +38,7 @@ def server(valkey_server: ValkeyServer) -> ValkeyServer:
 
 @pytest.fixture
 def machine(server: ValkeyServer, tmp_path: Path) -> Iterator[MakeClaims]:
-    """Makes the claims of a machine; of the same name it is the same machine started again."""
+    """Opens the claims of a machine; the same name is the same machine after a restart."""
     opened = ExitStack()
 
     def make(
@@ -157,7 +157,7 @@ def test_item_pending_on_another_machine_is_awaited_if_requested(
     first = machine("a")
     first.claim(1, wanted(ONE))
     waiting_claims = machine("b", waits_for_pending=True)
-    with pytest.raises(SharedStateUnavailable, match="another machine has not stored 1 items yet"):
+    with pytest.raises(SharedStateUnavailable, match="another machine has not yet stored 1 items"):
         waiting_claims.claim(1, wanted(ONE, TWO))
     first.mark_stored(1)
     assert waiting_claims.claim(1, wanted(ONE, TWO)) == {ONE}
@@ -194,15 +194,15 @@ def test_valkey_with_an_eviction_policy_is_warned_about_once(
     ]
 
 
-class ListingServer(ValkeyClient):
-    """Notes the names that scripts are run over."""
+class RecordingClient(ValkeyClient):
+    """Records the keys of scripts."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.names: list[Argument] = []
+        self.keys: list[Argument] = []
 
     def run(self, script: Script, keys: Sequence[Argument], arguments: Sequence[Argument]) -> Any:
-        self.names += keys[1:]
+        self.keys += keys[1:]
         return super().run(script, keys, arguments)
 
 
@@ -210,9 +210,9 @@ def test_digests_are_claimed_in_sorted_order_to_avoid_deadlocks(
     server: ValkeyServer, tmp_path: Path
 ) -> None:
     digests = [number.to_bytes(16) for number in range(1200)]
-    sent_query: list[list[Argument]] = []
+    claimed_keys: list[list[Argument]] = []
     for name, order in (("a", digests), ("b", digests[::-1])):
-        recording = ListingServer(server.url)
+        recording = RecordingClient(server.url)
         file = tmp_path / name
         claims = ValkeyDedupClaims(
             recording,
@@ -223,9 +223,9 @@ def test_digests_are_claimed_in_sorted_order_to_avoid_deadlocks(
             waits_for_pending=False,
         )
         claims.claim(1, wanted(*order))
-        sent_query.append(recording.names[-1200:])
+        claimed_keys.append(recording.keys[-1200:])
         claims.close()
-    assert sent_query[0] == sent_query[1]
+    assert claimed_keys[0] == claimed_keys[1]
 
 
 def test_item_pending_on_another_machine_is_awaited_briefly(machine: MakeClaims) -> None:

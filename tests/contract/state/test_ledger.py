@@ -179,7 +179,7 @@ def test_ledger_of_a_newer_version_gets_a_clear_error(path: Path) -> None:
     SqliteLedger.open(path).close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(OperatorError, match=r"was written by a newer version of Headrace\.$"):
+    with pytest.raises(OperatorError, match=r"was written by a newer version of Headrace$"):
         SqliteLedger.open(path)
 
 
@@ -187,7 +187,7 @@ def test_closed_ledger_is_unavailable(path: Path) -> None:
     ledger = SqliteLedger.open(path)
     ledger.close()
     ledger.close()
-    with pytest.raises(StoreUnavailable, match="ledger failed"):
+    with pytest.raises(StoreUnavailable, match="cannot use the loader.s ledger"):
         ledger.stored_offsets()
 
 

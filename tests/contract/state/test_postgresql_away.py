@@ -1,4 +1,4 @@
-"""PostgreSQL goes and comes back: what is told meanwhile, and that nothing needs a restart."""
+"""An outage of PostgreSQL: the errors during it, and recovery without a restart."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ CLOCK = FixedClock(1_700_000_000_000)
 
 @pytest.fixture
 def server(postgresql: PostgreSQL) -> Iterator[PostgreSQL]:
-    """The shared server, which runs again at the end whatever a test does to it."""
+    """The shared server; the fixture restarts it after the test."""
     yield postgresql
     postgresql.server.kill()
     postgresql.server.start()

@@ -1,4 +1,4 @@
-"""What every tenancy source must do: a snapshot without I/O that follows the directory."""
+"""The contract of every tenancy source: a snapshot without I/O that follows the directory."""
 
 import asyncio
 import secrets
@@ -31,7 +31,7 @@ TIMEOUT_S = 20.0
 
 
 class WatchedDirectory(SqlDirectory):
-    """A real directory that counts how it is read, can be held up and can fail."""
+    """A real directory that records its reads; a test can block them or make them fail."""
 
     def __init__(self, location: Location) -> None:
         database = open_database(location)

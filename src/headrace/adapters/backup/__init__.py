@@ -1,1 +1,1 @@
-"""Snapshots of a data directory, the file that is made of one, and what must hold in both."""
+"""Snapshots of a data directory, backup files made of them, and consistency checks."""

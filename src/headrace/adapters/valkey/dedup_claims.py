@@ -1,7 +1,7 @@
-"""What of a batch other machines have already, asked of a server that machines share.
+"""Deduplicates items across machines, through claims in the Valkey server that they share.
 
-Every machine keeps its own ledger of what it stored. An item's digest is claimed here before its
-batch is stored, so of two machines that were sent the same item one stores it.
+Every machine has its own ledger of what it stored. It claims the digest of an item in Valkey before
+it stores the batch, so only one of two machines that received the same item stores it.
 """
 
 import time
@@ -22,23 +22,24 @@ from headrace.base.telemetry import get_logger
 from headrace.ports.dedup_claims import Claim
 
 _USER_TTL_MS = 60_000
-"""A data directory that moved to another machine may be used there after this long."""
+"""After this time without claims, a data directory may be used on another machine."""
 
 _CHUNK_SIZE = 500
-"""The server does nothing else while a script runs: about a millisecond for so many."""
+"""A script blocks the server: about a millisecond for this many digests."""
 
 _POLL_ATTEMPTS, _POLL_INTERVAL_S = 50, 0.02
-"""How often, and after how long each time, it is looked whether another machine has stored."""
+"""Number and interval of polls for a batch that another machine is storing: one second."""
 
 _EXPIRY_GRACE_MS = MILLISECONDS_PER_DAY
-"""A log that is behind may still hold a repeat of what has expired."""
+"""Keys outlive their expiry by this: a log with a backlog may still contain a duplicate."""
 
 _DIGEST_KEY_PREFIX = f"{PREFIX}seen:".encode()
 
-# A value is the ledger and the batch that claimed the digest, and when the claim expires. What the
-# same batch holds is its own; what another batch of the same ledger holds, that ledger stored.
-# `user` has, by ledger, the machine that claimed last: a copy of a data directory is found by it.
-# `pending` has, by ledger, the batch that claims and is not stored yet.
+# The value of a digest's key is the ledger and the batch that claimed it, and the expiry of the
+# claim. A claim of the same batch is its own (a redo); one of an earlier batch of the same ledger
+# is an item that the ledger stored. `user` has, by ledger, the machine that claimed last, which
+# detects a copied data directory. `pending` has, by ledger, the batch that claims and is not stored
+# yet.
 _CLAIM_SCRIPT = Script("""
 local pending, mine = 'headrace:pending:', ARGV[1] .. ' ' .. ARGV[2]
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
@@ -46,19 +47,19 @@ local user = 'headrace:user:' .. ARGV[1]
 if (redis.call('GET', user) or ARGV[4]) ~= ARGV[4] then return redis.error_reply('COPY') end
 redis.call('SET', user, ARGV[4], 'PX', ARGV[5])
 redis.call('SET', pending .. ARGV[1], ARGV[2])
-local others, unsettled = {}, {}
+local others, unstored = {}, {}
 for i = 2, #KEYS do
   local received, expires = ARGV[2 * i + 2], ARGV[2 * i + 3]
-  local held, ledger, batch, until_ms = redis.call('GET', KEYS[i])
-  if held then ledger, batch, until_ms = string.match(held, '^(%S+) (%d+) (%d+)$') end
-  if not held or tonumber(until_ms) <= tonumber(received) then
+  local claim, ledger, batch, until_ms = redis.call('GET', KEYS[i])
+  if claim then ledger, batch, until_ms = string.match(claim, '^(%S+) (%d+) (%d+)$') end
+  if not claim or tonumber(until_ms) <= tonumber(received) then
     redis.call('SET', KEYS[i], mine .. ' ' .. expires, 'PXAT', expires + ARGV[3])
   elseif ledger .. ' ' .. batch ~= mine then
     others[#others + 1] = i - 2
-    if redis.call('GET', pending .. ledger) == batch then unsettled[#unsettled + 1] = i - 2 end
+    if redis.call('GET', pending .. ledger) == batch then unstored[#unstored + 1] = i - 2 end
   end
 end
-return {others, #unsettled}
+return {others, #unstored}
 """)
 _ADD_KNOWN_SCRIPT = Script("""
 for i = 1, #KEYS do
@@ -76,7 +77,10 @@ _Item = TypeVar("_Item")
 
 
 class ClaimDecision(Struct, frozen=True):
-    """What was found for the batch under way, and may not be found differently in a redo."""
+    """The result of the pending batch's claims. A redo of the batch must use the same result.
+
+    `requested` are the digests that were claimed, `others` those that other machines have.
+    """
 
     identity: str
     batch: int
@@ -87,13 +91,13 @@ class ClaimDecision(Struct, frozen=True):
 class ValkeyDedupClaims:
     """The `DedupClaims` of one machine.
 
-    What is found is on disk before a batch is stored: a redo is the same batch, whatever became of
-    the server. `known_digests` gives what the ledger remembers. A server that does not know this
-    ledger is new or has lost its memory, and is told all of it first.
+    The decision is on disk before the batch is stored: a redo stores the same batch, also where the
+    server lost its data meanwhile. `known_digests` returns the known digests of the ledger. A
+    server without this ledger's key is new or lost its data, and first receives all of them.
 
-    Another machine may have claimed an item, and died before it was stored. With
-    `waits_for_pending` that is `SharedStateUnavailable` until that machine is back; else the item
-    is told to be a repeat, and the other machine's disk has it.
+    Another machine may have claimed an item and crashed before it stored it. With
+    `waits_for_pending`, `claim` raises `SharedStateUnavailable` until that machine is back;
+    otherwise the item counts as a duplicate, and is in the log of the other machine.
     """
 
     def __init__(
@@ -116,7 +120,7 @@ class ValkeyDedupClaims:
         self._ledger_key = f"{PREFIX}ledger:{identity}".encode()
 
     def claim(self, batch: int, wanted: Mapping[bytes, Claim]) -> Collection[bytes]:
-        """Claim digests; see `ports.claims.DedupClaims`."""
+        """Claim digests; see `ports.dedup_claims.DedupClaims`."""
         decision = self._read_decision(batch)
         new = {
             digest: claim for digest, claim in wanted.items() if digest not in decision.requested
@@ -128,7 +132,7 @@ class ValkeyDedupClaims:
         return decision.others & wanted.keys()
 
     def mark_stored(self, batch: int) -> None:
-        """Tell that a batch is stored; see `ports.claims.DedupClaims`."""
+        """Mark a batch as stored; see `ports.dedup_claims.DedupClaims`."""
         if self._read_decision(batch).requested:
             self._client.run(_MARK_STORED_SCRIPT, [f"{PREFIX}pending:{self._identity}"], [batch])
 
@@ -138,41 +142,40 @@ class ValkeyDedupClaims:
 
     def _claim_all(self, batch: int, wanted: Mapping[bytes, Claim]) -> Iterator[frozenset[bytes]]:
         self._check_server_config()
-        # In one order on all machines: with `waits_for_pending` two could else wait for each other
-        # for ever.
+        # In the same order on all machines: with `waits_for_pending` two could otherwise deadlock.
         for chunk in _chunks(sorted(wanted.items(), key=itemgetter(0))):
             result = self._claim_chunk(batch, chunk)
             if result is None:
                 self._resync()
                 result = self._claim_chunk(batch, chunk)
             if result is None:
-                raise SharedStateUnavailable("the shared server forgets what it was told")
+                raise SharedStateUnavailable("the shared server lost the keys it was just sent")
             others, pending = result
             if pending and self._waits_for_pending:
                 others = self._wait_for_others(batch, chunk)
             yield frozenset(chunk[index][0] for index in others)
 
     def _wait_for_others(self, batch: int, chunk: list[tuple[bytes, Claim]]) -> Collection[int]:
-        """Wait a moment for machines that are storing; one that died takes longer."""
+        """Poll for about a second until the other machines have stored their claims."""
         pending = 0
         for _ in range(_POLL_ATTEMPTS):
             time.sleep(_POLL_INTERVAL_S)
             result = self._claim_chunk(batch, chunk)
             if result is None:
-                break  # it has lost its memory, and is told again at the next try
+                break  # the server lost its data; the next attempt sends the ledger again
             others, pending = result
             if not pending:
                 return others
         raise SharedStateUnavailable(
-            f"another machine has not stored {pending} items yet that came here too"
+            f"another machine has not yet stored {pending} items that this machine received too"
         )
 
     def _claim_chunk(
         self, batch: int, chunk: list[tuple[bytes, Claim]]
     ) -> tuple[Collection[int], int] | None:
-        """Return the places of what others have, and how many of these are not stored yet.
+        """Return the indexes of digests that others have, and how many of these are not stored yet.
 
-        None where the server does not know us.
+        None where the server does not have the key of this ledger.
         """
         timestamps_ms = [n for _, claim in chunk for n in (claim.received_ms, claim.expires_ms)]
         result: tuple[Collection[int], int] | None = self._client.run(
@@ -183,7 +186,7 @@ class ValkeyDedupClaims:
         return result
 
     def _check_server_config(self) -> None:
-        """Warn, once, of a server that is set up to forget."""
+        """Warn once of a server that may evict keys or does not persist them."""
         if self._is_config_checked:
             return
         info: Mapping[str, object] = self._client.execute("INFO")
@@ -213,7 +216,7 @@ class ValkeyDedupClaims:
         except FileNotFoundError:
             return undecided
         except (OSError, msgspec.MsgspecError) as error:
-            raise StoreUnavailable(f"{self._file} cannot be read: {error}") from error
+            raise StoreUnavailable(f"cannot read {self._file}: {error}") from error
         is_same_batch = (decision.identity, decision.batch) == (self._identity, batch)
         return decision if is_same_batch else undecided
 
@@ -221,7 +224,7 @@ class ValkeyDedupClaims:
         try:
             write_atomically(self._file, msgspec.msgpack.encode(decision))
         except OSError as error:
-            raise StoreUnavailable(f"{self._file} cannot be written: {error}") from error
+            raise StoreUnavailable(f"cannot write {self._file}: {error}") from error
 
 
 def _chunks(items: Iterable[_Item]) -> Iterator[list[_Item]]:

@@ -1,4 +1,4 @@
-"""Idempotency keys of the last day in a server that machines share."""
+"""The idempotency keys of the last day, in the Valkey server that machines share."""
 
 import asyncio
 import secrets
@@ -11,17 +11,17 @@ from headrace.base.telemetry import get_logger
 from headrace.ports.idempotency import Acquired, Replay
 
 _CLAIM_TTL_MS = 60_000
-"""No request holds a claim this long: its worker died and was not started again."""
+"""No request takes this long: the worker of an older claim died and was not restarted."""
 
 _POLL_INTERVAL_S = 0.02
 _RESPONSE_TAG = b"R"
 _CLAIM_TAG = b"C"
 _NONCE_BYTES = 12
 
-# A key holds R and the reply, or C, the owner's name, a colon and a mark of the one request.
+# The value is R and the response, or C, the owner's name, a colon and a nonce of the request.
 _ACQUIRE_SCRIPT = Script("""
-local held = redis.call('GET', KEYS[1])
-if held and held ~= ARGV[1] then return held end
+local current = redis.call('GET', KEYS[1])
+if current and current ~= ARGV[1] then return current end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 redis.call('SADD', KEYS[2], KEYS[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
@@ -39,8 +39,8 @@ return true
 """)
 _RELEASE_OWNER_SCRIPT = Script("""
 for _, key in ipairs(redis.call('SMEMBERS', KEYS[1])) do
-  local held = redis.call('GET', key)
-  if held and string.sub(held, 1, #ARGV[1]) == ARGV[1] then redis.call('DEL', key) end
+  local current = redis.call('GET', key)
+  if current and string.sub(current, 1, #ARGV[1]) == ARGV[1] then redis.call('DEL', key) end
 end
 redis.call('DEL', KEYS[1])
 return true
@@ -50,8 +50,8 @@ return true
 class ValkeyIdempotencyStore:
     """The `IdempotencyStore` of one worker over all machines; used from one event loop.
 
-    While the server is away `acquire` raises `SharedStateUnavailable`: a request with an
-    Idempotency-Key is refused, one without never asks.
+    While the server is unavailable `acquire` raises `SharedStateUnavailable`: requests with an
+    Idempotency-Key are rejected, those without do not use the server.
     """
 
     def __init__(self, client: AsyncValkeyClient, *, owner: str) -> None:
@@ -62,10 +62,10 @@ class ValkeyIdempotencyStore:
         self._to_release: set[tuple[bytes, bytes]] = set()
 
     async def open(self) -> None:
-        """Give back what this owner left behind, where it was killed. Raises `OperatorError`.
+        """Release the claims that this owner left when it was killed.
 
-        `owner` names machine and worker; no two live workers share a name. While the server is
-        away nothing is given back, and what was left expires.
+        `owner` names machine and worker, uniquely among live ones. While the server is unavailable
+        nothing is released, and the claims expire.
         """
         try:
             await self._client.run(_RELEASE_OWNER_SCRIPT, (self._owner_key,), (self._owner,))
@@ -73,22 +73,22 @@ class ValkeyIdempotencyStore:
             get_logger().warning("shared_server_unavailable", reason=str(error))
 
     async def acquire(self, digest: bytes) -> Acquired | Replay:
-        """Claim a digest; waits while another request holds it."""
+        """Claim a digest; waits while another request has the claim."""
         nonce = self._owner + secrets.token_bytes(_NONCE_BYTES)
         try:
-            # Who holds it may be another machine, so there is nothing to wait for but time.
+            # Another machine may have it: poll.
             while (current := await self._try_acquire(digest, nonce)) is not None:
                 if current.startswith(_RESPONSE_TAG):
                     return Replay(current.removeprefix(_RESPONSE_TAG))
                 await asyncio.sleep(_POLL_INTERVAL_S)
-        except BaseException:  # the server may have done it, and nobody will know
+        except BaseException:  # the server may have set the claim
             self._to_release.add((digest, nonce))
             raise
         self._nonces[digest] = nonce
         return Acquired()
 
     async def save_response(self, digest: bytes, response: bytes) -> None:
-        """Remember the reply of an accepted request. Where that fails the claim is given back."""
+        """Save the response of an accepted request; on failure release the claim."""
         nonce = self._nonces.pop(digest, b"")
         try:
             await self._run(_SAVE_SCRIPT, digest, _RESPONSE_TAG + response, MILLISECONDS_PER_DAY)
@@ -97,14 +97,14 @@ class ValkeyIdempotencyStore:
             raise
 
     async def release(self, digest: bytes) -> None:
-        """Give the claim back, later where the server is away; a reply that was kept stays."""
+        """Release the claim, later where the server is unavailable. A saved response remains."""
         nonce = self._nonces.pop(digest, None)
         if nonce is not None:
             self._to_release.add((digest, nonce))
         await self._release_pending()
 
     async def close(self) -> None:
-        """Nothing of its own is open. May be called twice."""
+        """Do nothing: the client is closed by its owner. May be called twice."""
 
     async def _try_acquire(self, digest: bytes, nonce: bytes) -> bytes | None:
         await self._release_pending()

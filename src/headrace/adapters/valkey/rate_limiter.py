@@ -1,4 +1,4 @@
-"""The rate limit of queries, counted in a server that machines share."""
+"""The rate limit of queries, counted in the Valkey server that machines share."""
 
 from collections.abc import Awaitable, Callable
 from hashlib import blake2b
@@ -14,7 +14,7 @@ from headrace.base.errors import SharedStateUnavailable
 from headrace.ports.rate_limiter import RateLimitResult, rate_limit_result
 
 KEY_CALLER_PREFIX = "key:"
-"""Names of callers that begin so hold a key's public id, and no address."""
+"""Prefix of a caller that is the public id of an API key; all others are IP addresses."""
 
 _NAME_BYTES = 16
 
@@ -22,10 +22,9 @@ _NAME_BYTES = 16
 class ValkeyRateLimiter:
     """The `RateLimiter` over all machines: `limit` calls in any `window_s` seconds.
 
-    The library's script decides and counts in one step. It takes the time from this machine's
-    clock, so clocks that differ move the window by as much. Callers that are told by their address
-    are counted under a digest made with the day's secret salt, as the server writes to its disk;
-    their windows begin anew with the UTC day.
+    The script of the library `limits` checks and counts atomically. It uses this machine's clock,
+    so clock skew shifts the window by as much. The server writes its keys to disk, so an address is
+    counted under a keyed hash with the daily salt; its window is reset at the end of the UTC day.
     """
 
     def __init__(
@@ -39,7 +38,7 @@ class ValkeyRateLimiter:
     ) -> None:
         self._limit = limit
         self._window_s = window_s
-        self._salt_at = get_salt
+        self._get_salt = get_salt
         self._clock = clock
         self._item = RateLimitItemPerSecond(limit, window_s, namespace="rate")
         self._window = MovingWindowRateLimiter(
@@ -53,13 +52,13 @@ class ValkeyRateLimiter:
         )
 
     async def hit(self, caller: str) -> RateLimitResult:
-        """Count one call of a caller; see `RateLimiter.hit`. Raises `SharedStateUnavailable`."""
+        """Count a request of a caller; see `RateLimiter.hit`. Raises `SharedStateUnavailable`."""
         name = await self._counter_name(caller)
         try:
             allowed = await self._window.hit(self._item, name)
             oldest_ends_s, remaining = await self._window.get_window_stats(self._item, name)
         except (StorageError, OSError) as error:
-            raise SharedStateUnavailable("the shared rate limit cannot be counted") from error
+            raise SharedStateUnavailable("cannot count the shared rate limit") from error
         return rate_limit_result(
             allowed=allowed,
             limit=self._limit,
@@ -71,5 +70,5 @@ class ValkeyRateLimiter:
     async def _counter_name(self, caller: str) -> str:
         if caller.startswith(KEY_CALLER_PREFIX):
             return caller
-        salt = await self._salt_at(self._clock.now_ms())
+        salt = await self._get_salt(self._clock.now_ms())
         return blake2b(caller.encode(), digest_size=_NAME_BYTES, key=salt).hexdigest()
