@@ -1,4 +1,4 @@
-"""What every directory must do, over SQLite and PostgreSQL."""
+"""The contract of the directory, over SQLite and PostgreSQL."""
 
 import re
 import sqlite3
@@ -42,7 +42,7 @@ Location = str | Path
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
-    """Where an empty directory can be opened."""
+    """The path or URL of an empty database."""
     if request.param == "sqlite":
         return tmp_path / "data" / "directory.sqlite"
     server: PostgreSQL = request.getfixturevalue("postgresql")
@@ -62,12 +62,12 @@ def directory(location: Location, clock: FixedClock) -> Iterator[SqlDirectory]:
 
 
 def reopened(location: Location) -> SqlDirectory:
-    """Another connection to the same directory, as another process would have."""
+    """Open the same directory a second time, as another process does."""
     return open_directory(location, SystemClock())
 
 
 class Counting:
-    """Randomness that counts, so that every id is known."""
+    """A counter instead of random bytes, so that every id is known."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -78,7 +78,7 @@ class Counting:
 
 
 def rejection(act: Callable[[], object]) -> str:
-    """Return the sentence with which something is refused."""
+    """Return the message of the `OperatorError` that a call raises."""
     with pytest.raises(OperatorError) as caught:
         act()
     return str(caught.value)

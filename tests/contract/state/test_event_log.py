@@ -1,4 +1,4 @@
-"""What every durable log must do, and what its files do when the disk or the process fails."""
+"""The contract of every durable log, and its recovery when the disk or the process fails."""
 
 import asyncio
 import shutil
@@ -27,7 +27,7 @@ OpenLog = Callable[..., SegmentLog]
 
 
 class FailingDisk(FileOps):
-    """A disk on which chosen calls fail until it is mended, or wait until they are let go."""
+    """A disk on which chosen calls fail until it is repaired, or block until they are released."""
 
     def __init__(self) -> None:
         self.broken: set[str] = set()
@@ -44,7 +44,7 @@ class FailingDisk(FileOps):
         return file
 
     def write(self, file: int, content: bytes, offset: int) -> None:
-        if "write" in self.broken:  # a full disk takes a part
+        if "write" in self.broken:  # a full disk writes a part
             super().write(file, content[: len(content) // 2], offset)
         self._check("write")
         if self.full_beyond is not None and len(content) > self.full_beyond:
@@ -99,7 +99,7 @@ def reader_of(root: Path) -> SegmentReader:
 def read_all(
     reader: LogReader, log: str = "worker-0", after: LogOffset = LOG_START, max_bytes: int = 4096
 ) -> list[bytes]:
-    """Read from a place to the durable end, chunk by chunk."""
+    """Read from an offset to the durable end, chunk by chunk."""
     until, payloads = reader.durable_offsets()[log], list[bytes]()
     while after < until:
         chunk = reader.read(log, after=after, until=until, max_bytes=max_bytes)
@@ -119,7 +119,7 @@ async def append_all(log: EventLog, *payloads: bytes) -> None:
 
 @dataclass
 class AnyLog:
-    """A log of any kind, and how to look at what it keeps."""
+    """A log of any kind, and a function that reads its records."""
 
     log: EventLog
     recorded: Callable[[], list[bytes]]
@@ -357,7 +357,7 @@ async def test_failed_group_commit_is_rejected_never_read_and_the_log_recovers(
     if segment_bytes == 100 or broken & {"write", "sync", "sync of a segment"}:
         assert [type(response) for response in responses] == [LogUnavailable, LogUnavailable]
         expected = [b"before" * 10, b"after" * 10]
-    else:  # nothing was asked of the broken call
+    else:  # the broken call was not used
         expected = [
             b"before" * 10,
             b"refused" * 10,
@@ -374,7 +374,7 @@ async def test_failed_group_commit_is_rejected_never_read_and_the_log_recovers(
 
 
 def records_after_crash(root: Path) -> list[bytes]:
-    """Return what is read when the process is killed now: of a copy that nobody holds."""
+    """Return the records that are read when the process is killed now, from an unlocked copy."""
     with TemporaryDirectory() as copied:
         return recorded(Path(shutil.copytree(root, Path(copied, "log"))))
 
@@ -412,7 +412,7 @@ async def test_record_that_may_be_read_after_a_crash_has_unknown_durability(
     with pytest.raises(DurabilityUnknown):
         await log.append(b"uncertain" * 10)
     assert recorded(root) == [b"before" * 10]
-    for _ in range(3):  # of these nothing is written: the disk is tried without them
+    for _ in range(3):  # not written: the disk is probed without them
         with pytest.raises(LogUnavailable) as rejection:
             await log.append(b"refused" * 10)
         assert type(rejection.value) is LogUnavailable
@@ -582,7 +582,7 @@ async def test_log_is_not_ready_while_the_disk_fails_and_ready_after_recovery(
 
 @contextmanager
 def broken(segment: Path) -> Generator[None]:
-    """Let a segment give an error to whoever reads it, as a failing disk does."""
+    """Make reads of a segment fail, as on a failing disk."""
     segment.rename(segment.with_suffix(".away"))
     segment.mkdir()
     yield
@@ -619,7 +619,7 @@ async def test_unreadable_log_stops_at_the_failure_and_others_continue(
             assert reader.unreadable() == ["worker-0"]
             assert "headrace_logs_unreadable 1.0" in metrics.render().decode()
             assert read_all(reader, "worker-1") == [b"first" * 15, b"second" * 15]
-        assert reader.durable_offsets()["worker-0"] == first.end  # it is not tried all the time
+        assert reader.durable_offsets()["worker-0"] == first.end  # its retry is not due yet
         clock.advance(60_000)
         assert reader.durable_offsets() == content_before
         assert reader.unreadable() == []

@@ -1,4 +1,4 @@
-"""Idempotency keys: the first accepted request decides, over workers, restarts and a day."""
+"""Idempotency keys: the first accepted request decides, across workers and restarts, for a day."""
 
 import asyncio
 import signal
@@ -24,18 +24,18 @@ OTHER = b"o" * 16
 
 
 class Machine(Protocol):
-    """Whatever workers share: a file on one machine, a server over several."""
+    """The state that workers share: a file on one machine, or a server across several."""
 
     async def worker(self, name: str = "worker-0") -> IdempotencyStore:
-        """Start a worker; of the same name it is the same worker started again."""
+        """Start a worker; the same name is the same worker after a restart."""
         ...
 
     def claims(self) -> int:
-        """Return how many digests are kept."""
+        """Return the number of stored digests."""
         ...
 
     def age(self, milliseconds: int) -> None:
-        """Let the time pass."""
+        """Advance the time."""
         ...
 
 
@@ -62,7 +62,7 @@ class FileMachine:
 
     @contextmanager
     def failing_writes(self, statement: str) -> Generator[None]:
-        """Let the file take no such statement, as a full disk may."""
+        """Make such statements fail, as on a full disk."""
         with closing(sqlite3.connect(self.path)) as connection:
             rejection = "BEGIN SELECT RAISE(ABORT, 'full'); END"
             connection.execute(f"CREATE TRIGGER full BEFORE {statement} ON claims {rejection}")
@@ -71,7 +71,7 @@ class FileMachine:
 
     @contextmanager
     def blocked_writes(self) -> Generator[None]:
-        """Let every write wait until the end of the block."""
+        """Block every write until the end of the block."""
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield
@@ -82,7 +82,7 @@ class FileMachine:
 
 
 class SharedMachines:
-    """Workers of any machines that share one server."""
+    """Workers of several machines that share one server."""
 
     def __init__(self, server: ValkeyServer) -> None:
         self._server = server
@@ -135,7 +135,7 @@ async def acquire_and_save(
 
 
 async def cancel_soon(work: Coroutine[Any, Any, object]) -> None:
-    """Begin some work and cancel it while its thread is in the middle of it."""
+    """Start work and cancel it while it runs in its thread."""
     task = asyncio.create_task(work)
     await asyncio.wait({task}, timeout=0.1)
     task.cancel()
@@ -205,7 +205,7 @@ async def test_acquire_of_a_cancelled_request_is_released(
     with file_machine.blocked_writes():
         await cancel_soon(idempotency_store.acquire(DIGEST))
     async with asyncio.timeout(10):
-        assert await idempotency_store.acquire(OTHER) == Acquired()  # comes after the cancelled one
+        assert await idempotency_store.acquire(OTHER) == Acquired()  # runs after the cancelled one
         again = idempotency_store if name == "worker-0" else second
         assert await again.acquire(DIGEST) == Acquired()
 
@@ -316,7 +316,7 @@ async def test_machines_may_take_over_from_each_other(shared_machines: SharedMac
     first, second = await shared_machines.worker("a/0"), await shared_machines.worker("b/0")
     await first.acquire(DIGEST)
     waiting = asyncio.create_task(second.acquire(DIGEST))
-    await shared_machines.worker("a/0")  # was killed, and started again
+    await shared_machines.worker("a/0")  # was killed and restarted
     assert await waiting == Acquired()
 
 
@@ -331,7 +331,7 @@ async def test_unavailable_valkey_rejects_acquires_and_recovers(
         await idempotency_store.acquire(b"new" * 5)
     with pytest.raises(SharedStateUnavailable):
         await idempotency_store.release(OTHER)
-    await shared_machines.worker("worker-1")  # begins all the same
+    await shared_machines.worker("worker-1")  # starts without the server
     valkey_server.server.start()
     assert await idempotency_store.acquire(DIGEST) == Replay(b"first")
     assert await idempotency_store.acquire(OTHER) == Acquired()

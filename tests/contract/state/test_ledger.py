@@ -1,4 +1,4 @@
-"""What every ledger must do."""
+"""The contract of every ledger."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -187,7 +187,7 @@ def test_closed_ledger_is_unavailable(path: Path) -> None:
     ledger = SqliteLedger.open(path)
     ledger.close()
     ledger.close()
-    with pytest.raises(StoreUnavailable, match="cannot use the loader.s ledger"):
+    with pytest.raises(StoreUnavailable, match="cannot use the loader's ledger"):
         ledger.stored_offsets()
 
 
