@@ -27,33 +27,33 @@ from headrace.base.telemetry import configure_logging, get_logger
 from headrace.model.catalog import EVENTS
 from testing.chdb import arrow_stream
 configure_logging("error", process="test")
-engine = ChdbInstance(Path(sys.argv[1]), log=get_logger())
-engine.open()
+chdb = ChdbInstance(Path(sys.argv[1]), log=get_logger())
+chdb.open()
 """
 FILL = f"""{PROGRAM}
-writer = ChdbWriter(engine, migrations=MIGRATIONS[: int(sys.argv[2])])
+writer = ChdbWriter(chdb, migrations=MIGRATIONS[: int(sys.argv[2])])
 writer.prepare()
 for number in range(4):
     row = {{"id": number.to_bytes(16), "website_id": "w", "session_id": f"s{{number % 2}}"}}
     writer.insert(EVENTS, arrow_stream(EVENTS, [row]), token=str(number))
 writer.close()
-engine.close()
+chdb.close()
 """
 CHECK = f"""{PROGRAM}
-print(json.dumps(check_store(engine, known=None, expected=[]).issues))
-engine.close()
+print(json.dumps(check_store(chdb, known=None, expected=[]).issues))
+chdb.close()
 """
 COUNT = f"""{PROGRAM}
-writer = ChdbWriter(engine)
+writer = ChdbWriter(chdb)
 writer.prepare()
-session = engine.session()
+session = chdb.session()
 print(json.dumps(session.execute(
     "SELECT session_id, sum(event_count) FROM visits GROUP BY session_id ORDER BY session_id"
     " SETTINGS output_format_json_quote_64bit_integers = 0"
 )))
 session.close()
 writer.close()
-engine.close()
+chdb.close()
 """
 COMPLETE = [["s0", 2], ["s1", 2]]
 

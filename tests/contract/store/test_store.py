@@ -203,7 +203,7 @@ class FailingSession(ChdbSession):
 FirstInsert = Callable[[ChdbSession, str, bytes], None]
 
 
-class FailingEngine(ChdbInstance):
+class FailingChdb(ChdbInstance):
     """A chDB instance with sessions that fail at their first insert."""
 
     def __init__(self, inner: ChdbInstance, first_insert: FirstInsert) -> None:
@@ -266,8 +266,8 @@ def test_retried_batch_is_stored_once_whatever_its_first_insert_did(
 ) -> None:
     before = {**EVENT, "id": b"fedcba9876543210"}
     chdb_store.insert(EVENTS, [before])
-    engine = FailingEngine(chdb_store.engine, first_insert)
-    writer = ChdbWriter(engine, database=chdb_store.database)
+    chdb = FailingChdb(chdb_store.engine, first_insert)
+    writer = ChdbWriter(chdb, database=chdb_store.database)
     stream = arrow_stream(EVENTS, [{**EVENT, "id": n.to_bytes(16)} for n in range(100)])
     writer.insert(EVENTS, stream, token="new", first_attempt=True)
     writer.close()
@@ -332,7 +332,7 @@ def test_a_missing_table_does_not_reject_the_batch(chdb_store: FreshStore) -> No
     assert chdb_store.rows("SELECT count() FROM events") == [[1]]
 
 
-def test_an_engine_error_contains_no_values(tables: Tables) -> None:
+def test_a_store_error_contains_no_values(tables: Tables) -> None:
     with pytest.raises(ClickHouseError) as rejected:
         tables.rows("SELECT toInt32({p0:String})", {"p0": "secret"})
     assert str(rejected.value) == "ClickHouse rejected a statement: CANNOT_PARSE_TEXT (6)"
@@ -369,25 +369,25 @@ def test_a_migration_runs_once(tables: Tables) -> None:
 
 
 def test_an_older_store_gets_the_settings_of_a_new_one(chdb_store: FreshStore) -> None:
-    engine, older = chdb_store.engine, f"{chdb_store.database}_older"
+    chdb, older = chdb_store.engine, f"{chdb_store.database}_older"
     alter = f"ALTER TABLE {older}.{{}} RESET SETTING merge_selector_base"
-    writer = ChdbWriter(engine, database=older, migrations=MIGRATIONS[:2])
+    writer = ChdbWriter(chdb, database=older, migrations=MIGRATIONS[:2])
     try:
         writer.prepare()
         for name in STORAGE_TABLES:
-            engine.execute(alter.format(name))
-        ChdbWriter(engine, database=older).prepare()
+            chdb.execute(alter.format(name))
+        ChdbWriter(chdb, database=older).prepare()
         settings = (
             "SELECT name, arraySort(splitByString(', ', extract(engine_full, 'SETTINGS (.*)'))) "
             "FROM system.tables WHERE name IN ('events', 'errors', 'performance') "
             "AND database = '{}' ORDER BY name"
         )
-        found = engine.execute(settings.format(older))
-        assert found == engine.execute(settings.format(chdb_store.database))
+        found = chdb.execute(settings.format(older))
+        assert found == chdb.execute(settings.format(chdb_store.database))
         assert all("merge_selector_base = 8" in listed for _, listed in found)
     finally:
         writer.close()
-        engine.execute(f"DROP DATABASE {older} SYNC")
+        chdb.execute(f"DROP DATABASE {older} SYNC")
 
 
 def test_a_store_of_a_newer_version_is_rejected(tables: Tables) -> None:

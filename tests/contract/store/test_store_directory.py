@@ -13,9 +13,9 @@ from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.errors import OperatorError
 from headrace.base.telemetry import configure_logging, get_logger
 configure_logging("info", process="test")
-engine = ChdbInstance(Path(sys.argv[1]), log=get_logger())
+chdb = ChdbInstance(Path(sys.argv[1]), log=get_logger())
 try:
-    engine.open()
+    chdb.open()
 except OperatorError as error:
     sys.exit(f"refused: {error}")
 """
@@ -38,7 +38,7 @@ import os
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.model.catalog import EVENTS
 from testing.chdb import arrow_stream
-writer = ChdbWriter(engine)
+writer = ChdbWriter(chdb)
 writer.prepare()
 for number in range(3):
     row = {{"id": number.to_bytes(16), "value": 1.0}}
@@ -48,7 +48,7 @@ os._exit(0)
     assert _python(program, str(directory)) == (0, "")
 
 
-COUNT = f"{OPEN}\nsys.exit(f'{{engine.execute(\"SELECT count() FROM headrace.events\")}}')"
+COUNT = f"{OPEN}\nsys.exit(f'{{chdb.execute(\"SELECT count() FROM headrace.events\")}}')"
 
 
 def test_stored_rows_survive_a_process_crash(tmp_path: Path) -> None:

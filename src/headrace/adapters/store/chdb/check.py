@@ -37,14 +37,16 @@ def check_store(
     No row may come from an offset that the ledger has not reached. Reads everything. Without a
     ledger (`known` is None) offsets and expected rows are not checked.
     """
-    engines = {str(name): kind for name, kind in chdb.execute(_select("name, engine", "tables"))}
-    existing = [name for name, kind in engines.items() if kind != "View"]
+    table_engines = {
+        str(name): kind for name, kind in chdb.execute(_select("name, engine", "tables"))
+    }
+    existing = [name for name, kind in table_engines.items() if kind != "View"]
     issues = [
         f"the table {name} is missing"
         for name in (*STORAGE_TABLES, VERSION_TABLE)
         if name not in existing
     ]
-    issues += _missing_rollups(chdb, engines)
+    issues += _missing_rollups(chdb, table_engines)
     issues += _broken_parts(chdb)
     for table in existing:
         issues += _damaged_parts(chdb, table)
