@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DATA ?= data
 TEST_PROCESSES ?= 4
+FAST_PROCESSES ?= 3
 SERVE_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -39,7 +40,7 @@ test: $(VENV)/.dev ## Run all tests
 
 .PHONY: test-fast
 test-fast: $(VENV)/.dev ## Run the tests that take less than a few seconds each
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m 'not slow and not browser and not node and not clickhouse'
+	$(BIN)/python -m pytest -n $(FAST_PROCESSES) --dist worksteal --hypothesis-profile fast -m 'not slow and not browser and not node and not clickhouse'
 
 .PHONY: package
 package: $(VENV)/.dev ## Build the wheel and the sdist in dist/, install and start them elsewhere

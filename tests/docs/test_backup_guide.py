@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from testing.service import clean_environment
 from tests.docs.guides import blocks
 from tests.e2e.conftest import ServiceMaker
 
 
+@pytest.mark.slow
 def test_backup_guide_backs_up_restores_and_checks(
     dedicated_service: ServiceMaker, tmp_path: Path
 ) -> None:

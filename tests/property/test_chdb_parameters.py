@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headrace.adapters.store.dialect.parameters import encode_parameters
+from testing.examples import examples
 from testing.tables import Tables
 
 AWKWARD = (
@@ -45,7 +46,9 @@ KINDS: Mapping[str, st.SearchStrategy[Any]] = {
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(200),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_a_bound_value_round_trips(
     kind: str, data: st.DataObject, tables_of_module: Tables

@@ -14,6 +14,7 @@ from headrace.query.result_values import FORMATTERS
 from headrace.query.sql.builder import Parameters
 from headrace.query.sql.json_properties import PropertyColumns
 from testing.chdb import FreshStore
+from testing.examples import examples
 
 KEYS = (
     *("k", "a.b", "a", 'x"k', 'k"', "\\k", '"', "{", 'k":1,"k', "ü", "\n", "\u2028"),
@@ -81,7 +82,7 @@ def column(key: str) -> Column:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @settings(
     deadline=None,
-    max_examples=60,
+    max_examples=examples(60),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(random_strategy=st.lists(documents, min_size=1, max_size=40), key=st.sampled_from(KEYS))

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from headrace.base.errors import InvalidQuery
 from headrace.model.catalog import STORED_TABLES
+from testing.examples import examples
 from testing.queries import WEBSITE, run_query
 from testing.tables import EACH_STORE, Tables, made_tables
 from tests.e2e.query.queries import alike
@@ -82,7 +83,7 @@ def got_of(store: Tables, body: Body) -> Any:
 @pytest.mark.parametrize("store", EACH_STORE)
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of the data, at a failure
 @settings(
-    max_examples=DATA_SETS,
+    max_examples=examples(DATA_SETS),
     deadline=None,
     phases=(Phase.generate,),
     suppress_health_check=(

@@ -20,6 +20,7 @@ from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
 from headrace.ports.store import QueryLimits
+from testing.examples import examples
 
 WEBSITES = ("a", "b")
 LIMITS = QueryLimits(timeout_s=3600, max_memory_bytes=10**9)
@@ -213,7 +214,7 @@ STARTED_DURING_BATCH = [
 
 @example(steps=[(name, True) for name in STARTED_DURING_BATCH])
 @example(steps=[(name, True) for name in ["acknowledge a", "load", *STARTED_DURING_BATCH]])
-@settings(deadline=None, max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(500), suppress_health_check=[HealthCheck.too_slow])
 @given(steps=steps)
 def test_every_result_has_all_events_acknowledged_before_its_query(
     steps: list[tuple[str, bool]],

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.model.catalog import EVENTS
 from testing.chdb import FreshStore, Row
+from testing.examples import examples
 from testing.queries import WEBSITE, query_body, run_query, select
 from tests.e2e.query.queries import alike
 from tests.oracle import Stored, evaluate_query
@@ -101,7 +102,7 @@ def answers_of(store: FreshStore) -> list[Any]:
 
 
 @settings(
-    max_examples=4,
+    max_examples=examples(4),
     deadline=None,
     phases=(Phase.generate,),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.differing_executors),

@@ -23,6 +23,7 @@ from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock
 from headrace.base.telemetry import Metrics
 from headrace.ports.event_log import LOG_START, LoggedRecord, LogOffset
+from testing.examples import examples
 
 NAME = "worker-0"
 METRICS = Metrics()
@@ -84,7 +85,7 @@ payloads = st.binary(max_size=60) | st.text(max_size=30).map(str.encode)
 groups = st.lists(st.lists(payloads, min_size=1, max_size=4), min_size=1, max_size=6)
 sizes = st.sampled_from([60, 150, 10_000])
 marks = st.sampled_from(["kept", "lost", "old"])
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=examples(60), deadline=None)
 
 
 def age_mark(root: Path, mark: str) -> None:

@@ -129,6 +129,7 @@ def test_sum_of_many_fractions_is_not_off_in_the_last_digits(tables: Tables) -> 
     assert found == pytest.approx(100, rel=1e-15)  # a plain sum is off by ten times that
 
 
+@pytest.mark.slow
 def test_distinct_values_and_percentiles_of_many_rows_are_exact(tables: Tables) -> None:
     """What only estimates them is right for fewer than these."""
     tables.insert(EVENTS, [event(value=float(number)) for number in range(100_001)])

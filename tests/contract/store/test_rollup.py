@@ -90,6 +90,7 @@ def remove_all(projection: Path) -> None:
     projection.rmdir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage_store", [empty_a_file, remove_all])
 def test_broken_rollup_is_reported_and_rebuilt(tmp_path: Path, damage_store: object) -> None:
     assert callable(damage_store)

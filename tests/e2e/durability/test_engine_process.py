@@ -22,7 +22,7 @@ from headrace.model.plan import CompiledQuery
 from headrace.ports.store import QueryLimits
 from testing.chdb import ENDLESS, LIMITS
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 PROGRAM = Path(__file__).parent / "engine_program.py"
 COUNT = "SELECT count(), uniqExact(id), uniqExact(event_name) FROM events"
@@ -102,7 +102,6 @@ async def test_a_select_reads_every_event_accepted_before_it(machine: Machine) -
         assert await machine.select(COUNT) == [[number, number, number]]
 
 
-@pytest.mark.slow
 async def test_kills_at_any_time_lose_and_duplicate_nothing(machine: Machine) -> None:
     for killed_after_s in (0.0, 0.02, 0.05, 0.1, 0.2, 0.4):
         for _ in range(20):

@@ -44,7 +44,7 @@ from headrace.ports.rate_limiter import RateLimitResult
 from headrace.ports.store import QueryLimits, Rows, SelectFailed
 from testing.chdb import ENDLESS, LIMITS, FreshStore, until_running
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
 

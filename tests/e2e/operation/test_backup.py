@@ -20,6 +20,8 @@ from tests.e2e.conftest import ServiceMaker
 from tests.e2e.envelopes import outcome, success
 from tests.e2e.traffic import Ledger, load, send_until_acknowledged
 
+pytestmark = pytest.mark.slow
+
 RestoredMaker = Callable[[Path], Service]
 
 
@@ -56,7 +58,6 @@ def stored(service: Service, website: str) -> dict[str, int]:
     return service.counts(website, "events", "anonymous_id")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("interval_s", ["0.05", "60"], ids=["loaded", "in the log"])
 def test_backup_under_load_has_everything_acknowledged_before_it_once(
     dedicated_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path, interval_s: str
@@ -85,7 +86,6 @@ def test_backup_under_load_has_everything_acknowledged_before_it_once(
     ledger.compare(stored(service, website))
 
 
-@pytest.mark.slow
 def test_backup_of_a_killed_service_has_everything_once(
     dedicated_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path
 ) -> None:
@@ -100,7 +100,6 @@ def test_backup_of_a_killed_service_has_everything_once(
     ledger.compare(stored(restored(file).start(), website))
 
 
-@pytest.mark.slow
 def test_backup_of_a_restored_directory_has_the_same_again(
     dedicated_service: ServiceMaker, restored: RestoredMaker, tmp_path: Path
 ) -> None:
@@ -226,7 +225,6 @@ def test_directory_without_data_is_not_backed_up(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
-@pytest.mark.slow
 def test_full_disk_leaves_no_partial_backup(
     dedicated_service: ServiceMaker, tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_data_directory_of_an_older_version_is_fully_readable(old_service: Servi
     assert old_service.counts(website["id"], "events", "event_name") == CONTENT["events"]
 
 
+@pytest.mark.slow
 def test_tables_of_an_older_version_get_the_settings_of_new_ones(
     old_service: Service, tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ from testing.service import HEADRACE, Service, clean_environment
 from tests.e2e.conftest import ServiceMaker
 from tests.fixtures.make_data_directory import CONTENT, fill
 
+pytestmark = pytest.mark.slow
+
 Problem = tuple[str, str]
 
 TABLES = ("events", "errors", "performance")
@@ -91,7 +93,6 @@ def test_intact_directory_passes(data: Path) -> None:
     assert value == {"ok": True, "problems": [], "checked": checked}
 
 
-@pytest.mark.slow
 def test_verification_changes_nothing(data: Path) -> None:
     assert verify(data, "--json").problems == []
     service = Service(data).start()
