@@ -1,29 +1,30 @@
-"""SIGTERM: what was accepted is answered and kept, and the service is gone within ten seconds."""
+"""SIGTERM: accepted requests are answered, events are kept, and the service ends within 10 s."""
 
 import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 
 import pytest
 import requests
 
-from testing.service import Json, Service, bearer, wait_until
+from testing.service import Service, bearer, wait_until
 from tests.e2e.conftest import ServiceMaker
+from tests.e2e.connections import accepts_connections, connect, read_all, send_partial_body
 from tests.e2e.envelopes import outcome, success
+from tests.e2e.query.heavy_query import count_running, heavy_query, store_events
 from tests.e2e.traffic import Ledger, load, send_until_acknowledged
 
 pytestmark = pytest.mark.slow
 
 GONE_WITHIN_S = 10
+STALLED_AFTER_S = 1
 HURRIED = {"HEADRACE_SHUTDOWN_TIMEOUT_S": "1"}
 
 
 def end(service: Service) -> int | None:
-    """Send SIGTERM and return the exit code; fail where it takes too long."""
+    """Send SIGTERM and return the exit code; fail if the service takes too long."""
     os.kill(service.pid, signal.SIGTERM)
     wait_until(
         lambda: service.exit_code() is not None, "the service has ended", timeout_s=GONE_WITHIN_S
@@ -51,8 +52,8 @@ def kill_engine(service: Service) -> None:
 STATES: dict[str, tuple[Callable[[Service], None], dict[str, str]]] = {
     "engine stopped": (stop_process("engine"), HURRIED),
     "one worker stopped": (stop_process("worker"), HURRIED),
-    "everything stopped, with the settings as they come": (stop_everything, {}),
-    "engine killed just now": (kill_engine, HURRIED),
+    "everything stopped, with default settings": (stop_everything, {}),
+    "engine just killed": (kill_engine, HURRIED),
 }
 
 
@@ -73,14 +74,31 @@ def test_service_stops_and_keeps_acknowledged_events(
     ledger.compare(service.counts(website, "events", "anonymous_id"))
 
 
-def test_service_stops_while_a_process_keeps_restarting(dedicated_service: ServiceMaker) -> None:
-    service = dedicated_service(workers=2).start()
+def is_replaced(service: Service, dead: int) -> bool:
+    """Return whether another engine process has been started for a dead one."""
+    return any(pid != dead for pid in service.child_pids("engine"))
 
-    for delay_s in (0.0, 0.15, 0.3):  # before, while and after its replacement is started
-        kill_engine(service)
-        time.sleep(delay_s)
-        assert end(service) == 0
-        service.restart()
+
+PHASES: dict[str, Callable[[Service, int], bool]] = {
+    "before the replacement starts": lambda _service, _dead: True,
+    "while the replacement starts": is_replaced,
+    "when the replacement is ready": lambda service, dead: (
+        is_replaced(service, dead) and service.is_ready()
+    ),
+}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_service_stops_while_a_process_restarts(
+    dedicated_service: ServiceMaker, phase: str
+) -> None:
+    service = dedicated_service(workers=2).start()
+    (engine,) = service.child_pids("engine")
+
+    kill_engine(service)
+    wait_until(lambda: PHASES[phase](service, engine), phase)
+
+    assert end(service) == 0
 
 
 def test_large_backlog_does_not_delay_shutdown(dedicated_service: ServiceMaker) -> None:
@@ -105,28 +123,22 @@ def test_long_query_is_answered_and_does_not_delay_shutdown(
     dedicated_service: ServiceMaker,
 ) -> None:
     service = dedicated_service(settings={**HURRIED, "HEADRACE_QUERY_TIMEOUT_S": "300"}).start()
-    website, key = service.website(), service.master
-    service.post(f"/track?website_id={website}", {"name": "a"})
+    website, headers = service.website(), bearer(service.master)
+    store_events(service, website)
     (engine,) = service.child_pids("engine")
-    os.kill(engine, signal.SIGSTOP)  # as a query that takes for ever looks to its worker
     responses: list[requests.Response] = []
 
-    def ask() -> None:
-        body: Json = {
-            "query": {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]},
-            "startDate": "2026-01-01",
-            "endDate": "2026-12-31",
-        }
-        path = f"/v1/query/custom?website_id={website}"
+    def send_query() -> None:
+        url = f"{service.url}/v1/query/custom?website_id={website}"
         with service.session() as session:
-            response = session.post(service.url + path, json=body, headers=bearer(key), timeout=60)
-            responses.append(response)
+            responses.append(session.post(url, heavy_query(), headers=headers, timeout=60))
 
-    asking = threading.Thread(target=ask)
-    asking.start()
-    time.sleep(1.5)  # beyond the wait for the rate limit, so that the query itself is under way
+    querying = threading.Thread(target=send_query)
+    querying.start()
+    wait_until(lambda: count_running(service) == 1, "the query runs")
+    os.kill(engine, signal.SIGSTOP)  # to the worker it is now a query that never ends
     code = end(service)
-    asking.join(10)
+    querying.join(10)
 
     assert code == 0
     assert [(response.status_code, response.json()["success"]) for response in responses] == [
@@ -138,23 +150,16 @@ def test_long_query_is_answered_and_does_not_delay_shutdown(
 def connection_to() -> Iterator[Callable[[Service], socket.socket]]:
     opened: list[socket.socket] = []
 
-    def connect(service: Service) -> socket.socket:
-        opened.append(socket.create_connection(("127.0.0.1", service.port), timeout=30))
+    def make(service: Service) -> socket.socket:
+        opened.append(connect(service))
         return opened[-1]
 
-    yield connect
+    yield make
     for one in opened:
         one.close()
 
 
 Connect = Callable[[Service], socket.socket]
-
-
-def read_all(connection: socket.socket) -> bytes:
-    result = b""
-    while part := connection.recv(65_536):
-        result += part
-    return result
 
 
 def test_client_stalled_within_a_body_gets_a_response_and_does_not_delay_shutdown(
@@ -163,9 +168,7 @@ def test_client_stalled_within_a_body_gets_a_response_and_does_not_delay_shutdow
     service = dedicated_service(settings=HURRIED).start()
     website = service.website()
     slow = connection_to(service)
-    head = f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
-    slow.sendall(head.encode() + b'Content-Length: 17\r\n\r\n{"name":')
-    time.sleep(0.3)  # the request is under way
+    send_partial_body(slow, website, part=b'{"name":', size=17)
 
     code = end(service)
     result = read_all(slow)
@@ -176,18 +179,23 @@ def test_client_stalled_within_a_body_gets_a_response_and_does_not_delay_shutdow
     assert service.count(website, "events") == 0
 
 
+def send_until_stalled(connection: socket.socket, request: bytes) -> None:
+    """Send requests until the service reads no more, because its responses are not read."""
+    connection.settimeout(STALLED_AFTER_S)
+    for _ in range(1_000):
+        try:
+            connection.sendall(request * 1_000)
+        except TimeoutError:
+            return
+    raise AssertionError("the service read a million requests without a reader of its responses")
+
+
 def test_client_that_reads_nothing_does_not_delay_shutdown(
     dedicated_service: ServiceMaker, connection_to: Connect
 ) -> None:
     service = dedicated_service(settings=HURRIED).start()
     deaf = connection_to(service)
-    deaf.setblocking(False)
-    request = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    try:
-        for _ in range(10_000):  # answers pile up until nothing goes either way
-            deaf.send(request)
-    except BlockingIOError:
-        pass
+    send_until_stalled(deaf, b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
     assert end(service) == 0
 
@@ -198,21 +206,16 @@ def test_new_connections_are_refused_during_shutdown(
     service = dedicated_service().start()
     website = service.website()
     slow = connection_to(service)
-    head = f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
-    slow.sendall(head.encode() + b'Content-Length: 17\r\n\r\n{"name":')
-    time.sleep(0.3)
+    send_partial_body(slow, website, part=b'{"name":', size=17)
 
     os.kill(service.pid, signal.SIGTERM)
-    wait_until(lambda: not takes_connections(service), "no connection is taken", timeout_s=3)
+    wait_until(lambda: not accepts_connections(service), "connections are refused", timeout_s=3)
     slow.sendall(b'"signup"}')
     result = read_all(slow)
-    wait_until(lambda: service.exit_code() is not None, "it has ended", timeout_s=GONE_WITHIN_S)
+    wait_until(
+        lambda: service.exit_code() is not None, "the service has ended", timeout_s=GONE_WITHIN_S
+    )
 
     assert result.startswith(b"HTTP/1.1 200 ")
     service.restart()
     assert service.counts(website, "events", "event_name") == {"signup": 1}
-
-
-def takes_connections(service: Service) -> bool:
-    with closing(socket.socket()) as probe:
-        return probe.connect_ex(("127.0.0.1", service.port)) == 0

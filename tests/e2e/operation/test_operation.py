@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Mapping
 from ipaddress import IPv6Address
 from pathlib import Path
@@ -25,6 +24,7 @@ from testing.service import (
     wait_until,
 )
 from tests.e2e.conftest import ServiceMaker
+from tests.e2e.connections import accepts_connections, connect, read_all, send_partial_body
 from tests.e2e.envelopes import TIMESTAMP_MS
 
 CANNOT_START_TIMEOUT_S = 40
@@ -159,16 +159,13 @@ def test_sigterm_answers_accepted_requests(dedicated_service: ServiceMaker) -> N
     service = dedicated_service().start()
     website = service.website()
     results: list[bytes] = []
-    connection = socket.create_connection(("127.0.0.1", service.port), timeout=20)
-    head = f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
-    head += "Content-Type: application/json\r\nContent-Length: 17\r\n\r\n"
-    connection.sendall(head.encode() + b'{"name":')
-    time.sleep(0.3)  # the request is under way, its body is not whole
+    connection = connect(service)
+    send_partial_body(connection, website, part=b'{"name":', size=17)
     reader = threading.Thread(target=lambda: results.append(read_all(connection)))
     reader.start()
 
     os.kill(service.pid, signal.SIGTERM)
-    time.sleep(0.3)
+    wait_until(lambda: not accepts_connections(service), "connections are refused", timeout_s=3)
     connection.sendall(b'"signup"}')
 
     wait_until(lambda: service.exit_code() is not None, "the service has ended", timeout_s=10)
@@ -178,13 +175,6 @@ def test_sigterm_answers_accepted_requests(dedicated_service: ServiceMaker) -> N
     assert results[0].startswith(b"HTTP/1.1 200 ")
     service.restart()
     assert service.counts(website, "events", "event_name") == {"signup": 1}
-
-
-def read_all(connection: socket.socket) -> bytes:
-    result = b""
-    while part := connection.recv(65_536):
-        result += part
-    return result
 
 
 @pytest.mark.slow

@@ -1,0 +1,45 @@
+"""Connections below HTTP: requests that stop in the middle, and servers that stop listening."""
+
+import socket
+from contextlib import closing
+
+from testing.service import Service
+
+TIMEOUT_S = 30
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def connect(service: Service) -> socket.socket:
+    """Open a connection to the service."""
+    return socket.create_connection(("127.0.0.1", service.port), timeout=TIMEOUT_S)
+
+
+def send_partial_body(connection: socket.socket, website: str, *, part: bytes, size: int) -> None:
+    """Send the head of an event and a part of its body, once the service reads the body.
+
+    The service sends `100 Continue` when it begins to read a body, so the request is in progress.
+    """
+    head = f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
+    head += f"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: {size}\r\n"
+    connection.sendall(f"{head}\r\n".encode())
+    interim = b""
+    while len(interim) < len(CONTINUE):
+        chunk = connection.recv(len(CONTINUE) - len(interim))
+        assert chunk, f"the connection ended after {interim!r}"
+        interim += chunk
+    assert interim == CONTINUE
+    connection.sendall(part)
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Return all bytes until the service closes the connection."""
+    received = b""
+    while chunk := connection.recv(65_536):
+        received += chunk
+    return received
+
+
+def accepts_connections(service: Service) -> bool:
+    """Return whether the service accepts a new connection."""
+    with closing(socket.socket()) as probe:
+        return probe.connect_ex(("127.0.0.1", service.port)) == 0
