@@ -1,4 +1,4 @@
-"""The blocks of the guide to backups run as they stand there, one after the other."""
+"""The code blocks of the guide to backups run unchanged, one after the other."""
 
 import os
 import subprocess

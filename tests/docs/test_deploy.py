@@ -1,4 +1,4 @@
-"""What stands under deploy/ fits together, and everything that can be run here is run."""
+"""The files under deploy/ are consistent, and everything that can run on this machine is run."""
 
 import asyncio
 import os
@@ -48,7 +48,7 @@ def compose() -> Mapping[str, Any]:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """What `deploy/make-secrets` makes, in a copy of the directory."""
+    """Run `deploy/make-secrets` in a copy of the directory and return its output directory."""
     copy = tmp_path / "deploy"
     copy.mkdir()
     shutil.copy(DEPLOY / "make-secrets", copy)
@@ -57,7 +57,7 @@ def made(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=[str(path.relative_to(PROJECT)) for path in TEXTS])
-def test_every_setting_that_is_named_exists(text: Path) -> None:
+def test_every_named_setting_exists(text: Path) -> None:
     named = set(re.findall(r"\bHEADRACE_[A-Z0-9_]+", text.read_text()))
     assert named - SETTINGS == set()
 
@@ -113,7 +113,7 @@ def test_rights_of_the_users_can_be_read_by_clickhouse(chdb_store: FreshStore) -
 
 
 def rights(texts: Iterable[str], user: str) -> set[tuple[str, str]]:
-    """Return what GRANT statements give to a user, as pairs of a right and its object."""
+    """Return the rights of GRANT statements for a user, as pairs of a right and its object."""
     found: set[tuple[str, str]] = set()
     for text in texts:
         granted = text.removeprefix("GRANT ").removesuffix(f" TO {user}")
@@ -194,7 +194,7 @@ def test_units_are_well_formed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def guarded_server(made: Path, tmp_path: Path) -> Iterator[str]:
-    """A server with the configuration and the users of the deployment; yields its URL."""
+    """Start a server with the configuration and users of the deployment, and yield its URL."""
     from testing.service import free_port  # noqa: PLC0415 - needed here alone
 
     program = shutil.which("valkey-server") or shutil.which("redis-server")
@@ -204,22 +204,22 @@ def guarded_server(made: Path, tmp_path: Path) -> Iterator[str]:
     url = (made / "valkey_url").read_text().strip().replace("valkey:6379", f"127.0.0.1:{port}")
     options = ["--port", str(port), "--dir", str(tmp_path), "--bind", "127.0.0.1"]
 
-    def results() -> bool:
-        server = AsyncValkeyClient(url)
+    def is_ready() -> bool:
+        client = AsyncValkeyClient(url)
 
-        async def ask() -> bool:
-            is_up = await server.is_ready()
-            await server.close()
+        async def check() -> bool:
+            is_up = await client.is_ready()
+            await client.close()
             return is_up
 
-        return asyncio.run(ask())
+        return asyncio.run(check())
 
     server = Server(
         [
             *(str(program), str(DEPLOY / "valkey" / "valkey.conf")),
             *("--aclfile", str(made / "valkey_users"), *options),
         ],
-        results,
+        is_ready,
         tmp_path,
     )
     server.start()

@@ -1,4 +1,4 @@
-"""Every block of code in the guides runs as it stands there, and does what the page says."""
+"""Every code block in the guides runs unchanged and does what the page says."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The reference pages are what the code says, and the code is what they say."""
+"""The generated reference pages match the code, and their links resolve."""
 
 import re
 from pathlib import Path
