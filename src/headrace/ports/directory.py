@@ -17,8 +17,7 @@ from headrace.model.tenancy import (
 class Directory(Protocol):
     """Administration. Blocking; every call is one transaction; safe from several processes.
 
-    Raises `OperatorError` with one clear sentence for an impossible request, and
-    `DirectoryUnavailable` when the directory cannot be reached.
+    Raises `OperatorError` with one clear sentence when a request cannot be carried out.
     """
 
     def create_organization(self, name: str) -> Organization:

@@ -1,4 +1,4 @@
-"""Whether a request may write, and where each of its items goes. Pure: decides on one snapshot."""
+"""Authorizes a request and resolves the website of each item. Pure: uses one snapshot."""
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
@@ -31,19 +31,19 @@ from headrace.model.tenancy import (
 
 NO_WEBSITE = "is required: the API key can write several websites and has no home among them"
 
-_MAX_KEY_LENGTH = 128  # no key of ours is as long; what is longer is not worth remembering
+_MAX_KEY_LENGTH = 128  # longer than any valid key; a longer one is not cached
 _hash_cached = lru_cache(maxsize=2_048)(hash_secret)
 
 
 class Caller(Struct, frozen=True):
-    """Who asks: a key, or the website that the request names, or both."""
+    """The caller: an API key, the website that the request names, or both."""
 
     key: ApiKey | None
     website: Website | None
 
 
 class Authorization(Struct, frozen=True):
-    """A request that may write: its caller, and the website of each item."""
+    """An authorized request: its caller, and the website of each item."""
 
     caller: Caller
     websites: Sequence[WebsiteId]
@@ -56,18 +56,17 @@ def authorize(
     credentials: Credentials,
     website_ids: Sequence[str | None],
 ) -> Authorization:
-    """Admit a request; `website_ids` are the items' own websites, None or "" where they name none.
+    """Authorize a request; `website_ids` are the items' own websites, None or "" for none.
 
-    Raises what refuses it: for an invalid key, a missing scope, no or an unknown identifier; then
-    for an item without a place (`InvalidBody`), an unknown or forbidden website; then for the
-    origin.
+    Raises, in this order: what `authenticate` raises; `InvalidBody` for an item without a website;
+    `WebsiteNotFound`, `WebsiteMissingOrganization` or `ScopeMismatch`; `OriginNotAuthorized`.
     """
     first_website_id = website_ids[0] if website_ids else None
     caller = authenticate(
         tenancy, now_ms=now_ms, credentials=credentials, item_website_id=first_website_id
     )
     websites = _resolve_websites(tenancy, caller, website_ids)
-    # What an empty batch would be written to is checked too.
+    # An empty batch is checked against the request's website.
     for website_id in _distinct(websites) or _request_website(caller):
         _check_writable(tenancy, caller, website_id)
     authorize_origin(caller, credentials)
@@ -77,7 +76,7 @@ def authorize(
 def authenticate(
     tenancy: TenancySnapshot, *, now_ms: int, credentials: Credentials, item_website_id: str | None
 ) -> Caller:
-    """Return who asks. `item_website_id` is the first item's own; it counts without a key only.
+    """Return the caller. `item_website_id` is the first item's; it is ignored with a key.
 
     Raises `InvalidApiKey`, `MissingScope`, `MissingCredentials` or `WebsiteNotFound`.
     """
@@ -93,7 +92,7 @@ def authenticate(
 
 
 def authorize_origin(caller: Caller, credentials: Credentials) -> None:
-    """Raise `OriginNotAuthorized` for another origin than the website lists. A key needs none."""
+    """Raise `OriginNotAuthorized` for an origin that the website does not list. Keys are exempt."""
     if caller.key is not None or caller.website is None or credentials.origin is None:
         return
     allowed = caller.website.origins
@@ -144,7 +143,7 @@ def _resolve_websites(
 
 
 def _distinct(websites: Sequence[WebsiteId]) -> Collection[WebsiteId]:
-    """Return each website once, in order. Mostly there is one."""
+    """Return each website once, in order. Usually there is one."""
     if websites and websites.count(websites[0]) == len(websites):
         return websites[:1]
     return dict.fromkeys(websites)
@@ -170,7 +169,7 @@ def _matches_origin(origin: str, allowed: str) -> bool:
 
 
 def _split_origin(origin: str) -> tuple[str, str, int | None]:
-    """Return scheme, host and port in one spelling; empty texts where it is not an origin."""
+    """Return normalized scheme, host and port; empty texts where it is not an origin."""
     try:
         parts = urlsplit(origin)
         port = parts.port

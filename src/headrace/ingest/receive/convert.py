@@ -1,6 +1,6 @@
-"""From what was sent to what is meant: wire structs to the records of the log, and nothing else.
+"""Converts wire structs to the records of the log, and does nothing else.
 
-Splitting paths and reading URLs is the loader's work: it is behind the acknowledgement.
+The loader splits paths and parses URLs, because it runs after the acknowledgement.
 """
 
 import sys
@@ -29,7 +29,7 @@ from headrace.model.log_records import (
 from headrace.model.tenancy import WebsiteId
 from headrace.model.wire import CustomEvent, ErrorReport, Level, PageView, WebVital
 
-_EVENT_FIELDS = ("path", "url")  # lifted columns that every event has a field for
+_EVENT_FIELDS = ("path", "url")  # promoted columns that every event has a field for
 _TEXT_COLUMNS, _NUMBER_COLUMNS = (
     tuple(
         column.name
@@ -45,7 +45,7 @@ _encode_json = msgspec.json.Encoder().encode
 
 
 class AuthorizedBatch(Struct, frozen=True):
-    """One admitted request; `timestamps_ms` and `websites` are parallel to `items`."""
+    """One authorized request; `timestamps_ms` and `websites` are parallel to `items`."""
 
     received_ms: int
     items: Sequence[WireItem]
@@ -109,7 +109,7 @@ def _build_event_record(
 
 
 def promote_fields(item: PageView) -> dict[str, str | float] | None:
-    """Return what a page view brought for columns, by their names: texts and numbers only."""
+    """Return the promoted columns of a page view by name: texts and numbers only."""
     promoted: dict[str, str | float] = {
         name: value
         for name, value in zip(_TEXT_COLUMNS, _get_texts(item), strict=False)

@@ -1,7 +1,7 @@
-"""From body bytes to wire structs: the rules of the endpoints, and the refusal of what breaks them.
+"""Decodes body bytes into wire structs, by the rules of each endpoint.
 
-One typed decode and a few whole-body checks decide on a good body. A body that fails them is read
-again field by field, which finds the faults (or a body that is odd but in order).
+One typed decode and a few whole-body checks accept a valid body. A body that fails them is decoded
+again field by field, which lists its errors, or finds it unusual but valid.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,9 +32,9 @@ NO_CHECKS: Mapping[str, Check] = {}
 
 
 class IngestPath(Enum):
-    """Where items can be sent; the value is the path."""
+    """The ingestion endpoints; the value is the path."""
 
-    __hash__ = object.__hash__  # Enum's own is Python code, and each call looks into four tables
+    __hash__ = object.__hash__  # Enum's own runs in Python, and each request looks up four tables
 
     TRACK = "/track"
     VITALS = "/vitals"
@@ -44,7 +44,7 @@ class IngestPath(Enum):
 
 
 class PathSpec(Struct, frozen=True):
-    """What an endpoint takes. All take a bare object."""
+    """The bodies that an endpoint accepts. All accept a bare object."""
 
     item: type[WireItem]
     event_kind: EventKind
@@ -70,10 +70,10 @@ _RAW_ITEMS = msgspec.json.Decoder(list[Raw])
 _RAW_ITEM = msgspec.json.Decoder(Raw)
 
 _COUNT_SLACK = 8
-"""How many times the allowed items may be built before their number is looked at.
+"""The items are counted before decoding only from this multiple of the limit on.
 
-Keeps a 20 MiB body of tiny items from becoming gigabytes, and the exact count, which is slow, away
-from honest bodies.
+Prevents a 20 MiB body of tiny items from becoming gigabytes, and spares ordinary bodies the exact
+count, which is slow.
 """
 
 
@@ -82,10 +82,10 @@ def decode_items(
 ) -> Sequence[WireItem]:
     """Decode a body; a bare object is one item.
 
-    `checks` only take part in the list of faults of a body that is refused for its types: who
-    decodes applies them to the items and asks `list_field_errors` when one fails.
-    Raises `InvalidBody` with all faults, or none where the body is not JSON, and
-    `PayloadTooLarge` for too many items, whatever is in them.
+    `checks` only add to the field errors of a body that is rejected for its types: the caller
+    applies them to the items itself, and calls `list_field_errors` when one fails.
+    Raises `InvalidBody` with all field errors, or none where the body is not JSON, and
+    `PayloadTooLarge` for too many items, whether they are valid or not.
     """
     spec = PATH_SPECS[endpoint]
     if not is_utf8(body):
@@ -109,7 +109,7 @@ def decode_items(
 def list_field_errors(
     endpoint: IngestPath, body: bytes, *, checks: Mapping[str, Check]
 ) -> tuple[FieldError, ...]:
-    """List the faults of a body that was decoded and did not stand up to the checks."""
+    """List the field errors of a body that was decoded but failed the checks."""
     is_array = body.lstrip()[:1] == b"["
     raws = _raw_items(body, is_array=is_array)
     item = PATH_SPECS[endpoint].item
@@ -131,11 +131,11 @@ def _decode_typed(
 
 
 def _is_too_deep(body: bytes, items: Sequence[WireItem]) -> bool:
-    """Tell whether a body is nested too deep, mostly by counting what it opens.
+    """Return whether a body is nested too deep, in most cases by counting opening brackets.
 
-    At any place all items but one are closed, or not open yet, and so are their properties.
+    At any position only one item can be open, and only its properties.
     """
-    has_arrays = body.find(b"[", 1) >= 0  # cheaper than to count none
+    has_arrays = body.find(b"[", 1) >= 0  # cheaper than counting when there are none
     opened = 1 + count_byte(body, b"{") + (count_byte(body, b"[") if has_arrays else 0)
     if opened <= MAX_NESTING:
         return False
@@ -147,7 +147,7 @@ def _is_too_deep(body: bytes, items: Sequence[WireItem]) -> bool:
 
 
 def _reject_array(body: bytes) -> NoReturn:
-    _raw_items(body, is_array=True)  # refuses what is not JSON
+    _raw_items(body, is_array=True)  # rejects what is not JSON
     raise InvalidBody((FieldError(0, "", ARRAY_NOT_ALLOWED),))
 
 

@@ -1,4 +1,4 @@
-"""What address and User-Agent tell of a visitor. Both stay in memory and go no further."""
+"""Derives visitors from addresses and User-Agents, which are neither stored nor logged."""
 
 import functools
 import hashlib
@@ -26,10 +26,10 @@ USER_AGENT_ERROR = f"must be text of at most {MAX_USER_AGENT_LENGTH} characters"
 
 
 class Enrichment(Struct, frozen=True):
-    """What a batch's items get beside what they say: see `AuthorizedBatch`.
+    """The derived values of a batch's items; see `AuthorizedBatch`.
 
-    `visitor` is who sent the request; `visitors` says who else for each item, None for the same,
-    and is None where that holds for all. `anonymous_id` is for the items that bring none.
+    `visitor` is the request's. `visitors` has each item's own visitor, None for the request's; it
+    is None where all items have the request's. `anonymous_id` is for items without one.
     """
 
     visitor: Visitor = UNKNOWN_VISITOR
@@ -41,7 +41,7 @@ _NO_ENRICHMENT = Enrichment()
 
 
 class Enricher:
-    """Turns (address, User-Agent) into a `Visitor`, remembering those it saw last."""
+    """Derives a `Visitor` from address and User-Agent, and caches recent ones."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Enricher:
         self._visitor = functools.lru_cache(cache_size)(self._look_up)
 
     def enrich_from_items(self, items: Sequence[WireItem]) -> Enrichment:
-        """Enrich a call with a key: only by what its items say of the visitor."""
+        """Enrich a request with a key, from the `ip` and `userAgent` of its items alone."""
         for item in items:
             if item.ip is not None or item.user_agent is not None:
                 return Enrichment(visitors=[self._visitor_of_item(item) for item in items])
@@ -72,7 +72,7 @@ class Enricher:
         user_agent: str,
         now_ms: int,
     ) -> Enrichment:
-        """Enrich a call without a key: by where it comes from. All items are of one website."""
+        """Enrich a request without a key, from its client. All items are of one website."""
         salt = None if _have_anonymous_ids(items) else await self._salts.get(now_ms)
         return self._enrich_with_salt(website_id, address, user_agent, salt)
 
@@ -85,7 +85,7 @@ class Enricher:
         user_agent: str,
         now_ms: int,
     ) -> Enrichment | None:
-        """Do what `enrich_client` does, or return None where it would wait."""
+        """Do what `enrich_client` does, or return None where it would have to wait."""
         salt = None if _have_anonymous_ids(items) else self._salts.get_nowait(now_ms)
         if salt is None and not _have_anonymous_ids(items):
             return None
@@ -107,7 +107,7 @@ class Enricher:
         if item.ip is None and not item.user_agent:
             return None
         visitor = self._visitor(item.ip or "", item.user_agent or "")
-        # A server sends what its visitors did: nothing that it passes on is left out as a bot's.
+        # A server reports its visitors: nothing that it forwards is excluded as a bot's.
         return msgspec.structs.replace(visitor, is_bot=False) if visitor.is_bot else visitor
 
     def _look_up(self, address: str, user_agent: str) -> Visitor:
@@ -131,7 +131,7 @@ def _have_anonymous_ids(items: Sequence[WireItem]) -> bool:
 
 
 def make_visitor_id(salt: bytes, *, website_id: str, address: str, user_agent: str) -> str:
-    """Name a visitor without cookies: the same all day, and not to be traced the day after."""
+    """Return a visitor id without cookies: stable for a day, and not linkable to the next."""
     hash_input = f"{website_id}\0{address}\0{user_agent}".encode(errors="surrogatepass")
     return (
         "anon_"
@@ -150,18 +150,18 @@ def check_address(value: object) -> str:
 
 
 def check_user_agent(value: object) -> str:
-    """Return an item's `userAgent`. Raises `ValueError` where it is not a text of its length."""
+    """Return an item's `userAgent`. Raises `ValueError` for other types and longer texts."""
     if not isinstance(value, str) or len(value) > MAX_USER_AGENT_LENGTH:
         raise ValueError(USER_AGENT_ERROR)
     return value
 
 
 VISITOR_CHECKS: Mapping[str, Check] = {"ip": check_address, "user_agent": check_user_agent}
-"""The rules of the fields that are believed on calls with a key only."""
+"""The rules of the fields that are used only on requests with a key."""
 
 
 def check_visitors(items: Sequence[WireItem]) -> None:
-    """Check what the items of a call with a key say of their visitors. Raises `ValueError`."""
+    """Check the visitor fields of the items of a request with a key. Raises `ValueError`."""
     for item in items:
         if item.ip is not None:
             check_address(item.ip)

@@ -1,4 +1,4 @@
-"""What an Idempotency-Key promises: the first accepted request decides, repeats get its reply."""
+"""Idempotency-Keys: the first accepted request decides, and repeats get its reply."""
 
 import hashlib
 
@@ -13,7 +13,7 @@ _DIGEST_BYTES = 32
 
 
 def request_digest(caller: Caller, path: str, idempotency_key: str) -> bytes:
-    """Name what may repeat: the same credential, path and Idempotency-Key. 32 bytes."""
+    """Return the digest of credential, path and Idempotency-Key: 32 bytes."""
     if caller.key is not None:
         credential = b"key " + caller.key.secret_hash
     else:
@@ -25,7 +25,7 @@ def request_digest(caller: Caller, path: str, idempotency_key: str) -> bytes:
 
 
 async def replay(idempotency_store: IdempotencyStore, digest: bytes) -> bytes | None:
-    """Return the remembered reply; waits while the first request is under way."""
+    """Return the remembered reply, if any; waits while the first request is running."""
     claim = await idempotency_store.acquire(digest)
     if isinstance(claim, Replay):
         return claim.response
@@ -34,9 +34,9 @@ async def replay(idempotency_store: IdempotencyStore, digest: bytes) -> bytes | 
 
 
 async def remember(idempotency_store: IdempotencyStore, digest: bytes, response: bytes) -> None:
-    """Remember a reply; where that fails, say so and go on, for the items are durable.
+    """Remember a reply. A failure is only logged, because the items are durable.
 
-    A repeat is then appended a second time under the same key, and the loader drops it.
+    A repeat is then appended again under the same key, and the loader drops it.
     """
     try:
         await idempotency_store.save_response(digest, response)

@@ -1,7 +1,7 @@
-"""Tells what is wrong with a body that was refused: every fault of every item, for people.
+"""Lists the field errors of a rejected body: every error of every item, for the client.
 
-Works from the wire structs themselves: their fields give the order, the limits and the words.
-Slow beside the decoder, and only used after that has given up.
+Order, limits and messages are derived from the fields of the wire structs, not from the texts of
+msgspec's exceptions. Slow compared to the typed decoder, and used only after that has failed.
 """
 
 import functools
@@ -28,7 +28,7 @@ from headrace.ingest.receive.body_scan import MAX_NESTING, contains_nul, exceeds
 from headrace.ingest.receive.timestamps import INVALID_TIMESTAMP
 
 MAX_FIELD_ERRORS = 50
-"""A sender that breaks a rule breaks it in every item; more of the same helps nobody."""
+"""A client that breaks a rule usually breaks it in every item; more entries add nothing."""
 
 NOT_AN_OBJECT = "must be an object"
 REQUIRED = "is required"
@@ -36,14 +36,14 @@ INVALID_CHARACTER = "must not contain NUL characters or lone surrogates"
 TOO_DEEP = f"must not be nested deeper than {MAX_NESTING} levels"
 NUMBER_OUT_OF_RANGE = "must not contain a number that is out of range"
 
-_LONGEST_UNKNOWN_KEY = 256  # a longer one is not worth repeating in the reply
+_LONGEST_UNKNOWN_KEY = 256  # a longer one is not repeated in the reply
 
 Check = Callable[[Any], object]
-"""A rule beyond a field's type; raises `ValueError` with the sentence for the fault."""
+"""A rule beyond a field's type; raises `ValueError` with the message of the field error."""
 
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 DECODE_ERRORS = (msgspec.MsgspecError, RecursionError)
-"""What decoding UTF-8 may raise: malformed, of another type, or nested too deep to be read."""
+"""The exceptions of decoding UTF-8: malformed, of another type, or nested too deep."""
 
 
 class _Field(Struct, frozen=True):
@@ -61,7 +61,7 @@ class _Field(Struct, frozen=True):
 
 
 class ValidationResult(Struct, frozen=True):
-    """The items of a body as far as they could be read, or what is wrong with them."""
+    """The items of a valid body, or the field errors of an invalid one."""
 
     items: Sequence[Any]
     field_errors: tuple[FieldError, ...]
@@ -70,9 +70,9 @@ class ValidationResult(Struct, frozen=True):
 def validate_items(
     item: type[Struct], raws: Sequence[Raw], *, levels_above: int, checks: Mapping[str, Check]
 ) -> ValidationResult:
-    """Read items field by field and list at most 50 faults by index, then by field.
+    """Decode items field by field and list at most 50 field errors, by index, then by field.
 
-    `checks` are by the Python name of a field and see only values that are there.
+    `checks` are by the Python name of a field, and are not called for missing values.
     `levels_above` is 1 in an array, else 0.
     """
     items: list[Struct] = []
@@ -94,7 +94,7 @@ def validate_items(
 def _decode_valid(
     item: type[Struct], raw: bytes, *, levels: int, checks: Mapping[str, Check]
 ) -> Struct | None:
-    """Read an item that nothing is wrong with: in a bad batch that is most of them."""
+    """Decode a valid item, else return None. In a bad batch most items are valid."""
     try:
         _check_characters_and_depth(raw, levels)
         decoded = _decoder_for(item).decode(raw)
@@ -120,7 +120,7 @@ def _item_errors(
     levels: int,
     checks: Mapping[str, Check],
 ) -> Iterator[tuple[str, str]]:
-    """Yield (field, sentence), and leave the values that could be read in `values`."""
+    """Yield (field, message), and add the values that could be decoded to `values`."""
     try:
         sent = _OBJECT.decode(raw)
     except DECODE_ERRORS:
@@ -213,7 +213,7 @@ def _message_for(kinds: tuple[Type, ...]) -> str:
         case (EnumType(cls=choices),):
             return f"must be one of {', '.join(choice.value for choice in choices)}"
         case (AnyType(),):
-            return ""  # takes everything
+            return ""  # accepts everything
         case _:
             return INVALID_TIMESTAMP
 

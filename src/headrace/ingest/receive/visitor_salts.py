@@ -1,4 +1,4 @@
-"""The secret of the day that visitor ids are made with."""
+"""The daily salt of visitor ids."""
 
 import asyncio
 import secrets
@@ -12,15 +12,15 @@ _SALT_BYTES = 32
 _RETRY_AFTER_MS = 5_000
 _FETCH_TIMEOUT_S = 2.0
 _FETCH_TIMEOUT_WITH_FALLBACK_S = 0.25
-"""While a salt of our own stands in, nobody need wait long to hear that it still must."""
+"""Shorter, because a fallback salt is in use while the directory fails."""
 
 
 class DailySalts:
     """Keeps today's salt in memory, and no other; used from one event loop.
 
     `fetch` is the directory's `visitor_salt`: it blocks and is called in a thread, once a day.
-    While the directory is away, or takes longer than `timeout_s`, a salt of this process stands
-    in: visitors may be counted twice then, which is better than to refuse their events.
+    While the directory fails, or takes longer than `timeout_s`, a random salt of this process is
+    used: visitors may be counted twice then, but their events are not refused.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class DailySalts:
         self._lock = asyncio.Lock()
 
     async def get(self, now_ms: int) -> bytes:
-        """Return the salt of the UTC day of a moment. Does not wait but at a change of day."""
+        """Return the salt of a timestamp's UTC day. Waits only when the day changes."""
         if self._is_current(now_ms):
             return self._salt
         async with self._lock:
@@ -44,7 +44,7 @@ class DailySalts:
             return self._salt
 
     def get_nowait(self, now_ms: int) -> bytes | None:
-        """Return the salt of the UTC day of a moment, or None where `get` would wait."""
+        """Return the salt of a timestamp's UTC day, or None where `get` would wait."""
         return self._salt if self._is_current(now_ms) else None
 
     def _is_current(self, now_ms: int) -> bool:
@@ -69,7 +69,7 @@ class DailySalts:
         self._day_number = day_number
 
     async def _fetch_with_timeout(self, day: str, timeout_s: float) -> bytes:
-        """Return the directory's salt. A call that hangs goes on, and no other begins meanwhile."""
+        """Return the directory's salt. A hung fetch is awaited again, not repeated."""
         fetching = self._fetching or asyncio.create_task(
             asyncio.to_thread(self._fetch, day), name=day
         )
@@ -78,7 +78,7 @@ class DailySalts:
         if not done:
             raise TimeoutError
         self._fetching = None
-        if fetching.get_name() != day:  # it had hung since yesterday, and its salt is of no use
+        if fetching.get_name() != day:  # it hung since yesterday, and its salt is obsolete
             fetching.exception()
             return await self._fetch_with_timeout(day, timeout_s)
         return fetching.result()
