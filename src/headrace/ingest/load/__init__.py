@@ -1,1 +1,1 @@
-"""From durable records of the logs to batches in the store."""
+"""Loads durable records of the logs into the store, in batches."""

@@ -1,4 +1,4 @@
-"""The items of one batch that go into one table, and the ids of their rows."""
+"""The items of one batch for one table, with the ids of their rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ ItemT = TypeVar("ItemT", bound=Event | Vital | ErrorEvent)
 
 @dataclass(slots=True)
 class Batch(Generic[ItemT]):
-    """Items that are to be stored in one table, in parallel lists.
+    """Items for one table, in parallel lists.
 
-    `record_numbers` are the numbers of the records that the items came in, `indexes` their places
-    there.
+    `record_numbers` are the numbers of the items' records in the batch, `indexes` their indexes in
+    those.
     """
 
     items: list[ItemT] = field(default_factory=list)
@@ -48,9 +48,9 @@ class Batch(Generic[ItemT]):
 def group_by_kind(
     records: Sequence[ReadRecord], kept: Sequence[Sequence[int]], *, identity: str
 ) -> Mapping[EventKind, Batch[Any]]:
-    """Lay the kept items of all records side by side, by stream.
+    """Group the kept items of all records by kind.
 
-    `kept` has the indexes of the items for each record; `identity` is the ledger's.
+    `kept` has the indexes of the kept items of each record; `identity` is the ledger's.
     """
     batches: dict[EventKind, Batch[Any]] = {event_kind: Batch() for event_kind in EventKind}
     batch_of = {

@@ -1,4 +1,4 @@
-"""Reads what makes up one batch: the records of all logs, merged by the time of their receipt."""
+"""Reads the records of one batch from all logs, merged by the time of their receipt."""
 
 import heapq
 import sys
@@ -18,8 +18,8 @@ _READ_BYTES = 1024 * 1024
 class BatchLimits(Struct, frozen=True):
     """A batch ends with the record that reaches one of these.
 
-    Each batch is a part of its table, and merging parts costs the store more than taking them: 13
-    batches of 40,000 rows were merged at once for 8 microseconds a row, 5 of 100,000 not at all.
+    Each batch is a part of its table, and merging parts costs the store more than inserting them:
+    13 batches of 40,000 rows were merged at once, at 8 microseconds per row; 5 of 100,000 were not.
     """
 
     max_rows: int = 100_000
@@ -27,7 +27,7 @@ class BatchLimits(Struct, frozen=True):
 
 
 class ReadRecord(Struct, frozen=True, gc=False):
-    """One record with the log it came from. `content` is None where it cannot be decoded."""
+    """One record and its log. `content` is None where it cannot be decoded."""
 
     log: str
     logged: LoggedRecord
@@ -37,11 +37,10 @@ class ReadRecord(Struct, frozen=True, gc=False):
 
 
 class BatchReader:
-    """The records of a batch in the order of their receipt: what it is made of, and how far.
+    """The records of a batch in the order of their receipt, and the ranges they come from.
 
-    Iterating reads the ranges up to the bounds, all of them without bounds. Reading the ranges of
-    a gathering again gives the same records in the same order: an item that repeats another is
-    told by it.
+    Iteration reads the ranges up to the limits, or all of them without limits. Reading the ranges
+    of a batch again gives the same records in the same order, on which deduplication relies.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class BatchReader:
         self._is_limit_reached = False
 
     def __iter__(self) -> Iterator[ReadRecord]:
-        """Read the records; once."""
+        """Read the records. Iterate only once."""
         iterators = [
             _read(self._reader, log, self._requested_ranges[log])
             for log in sorted(self._requested_ranges)
@@ -73,7 +72,7 @@ class BatchReader:
 
     @property
     def ranges(self) -> Mapping[str, LogRange]:
-        """The exact ranges that the records are from, once all were read."""
+        """The exact ranges of the records; valid after the iteration."""
         if not self._is_limit_reached:
             return dict(self._requested_ranges)
         return {
@@ -96,7 +95,7 @@ def _read(reader: LogReader, log: str, log_range: LogRange) -> Iterator[ReadReco
         for logged in chunk.records:
             try:
                 content = decode_record(logged.payload)
-            except msgspec.MsgspecError as error:  # stands where the record before it stands
+            except msgspec.MsgspecError as error:  # keeps the position of the record before it
                 yield ReadRecord(log, logged, received_ms, None, str(error))
             else:
                 received_ms = content.received_ms

@@ -1,4 +1,4 @@
-"""Stores the rows of one batch in one table, and finds those that the store refuses."""
+"""Inserts the rows of one batch into one table, and isolates those that the store rejects."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,17 +18,17 @@ _REJECTED_BEFORE = "The store refused it; the words were lost when the process e
 
 
 class RejectedRow(Struct, frozen=True):
-    """A row that cannot be stored: its number in the batch, and why."""
+    """A row that cannot be stored: its number in the batch, and the reason."""
 
     number: int
     reason: str
 
 
 class BisectingInserter:
-    """Stores a batch whole or, where that is refused, in halves down to the guilty rows.
+    """Inserts a batch as a whole or, where that is rejected, in halves down to the invalid rows.
 
-    What became of a part is noted in the ledger before the next step, because another outcome at a
-    second try, after a crash, could store rows twice. A batch that is taken whole needs no note.
+    The outcome of a part is recorded in the ledger before the next step: another outcome in a
+    retry after a crash could store rows twice. A batch that is stored as a whole needs no record.
     """
 
     def __init__(self, store: StoreWriter, ledger: Ledger, *, token: str) -> None:
@@ -38,7 +38,7 @@ class BisectingInserter:
         self._recorded = ledger.parts()
 
     def store(self, mapping: TableMapping[Any], batch: Batch[Any]) -> list[RejectedRow]:
-        """Store all rows but those that are returned. Raises what the store raises for a while."""
+        """Store all rows but the rejected ones, which it returns. Raises `StoreUnavailable`."""
         size = len(batch.items)
         return list(self._insert_part(mapping, batch, 0, size)) if size else []
 
@@ -66,7 +66,7 @@ class BisectingInserter:
         yield from self._insert_part(mapping, batch, middle, last)
 
     def _insert(self, mapping: TableMapping[Any], rows: Batch[Any], token: str) -> str | None:
-        """Insert rows; return why they are refused, or None."""
+        """Insert rows; return the reason for their rejection, or None."""
         try:
             arrow_stream = write_stream(STORAGE_TABLES[mapping.table.name], mapping.columns(rows))
         except Exception as error:  # noqa: BLE001 - no row may ever stop the loader
@@ -80,7 +80,7 @@ class BisectingInserter:
     def _rejection_reason(
         self, mapping: TableMapping[Any], rows: Batch[Any], error: Exception
     ) -> str:
-        # The store's words may quote what callers sent: they go to the quarantine, not to the log.
+        # The store's message may quote clients' data: it goes to the quarantine, not to the log.
         get_logger().warning("rows_refused", table=mapping.table.name, rows=len(rows.items))
         return f"{type(error).__name__}: {error}"
 

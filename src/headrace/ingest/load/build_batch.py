@@ -1,7 +1,7 @@
-"""Makes a batch ready for the store: what is in the logs becomes one Arrow stream for each table.
+"""Builds a batch for the store: records of the logs become one Arrow stream per table.
 
-The records are taken in chunks that fit a processor's cache, and are let go of once they are
-columns: over whole batches every step cost half as much again, and the memory of all objects.
+Records are processed in chunks that fit a processor's cache, and are freed once they are columns:
+with whole batches every step took half as long again, and all objects were in memory at once.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ FindKnown = Callable[[Sequence[bytes]], Mapping[bytes, int]]
 
 
 class EncodedTable(Struct, frozen=True):
-    """The rows of one table. `arrow` is None where they cannot all be written as columns."""
+    """The rows of one table. `arrow` is None where some row cannot be encoded."""
 
     event_kind: EventKind
     rows: int
@@ -35,11 +35,11 @@ class EncodedTable(Struct, frozen=True):
 
 
 class EncodedBatch(Struct, frozen=True):
-    """All that a batch brings.
+    """A batch that is ready to insert.
 
-    `new_digests` has digests to remember with the moment they expire, `duplicates` counts what is
-    left out, `undecodable` are records that are none of ours, `oldest_ms` is the first moment of
-    receipt.
+    `new_digests` are digests to remember with their expiries in epoch milliseconds, `duplicates`
+    counts the dropped items, `undecodable` are records that cannot be decoded, `oldest_ms` is the
+    earliest time of receipt.
     """
 
     ranges: Mapping[str, LogRange]
@@ -51,7 +51,7 @@ class EncodedBatch(Struct, frozen=True):
 
 
 def build_batch(batch_reader: BatchReader, *, identity: str, find_known: FindKnown) -> EncodedBatch:
-    """Read a gathering and make its streams. `find_known` knows what came before the batch."""
+    """Read a batch and encode it. `find_known` returns the digests known before the batch."""
     new_digests: dict[bytes, int] = {}
 
     def find_including_batch(digests: Sequence[bytes]) -> Mapping[bytes, int]:
@@ -77,7 +77,7 @@ def build_batch(batch_reader: BatchReader, *, identity: str, find_known: FindKno
 
 
 def oldest_receipt(records: Sequence[ReadRecord], before_ms: int | None = None) -> int | None:
-    """Return the first moment of receipt among records and what is known of others before."""
+    """Return the earliest time of receipt among records and `before_ms`."""
     receipts = [record.received_ms for record in records if record.content is not None]
     if before_ms is not None:
         receipts.append(before_ms)
@@ -98,7 +98,7 @@ def _chunks(batch_reader: BatchReader) -> Iterator[list[ReadRecord]]:
 
 
 class _TableEncoder:
-    """The rows of one table while they are gathered."""
+    """Collects and encodes the rows of one table."""
 
     def __init__(self, event_kind: EventKind) -> None:
         self.rows = 0
@@ -107,7 +107,7 @@ class _TableEncoder:
         self._writer: StreamWriter | None = StreamWriter(STORAGE_TABLES[self._mapping.table.name])
 
     def add(self, batch: Batch[Any]) -> None:
-        """Take rows. Where they cannot be written, the guilty ones are found when it is stored."""
+        """Append rows. Where some cannot be encoded, the bisection isolates them later."""
         self.rows += len(batch.items)
         if batch.items and self._writer is not None:
             try:
@@ -116,6 +116,6 @@ class _TableEncoder:
                 self._writer = None
 
     def finish(self) -> EncodedTable:
-        """Write the stream."""
+        """Return the encoded table."""
         arrow = None if self._writer is None else self._writer.finish()
         return EncodedTable(self._event_kind, self.rows, arrow)

@@ -1,7 +1,7 @@
-"""From the items of a batch to the columns of the stored tables. Pure.
+"""Converts the items of a batch to the columns of the stored tables. Pure.
 
-One comprehension a column; what differs between items stands in parallel lists. Attributes are
-named in each: through `attrgetter` it takes twice as long.
+One comprehension per column, over parallel lists. Each names its attribute: `attrgetter` takes
+twice as long.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,10 +30,10 @@ from headrace.model.log_records import ErrorEvent, Event, EventKind, Visitor, Vi
 from headrace.model.storage import TABLE_OF_KIND
 
 Columns = Mapping[str, Sequence[Any]]
-"""Values by the stored column's name, all equally long: texts, floats or None, epoch milliseconds,
+"""Values by the stored column's name, of equal length: texts, floats or None, epoch milliseconds,
 booleans, sixteen bytes for `id`, JSON text as bytes for `properties`.
 
-A column that is not there is missing in every row: "", None or False.
+An absent column is missing in every row: "", None or False.
 """
 
 _VISITOR_COLUMNS = tuple(Visitor.__struct_fields__)
@@ -81,7 +81,7 @@ def error_columns(batch: Batch[ErrorEvent]) -> Columns:
 
 
 class TableMapping(Struct, Generic[ItemT], frozen=True):
-    """Where the items of a stream are stored, and how they become columns."""
+    """The table of a kind of items, and their conversion to its columns."""
 
     table: Table
     columns: Callable[[Batch[ItemT]], Columns]
@@ -111,7 +111,7 @@ def _normalize_events(items: Sequence[Event]) -> tuple[list[Promoted], list[str]
             value or promoted.get("url") or ""
             for value, promoted in zip(urls, promoted_rows, strict=True)
         ]
-    cache: dict[tuple[str, str], _Page] = {}  # pages come often
+    cache: dict[tuple[str, str], _Page] = {}  # pages repeat often
     for number, page in enumerate(zip(paths, urls, strict=True)):
         path, url = page
         if (url and not path) or "?" in url or path[:4] == "http":
@@ -124,7 +124,7 @@ def _normalize_events(items: Sequence[Event]) -> tuple[list[Promoted], list[str]
 
 
 _Page: TypeAlias = tuple[str, str, Mapping[str, str]]
-"""Path, URL and the utm values of its query."""
+"""Path, URL and the utm values of the URL's query."""
 
 
 def _normalize_page(path: str, url: str) -> _Page:

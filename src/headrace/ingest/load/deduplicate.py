@@ -1,4 +1,4 @@
-"""Finds the items that repeat others: same website and event id, or same Idempotency-Key."""
+"""Drops duplicate items: same website and event id, or same Idempotency-Key."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,10 +18,10 @@ _DIGEST_BYTES = 16
 
 
 class DedupResult(Struct, frozen=True):
-    """Which items of each record are stored, and what must be remembered of them.
+    """The items of each record to store, and the digests to remember.
 
-    `kept` has the indexes of the items for each record; `new_digests` has digests with the moment
-    they expire, in epoch milliseconds; `duplicates` counts what was left out.
+    `kept` has the indexes of the items to store for each record; `new_digests` has digests with
+    their expiries in epoch milliseconds; `duplicates` counts the dropped items.
     """
 
     kept: list[Sequence[int]]
@@ -33,7 +33,7 @@ def deduplicate(
     records: Sequence[ReadRecord],
     find_known: Callable[[Sequence[bytes]], Mapping[bytes, int]],
 ) -> DedupResult:
-    """Leave out what was seen before or stands earlier among the records; the first stays."""
+    """Drop items with known digests, and all but the first of repeated items in the records."""
     digests = [_digests(record.content) for record in records]
     lookups = [digest for item_digests in digests for digest in item_digests if digest]
     lookups += [
@@ -58,9 +58,9 @@ def _all_indexes(content: LogRecord | None) -> Sequence[int]:
 
 
 def _digests(content: LogRecord | None) -> Sequence[bytes]:
-    """Return a digest for each item, empty for those without an event id; nothing if all are.
+    """Return a digest for each item, empty without an event id; nothing if all are empty.
 
-    No text of a caller holds the separator.
+    No text of a client contains the separator.
     """
     if content is None or not _has_event_id(content.items):
         return ()
@@ -119,10 +119,10 @@ _NEVER_EXPIRES = 1 << 63
 def deduplicate_across_machines(
     records: Sequence[ReadRecord], find_known: _FindKnown, *, claims: DedupClaims, batch: int
 ) -> DedupResult:
-    """Leave out what was seen before, here or on another machine.
+    """Drop items that this machine or another one has already.
 
-    Raises `SharedStateUnavailable`. Whole requests are claimed before their items: an item may only
-    be claimed by a machine that will store it.
+    Raises `SharedStateUnavailable`. Whole requests are claimed before their items, because only a
+    machine that will store an item may claim it.
     """
     keys = {record.content.idempotency_digest for record in records if record.content}
     dedup = deduplicate(records, find_known)

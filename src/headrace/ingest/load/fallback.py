@@ -1,4 +1,4 @@
-"""Stores a batch the careful way: what was begun before, and what the store does not take whole."""
+"""Stores a batch with bisection: a pending one after a crash, or one that the store rejected."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ from headrace.ports.store import StoreWriter
 
 
 class BatchResult(Struct, frozen=True):
-    """What became of a batch: rows that are stored, items left out, and what is to be set aside.
+    """The result of a batch: stored rows, dropped duplicates, and entries to quarantine.
 
-    `new_digests` are digests to remember with the moment they expire, `oldest_ms` is the first
-    moment of receipt.
+    `new_digests` are digests to remember with their expiries in epoch milliseconds, `oldest_ms` is
+    the earliest time of receipt.
     """
 
     rows: Mapping[EventKind, int]
@@ -33,7 +33,7 @@ class BatchResult(Struct, frozen=True):
 
 
 def stored_result(batch: EncodedBatch) -> BatchResult:
-    """Return the outcome of a batch whose streams the store has taken."""
+    """Return the result of a batch that was stored as a whole."""
     return BatchResult(
         rows={encoded.event_kind: encoded.rows for encoded in batch.tables},
         duplicates=batch.duplicates,
@@ -51,10 +51,9 @@ def insert_with_bisection(
     ledger: Ledger,
     token: str,
 ) -> BatchResult:
-    """Store all rows of a batch under way but those that the store refuses.
+    """Store all rows of a pending batch but those that the store rejects.
 
-    They are the same rows with the same tokens as the whole streams of the batch had. Raises what
-    the store raises for a while.
+    Rows and tokens are the same as in the first attempt. Raises `StoreUnavailable`.
     """
     batches = group_by_kind(records, dedup.kept, identity=ledger.identity())
     inserter = BisectingInserter(store, ledger, token=token)

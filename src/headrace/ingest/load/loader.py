@@ -1,13 +1,12 @@
-"""Brings what is durable in the logs into the store, each item exactly once.
+"""Loads durable records of the logs into the store, each item exactly once.
 
-A batch is begun in the ledger with the exact ranges it is made of and committed when all of it is
-stored. After a crash, or a failure anywhere, the batch under way is done again first: over the
-same ranges, against the same memory of seen items, with the same tokens. The store leaves out what
-it has already.
+The ledger records a batch with its exact ranges when it begins, and commits it when all of it is
+stored. After a crash or any failure the pending batch is repeated first: over the same ranges,
+against the same known digests, with the same tokens. The store skips the parts it already has.
 
-While the store takes a batch, the next one is made ready. It is only read ahead: it begins when the
-one before it is committed, and it is told what that one adds to the memory of seen items. Nothing
-is read ahead of a batch that other machines must be asked about: what they have of it decides.
+While the store inserts a batch, the next one is built. It is only read ahead: it begins after the
+commit of its predecessor, whose new digests it already takes into account. Nothing is read ahead of
+a batch with digests to claim from other machines, because their claims decide on its contents.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -31,16 +30,16 @@ from headrace.ports.store import BatchRejected, StoreWriter
 
 _DEFAULT_LIMITS = BatchLimits()
 _EXPIRY_GRACE_MS = MILLISECONDS_PER_DAY
-"""A log that is behind the others may still hold a repeat of what expired for them."""
+"""A log that lags behind the others may still contain a repeat of an expired digest."""
 
 _Offsets = Mapping[str, LogOffset]
 
 
 class Loader:
-    """Loads; blocking, for one thread of the engine process.
+    """Loads batches; blocking, for one thread of the engine process.
 
-    `executor` runs one insert at a time, and none any more when a method has returned. Whatever it
-    raises, nothing is lost and nothing stored twice: call it again after a pause.
+    `executor` runs one insert at a time, and none after a method returned. After any exception
+    nothing is lost and nothing stored twice: call the method again after a pause.
     """
 
     def __init__(
@@ -67,11 +66,11 @@ class Loader:
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="insert")
 
     def load_available(self) -> int:
-        """Load everything that is durable at the call; return how many rows were stored."""
+        """Load everything that is durable at the call; return the number of stored rows."""
         return self._load(self._log.durable_offsets())
 
     def load_until(self, ends: Mapping[str, LogOffset]) -> None:
-        """Return when everything before these places is stored."""
+        """Return when everything before these offsets is stored."""
         self._load(ends)
 
     def _load(self, ends: _Offsets) -> int:
@@ -115,7 +114,7 @@ class Loader:
     def _read_next(
         self, ranges: Mapping[str, LogRange], *, pending_digests: Mapping[bytes, int]
     ) -> EncodedBatch | None:
-        """Make the next batch ready. `pending_digests` will be known digests by then."""
+        """Build the next batch. `pending_digests` will be known digests when it begins."""
         if not ranges:
             return None
 
@@ -139,11 +138,11 @@ class Loader:
         try:
             next_batch = self._read_next(ranges, pending_digests=batch.new_digests)
         finally:
-            inserting.exception()  # waits: nothing may run any more when a load ends
+            inserting.exception()  # waits: no insert may run after a load
         return inserting.result(), next_batch
 
     def _insert(self, batch: EncodedBatch, token: str) -> bool:
-        """Store all rows of a batch that was just begun; tell whether they were taken."""
+        """Insert all rows of a newly begun batch; return whether the store accepted them."""
         for encoded in batch.tables:
             if encoded.arrow is None:
                 return False
@@ -190,13 +189,16 @@ class Loader:
         for log, loaded in pending.ranges.items():
             try:
                 self._log.truncate_before(log, loaded.end)
-            except OSError as error:  # the next batch tries again
+            except OSError as error:  # the next commit retries
                 get_logger().warning("log_not_removed", log=log, reason=error.strerror)
         self._count(result)
         return sum(result.rows.values())
 
     def _forget_before_ms(self, result: BatchResult, next_batch: EncodedBatch | None) -> int:
-        """The batch that is ready was sifted before: it may miss nothing that it has found."""
+        """Return the expiry before which digests may be forgotten, with a grace period.
+
+        The next batch is already deduplicated: the digests that it matched must be kept.
+        """
         timestamps_ms = [self._clock.now_ms(), result.oldest_ms or 0]
         if next_batch is not None and next_batch.oldest_ms is not None:
             timestamps_ms.append(next_batch.oldest_ms)
@@ -225,7 +227,7 @@ class Loader:
 def _mark_stored(claims: DedupClaims, pending: PendingBatch) -> None:
     try:
         claims.mark_stored(pending.batch)
-    except Unavailable as error:  # the next batch's claims tell it too
+    except Unavailable as error:  # the next batch's first claim publishes it, too
         get_logger().warning("batch_not_settled", reason=str(error))
 
 
@@ -239,6 +241,8 @@ def _ranges_to_load(stored_offsets: _Offsets, ends: _Offsets) -> dict[str, LogRa
 def _start_offset(log: str, stored_offsets: _Offsets, end: LogOffset) -> LogOffset:
     offset = stored_offsets.get(log, LOG_START)
     if offset.segment > end.segment > 0:
-        get_logger().warning("log_replaced", log=log)  # numbers never fall: these are new files
+        get_logger().warning(
+            "log_replaced", log=log
+        )  # segment numbers never decrease: these are new files
         return LOG_START
     return offset

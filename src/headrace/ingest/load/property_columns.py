@@ -1,7 +1,7 @@
-"""What of an event's properties, path and URL becomes columns of its row.
+"""Derives the columns of a row from an event's properties, path and URL.
 
-The fast way is one typed decode that accepts only what can be lifted as it is. Properties that it
-refuses, because a type is wrong, are looked at value by value.
+The fast path is one typed decode, which accepts only values of the right types. Properties that it
+rejects are promoted value by value.
 """
 
 import json
@@ -28,22 +28,22 @@ _TYPES: Mapping[Kind, Any] = {
 }
 
 Promoted: TypeAlias = Mapping[str, Any]
-"""What an event brought of `PROMOTED_COLUMNS`, by name; "" and None are as good as missing.
+"""An event's values of `PROMOTED_COLUMNS`, by name; "" and None count as missing.
 
-Texts are as long as they were sent.
+Texts are not truncated yet.
 """
 
 NOTHING_PROMOTED: Promoted = {}
 
 _typed_dict = cast("Callable[..., Any]", TypedDict)  # mypy takes only one that is written out
 _DECODER: msgspec.json.Decoder[Promoted] = msgspec.json.Decoder(
-    _typed_dict("_Lifted", {c.name: _TYPES[c.kind] for c in PROMOTED_COLUMNS}, total=False)
+    _typed_dict("_Promoted", {c.name: _TYPES[c.kind] for c in PROMOTED_COLUMNS}, total=False)
 )
 _ANY_DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
 def promote_properties(event: Event) -> Promoted:
-    """Return what an event's properties and top level bring for columns, right types only."""
+    """Return the promoted values of an event's properties and top level, of the right types."""
     if not event.properties:
         return event.promoted or NOTHING_PROMOTED
     try:
@@ -65,7 +65,7 @@ def _promote_one_by_one(properties: bytes) -> Promoted:
 def _read(properties: bytes) -> Mapping[str, Any]:
     try:
         return _ANY_DECODER.decode(properties)
-    except msgspec.MsgspecError:  # a number beyond all floats, which is infinite to Python's reader
+    except msgspec.MsgspecError:  # a number beyond all floats, which Python's reader makes infinite
         return cast("dict[str, Any]", json.loads(properties, parse_int=float))
 
 
@@ -81,7 +81,7 @@ def _typed_or_none(column: Column, value: object) -> str | float | None:
 
 
 def normalize_url(path: str, url: str) -> tuple[str, str]:
-    """Return a row's path and URL: an absolute path is split, a missing one comes from the URL."""
+    """Return a row's path and URL: splits an absolute path, takes a missing one from the URL."""
     if path.startswith(("http://", "https://")):
         return path_of(path), url or path
     if url and not path:
@@ -90,9 +90,9 @@ def normalize_url(path: str, url: str) -> tuple[str, str]:
 
 
 def path_of(url: str) -> str:
-    """Return a URL's path without query and fragment, as it is written; the root's is `/`.
+    """Return a URL's path without query and fragment, not decoded; the root's is `/`.
 
-    Anything without `//` in front of a host is taken for a path.
+    Anything without `//` before a host is a path.
     """
     without_query = url.partition("#")[0].partition("?")[0]
     scheme, slashes, rest = without_query.partition("//")
@@ -102,9 +102,9 @@ def path_of(url: str) -> str:
 
 
 def utm_parameters(url: str) -> Mapping[str, str]:
-    """Return the utm values of a URL's query, form-decoded, cut to their columns' limits.
+    """Return the utm values of a URL's query, form-decoded and truncated to their columns' limits.
 
-    Of a name that comes twice the first counts.
+    The first of repeated names wins.
     """
     parameters: dict[str, str] = {}
     query = url.partition("#")[0].partition("?")[2]

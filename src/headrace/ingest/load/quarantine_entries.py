@@ -1,4 +1,4 @@
-"""Describes for the quarantine what cannot be stored. Pure."""
+"""Builds the quarantine entries of records and items that cannot be stored. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from headrace.ports.quarantine import QuarantineEntry
 
 
 def undecodable(records: Sequence[ReadRecord]) -> Iterator[QuarantineEntry]:
-    """Yield an entry for each record that is not one of ours."""
+    """Yield an entry for each record that cannot be decoded."""
     for record in records:
         if record.content is None:
             yield QuarantineEntry(
@@ -30,7 +30,7 @@ def rejected(
     records: Sequence[ReadRecord],
     rows: Sequence[RejectedRow],
 ) -> Iterator[QuarantineEntry]:
-    """Yield an entry for each item whose row was refused."""
+    """Yield an entry for each item whose row was rejected."""
     for row in rows:
         record = records[batch.record_numbers[row.number]]
         yield QuarantineEntry(

@@ -1,4 +1,4 @@
-"""Makes log records of what was set aside, so that it can be stored after all. Pure."""
+"""Converts quarantine entries back to log records, to load them again. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -23,10 +23,10 @@ StructT = TypeVar("StructT", bound=Struct)
 
 
 def to_log_record(entry: QuarantineEntry) -> bytes:
-    """Return the record that brings an entry back on its way. Raises `ValueError` in words.
+    """Return the record of an entry. Raises `ValueError` with the reason where there is none.
 
-    An item keeps the moment of its receipt and loses its event id: that is remembered as seen, so
-    repeats of it are left out already, and with it the item itself would be.
+    An item keeps its time of receipt and loses its event id: the id is a known digest, so that
+    repeats are dropped already, and with it the item itself would be dropped, too.
     """
     if entry.payload is not None:
         return entry.payload
@@ -45,6 +45,6 @@ def to_log_record(entry: QuarantineEntry) -> bytes:
 
 
 def _rebuild(kind: type[StructT], values: Mapping[str, Any]) -> StructT:
-    """Make a struct that is an array on the wire of its fields by name."""
+    """Build an array-like struct from its fields by name."""
     fields = msgspec.structs.fields(kind)
     return msgspec.convert([values.get(field.name, field.default) for field in fields], kind)
