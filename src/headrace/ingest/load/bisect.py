@@ -14,7 +14,7 @@ from headrace.model.storage import STORAGE_TABLES
 from headrace.ports.ledger import Ledger, PartOutcome
 from headrace.ports.store import BatchRejected, StoreWriter
 
-_REJECTED_BEFORE = "The store refused it; the words were lost when the process ended."
+_REJECTED_BEFORE = "The store rejected it; its message was lost when the process ended."
 
 
 class RejectedRow(Struct, frozen=True):

@@ -31,7 +31,7 @@ def to_log_record(entry: QuarantineEntry) -> bytes:
     if entry.payload is not None:
         return entry.payload
     if entry.item is None or entry.stream is None:
-        raise ValueError("it holds neither an item nor a payload")
+        raise ValueError("it has neither an item nor a payload")
     item = {**entry.item, "event_id": "", "visitor": None}
     received_ms = msgspec.convert(entry.item.get("received_ms"), int)
     visitor = _rebuild(Visitor, entry.item.get("visitor") or {})
