@@ -120,8 +120,8 @@ def check(body: object) -> Query:
     )
 
 
-def _require(holds: bool, code: str) -> None:
-    if not holds:
+def _require(matches: bool, code: str) -> None:
+    if not matches:
         raise QueryRejected(code)
 
 

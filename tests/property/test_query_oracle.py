@@ -93,7 +93,7 @@ def got_of(service: Service, website: str, body: Body) -> tuple[int, Any]:
     return 200, {"data": full["data"], "meta": full["meta"]}
 
 
-def hold_alike(service: Service, website: str, stored: Stored, body: Body) -> None:
+def are_alike(service: Service, website: str, stored: Stored, body: Body) -> None:
     def is_wrong(body: Body) -> bool:
         return not alike(list(got_of(service, website, body)), list(expected_of(body, stored)))
 
@@ -126,6 +126,6 @@ def test_service_results_match_the_oracle(service: Service, data: dict[str, list
     )
     @given(body=arbitrary_bodies)
     def each_query(body: Body) -> None:
-        hold_alike(service, website, stored, body)
+        are_alike(service, website, stored, body)
 
     each_query()

@@ -26,7 +26,7 @@ WEBSITES = ("a", "b")
 LIMITS = QueryLimits(timeout_s=3600, max_memory_bytes=10**9)
 
 
-class Asked(Struct):
+class SentQuery(Struct):
     """One question: what it owes, and what had been answered to others before it was asked."""
 
     website: str
@@ -53,7 +53,7 @@ class Harness:
         self.stored: Counter[str] = Counter()
         self.newest_result: Counter[str] = Counter()
         self.versions = DataVersions()
-        self.asked: list[Asked] = []
+        self.sent_queries: list[SentQuery] = []
         self.runs: list[Run] = []
         self._changing: ExitStack | None = None
         self._being_stored: Counter[str] = Counter()
@@ -70,16 +70,16 @@ class Harness:
     def acknowledge(self, website: str) -> None:
         self.acknowledged[website] += 1
 
-    def ask(self, website: str, sql: str) -> None:
+    def run_query(self, website: str, sql: str) -> None:
         key = QueryKey(website, sql, (), LIMITS)
         task = asyncio.create_task(self.selects.execute(key, lambda _: self._run(website)))
-        self.asked.append(
-            Asked(website, self.acknowledged[website], self.newest_result[website], task)
+        self.sent_queries.append(
+            SentQuery(website, self.acknowledged[website], self.newest_result[website], task)
         )
 
     def disconnect(self, number: int) -> None:
-        if self.asked:
-            cancelled = self.asked.pop(number % len(self.asked))
+        if self.sent_queries:
+            cancelled = self.sent_queries.pop(number % len(self.sent_queries))
             cancelled.task.cancel()
 
     def begin_batch(self, *, is_reattached: bool = False) -> None:
@@ -125,21 +125,21 @@ class Harness:
         """Let everything go on by itself, and check what was answered."""
         for _ in range(10):
             await asyncio.sleep(0)
-        for one in [one for one in self.asked if one.task.done()]:
-            self.asked.remove(one)
+        for one in [one for one in self.sent_queries if one.task.done()]:
+            self.sent_queries.remove(one)
             if one.task.exception() is None:
                 self._check(one, int(one.task.result()))
 
     async def end(self) -> None:
         """Store everything and let all runs end."""
-        while self.asked:
+        while self.sent_queries:
             self.load()
             for run in self.runs:
                 run.checks.set()
                 run.answers.set()
             await self.wait_idle()
 
-    def _check(self, one: Asked, answer: int) -> None:
+    def _check(self, one: SentQuery, answer: int) -> None:
         assert answer >= one.acknowledged, "an acknowledged row is missing"
         assert answer >= one.previous_result, "a row that was seen before is missing"
         assert answer <= self.acknowledged[one.website]
@@ -176,10 +176,10 @@ Step = Callable[[Harness], None]
 STEPS: Mapping[str, Step] = {
     "acknowledge a": lambda harness: harness.acknowledge("a"),
     "acknowledge b": lambda harness: harness.acknowledge("b"),
-    "ask of a": lambda harness: harness.ask("a", "SELECT 1"),
-    "ask of a again": lambda harness: harness.ask("a", "SELECT 1"),
-    "ask more of a": lambda harness: harness.ask("a", "SELECT 2"),
-    "ask of b": lambda harness: harness.ask("b", "SELECT 1"),
+    "query of a": lambda harness: harness.run_query("a", "SELECT 1"),
+    "repeated query of a": lambda harness: harness.run_query("a", "SELECT 1"),
+    "other query of a": lambda harness: harness.run_query("a", "SELECT 2"),
+    "query of b": lambda harness: harness.run_query("b", "SELECT 1"),
     "hang up first": lambda harness: harness.disconnect(0),
     "hang up last": lambda harness: harness.disconnect(-1),
     "begin batch": Harness.begin_batch,
@@ -198,16 +198,16 @@ steps = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.booleans()), min_s
 
 
 STARTED_DURING_BATCH = [
-    "ask of a",
-    "ask more of a",
+    "query of a",
+    "other query of a",
     "acknowledge a",
     "begin batch",
     "finish first",  # now the second question has its turn
     "finish first",
     "store batch",
-    "ask more of a",
+    "other query of a",
     "end batch",
-    "ask more of a",
+    "other query of a",
 ]
 """Chance finds this one seldom: a run that begins within a batch and looks before it is stored."""
 

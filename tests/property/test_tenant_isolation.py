@@ -28,7 +28,7 @@ EVENTS_EACH = 4
 TIMESTAMPS = ["2024-05-01T00:00:00Z", "2024-05-01T23:59:59Z", "2024-05-02T12:00:00Z"]
 
 
-class Holder(NamedTuple):
+class Owner(NamedTuple):
     """A key and the websites it may touch."""
 
     key: Key
@@ -47,7 +47,7 @@ class World(NamedTuple):
     service: Service
     websites: list[str]
     public: str
-    holders: list[Holder]
+    holders: list[Owner]
     stored: dict[str, int]
 
 
@@ -68,7 +68,7 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def populated(service: Service) -> World:
     websites: list[str] = []
-    holders: list[Holder] = []
+    holders: list[Owner] = []
     for number in range(ORGANIZATIONS):
         organization = service.organization(f"organization {number}")
         own_rows = [service.website(organization=organization) for _ in range(WEBSITES_EACH)]
@@ -100,24 +100,22 @@ def stored_ids(
     own_rows: list[str],
     *,
     limited: bool,
-) -> Holder:
+) -> Owner:
     listed = own_rows if limited else []
     key = service.key(*sorted(scopes), organization=organization, websites=listed)
-    return Holder(key, frozenset(own_rows), scopes)
+    return Owner(key, frozenset(own_rows), scopes)
 
 
-def revoked(service: Service, holder: Holder) -> Holder:
-    service.command("key", "revoke", holder.key.id)
+def revoked(service: Service, owner: Owner) -> Owner:
+    service.command("key", "revoke", owner.key.id)
     wait_until(
-        lambda: (
-            service.post("/track", {"name": "a"}, headers=bearer(holder.key)).status_code == 401
-        ),
+        lambda: service.post("/track", {"name": "a"}, headers=bearer(owner.key)).status_code == 401,
         "the key is revoked",
     )
-    return holder._replace(revoked=True)
+    return owner._replace(revoked=True)
 
 
-def fill(service: Service, website: str, holders: list[Holder]) -> None:
+def fill(service: Service, website: str, holders: list[Owner]) -> None:
     """Store four items of each kind, through a key where there is one, all named by website."""
     writer = next((one for one in holders if one.may("track:events", website)), None)
     headers = bearer(writer.key) if writer else {}
@@ -182,15 +180,15 @@ def conditions(draw: st.DrawFn, table: str, websites: list[str]) -> Json:
     return {"field": field, "operator": operator, "value": draw(texts)}
 
 
-def expected_status(harness: World, holder: Holder | None, website: str) -> int:
+def expected_status(harness: World, owner: Owner | None, website: str) -> int:
     """What the contract says of a valid query."""
-    if holder is None:
+    if owner is None:
         return 200 if website == harness.public else 401
-    if holder.revoked:
+    if owner.revoked:
         return 401
-    if "read:data" not in holder.scopes:
+    if "read:data" not in owner.scopes:
         return 403
-    return 200 if website == harness.public or holder.may("read:data", website) else 404
+    return 200 if website == harness.public or owner.may("read:data", website) else 404
 
 
 def foreign_values(rows: list[Row], website: str, websites: list[str]) -> list[str]:
@@ -206,16 +204,16 @@ def test_result_never_contains_a_row_of_another_website(
     harness: World, data: st.DataObject
 ) -> None:
     website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
-    holder = data.draw(st.sampled_from([None, *harness.holders]))
+    owner = data.draw(st.sampled_from([None, *harness.holders]))
     body = data.draw(queries(harness.websites))
 
     response = harness.service.post(
         f"/v1/query/custom?website_id={website}",
         body,
-        headers=bearer(holder.key) if holder else {},
+        headers=bearer(owner.key) if owner else {},
     )
 
-    assert response.status_code == expected_status(harness, holder, website), response.text
+    assert response.status_code == expected_status(harness, owner, website), response.text
     if response.status_code == 200:
         assert foreign_values(response.json()["data"], website, harness.websites) == []
 
@@ -226,14 +224,14 @@ def test_foreign_and_unknown_websites_get_the_same_error(
     harness: World, data: st.DataObject
 ) -> None:
     readers = [one for one in harness.holders if one.scopes >= READ and not one.revoked]
-    holder = data.draw(st.sampled_from(readers))
-    others = sorted(set(harness.websites) - holder.websites - {harness.public})
+    owner = data.draw(st.sampled_from(readers))
+    others = sorted(set(harness.websites) - owner.websites - {harness.public})
     foreign = data.draw(st.sampled_from(others))
     body = data.draw(queries(harness.websites))
 
     responses = [
         harness.service.post(
-            f"/v1/query/custom?website_id={website}", body, headers=bearer(holder.key)
+            f"/v1/query/custom?website_id={website}", body, headers=bearer(owner.key)
         )
         for website in (foreign, "web_nowhere")
     ]
@@ -250,13 +248,13 @@ def without_id(body: Json) -> Json:
 @TIMES
 @given(data=st.data())
 def test_event_is_stored_only_where_the_key_may_write(harness: World, data: st.DataObject) -> None:
-    holder = data.draw(st.sampled_from(harness.holders))
+    owner = data.draw(st.sampled_from(harness.holders))
     named = data.draw(st.lists(st.sampled_from(harness.websites), min_size=1, max_size=4))
     batch = [{"name": website, "websiteId": website} for website in named]
 
-    response = harness.service.post("/track", batch, headers=bearer(holder.key))
+    response = harness.service.post("/track", batch, headers=bearer(owner.key))
 
-    accepted = all(holder.may("track:events", website) for website in named)
+    accepted = all(owner.may("track:events", website) for website in named)
     assert (response.status_code == 200) is accepted, response.text
     for website in named if accepted else []:
         harness.stored[website] += 1

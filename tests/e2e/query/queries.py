@@ -38,10 +38,10 @@ def query(
     }
 
 
-def body(asked: Json = None, **root: Json) -> dict[str, Json]:
+def body(sent_query: Json = None, **root: Json) -> dict[str, Json]:
     """Return a whole body over March 2025; None leaves a key of the root out."""
     full_body = {
-        "query": query() if asked is None else asked,
+        "query": query() if sent_query is None else sent_query,
         "startDate": "2025-03-01",
         "endDate": "2025-03-31",
         **root,

@@ -14,7 +14,7 @@ CUSTOM = "/v1/query/custom"
 TOO_LONG = b" " * (1_048_576 + 1)
 
 
-def ask(
+def run_query(
     service: Service, website: str | None, *, key: Key | None = None, **options: Any
 ) -> requests.Response:
     query_string = "" if website is None else f"?website_id={website}"
@@ -76,7 +76,7 @@ def reader_of_private(service: Service, private: str) -> Key:
 def test_key_with_read_scope_is_accepted(
     service: Service, private: str, reader_of_private: Key
 ) -> None:
-    assert output(ask(service, private, key=reader_of_private))[0] == 200
+    assert output(run_query(service, private, key=reader_of_private))[0] == 200
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
@@ -84,27 +84,27 @@ def test_scheme_counts_in_any_case_and_blanks_are_trimmed(
     service: Service, private: str, scheme: str
 ) -> None:
     headers = {"Authorization": f"{scheme}   {service.master.secret}  "}
-    assert ask(service, private, headers=headers).status_code == 200
+    assert run_query(service, private, headers=headers).status_code == 200
 
 
 def test_x_api_key_header_is_a_key_too(service: Service, private: str) -> None:
     headers = {"x-api-key": service.master.secret}
-    assert ask(service, private, headers=headers).status_code == 200
+    assert run_query(service, private, headers=headers).status_code == 200
 
 
 def test_authorization_wins_over_x_api_key(service: Service, private: str) -> None:
     headers = {"Authorization": "Bearer hr_wrong", "x-api-key": service.master.secret}
-    assert output(ask(service, private, headers=headers)) == INVALID_KEY
+    assert output(run_query(service, private, headers=headers)) == INVALID_KEY
 
 
 def test_another_scheme_counts_as_no_key(service: Service, private: str) -> None:
     basic = {"Authorization": f"Basic {service.master.secret}"}
-    assert output(ask(service, private, headers=basic)) == AUTHENTICATION_REQUIRED
+    assert output(run_query(service, private, headers=basic)) == AUTHENTICATION_REQUIRED
 
 
 def test_another_scheme_leaves_x_api_key_to_decide(service: Service, private: str) -> None:
     headers = {"Authorization": "Basic abc", "x-api-key": service.master.secret}
-    assert ask(service, private, headers=headers).status_code == 200
+    assert run_query(service, private, headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -122,30 +122,30 @@ def test_invalid_key_is_401_whatever_the_website(
     request: pytest.FixtureRequest, service: Service, website: str, headers: dict[str, str]
 ) -> None:
     name = website if website == "unknown" else request.getfixturevalue(website)
-    assert output(ask(service, name, headers=headers)) == INVALID_KEY
+    assert output(run_query(service, name, headers=headers)) == INVALID_KEY
 
 
 def test_expired_key_is_401(service: Service, private: str) -> None:
     key = service.key("read:data", expires="2020-01-01T00:00:00Z")
-    assert output(ask(service, private, key=key)) == INVALID_KEY
+    assert output(run_query(service, private, key=key)) == INVALID_KEY
 
 
 def test_revoked_key_is_soon_401(service: Service, private: str) -> None:
     key = service.key("read:data")
-    assert ask(service, private, key=key).status_code == 200
+    assert run_query(service, private, key=key).status_code == 200
     service.command("key", "revoke", key.id)
     wait_until(
-        lambda: output(ask(service, private, key=key)) == INVALID_KEY,
+        lambda: output(run_query(service, private, key=key)) == INVALID_KEY,
         "the key is refused",
         timeout_s=5,
     )
 
 
 def test_deleted_website_is_soon_404(service: Service, website: str) -> None:
-    assert ask(service, website, key=service.master).status_code == 200
+    assert run_query(service, website, key=service.master).status_code == 200
     service.command("website", "delete", website)
     wait_until(
-        lambda: output(ask(service, website, key=service.master)) == NOT_FOUND,
+        lambda: output(run_query(service, website, key=service.master)) == NOT_FOUND,
         "the website is not found",
         timeout_s=5,
     )
@@ -154,25 +154,26 @@ def test_deleted_website_is_soon_404(service: Service, website: str) -> None:
 def test_private_and_unknown_websites_are_indistinguishable_without_credentials(
     service: Service, private: str
 ) -> None:
-    assert output(ask(service, private)) == AUTHENTICATION_REQUIRED
-    assert output(ask(service, "web_unknown")) == AUTHENTICATION_REQUIRED
+    assert output(run_query(service, private)) == AUTHENTICATION_REQUIRED
+    assert output(run_query(service, "web_unknown")) == AUTHENTICATION_REQUIRED
 
 
 def test_key_without_read_scope_is_403(service: Service, private: str, writer: Key) -> None:
-    assert output(ask(service, private, key=writer)) == MISSING_SCOPE
+    assert output(run_query(service, private, key=writer)) == MISSING_SCOPE
 
 
 def test_key_without_read_scope_is_403_on_a_public_website(
     service: Service, public: str, writer: Key
 ) -> None:
-    assert output(ask(service, public, key=writer)) == MISSING_SCOPE
+    assert output(run_query(service, public, key=writer)) == MISSING_SCOPE
 
 
 def test_unknown_foreign_and_unlisted_websites_are_the_same_404(
     service: Service, website: str, foreign: str, reader_of_private: Key
 ) -> None:
     responses = [
-        ask(service, name, key=reader_of_private) for name in ("web_unknown", foreign, website)
+        run_query(service, name, key=reader_of_private)
+        for name in ("web_unknown", foreign, website)
     ]
     assert [output(response) for response in responses] == [NOT_FOUND] * 3
     texts = {response.text.replace(response.json()["requestId"], "ID") for response in responses}
@@ -192,20 +193,20 @@ def test_key_without_a_list_can_read_every_website_of_its_organization(
     service: Service, private: str, website: str
 ) -> None:
     key = service.key("read:data")
-    responses = [ask(service, name, key=key).status_code for name in (private, website)]
+    responses = [run_query(service, name, key=key).status_code for name in (private, website)]
     assert responses == [200, 200]
 
 
 def test_public_website_needs_no_credentials(service: Service, public: str) -> None:
-    assert ask(service, public).status_code == 200
+    assert run_query(service, public).status_code == 200
 
 
 def test_public_website_is_readable_by_keys_of_other_organizations(
     service: Service, public: str, reader_of_private: Key
 ) -> None:
     foreign_key = service.key("read:data", organization=service.organization("strangers"))
-    assert ask(service, public, key=foreign_key).status_code == 200
-    assert ask(service, public, key=reader_of_private).status_code == 200
+    assert run_query(service, public, key=foreign_key).status_code == 200
+    assert run_query(service, public, key=reader_of_private).status_code == 200
 
 
 @pytest.mark.parametrize("query_string", ["", "?website_id=", "?client_id=web_unknown"])
@@ -215,8 +216,8 @@ def test_query_without_website_id_is_400(service: Service, query_string: str) ->
 
 
 def test_every_response_has_a_request_id_of_its_own(service: Service, private: str) -> None:
-    ids = {ask(service, private, key=service.master).json()["requestId"] for _ in range(5)}
-    ids |= {ask(service, private).json()["requestId"] for _ in range(5)}
+    ids = {run_query(service, private, key=service.master).json()["requestId"] for _ in range(5)}
+    ids |= {run_query(service, private).json()["requestId"] for _ in range(5)}
     assert len(ids) == 10
 
 
@@ -236,7 +237,7 @@ def test_too_long_a_body_is_413_before_credentials(service: Service) -> None:
 
 def test_body_of_one_mebibyte_is_accepted(service: Service, private: str) -> None:
     sent = json.dumps(body()).encode().ljust(1_048_576)
-    assert ask(service, private, key=service.master, data=sent).status_code == 200
+    assert run_query(service, private, key=service.master, data=sent).status_code == 200
 
 
 def test_missing_credentials_come_before_website_id_and_body(service: Service) -> None:
@@ -254,7 +255,7 @@ def test_missing_website_id_comes_before_the_body(service: Service) -> None:
 
 
 def test_unknown_website_comes_before_the_body(service: Service) -> None:
-    assert output(ask(service, "web_unknown", key=service.master, data=b"{")) == NOT_FOUND
+    assert output(run_query(service, "web_unknown", key=service.master, data=b"{")) == NOT_FOUND
 
 
 # Encodings and content types are those of ingestion.
@@ -269,26 +270,26 @@ def test_json_may_come_under_these_content_types(
 ) -> None:
     headers = {"Content-Type": content_type} if content_type else {}
     sent = json.dumps(body()).encode()
-    response = ask(service, private, key=service.master, data=sent, headers=headers)
+    response = run_query(service, private, key=service.master, data=sent, headers=headers)
     assert response.status_code == 200
 
 
 def test_other_content_types_are_415(service: Service, private: str) -> None:
     headers = {"Content-Type": "application/xml"}
-    response = ask(service, private, key=service.master, data=b"{}", headers=headers)
+    response = run_query(service, private, key=service.master, data=b"{}", headers=headers)
     assert (response.status_code, response.json()["code"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
 
 
 def test_body_may_be_compressed(service: Service, private: str) -> None:
     sent = gzip.compress(json.dumps(body()).encode())
     headers = {"Content-Encoding": "gzip"}
-    response = ask(service, private, key=service.master, data=sent, headers=headers)
+    response = run_query(service, private, key=service.master, data=sent, headers=headers)
     assert response.status_code == 200
 
 
 def test_unknown_encodings_are_415(service: Service, private: str) -> None:
     headers = {"Content-Encoding": "lzma"}
-    response = ask(service, private, key=service.master, data=b"{}", headers=headers)
+    response = run_query(service, private, key=service.master, data=b"{}", headers=headers)
     assert (response.status_code, response.json()["code"]) == (415, "UNSUPPORTED_ENCODING")
 
 

@@ -20,11 +20,11 @@ from tests.e2e.query.error_cases import (
 )
 from tests.e2e.query.queries import body, select, where
 
-Ask = Callable[[Any], requests.Response]
+RunQuery = Callable[[Any], requests.Response]
 
 
 @pytest.fixture
-def result(service: Service, quiet_website: str) -> Ask:
+def result(service: Service, quiet_website: str) -> RunQuery:
     """Send a body (or raw bytes) with a valid key for a website that has no rows."""
     return partial(post_query, service, quiet_website)
 
@@ -82,7 +82,7 @@ WITHIN = [
 
 
 @pytest.mark.parametrize("sent", WITHIN)
-def test_query_at_the_limits_is_accepted(result: Ask, sent: Body) -> None:
+def test_query_at_the_limits_is_accepted(result: RunQuery, sent: Body) -> None:
     response = result(sent)
     assert (response.status_code, response.json()["success"]) == (200, True), response.text
 
@@ -124,7 +124,7 @@ ERRORS: list[tuple[str, Callable[[Body], None]]] = [
     ],
 )
 def test_the_first_of_two_errors_is_reported(
-    result: Ask,
+    result: RunQuery,
     first: tuple[str, Callable[[Body], None]],
     second: tuple[str, Callable[[Body], None]],
 ) -> None:
@@ -168,5 +168,5 @@ IN_LISTS = [
 
 
 @pytest.mark.parametrize(("sent", "code"), IN_LISTS)
-def test_list_length_is_checked_before_its_items(result: Ask, sent: Body, code: str) -> None:
+def test_list_length_is_checked_before_its_items(result: RunQuery, sent: Body, code: str) -> None:
     assert_rejected(result(sent), code)

@@ -41,7 +41,7 @@ class Done(NamedTuple):
     err: str = ""
 
 
-Ask = Callable[..., Done]
+RunQuery = Callable[..., Done]
 
 
 def run(*arguments: str, given: str = "", **variables: str) -> Done:
@@ -76,10 +76,10 @@ def shop(service: Service) -> str:
 
 
 @pytest.fixture
-def ask(service: Service, shop: str) -> Ask:
+def run_query(service: Service, shop: str) -> RunQuery:
     """Runs the command for the shop's events of March 2025, with a key that may read."""
 
-    def ask_service(*arguments: str, **options: str) -> Done:
+    def run_service_query(*arguments: str, **options: str) -> Done:
         return run(
             *arguments,
             HEADRACE_URL=service.url,
@@ -88,11 +88,11 @@ def ask(service: Service, shop: str) -> Ask:
             **options,
         )
 
-    return ask_service
+    return run_service_query
 
 
-def test_result_is_an_aligned_table(ask: Ask) -> None:
-    assert ask(*BY_PATH, *RANGE) == Done(
+def test_result_is_an_aligned_table(run_query: RunQuery) -> None:
+    assert run_query(*BY_PATH, *RANGE) == Done(
         0,
         "path     views  visitors  mean\n"
         "/blog/a      2         2   1.5\n"
@@ -104,8 +104,8 @@ def test_result_is_an_aligned_table(ask: Ask) -> None:
     )
 
 
-def test_every_option_reaches_the_service(ask: Ask) -> None:
-    assert ask(
+def test_every_option_reaches_the_service(run_query: RunQuery) -> None:
+    assert run_query(
         *("--table", "events", "--select", "count as n", "--group-by", "path,event_name"),
         *("--where", "path != /", "--where", "path starts_with '/'"),
         *("--order-by", "path desc", "--limit", "1", "--offset", "1"),
@@ -114,7 +114,7 @@ def test_every_option_reaches_the_service(ask: Ask) -> None:
         0,
         "path     event_name  n\n/blog/b  click       1\n\n1 row, N ms, more rows exist\n",
     )
-    assert ask(
+    assert run_query(
         *("--table", "events", "--granularity", "daily", "--fill", "--timezone", "Europe/Berlin"),
         *("--from", "2025-03-31", "--to", "2025-04-01"),
     ) == Done(
@@ -138,26 +138,30 @@ def test_every_option_reaches_the_service(ask: Ask) -> None:
         ("path contains ü", 1),
     ],
 )
-def test_condition_is_translated_to_a_filter(ask: Ask, condition: str, count: int) -> None:
-    assert ask("--table", "events", "--where", condition, *RANGE) == Done(
+def test_condition_is_translated_to_a_filter(
+    run_query: RunQuery, condition: str, count: int
+) -> None:
+    assert run_query("--table", "events", "--where", condition, *RANGE) == Done(
         0, f"count_all\n{count:>9}\n\n1 row, N ms\n"
     )
 
 
-def test_empty_result_is_one_line(ask: Ask) -> None:
-    assert ask("--table", "events", "--group-by", "path") == Done(0, "0 rows, N ms\n")
+def test_empty_result_is_one_line(run_query: RunQuery) -> None:
+    assert run_query("--table", "events", "--group-by", "path") == Done(0, "0 rows, N ms\n")
 
 
-def test_csv_is_what_the_service_sends(ask: Ask) -> None:
-    assert ask(*BY_PATH, *RANGE, "--limit", "2", "--format", "csv") == Done(
+def test_csv_is_what_the_service_sends(run_query: RunQuery) -> None:
+    assert run_query(*BY_PATH, *RANGE, "--limit", "2", "--format", "csv") == Done(
         0,
         "path,views,visitors,mean\r\n/blog/a,2,2,1.5\r\n/,1,1,\r\n",
         "headrace: more rows exist\n",
     )
 
 
-def test_json_is_what_the_service_sends(ask: Ask) -> None:
-    done = ask("--table", "events", "--select", "sum(value) as total", *RANGE, "--format", "json")
+def test_json_is_what_the_service_sends(run_query: RunQuery) -> None:
+    done = run_query(
+        "--table", "events", "--select", "sum(value) as total", *RANGE, "--format", "json"
+    )
     assert (done.code, done.err, done.out.count("\n")) == (0, "", 1)
     result = json.loads(done.out)
     assert result.pop("requestId")
@@ -171,11 +175,15 @@ def test_json_is_what_the_service_sends(ask: Ask) -> None:
 @pytest.mark.parametrize("full_result", [True, False], ids=["whole body", "only its query"])
 @pytest.mark.parametrize("given", [True, False], ids=["standard input", "file"])
 def test_query_is_read_from_a_file(
-    ask: Ask, tmp_path: Path, *, full_result: bool, given: bool
+    run_query: RunQuery, tmp_path: Path, *, full_result: bool, given: bool
 ) -> None:
     text = json.dumps({"query": COUNT, "timezone": "UTC", "limit": 7} if full_result else COUNT)
     (tmp_path / "question.json").write_text(text)
-    done = ask("-", *RANGE, given=text) if given else ask(str(tmp_path / "question.json"), *RANGE)
+    done = (
+        run_query("-", *RANGE, given=text)
+        if given
+        else run_query(str(tmp_path / "question.json"), *RANGE)
+    )
     assert done == Done(0, "n\n5\n\n1 row, N ms\n")
 
 
@@ -240,19 +248,19 @@ REJECTED = {
 
 @pytest.mark.parametrize(("arguments", "sentence"), REJECTED.values(), ids=list(REJECTED))
 def test_rejected_query_is_one_sentence(
-    ask: Ask, arguments: tuple[str, ...], sentence: str
+    run_query: RunQuery, arguments: tuple[str, ...], sentence: str
 ) -> None:
-    assert ask(*arguments) == Done(1, "", f"headrace: {sentence}\n")
+    assert run_query(*arguments) == Done(1, "", f"headrace: {sentence}\n")
 
 
 def test_missing_key_and_website_are_named(service: Service, shop: str) -> None:
-    question = ("--table", "events", "--url", service.url, "--website", shop)
+    command_line = ("--table", "events", "--url", service.url, "--website", shop)
     no_key = Done(
         1,
         "",
         "headrace: Authentication required: no key was given; use --key or HEADRACE_API_KEY\n",
     )
-    assert [run(*question), run(*question, "--key", " ")] == [no_key, no_key]
+    assert [run(*command_line), run(*command_line, "--key", " ")] == [no_key, no_key]
     assert run("--table", "events", "--url", service.url) == Done(
         1, "", "headrace: no website is named: use --website or HEADRACE_WEBSITE_ID\n"
     )
@@ -364,13 +372,13 @@ def test_explain_compiles_for_the_store_of_the_settings(
 
 
 def test_explain_shows_the_sql_without_a_service() -> None:
-    question = (
+    command_line = (
         *("--table", "events", "--select", "count as n", "--where", "title = a\n-- b"),
         *("--group-by", "path", *RANGE, "--explain"),
     )
     expected = compiled("WEBSITE_ID")
     parameters = (f"-- {name} = {json.dumps(value)}" for name, value in expected.parameters.items())
-    assert run(*question).out.splitlines() == [
+    assert run(*command_line).out.splitlines() == [
         *expected.sql.splitlines(),
         "",
         "-- Columns",
@@ -381,7 +389,7 @@ def test_explain_shows_the_sql_without_a_service() -> None:
         *parameters,
     ]
     expected = compiled("web_a")
-    done = run(*question, "--format", "json", "--website", "web_a")
+    done = run(*command_line, "--format", "json", "--website", "web_a")
     assert (done.code, done.err, json.loads(done.out)) == (
         0,
         "",

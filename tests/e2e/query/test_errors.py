@@ -19,11 +19,11 @@ from tests.e2e.query.error_cases import (
 )
 from tests.e2e.query.queries import body, query, select, where
 
-Ask = Callable[[Any], requests.Response]
+RunQuery = Callable[[Any], requests.Response]
 
 
 @pytest.fixture
-def rejected(service: Service, quiet_website: str) -> Ask:
+def rejected(service: Service, quiet_website: str) -> RunQuery:
     """Send a body (or raw bytes) with a valid key for a website that has no rows."""
     return partial(post_query, service, quiet_website)
 
@@ -51,7 +51,7 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("sent", "code", "error"), EXACT)
-def test_error_message_is_exact(rejected: Ask, sent: Body, code: str, error: str) -> None:
+def test_error_message_is_exact(rejected: RunQuery, sent: Body, code: str, error: str) -> None:
     assert assert_rejected(rejected(sent), code) == error
 
 
@@ -106,7 +106,7 @@ SHAPE = [
 
 
 @pytest.mark.parametrize("sent", SHAPE)
-def test_body_with_another_structure_is_rejected(rejected: Ask, sent: Any) -> None:
+def test_body_with_another_structure_is_rejected(rejected: RunQuery, sent: Any) -> None:
     assert_rejected(rejected(sent), "INVALID_BODY")
 
 
@@ -128,13 +128,13 @@ UNKNOWN_KEYS = [
 
 @pytest.mark.parametrize(("sent", "key", "suggestion"), UNKNOWN_KEYS)
 def test_unknown_key_is_rejected_anywhere(
-    rejected: Ask, sent: Body, key: str, suggestion: str
+    rejected: RunQuery, sent: Body, key: str, suggestion: str
 ) -> None:
     assert_rejected(rejected(sent), "INVALID_BODY", key, f'(did you mean "{suggestion}"?)')
 
 
 def test_key_that_is_close_to_none_gets_no_suggestion(
-    rejected: Ask,
+    rejected: RunQuery,
 ) -> None:
     error = assert_rejected(rejected(body(zzzzzz=1)), "INVALID_BODY", '"zzzzzz"')
     assert "did you mean" not in error
@@ -232,7 +232,9 @@ QUERY_OBJECT = [
 
 
 @pytest.mark.parametrize(("sent", "code", "details"), QUERY_OBJECT)
-def test_query_object_is_rejected(rejected: Ask, sent: Body, code: str, details: list[str]) -> None:
+def test_query_object_is_rejected(
+    rejected: RunQuery, sent: Body, code: str, details: list[str]
+) -> None:
     assert_rejected(rejected(sent), code, *details)
 
 
@@ -251,13 +253,13 @@ OPERATORS = [
 
 
 @pytest.mark.parametrize(("field", "operator", "value"), OPERATORS)
-def test_operator_is_rejected(rejected: Ask, field: str, operator: str, value: Any) -> None:
+def test_operator_is_rejected(rejected: RunQuery, field: str, operator: str, value: Any) -> None:
     assert_rejected(
         rejected(filtering(field, operator, value)), "INVALID_OPERATOR", f'"{operator}"'
     )
 
 
-def test_operator_that_is_close_is_suggested(rejected: Ask) -> None:
+def test_operator_that_is_close_is_suggested(rejected: RunQuery) -> None:
     sent = filtering("path", "contain", "/")
     assert_rejected(rejected(sent), "INVALID_OPERATOR", '(did you mean "contains"?)')
 
@@ -296,7 +298,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("field", "operator", "value"), VALUES)
-def test_value_is_rejected(rejected: Ask, field: str, operator: str, value: Any) -> None:
+def test_value_is_rejected(rejected: RunQuery, field: str, operator: str, value: Any) -> None:
     assert_rejected(rejected(filtering(field, operator, value)), "INVALID_VALUE", f'"{field}"')
 
 
@@ -362,13 +364,13 @@ ROOT = [
 
 
 @pytest.mark.parametrize(("root", "code"), ROOT)
-def test_root_is_rejected(rejected: Ask, root: Body, code: str) -> None:
+def test_root_is_rejected(rejected: RunQuery, root: Body, code: str) -> None:
     sent = {key: value for key, value in {**body(), **root}.items() if value is not None}
     assert_rejected(rejected(sent), code)
 
 
 @pytest.mark.parametrize("key", ["startDate", "endDate"])
-def test_null_date_means_absent(rejected: Ask, key: str) -> None:
+def test_null_date_means_absent(rejected: RunQuery, key: str) -> None:
     code = "INVALID_START_DATE" if key == "startDate" else "INVALID_END_DATE"
     assert_rejected(rejected({**body(), key: None}), code)
 
@@ -402,5 +404,5 @@ def test_null_date_means_absent(rejected: Ask, key: str) -> None:
         ),
     ],
 )
-def test_two_equal_output_names_are_rejected(rejected: Ask, sent: Body, name: str) -> None:
+def test_two_equal_output_names_are_rejected(rejected: RunQuery, sent: Body, name: str) -> None:
     assert_rejected(rejected(sent), "DUPLICATE_OUTPUT_NAME", f'"{name}"')

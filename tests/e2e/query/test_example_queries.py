@@ -17,7 +17,7 @@ SAFARI = (
 US, NL, JP = "8.8.8.8", "193.0.6.139", "133.11.0.1"
 
 # who, session, where, with what; then (time, path) of each page view
-VISITS: list[tuple[str, str, str, str, list[tuple[str, str]]]] = [
+SAMPLE_EVENTS: list[tuple[str, str, str, str, list[tuple[str, str]]]] = [
     # 02:30 UTC on the 2nd is 22:30 on the 1st in New York
     (
         "ann",
@@ -78,7 +78,7 @@ def views() -> list[Json]:
             "timestamp": timestamp,
             "path": path,
         }
-        for visitor, session, address, agent, pages in VISITS
+        for visitor, session, address, agent, pages in SAMPLE_EVENTS
         for timestamp, path in pages
     ]
 

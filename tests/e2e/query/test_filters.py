@@ -170,7 +170,7 @@ def test_operator_on_numbers(find: Find, operator: str, value: Json, expected: l
 
 
 NOON_MS = 1741608000000
-ON_MOMENTS: list[tuple[str, Json, str, list[str]]] = [
+ON_TIMESTAMPS: list[tuple[str, Json, str, list[str]]] = [
     ("eq", "2025-03-10T12:00:00Z", "UTC", ["noon"]),
     ("eq", NOON_MS, "UTC", ["noon"]),
     ("eq", "2025-03-10T12:00:00.000Z", "Asia/Tokyo", ["noon"]),
@@ -194,7 +194,7 @@ ON_MOMENTS: list[tuple[str, Json, str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("operator", "value", "timezone", "expected"), ON_MOMENTS)
+@pytest.mark.parametrize(("operator", "value", "timezone", "expected"), ON_TIMESTAMPS)
 def test_operator_on_datetimes(
     find: Find, operator: str, value: Json, timezone: str, expected: list[str]
 ) -> None:
@@ -263,16 +263,16 @@ def test_operator_on_properties_compares_values_of_its_own_type(
 
 
 @pytest.fixture
-def ask(service: Service, website_of_rows: dict[str, str]) -> Callable[..., list[Row]]:
-    def ask(sent_query: dict[str, Json], **root: Json) -> list[Row]:
+def run_query(service: Service, website_of_rows: dict[str, str]) -> Callable[..., list[Row]]:
+    def run_query(sent_query: dict[str, Json], **root: Json) -> list[Row]:
         path = f"/v1/query/custom?website_id={website_of_rows['properties']}"
         return rows_of(service.post(path, body(sent_query, **root), headers=bearer(service.master)))
 
-    return ask
+    return run_query
 
 
-def test_groups_of_a_property_are_its_json_values(ask: Callable[..., list[Row]]) -> None:
-    answer = ask(query(group_by=["properties.k"]))
+def test_groups_of_a_property_are_its_json_values(run_query: Callable[..., list[Row]]) -> None:
+    answer = run_query(query(group_by=["properties.k"]))
     found = {(type(row["properties.k"]).__name__, row["properties.k"]): row["n"] for row in answer}
     assert found == {
         ("str", "b"): 1,
@@ -291,19 +291,19 @@ def test_groups_of_a_property_are_its_json_values(ask: Callable[..., list[Row]])
     }
 
 
-def test_aggregates_of_a_property_use_its_numbers(ask: Callable[..., list[Row]]) -> None:
+def test_aggregates_of_a_property_use_its_numbers(run_query: Callable[..., list[Row]]) -> None:
     names = ("sum", "avg", "max", "min", "p50", "count", "uniq")
-    assert ask(query(*(select("properties.k", name, name) for name in names))) == [
+    assert run_query(query(*(select("properties.k", name, name) for name in names))) == [
         {"sum": 11.5, "avg": 2.875, "max": 5.5, "min": 0, "p50": 3, "count": 14, "uniq": 11}
     ]
 
 
-def test_texts_only_sum_to_null(ask: Callable[..., list[Row]]) -> None:
+def test_texts_only_sum_to_null(run_query: Callable[..., list[Row]]) -> None:
     filters = [where("properties.k", "eq", "5")]
     sent_query = query(
         select("properties.k", "sum"), select("properties.k", "avg"), filters=filters
     )
-    assert ask(sent_query) == [{"sum_properties_k": 0, "avg_properties_k": None}]
+    assert run_query(sent_query) == [{"sum_properties_k": 0, "avg_properties_k": None}]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,9 @@ class Website:
         with self._lock:
             self.acknowledged += size
 
-    def ask(self, session: requests.Session, sent_query: Mapping[str, Any], limit: int) -> None:
+    def run_query(
+        self, session: requests.Session, sent_query: Mapping[str, Any], limit: int
+    ) -> None:
         """Ask, and hold the answer against what was known before and after."""
         with self._lock:
             expected_total = max(self.acknowledged, self.seen)
@@ -78,15 +80,17 @@ def test_repeated_query_never_gets_a_stale_result(dedicated_service: ServiceMake
             for batch in range(BATCHES):
                 websites[(number + batch // 10) % 2].send(session, 1 + batch % 3)
 
-    def ask(seed: int) -> None:
+    def run_query(seed: int) -> None:
         random_source = Random(seed)  # noqa: S311 - not a secret
         with service.session() as session:
             while not is_over.is_set():
                 website = random_source.choice(websites)
-                website.ask(session, random_source.choice(TOTALS), random_source.choice(LIMITS))
+                website.run_query(
+                    session, random_source.choice(TOTALS), random_source.choice(LIMITS)
+                )
 
     with ThreadPoolExecutor(CLIENTS + 2) as pool:
-        querying = [pool.submit(ask, number) for number in range(CLIENTS)]
+        querying = [pool.submit(run_query, number) for number in range(CLIENTS)]
         sending = [pool.submit(send, number) for number in range(2)]
         try:
             for one in sending:
@@ -98,6 +102,6 @@ def test_repeated_query_never_gets_a_stale_result(dedicated_service: ServiceMake
     for website in websites:
         assert website.sent == website.acknowledged > BATCHES
         for sent_query in TOTALS * 2:
-            website.ask(service.http, sent_query, 1)
+            website.run_query(service.http, sent_query, 1)
         assert website.seen == website.sent
     assert selects_by_source(service).keys() >= {"run", "cached"}

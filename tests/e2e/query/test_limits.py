@@ -13,7 +13,7 @@ PAGE = "https://dashboard.example"
 ServiceMaker = Callable[..., Service]
 
 
-def ask(service: Service, website: str, origin: str | None = None) -> requests.Response:
+def run_query(service: Service, website: str, origin: str | None = None) -> requests.Response:
     everything = query(select("path", "uniq"), group_by=["path", "title", "properties.k"])
     headers = bearer(service.master) | ({"Origin": origin} if origin else {})
     return service.post(f"{CUSTOM}?website_id={website}", body(everything), headers=headers)
@@ -50,7 +50,7 @@ def test_query_over_its_limits_is_cancelled(
     website = service.website()
     send(service, website, *(event(path=f"/{n}" * 200) for n in range(1000)))
     status, code, error = expected
-    response = ask(service, website)
+    response = run_query(service, website)
     assert rejection(response) == (status, {"success": False, "error": error, "code": code})
     assert ("Retry-After" in response.headers) is (status == 503)
 
@@ -59,9 +59,12 @@ def test_query_over_its_limits_is_cancelled(
 def test_only_configured_origins_may_query_from_browsers(dedicated_service: ServiceMaker) -> None:
     service = dedicated_service(settings={"HEADRACE_QUERY_ORIGINS": PAGE}).start()
     website = service.website()
-    assert ask(service, website, PAGE).headers["Access-Control-Allow-Origin"] == PAGE
-    assert "Access-Control-Allow-Origin" not in ask(service, website, "https://a.example").headers
-    assert "Access-Control-Allow-Origin" not in ask(service, website).headers
+    assert run_query(service, website, PAGE).headers["Access-Control-Allow-Origin"] == PAGE
+    assert (
+        "Access-Control-Allow-Origin"
+        not in run_query(service, website, "https://a.example").headers
+    )
+    assert "Access-Control-Allow-Origin" not in run_query(service, website).headers
     preflight = service.http.options(
         service.url + CUSTOM,
         headers={
@@ -79,4 +82,4 @@ def test_only_configured_origins_may_query_from_browsers(dedicated_service: Serv
 
 
 def test_no_origin_is_configured_by_default(service: Service, quiet_website: str) -> None:
-    assert "Access-Control-Allow-Origin" not in ask(service, quiet_website, PAGE).headers
+    assert "Access-Control-Allow-Origin" not in run_query(service, quiet_website, PAGE).headers

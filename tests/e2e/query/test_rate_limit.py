@@ -34,19 +34,19 @@ def open_site(limited: Service) -> str:
     return limited.website(public=True)
 
 
-def ask(service: Service, website: str, key: Key | None = None) -> requests.Response:
+def run_query(service: Service, website: str, key: Key | None = None) -> requests.Response:
     """Ask on a connection of its own, so that any of the workers may answer."""
     headers = {**(bearer(key) if key else {}), "Connection": "close"}
     return service.post(f"{CUSTOM}?website_id={website}", body(), headers=headers)
 
 
 def statuses(service: Service, website: str, key: Key | None, times: int) -> list[int]:
-    return [ask(service, website, key).status_code for _ in range(times)]
+    return [run_query(service, website, key).status_code for _ in range(times)]
 
 
 def test_responses_count_down_and_then_reject(limited: Service, site: str) -> None:
     key = limited.key("read:data")
-    responses = [ask(limited, site, key) for _ in range(LIMIT + 2)]
+    responses = [run_query(limited, site, key) for _ in range(LIMIT + 2)]
     assert [response.status_code for response in responses] == [200] * LIMIT + [429] * 2
     rate_headers = [
         (response.headers["X-RateLimit-Limit"], response.headers["X-RateLimit-Remaining"])
@@ -60,7 +60,7 @@ def test_responses_count_down_and_then_reject(limited: Service, site: str) -> No
 def test_rate_limited_response_has_retry_after(limited: Service, site: str) -> None:
     key = limited.key("read:data")
     statuses(limited, site, key, LIMIT)
-    response = ask(limited, site, key)
+    response = run_query(limited, site, key)
     full_body = response.json()
     assert full_body.pop("requestId")
     assert (response.status_code, full_body) == (
@@ -115,7 +115,7 @@ def test_limit_comes_before_website_id_and_after_scope(limited: Service, site: s
     key, writer = limited.key("read:data"), limited.key("track:events")
     statuses(limited, site, key, LIMIT)
     assert limited.post(CUSTOM, data=b"{", headers=bearer(key)).status_code == 429
-    assert ask(limited, "web_unknown", key).status_code == 429
+    assert run_query(limited, "web_unknown", key).status_code == 429
     assert statuses(limited, site, writer, LIMIT + 2) == [403] * (LIMIT + 2)
 
 
@@ -124,7 +124,7 @@ def test_schema_does_not_count(limited: Service, site: str) -> None:
     headers = bearer(key)
     responses = [limited.get("/v1/query/schema", headers=headers) for _ in range(LIMIT + 2)]
     assert {response.status_code for response in responses} == {200}
-    assert ask(limited, site, key).headers["X-RateLimit-Remaining"] == "4"
+    assert run_query(limited, site, key).headers["X-RateLimit-Remaining"] == "4"
 
 
 def test_thirty_queries_a_minute_are_allowed_by_default(

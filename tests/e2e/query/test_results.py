@@ -9,7 +9,7 @@ import pytest
 from testing.service import Json, Row, Service, bearer
 from tests.e2e.query.queries import COUNT, alike, body, event, query, rows_of, select, send, where
 
-Ask = Callable[..., list[Row]]
+RunQuery = Callable[..., list[Row]]
 
 SHOP = [
     event("screen_view", path="/a", anonymousId="u1", properties={"value": 1}),
@@ -28,8 +28,8 @@ def shop(service: Service) -> str:
     return website
 
 
-def client(service: Service, website: str) -> Ask:
-    def ask(*selects: Mapping[str, Json], **parts: Any) -> list[Row]:
+def client(service: Service, website: str) -> RunQuery:
+    def run_query(*selects: Mapping[str, Json], **parts: Any) -> list[Row]:
         sent_query = query(
             *selects,
             table=parts.pop("table", "events"),
@@ -41,11 +41,11 @@ def client(service: Service, website: str) -> Ask:
             service.post(path, body(sent_query, **parts), headers=bearer(service.master))
         )
 
-    return ask
+    return run_query
 
 
 @pytest.fixture(scope="module")
-def ask(service: Service, shop: str) -> Ask:
+def run_query(service: Service, shop: str) -> RunQuery:
     """Ask about SHOP: selects, then the other parts of a body by name; gives the rows."""
     return client(service, shop)
 
@@ -91,9 +91,9 @@ OVER_VALUES = [
 
 @pytest.mark.parametrize(("aggregate", "field", "expected"), OVER_VALUES)
 def test_aggregate_over_values(
-    ask: Ask, aggregate: str, field: str, expected: float | None
+    run_query: RunQuery, aggregate: str, field: str, expected: float | None
 ) -> None:
-    assert alike(ask(select(field, aggregate, "x")), [{"x": expected}])
+    assert alike(run_query(select(field, aggregate, "x")), [{"x": expected}])
 
 
 OVER_NOTHING = [
@@ -114,15 +114,15 @@ OVER_NOTHING = [
 
 @pytest.mark.parametrize(("aggregate", "field", "expected"), OVER_NOTHING)
 def test_aggregate_over_no_rows_is_still_one_row(
-    ask: Ask, aggregate: str, field: str, expected: float | None
+    run_query: RunQuery, aggregate: str, field: str, expected: float | None
 ) -> None:
-    result = ask(select(field, aggregate, "x"), startDate="2025-03-11")
+    result = run_query(select(field, aggregate, "x"), startDate="2025-03-11")
     assert alike(result, [{"x": expected}])
 
 
-def test_groups_over_no_rows_are_no_rows(ask: Ask) -> None:
-    assert ask(group_by=["path"], startDate="2025-03-11") == []
-    assert ask(granularity="daily", startDate="2025-03-11") == []
+def test_groups_over_no_rows_are_no_rows(run_query: RunQuery) -> None:
+    assert run_query(group_by=["path"], startDate="2025-03-11") == []
+    assert run_query(granularity="daily", startDate="2025-03-11") == []
 
 
 @pytest.mark.parametrize(
@@ -136,27 +136,29 @@ def test_groups_over_no_rows_are_no_rows(ask: Ask) -> None:
     ],
 )
 def test_default_output_name_is_aggregate_and_field(
-    ask: Ask, field: str, aggregate: str, name: str
+    run_query: RunQuery, field: str, aggregate: str, name: str
 ) -> None:
-    assert [list(row) for row in ask(select(field, aggregate))] == [[name]]
+    assert [list(row) for row in run_query(select(field, aggregate))] == [[name]]
 
 
 @pytest.mark.parametrize("alias", ["visits", "Besucher 🦆", '"', "`", "a.b", "\\", "n'; --", " "])
-def test_alias_is_the_output_name_as_it_is(ask: Ask, alias: str) -> None:
-    assert ask(select("*", "count", alias), group_by=["event_name"]) == [
+def test_alias_is_the_output_name_as_it_is(run_query: RunQuery, alias: str) -> None:
+    assert run_query(select("*", "count", alias), group_by=["event_name"]) == [
         {"event_name": "screen_view", alias: 3},
         {"event_name": "buy", alias: 2},
     ]
 
 
-def test_alias_may_be_the_name_of_a_column_that_is_not_grouped_by(ask: Ask) -> None:
+def test_alias_may_be_the_name_of_a_column_that_is_not_grouped_by(run_query: RunQuery) -> None:
     filters = [where("path", "eq", "/a")]
-    result = ask(select("*", "count", "path"), select("value", "sum", "value"), filters=filters)
+    result = run_query(
+        select("*", "count", "path"), select("value", "sum", "value"), filters=filters
+    )
     assert result == [{"path": 2, "value": 3}]
 
 
-def test_all_aggregates_can_be_combined(ask: Ask) -> None:
-    result = ask(
+def test_all_aggregates_can_be_combined(run_query: RunQuery) -> None:
+    result = run_query(
         select("*", "count"), select("value", "sum"), select("value", "p50"), group_by=["path"]
     )
     assert result == [
@@ -169,8 +171,10 @@ def test_all_aggregates_can_be_combined(ask: Ask) -> None:
 # Order.
 
 
-def test_default_order_is_first_select_descending_then_groups_ascending(ask: Ask) -> None:
-    assert ask(group_by=["event_name", "path"]) == [
+def test_default_order_is_first_select_descending_then_groups_ascending(
+    run_query: RunQuery,
+) -> None:
+    assert run_query(group_by=["event_name", "path"]) == [
         {"event_name": "screen_view", "path": "/a", "n": 2},
         {"event_name": "buy", "path": "", "n": 1},
         {"event_name": "buy", "path": "/b", "n": 1},
@@ -178,8 +182,8 @@ def test_default_order_is_first_select_descending_then_groups_ascending(ask: Ask
     ]
 
 
-def test_ties_are_ordered_by_the_group_by_columns(ask: Ask) -> None:
-    assert ask(group_by=["path", "event_name"]) == [
+def test_ties_are_ordered_by_the_group_by_columns(run_query: RunQuery) -> None:
+    assert run_query(group_by=["path", "event_name"]) == [
         {"path": "/a", "event_name": "screen_view", "n": 2},
         {"path": "", "event_name": "buy", "n": 1},
         {"path": "/b", "event_name": "buy", "n": 1},
@@ -187,26 +191,26 @@ def test_ties_are_ordered_by_the_group_by_columns(ask: Ask) -> None:
     ]
 
 
-def test_null_comes_last_in_both_directions(ask: Ask) -> None:
+def test_null_comes_last_in_both_directions(run_query: RunQuery) -> None:
     mean = select("value", "avg", "m")
     by_default = [{"path": "/a", "m": 1.5}, {"path": "/b", "m": 0.75}, {"path": "", "m": None}]
-    assert ask(mean, group_by=["path"]) == by_default
+    assert run_query(mean, group_by=["path"]) == by_default
     descending = [{"field": "m", "direction": "desc"}]
-    assert ask(mean, group_by=["path"], orderBy=descending) == by_default
+    assert run_query(mean, group_by=["path"], orderBy=descending) == by_default
     ascending = [by_default[1], by_default[0], by_default[2]]
-    assert ask(mean, group_by=["path"], orderBy=[{"field": "m"}]) == ascending
+    assert run_query(mean, group_by=["path"], orderBy=[{"field": "m"}]) == ascending
 
 
-def test_null_group_comes_last_in_both_directions(ask: Ask) -> None:
-    up = ask(group_by=["value"], orderBy=[{"field": "value", "direction": "asc"}])
-    down = ask(group_by=["value"], orderBy=[{"field": "value", "direction": "desc"}])
+def test_null_group_comes_last_in_both_directions(run_query: RunQuery) -> None:
+    up = run_query(group_by=["value"], orderBy=[{"field": "value", "direction": "asc"}])
+    down = run_query(group_by=["value"], orderBy=[{"field": "value", "direction": "desc"}])
     assert [row["value"] for row in up] == [-3, 1, 2, 4.5, None]
     assert [row["value"] for row in down] == [4.5, 2, 1, -3, None]
 
 
-def test_order_by_several_outputs_is_by_the_first_then_the_next(ask: Ask) -> None:
+def test_order_by_several_outputs_is_by_the_first_then_the_next(run_query: RunQuery) -> None:
     order = [{"field": "n"}, {"field": "path", "direction": "desc"}]
-    assert ask(group_by=["event_name", "path"], orderBy=order) == [
+    assert run_query(group_by=["event_name", "path"], orderBy=order) == [
         {"event_name": "buy", "path": "/b", "n": 1},
         {"event_name": "screen_view", "path": "/b", "n": 1},
         {"event_name": "buy", "path": "", "n": 1},
@@ -214,16 +218,18 @@ def test_order_by_several_outputs_is_by_the_first_then_the_next(ask: Ask) -> Non
     ]
 
 
-def test_ties_of_order_by_use_the_default_order(ask: Ask) -> None:
+def test_ties_of_order_by_use_the_default_order(run_query: RunQuery) -> None:
     visitors = select("anonymous_id", "uniq", "u")
-    result = ask(COUNT, visitors, group_by=["path"], orderBy=[{"field": "n", "direction": "desc"}])
+    result = run_query(
+        COUNT, visitors, group_by=["path"], orderBy=[{"field": "n", "direction": "desc"}]
+    )
     assert [row["path"] for row in result] == ["/a", "/b", ""]
-    result = ask(visitors, COUNT, group_by=["path"], orderBy=[{"field": "n"}])
+    result = run_query(visitors, COUNT, group_by=["path"], orderBy=[{"field": "n"}])
     assert [row["path"] for row in result] == ["", "/a", "/b"]
 
 
-def test_order_by_is_ascending_by_default(ask: Ask) -> None:
-    result = ask(group_by=["path"], orderBy=[{"field": "path"}])
+def test_order_by_is_ascending_by_default(run_query: RunQuery) -> None:
+    result = run_query(group_by=["path"], orderBy=[{"field": "path"}])
     assert [row["path"] for row in result] == ["", "/a", "/b"]
 
 
@@ -245,7 +251,7 @@ def test_every_column_of_every_table_can_be_grouped_by_and_counted(service: Serv
     error = {"timestamp": "2025-03-10", "path": "/", "message": "m"}
     send(service, website, vital, path="/vitals")
     send(service, website, error, path="/errors")
-    ask = client(service, website)
+    run_query = client(service, website)
     schema = service.get("/v1/query/schema").json()
     tables = [
         (table["name"], [column["name"] for column in table["columns"]])
@@ -254,7 +260,7 @@ def test_every_column_of_every_table_can_be_grouped_by_and_counted(service: Serv
     for table, columns in tables:
         for column in columns:
             field = column.replace("KEY", "k")
-            result = ask(COUNT, select(field, "count", "c"), table=table, group_by=[field])
+            result = run_query(COUNT, select(field, "count", "c"), table=table, group_by=[field])
             assert [(row["n"], row["c"]) for row in result] == [(1, 1)], (table, column)
 
 
@@ -267,8 +273,8 @@ def test_datetime_is_returned_in_utc_with_milliseconds(service: Service, website
     ]
 
 
-def test_boolean_is_returned_as_json_boolean(ask: Ask) -> None:
-    assert ask(group_by=["is_bot"]) == [{"is_bot": False, "n": 5}]
+def test_boolean_is_returned_as_json_boolean(run_query: RunQuery) -> None:
+    assert run_query(group_by=["is_bot"]) == [{"is_bot": False, "n": 5}]
 
 
 def test_received_at_is_the_time_of_receipt(service: Service, website: str) -> None:
@@ -327,8 +333,8 @@ def test_meta_has_row_count_limit_and_truncated(
     }
 
 
-def test_offset_pages_through_the_rows_in_order(ask: Ask) -> None:
-    pages = [ask(group_by=["path"], limit=1, offset=offset) for offset in range(4)]
+def test_offset_pages_through_the_rows_in_order(run_query: RunQuery) -> None:
+    pages = [run_query(group_by=["path"], limit=1, offset=offset) for offset in range(4)]
     assert pages == [
         [{"path": "/a", "n": 2}],
         [{"path": "/b", "n": 2}],
@@ -340,11 +346,11 @@ def test_offset_pages_through_the_rows_in_order(ask: Ask) -> None:
 def test_more_groups_than_the_maximum_are_paginated(service: Service, website: str) -> None:
     send(service, website, *(event(path=f"/{n:05}") for n in range(10_000)))
     send(service, website, event(path="/10000"))
-    ask = client(service, website)
-    page = ask(group_by=["path"], limit=20_000)
+    run_query = client(service, website)
+    page = run_query(group_by=["path"], limit=20_000)
     assert [row["path"] for row in page] == [f"/{n:05}" for n in range(10_000)]
-    assert ask(group_by=["path"], limit=20_000, offset=10_000) == [{"path": "/10000", "n": 1}]
-    assert len(ask(group_by=["path"])) == 1000
+    assert run_query(group_by=["path"], limit=20_000, offset=10_000) == [{"path": "/10000", "n": 1}]
+    assert len(run_query(group_by=["path"])) == 1000
 
 
 # What a query sees.
@@ -357,10 +363,10 @@ def test_query_reads_only_its_own_website(service: Service, shop: str, website: 
 
 
 def test_query_reads_every_acknowledged_event(service: Service, website: str) -> None:
-    ask = client(service, website)
+    run_query = client(service, website)
     for count in range(1, 6):
         send(service, website, event())
-        assert ask() == [{"n": count}]
+        assert run_query() == [{"n": count}]
 
 
 def test_visitor_is_identified_by_the_ip_and_user_agent_of_the_event(
@@ -397,15 +403,15 @@ def test_bots_are_left_out_unless_a_filter_names_is_bot(service: Service, websit
             f"{path}?website_id={website}", items, headers={"User-Agent": GOOGLEBOT}
         )
         assert response.status_code == 200
-    ask = client(service, website)
+    run_query = client(service, website)
     for table in ("events", "errors", "performance"):
-        assert ask(table=table) == [{"n": 0}]
-        assert ask(table=table, filters=[where("is_bot", "eq", True)]) == [{"n": 1}]
-        assert ask(table=table, filters=[where("is_bot", "ne", True)]) == [{"n": 0}]
-        assert ask(table=table, filters=[where("is_bot", "in", [True, False])]) == [{"n": 1}]
-        assert ask(table=table, group_by=["is_bot"]) == []
-    assert ask(table="sessions") == [{"n": 0}]
-    assert ask(table="profiles") == [{"n": 0}]
+        assert run_query(table=table) == [{"n": 0}]
+        assert run_query(table=table, filters=[where("is_bot", "eq", True)]) == [{"n": 1}]
+        assert run_query(table=table, filters=[where("is_bot", "ne", True)]) == [{"n": 0}]
+        assert run_query(table=table, filters=[where("is_bot", "in", [True, False])]) == [{"n": 1}]
+        assert run_query(table=table, group_by=["is_bot"]) == []
+    assert run_query(table="sessions") == [{"n": 0}]
+    assert run_query(table="profiles") == [{"n": 0}]
 
 
 def test_errors_and_performance_have_aliases(service: Service, website: str) -> None:
@@ -413,12 +419,12 @@ def test_errors_and_performance_have_aliases(service: Service, website: str) -> 
     error = {"timestamp": "2025-03-10", "path": "/", "message": "oh", "lineno": 7}
     send(service, website, vital, path="/vitals")
     send(service, website, error, path="/errors")
-    ask = client(service, website)
+    run_query = client(service, website)
     for table in ("errors", "error_spans"):
-        result = ask(table=table, group_by=["message", "level", "lineno", "colno"])
+        result = run_query(table=table, group_by=["message", "level", "lineno", "colno"])
         assert result == [{"message": "oh", "level": "error", "lineno": 7, "colno": None, "n": 1}]
     for table in ("performance", "web_vitals_spans"):
         largest = select("metric_value", "max", "m")
-        assert ask(largest, table=table, group_by=["metric_name"]) == [
+        assert run_query(largest, table=table, group_by=["metric_name"]) == [
             {"metric_name": "LCP", "m": 12.5}
         ]

@@ -22,7 +22,7 @@ def click(at: str, **fields: Json) -> dict[str, Json]:
     return event("click", at=f"2025-03-10T{at}Z", **fields)
 
 
-def ask(service: Service, website: str, table: str, *columns: str, **root: Any) -> list[Row]:
+def run_query(service: Service, website: str, table: str, *columns: str, **root: Any) -> list[Row]:
     """Return these columns of each session or profile, by its id."""
     key = "session_id" if table == "sessions" else "anonymous_id"
     filters = root.pop("filters", ())
@@ -33,13 +33,13 @@ def ask(service: Service, website: str, table: str, *columns: str, **root: Any) 
 
 def session(service: Service, website: str, *columns: str) -> list[Json]:
     """Return these columns of the only session."""
-    [row] = ask(service, website, "sessions", *columns)
+    [row] = run_query(service, website, "sessions", *columns)
     return [row[column] for column in columns]
 
 
 def profile(service: Service, website: str, *columns: str) -> list[Json]:
     """Return these columns of the only profile."""
-    [row] = ask(service, website, "profiles", *columns)
+    [row] = run_query(service, website, "profiles", *columns)
     return [row[column] for column in columns]
 
 
@@ -57,7 +57,7 @@ def test_session_consists_of_all_events_with_its_id(service: Service, website: s
         click("10:02:00", sessionId=""),
     )
     columns = ("duration", "page_views", "event_count")
-    assert ask(service, website, "sessions", *columns) == [
+    assert run_query(service, website, "sessions", *columns) == [
         {"session_id": "s1", "duration": 5.25, "page_views": 1, "event_count": 2},
         {"session_id": "s2", "duration": 0, "page_views": 1, "event_count": 1},
     ]
@@ -174,7 +174,7 @@ def night(service: Service) -> str:
 def test_session_is_counted_in_full_on_the_day_it_started(
     service: Service, night: str, day: str, timezone: str, expected: dict[str, float]
 ) -> None:
-    rows = ask(service, night, "sessions", "duration", start=day, end=day, timezone=timezone)
+    rows = run_query(service, night, "sessions", "duration", start=day, end=day, timezone=timezone)
     assert {row["session_id"]: row["duration"] for row in rows} == expected
 
 
@@ -195,9 +195,9 @@ def test_session_belongs_to_the_bucket_in_which_it_started(service: Service, nig
 def test_late_event_moves_the_start_of_its_session(service: Service, website: str) -> None:
     days = {"start": "2025-03-10", "end": "2025-03-10"}
     send(service, website, click("00:00:00", sessionId="s"))
-    assert len(ask(service, website, "sessions", **days)) == 1
+    assert len(run_query(service, website, "sessions", **days)) == 1
     send(service, website, event(at="2025-03-09T23:59:59.999Z", sessionId="s"))
-    assert ask(service, website, "sessions", **days) == []
+    assert run_query(service, website, "sessions", **days) == []
 
 
 @pytest.mark.usefixtures("night")
@@ -208,9 +208,9 @@ def test_sessions_of_two_websites_with_one_id_are_two(service: Service, website:
 
 def test_session_filters_apply_to_the_full_session(service: Service, night: str) -> None:
     filters = [where("page_views", "gte", 2)]
-    assert ask(service, night, "sessions", filters=filters) == [{"session_id": "over"}]
+    assert run_query(service, night, "sessions", filters=filters) == [{"session_id": "over"}]
     filters = [where("is_bounce", "eq", True), where("start_time", "lt", "2025-03-11")]
-    assert ask(service, night, "sessions", filters=filters) == [{"session_id": "evening"}]
+    assert run_query(service, night, "sessions", filters=filters) == [{"session_id": "evening"}]
 
 
 def test_aggregates_of_sessions_are_over_sessions(service: Service, night: str) -> None:
@@ -243,7 +243,7 @@ def test_profile_consists_of_all_events_with_its_anonymous_id(
         click("09:00:00"),
     )
     columns = ("session_count", "event_count", "page_views")
-    assert ask(service, website, "profiles", *columns) == [
+    assert run_query(service, website, "profiles", *columns) == [
         {"anonymous_id": "u", "session_count": 2, "event_count": 4, "page_views": 2},
         {"anonymous_id": "v", "session_count": 0, "event_count": 1, "page_views": 0},
     ]
@@ -253,7 +253,7 @@ def test_profile_belongs_to_every_range_that_has_one_of_its_events(
     service: Service, night: str
 ) -> None:
     def names(start: str, end: str, timezone: str = "UTC") -> list[Json]:
-        rows = ask(service, night, "profiles", start=start, end=end, timezone=timezone)
+        rows = run_query(service, night, "profiles", start=start, end=end, timezone=timezone)
         return [row["anonymous_id"] for row in rows]
 
     assert names("2025-03-10", "2025-03-10") == ["u", "v"]
@@ -267,7 +267,7 @@ def test_profile_measures_cover_its_full_lifetime(service: Service, website: str
     timestamps = ["2024-01-01T05:00:00Z", "2025-03-10T10:00:00Z", "2025-06-30T23:00:00Z"]
     sent = (event("pageview", at=at, anonymousId="u", sessionId=f"s{at}") for at in timestamps)
     send(service, website, *sent)
-    rows = ask(
+    rows = run_query(
         service,
         website,
         "profiles",
@@ -312,6 +312,6 @@ def test_profile_keeps_its_first_referrer_and_campaign_and_the_last_of_the_rest(
 def test_profile_filters_apply_to_the_full_profile(service: Service, night: str) -> None:
     filters = [where("session_count", "eq", 2)]
     day = {"start": "2025-03-11", "end": "2025-03-11"}
-    assert ask(service, night, "profiles", filters=filters, **day) == [{"anonymous_id": "v"}]
+    assert run_query(service, night, "profiles", filters=filters, **day) == [{"anonymous_id": "v"}]
     filters = [where("first_seen", "gte", "2025-03-10T23:00:00Z")]
-    assert ask(service, night, "profiles", filters=filters, **day) == [{"anonymous_id": "u"}]
+    assert run_query(service, night, "profiles", filters=filters, **day) == [{"anonymous_id": "u"}]

@@ -11,7 +11,7 @@ import pytest
 from testing.service import Json, Row, Service, bearer
 from tests.e2e.query.queries import COUNT, body, event, query, rows_of, select, send
 
-Ask = Callable[..., list[Row]]
+RunQuery = Callable[..., list[Row]]
 QUARTER = timedelta(minutes=15)
 
 # Days (in UTC) that have an event every fifteen minutes.
@@ -32,18 +32,18 @@ def ticks() -> list[datetime]:
 
 
 @pytest.fixture(scope="module")
-def ask(service: Service) -> Ask:
+def run_query(service: Service) -> RunQuery:
     """Ask a website that has an event every quarter of an hour of TICKING_DAYS."""
     website = service.website()
     send(service, website, *(event(at=timestamp.isoformat()) for timestamp in ticks()))
 
-    def ask(start: str, end: str, timezone: str, **root: Any) -> list[Row]:
+    def run_query(start: str, end: str, timezone: str, **root: Any) -> list[Row]:
         query_body = root.pop("query", None) or query()
         sent = body(query_body, startDate=start, endDate=end, timezone=timezone, **root)
         path = f"/v1/query/custom?website_id={website}"
         return rows_of(service.post(path, sent, headers=bearer(service.master)))
 
-    return ask
+    return run_query
 
 
 def hours(day: str, counts: dict[int, int]) -> list[Row]:
@@ -79,43 +79,43 @@ DAYS_OF_CHANGE = [
 @pytest.mark.parametrize("fill", [False, True])
 @pytest.mark.parametrize(("timezone", "day", "counts"), DAYS_OF_CHANGE)
 def test_hours_are_in_local_time(
-    ask: Ask, timezone: str, day: str, counts: dict[int, int], fill: bool
+    run_query: RunQuery, timezone: str, day: str, counts: dict[int, int], fill: bool
 ) -> None:
-    answer = ask(day, day, timezone, granularity="hourly", fill=fill)
+    answer = run_query(day, day, timezone, granularity="hourly", fill=fill)
     assert answer == hours(day, counts)
 
 
 @pytest.mark.parametrize(("timezone", "day", "counts"), DAYS_OF_CHANGE)
 def test_day_has_the_sum_of_its_hours(
-    ask: Ask, timezone: str, day: str, counts: dict[int, int]
+    run_query: RunQuery, timezone: str, day: str, counts: dict[int, int]
 ) -> None:
     total = sum(counts.values())
-    assert ask(day, day, timezone, granularity="daily") == [{"date": day, "n": total}]
-    assert ask(day, day, timezone) == [{"n": total}]
+    assert run_query(day, day, timezone, granularity="daily") == [{"date": day, "n": total}]
+    assert run_query(day, day, timezone) == [{"n": total}]
 
 
 @pytest.mark.parametrize("first", ["2025-01-01", "2024-01-01", "2023-01-01", "2017-01-01"])
 @pytest.mark.parametrize("timezone", ["Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe"])
 def test_hours_are_in_local_time_across_many_clock_changes(
-    ask: Ask, timezone: str, first: str
+    run_query: RunQuery, timezone: str, first: str
 ) -> None:
     on_the_wall = [
         f"{timestamp.astimezone(ZoneInfo(timezone)):%Y-%m-%d %H:00:00}" for timestamp in ticks()
     ]
     expected = Counter(hour for hour in on_the_wall if "2025-12-31 23:00:00" >= hour >= first)
-    answer = ask(first, "2025-12-31", timezone, granularity="hourly", limit=10_000)
+    answer = run_query(first, "2025-12-31", timezone, granularity="hourly", limit=10_000)
     assert answer == [{"date": hour, "n": expected[hour]} for hour in sorted(expected)]
 
 
 @pytest.mark.parametrize("fill", [False, True])
-def test_skipped_day_has_no_row(ask: Ask, fill: bool) -> None:
-    answer = ask("2011-12-29", "2011-12-31", "Pacific/Apia", granularity="daily", fill=fill)
+def test_skipped_day_has_no_row(run_query: RunQuery, fill: bool) -> None:
+    answer = run_query("2011-12-29", "2011-12-31", "Pacific/Apia", granularity="daily", fill=fill)
     assert answer == [{"date": "2011-12-29", "n": 96}, {"date": "2011-12-31", "n": 96}]
 
 
-def test_date_is_the_first_key_of_a_row(ask: Ask) -> None:
+def test_date_is_the_first_key_of_a_row(run_query: RunQuery) -> None:
     query_body = query(select("*", "count"), group_by=["event_name"])
-    [row] = ask("2025-03-30", "2025-03-30", "UTC", granularity="daily", query=query_body)
+    [row] = run_query("2025-03-30", "2025-03-30", "UTC", granularity="daily", query=query_body)
     assert list(row) == ["date", "event_name", "count_all"]
 
 
@@ -165,19 +165,19 @@ EVERYTHING = [
 
 
 @pytest.fixture(scope="module")
-def sparse(service: Service) -> Ask:
+def sparse(service: Service) -> RunQuery:
     """Ask a website that has the three events of SPARSE; 10 to 13 March unless told otherwise."""
     website = service.website()
     send(service, website, *SPARSE)
 
-    def ask(query_body: Json = None, **root: Any) -> list[Row]:
+    def run_query(query_body: Json = None, **root: Any) -> list[Row]:
         days = {"start": "2025-03-10", "end": "2025-03-13"}
         return service.answer(website, query_body or query(), **{**days, **root})
 
-    return ask
+    return run_query
 
 
-def test_without_fill_empty_buckets_are_left_out(sparse: Ask) -> None:
+def test_without_fill_empty_buckets_are_left_out(sparse: RunQuery) -> None:
     assert sparse(granularity="daily") == [
         {"date": "2025-03-10", "n": 1},
         {"date": "2025-03-12", "n": 2},
@@ -185,7 +185,7 @@ def test_without_fill_empty_buckets_are_left_out(sparse: Ask) -> None:
 
 
 def test_fill_adds_empty_buckets_with_0_for_counts_and_sums_and_null_for_the_rest(
-    sparse: Ask,
+    sparse: RunQuery,
 ) -> None:
     empty = {"n": 0, "uniq": 0, "sum": 0, "avg": None, "max": None, "p90": None}
     assert sparse(query(*EVERYTHING), granularity="daily", fill=True) == [
@@ -196,7 +196,7 @@ def test_fill_adds_empty_buckets_with_0_for_counts_and_sums_and_null_for_the_res
     ]
 
 
-def test_fill_with_groups_has_every_group_of_the_result_in_every_bucket(sparse: Ask) -> None:
+def test_fill_with_groups_has_every_group_of_the_result_in_every_bucket(sparse: RunQuery) -> None:
     answer = sparse(
         query(group_by=["event_name"]), granularity="daily", fill=True, end="2025-03-12"
     )
@@ -210,13 +210,13 @@ def test_fill_with_groups_has_every_group_of_the_result_in_every_bucket(sparse: 
     ]
 
 
-def test_fill_over_no_groups_adds_nothing(sparse: Ask) -> None:
+def test_fill_over_no_groups_adds_nothing(sparse: RunQuery) -> None:
     root = {"granularity": "daily", "fill": True, "start": "2025-03-11", "end": "2025-03-11"}
     assert sparse(query(group_by=["event_name"]), **root) == []
     assert sparse(**root) == [{"date": "2025-03-11", "n": 0}]
 
 
-def test_limit_and_offset_apply_after_filling(sparse: Ask) -> None:
+def test_limit_and_offset_apply_after_filling(sparse: RunQuery) -> None:
     root = {"granularity": "daily", "fill": True}
     assert sparse(limit=2, offset=1, **root) == [
         {"date": "2025-03-11", "n": 0},
@@ -237,7 +237,7 @@ def test_filled_groups_over_ten_thousand_rows_are_rejected(service: Service, web
     assert response.json()["error"].startswith("Invalid fill")
 
 
-def test_rows_come_by_date_then_by_the_first_select(sparse: Ask) -> None:
+def test_rows_come_by_date_then_by_the_first_select(sparse: RunQuery) -> None:
     query_body = query(select("value", "sum", "s"), group_by=["path"])
     assert sparse(query_body, granularity="daily") == [
         {"date": "2025-03-10", "path": "/x", "s": 2},
@@ -245,7 +245,7 @@ def test_rows_come_by_date_then_by_the_first_select(sparse: Ask) -> None:
     ]
 
 
-def test_order_by_may_put_the_latest_bucket_first(sparse: Ask) -> None:
+def test_order_by_may_put_the_latest_bucket_first(sparse: RunQuery) -> None:
     order = [{"field": "date", "direction": "desc"}]
     answer = sparse(granularity="hourly", timezone="Asia/Kolkata", orderBy=order)
     assert answer == [

@@ -34,12 +34,12 @@ class StoreOfRows:
         clock: FixedClock | None = None,
         takes_ms: int = 0,
     ) -> None:
-        self.asked: list[tuple[CompiledQuery, QueryLimits]] = []
+        self.sent_query: list[tuple[CompiledQuery, QueryLimits]] = []
         self._rows, self._error = rows, error
         self._clock, self._takes_ms = clock, takes_ms
 
     async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
-        self.asked.append((query, limits))
+        self.sent_query.append((query, limits))
         if self._clock is not None:
             self._clock.advance(self._takes_ms)
         if self._error is not None:
@@ -84,7 +84,7 @@ def test_result_has_formatted_rows_by_output_name() -> None:
 def test_store_gets_the_compiled_plan_and_limits() -> None:
     store = StoreOfRows([[1]])
     run(store, query_body())
-    assert store.asked == [(statement_of(query_body()), LIMITS)]
+    assert store.sent_query == [(statement_of(query_body()), LIMITS)]
 
 
 def test_row_past_the_limit_is_dropped_and_sets_truncated() -> None:
@@ -161,4 +161,4 @@ def test_rejected_query_does_not_reach_the_store() -> None:
     store = StoreOfRows()
     with pytest.raises(InvalidQuery):
         run(store, query_body(table="nope"))
-    assert store.asked == []
+    assert store.sent_query == []
