@@ -103,7 +103,7 @@ def run_query(tables: Tables, body: Json) -> QueryResult:
     return asyncio.run(service.run(WEBSITE, as_bytes(body)))
 
 
-def ask(tables: Tables, body: Json) -> list[dict[str, Json]]:
+def query_rows(tables: Tables, body: Json) -> list[dict[str, Json]]:
     """Answer a body over a test's tables, each row by its output names."""
     answer = run_query(tables, body)
     return [dict(zip(answer.names, row, strict=True)) for row in answer.rows]

@@ -147,25 +147,25 @@ class ValkeyServer:
 
     def empty(self) -> None:
         """Forget everything, as a server without its disk would."""
-        self._ask("FLUSHALL")
+        self._execute("FLUSHALL")
 
     def names(self) -> list[bytes]:
         """Return the names of everything that it keeps."""
-        found: list[bytes] = self._ask("KEYS", "*")
+        found: list[bytes] = self._execute("KEYS", "*")
         return found
 
     def configure(self, name: str, value: str) -> None:
         """Change an option while it runs."""
-        self._ask("CONFIG", "SET", name, value)
+        self._execute("CONFIG", "SET", name, value)
 
     def age(self, milliseconds: int) -> None:
         """Let everything be older by so much."""
         for key in self.names():
-            left_ms: int = self._ask("PTTL", key)
+            left_ms: int = self._execute("PTTL", key)
             if left_ms >= 0:
-                self._ask("PEXPIRE", key, left_ms - milliseconds)
+                self._execute("PEXPIRE", key, left_ms - milliseconds)
 
-    def _ask(self, *command: str | bytes | int) -> Any:
+    def _execute(self, *command: str | bytes | int) -> Any:
         server = ValkeyClient(self.url)
         try:
             return server.execute(*command)
@@ -174,7 +174,7 @@ class ValkeyServer:
 
     def _is_up(self) -> bool:
         with contextlib.suppress(SharedStateUnavailable):
-            return bool(self._ask("PING"))
+            return bool(self._execute("PING"))
         return False
 
 

@@ -284,7 +284,7 @@ class Service:
             options["headers"] = {"Content-Type": "application/json", **options.get("headers", {})}
         return self.http.post(self.url + path, timeout=REQUEST_TIMEOUT_S, **options)
 
-    def ask(
+    def send_query(
         self,
         website: str,
         query: Mapping[str, Json],
@@ -302,7 +302,7 @@ class Service:
 
     def answer(self, website: str, query: Mapping[str, Json], **options: Any) -> list[Row]:
         """Send a custom query that must succeed, and return its rows."""
-        response = self.ask(website, query, **options)
+        response = self.send_query(website, query, **options)
         assert response.status_code == 200, response.text
         data: list[Row] = response.json()["data"]
         return data
@@ -382,8 +382,8 @@ def _stored(service: Service, websites: Sequence[str]) -> dict[tuple[str, str], 
     }
 
 
-def _epoch_ms(moment: str) -> int:
-    return int(datetime.fromisoformat(moment).timestamp() * 1000)
+def _epoch_ms(timestamp: str) -> int:
+    return int(datetime.fromisoformat(timestamp).timestamp() * 1000)
 
 
 def _query(

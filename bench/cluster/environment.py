@@ -64,7 +64,7 @@ class Deployment:
         """Count the events of the website once every machine has stored what it acknowledged."""
         for machine in self.machines:
             wait_until(
-                lambda: machine.ask(self.website, COUNT, key=self.key).status_code == 200,  # noqa: B023 - called at once
+                lambda: machine.send_query(self.website, COUNT, key=self.key).status_code == 200,  # noqa: B023 - called at once
                 "what was sent is stored",
                 timeout_s=_STORED_TIMEOUT_S,
             )

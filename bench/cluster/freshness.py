@@ -49,7 +49,7 @@ def _visible_after_s(
     assert response.status_code == 200, response.text
     acknowledged_s = time.perf_counter()
     while time.perf_counter() < acknowledged_s + TIMEOUT_S:
-        response = queried.ask(deployment.website, query, key=deployment.key)
+        response = queried.send_query(deployment.website, query, key=deployment.key)
         assert response.status_code in {200, 503}, response.text
         if response.status_code == 200 and response.json()["data"] == [{"n": 1}]:
             return time.perf_counter() - acknowledged_s

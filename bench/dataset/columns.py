@@ -17,8 +17,8 @@ from headrace.model.storage import STORAGE_TABLES
 FIRST_DAY_MS = 1_767_225_600_000  # 2026-01-01; the days hold changes of summer time
 DAYS = 90
 WEBSITES = 20
-VISITS_PER_PROFILE = 8
-EVENTS_PER_VISIT = 5
+SESSIONS_PER_PROFILE = 8
+EVENTS_PER_SESSION = 5
 PAGES = 2000
 
 Columns = Mapping[str, str]
@@ -29,14 +29,14 @@ class Slice(Struct, frozen=True):
     """A run of visits, and how many of them all the days hold."""
 
     first: int
-    visits: int
-    all_visits: int
+    sessions: int
+    all_sessions: int
 
 
 def select_rows(table: Table, piece: Slice, websites: Sequence[str], *, seed: int) -> str:
     """Return the SELECT that makes a table's rows of some visits, in the stored columns' order."""
-    source = f"SELECT number AS visit FROM numbers({piece.first}, {piece.visits})"
-    source = _with_columns(source, _visit_columns(piece, websites, seed))
+    source = f"SELECT number AS visit FROM numbers({piece.first}, {piece.sessions})"
+    source = _with_columns(source, _session_columns(piece, websites, seed))
     source = _with_columns(source, _profile_columns(seed))
     source = f"SELECT *, step FROM ({source}) ARRAY JOIN {_STEPS[table.name]} AS step"
     source = _with_columns(source, _step_columns(seed))
@@ -84,7 +84,7 @@ _WEIGHTS = [120 // rank for rank in range(1, WEBSITES + 1)]
 """The biggest website has 28 % of everything, the smallest 1.4 %."""
 _RANKS = [str(rank) for rank, weight in enumerate(_WEIGHTS, 1) for _ in range(weight)]
 
-_VISITS_BY_LENGTH = {
+_SESSIONS_BY_LENGTH = {
     **dict.fromkeys((25, 28, 30), 1),
     1: 34,
     2: 20,
@@ -97,13 +97,15 @@ _VISITS_BY_LENGTH = {
     21: 2,
     26: 3,
 }
-_LENGTHS = [length for length, visits in _VISITS_BY_LENGTH.items() for _ in range(visits)]
+_LENGTHS = [length for length, sessions in _SESSIONS_BY_LENGTH.items() for _ in range(sessions)]
 """Events of a hundred visits, five in the mean; how many a visit has its number alone decides."""
 
 
-def _visit_columns(piece: Slice, websites: Sequence[str], seed: int) -> Columns:
-    every_ms = DAYS * 86_400_000 // piece.all_visits
-    profiles = f"{piece.all_visits} * {_WEIGHTS}[website] / {sum(_WEIGHTS) * VISITS_PER_PROFILE}"
+def _session_columns(piece: Slice, websites: Sequence[str], seed: int) -> Columns:
+    every_ms = DAYS * 86_400_000 // piece.all_sessions
+    profiles = (
+        f"{piece.all_sessions} * {_WEIGHTS}[website] / {sum(_WEIGHTS) * SESSIONS_PER_PROFILE}"
+    )
     return {
         "draw": _hash(seed, "visit"),
         "start_ms": f"{FIRST_DAY_MS} + visit * {every_ms} + draw % {every_ms}",

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from bench.baselines.chdb import BareChdb
 from bench.dataset import columns, words
-from bench.dataset.columns import DAYS, EVENTS_PER_VISIT, FIRST_DAY_MS, WEBSITES, Slice, select_rows
+from bench.dataset.columns import DAYS, FIRST_DAY_MS, WEBSITES, Slice, select_rows
 from headrace.adapters.data_dir.format import ensure_format_marker
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.directory.sql_directory import open_directory
@@ -101,9 +101,9 @@ def ensure_dataset(
 
 def batches(*, events: int, all_events: int, first: int = 0) -> Iterator[Slice]:
     """The visits of so many events from a place on, a hundred thousand events in each slice."""
-    visits = BATCH_EVENTS // EVENTS_PER_VISIT
+    sessions = BATCH_EVENTS // EVENTS_PER_SESSION
     for start in range(first, first + events, BATCH_EVENTS):
-        yield Slice(start // EVENTS_PER_VISIT, visits, all_events // EVENTS_PER_VISIT)
+        yield Slice(start // EVENTS_PER_SESSION, sessions, all_events // EVENTS_PER_SESSION)
 
 
 def _make_tenants(data: Path, seed: int) -> Tenants:

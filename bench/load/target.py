@@ -87,7 +87,7 @@ class TargetService:
         return self.service.count(self.website, "events", key=self.key)
 
     def _is_queryable(self) -> bool:
-        response = self.service.ask(self.website, _COUNT, key=self.key)
+        response = self.service.send_query(self.website, _COUNT, key=self.key)
         assert response.status_code in {200, 503}, response.text
         return response.status_code == 200
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.baselines.chdb import BareChdb
-from bench.dataset.columns import EVENTS_PER_VISIT, Slice, select_rows
+from bench.dataset.columns import EVENTS_PER_SESSION, Slice, select_rows
 from bench.dataset.generate import wait_until_merged
 from bench.queries.sessions import cpu_s
 from headrace.adapters.store.chdb.connection import ChdbInstance
@@ -42,7 +42,7 @@ class Variant(NamedTuple):
 def stream(source: BareChdb, first: int, rows: int) -> bytes:
     """Return about so many rows of events, from a place on."""
     piece = Slice(
-        first // EVENTS_PER_VISIT, rows // EVENTS_PER_VISIT, 10_000_000 // EVENTS_PER_VISIT
+        first // EVENTS_PER_SESSION, rows // EVENTS_PER_SESSION, 10_000_000 // EVENTS_PER_SESSION
     )
     return source.query_arrow(select_rows(EVENTS, piece, WEBSITES, seed=1))
 

@@ -59,20 +59,20 @@ class Sender(threading.Thread):
         self._url = f"{service.url}/track?website_id={website}"
         self._session = service.session()
         self._ledger = ledger
-        self._stop_asked = threading.Event()
+        self._stop_requested = threading.Event()
 
     def run(self) -> None:
         """Send until `finish`, whatever the answers are."""
         with self._session as session:
             for number, size in enumerate(itertools.cycle(BATCH_SIZES)):
-                if self._stop_asked.is_set():
+                if self._stop_requested.is_set():
                     return
                 ids = [f"{self.name}-{number}-{index}" for index in range(size)]
                 self._ledger.enter(ids, self._send(session, ids, is_bad=number % 5 == 4))
 
     def finish(self) -> None:
         """Stop sending and wait for the last answer."""
-        self._stop_asked.set()
+        self._stop_requested.set()
         self.join()
 
     def _send(self, session: requests.Session, ids: list[str], *, is_bad: bool) -> int | None:
@@ -83,7 +83,7 @@ class Sender(threading.Thread):
         try:
             response = session.post(self._url, data=json.dumps(batch), timeout=10)
         except requests.RequestException:
-            self._stop_asked.wait(0.02)  # nobody listens: do not spin
+            self._stop_requested.wait(0.02)  # nobody listens: do not spin
             return None
         return response.status_code
 

@@ -47,7 +47,7 @@ class World(NamedTuple):
     service: Service
     websites: list[str]
     public: str
-    holders: list[Owner]
+    owners: list[Owner]
     stored: dict[str, int]
 
 
@@ -68,7 +68,7 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def populated(service: Service) -> World:
     websites: list[str] = []
-    holders: list[Owner] = []
+    owners: list[Owner] = []
     for number in range(ORGANIZATIONS):
         organization = service.organization(f"organization {number}")
         own_rows = [service.website(organization=organization) for _ in range(WEBSITES_EACH)]
@@ -79,16 +79,16 @@ def populated(service: Service) -> World:
             (READ, own_rows[1:]),
             (WRITE, own_rows[:1]),
         ):
-            holders.append(
+            owners.append(
                 stored_ids(service, scopes, organization, reach, limited=reach != own_rows)
             )
-        holders.append(
+        owners.append(
             revoked(service, stored_ids(service, BOTH, organization, own_rows, limited=False))
         )
     public = service.website(public=True)
-    harness = World(service, [*websites, public], public, holders, {})
+    harness = World(service, [*websites, public], public, owners, {})
     for website in harness.websites:
-        fill(service, website, holders)
+        fill(service, website, owners)
         harness.stored[website] = EVENTS_EACH
     return harness
 
@@ -115,9 +115,9 @@ def revoked(service: Service, owner: Owner) -> Owner:
     return owner._replace(revoked=True)
 
 
-def fill(service: Service, website: str, holders: list[Owner]) -> None:
+def fill(service: Service, website: str, owners: list[Owner]) -> None:
     """Store four items of each kind, through a key where there is one, all named by website."""
-    writer = next((one for one in holders if one.may("track:events", website)), None)
+    writer = next((one for one in owners if one.may("track:events", website)), None)
     headers = bearer(writer.key) if writer else {}
     for path, batch in items(website).items():
         response = service.post(f"{path}?client_id={website}", batch, headers=headers)
@@ -204,7 +204,7 @@ def test_result_never_contains_a_row_of_another_website(
     harness: World, data: st.DataObject
 ) -> None:
     website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
-    owner = data.draw(st.sampled_from([None, *harness.holders]))
+    owner = data.draw(st.sampled_from([None, *harness.owners]))
     body = data.draw(queries(harness.websites))
 
     response = harness.service.post(
@@ -223,7 +223,7 @@ def test_result_never_contains_a_row_of_another_website(
 def test_foreign_and_unknown_websites_get_the_same_error(
     harness: World, data: st.DataObject
 ) -> None:
-    readers = [one for one in harness.holders if one.scopes >= READ and not one.revoked]
+    readers = [one for one in harness.owners if one.scopes >= READ and not one.revoked]
     owner = data.draw(st.sampled_from(readers))
     others = sorted(set(harness.websites) - owner.websites - {harness.public})
     foreign = data.draw(st.sampled_from(others))
@@ -248,7 +248,7 @@ def without_id(body: Json) -> Json:
 @TIMES
 @given(data=st.data())
 def test_event_is_stored_only_where_the_key_may_write(harness: World, data: st.DataObject) -> None:
-    owner = data.draw(st.sampled_from(harness.holders))
+    owner = data.draw(st.sampled_from(harness.owners))
     named = data.draw(st.lists(st.sampled_from(harness.websites), min_size=1, max_size=4))
     batch = [{"name": website, "websiteId": website} for website in named]
 
@@ -264,6 +264,6 @@ def test_event_is_stored_only_where_the_key_may_write(harness: World, data: st.D
 
 def stored(harness: World, website: str) -> dict[str, int]:
     """Return what a website has, through a key that may read it."""
-    readers = [one for one in harness.holders if one.may("read:data", website)]
+    readers = [one for one in harness.owners if one.may("read:data", website)]
     key = readers[0].key if readers else harness.service.master
     return harness.service.counts(website, "events", "event_name", key=key)

@@ -21,12 +21,12 @@ def source(chdb_engine: ChdbInstance, chdb_store: FreshStore) -> Iterator[BareCh
     engine.close()
 
 
-def rows_of(table: Table, first: int, visits: int, *, seed: int = 1) -> str:
-    return select_rows(table, Slice(first, visits, ALL_SESSIONS), SITES, seed=seed)
+def rows_of(table: Table, first: int, sessions: int, *, seed: int = 1) -> str:
+    return select_rows(table, Slice(first, sessions, ALL_SESSIONS), SITES, seed=seed)
 
 
-def digest(source: BareChdb, table: Table, first: int, visits: int, *, seed: int = 1) -> int:
-    rows = rows_of(table, first, visits, seed=seed)
+def digest(source: BareChdb, table: Table, first: int, sessions: int, *, seed: int = 1) -> int:
+    rows = rows_of(table, first, sessions, seed=seed)
     ((found,),) = source.query(f"SELECT groupBitXor(cityHash64(toString(tuple(*)))) FROM ({rows})")
     return int(found)
 
@@ -59,11 +59,11 @@ def test_another_seed_generates_other_rows(source: BareChdb) -> None:
 
 
 def test_sessions_last_minutes_and_visitors_return(source: BareChdb) -> None:
-    ((shortest_s, longest_s, visits_per_profile),) = source.query(
+    ((shortest_s, longest_s, sessions_per_profile),) = source.query(
         "SELECT min(s), max(s), intDiv(count(), uniqExact(anonymous_id)) FROM"
         " (SELECT anonymous_id, toFloat64(max(time) - min(time)) AS s"
         f" FROM ({rows_of(EVENTS, 0, ALL_SESSIONS)}) GROUP BY session_id, anonymous_id)"
     )
     assert shortest_s == 0
     assert 30 * 60 < longest_s < 60 * 60
-    assert visits_per_profile in {7, 8, 9}
+    assert sessions_per_profile in {7, 8, 9}

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Kind
 from headrace.model.storage import STORAGE_TABLES
-from testing.queries import COUNT, WEBSITE, ask, query_body, run_query, select, where
+from testing.queries import COUNT, WEBSITE, query_body, query_rows, run_query, select, where
 from testing.tables import EACH_STORE, Tables, made_tables
 
 Row = Mapping[str, Any]
@@ -59,7 +59,7 @@ def elsewhere(request: pytest.FixtureRequest) -> Iterator[Tables]:
 
 @pytest.mark.parametrize("table", ["events", "sessions", "profiles", "errors", "performance"])
 def test_rows_of_another_website_are_never_seen(elsewhere: Tables, table: str) -> None:
-    assert ask(elsewhere, query_body(table=table)) == [{"n": 0}]
+    assert query_rows(elsewhere, query_body(table=table)) == [{"n": 0}]
 
 
 # Aggregates.
@@ -142,14 +142,14 @@ def test_distinct_values_and_percentiles_of_many_rows_are_exact(tables: Tables) 
 def test_what_overflows_a_double_is_null(tables: Tables, aggregate: str) -> None:
     signs = (1, -1) if aggregate == "p50" else (1, 1)
     tables.insert(EVENTS, [event(value=sign * 1.7e308) for sign in signs])
-    assert ask(tables, query_body(select("value", aggregate, "x"))) == [{"x": None}]
+    assert query_rows(tables, query_body(select("value", aggregate, "x"))) == [{"x": None}]
 
 
 def test_aggregate_over_no_rows_is_one_row(tables: Tables) -> None:
     body = query_body(COUNT, select("value", "sum", "s"), select("value", "avg", "a"))
-    assert ask(tables, body) == [{"n": 0, "s": 0, "a": None}]
-    assert ask(tables, query_body(group_by=["path"])) == []
-    assert ask(tables, query_body(granularity="daily")) == []
+    assert query_rows(tables, body) == [{"n": 0, "s": 0, "a": None}]
+    assert query_rows(tables, query_body(group_by=["path"])) == []
+    assert query_rows(tables, query_body(granularity="daily")) == []
 
 
 # Groups.
@@ -160,7 +160,7 @@ def test_values_are_returned_with_their_column_types(tables: Tables) -> None:
         EVENTS, [event(when="2026-01-05T12:00:00.007", id=b"0123456789abcdef", value=5.0)]
     )
     body = query_body(group_by=["id", "time", "is_bot", "value", "city"])
-    assert ask(tables, body) == [
+    assert query_rows(tables, body) == [
         {
             "id": b"0123456789abcdef".hex(),
             "time": "2026-01-05T12:00:00.007Z",
@@ -174,22 +174,22 @@ def test_values_are_returned_with_their_column_types(tables: Tables) -> None:
 
 def test_minus_zero_and_zero_are_one_group(tables: Tables) -> None:
     tables.insert(EVENTS, [event(value=0.0), event(value=-0.0), event(properties={"k": -0.0})])
-    assert ask(tables, query_body(group_by=["value"])) == [
+    assert query_rows(tables, query_body(group_by=["value"])) == [
         {"value": 0, "n": 2},
         {"value": None, "n": 1},
     ]
     for operator, value in (("eq", -0.0), ("eq", 0), ("in", [0]), ("in", [-0.0]), ("gte", 0)):
         filters = [where("value", operator, value)]
-        assert ask(tables, query_body(filters=filters)) == [{"n": 2}]
+        assert query_rows(tables, query_body(filters=filters)) == [{"n": 2}]
         filters = [where("properties.k", operator, value)]
-        assert ask(tables, query_body(filters=filters)) == [{"n": 1}]
+        assert query_rows(tables, query_body(filters=filters)) == [{"n": 1}]
 
 
 @pytest.mark.parametrize("table", ["events", "errors", "performance"])
 def test_every_stored_column_can_be_grouped_by(elsewhere: Tables, table: str) -> None:
     for column in STORAGE_TABLES[table].columns:
         if column.kind is not Kind.JSON:
-            assert ask(elsewhere, query_body(table=table, group_by=[column.name])) == []
+            assert query_rows(elsewhere, query_body(table=table, group_by=[column.name])) == []
 
 
 def test_result_has_limit_offset_and_truncated_flag(tables: Tables) -> None:
@@ -244,12 +244,12 @@ def test_property_is_grouped_by_its_json_value(
     tables: Tables, values: list[Any], shown: Any
 ) -> None:
     tables.insert(EVENTS, [event(properties={"other": 1, "k": value}) for value in values])
-    (row,) = ask(tables, query_body(group_by=["properties.k"]))
+    (row,) = query_rows(tables, query_body(group_by=["properties.k"]))
     assert row == {"properties.k": shown, "n": len(values)}
     assert type(row["properties.k"]) is type(shown)
     if not isinstance(values[0], list | dict) and shown is not None:
         body = query_body(filters=[where("properties.k", "eq", shown)])
-        assert ask(tables, body) == [{"n": len(values)}]
+        assert query_rows(tables, body) == [{"n": len(values)}]
 
 
 def test_values_of_different_types_are_groups_of_their_own(tables: Tables) -> None:
@@ -257,7 +257,7 @@ def test_values_of_different_types_are_groups_of_their_own(tables: Tables) -> No
     tables.insert(EVENTS, [event(properties={"k": value}) for value in values])
     tables.insert(EVENTS, [event(), event(properties={})])
     body = query_body(group_by=["properties.k"], orderBy=[{"field": "properties.k"}])
-    assert [(row["properties.k"], row["n"]) for row in ask(tables, body)] == [
+    assert [(row["properties.k"], row["n"]) for row in query_rows(tables, body)] == [
         (5, 1),
         (10**25, 1),
         (True, 1),
@@ -276,7 +276,7 @@ def test_big_integers_are_strings_or_numbers_even_in_one_column(tables: Tables) 
     both = {"number": digits, "text": str(digits), "all": [digits, str(digits), 1, {"5": digits}]}
     tables.insert(EVENTS, [event(properties=both)])
     body = query_body(group_by=["properties.number", "properties.text", "properties.all"])
-    assert ask(tables, body) == [
+    assert query_rows(tables, body) == [
         {
             "properties.number": digits,
             "properties.text": str(digits),
@@ -306,7 +306,7 @@ def test_property_is_found_by_key_then_by_path(
     tables: Tables, properties: Any, key: str, value: Any
 ) -> None:
     tables.insert(EVENTS, [event(properties=properties)])
-    assert ask(tables, query_body(group_by=[f"properties.{key}"])) == [
+    assert query_rows(tables, query_body(group_by=[f"properties.{key}"])) == [
         {f"properties.{key}": value, "n": 1}
     ]
 
@@ -369,7 +369,7 @@ def titles_of(store: Tables, field: str, operator: str, value: Any) -> list[str]
         group_by=["title"],
         orderBy=[{"field": "title"}],
     )
-    return [row["title"] for row in ask(store, body)]
+    return [row["title"] for row in query_rows(store, body)]
 
 
 @pytest.mark.parametrize(("field", "operator", "value", "expected"), FILTERS)
@@ -398,9 +398,9 @@ def test_negation_on_a_property_matches_all_others(
 
 def test_a_filter_takes_a_thousand_values(filtered: Tables) -> None:
     texts = [where("path", "in", ["/a", *(f"/{n}" for n in range(999))])]
-    assert ask(filtered, query_body(filters=texts)) == [{"n": 1}]
+    assert query_rows(filtered, query_body(filters=texts)) == [{"n": 1}]
     mixed = [where("properties.k", "in", [5, "b", *(n + 0.25 for n in range(998))])]
-    assert ask(filtered, query_body(filters=mixed)) == [{"n": 2}]
+    assert query_rows(filtered, query_body(filters=mixed)) == [{"n": 2}]
 
 
 def test_datetime_is_compared_to_the_millisecond_in_the_timezone(tables: Tables) -> None:
@@ -409,7 +409,7 @@ def test_datetime_is_compared_to_the_millisecond_in_the_timezone(tables: Tables)
     for operator, count in (("eq", 1), ("ne", 2), ("gt", 1), ("gte", 2), ("lt", 1), ("lte", 2)):
         filters = [where("time", operator, "2026-01-06")]
         body = query_body(filters=filters, timezone="Europe/Berlin")
-        assert ask(tables, body) == [{"n": count}]
+        assert query_rows(tables, body) == [{"n": count}]
 
 
 # Ranges and buckets.
@@ -446,20 +446,22 @@ def test_hours_and_days_are_in_local_time(
     ticking(tables, before.isoformat(), 3)
     counts = dict.fromkeys(range(24), 4) | odd_hours
     root = {"startDate": day, "endDate": day, "timezone": zone, "table": table}
-    assert ask(tables, query_body(**root, granularity="hourly")) == [
+    assert query_rows(tables, query_body(**root, granularity="hourly")) == [
         {"date": f"{day} {hour:02}:00:00", "n": count} for hour, count in counts.items() if count
     ]
     total = sum(counts.values())
-    assert ask(tables, query_body(**root, granularity="daily")) == [{"date": day, "n": total}]
-    assert ask(tables, query_body(**root)) == [{"n": total}]
+    assert query_rows(tables, query_body(**root, granularity="daily")) == [
+        {"date": day, "n": total}
+    ]
+    assert query_rows(tables, query_body(**root)) == [{"n": total}]
 
 
 def test_skipped_day_is_empty(tables: Tables) -> None:
     ticking(tables, "2011-12-29T00:00", 3)
     root: dict[str, Any] = {"timezone": "Pacific/Apia", "granularity": "daily", "fill": True}
     body = query_body(startDate="2011-12-30", endDate="2011-12-30", **root)
-    assert ask(tables, body) == []
-    assert ask(tables, query_body(startDate="2011-12-29", endDate="2011-12-31", **root)) == [
+    assert query_rows(tables, body) == []
+    assert query_rows(tables, query_body(startDate="2011-12-29", endDate="2011-12-31", **root)) == [
         {"date": "2011-12-29", "n": 96},
         {"date": "2011-12-31", "n": 96},
     ]
@@ -472,7 +474,7 @@ def test_skipped_day_is_empty(tables: Tables) -> None:
 def test_range_far_away_is_empty(tables: Tables, table: str, start: str, end: str) -> None:
     tables.insert(EVENTS, [event(session_id="s", anonymous_id="u")])
     body = query_body(table=table, startDate=start, endDate=end, timezone="Asia/Tokyo")
-    assert ask(tables, body) == [{"n": 0}]
+    assert query_rows(tables, body) == [{"n": 0}]
 
 
 def test_results_with_and_without_gap_fill_have_the_same_order(tables: Tables) -> None:
@@ -484,8 +486,8 @@ def test_results_with_and_without_gap_fill_have_the_same_order(tables: Tables) -
         order = [{"field": name, "direction": direction} for name in ("properties.k", "path")]
         body = query_body(group_by=["properties.k", "path"], granularity="daily", orderBy=order)
         day = {"startDate": "2026-01-05", "endDate": "2026-01-05"}
-        plain = ask(tables, {**body, **day})
-        assert ask(tables, {**body, **day, "fill": True}) == plain
+        plain = query_rows(tables, {**body, **day})
+        assert query_rows(tables, {**body, **day, "fill": True}) == plain
         assert len(plain) == 24
 
 
@@ -499,7 +501,7 @@ def sessions(store: Tables, *columns: str, **root: Any) -> list[tuple[Any, ...]]
         orderBy=[{"field": "session_id"}],
         **root,
     )
-    return [tuple(list(row.values())[:-1]) for row in ask(store, body)]
+    return [tuple(list(row.values())[:-1]) for row in query_rows(store, body)]
 
 
 def view(when: str, **columns: Any) -> Row:
@@ -521,7 +523,7 @@ def test_session_is_counted_in_full_where_it_started(tables: Tables) -> None:
     day = {"startDate": "2026-01-05", "endDate": "2026-01-05"}
     found = sessions(tables, "duration", "event_count", "end_time", **day)
     assert found == [("late", 1800.001, 2, "2026-01-06T00:30:00.000Z")]
-    assert ask(tables, query_body(table="sessions", granularity="daily")) == [
+    assert query_rows(tables, query_body(table="sessions", granularity="daily")) == [
         {"date": "2026-01-04", "n": 1},
         {"date": "2026-01-05", "n": 1},
         {"date": "2026-01-06", "n": 1},
@@ -559,7 +561,7 @@ def test_bounce_has_at_most_one_page_view_and_takes_under_ten_seconds(
     tables.insert(EVENTS, [{**row, "session_id": "s"} for row in rows])
     assert sessions(tables, "is_bounce") == [("s", is_bounce)]
     body = query_body(table="sessions", filters=[where("is_bounce", "eq", is_bounce)])
-    assert ask(tables, body) == [{"n": 1}]
+    assert query_rows(tables, body) == [{"n": 1}]
 
 
 def test_bots_make_neither_sessions_nor_profiles(tables: Tables) -> None:
@@ -567,7 +569,7 @@ def test_bots_make_neither_sessions_nor_profiles(tables: Tables) -> None:
     tables.insert(EVENTS, [event(is_bot=True, **ids), event(when="2026-01-05T11:00", **ids)])
     assert sessions(tables, "event_count") == [("s", 1)]
     body = query_body(select("event_count", "sum", "n"), table="profiles")
-    assert ask(tables, body) == [{"n": 1}]
+    assert query_rows(tables, body) == [{"n": 1}]
 
 
 def test_session_measures_are_aggregated_and_filtered(tables: Tables) -> None:
@@ -582,7 +584,7 @@ def test_session_measures_are_aggregated_and_filtered(tables: Tables) -> None:
         table="sessions",
         filters=[where("page_views", "gte", 2)],
     )
-    assert ask(tables, body) == [{"views": 9, "median": 2, "longest": 3, "sessions": 3}]
+    assert query_rows(tables, body) == [{"views": 9, "median": 2, "longest": 3, "sessions": 3}]
 
 
 def test_profile_is_counted_in_full_where_it_was_active(tables: Tables) -> None:
@@ -597,7 +599,7 @@ def test_profile_is_counted_in_full_where_it_was_active(tables: Tables) -> None:
     ]
     tables.insert(EVENTS, in_order(rows))
     groups = ["anonymous_id", "first_seen", "last_seen", "session_count", "event_count"]
-    assert ask(tables, query_body(table="profiles", group_by=groups)) == [
+    assert query_rows(tables, query_body(table="profiles", group_by=groups)) == [
         {
             "anonymous_id": "u",
             "first_seen": "2025-06-01T10:00:00.000Z",
@@ -608,7 +610,7 @@ def test_profile_is_counted_in_full_where_it_was_active(tables: Tables) -> None:
         }
     ]
     groups = ["referrer", "utm_source", "country", "city", "page_views"]
-    assert ask(tables, query_body(table="profiles", group_by=groups)) == [
+    assert query_rows(tables, query_body(table="profiles", group_by=groups)) == [
         {
             "referrer": "first",
             "utm_source": "ads",
@@ -623,7 +625,9 @@ def test_profile_is_counted_in_full_where_it_was_active(tables: Tables) -> None:
 def profiles_by_day(tables: Tables, zone: str, *days: str) -> dict[str, list[dict[str, Any]]]:
     """Return how many people each day of a zone has seen, as the answers to one question a day."""
     return {
-        day: ask(tables, query_body(table="profiles", startDate=day, endDate=day, timezone=zone))
+        day: query_rows(
+            tables, query_body(table="profiles", startDate=day, endDate=day, timezone=zone)
+        )
         for day in days
     }
 
@@ -675,7 +679,7 @@ def test_profile_is_not_active_through_a_bot_with_the_same_id(
     tables.insert(EVENTS, rows)
     root = {"table": "profiles", "startDate": day, "endDate": day, "timezone": zone}
     sent_query = query_body(group_by=["anonymous_id"], **root)
-    assert ask(tables, sent_query) == [{"anonymous_id": "u", "n": 1}]
+    assert query_rows(tables, sent_query) == [{"anonymous_id": "u", "n": 1}]
 
 
 def test_events_with_equal_timestamps_are_ordered_by_id(tables: Tables) -> None:
@@ -694,7 +698,7 @@ def test_events_with_equal_timestamps_are_ordered_by_id(tables: Tables) -> None:
     for number in (7, 2, 4, 0):
         tables.insert(EVENTS, [rows[number]])
     columns = ["entry_path", "exit_path", "referrer", "country"]
-    assert ask(tables, query_body(table="sessions", group_by=columns)) == [
+    assert query_rows(tables, query_body(table="sessions", group_by=columns)) == [
         {"entry_path": "/0", "exit_path": "/7", "referrer": "r0", "country": "C0", "n": 1}
     ]
 
@@ -710,5 +714,5 @@ def test_overlapping_sessions_are_distinguished_by_their_ends(tables: Tables) ->
         ],
     )
     expected = [{"country": "FR", "n": 1}]
-    assert ask(tables, query_body(table="sessions", group_by=["country"])) == expected
-    assert ask(tables, query_body(table="profiles", group_by=["country"])) == expected
+    assert query_rows(tables, query_body(table="sessions", group_by=["country"])) == expected
+    assert query_rows(tables, query_body(table="profiles", group_by=["country"])) == expected

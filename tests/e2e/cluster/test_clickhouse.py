@@ -144,12 +144,14 @@ def test_nothing_is_lost_or_doubled_when_a_server_is_killed(
             time.sleep(1)
             servers[-1].kill()
             wait_until(
-                lambda: service.ask(website, COUNT).status_code == 503, "queries are turned away"
+                lambda: service.send_query(website, COUNT).status_code == 503,
+                "queries are turned away",
             )
             statuses.add(service.get("/ready").status_code)
             servers[-1].start()
             wait_until(
-                lambda: service.ask(website, COUNT).status_code == 200, "queries are answered"
+                lambda: service.send_query(website, COUNT).status_code == 200,
+                "queries are answered",
             )
     finally:
         sender.stopping.set()
@@ -176,7 +178,7 @@ def test_machine_starts_and_accepts_while_clickhouse_is_unavailable(
             return False
 
     wait_until(is_accepted, "events are accepted")
-    assert service.ask(website, COUNT).status_code == 503
+    assert service.send_query(website, COUNT).status_code == 503
     assert service.get("/ready").json()["parts"]["engine"] == "unavailable"
     server.start()
     service.wait_ready()

@@ -61,10 +61,10 @@ def test_website_and_key_changes_apply_on_every_machine(
     first, second = machines
     website, key = first.website(), first.key()
     assert send(second, website, "1").status_code == 200
-    assert second.ask(website, COUNT, key=key).status_code == 200
+    assert second.send_query(website, COUNT, key=key).status_code == 200
     first.command("key", "revoke", key.id)
     wait_until(
-        lambda: second.ask(website, COUNT, key=key).status_code == 401,
+        lambda: second.send_query(website, COUNT, key=key).status_code == 401,
         "the other machine knows that the key is revoked",
         timeout_s=5,
     )
@@ -99,7 +99,7 @@ def test_machines_share_one_rate_limit(
     machines = [dedicated_service(settings=limited).start() for _ in range(2)]
     website, key = machines[0].website(), machines[0].key()
     statuses = [
-        machines[number % 2].ask(website, COUNT, key=key).status_code for number in range(10)
+        machines[number % 2].send_query(website, COUNT, key=key).status_code for number in range(10)
     ]
     assert statuses == [200] * 7 + [429] * 3
 
@@ -114,7 +114,7 @@ def test_ingestion_continues_without_valkey_and_queries_wait_for_it(
     valkey_server.server.kill()
     assert send(second, website, "b", "c").status_code == 200
     assert error_envelope(send(second, website, "d", headers=ACCEPTED_ONCE)) == UNAVAILABLE
-    assert second.ask(website, COUNT).status_code == 503
+    assert second.send_query(website, COUNT).status_code == 503
     assert second.get("/ready").json()["parts"]["shared"] == "unavailable"
     valkey_server.server.start()
     second.wait_ready()
@@ -144,7 +144,7 @@ def test_known_keys_work_without_the_directory_and_unknown_ones_wait_for_it(
     website = first.website()
     assert send(first, website, "a").status_code == 200
     known = bearer(first.master)
-    assert first.ask(website, COUNT).status_code == 200
+    assert first.send_query(website, COUNT).status_code == 200
     postgresql.server.kill()
     assert send(first, website, "b", headers=known).status_code == 200
     assert stored(first, website) == 2

@@ -137,7 +137,7 @@ def test_store_migration_survives_ingestion_and_kills_and_can_be_reversed(
         moved = machine.clickhouse
         moved.launch()
         send_until_acknowledged(ledger, 200)
-        assert moved.ask(website, COUNT).status_code == 503
+        assert moved.send_query(website, COUNT).status_code == 503
         last = machine.move("clickhouse")
         assert (last["done"], last["differences"]) == (True, [])
         moved.wait_ready()

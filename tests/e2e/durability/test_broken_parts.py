@@ -32,8 +32,8 @@ def test_truncated_part_is_503_until_detached_and_the_rest_is_served(
     (broken,) = parts_of_events(service) - before
     os.truncate(broken / "data.bin", 0)
 
-    statuses = [service.ask(website, NAMES).status_code]
-    wait_until(lambda: service.ask(website, NAMES).status_code == 200, "the rest is served")
+    statuses = [service.send_query(website, NAMES).status_code]
+    wait_until(lambda: service.send_query(website, NAMES).status_code == 200, "the rest is served")
 
     assert statuses == [503]
     assert service.answer(website, NAMES) == [{"n": 2_000}]

@@ -102,7 +102,7 @@ def test_ingestion_continues_while_the_engine_is_down(dedicated_service: Service
 
 
 def is_answered(service: Service, website: str) -> bool:
-    return service.ask(website, COUNT).status_code == 200
+    return service.send_query(website, COUNT).status_code == 200
 
 
 def engine(service: Service) -> int:
@@ -131,7 +131,7 @@ def test_queries_are_503_until_the_engine_is_back(dedicated_service: ServiceMake
     accepted = service.post(f"/track?website_id={website}", {"name": "meanwhile"})
 
     def answered() -> bool:
-        response = service.ask(website, COUNT)
+        response = service.send_query(website, COUNT)
         if response.status_code != 200:
             body = response.json()
             assert int(response.headers["Retry-After"]) >= 1

@@ -45,7 +45,9 @@ def test_stuck_engine_is_restarted_while_ingestion_continues(
         os.kill(engine, signal.SIGSTOP)
         send_until_acknowledged(ledger, 500)
         wait_replaced(service, "engine", engine)
-        wait_until(lambda: service.ask(website, COUNT).status_code == 200, "queries are answered")
+        wait_until(
+            lambda: service.send_query(website, COUNT).status_code == 200, "queries are answered"
+        )
 
     assert set(ledger.statuses) == {200, 400}
     ledger.compare(service.counts(website, "events", "anonymous_id"))

@@ -149,9 +149,9 @@ def test_commands_load_only_what_they_need(data: Path) -> None:
     start(HEADRACE, "init", "--data", str(data))  # makes the tables, with Alembic
     listing = start(sys.executable, "-c", _LOADED, "website", "list", "--data", str(data))
     serving = start(sys.executable, "-c", _LOADED, "serve", "--help")
-    asking = start(sys.executable, "-c", _LOADED, "query", "--help")
+    query_help = start(sys.executable, "-c", _LOADED, "query", "--help")
     helping = start(sys.executable, "-c", _LOADED, "--help")
-    assert (listing.err, serving.err, asking.err, helping.err) == ("sqlalchemy\n", *("\n",) * 3)
+    assert (listing.err, serving.err, query_help.err, helping.err) == ("sqlalchemy\n", *("\n",) * 3)
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ def send_refused(
     encoded = {**headers, "Content-Encoding": "gzip"}
     assert service.post(path, data=cut, headers=encoded).status_code == 400
     query = {"table": payload, "selects": [{"field": payload, "aggregate": "count"}]}
-    assert service.ask(website, query).status_code == 400
+    assert service.send_query(website, query).status_code == 400
 
 
 def files_containing(data: Path, *texts: str) -> list[str]:

@@ -29,7 +29,7 @@ def test_cached_result_looks_like_a_fresh_one(dedicated_service: ServiceMaker) -
     service = dedicated_service().start()
     website = service.website()
     send(service, website, event())
-    first, second = (service.ask(website, query()) for _ in range(2))
+    first, second = (service.send_query(website, query()) for _ in range(2))
     assert rows_of(second) == rows_of(first) == [{"n": 1}]
     assert second.json()["meta"].keys() == first.json()["meta"].keys()
     assert second.json()["meta"]["executionTime"] > 0

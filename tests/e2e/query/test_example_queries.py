@@ -114,7 +114,7 @@ def test_top_pages_with_visitors(service: Service, shop: str) -> None:
         "groupBy": ["path"],
     }
 
-    response = service.ask(shop, query, **RANGE, limit=10)
+    response = service.send_query(shop, query, **RANGE, limit=10)
 
     body = response.json()
     assert body.pop("requestId")

@@ -231,8 +231,8 @@ def test_filled_groups_over_ten_thousand_rows_are_rejected(service: Service, web
     send(service, website, *(event(path=f"/{n}") for n in range(200)))
     root: dict[str, Any] = {"granularity": "daily", "fill": True, "start": "2025-03-01"}
     query_body = query(group_by=["path"])
-    assert service.ask(website, query_body, end="2025-04-19", **root).status_code == 200
-    response = service.ask(website, query_body, end="2025-04-20", **root)
+    assert service.send_query(website, query_body, end="2025-04-19", **root).status_code == 200
+    response = service.send_query(website, query_body, end="2025-04-20", **root)
     assert (response.status_code, response.json()["code"]) == (400, "INVALID_FILL")
     assert response.json()["error"].startswith("Invalid fill")
 
