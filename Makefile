@@ -6,6 +6,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 DATA ?= data
 TEST_PROCESSES ?= 4
 FAST_PROCESSES ?= 3
+MEASURED_TESTS := tests/unit tests/contract
+PYTEST = $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 SERVE_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -36,7 +38,11 @@ serve: $(VENV)/.runtime ## Set up, make a first website and keys, and serve on 1
 
 .PHONY: test
 test: $(VENV)/.dev ## Run all tests
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
+	$(PYTEST)
+
+.PHONY: coverage
+coverage: $(VENV)/.dev ## Report the branch coverage of unit and contract tests
+	$(PYTEST) --cov --cov-report=term:skip-covered $(MEASURED_TESTS)
 
 .PHONY: test-fast
 test-fast: $(VENV)/.dev ## Run the tests that take less than a few seconds each
