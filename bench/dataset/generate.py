@@ -24,7 +24,14 @@ from msgspec import Struct
 
 from bench.baselines.chdb import BareChdb
 from bench.dataset import columns, words
-from bench.dataset.columns import DAYS, FIRST_DAY_MS, WEBSITES, Slice, select_rows
+from bench.dataset.columns import (
+    DAYS,
+    EVENTS_PER_SESSION,
+    FIRST_DAY_MS,
+    WEBSITES,
+    Slice,
+    select_rows,
+)
 from headrace.adapters.data_dir.format import ensure_format_marker
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.directory.sql_directory import open_directory

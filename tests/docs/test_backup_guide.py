@@ -32,4 +32,4 @@ def test_backup_guide_backs_up_restores_and_checks(
         ).stdout
         for code in blocks("backup.md", "sh")
     ]
-    assert [text.split()[0] for text in output] == ["Backed", "Restored", "All"]
+    assert [text.split()[0] for text in output] == ["Backed", "Restored", "No"]

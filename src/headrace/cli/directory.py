@@ -1,4 +1,4 @@
-"""The directory of websites and keys for commands, whether the service runs or not."""
+"""Opens the directory of websites and keys for commands, whether the service runs or not."""
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
@@ -16,9 +16,9 @@ Listed = TypeVar("Listed", bound=Sequence[object])
 
 @contextlib.contextmanager
 def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
-    """Open the directory that the settings name, made where it is missing.
+    """Open the configured directory, and create it if it is missing.
 
-    One that is shared is opened from anywhere; no data directory is needed for it.
+    A directory in a database server needs no data directory. Raises `OperatorError`.
     """
     if not has_external_directory(settings):
         make_private_directory(data_path(settings))
@@ -32,10 +32,10 @@ def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
 
 @contextlib.contextmanager
 def directory_of(data: str | None, *, create_if_missing: bool) -> Generator[Directory]:
-    """Open the directory of a command's `--data`, as `opened_directory` does.
+    """Open the directory of a command's `--data`, as `opened_directory`.
 
-    Raises `OperatorError` where nothing is kept and it may not be new: a command that names what is
-    there already has been given the wrong path, and should leave nothing behind.
+    Unless `create_if_missing`, raises `OperatorError` for a data directory without data: a command
+    that names an existing object was given the wrong path and must not create a directory there.
     """
     settings = load_settings({"data_dir": data})
     if not create_if_missing and not has_external_directory(settings):
@@ -47,7 +47,7 @@ def directory_of(data: str | None, *, create_if_missing: bool) -> Generator[Dire
 def list_from_directory(
     settings: Settings, read: Callable[[Directory], Listed]
 ) -> Listed | tuple[()]:
-    """Return what a directory lists; nothing where there is none yet: looking does not make it."""
+    """Return a list from the directory, or () if it does not exist. Creates nothing."""
     if not has_external_directory(settings) and not _can_have_data(settings):
         return ()
     with opened_directory(settings, SystemClock()) as directory:
@@ -55,11 +55,11 @@ def list_from_directory(
 
 
 def _can_have_data(settings: Settings) -> bool:
-    """Tell whether to look: also at what is no directory at all, which is then refused."""
+    """Return whether to open the directory. Opening a path that is a file reports the error."""
     paths = data_dir_paths(settings)
     return paths.has_data or paths.root.is_file()
 
 
 def directory_label(settings: Settings) -> str:
-    """Name where was looked, so that a path with a typing error is seen."""
+    """Return a name of the directory for messages, so that a mistyped path is noticed."""
     return "the shared directory" if has_external_directory(settings) else settings.data_dir

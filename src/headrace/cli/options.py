@@ -1,4 +1,4 @@
-"""Options that many commands have."""
+"""Options that several commands share, and what they need to use them."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -10,15 +10,12 @@ from headrace.base.settings import Settings, setting_specs
 
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a lookup, nothing is bound
 
-
 Command = Callable[..., None]
 
 
 def data_options(command: Command) -> Command:
-    """Give a command `--data` and `--json`, as its parameters `data` and `as_json`."""
-    json_option = click.option(
-        "--json", "as_json", is_flag=True, help="Print JSON on one line, for programs."
-    )
+    """Add `--data` and `--json` to a command, as its parameters `data` and `as_json`."""
+    json_option = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
     data_option = click.option(
         "--data", help="Data directory.  [default: HEADRACE_DATA_DIR, or data]", metavar="DIR"
     )
@@ -28,9 +25,9 @@ def data_options(command: Command) -> Command:
 def setting_options(
     *, exclude: Collection[str] = (), hidden: bool = False
 ) -> Callable[[Command], Command]:
-    """Give a command an option for every setting `exclude` some, with what the table says of it.
+    """Add an option for every setting except those in `exclude`, with the setting's help.
 
-    The default is only shown: an option that is not given leaves the word to the environment.
+    The default is only part of the help: without the option, the environment sets the value.
     """
 
     def decorate(command: Command) -> Command:
@@ -46,17 +43,17 @@ def setting_options(
 
 
 def make_private_directory(path: Path) -> None:
-    """Make a directory that only its owner may enter, with its parents.
+    """Create a directory with mode 0700 and its parents. An existing one is not changed.
 
-    Leaves one that is there as it is. Raises `OperatorError` when it cannot be made.
+    Raises `OperatorError`.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise OperatorError(f"cannot make the directory {path}: {error.strerror}") from error
+        raise OperatorError(f"cannot create {path}: {error.strerror}") from error
 
 
 def base_url(settings: Settings) -> str:
-    """Return the address under which a service with these settings answers on this machine."""
+    """Return the URL of a service with these settings for clients on this machine."""
     host = _WILDCARDS.get(settings.host, settings.host)
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.port or 'PORT'}"

@@ -1,4 +1,4 @@
-"""`headrace serve` and the two commands it starts: the server worker and the engine."""
+"""`headrace serve` and the hidden commands of its child processes: the workers and the engine."""
 
 import asyncio
 import contextlib
@@ -40,18 +40,19 @@ from headrace.wiring.store import check_configured_files
 _BACKLOG = 2048
 _WORKER_EXTRA_GRACE_S = 2.0
 _ENGINE_GRACE_S = 3.0
-"""With `shutdown_timeout_s` the service is gone within ten seconds, whatever its processes do.
+"""With the default `shutdown_timeout_s`, the service stops within ten seconds in any state.
 
-An engine that is killed loses nothing: what it had not stored is in the log.
+Killing the engine loses nothing: events that are not stored yet are in the log.
 """
 
 
 @click.command("serve")
 @setting_options()
 def serve_command(**overrides: str | None) -> None:
-    """Take in events and answer queries until it is stopped.
+    """Accept events and answer queries until stopped by SIGTERM or Ctrl-C.
 
-    Each option is an environment variable too: --port is HEADRACE_PORT. The option wins.
+    Each option is also an environment variable: --port is HEADRACE_PORT. The option takes
+    precedence.
     """
     settings = load_settings(overrides)
     configure_logging(settings.log_level, process="supervisor")
@@ -78,7 +79,7 @@ def serve_command(**overrides: str | None) -> None:
 def worker_command(
     *, index: int, descriptor: int, runtime: Path, lifeline: int, heartbeat: int
 ) -> None:
-    """Serve HTTP on an inherited socket; started by the supervisor."""
+    """Serve HTTP on an inherited socket. The supervisor starts this."""
     from headrace.wiring.worker import run_worker  # noqa: PLC0415 - the supervisor must not import it
 
     settings = load_settings()
@@ -99,7 +100,7 @@ def worker_command(
 @click.option("--lifeline", type=int, required=True)
 @click.option("--heartbeat", type=int, required=True)
 def engine_command(runtime: Path, lifeline: int, heartbeat: int) -> None:
-    """Load the logs into the store and answer selects; started by the supervisor."""
+    """Load the logs into the store and run queries. The supervisor starts this."""
     from headrace.wiring.engine import run_engine  # noqa: PLC0415 - the supervisor must not import it
 
     settings = load_settings()
@@ -153,7 +154,7 @@ async def _supervise(settings: Settings, listening_socket: socket.socket, runtim
     host, port = listening_socket.getsockname()[:2]
 
     def stop() -> None:
-        listening_socket.close()  # or what connects from now on would wait for nobody
+        listening_socket.close()  # else new connections would wait in a queue that is never read
         supervisor.stop()
 
     loop = asyncio.get_running_loop()
@@ -167,7 +168,7 @@ async def _supervise(settings: Settings, listening_socket: socket.socket, runtim
 
 
 def _process_specs(settings: Settings, descriptor: int, runtime: Path) -> list[ProcessSpec]:
-    """Workers stop first, so that the engine still answers what they have accepted."""
+    """Return the children. Workers stop first: the engine runs the queries they have accepted."""
     runtime_option = ("--runtime", str(runtime))
     engine = ProcessSpec(
         "engine",
@@ -194,7 +195,7 @@ def _worker_count(settings: Settings) -> int:
 
 
 async def _announce(settings: Settings, host: str, port: int, supervisor: Supervisor) -> None:
-    """Tell people where the service answers, once it does."""
+    """Print the address of the service when it is ready."""
     while not await _is_ready(host, port):  # noqa: ASYNC110 - readiness is another process's
         await asyncio.sleep(0.05)
     supervisor.mark_started()
@@ -220,7 +221,7 @@ async def _is_ready(host: str, port: int) -> bool:
 
 @contextlib.contextmanager
 def _listening(settings: Settings) -> Generator[socket.socket]:
-    """Listen before any child starts; the workers share the socket."""
+    """Listen on the socket that all workers inherit. Raises `OperatorError`."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listening_socket:
         listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -183,8 +183,8 @@ REJECTED = {
         ("retry", "../lock"),
         "no entry of the quarantine has the id '../lock'",
     ),
-    "neither ids nor all": (("retry",), "name the ids to retry, or say --all; not both"),
-    "ids and all": (("retry", "a", "--all"), "name the ids to retry, or say --all; not both"),
+    "neither ids nor all": (("retry",), "give either the ids to retry or --all"),
+    "ids and all": (("retry", "a", "--all"), "give either the ids to retry or --all"),
 }
 
 

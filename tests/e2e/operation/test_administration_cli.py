@@ -33,7 +33,7 @@ ORGANIZATION_ID = re.compile(r"org_[0-9A-Za-z]{16}")
 KEY_ID = re.compile(r"key_[0-9A-Za-z]{16}")
 SECRET = re.compile(r"hr_[0-9A-Za-z]{42}")
 TABLE_MAPPINGS = {
-    "MOMENT": TIMESTAMP,
+    "TIMESTAMP": TIMESTAMP,
     "WEB": WEBSITE_ID,
     "ORG": ORGANIZATION_ID,
     "KEY": KEY_ID,
@@ -89,7 +89,7 @@ def run(data: Path) -> Run:
 
 
 def shape(value: Json) -> Json:
-    """Replace what is different each time by what it is."""
+    """Replace random ids, secrets and timestamps by the name of their kind."""
     text = json.dumps(value)
     for name, pattern in TABLE_MAPPINGS.items():
         text = pattern.sub(name, text)
@@ -172,7 +172,7 @@ def test_process_imports_a_library_only_where_an_adapter_needs_it(
 
 def test_organization_is_created_listed_and_deleted(run: Run) -> None:
     made = run("organization", "create", "--name", " acme ", "--json").value
-    assert shape(made) == {"id": "ORG", "name": "acme", "created": "MOMENT"}
+    assert shape(made) == {"id": "ORG", "name": "acme", "created": "TIMESTAMP"}
     assert run("organization", "list", "--json").value == [made]
     assert run("organization", "delete", made["id"], "--json").value == {
         "id": made["id"],
@@ -195,7 +195,7 @@ def test_website_is_created_listed_and_deleted(run: Run) -> None:
         "organization": "ORG",
         "public": True,
         "origins": ["https://blog.example", "*.blog.example"],
-        "created": "MOMENT",
+        "created": "TIMESTAMP",
     }
     assert made["organization"] == acme["id"]
     assert run("website", "list", "--json").value == [made]
@@ -217,7 +217,7 @@ def test_website_without_options_is_private_and_of_the_default_organization(run:
         "organization": True,
         "public": False,
         "origins": [],
-        "created": "MOMENT",
+        "created": "TIMESTAMP",
     }
 
 
@@ -238,8 +238,8 @@ def test_key_is_created_listed_without_its_secret_and_revoked(run: Run) -> None:
         "organization": "ORG",
         "websites": 2,
         "home": "WEB",
-        "created": "MOMENT",
-        "expires": "MOMENT",
+        "created": "TIMESTAMP",
+        "expires": "TIMESTAMP",
         "revoked": None,
     }
     assert (made["websites"], made["home"]) == ([shop, blog], blog)
@@ -285,7 +285,7 @@ REJECTED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "key that expires some day": (
         ("key", "create", "--scope", "read:data", "--expires", "some day"),
-        "'some day' is not a moment in ISO 8601, such as 2027-01-31 or 2027-01-31T12:00:00Z",
+        "'some day' is not an ISO 8601 date, such as 2027-01-31 or 2027-01-31T12:00:00Z",
     ),
 }
 
@@ -341,9 +341,7 @@ def test_command_that_needs_data_does_not_create_a_data_directory(
 def test_data_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = start(HEADRACE, "website", "list", "--data", str(tmp_path / "file"))
-    assert done == Done(
-        1, "", f"headrace: cannot make the directory {tmp_path}/file: File exists\n"
-    )
+    assert done == Done(1, "", f"headrace: cannot create {tmp_path}/file: File exists\n")
 
 
 WITHOUT_PRIVILEGES = (
@@ -364,8 +362,8 @@ def test_data_directory_of_another_user_is_one_error(
     done = start(*WITHOUT_PRIVILEGES, HEADRACE, *command, "--data", str(data))
     data.chmod(0o700)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), done.err
-    assert done.err.startswith(f"headrace: no permission for {data}/")
-    assert done.err.endswith(": run this as the user who runs the service\n")
+    assert done.err.startswith(f"headrace: cannot open {data}/")
+    assert done.err.endswith(": permission denied; run this as the user who runs the service\n")
 
 
 def test_unknown_command_gets_a_suggestion() -> None:
@@ -395,11 +393,11 @@ def test_list_without_data_names_the_directory_and_creates_nothing(
     run: Run, data: Path, group: str
 ) -> None:
     next_step = {
-        "organization": "; the first website or key makes one.",
-        "website": ". Make one: headrace website create --name NAME",
-        "key": ". Make one: headrace key create --scope track:events",
+        "organization": "; the first website or key creates one.",
+        "website": ". Create one: headrace website create --name NAME",
+        "key": ". Create one: headrace key create --scope track:events",
     }
-    output = f"There are no {group}s in {data} yet{next_step[group]}\n"
+    output = f"{data} has no {group}s{next_step[group]}\n"
     assert [run(group, "list"), run(group, "list", "--json").value] == [Done(0, output, ""), []]
     assert not data.exists()
     data.mkdir()
@@ -410,7 +408,7 @@ def test_list_without_data_names_the_directory_and_creates_nothing(
 def test_terminal_output_is_sentences_and_aligned_tables(run: Run) -> None:
     output = run("website", "create", "--name", "Blog", "--origin", "*.blog.example").out
     website = WEBSITE_ID.findall(output)[0]
-    assert output == f"Made the website Blog: {website}\n"
+    assert output == f"Created website Blog: {website}\n"
     output = run("key", "create", "--scope", "track:events", "--expires", "2020-01-01").out
     key, secret = KEY_ID.findall(output)[0], SECRET.findall(output)[0]
     assert output == (
@@ -432,10 +430,10 @@ def test_terminal_output_is_sentences_and_aligned_tables(run: Run) -> None:
         "ID                    NAME  DOMAIN  ORGANIZATION          PUBLIC  ORIGINS         CREATED"
     )
     assert row.startswith(f"{website}  Blog  -       {owner}  no      *.blog.example  20")
-    assert run("key", "revoke", key).out == f"Revoked the key {key}.\n"
-    assert run("website", "delete", website).out == f"Deleted the website {website}.\n"
+    assert run("key", "revoke", key).out == f"Revoked API key {key}.\n"
+    assert run("website", "delete", website).out == f"Deleted website {website}.\n"
     assert run("organization", "delete", owner).out == (
-        f"Deleted the organization {owner} and its keys.\n"
+        f"Deleted organization {owner} and its API keys.\n"
     )
 
 
@@ -451,7 +449,7 @@ def test_init_creates_a_website_and_two_keys_once(run: Run) -> None:
             "organization": "ORG",
             "public": False,
             "origins": [],
-            "created": "MOMENT",
+            "created": "TIMESTAMP",
         },
         "tracking_key": {
             "key": "SECRET",
@@ -461,7 +459,7 @@ def test_init_creates_a_website_and_two_keys_once(run: Run) -> None:
             "organization": "ORG",
             "websites": [],
             "home": "WEB",
-            "created": "MOMENT",
+            "created": "TIMESTAMP",
             "expires": None,
             "revoked": None,
         },
@@ -473,7 +471,7 @@ def test_init_creates_a_website_and_two_keys_once(run: Run) -> None:
             "organization": "ORG",
             "websites": [],
             "home": None,
-            "created": "MOMENT",
+            "created": "TIMESTAMP",
             "expires": None,
             "revoked": None,
         },
@@ -498,7 +496,7 @@ def test_init_prints_example_requests_with_the_configured_address(run: Run, data
     assert set(WEBSITE_ID.findall(output.out)) == {website["id"]}
     assert [len(set(SECRET.findall(output.out))), len(SECRET.findall(output.out))] == [2, 4]
     again = run("init")
-    assert again == Done(0, f"There is a website in {data} already; nothing was made.\n", "")
+    assert again == Done(0, f"{data} has a website already; nothing was created.\n", "")
     run("website", "create", "--name", "Shop")
     third = run("init")
-    assert third == Done(0, f"There are 2 websites in {data} already; nothing was made.\n", "")
+    assert third == Done(0, f"{data} has 2 websites already; nothing was created.\n", "")

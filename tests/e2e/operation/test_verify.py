@@ -87,7 +87,9 @@ def part_of(data: Path, table: str) -> Path:
 
 
 def test_intact_directory_passes(data: Path) -> None:
-    assert verify(data) == Verdict(0, "All is well: 7 rows in 6 parts, 6 records in 1 log.\n", "")
+    assert verify(data) == Verdict(
+        0, "No problems found: 7 rows in 6 parts, 6 records in 1 log.\n", ""
+    )
     value = json.loads(verify(data, "--json").out)
     checked = {"logs": 1, "records": 6, "parts": 6, "rows": 7}
     assert value == {"ok": True, "problems": [], "checked": checked}

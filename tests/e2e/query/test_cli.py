@@ -412,7 +412,9 @@ def test_output_to_a_full_disk_is_one_sentence(arguments: tuple[str, ...]) -> No
             timeout=60,
             check=False,
         )
-    assert done.stderr.decode() == "headrace: there is no room left where the output goes\n"
+    assert (
+        done.stderr.decode() == "headrace: cannot write the output: no space left on the device\n"
+    )
     assert done.returncode == 1
 
 

@@ -49,7 +49,7 @@ def test_invalid_expiry_is_rejected(text: str) -> None:
     with pytest.raises(OperatorError) as caught:
         parse_expiry(text)
     assert str(caught.value) == (
-        f"{text!r} is not a moment in ISO 8601, such as 2027-01-31 or 2027-01-31T12:00:00Z"
+        f"{text!r} is not an ISO 8601 date, such as 2027-01-31 or 2027-01-31T12:00:00Z"
     )
 
 

@@ -1,4 +1,4 @@
-"""`headrace init`: a first website and keys where there are none, and calls to paste."""
+"""`headrace init`: creates a first website and API keys, and prints example requests."""
 
 import shlex
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock, utc_day
 from headrace.base.settings import Settings, load_settings
 from headrace.cli.commands.key import key_object
 from headrace.cli.commands.website import website_object
-from headrace.cli.directory import opened_directory
+from headrace.cli.directory import directory_label, opened_directory
 from headrace.cli.options import base_url, data_options, setting_options
 from headrace.cli.output import JsonObject, print_json
 from headrace.model.tenancy import ApiKey, Scope, Website
@@ -29,7 +29,7 @@ _QUERY_DAYS = 30
 
 
 class Bootstrap(Struct, frozen=True):
-    """What `init` made, with the secrets that are shown this once."""
+    """What `init` created, with the secrets of the keys, which are not stored."""
 
     website: Website
     tracking: ApiKey
@@ -39,15 +39,15 @@ class Bootstrap(Struct, frozen=True):
 
 
 @click.command("init")
-@click.option("--host", help="Address that the service listens on.")
-@click.option("--port", help="Port that the service listens on.")
+@click.option("--host", help="Address of the service.")
+@click.option("--port", help="Port of the service.")
 @setting_options(exclude=("data_dir", "host", "port"), hidden=True)
 @data_options
 def initialize_command(*, data: str | None, as_json: bool, **overrides: str | None) -> None:
-    """Make a first website and keys, and print calls to paste.
+    """Create a first website and API keys, and print example requests.
 
-    Does nothing where there is a website already. Takes all options of `headrace serve`, so that
-    both can be called alike.
+    Does nothing if a website exists. Accepts all options of `headrace serve`, so that both commands
+    can be run with the same arguments.
     """
     settings = load_settings({**overrides, "data_dir": data})
     clock = SystemClock()
@@ -63,11 +63,10 @@ def initialize_command(*, data: str | None, as_json: bool, **overrides: str | No
 
 
 def create_bootstrap(directory: Directory) -> Bootstrap:
-    """Make a website, a key that sends to it and a key that reads.
+    """Create a website, a key for sending events to it and a key for queries.
 
-    Two keys, because the one that sends is handed out to applications, and what is in them should
-    not be able to read. It has the website as its home, so that it still knows where to send when
-    there is a second website.
+    Two keys, because applications contain the first and must not be able to query. The website is
+    that key's default, so that the key keeps working when there is a second website.
     """
     website = directory.create_website(name=FIRST_WEBSITE_NAME)
     tracking, tracking_secret = directory.create_key(
@@ -82,10 +81,10 @@ def create_bootstrap(directory: Directory) -> Bootstrap:
 
 
 def render(made: Bootstrap, url: str, *, now_ms: int) -> str:
-    """Return what people read: the values to keep, and two calls to paste, today or later."""
+    """Return the text for users: the values to keep, and two requests that work for 30 days."""
     query_url = f"{url}/v1/query/custom?website_id={made.website.id}"
     return f"""\
-Made the website "{made.website.name}" and two keys. Keep them now: keys are not shown again.
+Created website "{made.website.name}" and two API keys. Save the keys: they are not shown again.
 
   export HEADRACE_URL={url}
   export HEADRACE_WEBSITE_ID={made.website.id}
@@ -96,11 +95,11 @@ Send an event:
 
 {_curl(f"{url}/track", made.tracking_secret, _EVENT)}
 
-Count the events by name, from today on:
+Count events by name, from today:
 
 {_curl(query_url, made.reading_secret, _query(now_ms))}
 
-All endpoints and rules, once the service runs: {url}/docs
+API documentation, while the service runs: {url}/docs
 """
 
 
@@ -133,5 +132,5 @@ def _print_existing(existing: Sequence[Website], settings: Settings, *, as_json:
     if as_json:
         print_json({"created": False, "websites": [website_object(each) for each in existing]})
         return
-    there = "is a website" if len(existing) == 1 else f"are {len(existing)} websites"
-    click.echo(f"There {there} in {settings.data_dir} already; nothing was made.")
+    number = "a website" if len(existing) == 1 else f"{len(existing)} websites"
+    click.echo(f"{directory_label(settings)} has {number} already; nothing was created.")

@@ -1,4 +1,4 @@
-"""`headrace key`: API keys, and until when they work."""
+"""`headrace key`: creates, lists and revokes API keys."""
 
 import click
 
@@ -29,22 +29,27 @@ def key() -> None:
     "scopes",
     multiple=True,
     type=click.Choice([scope.value for scope in Scope]),
-    help="What the key may do. May be repeated.",
+    help="Permission of the key. May be repeated.",
 )
-@click.option("--organization", metavar="ID", help="Its owner.  [default: the one named default]")
+@click.option(
+    "--organization",
+    metavar="ID",
+    help="Owner of the key.  [default: the organization named default]",
+)
 @click.option(
     "--website",
     "websites",
     multiple=True,
     metavar="ID",
-    help="Limit the key to this website. May be repeated.  [default: all of the organization]",
+    help="Restrict the key to this website. May be repeated.  [default: all websites of the "
+    "organization]",
 )
-@click.option("--home", metavar="ID", help="Where events go that name no website.")
+@click.option("--home", metavar="ID", help="Website of events that name none.")
 @click.option(
     "--expires",
     metavar="ISO8601",
-    help="When it stops working: 2027-01-31 (as the day begins) or 2027-01-31T12:00:00Z; UTC "
-    "without an offset.  [default: never]",
+    help="Time from which the key is rejected: 2027-01-31 (start of the day) or "
+    "2027-01-31T12:00:00Z. UTC without an offset.  [default: never]",
 )
 @data_options
 def create_key(
@@ -57,7 +62,7 @@ def create_key(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Create an API key and print it. It is not kept and cannot be shown again."""
+    """Create an API key and print it. Only its hash is stored: it cannot be shown again."""
     expires_ms = None if expires is None else parse_expiry(expires)
     names_nothing = organization is None and not websites and home is None
     with directory_of(data, create_if_missing=names_nothing) as directory:
@@ -73,7 +78,7 @@ def create_key(
     else:
         scopes_made = ", ".join(_scope_names(made))
         click.echo(
-            f"Made the key {made.id} ({scopes_made}). It is not shown again:\n\n  {secret}\n"
+            f"Created API key {made.id} ({scopes_made}). It is not shown again:\n\n  {secret}\n"
         )
         now_ms = SystemClock().now_ms()
         if not made.is_valid_at(now_ms):
@@ -83,7 +88,7 @@ def create_key(
 @key.command("list")
 @data_options
 def list_keys(data: str | None, as_json: bool) -> None:
-    """List all keys without their secrets, oldest first."""
+    """List all API keys without their secrets, oldest first."""
     settings = load_settings({"data_dir": data})
     found = list_from_directory(settings, lambda directory: directory.keys())
     if as_json:
@@ -94,8 +99,8 @@ def list_keys(data: str | None, as_json: bool) -> None:
         print_table(headers, [_row(each, now_ms) for each in found])
     else:
         click.echo(
-            f"There are no keys in {directory_label(settings)} yet. "
-            "Make one: headrace key create --scope track:events"
+            f"{directory_label(settings)} has no keys. "
+            "Create one: headrace key create --scope track:events"
         )
 
 
@@ -103,28 +108,28 @@ def list_keys(data: str | None, as_json: bool) -> None:
 @click.argument("key_id", metavar="ID")
 @data_options
 def revoke_key(key_id: str, data: str | None, as_json: bool) -> None:
-    """Revoke a key for good. A running service refuses it within seconds."""
+    """Revoke an API key permanently. A running service rejects it within seconds."""
     with directory_of(data, create_if_missing=False) as directory:
         directory.revoke_key(KeyId(key_id))
         keys = directory.keys()
     if as_json:
         print_json(*(key_object(each) for each in keys if each.id == key_id))
     else:
-        click.echo(f"Revoked the key {key_id}.")
+        click.echo(f"Revoked API key {key_id}.")
 
 
 def parse_expiry(text: str) -> int:
-    """Return epoch milliseconds of an ISO 8601 date or date-time; UTC where it has no offset."""
+    """Return epoch milliseconds of an ISO 8601 date or date-time. Without an offset it is UTC."""
     parsed = parse_iso_8601(text.strip())
     if parsed is None:
         raise OperatorError(
-            f"{text!r} is not a moment in ISO 8601, such as 2027-01-31 or 2027-01-31T12:00:00Z"
+            f"{text!r} is not an ISO 8601 date, such as 2027-01-31 or 2027-01-31T12:00:00Z"
         )
     return parsed.epoch_ms
 
 
 def key_object(key: ApiKey) -> JsonObject:
-    """Return a key for programs, without its secret."""
+    """Return the JSON object of a key, without its secret."""
     return {
         "id": key.id,
         "prefix": key.prefix,

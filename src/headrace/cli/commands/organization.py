@@ -1,4 +1,4 @@
-"""`headrace organization`: who owns websites and keys."""
+"""`headrace organization`: creates, lists and deletes organizations."""
 
 import click
 
@@ -17,11 +17,11 @@ from headrace.model.tenancy import Organization, OrganizationId
 
 @click.group("organization")
 def organization() -> None:
-    """Create, list and delete organizations. They own websites and keys."""
+    """Create, list and delete organizations, which own websites and API keys."""
 
 
 @organization.command("create")
-@click.option("--name", required=True, help="Name for people.")
+@click.option("--name", required=True, help="Display name.")
 @data_options
 def create_organization(name: str, data: str | None, as_json: bool) -> None:
     """Create an organization and print its id."""
@@ -30,7 +30,7 @@ def create_organization(name: str, data: str | None, as_json: bool) -> None:
     if as_json:
         print_json(organization_object(made))
     else:
-        click.echo(f"Made the organization {made.name}: {made.id}")
+        click.echo(f"Created organization {made.name}: {made.id}")
 
 
 @organization.command("list")
@@ -45,8 +45,8 @@ def list_organizations(data: str | None, as_json: bool) -> None:
         print_table(("id", "name", "created"), [_row(each) for each in found])
     else:
         click.echo(
-            f"There are no organizations in {directory_label(settings)} yet; "
-            "the first website or key makes one."
+            f"{directory_label(settings)} has no organizations; "
+            "the first website or key creates one."
         )
 
 
@@ -54,17 +54,17 @@ def list_organizations(data: str | None, as_json: bool) -> None:
 @click.argument("organization_id", metavar="ID")
 @data_options
 def delete_organization(organization_id: str, data: str | None, as_json: bool) -> None:
-    """Delete an organization and its keys. Its websites stay and accept nothing any more."""
+    """Delete an organization and its API keys. Its websites remain, but accept no events."""
     with directory_of(data, create_if_missing=False) as directory:
         directory.delete_organization(OrganizationId(organization_id))
     if as_json:
         print_json({"id": organization_id, "deleted": True})
     else:
-        click.echo(f"Deleted the organization {organization_id} and its keys.")
+        click.echo(f"Deleted organization {organization_id} and its API keys.")
 
 
 def organization_object(organization: Organization) -> JsonObject:
-    """Return an organization for programs."""
+    """Return the JSON object of an organization."""
     return {
         "id": organization.id,
         "name": organization.name,

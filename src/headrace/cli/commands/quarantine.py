@@ -1,4 +1,4 @@
-"""`headrace quarantine`: what could not be stored, why, and another try."""
+"""`headrace quarantine`: shows and retries entries that the store rejected."""
 
 from collections.abc import Sequence
 
@@ -28,56 +28,58 @@ def _settings_of(data: str | None) -> Settings:
 
 @click.group("quarantine")
 def quarantine() -> None:
-    """Read what was set aside because the store refused it, and try it again."""
+    """Show entries that the store rejected, and retry them."""
 
 
 @quarantine.command("list")
 @data_options
 def list_quarantine(data: str | None, as_json: bool) -> None:
-    """List what was set aside, why and when."""
+    """List the entries with the time and the reason of their rejection."""
     found = open_requeuer(_settings_of(data), SystemClock()).entries()
     if as_json:
         print_json([_as_object(stored) for stored in found])
     elif found:
-        print_table(("id", "set aside", "what", "reason"), [_row(stored) for stored in found])
+        print_table(("id", "quarantined", "kind", "reason"), [_row(stored) for stored in found])
     else:
-        click.echo("Nothing was set aside: everything that was accepted could be stored.")
+        click.echo("The quarantine is empty: the store rejected no events.")
 
 
-@quarantine.command("show", short_help="Show one entry whole.")
+@quarantine.command("show", short_help="Show one entry.")
 @click.argument("entry_id", metavar="ID")
 @data_options
 def show_quarantine(entry_id: str, data: str | None, as_json: bool) -> None:
-    """Show one entry whole: where it came from, why it was set aside, and the item itself."""
+    """Show one entry: its origin, the reason of its rejection, and its content."""
     stored = open_requeuer(_settings_of(data), SystemClock()).entry(entry_id)
     if as_json:
         print_json({**_as_object(stored), "content": msgspec.Raw(stored.text)})
         return
     click.echo(
-        f"Set aside {format_short_timestamp(stored.quarantined_ms)}: {stored.entry.reason}\n"
+        f"Quarantined {format_short_timestamp(stored.quarantined_ms)}: {stored.entry.reason}\n"
     )
     click.echo(stored.text)
 
 
-@quarantine.command("retry", short_help="Put entries back in the way to the store.")
+@quarantine.command("retry", short_help="Requeue entries for the store.")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Retry all that was set aside.")
+@click.option("--all", "everything", is_flag=True, help="Retry all entries.")
 @data_options
 def retry_quarantine(ids: Sequence[str], everything: bool, data: str | None, as_json: bool) -> None:
-    """Put entries back in the way to the store, as their files are now, and remove the files.
+    """Append entries to the log with the content of their files, and remove the files.
 
-    A file may be mended before. What the store refuses again is set aside again, under a new id.
+    A file may be corrected before. An entry that the store rejects again is quarantined again with
+    a new id.
     """
     if bool(ids) == everything:
-        raise OperatorError("name the ids to retry, or say --all; not both")
+        raise OperatorError("give either the ids to retry or --all")
     with locked_requeuer(_settings_of(data), SystemClock()) as requeuer:
         retried = requeuer.requeue(None if everything else ids)
     if as_json:
         print_json({"retried": retried})
     elif retried:
-        click.echo(f"Put back {len(retried)}. The running service stores them within seconds.")
+        entries = f"{len(retried)} {'entry' if len(retried) == 1 else 'entries'}"
+        click.echo(f"Requeued {entries}. A running service stores them within seconds.")
     else:
-        click.echo("Nothing was set aside; there is nothing to retry.")
+        click.echo("The quarantine is empty; there is nothing to retry.")
 
 
 def _as_object(stored: StoredEntry) -> JsonObject:

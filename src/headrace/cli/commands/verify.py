@@ -16,11 +16,11 @@ _CHECKED = ("logs", "records", "parts", "rows")
 @data_options
 @click.pass_context
 def verify_command(context: click.Context, data: str | None, as_json: bool) -> None:
-    """Read everything that is kept and tell what is wrong; the service must be stopped.
+    """Check the integrity of a data directory and its store. The service must be stopped.
 
-    Ends with exit code 1 where something is.
+    Exits with code 1 if anything is damaged or missing.
     """
-    configure_logging("critical", process="verify")  # what is wrong is told below
+    configure_logging("critical", process="verify")  # the report below has the details
     settings = load_settings({"data_dir": data})
     report = verify(settings)
     if as_json:
@@ -41,6 +41,7 @@ def _print_text(report: IntegrityReport) -> None:
         click.echo(f"{issue.part}: {issue.problem}")
     if not report.issues:
         click.echo(
-            f"All is well: {pluralize(report.rows, 'row')} in {pluralize(report.parts, 'part')}, "
-            f"{pluralize(report.records, 'record')} in {pluralize(report.logs, 'log')}."
+            f"No problems found: {pluralize(report.rows, 'row')} in "
+            f"{pluralize(report.parts, 'part')}, {pluralize(report.records, 'record')} in "
+            f"{pluralize(report.logs, 'log')}."
         )

@@ -1,4 +1,4 @@
-"""`headrace website`: what events belong to."""
+"""`headrace website`: creates, lists and deletes websites."""
 
 import click
 
@@ -17,20 +17,24 @@ from headrace.model.tenancy import OrganizationId, Website, WebsiteId
 
 @click.group("website")
 def website() -> None:
-    """Create, list and delete websites. Events belong to one."""
+    """Create, list and delete websites. Each event belongs to a website."""
 
 
 @website.command("create")
-@click.option("--name", required=True, help="Name for people.")
-@click.option("--domain", default="", help="Domain for people.")
-@click.option("--organization", metavar="ID", help="Its owner.  [default: the one named default]")
-@click.option("--public", is_flag=True, help="Let everybody query it without a key.")
+@click.option("--name", required=True, help="Display name.")
+@click.option("--domain", default="", help="Domain, for display only.")
+@click.option(
+    "--organization",
+    metavar="ID",
+    help="Owner of the website.  [default: the organization named default]",
+)
+@click.option("--public", is_flag=True, help="Allow queries of this website without a key.")
 @click.option(
     "--origin",
     "origins",
     multiple=True,
     metavar="URL",
-    help="Accept calls without a key from pages of this origin only (https://example.com, or "
+    help="Without a key, accept events only from pages of this origin (https://example.com, or "
     "*.example.com for its subdomains). May be repeated.",
 )
 @data_options
@@ -44,7 +48,7 @@ def create_website(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Create a website and print its id, which is public."""
+    """Create a website and print its id. The id is not secret."""
     with directory_of(data, create_if_missing=organization is None) as directory:
         made = directory.create_website(
             name=name,
@@ -56,7 +60,7 @@ def create_website(
     if as_json:
         print_json(website_object(made))
     else:
-        click.echo(f"Made the website {made.name}: {made.id}")
+        click.echo(f"Created website {made.name}: {made.id}")
 
 
 @website.command("list")
@@ -72,8 +76,8 @@ def list_websites(data: str | None, as_json: bool) -> None:
         print_table(headers, [_row(each) for each in found])
     else:
         click.echo(
-            f"There are no websites in {directory_label(settings)} yet. "
-            "Make one: headrace website create --name NAME"
+            f"{directory_label(settings)} has no websites. "
+            "Create one: headrace website create --name NAME"
         )
 
 
@@ -81,17 +85,17 @@ def list_websites(data: str | None, as_json: bool) -> None:
 @click.argument("website_id", metavar="ID")
 @data_options
 def delete_website(website_id: str, data: str | None, as_json: bool) -> None:
-    """Delete a website. What is stored of it stays on the disk and can no longer be asked for."""
+    """Delete a website. Its events remain on disk, but cannot be queried any more."""
     with directory_of(data, create_if_missing=False) as directory:
         directory.delete_website(WebsiteId(website_id))
     if as_json:
         print_json({"id": website_id, "deleted": True})
     else:
-        click.echo(f"Deleted the website {website_id}.")
+        click.echo(f"Deleted website {website_id}.")
 
 
 def website_object(website: Website) -> JsonObject:
-    """Return a website for programs."""
+    """Return the JSON object of a website."""
     return {
         "id": website.id,
         "name": website.name,

@@ -1,1 +1,1 @@
-"""The processes of `headrace serve`: the supervisor and what its children need."""
+"""The supervisor of `headrace serve`, and the part of it that runs in its children."""

@@ -1,4 +1,4 @@
-"""What a child process needs of its supervisor: signals, and an end when the supervisor is gone."""
+"""The child's side of the supervisor: signals, the exit with the parent, the file limit."""
 
 import asyncio
 import os
@@ -12,10 +12,10 @@ _MAX_FILES: Final = 1_048_576
 
 
 def exit_with_parent(descriptor: int) -> None:
-    """Leave the process at once when the other end of the pipe is closed.
+    """Exit immediately when the other end of the pipe is closed.
 
-    A thread of its own waits, so that a busy event loop cannot delay it. Leaving without clean-up
-    is safe at any moment: what was acknowledged is on disk.
+    A thread waits for it, so that a busy event loop cannot delay the exit. Exiting without cleanup
+    is safe at any time: acknowledged events are on disk.
     """
     threading.Thread(target=_wait_for_end, args=(descriptor,), daemon=True).start()
 
@@ -27,7 +27,7 @@ def _wait_for_end(descriptor: int) -> None:
 
 
 def stop_on_signals() -> asyncio.Event:
-    """Return an event that SIGTERM sets. SIGINT is the supervisor's to handle."""
+    """Return an event that SIGTERM sets. SIGINT is ignored: the supervisor handles it."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -36,11 +36,11 @@ def stop_on_signals() -> asyncio.Event:
 
 
 def raise_file_limit() -> None:
-    """Let this process and its children open as many files as they may, up to a million.
+    """Raise the soft limit of open files to the hard limit, at most 1,048,576.
 
-    Each connection is one, and the limit that shells give is often 1,024.
+    Each connection is an open file, and the soft limit of a shell is often 1,024.
     """
     _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     soft_limit = _MAX_FILES if hard_limit == resource.RLIM_INFINITY else min(hard_limit, _MAX_FILES)
-    with suppress(ValueError, OSError):  # what there is must do
+    with suppress(ValueError, OSError):  # keep the current limit
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))

@@ -1,6 +1,7 @@
-"""Keeps the processes of one service running: starts them, starts dead ones again, stops them all.
+"""Runs the child processes of one service: starts, restarts and stops them.
 
-Knows nothing of what they do. It stays small in memory: no web framework, no engine, no database.
+Does not depend on what they do. Its memory stays small: it imports no web framework, engine or
+database.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from headrace.base.telemetry import Logger
 from headrace.cli.process.heartbeat import Heartbeat
 
 EXIT_OPERATOR_ERROR = 78
-"""A child's exit code for what only the operator can mend (EX_CONFIG); starting again is no use."""
+"""A child's exit code for an error that only the operator can correct (EX_CONFIG): no restart."""
 
 _MIN_BACKOFF_S = 0.1
 _MAX_BACKOFF_S = 10.0
@@ -26,8 +27,8 @@ _STABLE_AFTER_S = 30.0
 class ProcessSpec(Struct, frozen=True):
     """One child: its name, its arguments to the headrace command, the descriptors it inherits.
 
-    Children of a lower `stop_order` are stopped first; `grace_s` is how long they get. A child
-    whose event loop does not turn for `watchdog_timeout_s` is killed.
+    Children with a lower `stop_order` stop first; a child that runs `grace_s` after SIGTERM is
+    killed. So is a child that sends no heartbeat for `watchdog_timeout_s`.
     """
 
     name: str
@@ -39,17 +40,17 @@ class ProcessSpec(Struct, frozen=True):
 
 
 class _ChildExit(Struct, frozen=True):
-    """How a child ended, and how long it had worked: being stuck is not counted."""
+    """The exit of a child. `uptime_s` excludes the time without a heartbeat."""
 
     exit_code: int
     uptime_s: float
 
 
 class Supervisor:
-    """Runs the children of one service until it is told to stop.
+    """Runs the children of one service until `stop`.
 
-    Every child inherits the reading end of a pipe whose writing end only the supervisor has: when
-    the supervisor is gone, however it went, the pipe ends and the child leaves at once.
+    Each child inherits the read end of a pipe. Only the supervisor has the write end: when the
+    supervisor dies, even by SIGKILL, the pipe is closed and the children exit.
     """
 
     def __init__(
@@ -70,15 +71,15 @@ class Supervisor:
         self._has_started = False
 
     def stop(self) -> None:
-        """Ask for the end; `run` returns when all children are gone."""
+        """Request the stop. `run` returns when all children have exited."""
         self._stopping.set()
 
     def mark_started(self) -> None:
-        """Note that the service answered: from now on no child's failure ends it."""
+        """Record that the service was ready: from now on a failed child is always restarted."""
         self._has_started = True
 
     async def run(self) -> bool:
-        """Run until `stop`; return False when a child could not even begin, and said why."""
+        """Run until `stop`. Return False if a child failed to start and printed the reason."""
         lifeline, write_end = os.pipe()
         tasks = [
             asyncio.create_task(self._run_and_restart(spec, lifeline), name=spec.name)
@@ -114,13 +115,13 @@ class Supervisor:
         try:
             try:
                 child = await self._start(spec, lifeline, heartbeat)
-            except OSError as error:  # no memory, no process left, or a program nobody may run
+            except OSError as error:  # no memory, too many processes, or no permission
                 reason = error.strerror
                 self._log.error("process_not_started", child=spec.name, reason=reason)
                 return _ChildExit(EXIT_OPERATOR_ERROR, uptime_s=0)
             heartbeat.close_child_end()
             started_s = self._clock.monotonic_s()
-            if self._stopping.is_set():  # asked while it was being started
+            if self._stopping.is_set():  # `stop` was called during the start
                 _signal(child, signal.SIGKILL)
             watching = asyncio.create_task(self._kill_when_silent(spec, child, heartbeat))
             code = await child.wait()
@@ -184,4 +185,4 @@ def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
     try:
         child.send_signal(number)
     except ProcessLookupError:
-        return  # it is gone already, which is what was wanted
+        return  # it has exited already
