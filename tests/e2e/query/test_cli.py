@@ -237,7 +237,7 @@ REJECTED = {
     ),
     "impossible key": (
         ("--table", "events", "--key", "mr wrong"),
-        "the key has characters that no key has",
+        "the key contains characters that API keys do not have",
     ),
     "no address": (
         ("--table", "events", "--url", "localhost:8080"),
@@ -271,8 +271,8 @@ def test_unreachable_service_is_named() -> None:
     assert run("--table", "events", "--website", "web_a", HEADRACE_PORT=port) == Done(
         1,
         "",
-        f"headrace: cannot ask http://127.0.0.1:{port}: the connection was refused; is the service "
-        "running there?\n",
+        f"headrace: cannot query http://127.0.0.1:{port}: connection refused; is the service "
+        "running?\n",
     )
 
 
@@ -320,8 +320,8 @@ FOREIGN_RESPONSES = {
     "moved": "{url} answered 301 and points to https://example.com/v1/query/custom; it is not the "
     "address of a Headrace service",
     "busy": "Rate limit exceeded; it works again in 9 s",
-    "page": "what came back is not the answer of a Headrace service",
-    "short": "cannot ask {url}: IncompleteRead(2 bytes read, 98 more expected)",
+    "page": "the response is not one of a Headrace service",
+    "short": "cannot query {url}: IncompleteRead(2 bytes read, 98 more expected)",
     "gateway": "{url} answered 502; it is not the address of a Headrace service",
 }
 

@@ -146,20 +146,20 @@ def test_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
 
 
 FILES = {
-    "no JSON": (b"{", "is not valid JSON: Input data was truncated"),
-    "no UTF-8": (b'{"table": "\xff"}', "is not valid JSON: "),
-    "array": (b"[]", "has no question: it is not an object"),
-    "text": (b'"events"', "has no question: it is not an object"),
-    "nested without end": (b"[" * 100_000, "has no question: it is not an object"),
-    "nested in an object": (b'{"query":' + b"[" * 100_000, "is not valid JSON: "),
-    "empty": (b"", "is not valid JSON: Input data was truncated"),
+    "no JSON": (b"{", "invalid JSON: Input data was truncated"),
+    "no UTF-8": (b'{"table": "\xff"}', "invalid JSON: "),
+    "array": (b"[]", "it is not a JSON object"),
+    "text": (b'"events"', "it is not a JSON object"),
+    "nested without end": (b"[" * 100_000, "it is not a JSON object"),
+    "nested in an object": (b'{"query":' + b"[" * 100_000, "invalid JSON: "),
+    "empty": (b"", "invalid JSON: Input data was truncated"),
 }
 
 
 @pytest.mark.parametrize(("content", "why"), FILES.values(), ids=list(FILES))
 def test_file_without_a_query_is_rejected(tmp_path: Path, content: bytes, why: str) -> None:
     file = written(tmp_path, content)
-    assert rejection(file).startswith(f"{file} {why}")
+    assert rejection(file).startswith(f"cannot read {file}: {why}")
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
@@ -179,22 +179,20 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 )
 def test_query_comes_from_a_file_or_from_options(tmp_path: Path, options: dict[str, Any]) -> None:
     assert rejection(written(tmp_path, {"query": COUNT_EVENTS}), **options) == (
-        "the file has the query: --table, --select, --where and --group-by do not go with it"
+        "cannot combine a file with --table, --select, --where or --group-by"
     )
 
 
 def test_query_needs_a_table_or_a_file() -> None:
     assert rejection(limit=5) == (
-        "there is no question: name a table with --table, or a file with a question in JSON"
+        "the query is missing: give a table with --table, or a file with a query in JSON"
     )
 
 
 def test_option_with_invalid_utf_8_is_rejected() -> None:
-    assert (
-        rejection(table="events", filters=("path = \udcff",)) == "the question is not valid UTF-8"
-    )
+    assert rejection(table="events", filters=("path = \udcff",)) == "the query is not valid UTF-8"
     assert rejection(table="events", filters=("properties.a = \udcff",)) == (
-        "the question is not valid UTF-8"
+        "the query is not valid UTF-8"
     )
 
 
@@ -267,7 +265,7 @@ def test_result_is_rendered_as_a_table(
 def test_unexpected_response_is_rejected(body: bytes) -> None:
     with pytest.raises(OperatorError) as caught:
         print_result_table(QueryResponse(body, is_truncated=False))
-    assert str(caught.value) == "what came back is not the answer of a Headrace service"
+    assert str(caught.value) == "the response is not one of a Headrace service"
 
 
 def test_truncated_csv_prints_a_notice(

@@ -153,7 +153,7 @@ def _read_filter(text: str) -> Filter:
     return read_filter(text, EVENTS)
 
 
-QUOTES = "the quotes in {} do not match; a quote inside of quotes is doubled"
+QUOTES = "the quotes in {} do not match; double a quote within quotes"
 EMPTY_VALUE = "a value is missing; the empty text is written ''"
 UNREADABLE = {
     "no column": (
@@ -173,31 +173,31 @@ UNREADABLE = {
         "where",
         _read_filter,
         "country",
-        f"an operator and a value are missing behind country (one of {KNOWN})",
+        f"an operator and a value are missing after country (one of {KNOWN})",
     ),
     "other word": (
         "where",
         _read_filter,
         "path like /a",
-        f"like is not an operator (one of {KNOWN}, with blanks around words)",
+        f"like is not an operator (one of {KNOWN}, with spaces around words)",
     ),
     "other symbol": (
         "where",
         _read_filter,
         "value=>5",
-        f"=> is not an operator (one of {KNOWN}, with blanks around words)",
+        f"=> is not an operator (one of {KNOWN}, with spaces around words)",
     ),
     "two equals signs": (
         "where",
         _read_filter,
         "country == DE",
-        f"== is not an operator (one of {KNOWN}, with blanks around words)",
+        f"== is not an operator (one of {KNOWN}, with spaces around words)",
     ),
     "word that only begins like one": (
         "where",
         _read_filter,
         "country inside DE",
-        f"inside is not an operator (one of {KNOWN}, with blanks around words)",
+        f"inside is not an operator (one of {KNOWN}, with spaces around words)",
     ),
     "no value": ("where", _read_filter, "country =", EMPTY_VALUE),
     "no list": ("where", _read_filter, "country in", EMPTY_VALUE),

@@ -1,4 +1,4 @@
-"""Asks a running service over HTTP; a refusal becomes an `OperatorError` with its sentence."""
+"""Sends a query to a running service over HTTP. Error responses become `OperatorError`."""
 
 import re
 from http.client import HTTPException
@@ -23,7 +23,7 @@ from headrace import __version__
 from headrace.base.errors import OperatorError
 
 TIMEOUT_S: Final = 120
-"""Longer than any deadline for queries that makes sense; the service has its own."""
+"""Longer than any sensible `query_timeout_s`, the deadline of the service."""
 
 _URL = re.compile(r"https?://[!-~]+")
 _KEY = re.compile(r"[!-~]+")
@@ -31,7 +31,7 @@ _PATH = "/v1/query/custom"
 
 
 class QueryTarget(Struct, frozen=True):
-    """Who asks which service about which website; no key for a website that is public."""
+    """The service, the website and the API key of a query. A public website needs no key."""
 
     url: str
     website: str
@@ -39,7 +39,7 @@ class QueryTarget(Struct, frozen=True):
 
 
 class QueryResponse(Struct, frozen=True):
-    """What came back with 200. `is_truncated` is told by the formats that have no place for it."""
+    """A response with status 200. `is_truncated` is the header of formats without metadata."""
 
     body: bytes
     is_truncated: bool
@@ -50,9 +50,9 @@ class _ErrorBody(Struct, frozen=True):
 
 
 def send_query(target: QueryTarget, body: bytes, media_type: str) -> QueryResponse:
-    """Send a question and return the answer in a format.
+    """Send the body of a query and return the response in a media type. Blocking.
 
-    Raises `OperatorError` with the service's sentence, or why there is no answer.
+    Raises `OperatorError` with the error message of the service, or why there is no response.
     """
     opener = _build_opener(target.url)
     request = _build_request(target, body, media_type)
@@ -65,7 +65,7 @@ def send_query(target: QueryTarget, body: bytes, media_type: str) -> QueryRespon
         with error:
             raise _to_operator_error(error, target) from None
     except (OSError, HTTPException) as error:
-        raise OperatorError(f"cannot ask {target.url}: {_connection_failure(error)}") from error
+        raise OperatorError(f"cannot query {target.url}: {_connection_failure(error)}") from error
 
 
 def _build_request(target: QueryTarget, body: bytes, media_type: str) -> Request:
@@ -76,7 +76,7 @@ def _build_request(target: QueryTarget, body: bytes, media_type: str) -> Request
     }
     if target.key is not None:
         if not _KEY.fullmatch(target.key):
-            raise OperatorError("the key has characters that no key has")
+            raise OperatorError("the key contains characters that API keys do not have")
         headers["Authorization"] = f"Bearer {target.key}"
     url = (
         f"{target.url.rstrip('/')}{_PATH}?website_id={quote(target.website, '', errors='replace')}"
@@ -85,9 +85,9 @@ def _build_request(target: QueryTarget, body: bytes, media_type: str) -> Request
 
 
 def _build_opener(url: str) -> OpenerDirector:
-    """Go through the environment's proxies, but not to this machine.
+    """Use the proxies of the environment, except for a loopback address.
 
-    Redirects are not followed: they would carry the key to another host, and leave the question.
+    Redirects are not followed: they would send the key to another host, without the body.
     """
     opener = OpenerDirector()
     opener.add_handler(ProxyHandler({}) if _is_loopback(url) else ProxyHandler())
@@ -140,7 +140,7 @@ def _error_message(body: bytes) -> str | None:
 def _connection_failure(error: OSError | HTTPException) -> str:
     cause = error.reason if isinstance(error, URLError) else error
     if isinstance(cause, TimeoutError):
-        return f"there was no answer within {TIMEOUT_S} s"
+        return f"no response within {TIMEOUT_S} s"
     if isinstance(cause, ConnectionRefusedError):
-        return "the connection was refused; is the service running there?"
+        return "connection refused; is the service running?"
     return cause.strerror or str(cause) if isinstance(cause, OSError) else str(cause)

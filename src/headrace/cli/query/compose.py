@@ -1,4 +1,4 @@
-"""From a file or from options to the body of a query, as it is sent or explained."""
+"""Composes the body of a query from a file or from options."""
 
 import sys
 from codecs import BOM_UTF8
@@ -20,13 +20,13 @@ from headrace.query.validate.timezones import find_zone
 
 STANDARD_INPUT = "-"
 DEFAULT_DAYS = 7
-"""So many days are asked for where no range is named, today included."""
+"""Length of the default date range, today included."""
 
 _COUNT_ROWS = ("count",)
 
 
 class QueryOptions(Struct, frozen=True, kw_only=True):
-    """The options that make a question, as they were written."""
+    """The options that make a query, as they were written."""
 
     table: str | None = None
     selects: tuple[str, ...] = ()
@@ -43,10 +43,10 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
 
 
 def compose_query(source: str | None, options: QueryOptions, clock: Clock) -> bytes:
-    """Return the body of a question from a file's path (`-` is standard input) or from options.
+    """Return the body of a query from a file's path (`-` is standard input) or from options.
 
-    What a file says beside its query, options replace; what neither says has the defaults.
-    Raises `OperatorError` for what cannot be read.
+    Options replace the fields of a file beside its query; fields in neither get the defaults.
+    Raises `OperatorError` for a file or an option that cannot be read.
     """
     body = _from_options(options) if source is None else _from_file(source, options)
     body |= _fields_beside_query(options)
@@ -54,13 +54,13 @@ def compose_query(source: str | None, options: QueryOptions, clock: Clock) -> by
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
-        raise OperatorError("the question is not valid UTF-8") from None
+        raise OperatorError("the query is not valid UTF-8") from None
 
 
 def _from_options(options: QueryOptions) -> JsonObject:
     if options.table is None:
         raise OperatorError(
-            "there is no question: name a table with --table, or a file with a question in JSON"
+            "the query is missing: give a table with --table, or a file with a query in JSON"
         )
     table = find_table(options.table)
     query = Query(
@@ -75,9 +75,7 @@ def _from_options(options: QueryOptions) -> JsonObject:
 def _from_file(source: str, options: QueryOptions) -> JsonObject:
     """Read a whole body, or only its query."""
     if options.table or options.selects or options.filters or options.groups:
-        raise OperatorError(
-            "the file has the query: --table, --select, --where and --group-by do not go with it"
-        )
+        raise OperatorError("cannot combine a file with --table, --select, --where or --group-by")
     try:
         content = _read_bytes(source).removeprefix(BOM_UTF8)  # as some editors write it
         return _as_body(msgspec.json.decode(content, type=dict[str, Any]))
@@ -86,10 +84,10 @@ def _from_file(source: str, options: QueryOptions) -> JsonObject:
         raise OperatorError(f"cannot read {_source_label(source)}: {reason}") from error
     except msgspec.ValidationError:
         raise OperatorError(
-            f"{_source_label(source)} has no question: it is not an object"
+            f"cannot read {_source_label(source)}: it is not a JSON object"
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise OperatorError(f"{_source_label(source)} is not valid JSON: {error}") from None
+        raise OperatorError(f"cannot read {_source_label(source)}: invalid JSON: {error}") from None
 
 
 def _read_bytes(source: str) -> bytes:
@@ -126,7 +124,7 @@ def _without_nulls(fields: Mapping[str, Any]) -> JsonObject:
 
 
 def _default_date_range(body: Mapping[str, Any], clock: Clock) -> JsonObject:
-    """Return the ends of the range that a body lacks: seven days, up to today in its timezone."""
+    """Return the missing ends of the date range: seven days, until today in its timezone."""
     missing: JsonObject = {}
     today = _today(body.get("timezone"), clock)
     if body.get("endDate") is None:
@@ -143,7 +141,7 @@ def _today(timezone: object, clock: Clock) -> date:
 
 
 def _parse_date(text: object) -> date | None:
-    """Return a date that has a week before it; a wrong one is for the service to refuse."""
+    """Return a date, or None for an invalid one, which the service rejects, and for year 1."""
     try:
         day = date.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:

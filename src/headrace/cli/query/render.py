@@ -1,4 +1,4 @@
-"""Prints an answer: a table for people, or what the service sent for programs."""
+"""Prints a query result: a table for users, or the CSV or JSON of the service for programs."""
 
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -14,11 +14,11 @@ from headrace.cli.query.client import QueryResponse
 
 _MORE_ROWS = "more rows exist"
 _JOINERS = "\u200c\u200d"
-"""Part of how some languages and emoji are written, and harmless, unlike the rest of their kind."""
+"""Scripts and emoji need them. Unlike other format characters, they are harmless."""
 
 
 class OutputFormat(Struct, frozen=True):
-    """What the service is asked for, and how that is printed."""
+    """The media type to request, and how to print it."""
 
     media_type: str
     show: Callable[[QueryResponse], None]
@@ -36,11 +36,11 @@ class _ResultBody(Struct, frozen=True):
 
 
 def print_result_table(response: QueryResponse) -> None:
-    """Print rows below their names, and a line with what is told beside them."""
+    """Print the rows as a table, and a line with the row count and the execution time."""
     try:
         result = msgspec.json.decode(response.body, type=_ResultBody)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise OperatorError("what came back is not the answer of a Headrace service") from None
+        raise OperatorError("the response is not one of a Headrace service") from None
     if result.data:
         print_cells(_cells(result.data))
         click.echo()
@@ -49,14 +49,14 @@ def print_result_table(response: QueryResponse) -> None:
 
 
 def print_result_csv(response: QueryResponse) -> None:
-    """Print the service's CSV as it is; that there were more rows goes to standard error."""
+    """Print the CSV unchanged; note on standard error that it is truncated."""
     click.echo(response.body, nl=False)
     if response.is_truncated:
         click.echo(f"headrace: {_MORE_ROWS}", err=True)
 
 
 def print_result_json(response: QueryResponse) -> None:
-    """Print the service's JSON as it is, on one line."""
+    """Print the JSON unchanged, on one line."""
     click.echo(response.body)
 
 
@@ -93,7 +93,7 @@ def _cell(value: object) -> Cell:
 
 
 def escape_unprintable(text: str) -> str:
-    """Write control characters as escapes: a terminal obeys them, and visitors chose the text."""
+    """Escape control characters: the text comes from visitors, and terminals execute them."""
     return "".join(map(_escape_character, text))
 
 

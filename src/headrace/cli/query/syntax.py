@@ -1,7 +1,7 @@
 """The language of `headrace query`: --select, --where, --group-by and --order-by.
 
-It decides only what was written, never whether names and values suit: that is for the service to
-say. Names, values and items may stand in single or double quotes, where a quote is doubled.
+It parses only; the service checks names and values. Names, values and items can be in single or
+double quotes, within which a quote is doubled.
 """
 
 import re
@@ -24,7 +24,7 @@ SYMBOLS: Mapping[str, Operator] = {
     "<": Operator.LT,
     "<=": Operator.LTE,
 }
-"""Operators that need no blanks around them; all have a word too, which does."""
+"""Operators that need no spaces around them. Each also has a word, which does."""
 
 _TEXT_KINDS = frozenset({Kind.TEXT, Kind.IDENTIFIER})
 
@@ -56,8 +56,8 @@ def read_select(text: str) -> Select:
 def read_filter(text: str, table: Table | None) -> Filter:
     """Read `country = DE`, `path starts_with /blog` or `country in DE, AT`.
 
-    A bare number, true or false is one, except for the text columns of the table; in quotes
-    everything is text.
+    An unquoted number or boolean has that type, except for text columns of the table. A quoted
+    value is text.
     """
     return _read("where", text, lambda written: _filter(written, table))
 
@@ -119,12 +119,12 @@ def _explain_operator(column: str, rest: str) -> str:
     symbol = re.match(r"\s*([=!<>]+)", rest)
     first = symbol[1] if symbol else next(iter(rest.split()), "")
     if not first:
-        return f"an operator and a value are missing behind {column} (one of {known})"
-    return f"{first} is not an operator (one of {known}, with blanks around words)"
+        return f"an operator and a value are missing after {column} (one of {known})"
+    return f"{first} is not an operator (one of {known}, with spaces around words)"
 
 
 def _is_text_column(table: Table | None, name: str) -> bool:
-    """Tell whether values are texts however they look. For an unknown column they are."""
+    """Return whether the column's values are text. An unknown column counts as text."""
     column = None if table is None else table.column(name)
     return column is None or column.kind in _TEXT_KINDS
 
@@ -143,7 +143,7 @@ def _value(text: str, is_text: bool) -> Scalar:
 
 
 def _list(text: str) -> list[str]:
-    """Split a list, which may stand in parentheses as in SQL."""
+    """Split a list, which can be in parentheses as in SQL."""
     inner = text[1:-1] if text.startswith("(") and text.endswith(")") else text
     return _items(inner)
 
@@ -173,6 +173,6 @@ def _word(text: str) -> _Word:
     if not text.startswith(("'", '"')):
         return _Word(text, is_quoted=False)
     if not re.fullmatch(_QUOTED, text, re.DOTALL):
-        raise ValueError(f"the quotes in {text} do not match; a quote inside of quotes is doubled")
+        raise ValueError(f"the quotes in {text} do not match; double a quote within quotes")
     quote = text[0]
     return _Word(text[1:-1].replace(quote * 2, quote), is_quoted=True)
