@@ -13,14 +13,15 @@ SERVE_ARGS ?=
 .DEFAULT_GOAL := help
 
 .PHONY: help
-help: ## Show what can be made
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Headrace needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 
-# The locks are complete, so --no-deps installs exactly what they say and nothing else.
+# The locks are complete: --no-deps installs exactly the pinned packages. runtime.lock serves one
+# machine, cluster.lock several, dev.lock all of it and the tests.
 $(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --no-deps --require-hashes -r requirements/runtime.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
@@ -32,7 +33,7 @@ $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.runtime
 
 .PHONY: serve
-serve: $(VENV)/.runtime ## Set up, make a first website and keys, and serve on 127.0.0.1:8080
+serve: $(VENV)/.runtime ## Install, create a first website and keys, and serve on 127.0.0.1:8080
 	@$(BIN)/headrace init --data $(DATA) $(SERVE_ARGS)
 	@exec $(BIN)/headrace serve --data $(DATA) $(SERVE_ARGS)
 
@@ -45,11 +46,11 @@ coverage: $(VENV)/.dev ## Report the branch coverage of unit and contract tests
 	$(PYTEST) --cov --cov-report=term:skip-covered $(MEASURED_TESTS)
 
 .PHONY: test-fast
-test-fast: $(VENV)/.dev ## Run the tests that take less than a few seconds each
+test-fast: $(VENV)/.dev ## Run the tests that take at most a few seconds each
 	$(BIN)/python -m pytest -n $(FAST_PROCESSES) --dist worksteal --hypothesis-profile fast -m 'not slow and not browser and not node and not clickhouse'
 
 .PHONY: package
-package: $(VENV)/.dev ## Build the wheel and the sdist in dist/, install and start them elsewhere
+package: $(VENV)/.dev ## Build the wheel and the sdist in dist/, and test them installed
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 	HEADRACE_TEST_PACKAGE=1 $(BIN)/python -m pytest -n 0 tests/packaging
@@ -57,17 +58,17 @@ package: $(VENV)/.dev ## Build the wheel and the sdist in dist/, install and sta
 ROUNDS ?= 200
 
 .PHONY: chaos
-chaos: $(VENV)/.dev ## Kill and starve a real service under load, ROUNDS times, and count its events
+chaos: $(VENV)/.dev ## Run the crash test: ROUNDS faults under load, then count the events
 	$(BIN)/python -m chaos --rounds $(ROUNDS) $(CHAOS_ARGS)
 
 BENCH_ARGS ?=
 
 .PHONY: bench
-bench: $(VENV)/.dev ## Measure everything beside its yardsticks (needs wrk; BENCH_ARGS=--quick for a look)
+bench: $(VENV)/.dev ## Run all benchmarks with their baselines (needs wrk; BENCH_ARGS=--quick for a short run)
 	$(BIN)/python -m bench $(BENCH_ARGS)
 
 .PHONY: check
-check: $(VENV)/.dev ## Format, lint, types, imports, generated docs
+check: $(VENV)/.dev ## Check format, lint, types, imports and generated docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
@@ -76,16 +77,16 @@ check: $(VENV)/.dev ## Format, lint, types, imports, generated docs
 	$(BIN)/python -m headrace.cli.main reference --check docs/reference
 
 .PHONY: format
-format: $(VENV)/.dev ## Format the code and mend what the linter can
+format: $(VENV)/.dev ## Format the code and fix what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 .PHONY: docs
-docs: $(VENV)/.runtime ## Write the generated reference pages anew
+docs: $(VENV)/.runtime ## Generate the reference pages
 	$(BIN)/python -m headrace.cli.main reference docs/reference
 
 COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --override requirements/overrides.txt
-# What `make lock LOCK_ARGS=` leaves out: without it, pins change only where pyproject.toml asks.
+# `make lock LOCK_ARGS=` keeps the pins except where pyproject.toml excludes them.
 LOCK_ARGS ?= --upgrade
 
 .PHONY: lock

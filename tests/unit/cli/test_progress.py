@@ -38,7 +38,7 @@ def test_file_gets_a_line_for_each_tenth(capsys: pytest.CaptureFixture[str]) -> 
     assert lines == [f"Copying: {done} of 100 ({done} %)" for done in range(0, 101, 10)]
 
 
-def test_file_gets_nothing_unless_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_file_gets_nothing_by_default(capsys: pytest.CaptureFixture[str]) -> None:
     show_thirds(ProgressLine("Backing up"))
     assert capsys.readouterr() == ("", "")
 
