@@ -384,7 +384,7 @@ def test_quarantine_entry_has_offset_reason_and_item(harness: MakeHarness) -> No
     assert entry == {
         "log": "worker-0",
         "position": {"segment": 1, "offset": 1},
-        "reason": "BatchRejected: A row is refused.",
+        "reason": "BatchRejected: a row is rejected",
         "stream": "events",
         "index": 1,
         "item": {
