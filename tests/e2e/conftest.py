@@ -1,4 +1,4 @@
-"""Services for the end-to-end tests: one that is shared, and ones to kill or configure."""
+"""Fixtures that start services: one that tests share, and dedicated ones to kill or configure."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ ServiceMaker = Callable[..., Service]
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The service that tests share; each takes its own websites and keys."""
+    """A service that all tests share; each test creates its own websites and keys."""
     shared = Service(tmp_path_factory.mktemp("shared") / "data", workers=2)
     try:
         yield shared.start()
@@ -22,7 +22,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def dedicated_service(tmp_path: Path) -> Iterator[ServiceMaker]:
-    """Makes services (not yet started) for tests that kill or configure them."""
+    """Creates services, not yet started, for tests that kill or configure them."""
     made: list[Service] = []
 
     def make(*, workers: int = 1, settings: Mapping[str, str] | None = None) -> Service:
@@ -36,11 +36,11 @@ def dedicated_service(tmp_path: Path) -> Iterator[ServiceMaker]:
 
 @pytest.fixture
 def website(service: Service) -> str:
-    """A fresh private website of the default organization, without allowed origins."""
+    """A new private website of the default organization, without allowed origins."""
     return service.website()
 
 
 @pytest.fixture(scope="module")
 def quiet_website(service: Service) -> str:
-    """A website for refused requests: nothing may ever be stored for it."""
+    """A website for rejected requests; no test may store anything for it."""
     return service.website()

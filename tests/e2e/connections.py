@@ -1,4 +1,4 @@
-"""Connections below HTTP: requests that stop in the middle, and servers that stop listening."""
+"""Raw TCP connections: incomplete requests, and checks that a server still listens."""
 
 import socket
 from contextlib import closing
@@ -15,9 +15,10 @@ def connect(service: Service) -> socket.socket:
 
 
 def send_partial_body(connection: socket.socket, website: str, *, part: bytes, size: int) -> None:
-    """Send the head of an event and a part of its body, once the service reads the body.
+    """Send the headers of an event request and part of its body.
 
-    The service sends `100 Continue` when it begins to read a body, so the request is in progress.
+    The service sends `100 Continue` when it begins to read the body, so on return the request is in
+    progress.
     """
     head = f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
     head += f"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: {size}\r\n"
@@ -32,7 +33,7 @@ def send_partial_body(connection: socket.socket, website: str, *, part: bytes, s
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """Return all bytes until the service closes the connection."""
+    """Return all bytes up to the end of the stream."""
     received = b""
     while chunk := connection.recv(65_536):
         received += chunk

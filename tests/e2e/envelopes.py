@@ -1,4 +1,4 @@
-"""What replies look like: whole bodies to compare with, and the items that get them."""
+"""Expected response bodies, and the items that produce them."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ Refusal = tuple[int, dict[str, Json]]
 
 
 def success(endpoint: str, count: int = 1, event_ids: tuple[str | None, ...] = ()) -> Json:
-    """Return the whole body of an accepted request; `event_ids` for /batch only."""
+    """Return the whole body for an accepted request; `event_ids` applies to /batch only."""
     if endpoint == "/":
         return {"status": "success", "type": "track"}
     if endpoint == "/batch":
@@ -44,13 +44,13 @@ def success(endpoint: str, count: int = 1, event_ids: tuple[str | None, ...] = (
 
 
 def outcome(response: requests.Response) -> tuple[int, Json]:
-    """Return status and whole body; both must be as JSON replies are."""
+    """Return the status and the whole body; check that the content type is JSON."""
     assert response.headers["Content-Type"].split(";")[0] == "application/json"
     return response.status_code, response.json()
 
 
 def error_envelope(response: requests.Response) -> Refusal:
-    """Return status and body without the requestId, whose shape is checked."""
+    """Return the status and the body without the requestId; check the format of the requestId."""
     status, body = outcome(response)
     request_id = body.pop("requestId")
     assert _REQUEST_ID.fullmatch(request_id), request_id
@@ -58,7 +58,7 @@ def error_envelope(response: requests.Response) -> Refusal:
 
 
 def field_errors(response: requests.Response) -> list[tuple[int, str]]:
-    """Return (index, field) of the faults of a refused body; the rest of it is checked."""
+    """Return (index, field) of each error in a rejected body; check the rest of the body."""
     status, body = error_envelope(response)
     listed = body.pop("errors")
     assert (status, body) == INVALID_BODY

@@ -1,4 +1,4 @@
-"""Senders with a ledger: what they sent, and what the service said to it."""
+"""Concurrent senders, and a record of what they sent and how the service responded."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ BATCH_SIZES = (1, 3, 25)
 
 
 class Ledger:
-    """Every event that was sent, by its own id, in the one list that its reply put it in."""
+    """Lists every sent event by its id, in exactly one list according to its response."""
 
     def __init__(self) -> None:
         self.acknowledged: list[str] = []
@@ -25,7 +25,7 @@ class Ledger:
         self._lock = threading.Lock()
 
     def enter(self, ids: list[str], status: int | None) -> None:
-        """Book the events of one request; None for no answer, a 500 leaves it open too."""
+        """Record the events of one request; after a 500 or no response the result is unknown."""
         if status == 200:
             page = self.acknowledged
         elif status is None or status == 500:
@@ -37,11 +37,11 @@ class Ledger:
             page.extend(ids)
 
     def is_bad(self, one: str) -> bool:
-        """Tell whether an event was sent in a batch that must be refused."""
+        """Return whether an event was sent in an invalid batch, which the service must reject."""
         return one in self.bad
 
     def compare(self, stored: dict[str, int]) -> None:
-        """Hold the service to its word, with what it has stored as a count for each event."""
+        """Check the stored count of each event against the responses."""
         acknowledged, refused = set(self.acknowledged), set(self.refused)
         assert not acknowledged & self.bad, "bad events were acknowledged"
         missing = acknowledged - stored.keys()
@@ -52,7 +52,7 @@ class Ledger:
 
 
 class Sender(threading.Thread):
-    """Sends batches to one website until it is stopped; every fifth request is a bad one."""
+    """Sends batches to one website until it is stopped; every fifth batch is invalid."""
 
     def __init__(self, service: Service, website: str, ledger: Ledger, name: str) -> None:
         super().__init__(name=name, daemon=True)
@@ -62,7 +62,7 @@ class Sender(threading.Thread):
         self._stop_requested = threading.Event()
 
     def run(self) -> None:
-        """Send until `finish`, whatever the answers are."""
+        """Send until `finish` is called, whatever the responses are."""
         with self._session as session:
             for number, size in enumerate(itertools.cycle(BATCH_SIZES)):
                 if self._stop_requested.is_set():
@@ -71,7 +71,7 @@ class Sender(threading.Thread):
                 self._ledger.enter(ids, self._send(session, ids, is_bad=number % 5 == 4))
 
     def finish(self) -> None:
-        """Stop sending and wait for the last answer."""
+        """Stop sending and wait for the last response."""
         self._stop_requested.set()
         self.join()
 
@@ -83,14 +83,14 @@ class Sender(threading.Thread):
         try:
             response = session.post(self._url, data=json.dumps(batch), timeout=10)
         except requests.RequestException:
-            self._stop_requested.wait(0.02)  # nobody listens: do not spin
+            self._stop_requested.wait(0.02)  # the service is down: avoid a busy loop
             return None
         return response.status_code
 
 
 @contextmanager
 def load(service: Service, website: str, ledger: Ledger, *, name: str) -> Generator[None]:
-    """Send from four threads while the block runs; it begins once answers are coming."""
+    """Send from four threads while the block runs; enter it after 200 acknowledged events."""
     before = len(ledger.acknowledged)
     senders = [Sender(service, website, ledger, f"{name}{number}") for number in range(4)]
     for sender in senders:
@@ -104,6 +104,6 @@ def load(service: Service, website: str, ledger: Ledger, *, name: str) -> Genera
 
 
 def send_until_acknowledged(ledger: Ledger, events: int) -> None:
-    """Wait until so many more events were acknowledged."""
+    """Wait until the given number of additional events is acknowledged."""
     goal = len(ledger.acknowledged) + events
     wait_until(lambda: len(ledger.acknowledged) >= goal, f"{events} more are acknowledged")

@@ -1,4 +1,4 @@
-"""The engine process as the service runs it: `engine_program.py DATA SOCKET`."""
+"""Runs the engine process as the service does: `engine_program.py DATA SOCKET`."""
 
 import asyncio
 import signal

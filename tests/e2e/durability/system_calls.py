@@ -1,4 +1,4 @@
-"""What `strace` saw of a process, and whether each 200 came after the fsync that covers it."""
+"""Checks in an `strace` log of a process that each 200 follows the fsync that covers it."""
 
 import re
 import shutil
@@ -18,8 +18,9 @@ SENDING = frozenset({"write", "writev", "sendto", "sendmsg"})
 WRITING = frozenset({"write", "writev", "pwrite64", "pwritev"})
 SYNCING = frozenset({"fsync", "fdatasync"})
 TRACED = RECEIVING | SENDING | WRITING | SYNCING | {"openat"}
-# -xx: all texts in hexadecimal, so that nothing in them can pass for syntax; -yy: what each file
-# is; -s: whole contents, because a record is looked for anywhere in its group's write.
+# -xx prints all strings in hexadecimal, so that no content can be mistaken for syntax. -yy prints
+# the file behind each descriptor. -s prints whole contents, because a record may be anywhere in the
+# write of its group.
 STRACE = ("strace", "-f", "-ttt", "-xx", "-yy", "-s", "1000000", "-e", "trace=" + ",".join(TRACED))
 
 _LINE = re.compile(r"(?P<thread>\d+) +\d+\.\d+ (?P<call>.*)")
@@ -31,9 +32,10 @@ _TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 
 
 class SystemCall(NamedTuple):
-    """A finished call. `begun` and `ended` are its places in the order of all that was seen.
+    """A completed call. `begun` and `ended` are positions in the order of observed events.
 
-    `file` is a path, or the two ends of a connection; `content` is every text that was passed.
+    `file` is a path, or the two ends of a connection. `content` is the concatenation of all string
+    arguments.
     """
 
     name: str
@@ -46,7 +48,7 @@ class SystemCall(NamedTuple):
 
 
 def parse_calls(lines: Iterable[str]) -> list[SystemCall]:
-    """Read the lines that `strace -f -ttt -xx -yy` writes; each thread does one call at a time."""
+    """Parse the output of `strace -f -ttt -xx -yy`; each thread runs one call at a time."""
     calls: list[SystemCall] = []
     unfinished: dict[str, tuple[str, int]] = {}
     for arguments_at, line in enumerate(lines):
@@ -67,10 +69,11 @@ def parse_calls(lines: Iterable[str]) -> list[SystemCall]:
 
 
 def ordering_error(calls: Sequence[SystemCall], marker: bytes) -> str | None:
-    """Return how the promise to the request that carries a marker was broken, or None.
+    """Return how the durability of the request that contains a marker is violated, or None.
 
-    In order: its record written to a segment, that file synced without an error, and, where the
-    segment was made meanwhile, its name in the directory too; only then the 200.
+    The required order is: the record is written to a segment, the segment is synced without an
+    error, and, if the segment was created during the trace, its directory is synced. The 200 comes
+    last.
     """
     request = _first(c for c in calls if c.name in RECEIVING and marker in c.content)
     if request is None:
@@ -93,7 +96,7 @@ def ordering_error(calls: Sequence[SystemCall], marker: bytes) -> str | None:
 
 @contextmanager
 def traced(pid: int, trace: Path) -> Generator[None]:
-    """Trace a process and its threads while the block runs; skip the test where that cannot be."""
+    """Trace a process and its threads while the block runs; skip the test if that is impossible."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     parts = trace.with_suffix(".words")
@@ -105,7 +108,7 @@ def traced(pid: int, trace: Path) -> Generator[None]:
             pytest.skip(f"this machine lets no process be traced: {parts.read_text().strip()}")
         yield
     finally:
-        tracer.send_signal(signal.SIGINT)  # it lets go of the process, which runs on
+        tracer.send_signal(signal.SIGINT)  # detaches; the process continues
         tracer.wait(20)
 
 
@@ -128,7 +131,7 @@ def _parse_call(text: str, begun: int, ended: int) -> SystemCall | None:
 
 
 def _plain(text: str) -> bytes:
-    """Undo -xx; connections are written as they are."""
+    """Undo -xx; strace prints connections unencoded."""
     if text.startswith("\\x"):
         return bytes.fromhex(text.replace("\\x", ""))
     return text.encode()

@@ -1,4 +1,4 @@
-"""A real Chromium, driven by chromedriver over its plain HTTP protocol, and pages for it."""
+"""Drives a real Chromium with chromedriver over its HTTP protocol, and serves pages to it."""
 
 import subprocess
 import threading
@@ -30,7 +30,7 @@ SCRIPT_TIMEOUT_MS = 20_000
 
 
 class _Page(BaseHTTPRequestHandler):
-    """Answers everything with an empty page."""
+    """Responds to every request with an empty page."""
 
     def do_GET(self) -> None:
         body = b"<!doctype html><title>A shop</title><p>Hello"
@@ -46,7 +46,7 @@ class _Page(BaseHTTPRequestHandler):
 
 @contextmanager
 def served_pages() -> Generator[str]:
-    """Serve pages of an origin of their own and yield the origin."""
+    """Serve pages from a separate origin and yield that origin."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Page)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -59,24 +59,24 @@ def served_pages() -> Generator[str]:
 
 
 class Tab:
-    """One browser with one tab."""
+    """A browser with a single tab."""
 
     def __init__(self, session_url: str) -> None:
         self._url = session_url
 
     def open(self, page: str) -> None:
-        """Load a page and wait for it."""
+        """Load a page and wait until it is loaded."""
         _wire("POST", f"{self._url}/url", {"url": page})
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """Run an asynchronous script; it answers by calling its last argument."""
+        """Run an asynchronous script, which returns its result by calling its last argument."""
         body = {"script": script, "args": list(arguments)}
         return _wire("POST", f"{self._url}/execute/async", body)
 
 
 @contextmanager
 def opened_tab(profile: Path, *, user_agent: str | None = None) -> Generator[Tab]:
-    """Start a headless Chromium with a fresh profile; end it afterwards."""
+    """Start a headless Chromium with a new profile; stop it afterwards."""
     flags = [*FLAGS, f"--user-data-dir={profile}"]
     flags += [f"--user-agent={user_agent}"] if user_agent else []
     with _running_driver(profile.with_suffix(".log")) as driver:

@@ -1,4 +1,4 @@
-"""Bodies that differ from a valid one in one part, and what a refusal of a query must say."""
+"""Bodies that differ from a valid one in one part, and the expected error envelope."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def post_query(service: Service, website: str, sent: Any) -> requests.Response:
 
 
 def assert_rejected(response: requests.Response, code: str, *details: str) -> str:
-    """Hold that a reply is the whole refusal with a code; its error begins with the cause."""
+    """Check the whole 400 response and its code; the error must begin with the code's prefix."""
     full_body = response.json()
     error, request_id = full_body.pop("error", ""), full_body.pop("requestId", None)
     assert (response.status_code, full_body) == (400, {"success": False, "code": code}), (
@@ -34,7 +34,7 @@ def assert_rejected(response: requests.Response, code: str, *details: str) -> st
 
 
 def query_body(**parts: Any) -> Body:
-    """Return a body whose query object has these keys instead of the valid ones."""
+    """Return a body whose query object has these keys in place of the valid ones."""
     return body({**query(), **parts})
 
 

@@ -1,4 +1,4 @@
-"""A query that runs for seconds, and the events that make it heavy."""
+"""A query that runs for seconds, and the events that make it slow."""
 
 import json
 
@@ -20,7 +20,7 @@ def store_events(service: Service, website: str) -> None:
 
 
 def heavy_query() -> bytes:
-    """Return a body that reads the JSON of every row 35 times."""
+    """Return a body whose query reads the JSON of every row 35 times."""
     sent_query = query(
         *(select(f"properties.{key}", "p99", f"p99 of {key}") for key in _KEYS[:10]),
         filters=[where(f"properties.{key}", "ne", "nothing") for key in _KEYS],
@@ -32,7 +32,7 @@ def heavy_query() -> bytes:
 
 
 def count_running(service: Service) -> int:
-    """Return how many selects occupy a slot: until the engine's thread is free again."""
+    """Return the number of occupied slots; a slot is free again once the engine's thread is."""
     (value,) = [
         line.split(" ")[1]
         for line in service.get("/metrics").text.splitlines()

@@ -1,4 +1,4 @@
-"""Builders for queries and for the data that they are asked over."""
+"""Builders for queries and for the events that they read."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ COUNT: Mapping[str, Json] = {"field": "*", "aggregate": "count", "alias": "n"}
 
 
 def select(field: str, aggregate: str, alias: str | None = None) -> dict[str, Json]:
-    """Return a select object, without an alias where none is given."""
+    """Return a select object; it has an alias only if one is given."""
     return {"field": field, "aggregate": aggregate, **({"alias": alias} if alias else {})}
 
 
@@ -29,7 +29,7 @@ def query(
     filters: Sequence[Json] = (),
     group_by: Sequence[Json] = (),
 ) -> dict[str, Json]:
-    """Return a query object; it counts rows as `n` where no select is given."""
+    """Return a query object; without selects it counts rows as `n`."""
     return {
         "table": table,
         "selects": list(selects or [COUNT]),
@@ -39,7 +39,7 @@ def query(
 
 
 def body(sent_query: Json = None, **root: Json) -> dict[str, Json]:
-    """Return a whole body over March 2025; None leaves a key of the root out."""
+    """Return a whole body for March 2025; a root key that is None is omitted."""
     full_body = {
         "query": query() if sent_query is None else sent_query,
         "startDate": "2025-03-01",
@@ -55,7 +55,7 @@ def event(name: str = "click", at: Json = NOON, **fields: Json) -> dict[str, Jso
 
 
 def send(service: Service, website: str, *events: Json, path: str = "/track") -> None:
-    """Send items with a key; all must be accepted."""
+    """Send items with an API key; the service must accept all of them."""
     response = service.post(
         f"{path}?website_id={website}", list(events), headers=bearer(service.master)
     )
@@ -63,14 +63,14 @@ def send(service: Service, website: str, *events: Json, path: str = "/track") ->
 
 
 def rows_of(response: requests.Response) -> list[Row]:
-    """Return the rows of an answer that must be a success."""
+    """Return the rows of a response that must be successful."""
     assert response.status_code == 200, response.text
     rows: list[Row] = response.json()["data"]
     return rows
 
 
 def selects_by_source(service: Service) -> dict[str, int]:
-    """Return how many selects were answered from where, over the service's life."""
+    """Return the number of selects per source of their result, since the service started."""
     start = 'headrace_selects_total{source="'
     lines = service.get("/metrics").text.splitlines()
     found = [line.removeprefix(start).split('"} ') for line in lines if line.startswith(start)]
@@ -78,7 +78,7 @@ def selects_by_source(service: Service) -> dict[str, int]:
 
 
 def alike(got: Any, expected: Any) -> bool:
-    """Compare JSON values exactly, but fractions within 1e-9 of each other; true is not 1."""
+    """Compare JSON values exactly, except fractions: within 1e-9 relative; true is not 1."""
     if is_list(got) and is_list(expected):
         return len(got) == len(expected) and all(map(alike, got, expected))
     if is_object(got) and is_object(expected):
