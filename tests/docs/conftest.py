@@ -1,4 +1,4 @@
-"""The documents' blocks run against a service of their own."""
+"""Starts the service that the code blocks of the documents run against."""
 
 from tests.e2e.conftest import dedicated_service, service
 

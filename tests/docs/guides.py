@@ -1,4 +1,4 @@
-"""The code blocks of the guides."""
+"""Extracts the code blocks of the guides."""
 
 import re
 from pathlib import Path
@@ -7,6 +7,6 @@ GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 
 
 def blocks(guide: str, language: str) -> list[str]:
-    """Return the code blocks of a guide that are written in a language."""
+    """Return the code blocks of a guide that are in the given language."""
     text = (GUIDES / guide).read_text()
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

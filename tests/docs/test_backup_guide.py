@@ -1,4 +1,4 @@
-"""The code blocks of the guide to backups run unchanged, one after the other."""
+"""The code blocks of the backup guide run unchanged, in order."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The files under deploy/ are consistent, and everything that can run on this machine is run."""
+"""The files under deploy/ are consistent, and the parts that can run on this machine do run."""
 
 import asyncio
 import os
@@ -48,7 +48,7 @@ def compose() -> Mapping[str, Any]:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """Run `deploy/make-secrets` in a copy of the directory and return its output directory."""
+    """The output directory of `deploy/make-secrets`, run in a copy of deploy/."""
     copy = tmp_path / "deploy"
     copy.mkdir()
     shutil.copy(DEPLOY / "make-secrets", copy)
@@ -113,7 +113,7 @@ def test_rights_of_the_users_can_be_read_by_clickhouse(chdb_store: FreshStore) -
 
 
 def rights(texts: Iterable[str], user: str) -> set[tuple[str, str]]:
-    """Return the rights of GRANT statements for a user, as pairs of a right and its object."""
+    """Return the rights that GRANT statements give a user, as pairs of a right and its object."""
     found: set[tuple[str, str]] = set()
     for text in texts:
         granted = text.removeprefix("GRANT ").removesuffix(f" TO {user}")

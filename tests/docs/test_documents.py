@@ -1,4 +1,4 @@
-"""The written documents link to files and headings that exist, and are wrapped at 100 columns."""
+"""Links in the documents resolve to files and headings; lines are wrapped at 100 columns."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def without_code(text: str) -> str:
 
 
 def long_lines(text: str) -> Iterator[str]:
-    """Yield the lines over 100 columns that could be wrapped: no table, and several words."""
+    """Yield the lines over 100 columns that can be wrapped: several words, and not in a table."""
     for line in without_code(text).splitlines():
         breakable = re.sub(r"`[^`]+`|\]\([^)]+\)", "x", line).split()
         if len(line) > WIDTH and not line.startswith(("|", "#")) and len(breakable) > 3:
@@ -70,7 +70,7 @@ def test_decision_has_status_and_date_before_its_first_paragraph(decision: Path)
 
 @pytest.mark.parametrize("document", WRITTEN, ids=name)
 def test_modules_that_are_named_exist(document: Path) -> None:
-    """Paths with a folder must exist below the project or its packages; bare names anywhere."""
+    """Resolve paths with a folder below the project or its packages, and bare names anywhere."""
     roots = [PROJECT, PROJECT / "src" / "headrace", PROJECT / "src"]
     for module in re.findall(r"`([\w/]+\.py)`", document.read_text()):
         found = any((root / module).is_file() for root in roots) or (

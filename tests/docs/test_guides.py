@@ -1,4 +1,4 @@
-"""Every code block in the guides runs unchanged and does what the page says."""
+"""Every code block in the guides runs unchanged and has the documented effect."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The pages for contributors name what exists: every folder, every path, every identifier."""
+"""Every folder, path and identifier that the contributor pages name exists."""
 
 import ast
 import re
@@ -21,14 +21,14 @@ _IDENTIFIER = re.compile(r"[A-Z][A-Za-z0-9]*(?:_[A-Z0-9]+)*")
 
 
 def packages() -> Iterator[str]:
-    """Yield the folders of the package that have modules of their own."""
+    """Yield the folders of the package that contain modules."""
     for init in sorted(SOURCE.rglob("__init__.py")):
         if init.parent != SOURCE:
             yield init.parent.relative_to(SOURCE).as_posix()
 
 
 def defined_names(path: Path) -> set[str]:
-    """Return what the modules of a file or folder define at their top level."""
+    """Return the names that the modules of a file or folder define at top level."""
     names: set[str] = set()
     for module in [path] if path.is_file() else sorted(path.rglob("*.py")):
         for node in ast.parse(module.read_text()).body:

@@ -1,7 +1,7 @@
-"""The wheel and the sdist of `make package`: complete, and working where nothing else is installed.
+"""The wheel and the sdist of `make package` are complete and work in an isolated environment.
 
-Installs from `requirements/runtime.lock`, so it also shows that one machine needs none of the
-libraries of the extra `cluster`.
+The tests install from `requirements/runtime.lock`, so they also show that a single machine needs
+none of the libraries of the extra `cluster`.
 """
 
 import json
