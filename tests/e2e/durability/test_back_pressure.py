@@ -1,4 +1,4 @@
-"""The service says 503 before the disk is full or the backlog grows without end, and recovers."""
+"""The service returns 503 when the disk is nearly full or the backlog is large, and recovers."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def condition(service: Service, part: str) -> str:
 
 
 def assert_rejected(service: Service, website: str) -> None:
-    """Hold that events of any size are refused now, and may come again later."""
+    """Check that events of any size get 503 with Retry-After, and that the service is not ready."""
     for body in ({"name": "small"}, big_batch()):
         response = service.post(f"/track?website_id={website}", body)
         assert error_envelope(response) == UNAVAILABLE
@@ -60,7 +60,7 @@ def test_too_much_backlog_is_503_until_the_engine_has_stored_it(
 
 @contextmanager
 def small_disk(service: Service, *, mebibytes: int) -> Generator[None]:
-    """Give a service a small file system; skips the test where that is not allowed."""
+    """Mount a small file system for the service; skip the test if mounting is not permitted."""
     path = str(service.data)
     service.data.mkdir()
     if not done("mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=0700", "tmpfs", path):

@@ -1,4 +1,4 @@
-"""A part of the store that breaks under a running service."""
+"""A part of the store becomes unreadable while the service runs."""
 
 import os
 from pathlib import Path

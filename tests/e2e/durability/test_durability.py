@@ -1,4 +1,4 @@
-"""A 200 is a promise: whatever dies and when, acknowledged events are there exactly once."""
+"""Acknowledged events are stored exactly once, whichever process dies at whatever time."""
 
 import os
 import resource
@@ -46,7 +46,7 @@ def test_sigterm_answers_accepted_requests_and_loses_nothing(
     service, ledger = dedicated_service().start(), Ledger()
     website = service.website()
 
-    for number in range(3):  # stopped again before the engine has had time to store much
+    for number in range(3):  # stops before the engine has stored much
         with load(service, website, ledger, name=f"round{number}-"):
             assert service.stop() == 0
         service.restart()
@@ -112,7 +112,7 @@ def engine(service: Service) -> int:
 
 @contextmanager
 def stopped_engine(service: Service) -> Generator[None]:
-    """Hold the engine still, as a busy or swapping machine may, and let it go again."""
+    """Stop the engine process with SIGSTOP, like a busy or swapping machine; resume it later."""
     pid = engine(service)
     os.kill(pid, signal.SIGSTOP)
     yield
@@ -216,7 +216,7 @@ def test_torn_log_tail_does_not_prevent_startup(
 
 
 def newest_segments(data: Path) -> list[Path]:
-    """Return the file that each writer of the log appended to last."""
+    """Return the last file that each writer of the log appended to."""
     found = [max(log.glob("*.segment")) for log in (data / "log").iterdir()]
     assert found
     return found
@@ -248,7 +248,7 @@ FILE_LIMIT_BYTES = 1_048_576
 
 @contextmanager
 def full_disk(service: Service) -> Generator[None]:
-    """Let the workers write no file beyond a mebibyte: to them, the disk is full there."""
+    """Limit the file size of the workers to one MiB, which they handle like a full disk."""
     for pid in service.child_pids("worker"):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (FILE_LIMIT_BYTES, resource.RLIM_INFINITY))
     yield

@@ -1,4 +1,4 @@
-"""The engine process over a log that this process writes as a worker does."""
+"""The engine process loads a log that this process writes as a worker does."""
 
 import asyncio
 import shutil
@@ -29,7 +29,7 @@ COUNT = "SELECT count(), uniqExact(id), uniqExact(event_name) FROM events"
 
 
 class Machine:
-    """A data directory with one log and one engine that can be killed and started."""
+    """A data directory with one log, and an engine that tests can kill and start."""
 
     def __init__(self, directory: Path) -> None:
         self.data = directory / "data"
@@ -74,7 +74,7 @@ class Machine:
         return [list(row) for row in await self.store.select(query, limits)]
 
     async def end(self, number: signal.Signals) -> tuple[int, str]:
-        """Send a signal; return the exit code and what was written to standard error."""
+        """Send a signal; return the exit code and the lines on standard error."""
         self.engine.send_signal(number)
         _, lines = await asyncio.to_thread(self.engine.communicate, timeout=60)
         return self.engine.returncode, lines
@@ -121,7 +121,7 @@ async def test_a_stopped_engine_has_stored_everything_and_left_no_process(
         machine.select(ENDLESS, QueryLimits(timeout_s=60, max_memory_bytes=10**9))
     )
     await machine.accept(1000)
-    await machine.select(COUNT)  # the endless one is running by now
+    await machine.select(COUNT)  # on return, the endless select is running
     await machine.accept(1000)
     code, lines = await machine.end(signal.SIGTERM)
     assert (code, "engine_closed" in lines, "left_in_the_log" in lines) == (0, True, False)

@@ -1,4 +1,4 @@
-"""The engine's server and its clients over a real socket and a real store, in one process."""
+"""The engine server and its clients use a real socket and a real store, in one process."""
 
 import asyncio
 import shutil
@@ -89,7 +89,7 @@ class Engine:
         await self._reader.close()
 
     async def take(self) -> Snapshot:
-        """Take a snapshot: an empty directory."""
+        """Create an empty directory as the snapshot."""
         if not self.is_ready:
             raise OperatorError("no snapshot can be taken: the disk is full")
         snapshot = self.socket.parent / "snapshot"
@@ -107,7 +107,7 @@ class Engine:
 
 @pytest.fixture
 def socket() -> Iterator[Path]:
-    """A path that is short enough, in a directory that does not exist yet."""
+    """A path short enough for a socket, in a directory that does not exist yet."""
     directory = Path(tempfile.mkdtemp(prefix="headrace-test-"))
     yield directory / "runtime" / "engine.sock"
     shutil.rmtree(directory)

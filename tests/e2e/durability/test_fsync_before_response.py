@@ -1,4 +1,4 @@
-"""A 200 is never written before the fsync that covers it: seen in the system calls of a worker."""
+"""Checks in the system calls of a worker that a 200 is written only after the covering fsync."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -77,7 +77,7 @@ OTHER_REPLY = REPLY.replace(SOCKET, OTHER_SOCKET)
 
 
 def cut(line: str) -> tuple[str, str]:
-    """Return a call as strace writes it when another thread was seen in between."""
+    """Split a call into the two lines that strace prints when another thread interleaves."""
     thread, time, call = line.split(" ", 2)
     name = call[: call.index("(")]
     return (

@@ -1,4 +1,4 @@
-"""A process that lives and does nothing is noticed, killed and replaced."""
+"""The watchdog detects a process that hangs, kills it and replaces it."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The memory of a worker is bounded, whatever arrives and however much of it at once."""
+"""The memory of a worker is bounded, whatever the size and number of concurrent requests."""
 
 import gzip
 import json
@@ -28,7 +28,7 @@ IDLE_CONNECTIONS = 10_000
 
 
 def memory(pid: int, line: str) -> int:
-    """Return VmRSS or VmHWM, its peak, in bytes."""
+    """Return VmRSS (current) or VmHWM (peak) in bytes."""
     for found in Path(f"/proc/{pid}/status").read_text().splitlines():
         if found.startswith(f"{line}:"):
             return int(found.split()[1]) * 1024
@@ -37,7 +37,7 @@ def memory(pid: int, line: str) -> int:
 
 @contextmanager
 def assert_bounded_growth(service: Service, mebibytes: int) -> Generator[None]:
-    """Hold that the worker's memory never grew by more, not even for a moment."""
+    """Check that the peak memory of the worker grows by less than the limit."""
     (worker,) = service.child_pids("worker")
     service.post("/track", {"name": "a"})
     before = memory(worker, "VmRSS")
@@ -67,7 +67,7 @@ def status_of(connection: socket.socket) -> int:
 def begin_bodies(
     service: Service, opened: ExitStack, count: int, chunk: bytes
 ) -> list[socket.socket]:
-    """Begin calls whose bodies bring one piece and then nothing."""
+    """Start requests that send the first piece of their bodies and then stall."""
     head = b"POST /track HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000\r\n\r\n"
     begun: list[socket.socket] = []
     for _ in range(count):
@@ -140,7 +140,7 @@ def test_single_request_over_the_inflight_limit_is_accepted(
 
 
 def endless(compress: Callable[[bytes], bytes]) -> bytes:
-    """Return a body that becomes 400 MiB, small on the wire."""
+    """Return a compressed body that decompresses to 400 MiB."""
     return compress(b" " * (400 * MEBIBYTE))
 
 
@@ -186,7 +186,7 @@ def test_decoded_size_counts_toward_the_inflight_limit(dedicated_service: Servic
 
 @contextmanager
 def many_files() -> Generator[None]:
-    """Let this process open as many files as it may; skips the test where that is too few."""
+    """Raise the limit of open files to the hard limit; skip the test if that is too low."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < IDLE_CONNECTIONS + 1_000:
         pytest.skip("this process may not open enough files")

@@ -24,7 +24,7 @@ RECEIVED_MS = 1_750_000_000_000
 
 
 def write_log(service: Service, *records: bytes) -> None:
-    """Append records to a log of the service, as a worker of another version might have."""
+    """Append records to a log of the service, as a worker of another version may."""
 
     async def write() -> None:
         log = SegmentLog.open(
@@ -38,7 +38,7 @@ def write_log(service: Service, *records: bytes) -> None:
 
 
 def unstorable(website: str) -> bytes:
-    """Return a record with an item that is out of a column's range, between two valid ones."""
+    """Return a record of three items whose second item exceeds the range of a column."""
     good = [Event(website, RECEIVED_MS, name) for name in ("first", "third")]
     bad = Event(
         website,
@@ -138,7 +138,7 @@ def test_entries_are_retried_while_the_service_is_stopped(dedicated_service: Ser
     service.restart()
 
     assert service.count(website, "events") == 3
-    (again,) = wait_listed(service, 1)  # a record that cannot be decoded is quarantined again
+    (again,) = wait_listed(service, 1)  # a record that cannot be decoded returns to quarantine
     assert again["id"].startswith("retry-")
     assert again["reason"] == found[0]["reason"]
 
@@ -155,7 +155,7 @@ def test_retry_after_a_crash_stores_nothing_twice(
     content = file.read_bytes()
     service.command("quarantine", "retry", "--all")
 
-    file.write_bytes(content)  # as if the process had died before it removed the file
+    file.write_bytes(content)  # as if the process died before it removed the file
     started = {"id": entry["id"], "end": {"segment": 0, "offset": 0}}
     (service.data / "quarantine" / "retry.begun").write_text(json.dumps(started))
     again = service.command("quarantine", "retry", "--all")

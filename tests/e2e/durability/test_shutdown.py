@@ -1,4 +1,4 @@
-"""SIGTERM: accepted requests are answered, events are kept, and the service ends within 10 s."""
+"""On SIGTERM, accepted requests complete, events are kept, and the service ends within 10 s."""
 
 import os
 import signal
@@ -75,7 +75,7 @@ def test_service_stops_and_keeps_acknowledged_events(
 
 
 def is_replaced(service: Service, dead: int) -> bool:
-    """Return whether another engine process has been started for a dead one."""
+    """Return whether another engine process has replaced a dead one."""
     return any(pid != dead for pid in service.child_pids("engine"))
 
 
@@ -136,7 +136,7 @@ def test_long_query_is_answered_and_does_not_delay_shutdown(
     querying = threading.Thread(target=send_query)
     querying.start()
     wait_until(lambda: count_running(service) == 1, "the query runs")
-    os.kill(engine, signal.SIGSTOP)  # to the worker it is now a query that never ends
+    os.kill(engine, signal.SIGSTOP)  # to the worker, the select never returns
     code = end(service)
     querying.join(10)
 
@@ -180,7 +180,7 @@ def test_client_stalled_within_a_body_gets_a_response_and_does_not_delay_shutdow
 
 
 def send_until_stalled(connection: socket.socket, request: bytes) -> None:
-    """Send requests until the service reads no more, because its responses are not read."""
+    """Send requests without reading responses until the service stops reading."""
     connection.settimeout(STALLED_AFTER_S)
     for _ in range(1_000):
         try:
