@@ -1,4 +1,4 @@
-"""`headrace serve` with real ClickHouse servers: one, and a cluster of two shards."""
+"""`headrace serve` with real ClickHouse servers: one server, and a cluster of two shards."""
 
 import json
 import socket
@@ -52,7 +52,7 @@ class Machines:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Machines]:
-    """Create machines, and kill them at the end."""
+    """Creates machines, and kills them at the end of the test."""
     machines = Machines(tmp_path)
     yield machines
     for one in machines.made:

@@ -1,6 +1,6 @@
-"""The configuration and the users of deploy/clickhouse on a real server.
+"""The configuration and the users of deploy/clickhouse work on a real server.
 
-The users have the grants that Headrace needs, and no more.
+The users have the grants that Headrace needs, and no others.
 """
 
 import re
@@ -30,7 +30,7 @@ BASE_USERS = """<clickhouse>
 
 
 def users_of_one_server() -> str:
-    """Return the unchanged file for a single server that the test itself may query, too."""
+    """Return the users file for a single server; keep the default user for queries of the test."""
     text = USERS.read_text()
     text = re.sub(r"^\s*<default remove.*\n", "", text, flags=re.MULTILINE)
     text = text.replace("ENGINE ON Replicated", "ENGINE ON ")
@@ -66,7 +66,7 @@ def url_of(server: ClickHouseServer, user: str, variable: str) -> str:
 
 
 def rejection(server: ClickHouseServer, user: str, variable: str, statement: str) -> str:
-    """Run a statement that must be rejected, and return the reason."""
+    """Run a statement that the server must reject, and return the reason."""
     response = requests.post(
         f"http://127.0.0.1:{server.port}/",
         data=statement.encode(),

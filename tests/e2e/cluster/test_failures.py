@@ -1,4 +1,4 @@
-"""Two machines, two shards, PostgreSQL and Redis: each is killed under a load with retries."""
+"""Kills each of two machines, two shards, PostgreSQL and Redis under a load with retries."""
 
 import random
 import signal
@@ -29,7 +29,7 @@ UP_S = 2.0
 
 
 class Cluster:
-    """All processes that the test kills, and how to restart them."""
+    """All processes that the test kills, and the functions that restart them."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Cluster:
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        """Wait for the machines; a ClickHouse server that crashed by itself is one more fault."""
+        """Wait for the machines; first restart a ClickHouse server that crashed by itself."""
         self._shards.restart_dead()
         try:
             for machine in self.machines:
@@ -73,7 +73,7 @@ class Cluster:
             raise
 
     def faults(self) -> list[tuple[Callable[[], None], Callable[[], None]]]:
-        """Return the functions that kill and restart each component."""
+        """Return a kill function and a restart function for each component."""
         servers = (self._shards.servers[1], self._postgresql.server, self._shared.server)
         machines = [(machine.kill, machine.launch) for machine in self.machines]
         engines = [(_engine_killer(machine), _nothing) for machine in self.machines]
@@ -100,7 +100,7 @@ def _nothing() -> None:
 
 
 class Sender(threading.Thread):
-    """Sends every batch until a machine has acknowledged it, and half of them a second time."""
+    """Sends each batch until a machine acknowledges it, and half of the batches a second time."""
 
     def __init__(
         self, machines: list[Service], path: str, headers: dict[str, str], seed: int

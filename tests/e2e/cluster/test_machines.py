@@ -1,4 +1,4 @@
-"""Two machines that share PostgreSQL and Valkey, each with its own store."""
+"""Two machines share PostgreSQL and Valkey; each has its own store."""
 
 import signal
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ Machines = tuple[Service, Service]
 
 @pytest.fixture
 def settings(postgresql: PostgreSQL, valkey_server: ValkeyServer) -> Iterator[Mapping[str, str]]:
-    """The settings of all machines; both servers are restarted after a test that stops them."""
+    """The settings of all machines; restarts both servers after the test, which may stop them."""
     valkey_server.empty()
     yield {
         "HEADRACE_DATABASE_URL": postgresql.new_database(),
@@ -36,7 +36,7 @@ def settings(postgresql: PostgreSQL, valkey_server: ValkeyServer) -> Iterator[Ma
 
 @pytest.fixture
 def machines(dedicated_service: ServiceMaker, settings: Mapping[str, str]) -> Machines:
-    """Two machines that started concurrently, the first ones of their cluster."""
+    """Two machines that start concurrently, the first ones of their cluster."""
     first, second = dedicated_service(settings=settings), dedicated_service(settings=settings)
     for machine in (first, second):
         machine.launch()

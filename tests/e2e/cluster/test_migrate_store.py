@@ -1,4 +1,4 @@
-"""A machine's rows migrate to ClickHouse and back under ingestion; none is lost or duplicated."""
+"""Rows migrate to ClickHouse and back during ingestion; none is lost or duplicated."""
 
 import json
 import signal
@@ -37,7 +37,7 @@ MachineMaker = Callable[[int], "Machine"]
 
 
 class Machine:
-    """One data directory and one port, whose service starts with one store or the other."""
+    """A data directory and a port; the service starts with either store."""
 
     def __init__(self, directory: Path, servers: Sequence[ClickHouseServer]) -> None:
         self.database = new_database()
@@ -84,7 +84,7 @@ class Machine:
 
 @pytest.fixture
 def make(clickhouse_servers: ClickHouseServers, tmp_path: Path) -> Iterator[MachineMaker]:
-    """Creates a machine whose service does not run yet, with its own database on some shards."""
+    """Creates a machine, not yet started, with its own database on the given number of shards."""
     made: list[Machine] = []
 
     def one(shards: int) -> Machine:
