@@ -1,4 +1,4 @@
-"""How a body may be sent: content types, encodings, JSON, sizes, and what comes before what."""
+"""Request bodies: content types, encodings, JSON, size limits, and the order of checks."""
 
 import gzip
 import json
@@ -243,7 +243,7 @@ MALFORMED = {
 
 
 def without_errors(rejected: tuple[int, dict[str, Json]]) -> tuple[int, dict[str, Json]]:
-    """Leave out `errors`: a body that is no object or array may or may not name a fault."""
+    """Drop `errors`, which is optional if the body is neither an object nor an array."""
     status, body = rejected
     return status, {key: value for key, value in body.items() if key != "errors"}
 
@@ -291,7 +291,7 @@ def test_array_as_root_is_400(service: Service, quiet_website: str, body: Json) 
 
 
 def nested(levels: int) -> Json:
-    """Return objects in objects, `levels` deep."""
+    """Return objects nested `levels` deep."""
     value: Json = {}
     for _ in range(levels - 1):
         value = {"a": value}
@@ -344,7 +344,7 @@ def test_nesting_of_a_million_is_400(service: Service, quiet_website: str, openi
 
 
 def padded(length: int) -> bytes:
-    """Return a valid body of exactly so many bytes."""
+    """Return a valid body of exactly the given length in bytes."""
     return b'{"name":"padded"}'.ljust(length)
 
 
@@ -538,7 +538,7 @@ def test_limits_are_settings(dedicated_service: ServiceMaker) -> None:
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """Read until the service closes: after a 408 the connection is of no more use."""
+    """Read until the service closes the connection, which it must do after a 408."""
     result = b""
     while part := connection.recv(65_536):
         result += part

@@ -1,4 +1,4 @@
-"""A page of another origin in a real browser: beacons with a preflight, and fetch."""
+"""A page of another origin in a real browser sends beacons with a preflight, and fetches."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,7 +64,7 @@ VISITOR: Row = {
 
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    """A tab that shows a page of another origin than the service's."""
+    """A tab with a page from an origin other than the service's."""
     profile = tmp_path_factory.mktemp("chromium") / "profile"
     with served_pages() as origin, opened_tab(profile, user_agent=DESKTOP) as opened:
         opened.open(f"{origin}/pricing")
@@ -72,7 +72,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 
 
 def wait_for_row(service: Service, website: str, table: str) -> None:
-    """A beacon tells nobody when it has arrived."""
+    """Wait for the row, because a beacon does not report its delivery."""
     wait_until(lambda: service.count(website, table) > 0, f"the beacon's row is in {table}")
 
 

@@ -1,4 +1,4 @@
-"""Programs that people already have: the published npm package, and Python with requests."""
+"""Existing clients work unchanged: the published npm package, and Python with requests."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ NPM_TIMEOUT_S = 120
 
 @pytest.fixture(scope="session")
 def node_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program that uses the SDK, installed as its lock says."""
+    """The program that uses the SDK, installed from its lock file."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("node and npm are not installed")
     project = tmp_path_factory.mktemp("node") / "project"

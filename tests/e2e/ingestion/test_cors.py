@@ -1,4 +1,4 @@
-"""What browsers of other origins are told."""
+"""The CORS headers that browsers of other origins get."""
 
 import pytest
 import requests

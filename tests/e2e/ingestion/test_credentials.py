@@ -1,4 +1,4 @@
-"""API keys on the ingestion endpoints: who may write, and what a broken key gets."""
+"""API keys on the ingestion endpoints: scopes, and the errors of invalid keys."""
 
 import pytest
 import requests
@@ -25,7 +25,7 @@ from tests.e2e.envelopes import (
 Headers = dict[str, str]
 
 PROPAGATION_S = 10
-"""How long a change may take: five seconds are promised, a busy machine gets some more."""
+"""How long a change may take: the documented limit is five seconds; a busy machine needs more."""
 
 KEY_FORMS = {
     "bearer": {"Authorization": "Bearer {key}"},

@@ -1,4 +1,4 @@
-"""What is learnt from address and User-Agent, who counts as a bot, and visitors without an id."""
+"""Enrichment from address and User-Agent, bot detection, and derived anonymous ids."""
 
 import pytest
 import requests
@@ -339,7 +339,7 @@ def test_sessions_and_profiles_exclude_bots(service: Service, website: str, tabl
 
 
 def visitor_of(service: Service, website: str, user_agent: str, endpoint: str = "/track") -> str:
-    """Send one item without an anonymousId and return the visitor id that was made."""
+    """Send one item without an anonymousId and return the anonymous id that the service derives."""
     path = f"{endpoint}?client_id={website}"
     session_id = f"{user_agent}{endpoint}"[-200:]
     item = {**ITEMS[endpoint], "sessionId": session_id}

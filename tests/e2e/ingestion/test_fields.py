@@ -1,4 +1,4 @@
-"""Fields of the three kinds of records: required or not, their types, and where they are stored."""
+"""Fields of the three kinds of records: required or optional, their types and their columns."""
 
 from collections.abc import Iterator
 
@@ -132,7 +132,7 @@ def test_empty_text_in_an_optional_identifier_means_absent(
     empty = dict.fromkeys(["anonymousId", "sessionId", "websiteId", "eventId"], "")
     item = {**ITEMS[endpoint], **empty}
 
-    for _ in range(2):  # an empty eventId repeats nothing
+    for _ in range(2):  # an empty eventId is not deduplicated
         response = service.post(f"{endpoint}?client_id={website}", item)
         assert outcome(response) == (200, success(endpoint))
 

@@ -114,7 +114,7 @@ def test_only_one_of_many_concurrent_items_is_stored_for_an_event_id(
 def at_once(
     service: Service, path: str, body: Json, headers: dict[str, str], times: int = 16
 ) -> list[requests.Response]:
-    """Send the same request over many connections at the same time."""
+    """Send the same request over many connections concurrently."""
 
     def send(_: int) -> requests.Response:
         with service.session() as session:

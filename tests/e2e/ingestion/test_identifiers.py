@@ -1,4 +1,4 @@
-"""Website identifiers: where they may stand, which one counts, and where an event goes."""
+"""Website identifiers: accepted locations, precedence, and the website that an event goes to."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""From an event to a row: lifted properties, paths and urls, campaigns."""
+"""The mapping of an event to a row: promoted properties, paths and URLs, campaigns."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def track(service: Service, website: str, **fields: Json) -> None:
 
 
 def both(names: list[str]) -> list[str]:
-    """Return the columns and the properties of the same names."""
+    """Return the columns and the properties of the given names."""
     return [*names, *(f"properties.{name}" for name in names)]
 
 

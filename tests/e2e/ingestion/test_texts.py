@@ -1,4 +1,4 @@
-"""Texts: lengths in code points, what is stored exactly as sent, and what no text may hold."""
+"""Texts: lengths in code points, exact storage, and characters that are not allowed."""
 
 import json
 
@@ -166,7 +166,7 @@ AS_SENT = {
     "braces": "{name:String} {} ${x}",
     "percent": "%20 %s %%",
     "control characters": "\x01\x08\x0b\x0c\x1f\x7f\x80\x9f",
-    "combining": "e\u0301 \u00e9",  # no normalisation
+    "combining": "e\u0301 \u00e9",  # no normalization
     "not composed": "\u212b \u00c5",
     "right to left": "\u202eabc \u05d0",
     "zero width": "a\u200bb\ufeffc",

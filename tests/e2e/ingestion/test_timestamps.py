@@ -1,4 +1,4 @@
-"""Timestamps: what is understood, what is refused, and when the time of receipt is used."""
+"""Timestamps: accepted formats, rejected values, and when the time of receipt is used."""
 
 import time
 
