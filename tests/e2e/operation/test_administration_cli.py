@@ -1,8 +1,8 @@
 """The administration commands: their output, their exit codes, and what they create.
 
-Most commands run inside the test process, because a process of its own costs a command most of its
-time. What depends on the process (the entry points, imports, privileges, the environment) is tested
-with real processes, by `start`.
+Most commands run inside the test process, because starting a process dominates the run time of a
+command. Tests of entry points, imports, privileges and the environment depend on the process and
+run real ones, with `start`.
 """
 
 import json
@@ -42,7 +42,7 @@ TABLE_MAPPINGS = {
 
 
 class Done(NamedTuple):
-    """Exit code and output of a command."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -50,13 +50,13 @@ class Done(NamedTuple):
 
     @property
     def value(self) -> Json:
-        """The one line of JSON that is all of stdout."""
+        """The single line of JSON on stdout."""
         assert (self.code, self.err, self.out.count("\n")) == (0, "", 1), self
         return json.loads(self.out)
 
 
 def start(*arguments: str, settings: Mapping[str, str] | None = None) -> Done:
-    """Run a command as a process of its own."""
+    """Run a command in a separate process."""
     done = subprocess.run(
         arguments,
         stdin=subprocess.DEVNULL,
@@ -76,7 +76,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(data: Path) -> Run:
-    """Runs a command on a fresh data directory, inside this process."""
+    """Runs a command on a new data directory, inside this process."""
 
     def run_command(*arguments: str, **settings: str) -> Done:
         command = [*arguments, "--data", str(data)]
@@ -146,7 +146,7 @@ def test_help_of_serve_shows_every_default() -> None:
 
 
 def test_commands_load_only_what_they_need(data: Path) -> None:
-    start(HEADRACE, "init", "--data", str(data))  # makes the tables, with Alembic
+    start(HEADRACE, "init", "--data", str(data))  # creates the tables, with Alembic
     listing = start(sys.executable, "-c", _LOADED, "website", "list", "--data", str(data))
     serving = start(sys.executable, "-c", _LOADED, "serve", "--help")
     query_help = start(sys.executable, "-c", _LOADED, "query", "--help")
@@ -347,7 +347,7 @@ def test_data_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
 WITHOUT_PRIVILEGES = (
     ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 )
-"""Root may read everything, so root runs a command with less."""
+"""Root bypasses file permissions, so root runs commands without these capabilities."""
 
 
 @pytest.mark.skipif(

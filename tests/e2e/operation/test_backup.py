@@ -1,4 +1,4 @@
-"""A backup loses nothing that was acknowledged before it began, and stores nothing twice."""
+"""A backup contains every event acknowledged before it began; a restore stores none twice."""
 
 import json
 import os
@@ -27,7 +27,7 @@ RestoredMaker = Callable[[Path], Service]
 
 @pytest.fixture
 def restored(tmp_path: Path) -> Iterator[RestoredMaker]:
-    """Restores backups into new directories; returns services for them, not yet started."""
+    """Restores backups into new directories and returns services for them, not yet started."""
     made: list[Service] = []
 
     def make(file: Path) -> Service:

@@ -45,7 +45,7 @@ def unpack(archive: Path, into: Path) -> Path:
 
 @pytest.fixture(params=ARCHIVES, ids=lambda archive: archive.name.partition(".")[0])
 def old_service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
-    """A service, not yet started, on the directory of an older version."""
+    """A service, not yet started, on the data directory of an older version."""
     service = Service(unpack(request.param, tmp_path))
     yield service
     service.kill()

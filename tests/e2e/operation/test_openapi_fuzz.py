@@ -1,6 +1,6 @@
-"""What OpenAPI promises, held against generated requests, good ones and bad ones."""
+"""Generated requests, valid and invalid, match the OpenAPI document."""
 
-# The library leaves type arguments of its own generics open:
+# The library leaves the type arguments of its own generics open:
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -50,12 +50,12 @@ def schema(service: Service) -> BaseSchema:
 
 @pytest.fixture(scope="module")
 def target(service: Service) -> str:
-    """A website that takes whatever was generated."""
+    """A website that receives the generated items."""
     return service.website()
 
 
 def check_operation(operation: Any, examples: int = EXAMPLES, **fixed: Any) -> None:
-    """Send generated requests of both kinds and check every reply."""
+    """Send generated requests, valid and invalid, and check every response."""
     has_input = operation.body or operation.query or operation.headers
     for mode in GenerationMode if has_input else [GenerationMode.POSITIVE]:
 

@@ -1,4 +1,4 @@
-"""Starting, stopping and refusing to start; and what never reaches the disk or the log."""
+"""Start, stop and failed starts of the service; and data that it never writes to disk or log."""
 
 import gzip
 import json
@@ -33,7 +33,7 @@ CANNOT_START_TIMEOUT_S = 40
 def failed_start(
     data: Path, *options: str, settings: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `serve` that must end by itself."""
+    """Run `serve`, which must exit by itself."""
     return subprocess.run(
         [HEADRACE, "serve", "--data", str(data), *options],
         capture_output=True,
@@ -45,7 +45,7 @@ def failed_start(
 
 
 def output_of(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the one sentence on stderr of a start that failed."""
+    """Return the single sentence on stderr of a failed start."""
     assert done.returncode != 0
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, f"one sentence was expected:\n{done.stderr}"
@@ -242,7 +242,7 @@ def send_everywhere(
 def send_refused(
     service: Service, website: str, secret: str, headers: dict[str, str], payload: str
 ) -> None:
-    """Send what is refused, in every way that may tempt somebody to log it."""
+    """Send rejected requests whose content an error could leak to the disk or the log."""
     path = f"/track?website_id={website}"
     broken = {**headers, "Authorization": f"Bearer {secret}x"}
     assert service.post(path, {"name": payload * 20}, headers=headers).status_code == 400
@@ -260,7 +260,7 @@ def files_containing(data: Path, *texts: str) -> list[str]:
 
 
 def binary_files_containing(data: Path, needle: bytes) -> list[Path]:
-    """Return the files below a directory that hold the bytes; a file may go meanwhile."""
+    """Return the files below a directory that contain the bytes; skip files that disappear."""
     found: list[Path] = []
     for path in data.rglob("*"):
         try:

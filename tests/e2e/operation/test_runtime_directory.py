@@ -1,4 +1,4 @@
-"""What services leave in the temporary directory: nothing, whatever becomes of them."""
+"""Services leave nothing in the temporary directory, however they end."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def temporary() -> Iterator[Path]:
-    """A temporary directory with a path as short as people have it."""
+    """A temporary directory with a path as short as in a usual installation."""
     with TemporaryDirectory(dir="/tmp") as made:
         yield Path(made)
 

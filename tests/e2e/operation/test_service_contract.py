@@ -1,4 +1,4 @@
-"""The endpoints around the contract: health, readiness, metrics, OpenAPI and its page."""
+"""The operational endpoints: health, readiness, metrics, OpenAPI and its page."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""`headrace verify` finds the damage of a disk, a crash or a wrong copy."""
+"""`headrace verify` detects damage by a disk, a crash or an incorrect copy."""
 
 import json
 import shutil
