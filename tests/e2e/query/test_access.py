@@ -1,4 +1,4 @@
-"""Who may ask, and in which order the endpoint finds fault before it looks at the body."""
+"""Access to the query endpoint, and the order of the checks that precede those of the body."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ def run_query(
 
 
 def output(response: requests.Response) -> tuple[int, dict[str, Any]]:
-    """Return the status and the whole body, but for the requestId, which must be there."""
+    """Return the status and the body without the requestId, which must be present."""
     full_body = response.json()
     request_id = full_body.pop("requestId")
     assert isinstance(request_id, str)
@@ -63,7 +63,7 @@ def foreign(service: Service) -> str:
 
 @pytest.fixture(scope="module")
 def writer(service: Service) -> Key:
-    """A key that may write only."""
+    """A key with write scope only."""
     return service.key("track:events")
 
 
@@ -221,7 +221,7 @@ def test_every_response_has_a_request_id_of_its_own(service: Service, private: s
     assert len(ids) == 10
 
 
-# The order: method, size, credentials, scope, (rate limit,) website_id, website, body.
+# Order of checks: method, size, credentials, scope, (rate limit,) website_id, website, body.
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])

@@ -1,4 +1,4 @@
-"""What is just within the rules of a query's body, and which of two faults is told."""
+"""Valid query bodies at the limits of the rules, and which of two errors is reported."""
 
 from collections.abc import Callable
 from functools import partial
@@ -87,7 +87,7 @@ def test_query_at_the_limits_is_accepted(result: RunQuery, sent: Body) -> None:
     assert (response.status_code, response.json()["success"]) == (200, True), response.text
 
 
-# The order of checks.
+# Order of checks.
 
 
 def _change(*path: str, to: Any) -> Callable[[Body], None]:

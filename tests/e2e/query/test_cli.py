@@ -1,4 +1,4 @@
-"""`headrace query` as people run it: whole outputs, from a process of its own."""
+"""`headrace query` in a separate process: its whole output."""
 
 import json
 import re
@@ -34,7 +34,7 @@ COUNT: Mapping[str, Json] = {
 
 
 class Done(NamedTuple):
-    """What became of a command; figures that differ each time are masked."""
+    """The exit code and output of a command, with variable numbers masked."""
 
     code: int
     out: str
@@ -77,7 +77,7 @@ def shop(service: Service) -> str:
 
 @pytest.fixture
 def run_query(service: Service, shop: str) -> RunQuery:
-    """Runs the command for the shop's events of March 2025, with a key that may read."""
+    """Runs the command on the events of March 2025 with a key that has read scope."""
 
     def run_service_query(*arguments: str, **options: str) -> Done:
         return run(
@@ -277,7 +277,7 @@ def test_unreachable_service_is_named() -> None:
 
 
 class ForeignServer(BaseHTTPRequestHandler):
-    """Something that is not a Headrace service, or one in front of it."""
+    """A server that is not Headrace, or a proxy in front of it."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -301,7 +301,7 @@ class ForeignServer(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # its parameters are not used
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -337,7 +337,7 @@ def test_unexpected_response_is_one_sentence(directory: str, sentence: str) -> N
 
 
 def compiled(website: str) -> CompiledQuery:
-    """Return the statement of the query that is explained below."""
+    """Return the compiled statement of the query that the tests explain."""
     sent_query = query(filters=[where("title", "eq", "a\n-- b")], group_by=["path"])
     return _compile(sent_query, website, CHDB_DIALECT)
 

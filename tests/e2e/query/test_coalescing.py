@@ -1,4 +1,4 @@
-"""Answers that are kept, seen in the metrics and never in the rows."""
+"""Coalesced and cached results: visible in the metrics and never in the rows."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Clients that disconnect, over HTTP: their queries end in the engine."""
+"""When an HTTP client disconnects, its queries end in the engine."""
 
 import socket
 from collections.abc import Callable
@@ -12,7 +12,7 @@ ServiceMaker = Callable[..., Service]
 
 
 def query_and_wait(service: Service, website: str) -> socket.socket:
-    """Send a heavy query and return the connection on which its response would come."""
+    """Send a heavy query and return the connection that its response would arrive on."""
     body = heavy_query()
     headers = {"Host": "headrace", "Content-Length": str(len(body)), **bearer(service.master)}
     lines = [f"POST /v1/query/custom?website_id={website} HTTP/1.1"]

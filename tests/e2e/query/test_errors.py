@@ -1,4 +1,4 @@
-"""Every refusal of a query's body: status, code, and an error that names cause and culprit."""
+"""Every rejection of a query body: status, code, and an error that names cause and value."""
 
 from collections.abc import Callable
 from functools import partial

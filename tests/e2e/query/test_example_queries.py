@@ -1,4 +1,4 @@
-"""Five questions people ask, over data that was sent; the answers are worked out by hand."""
+"""Five common queries over ingested data; the expected results are computed by hand."""
 
 import pytest
 
@@ -16,7 +16,7 @@ SAFARI = (
 )
 US, NL, JP = "8.8.8.8", "193.0.6.139", "133.11.0.1"
 
-# who, session, where, with what; then (time, path) of each page view
+# visitor, session, address, User-Agent; then (time, path) of each page view
 SAMPLE_EVENTS: list[tuple[str, str, str, str, list[tuple[str, str]]]] = [
     # 02:30 UTC on the 2nd is 22:30 on the 1st in New York
     (
@@ -39,11 +39,11 @@ SAMPLE_EVENTS: list[tuple[str, str, str, str, list[tuple[str, str]]]] = [
             ("2024-05-02T10:10:00Z", "/pricing"),
         ],
     ),
-    # 04:00 UTC is midnight in New York: the first moment of the 3rd there
+    # 04:00 UTC is midnight in New York: the start of the 3rd there
     ("dai", "s5", JP, CHROME, [("2024-05-03T04:00:00Z", "/"), ("2024-05-03T04:00:00.500Z", "/")]),
-    # 03:59:59.999 UTC is the last moment of the 2nd there
+    # 03:59:59.999 UTC is the last millisecond of the 2nd there
     ("eva", "s6", NL, FIREFOX, [("2024-05-03T03:59:59.999Z", "/docs")]),
-    # out of the range: the 30th of April, 23:59:59.999 in New York
+    # outside the range: 30 April, 23:59:59.999 in New York
     ("old", "s7", US, CHROME, [("2024-05-01T03:59:59.999Z", "/")]),
 ]
 LCP = {"/": [1000, 2000, 3000, 4000, 5000], "/pricing": [800, 1200], "/docs": [2500]}
@@ -58,7 +58,7 @@ RANGE: Json = {"start": "2024-05-01", "end": "2024-05-03", "timezone": "America/
 
 @pytest.fixture(scope="module")
 def shop(service: Service) -> str:
-    """A website with the visits, vitals and errors above."""
+    """A website with the page views, vitals and errors above."""
     website = service.website()
     key = service.key("track:events", websites=[website])
     for path, items in (("/track", views()), ("/vitals", vitals()), ("/errors", failures())):

@@ -10,7 +10,7 @@ from tests.e2e.query.queries import body, event, query, rows_of, select, send, w
 
 Find = Callable[..., list[str]]
 
-# Each row is told by its namespace; all are at noon but where they say otherwise.
+# The namespace identifies a row. Rows are at noon unless given a timestamp.
 TEXTS = {
     "plain": "/a",
     "upper": "/A",
@@ -55,7 +55,7 @@ KINDS: dict[str, tuple[str, Iterable[str]]] = {
 
 @pytest.fixture(scope="module")
 def website_of_rows(service: Service) -> dict[str, str]:
-    """Four websites, by what their rows differ in."""
+    """Four websites, one for each kind of value in which rows differ."""
     sent = {
         "texts": [event(namespace=name, path=path) for name, path in TEXTS.items()],
         "numbers": [
@@ -75,7 +75,7 @@ def website_of_rows(service: Service) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def find(service: Service, website_of_rows: dict[str, str]) -> Find:
-    """Give the namespaces of the rows that a filter finds, in the order they were sent."""
+    """Returns the namespaces of the rows that a filter matches, in the order they were sent."""
 
     def find(kind: str, operator: str, value: Json, **root: Any) -> list[str]:
         field, names = KINDS[kind]

@@ -1,4 +1,4 @@
-"""Answers as CSV and as Arrow, and the schema endpoint."""
+"""Results as CSV and as Arrow, and the schema endpoint."""
 
 import csv
 import io
@@ -112,7 +112,7 @@ def test_row_count_and_truncated_are_headers(
 
 
 def arrow_rows(response: requests.Response) -> list[dict[str, Any]]:
-    table: Any = read_ipc_stream(io.BytesIO(response.content)).read_all()  # its stubs leave gaps
+    table: Any = read_ipc_stream(io.BytesIO(response.content)).read_all()  # incomplete stubs
     names: list[str] = table.schema.names
     columns: list[list[Any]] = [table.column(name).to_pylist() for name in names]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
@@ -140,7 +140,7 @@ def test_arrow_keeps_timestamps_and_the_json_of_properties(service: Service, web
 
 
 def test_arrow_replaces_nul_in_names(service: Service, varied_rows: str) -> None:
-    """Its libraries pass names on as C does, which end there."""
+    """Arrow libraries pass names as C strings, which end at NUL."""
     sent_query = query(select("*", "count", "a\0b"))
     assert get(service, varied_rows, "application/json", body(sent_query)).json()["data"] == [
         {"a\0b": 12}

@@ -1,7 +1,7 @@
-"""Questions that are repeated while events come: each answer has all that was acknowledged before.
+"""A query repeated during ingestion returns every event acknowledged before it was sent.
 
-Two workers take events and questions; their answers are kept, shared while they are under way, and
-dropped, as events of the same website and of another one are loaded.
+Two workers receive events and queries. Results are cached, shared between concurrent queries, and
+invalidated by loads of events of the same website and of another one.
 """
 
 import json
@@ -21,18 +21,18 @@ ServiceMaker = Callable[..., Service]
 
 BATCHES, CLIENTS = 40, 4
 LIMITS = range(1, 9)
-"""Each makes other questions of the same: so many that some are always under way."""
+"""Each limit makes a different query of the same totals, so that some are always running."""
 
 TOTALS: tuple[Mapping[str, Any], ...] = (
     query(),
     query(select("event_count", "sum", "n"), table="sessions"),
     query(select("event_count", "sum", "n"), table="profiles", group_by=["anonymous_id"]),
 )
-"""Questions that all have one answer here: the number of events."""
+"""Queries that all return the same number here: the number of events."""
 
 
 class Website:
-    """How many events of a website were sent, acknowledged and seen in an answer, at the most."""
+    """Counts the events of a website: sent, acknowledged, and the most that a result contained."""
 
     def __init__(self, service: Service) -> None:
         self.sent = self.acknowledged = self.seen = 0
@@ -51,7 +51,7 @@ class Website:
     def run_query(
         self, session: requests.Session, sent_query: Mapping[str, Any], limit: int
     ) -> None:
-        """Ask, and hold the answer against what was known before and after."""
+        """Run a query, and check its result against the counts before and after it."""
         with self._lock:
             expected_total = max(self.acknowledged, self.seen)
         days = {"startDate": "2025-03-01", "endDate": "2025-03-31"}

@@ -1,4 +1,4 @@
-"""What protects the service from a query, and which web pages may ask one."""
+"""Limits that protect the service from expensive queries, and the origins that may query."""
 
 from collections.abc import Callable
 

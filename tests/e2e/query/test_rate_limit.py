@@ -1,4 +1,4 @@
-"""How often a caller may ask: thirty times a minute by default."""
+"""The rate limit of queries: thirty a minute by default."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ LIMIT = 5
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service whose callers may ask five times a minute."""
+    """A service with a rate limit of five queries a minute."""
     settings = {"HEADRACE_QUERY_RATE_LIMIT": str(LIMIT)}
     one = Service(tmp_path_factory.mktemp("limited") / "data", workers=2, settings=settings)
     try:
@@ -35,7 +35,7 @@ def open_site(limited: Service) -> str:
 
 
 def run_query(service: Service, website: str, key: Key | None = None) -> requests.Response:
-    """Ask on a connection of its own, so that any of the workers may answer."""
+    """Query on a new connection, so that any worker may respond."""
     headers = {**(bearer(key) if key else {}), "Connection": "close"}
     return service.post(f"{CUSTOM}?website_id={website}", body(), headers=headers)
 

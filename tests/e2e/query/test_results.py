@@ -1,4 +1,4 @@
-"""Aggregates, groups, order and pages of answers, each over a few rows that were really sent."""
+"""Aggregates, groups, order and pages of results, each over a few ingested rows."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -46,7 +46,7 @@ def client(service: Service, website: str) -> RunQuery:
 
 @pytest.fixture(scope="module")
 def run_query(service: Service, shop: str) -> RunQuery:
-    """Ask about SHOP: selects, then the other parts of a body by name; gives the rows."""
+    """Queries SHOP and returns the rows; takes selects, then other parts of a body by name."""
     return client(service, shop)
 
 
@@ -244,7 +244,7 @@ def test_texts_are_ordered_by_code_point(service: Service, website: str) -> None
 
 
 def test_every_column_of_every_table_can_be_grouped_by_and_counted(service: Service) -> None:
-    """One row in each table; what it says of itself is held elsewhere."""
+    """One row in each table suffices; other tests check the content of the schema endpoint."""
     website = service.website()
     send(service, website, event(anonymousId="u", sessionId="s"))
     vital = {"timestamp": "2025-03-10", "path": "/", "metricName": "LCP", "metricValue": 1}
@@ -292,7 +292,7 @@ def test_range_applies_to_time_and_never_to_received_at(service: Service, websit
     assert client(service, website)() == [{"n": 1}]
 
 
-# Limit, offset and what is said of them.
+# Limit, offset and their metadata.
 
 
 def meta(service: Service, website: str, **parts: Json) -> dict[str, Json]:
@@ -353,7 +353,7 @@ def test_more_groups_than_the_maximum_are_paginated(service: Service, website: s
     assert len(run_query(group_by=["path"])) == 1000
 
 
-# What a query sees.
+# Visibility of rows.
 
 
 def test_query_reads_only_its_own_website(service: Service, shop: str, website: str) -> None:

@@ -1,4 +1,4 @@
-"""Sessions and profiles: what they are made of, and where in time they belong."""
+"""Sessions and profiles: how they are derived from events, and the time they belong to."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def click(at: str, **fields: Json) -> dict[str, Json]:
 
 
 def run_query(service: Service, website: str, table: str, *columns: str, **root: Any) -> list[Row]:
-    """Return these columns of each session or profile, by its id."""
+    """Return the given columns of each session or profile, ordered by its id."""
     key = "session_id" if table == "sessions" else "anonymous_id"
     filters = root.pop("filters", ())
     sent_query = query(table=table, group_by=[key, *columns][:5], filters=filters)
@@ -32,13 +32,13 @@ def run_query(service: Service, website: str, table: str, *columns: str, **root:
 
 
 def session(service: Service, website: str, *columns: str) -> list[Json]:
-    """Return these columns of the only session."""
+    """Return the given columns of the only session."""
     [row] = run_query(service, website, "sessions", *columns)
     return [row[column] for column in columns]
 
 
 def profile(service: Service, website: str, *columns: str) -> list[Json]:
-    """Return these columns of the only profile."""
+    """Return the given columns of the only profile."""
     [row] = run_query(service, website, "profiles", *columns)
     return [row[column] for column in columns]
 
@@ -149,7 +149,7 @@ def test_texts_of_a_session_are_the_first_that_are_not_empty(
 
 @pytest.fixture(scope="module")
 def night(service: Service) -> str:
-    """A website with a session over midnight (UTC), one of the evening, and one of the morning."""
+    """A website with sessions over midnight (UTC), in the evening, and in the morning."""
     website = service.website()
     send(
         service,

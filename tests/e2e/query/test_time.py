@@ -1,4 +1,4 @@
-"""Ranges of whole days, buckets of hours and days across changes of summer time, and filling."""
+"""Ranges of whole days, hour and day buckets across changes of summer time, and gap filling."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from tests.e2e.query.queries import COUNT, body, event, query, rows_of, select, 
 RunQuery = Callable[..., list[Row]]
 QUARTER = timedelta(minutes=15)
 
-# Days (in UTC) that have an event every fifteen minutes.
+# Days (in UTC) with an event every fifteen minutes.
 TICKING_DAYS = [
     ("2025-03-29", 3),  # Berlin springs forward on the 30th at 02:00
     ("2025-10-25", 3),  # Berlin falls back on the 26th at 03:00
@@ -26,14 +26,14 @@ TICKING_DAYS = [
 
 
 def ticks() -> list[datetime]:
-    """Return all moments of TICKING_DAYS."""
+    """Return all timestamps of TICKING_DAYS."""
     starts = [(datetime.fromisoformat(day).replace(tzinfo=UTC), days) for day, days in TICKING_DAYS]
     return [start + QUARTER * n for start, days in starts for n in range(96 * days)]
 
 
 @pytest.fixture(scope="module")
 def run_query(service: Service) -> RunQuery:
-    """Ask a website that has an event every quarter of an hour of TICKING_DAYS."""
+    """Queries a website that has an event every fifteen minutes of TICKING_DAYS."""
     website = service.website()
     send(service, website, *(event(at=timestamp.isoformat()) for timestamp in ticks()))
 
@@ -147,7 +147,7 @@ def test_range_is_whole_days_of_the_timezone_both_ends_included(
     ]
 
 
-# Filling and pages.
+# Gap filling and pages.
 
 SPARSE = [
     event("a", at="2025-03-10T01:30:00Z", path="/x", properties={"value": 2}),
@@ -166,7 +166,7 @@ EVERYTHING = [
 
 @pytest.fixture(scope="module")
 def sparse(service: Service) -> RunQuery:
-    """Ask a website that has the three events of SPARSE; 10 to 13 March unless told otherwise."""
+    """Queries a website that has the three events of SPARSE; the default is 10 to 13 March."""
     website = service.website()
     send(service, website, *SPARSE)
 
