@@ -253,6 +253,6 @@ def test_log_names_what_startup_waits_for(tmp_path: Path) -> None:
         service.launch()
         try:
             for event_name in ("store_preparing", "store_not_prepared"):
-                wait_until(lambda: event_name in service.log_text(), event_name)  # noqa: B023 - called at once
+                wait_until(lambda: event_name in service.log_text(), event_name)  # noqa: B023 - called immediately
         finally:
             service.kill()

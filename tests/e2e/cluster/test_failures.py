@@ -110,7 +110,7 @@ class Sender(threading.Thread):
         self.stopping = threading.Event()
         self._urls = [machine.url + path for machine in machines]
         self._headers = headers
-        self._random = random.Random(seed)  # noqa: S311 - keeps no secret
+        self._random = random.Random(seed)  # noqa: S311 - not a secret
         self._seed = seed
 
     def run(self) -> None:
@@ -173,7 +173,7 @@ def test_every_acknowledged_event_is_stored_once_whatever_fails(
         acknowledged = {number for sender in senders for number in sender.acknowledged}
         assert acknowledged
         for machine in (first, second):
-            wait_until(lambda: machine.count(website, "events") > 0, "all logs are stored")  # noqa: B023 - called at once
+            wait_until(lambda: machine.count(website, "events") > 0, "all logs are stored")  # noqa: B023 - called immediately
         stored = first.counts(website, "events", "properties.n")
         assert {number: times for number, times in stored.items() if times != 1} == {}
         assert acknowledged - stored.keys() == set()

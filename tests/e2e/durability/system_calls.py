@@ -32,7 +32,7 @@ _TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 
 
 class SystemCall(NamedTuple):
-    """A completed call. `begun` and `ended` are positions in the order of observed events.
+    """A completed call. `begun` and `ended` are line numbers in the output of `strace`.
 
     `file` is a path, or the two ends of a connection. `content` is the concatenation of all string
     arguments.

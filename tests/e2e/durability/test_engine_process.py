@@ -56,7 +56,7 @@ class Machine:
 
     async def until_ready(self) -> None:
         async with asyncio.timeout(60):
-            while not await self.store.is_ready():  # noqa: ASYNC110 - it sends no event
+            while not await self.store.is_ready():  # noqa: ASYNC110 - the store has no event to wait for
                 await asyncio.sleep(0.02)
 
     async def accept(self, items: int = 1) -> None:

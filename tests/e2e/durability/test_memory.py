@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-import brotli as untyped_brotli  # type: ignore[import-untyped]  # it brings no types
+import brotli as untyped_brotli  # type: ignore[import-untyped]  # has no type annotations
 import pytest
 import requests
 import zstandard

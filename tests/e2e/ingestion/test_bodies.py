@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import cast
 
-import brotli  # type: ignore[import-untyped]  # the library brings no types
+import brotli  # type: ignore[import-untyped]  # has no type annotations
 import pytest
 import zstandard
 

@@ -1,4 +1,4 @@
-"""Coalesced and cached results: visible in the metrics and never in the rows."""
+"""Cached results have the rows of computed ones; only the metrics show the difference."""
 
 from collections.abc import Callable
 

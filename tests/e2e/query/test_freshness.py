@@ -1,4 +1,4 @@
-"""A query repeated during ingestion returns every event acknowledged before it was sent.
+"""Queries during ingestion return every event that was acknowledged before the query.
 
 Two workers receive events and queries. Results are cached, shared between concurrent queries, and
 invalidated by loads of events of the same website and of another one.
@@ -21,7 +21,7 @@ ServiceMaker = Callable[..., Service]
 
 BATCHES, CLIENTS = 40, 4
 LIMITS = range(1, 9)
-"""Each limit makes a different query of the same totals, so that some are always running."""
+"""Each limit makes a different query of the same totals, so that some always run concurrently."""
 
 TOTALS: tuple[Mapping[str, Any], ...] = (
     query(),
