@@ -1,4 +1,4 @@
-"""The benchmark's data sets: the rows fit the tables and are the same however they are made."""
+"""The benchmark's data sets: rows fit the tables and do not depend on how they are generated."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The application over fakes of its use cases, called as a server calls it."""
+"""The application over fakes of its use cases, called as an ASGI server calls it."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ class Response(NamedTuple):
 
 
 class FakeIngestService:
-    """Accepts everything or raises `outcome`, and records the requests."""
+    """Accepts every request or raises `outcome`, and records the requests."""
 
     def __init__(self) -> None:
         self.outcome: AcceptResult | BaseException = AcceptResult(1)
@@ -69,7 +69,7 @@ class FakeIngestService:
 
 
 class FakeNowaitAcceptor:
-    """Accepts without waiting, and confirms at once or leaves the callbacks to the test."""
+    """Accepts without waiting; confirms at once or leaves the callbacks to the test."""
 
     def __init__(self, *, accepts: bool = True, confirms: bool = True) -> None:
         self.accepts = accepts
@@ -119,7 +119,7 @@ class FakeQueryService:
 
 
 class FakeTenancySource:
-    """A snapshot, and the one that a refresh returns."""
+    """Returns one snapshot, and another after a refresh."""
 
     def __init__(self, tenancy: TenancySnapshot) -> None:
         self.snapshot = self.newest = tenancy
@@ -133,7 +133,7 @@ class FakeTenancySource:
 
 
 class FakeRateLimiter:
-    """Returns `verdict`, and records the keys that were counted."""
+    """Returns `verdict` and records the counted keys."""
 
     def __init__(self) -> None:
         self.verdict: RateLimitResult | None = RateLimitResult(
@@ -147,7 +147,7 @@ class FakeRateLimiter:
 
 
 class FakeStore:
-    """A store that is ready or not."""
+    """A store that is either ready or not."""
 
     def __init__(self) -> None:
         self.ready = True
@@ -160,7 +160,7 @@ class FakeStore:
 
 
 class Harness:
-    """An application with all of its dependencies as fakes."""
+    """An application whose dependencies are all fakes."""
 
     def __init__(self, settings: Settings | None = None, result: QueryResult | None = None) -> None:
         self.settings = settings or Settings()
@@ -232,7 +232,7 @@ def make_scope(
     headers: Any = (),
     client: tuple[str, int] | None = CLIENT,
 ) -> dict[str, Any]:
-    """Build the scope of a request as a server does."""
+    """Build the ASGI scope of a request as a server does."""
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -251,7 +251,7 @@ def make_scope(
 
 
 async def exchange(app: ASGIApp, scope: dict[str, Any], *chunks: bytes) -> Response:
-    """Call an application with a body in chunks, and return its response."""
+    """Call an application with a body in chunks and return its response."""
     waiting = list(chunks)
     sent: list[Message] = []
 
@@ -277,7 +277,7 @@ def empty_result() -> QueryResult:
 
 
 def make_tenancy() -> TenancySnapshot:
-    """Build a private and a public website, and keys to read, to write, and of another tenant."""
+    """Build a private and a public website, with keys to read, to write, and of another tenant."""
     keys = [
         _make_key(READER_KEY, ACME, Scope.READ_DATA),
         _make_key(WRITER_KEY, ACME, Scope.TRACK_EVENTS),
@@ -307,7 +307,7 @@ def _make_key(secret: str, organization: OrganizationId, scope: Scope) -> ApiKey
 
 
 def bearer(secret: str) -> dict[str, str]:
-    """Return the headers of a request with a key."""
+    """Return the request headers that carry a key."""
     return {"Authorization": f"Bearer {secret}"}
 
 
@@ -325,7 +325,7 @@ JSON_HEADERS = {"content-type": "application/json", "x-request-id": REQUEST_ID}
 
 
 def status_and_body(response: Response) -> tuple[int, Json]:
-    """Return status and body of a JSON response, after a check of its headers."""
+    """Check the headers of a JSON response and return its status and body."""
     assert response.headers["content-length"] == str(len(response.body))
     assert JSON_HEADERS.items() <= response.headers.items()
     return response.status, response.json

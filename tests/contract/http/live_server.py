@@ -1,4 +1,4 @@
-"""The server on a real socket: starting it, and reading its responses byte by byte."""
+"""A server on a real socket: how to start it and read its responses byte by byte."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ SHORT_TIMEOUTS = Settings(body_timeout_s=0.1, shutdown_timeout_s=0.5, max_body_b
 
 
 class Server(NamedTuple):
-    """A server that runs, and how to reach and stop it."""
+    """A running server, with its address and the means to stop it."""
 
     port: int
     stop: asyncio.Event
@@ -71,7 +71,7 @@ async def read_response(reader: asyncio.StreamReader) -> tuple[int, dict[str, st
 
 
 class SlowAcceptor:
-    """Accepts after `allowed` is set."""
+    """Accepts a request once `allowed` is set."""
 
     def __init__(self) -> None:
         self.reached = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The fast path: which requests take it, how it answers them, and its edge cases."""
+"""The fast path: the requests that take it, its responses, and its edge cases."""
 
 import asyncio
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def make_harness(
 
 
 async def exchange(server: Server, *chunks: bytes) -> bytes:
-    """Send chunks one after the other and return the bytes of one response."""
+    """Send chunks one by one and return the bytes of one response."""
     reader, writer = await server.connect()
     for chunk in chunks:
         writer.write(chunk)
@@ -61,7 +61,7 @@ async def exchange(server: Server, *chunks: bytes) -> bytes:
 
 
 def responses(harness: Harness, *requests: Sequence[bytes]) -> list[bytes]:
-    """Send requests on connections of their own, and return the bytes of their responses."""
+    """Send each request on its own connection and return the bytes of the responses."""
     got: list[bytes] = []
 
     async def scenario(server: Server) -> None:
@@ -131,7 +131,7 @@ def test_complex_request_falls_back_to_the_slow_path(sent: bytes) -> None:
         _, writer = await server.connect()
         reader, after = await server.connect()
         writer.write(sent)
-        after.write(SECOND_REQUEST)  # answered after the server has read the other
+        after.write(SECOND_REQUEST)  # completes after the server has read the other
         assert (await read_response(reader))[0] == 200
         for each in (writer, after):
             each.close()
@@ -176,7 +176,7 @@ def test_pipelined_requests_are_answered_in_order() -> None:
         assert [count["count"] for count in counts if isinstance(count, dict)] == [1, 7, 7]
         writer.write(post())
         direct.reached.clear()
-        await direct.reached.wait()  # the fast path is free for the connection again
+        await direct.reached.wait()  # the connection may use the fast path again
         direct.waiting[1](None)
         assert (await read_response(reader))[0] == 200
         writer.close()
@@ -364,7 +364,7 @@ def test_pending_requests_are_answered_after_the_stop() -> None:
         writer.write(post())
         await direct.reached.wait()
         server.stop.set()
-        assert await idle.read() == b""  # the server has begun to stop
+        assert await idle.read() == b""  # shutdown has begun
         direct.waiting[0](None)
         status, headers, _ = await read_response(reader)
         assert (status, headers["connection"]) == (200, "close")

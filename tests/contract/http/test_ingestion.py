@@ -1,4 +1,4 @@
-"""The ingestion endpoints over a fake of the use case: its input, and the responses."""
+"""The ingestion endpoints over a fake use case: request parsing and responses."""
 
 import asyncio
 import gzip

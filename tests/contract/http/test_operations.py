@@ -1,4 +1,4 @@
-"""The endpoints of operations and documentation, and the access log."""
+"""The operations and documentation endpoints, and the access log."""
 
 import json
 import re

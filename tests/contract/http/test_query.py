@@ -1,4 +1,4 @@
-"""The query endpoint over fakes: order of checks, limits, formats, cancellation."""
+"""The query endpoint over fakes: order of checks, limits, formats and cancellation."""
 
 import asyncio
 import gzip

@@ -1,4 +1,4 @@
-"""The server on a real socket: stalled bodies, early errors, disconnects, shutdown."""
+"""The server on a real socket: stalled bodies, early errors, disconnects and shutdown."""
 
 import asyncio
 import itertools
@@ -256,7 +256,7 @@ def test_accepted_requests_are_answered_after_the_stop_and_new_ones_are_not() ->
         writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}")
         await slow.reached.wait()
         server.stop.set()
-        assert await idle.read() == b""  # the server has begun to stop
+        assert await idle.read() == b""  # shutdown has begun
         with pytest.raises(ConnectionError):
             await server.connect()
         slow.allowed.set()
@@ -316,7 +316,7 @@ def test_new_connection_evicts_an_idle_one() -> None:
             writer.write(HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}")
             status, _, _ = await read_response(reader)
             assert status == 200
-            assert await reader.read() == b""  # it closed by itself, so it leaves room
+            assert await reader.read() == b""  # it closes by itself and frees its slot
             writer.close()
         kept = [each for each in idle if not await is_closed(each)]
         assert len(kept) == 2
@@ -327,7 +327,7 @@ def test_new_connection_evicts_an_idle_one() -> None:
 
 
 async def is_closed(connection: Connection) -> bool:
-    """Return whether the server has closed a connection without requests."""
+    """Return whether the server has closed a connection that sent no request."""
     try:
         async with asyncio.timeout(0.2):
             return await connection[0].read() == b""
@@ -347,7 +347,7 @@ def test_active_connections_are_never_evicted() -> None:
         for _, writer in busy:
             writer.write(HEAD + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}")
         await slow.reached.wait()
-        await asyncio.sleep(0.1)  # until all three are being answered
+        await asyncio.sleep(0.1)  # until all three are in progress
         late = await server.connect()
         assert await is_closed(late)
         slow.allowed.set()
@@ -392,7 +392,7 @@ LARGE = 20_000_000
 
 
 async def read_slowly(port: int, pause_s: float, until: asyncio.Event) -> int:
-    """Send a query and read its response slowly until `until` is set; return the bytes read."""
+    """Send a query, read its response slowly until `until` is set, and return the bytes read."""
     loop = asyncio.get_running_loop()
     received = 0
     with socket.socket() as client:
@@ -495,7 +495,7 @@ def test_stalled_head_does_not_replace_the_response_of_the_previous_request() ->
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(HEAD + b"Content-Length: 2\r\n\r\n{}" + HEAD)
-        await asyncio.sleep(0.3)  # the second head is late by now
+        await asyncio.sleep(0.3)  # the second head has timed out by now
         slow.allowed.set()
         status, headers, _ = await read_response(reader)
         assert (status, headers["connection"]) == (200, "close")

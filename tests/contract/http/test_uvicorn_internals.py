@@ -1,4 +1,4 @@
-"""The installed uvicorn has the internals that the server uses, and the server uses no others."""
+"""The installed uvicorn has the internals that the server uses; the server uses no others."""
 
 import ast
 import asyncio
@@ -27,7 +27,7 @@ from headrace.http.server.uvicorn_internals import (
 )
 
 UNREACHED_CYCLE_ATTRIBUTES = {"body", "more_body"}
-"""uvicorn sets these only while it reads the body of a request that it has started itself."""
+"""Attributes that uvicorn sets only while it reads the body of a request that it dispatched."""
 
 READ_BY_THE_FAST_PATH = {"client"}
 
@@ -49,7 +49,7 @@ def make_cycle() -> RequestResponseCycle:
 
 
 def sentences(owner: str, missing: Mapping[str, str]) -> str:
-    """Return a sentence for each name that uvicorn lacks."""
+    """Return one sentence for each name that uvicorn lacks."""
     version = f"uvicorn {uvicorn.__version__}"
     return "\n".join(
         f"{version} has no {owner}.{name}, which the server needs: {reason}"
@@ -102,7 +102,7 @@ def test_pending_request_has_all_that_uvicorn_uses_of_a_cycle() -> None:
 
 
 def own_names() -> set[str]:
-    """Return the names that the class of a connection defines itself."""
+    """Return the names that a connection class defines itself."""
     tree = ast.parse(inspect.getsource(HeadraceProtocol))
     assigned = {
         node.attr
@@ -115,7 +115,7 @@ def own_names() -> set[str]:
 
 
 def used_names() -> Iterator[str]:
-    """Yield the attributes of `self` and `super()` in the class of a connection."""
+    """Yield the attributes of `self` and `super()` that a connection class uses."""
     for node in ast.walk(ast.parse(inspect.getsource(HeadraceProtocol))):
         match node:
             case ast.Attribute(value=ast.Name(id="self"), attr=name):

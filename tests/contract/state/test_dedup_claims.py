@@ -1,4 +1,4 @@
-"""Deduplication across machines: two machines, one server, and every failure of each."""
+"""Deduplication across machines: two machines, one Valkey server, and every failure of each."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ def wanted(*digests: bytes, at_ms: int = NOW) -> dict[bytes, Claim]:
 
 @pytest.fixture
 def server(valkey_server: ValkeyServer) -> ValkeyServer:
-    """An empty, running server, also after a test that killed it."""
+    """An empty, running server; restarted if a test killed it."""
     valkey_server.server.kill()
     valkey_server.server.start()
     valkey_server.empty()
@@ -38,7 +38,7 @@ def server(valkey_server: ValkeyServer) -> ValkeyServer:
 
 @pytest.fixture
 def machine(server: ValkeyServer, tmp_path: Path) -> Iterator[MakeClaims]:
-    """Opens the claims of a machine; the same name is the same machine after a restart."""
+    """Opens the claims of a machine; a reused name means the same machine after a restart."""
     opened = ExitStack()
 
     def make(

@@ -1,4 +1,4 @@
-"""The contract of the directory, over SQLite and PostgreSQL."""
+"""The contract of the directory, for SQLite and PostgreSQL."""
 
 import re
 import sqlite3
@@ -62,12 +62,12 @@ def directory(location: Location, clock: FixedClock) -> Iterator[SqlDirectory]:
 
 
 def reopened(location: Location) -> SqlDirectory:
-    """Open the same directory a second time, as another process does."""
+    """Open the same directory a second time, as another process would."""
     return open_directory(location, SystemClock())
 
 
 class Counting:
-    """A counter instead of random bytes, so that every id is known."""
+    """A counter in place of random bytes, so that every id is predictable."""
 
     def __init__(self) -> None:
         self._count = 0

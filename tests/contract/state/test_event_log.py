@@ -1,4 +1,4 @@
-"""The contract of every durable log, and its recovery when the disk or the process fails."""
+"""The contract of every event log, and its recovery after failures of disk and process."""
 
 import asyncio
 import shutil
@@ -27,7 +27,7 @@ OpenLog = Callable[..., SegmentLog]
 
 
 class FailingDisk(FileOps):
-    """A disk on which chosen calls fail until it is repaired, or block until they are released."""
+    """A disk whose chosen calls fail until it is repaired, or block until they are released."""
 
     def __init__(self) -> None:
         self.broken: set[str] = set()
@@ -44,7 +44,7 @@ class FailingDisk(FileOps):
         return file
 
     def write(self, file: int, content: bytes, offset: int) -> None:
-        if "write" in self.broken:  # a full disk writes a part
+        if "write" in self.broken:  # a full disk writes only a part
             super().write(file, content[: len(content) // 2], offset)
         self._check("write")
         if self.full_beyond is not None and len(content) > self.full_beyond:
@@ -119,7 +119,7 @@ async def append_all(log: EventLog, *payloads: bytes) -> None:
 
 @dataclass
 class AnyLog:
-    """A log of any kind, and a function that reads its records."""
+    """A log of any kind, with a function that reads its records."""
 
     log: EventLog
     recorded: Callable[[], list[bytes]]
@@ -357,7 +357,7 @@ async def test_failed_group_commit_is_rejected_never_read_and_the_log_recovers(
     if segment_bytes == 100 or broken & {"write", "sync", "sync of a segment"}:
         assert [type(response) for response in responses] == [LogUnavailable, LogUnavailable]
         expected = [b"before" * 10, b"after" * 10]
-    else:  # the broken call was not used
+    else:  # the failed call was not used
         expected = [
             b"before" * 10,
             b"refused" * 10,
@@ -374,7 +374,10 @@ async def test_failed_group_commit_is_rejected_never_read_and_the_log_recovers(
 
 
 def records_after_crash(root: Path) -> list[bytes]:
-    """Return the records that are read when the process is killed now, from an unlocked copy."""
+    """Return the records that a restart would read if the process were killed now.
+
+    Reads an unlocked copy of the log.
+    """
     with TemporaryDirectory() as copied:
         return recorded(Path(shutil.copytree(root, Path(copied, "log"))))
 
@@ -412,7 +415,7 @@ async def test_record_that_may_be_read_after_a_crash_has_unknown_durability(
     with pytest.raises(DurabilityUnknown):
         await log.append(b"uncertain" * 10)
     assert recorded(root) == [b"before" * 10]
-    for _ in range(3):  # not written: the disk is probed without them
+    for _ in range(3):  # not written: the log probes the disk without them
         with pytest.raises(LogUnavailable) as rejection:
             await log.append(b"refused" * 10)
         assert type(rejection.value) is LogUnavailable

@@ -1,4 +1,4 @@
-"""Idempotency keys: the first accepted request decides, across workers and restarts, for a day."""
+"""Idempotency keys: the first accepted request wins, across workers and restarts, for a day."""
 
 import asyncio
 import signal
@@ -24,10 +24,10 @@ OTHER = b"o" * 16
 
 
 class Machine(Protocol):
-    """The state that workers share: a file on one machine, or a server across several."""
+    """The state that workers share: a file on one machine, or a server for several machines."""
 
     async def worker(self, name: str = "worker-0") -> IdempotencyStore:
-        """Start a worker; the same name is the same worker after a restart."""
+        """Start a worker; a reused name means the same worker after a restart."""
         ...
 
     def claims(self) -> int:
@@ -35,7 +35,7 @@ class Machine(Protocol):
         ...
 
     def age(self, milliseconds: int) -> None:
-        """Advance the time."""
+        """Advance the clock."""
         ...
 
 
@@ -62,7 +62,7 @@ class FileMachine:
 
     @contextmanager
     def failing_writes(self, statement: str) -> Generator[None]:
-        """Make such statements fail, as on a full disk."""
+        """Make the given statements fail, as on a full disk."""
         with closing(sqlite3.connect(self.path)) as connection:
             rejection = "BEGIN SELECT RAISE(ABORT, 'full'); END"
             connection.execute(f"CREATE TRIGGER full BEFORE {statement} ON claims {rejection}")
@@ -71,7 +71,7 @@ class FileMachine:
 
     @contextmanager
     def blocked_writes(self) -> Generator[None]:
-        """Block every write until the end of the block."""
+        """Block every write for the duration of the context."""
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield
@@ -135,7 +135,7 @@ async def acquire_and_save(
 
 
 async def cancel_soon(work: Coroutine[Any, Any, object]) -> None:
-    """Start work and cancel it while it runs in its thread."""
+    """Start a task and cancel it while its thread runs."""
     task = asyncio.create_task(work)
     await asyncio.wait({task}, timeout=0.1)
     task.cancel()

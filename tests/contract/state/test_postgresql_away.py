@@ -1,4 +1,4 @@
-"""An outage of PostgreSQL: the errors during it, and recovery without a restart."""
+"""An outage of PostgreSQL: the errors while it lasts, and recovery without a restart."""
 
 import os
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_old_salts_are_erased_from_the_database_files(postgresql: PostgreSQL) -> None:
-    import psycopg  # noqa: PLC0415 - nothing else here speaks to the server itself
+    import psycopg  # noqa: PLC0415 - only this test calls the server directly
 
     url = postgresql.new_database()
     directory = open_directory(url, CLOCK)

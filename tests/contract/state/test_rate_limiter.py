@@ -1,4 +1,4 @@
-"""The rate limit: a sliding window for each caller. Windows of one second keep tests short."""
+"""The rate limit: a sliding window for each caller. One-second windows keep the tests short."""
 
 import asyncio
 import signal
@@ -52,7 +52,7 @@ async def hit(window: RateLimiter, client: str) -> RateLimitResult:
 
 
 async def until_allowed(window: RateLimiter, client: str) -> RateLimitResult:
-    while not (verdict := await hit(window, client)).allowed:  # noqa: ASYNC110 - it cannot tell
+    while not (verdict := await hit(window, client)).allowed:  # noqa: ASYNC110 - it sends no event
         await asyncio.sleep(0.02)
     return verdict
 
@@ -82,7 +82,7 @@ async def test_a_rejected_request_is_not_counted(limiter: MakeLimiter) -> None:
     window = limiter(2, window_s=1)
     for _ in range(2):
         await hit(window, "a")
-    await until_allowed(window, "a")  # if rejected requests counted, it would never end
+    await until_allowed(window, "a")  # if rejected requests counted, the limit would never lift
     assert (await until_allowed(window, "a")).remaining <= 1
 
 
@@ -93,7 +93,7 @@ async def test_retry_after_is_at_least_one_second(limiter: MakeLimiter) -> None:
 
 
 async def test_the_window_slides(limiter: MakeLimiter) -> None:
-    """Two requests at the end of a window use up the limit at the beginning of the next."""
+    """Two requests at the end of one window use up the limit at the start of the next."""
     window = limiter(2, window_s=2)
     await hit(window, "a")
     await asyncio.sleep(1)
@@ -127,7 +127,7 @@ async def test_clients_without_requests_in_the_window_are_removed() -> None:
     await window.hit("often")  # 1,200 ms: the request at 0 has left the window
     assert window.known_callers == 2
     clock.advance(600)
-    await window.hit("often")  # 1,800 ms: and so has the one at 800
+    await window.hit("often")  # 1,800 ms: and so has the request at 800
     assert window.known_callers == 1
     clock.advance(1001)
     await window.hit("new")

@@ -1,4 +1,4 @@
-"""The contract of every tenancy source: a snapshot without I/O that follows the directory."""
+"""The contract of every tenancy source: a snapshot without I/O that tracks the directory."""
 
 import asyncio
 import secrets
@@ -31,7 +31,7 @@ TIMEOUT_S = 20.0
 
 
 class WatchedDirectory(SqlDirectory):
-    """A real directory that records its reads; a test can block them or make them fail."""
+    """A real directory that records its reads; a test can block reads or make them fail."""
 
     def __init__(self, location: Location) -> None:
         database = open_database(location)
@@ -105,7 +105,7 @@ def unstarted(directory: SqlDirectory) -> PollingTenancySource:
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(TIMEOUT_S):
-        while not condition():  # noqa: ASYNC110 - what is waited for happens in another thread
+        while not condition():  # noqa: ASYNC110 - the awaited change happens in another thread
             await asyncio.sleep(0.005)
 
 
