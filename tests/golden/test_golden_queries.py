@@ -1,8 +1,8 @@
-"""Queries from the question to the answer, in files that people can read.
+"""Golden files for queries, from the request to the result.
 
-A directory of `queries/` has `query.json`, and what becomes of it over the rows of `rows.json`:
-`statement.sql` with the bound values, and `result.json`. A change of a statement shows as a
-change of these files; HEADRACE_UPDATE_GOLDEN=1 writes them anew.
+A directory of `queries/` has `query.json` and what the query gives over the rows of `rows.json`:
+`statement.sql` with the bound values, and `result.json`. A changed statement shows as a change of
+these files. HEADRACE_UPDATE_GOLDEN=1 rewrites them.
 """
 
 import json
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def stored(chdb_engine: ChdbInstance) -> Iterator[FreshStore]:
-    """The rows of `rows.json`, stored in their order."""
+    """The rows of `rows.json`, stored in file order."""
     store = FreshStore(chdb_engine)
     rows: dict[str, list[Row]] = json.loads((HERE / "rows.json").read_text())
     for table in STORED_TABLES:
@@ -54,7 +54,7 @@ def _row(number: int, row: Row) -> Row:
 
 
 def statement_text(query: CompiledQuery) -> str:
-    """Write a statement with the values of its parameters below it."""
+    """Format a statement, followed by the values of its parameters."""
     values = [
         f"-- {name} = {json.dumps(value, ensure_ascii=False)}"
         for name, value in query.parameters.items()
@@ -63,7 +63,7 @@ def statement_text(query: CompiledQuery) -> str:
 
 
 def result_text(result: QueryResult) -> str:
-    """Write an answer with a row on each line."""
+    """Format a result with one row on each line."""
     rows = [dict(zip(result.names, row, strict=True)) for row in result.rows]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     return f'{{"truncated": {json.dumps(result.truncated)}, "data": [\n{lines}\n]}}\n'

@@ -1,6 +1,6 @@
-"""Refusals in a file that people can read: what was asked, and what the service says of it.
+"""Golden file for rejected queries: the request bodies and the responses.
 
-HEADRACE_UPDATE_GOLDEN=1 writes the codes and errors of `rejections.json` anew.
+HEADRACE_UPDATE_GOLDEN=1 rewrites the codes and errors of `rejections.json`.
 """
 
 import json
@@ -24,13 +24,13 @@ def cases() -> list[Case]:
 
 
 def rejected(case: Case) -> Case:
-    """Return a case with the code and the error that its body is refused with."""
+    """Return a case with the code and the error that its body gets."""
     code, error = rejection_of(case["body"])
     return {**case, "code": code, "error": error}
 
 
 def written(rejections: Iterable[Case]) -> str:
-    """Write cases with a line for each of their parts."""
+    """Format cases with one line for each of their parts."""
     texts = [
         ",\n ".join(f'"{name}": {json.dumps(part, ensure_ascii=False)}' for name, part in parts)
         for parts in (case.items() for case in rejections)

@@ -1,6 +1,6 @@
-"""A reference evaluator of queries: what the contract says, in plain Python over lists of dicts.
+"""A reference evaluator of queries: the contract in plain Python over lists of dicts.
 
-It shares no code with the product. `evaluate_query` gives the exact rows of a body, or raises
+It shares no code with the product. `evaluate_query` returns the exact rows for a body, or raises
 `QueryRejected`.
 """
 
@@ -12,5 +12,5 @@ __all__ = ["Answer", "QueryRejected", "Stored", "evaluate_query"]
 
 
 def evaluate_query(body: object, stored: Stored) -> Answer:
-    """Answer a query body (decoded JSON) over what one website has stored."""
+    """Evaluate a query body (decoded JSON) over the stored rows of one website."""
     return evaluated(check(body), stored)

@@ -1,4 +1,4 @@
-"""Whether a query body is valid, in the contract's order of checks."""
+"""Validation of a query body, in the contract's order of checks."""
 
 import re
 from collections.abc import Collection
@@ -44,7 +44,7 @@ _PAGE = ("limit", "offset", "fill", "orderBy")
 
 
 class QueryRejected(Exception):
-    """The body is refused with this code; the reply's error begins with `cause`."""
+    """The body is rejected with this code; the error of the response begins with `cause`."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -63,7 +63,7 @@ class Select:
 
 @dataclass(frozen=True)
 class Filter:
-    """One condition; `values` has one entry for scalar operators, numbers already numbers."""
+    """One condition; scalar operators have one entry in `values`; numbers are already parsed."""
 
     field: str
     kind: str
@@ -90,7 +90,7 @@ class Query:
 
 
 def check(body: object) -> Query:
-    """Read a body; raises `QueryRejected` with the first violation."""
+    """Parse a body; raises `QueryRejected` with the first violation."""
     root = _check_shape(body)
     query = root["query"]
     table = _table(query["table"])
@@ -125,7 +125,7 @@ def _require(matches: bool, code: str) -> None:
         raise QueryRejected(code)
 
 
-# Shape: objects, lists and texts where they belong, every key known, every required key there.
+# Shape: objects, lists and texts where required, no unknown keys, no missing keys.
 
 
 def _check_shape(body: object) -> dict[str, Any]:
@@ -281,7 +281,7 @@ _DATETIME = re.compile(
 
 
 def parse_datetime(value: object, zone: tzinfo) -> datetime | None:
-    """Read an ISO 8601 moment; without an offset it is on the wall of `zone`."""
+    """Parse an ISO 8601 timestamp; without an offset it is the local time of `zone`."""
     found = _DATETIME.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return None

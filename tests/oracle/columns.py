@@ -8,7 +8,7 @@ Kind = Literal["text", "number", "datetime", "boolean", "json"]
 
 @dataclass(frozen=True)
 class Column:
-    """What a column may be used for: F and A of the contract."""
+    """The permitted uses of a column: F and A of the contract."""
 
     kind: Kind
     filterable: bool = True
@@ -93,10 +93,10 @@ def find_column(table: str, name: str) -> Column | None:
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Tell whether a JSON value is an array."""
+    """Return whether a JSON value is an array."""
     return isinstance(value, list)
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    """Tell whether a JSON value is an object."""
+    """Return whether a JSON value is an object."""
     return isinstance(value, dict)

@@ -1,4 +1,4 @@
-"""The rows that a valid query gives."""
+"""The rows of a valid query."""
 
 import json
 import math
@@ -15,14 +15,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class JsonText(str):
-    """An object or array as JSON text: another value than the text that looks the same."""
+    """An object or array as JSON text; it differs from a string with the same characters."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows in their order, keys in any order, and whether more rows existed."""
+    """Ordered rows whose keys are in any order, and whether more rows exist."""
 
     rows: list[Row]
     limit: int
@@ -30,7 +30,7 @@ class Answer:
 
 
 def evaluated(query: Query, stored: Stored) -> Answer:
-    """Answer a query; raises `QueryRejected` where filling would give too many rows."""
+    """Evaluate a query; raises `QueryRejected` if gap filling adds too many rows."""
     rows = [row for row in _rows(query, stored) if _matches_all(query, row)]
     groups: dict[tuple[Any, ...], list[Row]] = {}
     if not query.group_by and not query.granularity:
@@ -76,7 +76,7 @@ _NEGATIONS = {"ne": "eq", "not_contains": "contains", "not_in": "in"}
 
 
 def _row_location(value: Any) -> Any:
-    """Numbers are put in order as doubles, which long ones of a property do not all fit in."""
+    """Numbers are ordered as doubles, though a double cannot represent every long number."""
     return float(value) if _type(value) == "number" else value
 
 
@@ -85,7 +85,7 @@ def _matches_all(query: Query, row: Row) -> bool:
 
 
 def _matches(query: Query, condition: Filter, row: Row) -> bool:
-    """Compare; a negation is the exact opposite, so missing values and other types match it."""
+    """Compare; a negation is the exact opposite, so it matches missing values and other types."""
     operator = _NEGATIONS.get(condition.operator, condition.operator)
     value = value_of(row, condition.field)
     wanted = [_wanted(query, condition, one) for one in condition.values]
@@ -102,7 +102,7 @@ def _wanted(query: Query, condition: Filter, value: Any) -> Any:
 
 
 def _type(value: Any) -> str:
-    """JSON's types: true is not 1."""
+    """Return the JSON type of a value: true is not 1."""
     if isinstance(value, bool):
         return "boolean"
     return "number" if isinstance(value, int | float) else type(value).__name__
@@ -162,9 +162,9 @@ def _missing(value: Any) -> bool:
 
 
 def _percentile(share: float) -> Callable[[Sequence[float]], float]:
-    """Interpolate linearly between the closest ranks, which count from one.
+    """Interpolate linearly between the closest ranks, which are counted from one.
 
-    Counted from zero the last digit may be another, and with it the order of rows.
+    Ranks counted from zero can change the last digit, and with it the order of rows.
     """
 
     def interpolated(numbers: Sequence[float]) -> float:
@@ -187,11 +187,11 @@ _NUMERIC: dict[str, Callable[[Sequence[float]], float]] = {
 }
 
 
-# Filling and order.
+# Gap filling and order.
 
 
 def _fill(query: Query, groups: dict[tuple[Any, ...], list[Row]]) -> None:
-    """Add every group of the answer to every bucket of the range."""
+    """Add every group of the result to every bucket of the range."""
     without_date = {key[1:] for key in groups} if query.group_by else {()}
     if without_date and _has_too_many_hours(query):
         raise QueryRejected("INVALID_FILL")
@@ -204,15 +204,15 @@ def _fill(query: Query, groups: dict[tuple[Any, ...], list[Row]]) -> None:
 
 
 def _has_too_many_hours(query: Query) -> bool:
-    """Tell of ranges that need not be walked through: a day has 23 hours or more."""
+    """Return whether a range has too many hours, without a walk: a day has at least 23 hours."""
     days = (query.end - query.start).days
     return query.granularity == "hourly" and days * 23 > 10_000
 
 
 def _buckets(query: Query) -> set[str]:
-    """Walk the range by quarters of an hour, of which nearly every offset is a multiple.
+    """Walk the range in quarter hours; nearly every UTC offset is a multiple of one.
 
-    Days are walked through by quarters of a day.
+    Daily buckets are walked in quarter days.
     """
     step = timedelta(minutes=15) if query.granularity == "hourly" else timedelta(hours=6)
     at = datetime.combine(query.start, time(), UTC) - timedelta(days=1)
@@ -236,12 +236,12 @@ def _ordered(query: Query, rows: list[Row]) -> list[Row]:
 
 
 def _sorted(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
-    """Sort stably; null comes last in both directions."""
+    """Sort stably; null is last in both directions."""
     present = [row for row in rows if row[name] is not None]
     absent = [row for row in rows if row[name] is None]
     return sorted(present, key=lambda row: _rank(row[name]), reverse=descending) + absent
 
 
 def _rank(value: Any) -> tuple[int, Any]:
-    """Order values of one column; those of a property go by type first."""
+    """Return the sort key of a value; values of a property sort by type first."""
     return ("number", "boolean", "str", "JsonText").index(_type(value)), value

@@ -1,4 +1,4 @@
-"""What is stored, and the rows that each table makes of it."""
+"""Stored rows, and the rows that each table derives from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ _VISITOR = ("country", "region", "city", "browser_name", "os_name", "device_type
 
 @dataclass
 class Stored:
-    """The rows of one website in the order of arrival.
+    """The rows of one website in order of arrival.
 
-    A row has every column by its name: "" for a missing text, None for a missing number, times as
-    epoch milliseconds; events also have `properties`, the object as sent.
+    A row has every column by name: a missing text is "", a missing number is None, and times are
+    epoch milliseconds. Events also have `properties`, the object as sent.
     """
 
     events: list[Row] = field(default_factory=list[Row])
@@ -27,7 +27,7 @@ class Stored:
 
 
 def rows_of(table: str, stored: Stored, in_range: Callable[[int], bool]) -> list[Row]:
-    """Return the rows of a table that belong to a range, bots included where it has `is_bot`."""
+    """Return the rows of a table within a range, including bots if the table has `is_bot`."""
     human_events = [row for row in stored.events if not row["is_bot"]]
     match table:
         case "sessions":
@@ -41,12 +41,12 @@ def rows_of(table: str, stored: Stored, in_range: Callable[[int], bool]) -> list
 
 
 def time_column(table: str) -> str:
-    """Return the column that the range and the buckets of a table go by."""
+    """Return the column by which a table is restricted to ranges and grouped into buckets."""
     return "start_time" if table == "sessions" else "time"
 
 
 def _by(column: str, events: list[Row]) -> list[list[Row]]:
-    """Gather events by a text that is not empty, each group by time, then by arrival."""
+    """Group events by a non-empty text; each group is ordered by time, then by arrival."""
     groups: dict[str, list[Row]] = {}
     for event in sorted(events, key=lambda event: event["time"]):
         if event[column]:

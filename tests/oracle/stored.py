@@ -1,4 +1,4 @@
-"""From an item as it was sent with a key to the row that is stored, as far as queries need it."""
+"""Maps an item, sent with a key, to its stored row; covers the columns that queries read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,11 +18,11 @@ PROMOTED_NUMBERS = (
 
 
 RECEIVED_MS = 4_102_444_800_000
-"""When everything was received, to the oracle: later than any moment that queries name."""
+"""The oracle's time of receipt of every item: later than any timestamp in a query."""
 
 
 def event_row(sent: Mapping[str, Any], *, arrival: int, visitor: Mapping[str, Any]) -> Row:
-    """Return the row of an item of /track whose timestamp is a number; `visitor` was looked up."""
+    """Return the row of a /track item with a numeric timestamp; `visitor` is its enrichment."""
     properties: Row = sent.get("properties") or {}
     texts = {name: properties[name] for name in PROMOTED_TEXTS if _is_text(properties.get(name))}
     numbers = {name: properties[name] for name in PROMOTED_NUMBERS if _is_number(properties, name)}
@@ -67,7 +67,7 @@ def _common(sent: Mapping[str, Any], arrival: int, visitor: Mapping[str, Any]) -
 
 
 def _row(table: str, known: Mapping[str, Any]) -> Row:
-    """Give every column a value: a missing text is empty, everything else missing is None."""
+    """Fill in every column: a missing text is empty, any other missing value is None."""
     return {
         name: (known.get(name) or "") if column.kind == "text" else known.get(name)
         for name, column in TABLES[table].items()

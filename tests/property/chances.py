@@ -1,8 +1,8 @@
-"""Drawing by chance alone, where Hypothesis would rather draw little and repeat itself.
+"""Random draws with plain probabilities, because Hypothesis favors small, repeated values.
 
-Of the examples that Hypothesis draws most are small or made of others, so few of its queries have a
-filter or a group of several rows. What is drawn here is as likely as it says. Hypothesis draws the
-seed, so its seed still decides on all of it.
+Most examples that Hypothesis draws are small or reuse parts of others, so few of its queries have a
+filter or a group of several rows. Here every draw has exactly the stated probability. Hypothesis
+draws the seed, so its seed still determines the whole example.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,34 +15,34 @@ T = TypeVar("T")
 
 
 class SeededRandom:
-    """A source of values that a seed decides on."""
+    """A source of values that a seed determines."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)  # noqa: S311 - not a secret
 
     def choice(self, values: Sequence[T]) -> T:
-        """Return one of some values."""
+        """Return one of the given values."""
         return self._random.choice(values)
 
     def sample(self, values: Sequence[T], least: int, most: int) -> list[T]:
-        """Return so many different ones, or all of them."""
+        """Return `least` to `most` distinct values, or all of them."""
         wanted = list(dict.fromkeys(values))
         return self._random.sample(wanted, min(self.integer(least, most), len(wanted)))
 
     def integer(self, least: int, most: int) -> int:
-        """Return a whole number, both ends included."""
+        """Return an integer between both bounds, inclusive."""
         return self._random.randint(least, most)
 
     def has_probability(self, share: float) -> bool:
-        """Return true in so many of all cases, from 0 to 1."""
+        """Return true with the probability `share`, from 0 to 1."""
         return self._random.random() < share
 
     def times(self, least: int, most: int, draw: Callable[["SeededRandom"], T]) -> list[T]:
-        """Draw so many times."""
+        """Draw `least` to `most` times and return the values."""
         return [draw(self) for _ in range(self.integer(least, most))]
 
 
 def random_strategy(draw: Callable[[SeededRandom], T]) -> st.SearchStrategy[T]:
-    """Return a strategy for what a function draws."""
+    """Return a Hypothesis strategy for the values of a function."""
     seeds: st.SearchStrategy[Any] = st.integers(0, 2**64 - 1)
     return seeds.map(lambda seed: draw(SeededRandom(seed)))

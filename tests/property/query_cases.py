@@ -1,7 +1,7 @@
-"""What the comparison with the oracle asks: queries over the data of `query_data`, and faults.
+"""Queries for the comparison with the oracle, over the data of `query_data`, and errors in them.
 
-What tells most is drawn most: columns that the data fill, aggregates over several rows, single
-days, and ranges at whose ends clocks change.
+The most revealing cases are drawn most often: columns that the data fill, aggregates over several
+rows, single days, and ranges that end at clock changes.
 """
 
 from copy import deepcopy
@@ -46,16 +46,20 @@ FAR_RANGES = (
     ("2011-12-29", "2011-12-31", "Pacific/Apia"),
     ("2025-03-30", "2025-03-30", "Europe/Berlin"),
     ("2025-03-29", "2025-03-31", "Europe/Berlin"),
-    ("2023-06-01", "2025-10-26", "Europe/Berlin"),  # so many changes are looked up in a table
+    (
+        "2023-06-01",
+        "2025-10-26",
+        "Europe/Berlin",
+    ),  # enough clock changes for a lookup table
     ("1969-12-31", "1970-01-01", "UTC"),
     ("2299-12-31", "2300-01-01", "Asia/Kolkata"),
 )
 _TIMES = ("T00:00:00", " 01:30:00", " 02:30:00", "T12:00:00.5", "T23:59:59.999")
 
-# Ids and times of receipt cannot be known; versions are named as the User-Agent library likes.
+# Ids and receipt times are unpredictable; the User-Agent library determines the versions.
 UNKNOWN = frozenset({"id", "website_id", "received_at", "browser_version", "os_version", "stack"})
 COUNTED = ("id", "website_id", "stack")
-"""Unknown columns of which it is known how many values they have."""
+"""Columns with unknown values whose number of distinct values is known."""
 
 NON_TRIVIAL = frozenset(
     (
@@ -93,7 +97,7 @@ _POOLS: dict[str, tuple[str, ...]] = {
 
 
 def columns_of(table: str) -> list[str]:
-    """Return the names of columns, those that tell more several times."""
+    """Return the names of columns; revealing columns occur several times."""
     names = [name for name in TABLES[table] if name not in UNKNOWN]
     non_trivial = [name for name in names if name in NON_TRIVIAL]
     properties = [f"properties.{key}" for key in PROPERTY_KEYS if table == "events"]
@@ -119,7 +123,7 @@ def _select(random_source: SeededRandom, table: str) -> Item:
 
 
 def _aggregates(table: str, field: str) -> tuple[str, ...]:
-    """Return what suits a field. Sums of long numbers depend on the order of addition."""
+    """Return the aggregates for a field. Sums of long numbers depend on the order of addition."""
     if field == "*":
         return ("count",)
     if not column(table, field).aggregatable:
@@ -128,7 +132,7 @@ def _aggregates(table: str, field: str) -> tuple[str, ...]:
 
 
 def _text(random_source: SeededRandom, name: str) -> str:
-    """Draw a text that the column may have, or a piece of one."""
+    """Draw a text that the column may contain, or a part of one."""
     text = random_source.choice(_POOLS.get(name, TEXTS))
     if random_source.has_probability(0.6):
         return text
@@ -197,7 +201,7 @@ def _filter(random_source: SeededRandom, table: str) -> Item:
 
 
 def _body(random_source: SeededRandom) -> Body:
-    """Draw a body that is valid but for rare accidents (equal names, true compared by order)."""
+    """Draw a body that is valid except for rare accidents (equal names, true compared by order)."""
     table = random_source.choice((*TABLES, "events", "events", "sessions", "profiles", *ALIASES))
     real = ALIASES.get(table, table)
     selects = random_source.times(1, 3, lambda random_source: _select(random_source, real))
@@ -270,7 +274,7 @@ def output_names(query: Body, page: Body) -> list[str]:
 
 
 def _corrupted_body(random_source: SeededRandom) -> Body:
-    """Draw a body with one or two faults; some of them turn out to be none."""
+    """Draw a body with one or two errors; some of them leave the body valid."""
     body = deepcopy(_body(random_source))
     corrupt, *others = random_source.sample(SINGLE_ERRORS, 1, 2)
     for later in others:

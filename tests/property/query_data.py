@@ -1,7 +1,8 @@
-"""The rows that queries are asked over: data sets whose values come from small pools.
+"""The rows that queries read: data sets whose values come from small pools.
 
-So filters find rows, groups have several, and moments meet the ends of buckets and ranges. Nearly
-all numbers are sums of few powers of two: their sums are exact, whatever the order of addition.
+Small pools let filters match rows, give groups several rows, and put timestamps on the bounds of
+buckets and ranges. Nearly all numbers are sums of a few powers of two, so their sums are exact in
+any order of addition.
 """
 
 from datetime import datetime
@@ -16,7 +17,7 @@ Item = dict[str, Any]
 DAY_MS = 86_400_000
 FIRST_DAY_MS = 1_761_264_000_000  # 2025-10-24; clocks go back in Europe on the 26th
 MIDNIGHTS = ("2025-10-22", "2025-10-25", "2025-10-26", "2025-10-27", "2025-11-02", "2025-11-06")
-"""Where the ranges that are asked most begin or end."""
+"""The most frequent bounds of query ranges."""
 
 ZONES = (
     *("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu"),
@@ -26,8 +27,8 @@ FREQUENT_ZONES = ("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns")
 CHANGES_MS = (1_761_440_400_000, 1_762_063_200_000)  # Berlin 10-26T01:00Z, New York 11-02T06:00Z
 FAR_CHANGES_MS = (
     1_743_296_400_000,  # 2025-03-30T01:00Z, clocks go forward in Berlin
-    1_289_097_060_000,  # 2010-11-07T02:31Z, they go back across midnight in St. John's
-    1_325_239_200_000,  # 2011-12-30T10:00Z, Apia leaves that day out
+    1_289_097_060_000,  # 2010-11-07T02:31Z, clocks go back across midnight in St. John's
+    1_325_239_200_000,  # 2011-12-30T10:00Z, Apia skips that day
 )
 _STEPS_MS = (-3_600_000, -1_800_000, -60_001, -1, 0, 1, 59_999, 1_800_000, 3_600_000)
 
@@ -64,8 +65,8 @@ VISITORS: tuple[tuple[Item, Item], ...] = (
         {"is_bot": True, "anonymous_id": "u1", "browser_name": "Googlebot", "device_type": "bot"},
     ),
 )
-"""What an item says of its visitor, and what is then stored. Bots come without a key, and
-as one who is also known as a person."""
+"""The visitor fields of an item, and the stored columns. The bot sends no key and has the
+anonymous id of a human visitor."""
 
 SENT_KEYS = ("k", "n", "a.b", "a", "a.b.c", "value", "ключ", 'k"', "],", "long")
 PROPERTY_KEYS = (*SENT_KEYS, "b")
@@ -89,7 +90,7 @@ _LABELS = ("utm_source", "utm_term", "language")
 
 
 def random_timestamp(random_source: SeededRandom) -> int:
-    """Draw a moment: any, or one near a midnight, a quarter of an hour or a change of clocks."""
+    """Draw a timestamp: any, or one near a midnight, a quarter of an hour or a clock change."""
     match random_source.integer(0, 7):
         case 0 | 1:
             return FIRST_DAY_MS + random_source.integer(-DAY_MS, 11 * DAY_MS)
@@ -180,9 +181,10 @@ def _error(random_source: SeededRandom) -> Item:
 
 
 def _short_session(random_source: SeededRandom) -> list[Item]:
-    """Draw few events of one person, some at one moment, some as far on as tells a bounce.
+    """Draw a few events of one profile; some share a timestamp, some lie at the bounce limit.
 
-    What the store gathers into one visit are events with the same labels: of most of these.
+    The store aggregates events with the same labels into one daily rollup, so most of these events
+    have the same labels.
     """
     session_fields: Item = {
         "sessionId": f"v{random_source.integer(0, 99)}",

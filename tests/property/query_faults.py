@@ -1,4 +1,4 @@
-"""Ways to spoil the body of a query, one at a time; on some bodies they change nothing."""
+"""Functions that put one error into the body of a query; some bodies remain unchanged."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,8 @@
-"""Pairs of queries of one shape, made by replacing values and nothing else.
+"""Pairs of queries of one shape that differ in their values only.
 
-What counts as a value, and which values are of one class, is defined here, from the contract and
-the calendar: nothing is imported from the compiler or the validation. So a compiler that writes a
-value into its text, or lets one decide on the text, fails the property.
+This module defines what counts as a value, and which values form one class, from the contract and
+the calendar. It imports nothing from the compiler or the validation. So a compiler that writes a
+value into its SQL text, or lets a value change the text, fails the property.
 
 | Value | Class |
 |---|---|
@@ -37,7 +37,7 @@ timestamps = st.one_of(
 )
 
 _SEPARATORS = ":,]"
-"""A key that begins like what separates two JSON texts is read in another way: its own class."""
+"""A key that begins with a separator of JSON is extracted differently: it forms its own class."""
 
 _key_parts = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters=f".{_SEPARATORS}"),
@@ -46,7 +46,7 @@ _key_parts = st.text(
 )
 
 MAX_CHANGES_IN_SQL = 4
-"""A range with up to this many changes of offset has a term for each; with more it has a table."""
+"""Up to this many offset changes have one term each in SQL; a range with more has a table."""
 
 _CHANGING_ZONES = ("Europe/Berlin", "America/New_York", "Europe/London", "Australia/Lord_Howe")
 """Zones that change their clocks once in March or April and once in October or November."""
@@ -78,10 +78,10 @@ class Range(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What the text may depend on in a range.
+    """The properties of a range that the SQL text may depend on.
 
-    `changes` is the number of changes of offset; `is_contiguous` is false where clocks went back
-    across midnight at an end of the range.
+    `changes` is the number of offset changes. `is_contiguous` is false if clocks go back across
+    midnight at an end of the range.
     """
 
     is_contiguous: bool
@@ -99,10 +99,10 @@ def shapes(draw: st.DrawFn) -> Shape:
 def ranges_of(draw: st.DrawFn, shape: Shape) -> Range:
     """Draw a range of a shape.
 
-    Without a change: any dates in a zone that never changes its clocks, and a day that a zone left
-    out. With changes: from a day between two changes to a day as many changes later, and for one
-    change also the day on which clocks change. Not contiguous: a range that starts on a day that
-    began twice, or that ends on the day before.
+    Without a change: any dates in a zone that never changes its clocks, and a day that a zone
+    skipped. With changes: from a day between two changes to a day that many changes later, and for
+    one change also the day of the change. Not contiguous: a range that starts on a day that began
+    twice, or that ends on the day before.
     """
     if not shape.is_contiguous:
         return draw(_midnight_ranges())
@@ -128,14 +128,14 @@ def _fixed_ranges(draw: st.DrawFn) -> Range:
 
 @st.composite
 def _seasons(draw: st.DrawFn, changes: int) -> Range:
-    """Draw a range from a season without changes to one as many seasons later."""
+    """Draw a range from a season without changes to the one `changes` seasons later."""
     season = draw(st.integers(2 * _YEARS[0], 2 * _YEARS[-1] - _MAX_SEASONS))
     first, last = draw(_days_of(season)), draw(_days_of(season + changes))
     return Range(first, last, draw(st.sampled_from(_CHANGING_ZONES)))
 
 
 def _days_of(season: int) -> st.SearchStrategy[date]:
-    """Return the days of a season, which count from the year 0: winter is even, summer odd."""
+    """Return the days of a season, counted from year 0: winter is even, summer is odd."""
     year, is_summer = divmod(season, 2)
     if is_summer:
         return st.dates(date(year, 5, 1), date(year, 8, 31))
@@ -153,7 +153,7 @@ def _midnight_ranges(draw: st.DrawFn) -> Range:
 
 
 class KeyClass(NamedTuple):
-    """What the text may depend on in a property's key."""
+    """The properties of a property key that the SQL text may depend on."""
 
     dots: int
     begins_with_separator: bool
@@ -161,7 +161,7 @@ class KeyClass(NamedTuple):
 
 @st.composite
 def keys_of(draw: st.DrawFn, key_class: KeyClass) -> str:
-    """Draw a property's key of a class."""
+    """Draw a property key of a class."""
     parts = [draw(_key_parts) for _ in range(key_class.dots + 1)]
     if key_class.begins_with_separator:
         parts[0] = draw(st.sampled_from(_SEPARATORS)) + parts[0]
@@ -174,7 +174,7 @@ def query_pairs(draw: st.DrawFn) -> tuple[Body, Body]:
     body = draw(bodies)
     shape = draw(shapes())
     if body.get("granularity") == "hourly" and shape.changes > 2:
-        body["fill"] = False  # more hours than a filled result may have
+        body["fill"] = False  # more hours than a gap-filled result may have
     twin = deepcopy(body)
     for changed in (body, twin):
         _change_keys(draw, changed)
@@ -200,7 +200,7 @@ def _set_range(body: Body, days: Range) -> None:
 
 
 def _another_value(draw: st.DrawFn, kind: str, value: Any) -> Any:
-    """Draw another value of its class."""
+    """Draw another value of the same class."""
     if not isinstance(value, list):
         return draw(_values_like(kind, value))
     values: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - JSON
@@ -217,7 +217,7 @@ def _values_like(kind: str, value: Any) -> st.SearchStrategy[Any]:
 
 
 def _change_keys(draw: st.DrawFn, body: Body) -> None:
-    """Replace every property's key by one of its class, the same wherever it is named."""
+    """Replace every property key with one of its class, consistently throughout the body."""
     query = body["query"]
     keys: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""Making a query simpler for as long as it shows what is wrong, so that people see it."""
+"""Reduces a query for as long as it still shows a defect, to make failures readable."""
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -12,7 +12,7 @@ _LISTS = ("filters", "groupBy", "selects")
 
 
 def minimize(body: Body, is_wrong: Callable[[Body], bool]) -> Body:
-    """Leave parts out, one after the other, as long as what remains is still wrong."""
+    """Remove parts one by one for as long as the rest is still wrong."""
     for smaller_bodies in _without_a_part(body):
         if is_wrong(smaller_bodies):
             return minimize(smaller_bodies, is_wrong)

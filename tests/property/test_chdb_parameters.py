@@ -1,4 +1,4 @@
-"""Every value that is bound comes back as it went in, and never becomes SQL."""
+"""Every bound value is returned unchanged and never becomes SQL."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -59,7 +59,7 @@ def test_a_bound_value_round_trips(
 
 
 def as_floats(value: float | list[float]) -> float | list[float]:
-    """Read numbers as floats: the engine writes a whole one without a point."""
+    """Convert numbers to floats: chDB writes whole ones without a decimal point."""
     return [*map(float, value)] if isinstance(value, list) else float(value)
 
 

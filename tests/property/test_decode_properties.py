@@ -1,4 +1,4 @@
-"""Whatever comes in, decoding answers with items or with our own errors."""
+"""For any input, decoding returns items or raises only Headrace's own errors."""
 
 import json
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def test_any_damage_gives_items_or_our_error(endpoint: IngestPath, body: bytes) 
 
 
 def parts_of(value: Json) -> list[Json]:
-    """Return what lies one level below, keys included."""
+    """Return the values one level below, keys included."""
     if isinstance(value, dict):
         return [*value, *value.values()]
     return value if isinstance(value, list) else []
@@ -147,7 +147,10 @@ def test_items_are_counted_up_to_the_limit(array: list[Json], at_most: int, comm
 
 
 def breaks_no_rule(document: Json) -> bool:
-    """A second opinion on custom events that have nothing but a name and unknown keys."""
+    """Return whether custom events with only a name and unknown keys are valid.
+
+    An implementation of its own, independent of the decoder.
+    """
     listed = parts_of(document) if isinstance(document, list) else [document]
     names = [item.get("name") if isinstance(item, dict) else None for item in listed]
     return len(listed) <= MAX_ITEMS and all(

@@ -1,4 +1,4 @@
-"""Whatever an answer has: JSON, CSV and Arrow tell the same rows under the same names."""
+"""For any result, JSON, CSV and Arrow have the same rows under the same names."""
 
 import csv
 import io

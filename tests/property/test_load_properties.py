@@ -1,4 +1,4 @@
-"""A crash at any step of loading leads neither to loss nor to a second copy."""
+"""A crash at any step of loading neither loses nor duplicates an item."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ class CrashError(Exception):
 
 
 class Steps:
-    """Counts what the loader asks of the world, and ends the process at one step."""
+    """Counts the calls that the loader makes, and simulates a crash at one of them."""
 
     def __init__(self, crash_at: int) -> None:
         self._left = crash_at
@@ -61,7 +61,7 @@ class Steps:
 
 
 class Interrupted:
-    """Passes every call on; the process may end right before it and right after it."""
+    """Forwards every call; the process may crash directly before and after it."""
 
     def __init__(self, inner: object, steps: Steps) -> None:
         self._inner = inner
@@ -87,7 +87,7 @@ class AtOnce(Executor):
 
 
 class AtLast(Executor):
-    """Runs an insert when the next batch is ready and the result is asked for."""
+    """Runs an insert after the next batch is read, when the caller fetches the result."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
         return _Later(lambda: fn(*args, **named))
@@ -107,7 +107,7 @@ class _Later(Future[T]):
 def _run(future: Future[T], work: Callable[[], T]) -> None:
     try:
         future.set_result(work())
-    except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+    except Exception as error:  # noqa: BLE001 - the caller of `result` gets it
         future.set_exception(error)
 
 
@@ -119,7 +119,7 @@ ORDERS: Mapping[str, Callable[[], Executor]] = {
 
 
 class QuickDisk(FileOps):
-    """Only the process ends here, not the machine: the page cache is enough."""
+    """Skips fsync: only the process ends here, not the machine, so the page cache is enough."""
 
     def sync(self, file: int) -> None:
         os.fstat(file)
@@ -129,7 +129,7 @@ class QuickDisk(FileOps):
 
 
 class World:
-    """What outlives a process: the logs, the ledger's file, the store, the quarantine."""
+    """The state that outlives a process: the logs, the ledger's file, the store, the quarantine."""
 
     def __init__(self, folder: Path, order: str) -> None:
         self.folder = folder
@@ -154,7 +154,7 @@ class World:
             await log.close()
 
     def load(self, crash_at: int) -> None:
-        """Run a process that loads everything; it ends with `CrashError` at a step."""
+        """Run a process that loads everything; raises `CrashError` at a step."""
         steps = Steps(crash_at)
         reader = SegmentReader(
             self.folder / "log", damaged=self.folder / "damaged", file_ops=QuickDisk()
@@ -174,7 +174,7 @@ class World:
             ).load_available()
 
     def load_with_crashes(self, *crashes_at: int) -> int:
-        """Load over and over until it ends well; return how many crashes there were."""
+        """Load repeatedly until a load succeeds; return the number of crashes."""
         crashes = 0
         for crash_at in (*crashes_at, 0):
             try:
@@ -211,7 +211,7 @@ def harness(order: str) -> Generator[World]:
 
 
 def events(*names: str, after_ms: int = 0, key: bytes = b"") -> bytes:
-    """Write a record; `name#id` is an event with an event id."""
+    """Encode a record; `name#id` is an event with an event id."""
     items = [
         Event("web_a", NOON, name.partition("#")[0], event_id=name.partition("#")[2])
         for name in names
@@ -267,7 +267,7 @@ def test_crash_at_any_single_step_does_not_change_the_final_state(order: str) ->
             assert (step, made.quarantined()) == (step, SET_ASIDE)
             assert made.ids_are_unique()
         step += 1
-    assert step > 100  # the steps were really taken
+    assert step > 100  # the crash steps were really reached
 
 
 @in_every_order

@@ -1,4 +1,4 @@
-"""A property's value in SQL is that of Python's, whether its document is searched or read."""
+"""SQL gives the same property value as Python, for a scanned and for a parsed document."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ DIALECTS = (
 
 
 def found(document: dict[str, Any], key: str) -> Any:
-    """Look for the very key, then for the nested one."""
+    """Look up the exact key first, then the nested one."""
     if key in document or "." not in key:
         return document.get(key)
     outer, inner = key.split(".")
@@ -55,7 +55,7 @@ def found(document: dict[str, Any], key: str) -> Any:
 
 
 def shown(value: Any) -> Any:
-    """Return a value as an answer has it, and what tells its type."""
+    """Return a value as results show it, with its type."""
     if isinstance(value, list | dict):
         return "json", value
     return ("number", value) if is_number(value) else (type(value).__name__, value)

@@ -1,4 +1,4 @@
-"""The service and the oracle give the same rows in the same order, or refuse with the same code."""
+"""The service and the oracle return the same rows in the same order, or the same error code."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.property.query_data import GOOGLEBOT, Item, data_sets
 from tests.property.shrink import minimize
 
 PAIRS = int(os.environ.get("HEADRACE_TEST_ORACLE_PAIRS", "400"))
-"""How many queries are compared, at some 20 ms each; 100,000 take about half an hour."""
+"""The number of compared queries, at about 20 ms each; 100,000 take about half an hour."""
 
 QUERIES_A_DATA_SET = 40
 ENDPOINTS = {"events": "/track", "performance": "/vitals", "errors": "/errors"}
@@ -27,7 +27,7 @@ ROWS = {"events": event_row, "performance": vital_row, "errors": error_row}
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service for these data sets alone."""
+    """A service of its own for these data sets."""
     one = Service(tmp_path_factory.mktemp("oracle") / "data", workers=1)
     try:
         yield one.start()
@@ -36,7 +36,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def store(service: Service, website: str, data: dict[str, list[Item]]) -> Stored:
-    """Send a data set, people in two requests and then bots; return what is then stored."""
+    """Send a data set, visitors in two requests and then bots; return the stored rows."""
     stored: dict[str, list[Row]] = {}
     for table, items in data.items():
         visitors = [item for item in items if not _is_bot(item)]
@@ -110,7 +110,7 @@ def are_alike(service: Service, website: str, stored: Stored, body: Body) -> Non
 @settings(
     max_examples=max(1, PAIRS // QUERIES_A_DATA_SET),
     deadline=None,
-    phases=(Phase.generate,),  # a smaller seed is no smaller query: `minimize` makes it
+    phases=(Phase.generate,),  # a smaller seed does not give a smaller query: `minimize` does
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.nested_given),
 )
 @given(data=data_sets)

@@ -1,6 +1,7 @@
-"""Plans, statements and fillings give the rows of the oracle, over tables filled directly.
+"""Plans, statements and gap filling give the rows of the oracle, over tables filled directly.
 
-The same comparison is made through HTTP elsewhere; this one is fast and sees only queries.
+`test_query_oracle` makes the same comparison through HTTP. This one is fast and covers queries
+only.
 """
 
 import json
@@ -28,7 +29,7 @@ ROWS = {"events": event_row, "performance": vital_row, "errors": error_row}
 
 
 def stored_of(data: dict[str, list[Item]]) -> Stored:
-    """Return what is stored of a data set, as the oracle has it."""
+    """Return the rows that a data set stores, in the form of the oracle."""
     rows = {
         table: [
             ROWS[table](item, arrival=arrival, visitor=item["visitor"][1])
@@ -53,13 +54,13 @@ def _as_stored(row: Row, number: int, texts: set[str]) -> Row:
         **{name: value for name, value in row.items() if value is not None or name not in texts},
         "id": _id(number),
         "website_id": WEBSITE,
-        "received_at": row.get("received_at", row["time"]),  # of errors and vitals it is not kept
+        "received_at": row.get("received_at", row["time"]),  # not stored for errors and vitals
         "properties": written.encode() if properties else b"",
     }
 
 
 def _id(number: int) -> bytes:
-    """Return an id by arrival, in whose first bytes alone the order is."""
+    """Return an id by arrival; only its first bytes determine the order."""
     return number.to_bytes(8) + (2**64 - 1 - number).to_bytes(8)
 
 
@@ -89,7 +90,7 @@ def got_of(store: Tables, body: Body) -> Any:
     suppress_health_check=(
         HealthCheck.too_slow,
         HealthCheck.nested_given,
-        HealthCheck.function_scoped_fixture,  # who asks for the store, which is made anew below
+        HealthCheck.function_scoped_fixture,  # each example creates its own store
     ),
 )
 @given(data=data_sets)
@@ -101,7 +102,7 @@ def test_query_results_match_the_oracle(
 
 
 def compare(tables: Tables, stored: Stored) -> None:
-    """Ask many queries of tables that have these rows."""
+    """Run many queries over tables that have these rows."""
     insert(tables, stored)
 
     @settings(

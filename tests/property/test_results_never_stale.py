@@ -1,6 +1,6 @@
-"""Whatever is acknowledged, stored and asked in whatever order: no answer lacks what it owes.
+"""In any order of events, loads and queries, a result has every row that it must have.
 
-The model's rows are numbers: how many of a website are acknowledged, and how many are in the store.
+The model represents rows by numbers: for each website, the acknowledged and the stored count.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ LIMITS = QueryLimits(timeout_s=3600, max_memory_bytes=10**9)
 
 
 class SentQuery(Struct):
-    """One question: what it owes, and what had been answered to others before it was asked."""
+    """One query: the rows it must contain, and the newest result returned before it was sent."""
 
     website: str
     acknowledged: int
@@ -36,7 +36,7 @@ class SentQuery(Struct):
 
 
 class Run:
-    """One run in the store: it looks at the rows at one moment and answers at a later one."""
+    """One execution in the store: it reads the rows first and returns its result later."""
 
     def __init__(self, website: str) -> None:
         self.website = website
@@ -46,7 +46,7 @@ class Run:
 
 
 class Harness:
-    """Acknowledged rows, stored rows, a loader between them, and those who ask."""
+    """Acknowledged rows, stored rows, a loader between them, and running queries."""
 
     def __init__(self) -> None:
         self.acknowledged: Counter[str] = Counter()
@@ -97,7 +97,7 @@ class Harness:
             self._wake()
 
     def end_batch(self) -> None:
-        """End a batch, well or not: what was not stored is in the next one."""
+        """End a batch, successful or not; the next one has the rows that were not stored."""
         if self._changing is not None:
             self._changing.close()
             self._changing = None
@@ -122,7 +122,7 @@ class Harness:
             self.runs[number % len(self.runs)].fails = True
 
     async def wait_idle(self) -> None:
-        """Let everything go on by itself, and check what was answered."""
+        """Run all tasks until they wait, and check the results so far."""
         for _ in range(10):
             await asyncio.sleep(0)
         for one in [one for one in self.sent_queries if one.task.done()]:
@@ -131,7 +131,7 @@ class Harness:
                 self._check(one, int(one.task.result()))
 
     async def end(self) -> None:
-        """Store everything and let all runs end."""
+        """Store everything and let all executions end."""
         while self.sent_queries:
             self.load()
             for run in self.runs:
@@ -152,7 +152,7 @@ class Harness:
         await woken_up
 
     def _wake(self) -> None:
-        """Wake who waits for what is stored, even before its batch has ended."""
+        """Wake the waiters whose rows are stored, even before the batch has ended."""
         for requested, woken_up in self._waiting:
             if requested <= self.stored.total() and not woken_up.done():
                 woken_up.set_result(None)
@@ -202,14 +202,14 @@ STARTED_DURING_BATCH = [
     "other query of a",
     "acknowledge a",
     "begin batch",
-    "finish first",  # now the second question has its turn
+    "finish first",  # the second query now acquires the slot
     "finish first",
     "store batch",
     "other query of a",
     "end batch",
     "other query of a",
 ]
-"""Chance finds this one seldom: a run that begins within a batch and looks before it is stored."""
+"""Random steps rarely find this: an execution starts during a batch and reads before its rows."""
 
 
 @example(steps=[(name, True) for name in STARTED_DURING_BATCH])

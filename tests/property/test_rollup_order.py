@@ -1,7 +1,7 @@
-"""Late, out-of-order and repeated events give the same sessions and people as one insert does.
+"""Late, out-of-order and repeated events give the same sessions and profiles as one insert.
 
-Sessions cross midnight and the ends of the range, last for days, or share their moments; the same
-events are stored in random batches and orders, with batches repeated, and merged in between.
+Sessions cross midnight and the bounds of the range, last for days, or share timestamps. The same
+events are stored in random batches and orders, with repeated batches, and merged in between.
 """
 
 import random
@@ -76,7 +76,7 @@ BODIES = [
 
 
 def numbered(rows: list[Row]) -> list[Row]:
-    """Give rows their ids by arrival."""
+    """Give rows ids in order of arrival."""
     return [
         {**NO_TEXTS, **row, "id": number.to_bytes(16), "received_at": row["time"]}
         for number, row in enumerate(rows)
@@ -84,7 +84,7 @@ def numbered(rows: list[Row]) -> list[Row]:
 
 
 def store_shuffled(store: FreshStore, rows: list[Row], random_source: random.Random) -> None:
-    """Store rows in batches of any size and order, some twice, and merge some of them."""
+    """Store rows in batches of any size and order, some of them twice, with merges in between."""
     shuffled = random_source.sample(rows, len(rows))
     while shuffled:
         size = random_source.randint(1, 20)

@@ -1,4 +1,4 @@
-"""After a crash or damage at any byte the log holds what was acknowledged before it."""
+"""After a crash, or damage at any byte, the log has every record acknowledged before it."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ METRICS = Metrics()
 
 
 class QuickDisk(FileOps):
-    """The page cache is enough here: what a power cut leaves is made by hand."""
+    """Skips fsync: the tests write the state after a power cut themselves."""
 
     def sync(self, file: int) -> None:
         os.fstat(file)
@@ -89,7 +89,7 @@ few = settings(max_examples=examples(60), deadline=None)
 
 
 def age_mark(root: Path, mark: str) -> None:
-    """Leave the mark as a power cut might have: as it is, not there, or at the log's start."""
+    """Leave the marker as a power cut might: unchanged, missing, or at the start of the log."""
     if mark == "lost":
         (root / NAME / "durable").unlink()
     if mark == "old":
@@ -187,7 +187,7 @@ WRITER = """
 
 
 def acknowledged_until_killed(root: Path, life: int, seconds: float) -> list[bytes]:
-    """Let a writer append until it is killed; return what it was told is durable."""
+    """Let a writer append until it is killed; return the records it reported as durable."""
     command = [sys.executable, "-c", textwrap.dedent(WRITER), str(root), str(life)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
@@ -204,7 +204,7 @@ def acknowledged_until_killed(root: Path, life: int, seconds: float) -> list[byt
 def test_killed_writer_leaves_all_acknowledged_and_no_partial_records(tmp_path: Path) -> None:
     root, acknowledged = tmp_path / "log", set[bytes]()
     for life in range(10):
-        acknowledged.update(acknowledged_until_killed(root, life, random.uniform(0, 0.3)))  # noqa: S311 - no secret
+        acknowledged.update(acknowledged_until_killed(root, life, random.uniform(0, 0.3)))  # noqa: S311 - not a secret
         payloads = [record.payload for record in read_all(root)]
         names = [payload.partition(b" ")[0] for payload in payloads]
         assert len(names) == len(set(names))

@@ -1,4 +1,4 @@
-"""What holds for the statement of every query, whatever its values are."""
+"""Invariants of the SQL of every query, for any values."""
 
 import re
 from typing import Any
@@ -44,9 +44,9 @@ def sql_of(body: Body, website: WebsiteId, dialect: Dialect) -> str:
 def test_statement_is_the_same_for_any_values(
     dialect: Dialect, pair: tuple[Body, Body], websites: tuple[str, str]
 ) -> None:
-    """The pairs are of one shape by construction; the text may depend on nothing else.
+    """The pairs have one shape by construction; the text may depend on nothing else.
 
-    A drawn query may be invalid by accident; whether it is depends on its shape too.
+    A drawn query may be invalid by accident; its validity also depends on its shape only.
     """
     body, twin = pair
     assume(accepted(body))
@@ -81,7 +81,7 @@ def test_every_parameter_has_a_placeholder_and_vice_versa(body: Body) -> None:
 
 @pytest.fixture(scope="module")
 def changeable(chdb_store_of_module: FreshStore) -> frozenset[str]:
-    """The engine's functions that may answer differently over the same rows, such as now."""
+    """The non-deterministic functions of chDB, such as `now`."""
     names = chdb_store_of_module.rows("SELECT name FROM system.functions WHERE NOT deterministic")
     return frozenset(name.lower() for (name,) in names)
 
@@ -89,7 +89,7 @@ def changeable(chdb_store_of_module: FreshStore) -> frozenset[str]:
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(body=bodies)
 def test_result_depends_only_on_rows_and_values(changeable: frozenset[str], body: Body) -> None:
-    """Answers are kept for as long as no row changes."""
+    """The cache keeps results for as long as no row changes."""
     assume(accepted(body))
     called = {name.lower() for name in re.findall(r"(\w+)\(", statement_of(body).sql)}
     assert {"now", "rand", "today"} <= changeable

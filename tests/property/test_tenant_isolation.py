@@ -1,7 +1,7 @@
-"""Whoever asks whatever: rows of another's website are never in an answer.
+"""No result of any query has rows of another tenant's website.
 
-Websites, keys and queries are drawn at random; a small model of the rights says what each call
-must get. Every event carries the name of the website it was meant for.
+Websites, keys and queries are drawn at random; a small model of the permissions gives the expected
+response to each request. Every event carries the name of its website.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ TIMESTAMPS = ["2024-05-01T00:00:00Z", "2024-05-01T23:59:59Z", "2024-05-02T12:00:
 
 
 class Owner(NamedTuple):
-    """A key and the websites it may touch."""
+    """A key and the websites that it can access."""
 
     key: Key
     websites: frozenset[str]
@@ -37,12 +37,12 @@ class Owner(NamedTuple):
     revoked: bool = False
 
     def may(self, scope: str, website: str) -> bool:
-        """Tell what the model says of a call."""
+        """Return whether the model permits a request."""
         return not self.revoked and scope in self.scopes and website in self.websites
 
 
 class World(NamedTuple):
-    """Everything there is, and how many events each website has."""
+    """The service, its websites and keys, and the number of events of each website."""
 
     service: Service
     websites: list[str]
@@ -58,7 +58,7 @@ WRITE = frozenset({"track:events"})
 
 @pytest.fixture(scope="module")
 def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A service of its own, with three organizations that hold two websites each."""
+    """A service of its own, with three organizations of two websites each."""
     service = Service(tmp_path_factory.mktemp("tenants") / "data", workers=2)
     try:
         yield populated(service.start())
@@ -116,7 +116,7 @@ def revoked(service: Service, owner: Owner) -> Owner:
 
 
 def fill(service: Service, website: str, owners: list[Owner]) -> None:
-    """Store four items of each kind, through a key where there is one, all named by website."""
+    """Store four items of each kind, named after the website, with a key if one may write."""
     writer = next((one for one in owners if one.may("track:events", website)), None)
     headers = bearer(writer.key) if writer else {}
     for path, batch in items(website).items():
@@ -157,7 +157,7 @@ FILTERABLE = {
 
 @st.composite
 def queries(draw: st.DrawFn, websites: list[str]) -> Json:
-    """A valid query whose every output would give a foreign row away."""
+    """A valid query whose every output would reveal a foreign row."""
     table = draw(st.sampled_from(sorted(TEXTS)))
     grouped = draw(st.lists(st.sampled_from(TEXTS[table]), min_size=1, max_size=4, unique=True))
     filters = draw(st.lists(conditions(table, websites), max_size=3))
@@ -171,7 +171,7 @@ def queries(draw: st.DrawFn, websites: list[str]) -> Json:
 
 @st.composite
 def conditions(draw: st.DrawFn, table: str, websites: list[str]) -> Json:
-    """A filter that reaches for the rows of some website, or for all."""
+    """A filter that may match rows of any website."""
     field = draw(st.sampled_from(FILTERABLE[table]))
     operator = draw(st.sampled_from(["eq", "ne", "in", "not_in", "contains", "gte", "lte"]))
     texts = st.sampled_from([*websites, "", "web_", "' OR 1=1 --", "%", "\\"])
@@ -181,7 +181,7 @@ def conditions(draw: st.DrawFn, table: str, websites: list[str]) -> Json:
 
 
 def expected_status(harness: World, owner: Owner | None, website: str) -> int:
-    """What the contract says of a valid query."""
+    """Return the status that the contract requires for a valid query."""
     if owner is None:
         return 200 if website == harness.public else 401
     if owner.revoked:
@@ -192,7 +192,7 @@ def expected_status(harness: World, owner: Owner | None, website: str) -> int:
 
 
 def foreign_values(rows: list[Row], website: str, websites: list[str]) -> list[str]:
-    """Return texts of the rows that name another website."""
+    """Return the texts in the rows that name another website."""
     others = [one for one in websites if one != website]
     texts = [str(value) for row in rows for value in row.values()]
     return [text for text in texts if any(other in text for other in others)]
@@ -263,7 +263,7 @@ def test_event_is_stored_only_where_the_key_may_write(harness: World, data: st.D
 
 
 def stored(harness: World, website: str) -> dict[str, int]:
-    """Return what a website has, through a key that may read it."""
+    """Return the number of events of a website, read with a key that may read it."""
     readers = [one for one in harness.owners if one.may("read:data", website)]
     key = readers[0].key if readers else harness.service.master
     return harness.service.counts(website, "events", "event_name", key=key)

@@ -1,4 +1,4 @@
-"""A select that meets a broken part fails, and the tables are reopened to repair it."""
+"""A select that reads a broken part fails, and the tables are reattached to repair it."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ def empty(file: Path) -> None:
 
 
 def merged_part(store: FreshStore) -> Path:
-    """Store two batches, merge them, and return the merged part's directory."""
+    """Store two batches, merge them, and return the directory of the merged part."""
     for batch in ("first", "second"):
         rows = [{"website_id": "web_a", "event_name": f"{batch} {n}"} for n in range(2_000)]
         store.insert(EVENTS, rows)
@@ -61,7 +61,7 @@ def test_corrupted_part_is_not_reported_as_a_query_error(chdb_store: FreshStore)
 
 
 class Selects:
-    """Runs selects that fail with the given errors, in order."""
+    """Runs selects that fail with the given errors in order."""
 
     def __init__(self) -> None:
         self.failures: list[Exception] = []
@@ -76,7 +76,7 @@ class Selects:
 
 
 class Harness:
-    """A self-healing reader, and the number of its repairs."""
+    """A self-healing reader that counts its repairs."""
 
     def __init__(self, reopen_tables: Callable[[], None] | None = None) -> None:
         self.clock = FixedClock(0)
@@ -95,7 +95,7 @@ class Harness:
         return await self.selects.select("SELECT 1", EncodedParameters({}), LIMITS, "1")
 
     async def fail_selects(self, *failures: Exception) -> None:
-        """Run concurrent selects that fail with these errors."""
+        """Run concurrent selects that fail with the given errors."""
         self.runner.failures = list(failures)
         await asyncio.gather(*(self.select() for _ in failures), return_exceptions=True)
         await self.selects.finish()

@@ -124,7 +124,7 @@ def test_no_data_is_sent_to_a_server_with_an_untrusted_certificate(
 
 
 def test_no_data_is_sent_to_a_server_without_tls() -> None:
-    """Not a real server: the one of the tests sometimes aborts when its port receives TLS."""
+    """Uses a fake server: the test server sometimes aborts when its port receives TLS."""
     received: list[bytes] = []
 
     def result(listener: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""The statements for a replicated cluster, which no test can run: a real ClickHouse parses them."""
+"""The statements for a replicated cluster. No test can run them; a real ClickHouse parses them."""
 
 from typing import cast
 
@@ -91,6 +91,6 @@ def test_a_distributed_table_has_no_sharding_key() -> None:
 
 
 def test_statement_of_an_unknown_kind_is_rejected() -> None:
-    statement = cast("Statement", "INSERT INTO `a` SELECT 1")  # the types do not admit it
+    statement = cast("Statement", "INSERT INTO `a` SELECT 1")  # not permitted by the types
     with pytest.raises(AssertionError, match="INSERT"):
         render(statement, TARGET)

@@ -1,4 +1,4 @@
-"""The guarantees of the store on ClickHouse servers when servers, networks and grants fail."""
+"""The guarantees of the store on ClickHouse when servers, networks and grants fail."""
 
 import asyncio
 import contextlib
@@ -49,7 +49,7 @@ def rows(first: int, count: int = 10) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def cluster(clickhouse_servers: ClickHouseServers) -> Iterator[ClickHouseTables]:
-    """Empty tables over two shards."""
+    """Empty tables on two shards."""
     made = ClickHouseTables(clickhouse_servers.servers, cluster=CLUSTER, replicated=0)
     yield made
     made.close()
@@ -59,7 +59,7 @@ def cluster(clickhouse_servers: ClickHouseServers) -> Iterator[ClickHouseTables]
 def dedicated_cluster(
     dedicated_shards: ClickHouseServers,
 ) -> Iterator[tuple[ClickHouseServers, ClickHouseTables]]:
-    """Two shards that the test may kill, with empty tables."""
+    """Empty tables on two shards that the test may kill."""
     made = ClickHouseTables(dedicated_shards.servers, cluster=CLUSTER, replicated=0)
     yield dedicated_shards, made
     for server in dedicated_shards.servers:
@@ -118,7 +118,7 @@ class CuttingProxy:
 def proxied(
     clickhouse_servers: ClickHouseServers,
 ) -> Iterator[tuple[CuttingProxy, ClickHouseTables, ClickHouseWriter]]:
-    """Empty tables on one server, and a writer that reaches it through a proxy."""
+    """Empty tables on one server, and a writer that connects through a proxy."""
     (server, _) = clickhouse_servers.servers
     made = ClickHouseTables([server])
     proxy = CuttingProxy(server.port)
@@ -245,7 +245,7 @@ def test_a_projection_being_materialized_is_awaited_and_not_materialized_again(
     older = ClickHouseWriter(address, migrations=MIGRATIONS[:1])
     older.insert(EVENTS, arrow_stream(EVENTS, rows(0)), token="t")
     older.close()
-    server.execute(f"SYSTEM STOP MERGES `{address.database}`.events")  # stops mutations, too
+    server.execute(f"SYSTEM STOP MERGES `{address.database}`.events")  # also stops mutations
     filling = (
         f"SELECT count() FROM system.mutations WHERE database = '{address.database}' "
         "AND command LIKE '%MATERIALIZE PROJECTION%'"

@@ -1,4 +1,4 @@
-"""What queries answer, over rows in a real store: every rule that the statement has to keep."""
+"""Results of queries over rows in a real store: every rule that the compiled SQL implements."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,19 +18,19 @@ Answer = list[dict[str, Any]]
 
 @pytest.fixture
 def tables(tables_of_module: Tables) -> Tables:
-    """The module's tables, emptied: creating them takes longer than most of the tests."""
+    """Emptied tables of the module: creating them takes longer than most of the tests."""
     tables_of_module.empty()
     return tables_of_module
 
 
 def at(text: str) -> int:
-    """Return the epoch milliseconds of a moment in UTC."""
+    """Return the epoch milliseconds of a UTC time."""
     timestamp = datetime.fromisoformat(text).replace(tzinfo=UTC)
     return (timestamp - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def event(name: str = "click", when: str = "2026-01-05T12:00", **columns: Any) -> Row:
-    """Return a row of events; `properties` may be an object."""
+    """Return a row of `events`; `properties` may be an object."""
     properties = columns.pop("properties", None)
     text = json.dumps(properties, ensure_ascii=False, separators=(",", ":")).encode()
     return {
@@ -43,7 +43,7 @@ def event(name: str = "click", when: str = "2026-01-05T12:00", **columns: Any) -
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    """Give rows the ids of their arrival."""
+    """Give rows ids in order of arrival."""
     return [{"id": index.to_bytes(16, "big"), **row} for index, row in enumerate(rows)]
 
 
@@ -126,12 +126,12 @@ def test_aggregate_leaves_missing_values_out(
 def test_sum_of_many_fractions_is_not_off_in_the_last_digits(tables: Tables) -> None:
     tables.insert(EVENTS, [event(value=0.1)] * 1_000)
     ((found,),) = run_query(tables, query_body(select("value", "sum", "x"))).rows
-    assert found == pytest.approx(100, rel=1e-15)  # a plain sum is off by ten times that
+    assert found == pytest.approx(100, rel=1e-15)  # the error of a naive sum is ten times larger
 
 
 @pytest.mark.slow
 def test_distinct_values_and_percentiles_of_many_rows_are_exact(tables: Tables) -> None:
-    """What only estimates them is right for fewer than these."""
+    """Approximate aggregates are exact only for fewer rows than these."""
     tables.insert(EVENTS, [event(value=float(number)) for number in range(100_001)])
     shares = ("uniq", "p50", "p75", "p90", "p95", "p99")
     sent_query = query_body(*(select("value", aggregate) for aggregate in shares))
@@ -316,7 +316,7 @@ def test_property_is_found_by_key_then_by_path(
 
 @pytest.fixture(scope="module", params=EACH_STORE)
 def filtered(request: pytest.FixtureRequest) -> Iterator[Tables]:
-    """Rows told by their title: texts in `path`, numbers in `value`, anything in properties."""
+    """Rows identified by title: texts in `path`, numbers in `value`, JSON in `properties`."""
     with made_tables(request, request.param) as store:
         texts = ["", "/a", "/A", "/100%", "/a_b", "/aXb", "/a\\b", "/it's", "/é🦆"]
         store.insert(EVENTS, [event("text", path=text, title=text) for text in texts])
@@ -416,7 +416,7 @@ def test_datetime_is_compared_to_the_millisecond_in_the_timezone(tables: Tables)
 
 
 def ticking(store: Tables, first: str, days: int) -> None:
-    """Store an event for each quarter of an hour (UTC)."""
+    """Store one event for each quarter of an hour (UTC)."""
     start = datetime.fromisoformat(first)
     timestamps = [start + timedelta(minutes=15 * n) for n in range(96 * days)]
     store.insert(
@@ -623,7 +623,7 @@ def test_profile_is_counted_in_full_where_it_was_active(tables: Tables) -> None:
 
 
 def profiles_by_day(tables: Tables, zone: str, *days: str) -> dict[str, list[dict[str, Any]]]:
-    """Return how many people each day of a zone has seen, as the answers to one question a day."""
+    """Return the result of one query for each day of a timezone: the number of active profiles."""
     return {
         day: query_rows(
             tables, query_body(table="profiles", startDate=day, endDate=day, timezone=zone)
@@ -633,14 +633,14 @@ def profiles_by_day(tables: Tables, zone: str, *days: str) -> dict[str, list[dic
 
 
 def test_profile_is_not_active_by_a_minute_of_another_day(tables: Tables) -> None:
-    """At 00:01 on the 7th clocks went back to 23:01 on the 6th; 02:30 UTC was 00:00 on the 7th."""
+    """Clocks go back from 00:01 on the 7th to 23:01 on the 6th; 02:30 UTC is 00:00 on the 7th."""
     tables.insert(EVENTS, [event(when="2010-11-07T02:30:30", anonymous_id="u")])
     counts = profiles_by_day(tables, "America/St_Johns", "2010-11-06", "2010-11-07")
     assert counts == {"2010-11-06": [{"n": 0}], "2010-11-07": [{"n": 1}]}
 
 
 def test_no_profile_is_active_on_a_skipped_day(tables: Tables) -> None:
-    """At 10:00 UTC the 29th ended in Apia and the 31st began."""
+    """At 10:00 UTC the 29th ends in Apia and the 31st begins."""
     session_rows = [
         event(when=f"2011-12-30T{at}", anonymous_id="u") for at in ("09:59:59", "10:00:00")
     ]
@@ -650,7 +650,7 @@ def test_no_profile_is_active_on_a_skipped_day(tables: Tables) -> None:
 
 
 def test_profile_is_active_on_both_sides_of_midnight(tables: Tables) -> None:
-    """Kathmandu's midnight of the 6th, 18:15 UTC, is within what the store has as one visit."""
+    """Midnight of the 6th in Kathmandu, 18:15 UTC, lies within one daily rollup of the store."""
     session_rows = [
         event(when=f"2026-01-05T18:{at}", anonymous_id="u") for at in ("14:59", "15:00")
     ]
@@ -671,7 +671,7 @@ def test_profile_is_active_on_both_sides_of_midnight(tables: Tables) -> None:
 def test_profile_is_not_active_through_a_bot_with_the_same_id(
     tables: Tables, zone: str, day: str, before: str
 ) -> None:
-    """Both people come before the day; on it one of them comes again, and a bot as the other."""
+    """Both profiles are active before the day. On the day only `u` is; `v` is the id of a bot."""
     noon = f"{day}T12:00:00"
     rows = [event(when=when, anonymous_id="u") for when in (before, noon)]
     rows += [event(when=before, anonymous_id="v")]
@@ -683,14 +683,14 @@ def test_profile_is_not_active_through_a_bot_with_the_same_id(
 
 
 def test_events_with_equal_timestamps_are_ordered_by_id(tables: Tables) -> None:
-    """The last bytes of an id go the other way than the first, and rows come in any order."""
+    """The last bytes of the ids sort opposite to the first, and rows are stored out of order."""
     rows = {
         number: event(
             id=bytes([number] + [0] * 14 + [255 - number]),
             session_id="s",
             path=f"/{number}",
             referrer=f"r{number}",
-            country=f"C{number // 4}",  # of two visits
+            country=f"C{number // 4}",  # of two daily rollups
         )
         for number in range(8)
     }
@@ -704,7 +704,7 @@ def test_events_with_equal_timestamps_are_ordered_by_id(tables: Tables) -> None:
 
 
 def test_overlapping_sessions_are_distinguished_by_their_ends(tables: Tables) -> None:
-    """The first visit is there before the other one and after it."""
+    """The first rollup begins before the other one and ends after it."""
     countries = {"12:00": "FR", "12:01": "DE", "12:02": "FR"}
     tables.insert(
         EVENTS,

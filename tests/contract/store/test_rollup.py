@@ -1,7 +1,7 @@
-"""The daily rollup, which sessions and profiles read, is complete after every start.
+"""The daily rollup, the source of sessions and profiles, is complete after every start.
 
-A store of an older version has none, and a power cut can break the projection of a part: the next
-start rebuilds it from the events. Each store here is opened by its own process.
+A store of an older version has no rollup, and a power cut can break the projection of a part. The
+next start rebuilds it from the events. A separate process opens each store.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Selects on their threads: concurrent, cancelled with their callers, ended before chDB closes."""
+"""Select threads: concurrency, cancellation with the caller, and an end before chDB closes."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""All selects of a machine on the real chDB, observed in its process list."""
+"""All selects of a machine on a real chDB, observed in its process list."""
 
 import asyncio
 import random
@@ -34,7 +34,7 @@ Rows = list[list[Any]]
 
 
 class Machine:
-    """One store with three slots for selects, and nothing to load."""
+    """One store with three select slots and nothing to load."""
 
     def __init__(self, tables: FreshStore) -> None:
         self.tables = tables
@@ -82,7 +82,7 @@ class Machine:
                 await asyncio.sleep(0.01)
 
     def cached(self) -> int:
-        """Return the number of results that came from the cache."""
+        """Return the number of results served from the cache."""
         lines = self.metrics.render().decode().splitlines()
         start = 'headrace_selects_total{source="cached"}'
         return sum(int(float(line.split(" ")[1])) for line in lines if line.startswith(start))
@@ -152,7 +152,7 @@ async def test_closing_leaves_nothing_in_the_process_list(machine: Machine) -> N
 
 async def test_every_result_has_every_row_stored_before(machine: Machine) -> None:
     stored: Counter[str] = Counter()
-    random_source = random.Random(3)  # noqa: S311 - no secret
+    random_source = random.Random(3)  # noqa: S311 - not a secret
     for number in range(40):
         website = random_source.choice("abc")
         if random_source.random() < 0.3:

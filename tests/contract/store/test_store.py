@@ -1,4 +1,4 @@
-"""The contract of the stores with the loader and the queries; some of it for chDB alone."""
+"""The contract of the stores with the loader and the queries; some tests apply to chDB only."""
 
 import os
 import re
@@ -178,7 +178,7 @@ def test_existing_rows_are_not_stored_again_with_another_token(
 
 
 class FailingSession(ChdbSession):
-    """A session whose first insert behaves as `first_insert` does."""
+    """A session whose first insert runs `first_insert`."""
 
     def __init__(self, inner: ChdbSession, first_insert: "FirstInsert") -> None:
         self._inner = inner
@@ -204,7 +204,7 @@ FirstInsert = Callable[[ChdbSession, str, bytes], None]
 
 
 class FailingChdb(ChdbInstance):
-    """A chDB instance with sessions that fail at their first insert."""
+    """A chDB instance whose sessions fail at their first insert."""
 
     def __init__(self, inner: ChdbInstance, first_insert: FirstInsert) -> None:
         super().__init__(inner.directory, log=get_logger())

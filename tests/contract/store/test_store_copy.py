@@ -1,4 +1,4 @@
-"""Rows are copied between real ClickHouse servers until both have the same, each row once."""
+"""A copy between real ClickHouse servers ends with equal rows on both, each row once."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,13 +36,13 @@ class RecordedProgress:
         """Do nothing."""
 
     def copying(self, done: int, total: int) -> None:
-        """Keep the numbers."""
+        """Record the numbers."""
         self.reported = (done, total)
 
 
 @pytest.fixture
 def make(clickhouse_servers: ClickHouseServers) -> Iterator[MakeTables]:
-    """Creates empty tables on one server."""
+    """Create empty tables on one server."""
     made: list[ClickHouseTables] = []
 
     def one() -> ClickHouseTables:

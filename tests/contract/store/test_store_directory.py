@@ -1,4 +1,4 @@
-"""The store's directory after crashes and damage; its own process opens each directory."""
+"""The directory of the store after crashes and damage; a separate process opens each one."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The embedded store reports the websites whose rows a batch changes, and a reopened table."""
+"""The embedded store reports the websites that a batch changes, and reattached tables."""
 
 from pathlib import Path
 from typing import Any
