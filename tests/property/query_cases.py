@@ -46,11 +46,7 @@ FAR_RANGES = (
     ("2011-12-29", "2011-12-31", "Pacific/Apia"),
     ("2025-03-30", "2025-03-30", "Europe/Berlin"),
     ("2025-03-29", "2025-03-31", "Europe/Berlin"),
-    (
-        "2023-06-01",
-        "2025-10-26",
-        "Europe/Berlin",
-    ),  # enough clock changes for a lookup table
+    ("2023-06-01", "2025-10-26", "Europe/Berlin"),  # enough clock changes for a lookup table
     ("1969-12-31", "1970-01-01", "UTC"),
     ("2299-12-31", "2300-01-01", "Asia/Kolkata"),
 )

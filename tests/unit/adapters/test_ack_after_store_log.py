@@ -16,7 +16,7 @@ SHORT_S = 0.05
 
 
 class Store:
-    """The store behind the barrier: a test blocks it, or makes it fail."""
+    """The store behind the barrier; a test blocks it or makes it fail."""
 
     def __init__(self) -> None:
         self.open = asyncio.Event()
@@ -64,7 +64,7 @@ async def log(memory: MemoryLog, store: Store) -> AsyncIterator[AckAfterStoreLog
 
 async def until_ready(log: AckAfterStoreLog) -> None:
     async with asyncio.timeout(10):
-        while not await log.is_ready():  # noqa: ASYNC110 - it polls the store by itself
+        while not await log.is_ready():  # noqa: ASYNC110 - it sends no event
             await asyncio.sleep(0.01)
 
 
@@ -75,7 +75,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def append_nowait(log: AckAfterStoreLog, record: bytes) -> "asyncio.Future[HeadraceError | None]":
-    """Append a record and return the future argument of its callback."""
+    """Append a record and return a future for the argument of its callback."""
     outcome: asyncio.Future[HeadraceError | None] = asyncio.get_running_loop().create_future()
     log.append_nowait(record, outcome.set_result)
     return outcome

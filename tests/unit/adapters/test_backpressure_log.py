@@ -1,4 +1,4 @@
-"""Backpressure, with disk usage that a test sets and with that of a real directory."""
+"""Backpressure, for disk usage that a test sets and for that of a real directory."""
 
 import asyncio
 import threading
@@ -26,7 +26,7 @@ LIMITS = Thresholds(min_free_bytes=1000, max_backlog_bytes=50)
 
 
 class Gauge:
-    """Disk usage that a test sets; counts how often it was read."""
+    """Disk usage that a test sets; counts how often it is read."""
 
     def __init__(self) -> None:
         self.usage = GOOD
@@ -57,7 +57,7 @@ async def rejection_of(log: BackpressureLog) -> str | None:
 
 
 async def until_read_again(gauge: Gauge) -> None:
-    """Return when the log has acted on the gauge's present usage."""
+    """Wait until the log has applied the current usage of the gauge."""
     while gauge.was_measured.acquire(blocking=False):
         continue
     for _ in range(2):
@@ -157,7 +157,7 @@ async def test_backlog_is_the_durable_unloaded_size(tmp_path: Path) -> None:
     logs = [open_log("worker-0"), open_log("worker-1")]
     for log in logs:
         for _ in range(3):
-            await log.append(b"x" * 1000)  # two do not fit into one segment
+            await log.append(b"x" * 1000)  # a segment is too small for two
     full = backlog()
     with closing(SegmentReader(root, damaged=tmp_path / "damaged")) as reader:
         ends = reader.durable_offsets()

@@ -1,4 +1,4 @@
-"""Messages as chDB 26.9 writes them, and the errors that they become."""
+"""Error messages of chDB 26.9, and the exceptions that they map to."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The URL of a ClickHouse store: how it is parsed, and how an invalid one is rejected."""
+"""The URL of a ClickHouse store: how it is parsed, and the errors for invalid ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The caller's error for each error of a ClickHouse server."""
+"""The exception for each error of a ClickHouse server."""
 
 import pytest
 

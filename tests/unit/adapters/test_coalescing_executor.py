@@ -1,4 +1,4 @@
-"""Which selects are run, shared, kept and ended, with runs that are told when to end."""
+"""Selects that run, share a run, come from the cache or are cancelled; the test ends each run."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,7 +24,7 @@ RunningQuery = asyncio.Task[bytes]
 
 
 class Harness:
-    """Answers "1", "2" and so on: the number of the run."""
+    """Returns the number of the run as its result: "1", "2" and so on."""
 
     def __init__(
         self,
@@ -53,21 +53,21 @@ class Harness:
     async def begin(
         self, sql: str = "SELECT 1", *, website: str = "a", timeout_s: float = 60
     ) -> RunningQuery:
-        """Begin to ask, and come as far as that goes by itself."""
+        """Start a query and wait until it blocks."""
         key = QueryKey(website, sql, (), QueryLimits(timeout_s, 10**9))
         sent_query = asyncio.create_task(self.selects.execute(key, self._run))
         await settled()
         return sent_query
 
     def end(self, number: int = -1, error: Exception | None = None) -> None:
-        """Let a run end."""
+        """End a run, with a result or an error."""
         if error is None:
             self.endings[number].set_result(None)
         else:
             self.endings[number].set_exception(error)
 
     def sources(self) -> dict[str, float]:
-        """Return how many selects were answered from where."""
+        """Return the number of selects for each source of their results."""
         start = "headrace_selects_total{source="
         lines = self.metrics.render().decode().splitlines()
         found = (line.removeprefix(start).split("} ") for line in lines if line.startswith(start))
@@ -89,7 +89,7 @@ class Harness:
 
 
 async def results(*sent_query: RunningQuery) -> list[bytes]:
-    """Wait for all answers."""
+    """Wait for all results."""
     return [await one for one in sent_query]
 
 

@@ -23,7 +23,7 @@ OURS = FormatMarker(format=FIRST_FORMAT, written_by=__version__)
 
 
 def recording_migration(name: str) -> FormatMigration:
-    """Return a migration that writes, to a file of its name, how many ran before it."""
+    """Return a migration that writes the number of earlier ones to a file with its name."""
 
     def apply(root: Path) -> None:
         (root / name).write_text(str(len(list(root.glob("to-*")))))

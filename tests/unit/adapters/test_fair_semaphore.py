@@ -1,4 +1,4 @@
-"""Turns of websites, with selects that hold their places until they are told to end."""
+"""Fair scheduling across websites, with selects that keep their slots until the test ends them."""
 
 import asyncio
 
@@ -26,14 +26,14 @@ class Selects:
         self.begun: list[str] = []
 
     async def start(self, *names: str) -> None:
-        """Ask for places, in this order."""
+        """Request slots in this order."""
         for name in names:
             self.ends[name] = asyncio.Event()
             self.tasks[name] = asyncio.create_task(self._select(name))
             await _settled()
 
     async def end(self, *names: str) -> list[str]:
-        """End selects; return who got the places."""
+        """End selects; return the selects that then acquired a slot."""
         before = len(self.begun)
         for name in names:
             self.ends[name].set()
@@ -41,7 +41,7 @@ class Selects:
         return self.begun[before:]
 
     def running_and_waiting(self) -> tuple[float, float]:
-        """Return how many run and wait, as the metrics tell."""
+        """Return the number of running and of waiting selects, from the metrics."""
         lines = self.metrics.render().decode().splitlines()
         values = dict(line.split(" ") for line in lines if not line.startswith("#"))
         return (
@@ -93,7 +93,7 @@ async def test_website_with_fewer_slots_is_next() -> None:
     selects = Selects(5)
     await selects.start("a0", "a1", "a2", "b0", "c0")
     await selects.start("a3", "b1")
-    assert await selects.end("c0") == []  # the last free one is kept
+    assert await selects.end("c0") == []  # the last free slot is kept
     assert await selects.end("a0") == ["b1"]
     assert await selects.end("b0") == ["a3"]
 
@@ -138,7 +138,7 @@ async def test_slot_is_released_when_its_waiter_is_cancelled_on_acquire() -> Non
     selects = Selects(1)
     await selects.start("a0", "a1", "a2")
     selects.ends["a0"].set()
-    await asyncio.sleep(0)  # a1 has the place and does not know
+    await asyncio.sleep(0)  # a1 owns the slot, but its task has not resumed
     selects.tasks["a1"].cancel()
     await _settled()
     assert selects.begun == ["a0", "a2"]

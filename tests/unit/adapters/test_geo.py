@@ -168,7 +168,7 @@ def rejection(path: str) -> str:
 
 
 def write_database(directory: Path, *, record: Encodable, ip_version: int) -> str:
-    """Write a file whose search tree has one node: every address has the same record."""
+    """Write a database whose search tree has one node: every address has the same record."""
     metadata: dict[str, Encodable] = {
         "binary_format_major_version": uint16(2),
         "binary_format_minor_version": uint16(0),
@@ -180,7 +180,7 @@ def write_database(directory: Path, *, record: Encodable, ip_version: int) -> st
         "node_count": b"\xc1\x01",
         "record_size": uint16(24),
     }
-    pointer = (1 + 16).to_bytes(3)  # the count of nodes, the separator, offset 0
+    pointer = (1 + 16).to_bytes(3)  # the number of nodes, the separator, offset 0
     parts = (pointer * 2, bytes(16), encode(record), METADATA_MARKER, encode(metadata))
     path = directory / "geo.mmdb"
     path.write_bytes(b"".join(parts))
@@ -188,7 +188,7 @@ def write_database(directory: Path, *, record: Encodable, ip_version: int) -> st
 
 
 def encode(value: Encodable) -> bytes:
-    """Encode texts of at most 28 bytes, their maps and arrays; bytes are taken as encoded."""
+    """Encode texts of at most 28 bytes, and maps and arrays of them; bytes are already encoded."""
     match value:
         case dict():
             pairs = (encode(key) + encode(item) for key, item in value.items())

@@ -42,7 +42,7 @@ class Log:
 
 
 class Loader:
-    """Records the loaded offsets; waits for `may_load`, raises the errors in `failures`."""
+    """Records the loaded offsets; waits for `may_load` and raises the errors in `failures`."""
 
     def __init__(self, clock: FixedClock) -> None:
         self.clock = clock
@@ -63,7 +63,7 @@ class Loader:
 
 
 class Harness:
-    """A load loop with its log and loader, running until the test ends."""
+    """A load loop that runs until the test ends, with its log and loader."""
 
     def __init__(self, interval_s: float, cooldown: Callable[[float], float] = cooldown_s) -> None:
         self.log = Log()
@@ -125,7 +125,7 @@ async def test_load_longer_than_the_interval_is_followed_immediately() -> None:
     harness.loader.may_load.clear()
     harness.start()
     await asyncio.to_thread(harness.loader.started.wait, 30)
-    harness.log.end = 10  # the running load has read the offsets before
+    harness.log.end = 10  # the running load has already read the offsets
     harness.loader.may_load.set()
     await until_loaded(harness, 10)
     await harness.stop()
@@ -150,7 +150,7 @@ async def test_barriers_during_a_load_share_the_next_one(on_demand: Harness) -> 
     on_demand.loader.may_load.clear()
     on_demand.start()
     await asyncio.to_thread(on_demand.loader.started.wait, 30)
-    on_demand.log.end = 10  # the running load has read the offsets before
+    on_demand.log.end = 10  # the running load has already read the offsets
     barriers = [asyncio.create_task(on_demand.loop.barrier()) for _ in range(5)]
     await asyncio.sleep(0)
     on_demand.loader.may_load.set()

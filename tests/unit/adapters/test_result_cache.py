@@ -1,4 +1,4 @@
-"""What is kept of answers, how long, and how much."""
+"""The results that the cache keeps, their lifetime, and its size limit."""
 
 from headrace.adapters.query_scheduler.key import QueryKey
 from headrace.adapters.query_scheduler.result_cache import ResultCache

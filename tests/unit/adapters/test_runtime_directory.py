@@ -1,4 +1,4 @@
-"""The runtime directory of a service: private, short, and with the same parent at every start."""
+"""The runtime directory of a service: private, short, and with a stable parent directory."""
 
 import os
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def test_one_data_directory_has_one_runtime_directory_under_any_path(
         first = one.parent
     with runtime_directory(tmp_path / "link", temporary=temporary) as two:
         assert two.parent == first
-        assert two != one  # what a dying process of the first removes is never the second's
+        assert two != one  # a dying process of the first must not remove files of the second
 
 
 @pytest.mark.parametrize(

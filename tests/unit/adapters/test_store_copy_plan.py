@@ -1,4 +1,4 @@
-"""The planned reads of a copy: combined up to the limits, without rows that the target has."""
+"""The planned reads of a copy: merged up to the limits, without rows that the target has."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The migration state of a data directory: the starts that it rejects and the loads it gates."""
+"""The migration state of a data directory: the starts that it prevents and the loads it gates."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext

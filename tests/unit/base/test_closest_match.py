@@ -1,4 +1,4 @@
-"""Which name was likely meant."""
+"""Suggestions of the closest valid name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a log line looks like where no terminal reads it."""
+"""The format of a log line when no terminal reads it."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What is written of a flood of log lines: the first, and how many were left out."""
+"""Log throttling: the first lines of a flood, and the number of suppressed ones."""
 
 import logging
 
@@ -42,7 +42,7 @@ def test_event_names_have_separate_limits(clock: FixedClock) -> None:
 def test_memory_is_bounded_for_unlimited_event_names(clock: FixedClock) -> None:
     budget = budget_of(clock, lines=1)
     assert {budget.admit(kind) for kind in range(10_000)} == {0}
-    assert budget.admit(0) == 0  # its kind was forgotten
+    assert budget.admit(0) == 0  # its event name was evicted
 
 
 def record(words: str, name: str = "uvicorn.error") -> logging.LogRecord:
@@ -60,7 +60,7 @@ def test_library_log_lines_are_throttled_with_a_suppressed_count(clock: FixedClo
 
 
 class Recorded:
-    """A recorder, and the lines that it wrote without what they share."""
+    """An access log, and the lines that it wrote."""
 
     def __init__(self, clock: FixedClock) -> None:
         self.lines: list[dict[str, object]] = []

@@ -1,4 +1,4 @@
-"""What is read from the environment besides the settings themselves."""
+"""Environment variables besides the settings themselves."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who may what: keys, their websites and homes, names and origins. No I/O."""
+"""Permissions: keys, their websites and default websites, names and origins. No I/O."""
 
 import hashlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The arithmetic of `bench.cluster`: what is told of a kill, and of a billion events a day."""
+"""The arithmetic of `bench.cluster`: recovery times, and sizing for a billion events a day."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_probe_reports_recovery_time_and_previous_errors(
     probe.results = [
         ProbeResult(0.0, 0.1, 200),
         ProbeResult(1.0, 1.1, 503),
-        ProbeResult(1.9, 2.1, 200),  # began before the start, and counts for neither
+        ProbeResult(1.9, 2.1, 200),  # sent before the start, so neither counts it
         ProbeResult(2.2, 2.3, 503),
         ProbeResult(2.4, 2.9, 200),
         ProbeResult(3.0, 3.1, 200),

@@ -1,4 +1,4 @@
-"""What the benchmark says of its figures, and how the page on performance gets them."""
+"""The report of the benchmark's measurements, and their tables in the performance page."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the benchmark makes of the samples of a sustained load."""
+"""The measurements that the benchmark derives from the samples of a sustained load."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from bench.scale import Scale
 
 
 def sustained_run(*backlogs: int) -> SustainedRun:
-    """A load of 1,000 events/s, looked at once a second, that was so far behind."""
+    """A load of 1,000 events/s, sampled once a second, with these backlogs in events."""
     return SustainedRun(
         events=len(backlogs) * 1000,
         generator_share=0.1,

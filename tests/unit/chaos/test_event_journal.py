@@ -1,4 +1,4 @@
-"""The crash test's books must notice each kind of broken promise, and no other thing."""
+"""The journal of the crash test reports each kind of broken guarantee, and nothing else."""
 
 import pytest
 

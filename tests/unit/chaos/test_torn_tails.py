@@ -1,4 +1,4 @@
-"""The damage that the crash test does lies behind the durable end, and recovery reports it."""
+"""The crash test damages bytes behind the durable end only, and recovery reports the damage."""
 
 from contextlib import closing
 from pathlib import Path
@@ -25,7 +25,7 @@ async def test_damage_spares_what_is_durable_and_is_reported(seed: int, tmp_path
         await log.append(payload)
     await log.close()
 
-    damaged = damage_tails(tmp_path, Random(seed))  # noqa: S311 - to be the same at every run
+    damaged = damage_tails(tmp_path, Random(seed))  # noqa: S311 - the same at every run
 
     with (
         capture_logs() as lines,

@@ -1,4 +1,4 @@
-"""What the administration commands read and print, without starting any."""
+"""The input and output of the administration commands, without running them."""
 
 import json
 import shlex
@@ -108,7 +108,7 @@ def a_key(scope: Scope, secret: str) -> ApiKey:
 
 
 def pasted_calls(text: str) -> list[tuple[str, Mapping[str, str], object]]:
-    """Read curl calls as a shell would: the URL, the headers and the decoded body."""
+    """Parse curl commands as a shell would: the URL, the headers and the decoded body."""
     calls: list[tuple[str, Mapping[str, str], object]] = []
     for block in text.split("curl ")[1:]:
         words = shlex.split(block.partition("\n\n")[0])

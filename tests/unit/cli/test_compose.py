@@ -1,4 +1,4 @@
-"""From a file or from options to the body of a question, and from an answer to a table."""
+"""From a file or options to a query body, and from a result to a table."""
 
 import json
 from pathlib import Path

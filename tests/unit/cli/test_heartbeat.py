@@ -1,4 +1,4 @@
-"""The heart of a child, heard by its supervisor: no processes here."""
+"""The heartbeat of a child, as its supervisor reads it. No processes are started."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The line that shows the progress of a long command."""
+"""The progress line of a long command."""
 
 import pytest
 

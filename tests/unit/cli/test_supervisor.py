@@ -1,4 +1,4 @@
-"""What becomes of children that cannot even be started."""
+"""Children that the supervisor cannot start."""
 
 import asyncio
 from typing import cast
@@ -14,7 +14,7 @@ NOT_OPEN = 1_000_000
 
 
 def supervisor(log: CapturingLogger) -> Supervisor:
-    """Return one whose only child is to inherit what is not there."""
+    """Return a supervisor whose only child inherits a descriptor that is not open."""
     spec = ProcessSpec("worker-0", ("--version",), descriptors=(NOT_OPEN,))
     logger = cast("Logger", log)  # it takes any method, as loggers do
     return Supervisor([spec], environment={}, clock=SystemClock(), log=logger)
@@ -40,7 +40,7 @@ async def test_service_that_was_ready_restarts_its_children() -> None:
     tries.mark_started()
     running = asyncio.create_task(tries.run())
     async with asyncio.timeout(30):
-        while events(log).count("process_not_started") < 2:  # noqa: ASYNC110 - it cannot tell
+        while events(log).count("process_not_started") < 2:  # noqa: ASYNC110 - it sends no event
             await asyncio.sleep(0.02)
         tries.stop()
         assert await running

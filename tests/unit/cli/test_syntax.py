@@ -1,4 +1,4 @@
-"""What people may write behind --select, --where, --group-by and --order-by, and what it means."""
+"""The syntax of --select, --where, --group-by and --order-by, and its meaning."""
 
 from collections.abc import Callable
 from typing import Any

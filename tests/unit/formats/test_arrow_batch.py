@@ -1,4 +1,4 @@
-"""Arrow streams of the loader: one record batch, the columns that some row fills, and a head."""
+"""The loader's Arrow streams: one record batch, the non-empty columns, and batch metadata."""
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -47,7 +47,7 @@ def batches_of(stream: bytes) -> list[RecordBatch]:
 
 
 def values_of(batch: RecordBatch, name: str) -> list[Any]:
-    return cast("list[Any]", batch[name].to_pylist())  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+    return cast("list[Any]", batch[name].to_pylist())  # pyright: ignore[reportUnknownMemberType] - missing from the stubs
 
 
 def without_notes(stream: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the page that is generated from it."""
+"""The OpenAPI document and the page generated from it."""
 
 import re
 from collections import Counter
@@ -133,7 +133,7 @@ def test_policy_allows_the_style_of_the_page_and_no_script() -> None:
 
 
 class Outline(HTMLParser):
-    """Text and tags of a page, without decoration."""
+    """The text and tags of a page, without styling."""
 
     DECORATION = frozenset({"span", "div"})
 

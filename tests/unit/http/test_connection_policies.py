@@ -1,4 +1,4 @@
-"""The policies of a connection, without a socket."""
+"""The connection policies, without a socket."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ OFFER = b"POST / HTTP/1.1\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nContent-Leng
 
 
 class FakeConnection:
-    """A connection that counts what is done with it."""
+    """A connection with a given state; records whether it was closed."""
 
     def __init__(self, *, idle: bool = True, unsent: int = 0, drained: int | None = None) -> None:
         self.idle = idle
@@ -59,7 +59,7 @@ class FakeRequest:
 
 
 class FakeParserCallbacks:
-    """The callbacks of a parser, for a connection that ignores upgrade offers or has none."""
+    """The parser callbacks of a connection that ignores upgrades or receives none."""
 
     def __init__(self, *, has_upgrade_offer: bool) -> None:
         self.has_upgrade_offer = has_upgrade_offer
@@ -248,7 +248,7 @@ def test_head_is_cacheable_if_its_end_is_certain(raw: bytes, is_cacheable: bool)
     buffer.chunk_head = raw
     buffer.start_message()
     assert buffer.cacheable_head() == (raw if is_cacheable else None)
-    buffer.start_message()  # the second message of the chunk has no known head
+    buffer.start_message()  # the second request of the chunk has no cached head
     assert buffer.cacheable_head() is None
 
 

@@ -1,4 +1,4 @@
-"""What the application reads from headers and query string."""
+"""How the application parses headers and the query string."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The limit of the body bytes in memory."""
+"""The limit of buffered body bytes."""
 
 import pytest
 from starlette.types import Message

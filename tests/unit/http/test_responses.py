@@ -32,7 +32,7 @@ JSON: Header = (b"content-type", b"application/json")
 
 
 def family(root: type[HeadraceError]) -> Iterator[type[HeadraceError]]:
-    """Return the subclasses in the module of an error; adapters may have narrower ones."""
+    """Return the subclasses of an error in its own module; adapters may define narrower ones."""
     for child in root.__subclasses__():
         if child.__module__ == root.__module__:
             yield child

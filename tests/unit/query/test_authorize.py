@@ -1,4 +1,4 @@
-"""The authorizer of queries: which check decides, and what the rate limiter is given."""
+"""Query authorization: the check that decides, and the arguments of the rate limiter."""
 
 from typing import NamedTuple
 
@@ -61,7 +61,7 @@ def snapshot(*website_ids: WebsiteId) -> TenancySnapshot:
 
 
 class Tenancy:
-    """The current snapshot does not know `NEW`; a refreshed one does."""
+    """A source whose current snapshot lacks `NEW`; a refreshed one has it."""
 
     def __init__(self) -> None:
         self.refreshes = 0
@@ -75,7 +75,7 @@ class Tenancy:
 
 
 class Limiter:
-    """Returns one result for every caller, and records the callers."""
+    """Returns one result for every caller and records the callers."""
 
     def __init__(self, result: RateLimitResult | None) -> None:
         self.result = result
@@ -87,7 +87,7 @@ class Limiter:
 
 
 class Outcome(NamedTuple):
-    """The readable website or the error, and what limiter and directory were used for."""
+    """The readable website or the error, with the calls to the limiter and the directory."""
 
     website: WebsiteId | None
     error: ClientError | None
@@ -131,7 +131,7 @@ async def test_readable_website_is_returned_and_the_caller_counted_once(
     assert outcome == Outcome(website, None, [caller], [WITHIN], refreshes)
 
 
-# Each case passes the checks of those above it and fails all checks below its own.
+# Each case passes the checks of the cases above it and fails those of the cases below it.
 REFUSED = {
     "unknown key": ("hr_unknown", None, InvalidApiKey, 0),
     "empty key": ("", None, InvalidApiKey, 0),

@@ -1,4 +1,4 @@
-"""Every refusal of a well-shaped query, each with its code and whole message, and their order."""
+"""Every rejection of a well-formed query, with its code, its full message and its precedence."""
 
 from itertools import combinations
 from typing import Any
@@ -591,7 +591,7 @@ def test_list_length_is_checked_before_its_items(body: Body, code: str) -> None:
     assert rejection_of(body)[0] == code
 
 
-# What is just within the rules, and what it means.
+# Values just within the limits, and their meaning.
 
 
 JANUARY = DateRange(

@@ -1,4 +1,4 @@
-"""Statements by their parts: what is bound, what is asked of the store, what the columns mean."""
+"""Statements by their parts: bound values, tables and rows read, expressions of columns."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ from testing.queries import COUNT, WEBSITE, query_body, select, statement_of, wh
 
 
 def conditions_of(body: Any) -> list[str]:
-    """Return the conditions that the filters of a body add."""
+    """Return the SQL conditions for the filters of a body."""
     body = {**body, "query": {**body["query"], "groupBy": ["country"]}}
     filtered, plain = statement_of(body), statement_of(query_body(group_by=["country"]))
     return [line for line in where_of(filtered.sql) if line not in where_of(plain.sql)]
@@ -339,7 +339,7 @@ def test_property_is_defined_once_however_often_it_is_named() -> None:
     assert [len(re.findall(rf"AS {name}\b", sql)) for name in names] == [1, 1, 1, 1]
 
 
-# Ranges past what the store can hold.
+# Ranges beyond the limits of the store.
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_range_is_clamped_to_the_store_limits(start: str, end: str, bound: tuple
     assert (parameters["p1"], parameters["p2"]) == bound
 
 
-# The tables are complete.
+# Completeness of the tables.
 
 
 def test_every_kind_operator_function_and_bucket_has_its_row() -> None:

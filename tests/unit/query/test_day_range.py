@@ -1,4 +1,4 @@
-"""Whole days of a timezone, held against `zoneinfo` moment by moment on days when clocks change."""
+"""Whole days of a timezone, compared with `zoneinfo` at many timestamps around clock changes."""
 
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -32,12 +32,12 @@ def local(zone: ZoneInfo, second: int) -> datetime:
 
 
 def wall_second(days: DateRange, second: int) -> int:
-    """Read the clock as the store does: by the offset of the last change before the moment."""
+    """Return the local time as the store computes it: by the last offset change before `second`."""
     return second + [offset for start, offset in days.offsets if start <= second][-1]
 
 
 def belongs(days: DateRange, second: int) -> bool:
-    """Tell whether a moment is in the range, as the store does."""
+    """Return whether a timestamp is in the range, as the store computes it."""
     if not days.start_ms <= second * 1000 < days.end_ms:
         return False
     return days.first_day <= wall_second(days, second) // 86_400 <= days.last_day
@@ -52,7 +52,7 @@ def utc(text: str) -> int:
     return epoch_s(datetime.fromisoformat(text).replace(tzinfo=UTC)) * 1000
 
 
-# Ranges by hand.
+# Chosen ranges.
 
 
 def test_range_in_utc_is_whole_days_both_ends_included() -> None:
@@ -105,7 +105,7 @@ def test_skipped_day_is_an_empty_range() -> None:
     ("zone", "day", "clean"),
     [
         ("America/St_Johns", "2010-11-05", True),
-        ("America/St_Johns", "2010-11-06", False),  # ends with a minute of the 7th, then goes back
+        ("America/St_Johns", "2010-11-06", False),  # goes back after one minute of the 7th
         ("America/St_Johns", "2010-11-07", False),
         ("America/St_Johns", "2010-11-08", True),
         ("Europe/Berlin", "2026-10-25", True),
@@ -162,17 +162,17 @@ def test_ambiguous_local_time_is_the_first_instant(wall: str, zone: str, timesta
 
 
 def test_local_time_is_truncated_to_milliseconds_also_before_1970() -> None:
-    assert wall_clock_ms(datetime(1969, 12, 31, 23, 59, 59, 999_900), ZoneInfo("UTC")) == -1  # noqa: DTZ001 - a wall clock's
+    assert wall_clock_ms(datetime(1969, 12, 31, 23, 59, 59, 999_900), ZoneInfo("UTC")) == -1  # noqa: DTZ001 - a wall clock time
 
 
-# All zones, on the days when their clocks change.
+# All zones, on the days of their clock changes.
 
 
 @pytest.fixture(scope="module")
 def changes() -> list[tuple[str, date]]:
-    """Give a zone and a day for each way in which clocks changed from 2000 to 2030.
+    """Return a zone and a day for each kind of clock change from 2000 to 2030.
 
-    Ways differ in the time on the wall and the offsets; most zones share one of a few.
+    Kinds differ in local time and offsets; most zones share one of a few.
     """
     found: dict[tuple[object, ...], tuple[str, date]] = {}
     steps = range(epoch_s(datetime(2000, 1, 1, tzinfo=UTC)), 1_924_992_000, 20 * 86_400)

@@ -1,4 +1,4 @@
-"""Bodies that are no query request at all, each with its whole message."""
+"""Bodies that are not query requests, each with its full error message."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from testing.queries import as_bytes, query_body, rejection_of, select, where
 
 
 def sent_query(**parts: Any) -> dict[str, Any]:
-    """Return a body whose query object has these keys too."""
+    """Return a body whose query object also has these keys."""
     body = query_body()
     return {**body, "query": {**body["query"], **parts}}
 

@@ -1,4 +1,4 @@
-"""From the store's rows to the answer's: values as JSON shows them, filled buckets, their order."""
+"""From stored rows to result rows: JSON values, gap filling and order."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ FORMATTED = [
 ]
 
 PLAIN: dict[OutputKind, list[Any]] = {OutputKind.NUMBER: [1, 0.5], OutputKind.TEXT: ["a"]}
-"""Values that are finished already."""
+"""Values that need no conversion."""
 
 
 @pytest.mark.parametrize(("kind", "value", "formatted"), FORMATTED)
@@ -142,7 +142,7 @@ def test_first_key_decides_and_then_the_next() -> None:
     assert rows == [["c", 2], ["a", 2], ["b", 1], ["d", None]]
 
 
-# Filling.
+# Gap filling.
 
 
 def filled(body: Any, rows: list[list[Any]]) -> list[list[Any]]:

@@ -1,4 +1,4 @@
-"""The document that tells what a query may be composed of."""
+"""The schema document, which lists the valid parts of a query."""
 
 from headrace.model.catalog import QUERY_LIMITS, TABLES
 from headrace.query.schema import query_schema

@@ -1,4 +1,4 @@
-"""The whole use case over rows that a store is made to give."""
+"""The complete use case over a store with given rows."""
 
 import asyncio
 from typing import Any
@@ -24,7 +24,7 @@ LIMITS = QueryLimits(timeout_s=15.0, max_memory_bytes=2**31)
 
 
 class StoreOfRows:
-    """Answers every query with the same rows, or raises, after so many milliseconds."""
+    """Returns the same rows for every query, or raises, after `takes_ms` milliseconds."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""How a suggestion is phrased, and how the caller's text is quoted."""
+"""The wording of a suggestion, and how it quotes the caller's text."""
 
 from headrace.model.catalog import EVENTS
 from headrace.query.validate.suggest import (

@@ -1,4 +1,4 @@
-"""From an event to a row: every rule of how records become columns."""
+"""From an event to a row: every rule that maps records to columns."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -41,7 +41,7 @@ def gathered(content: LogRecord, *, offset: int = 30) -> ReadRecord:
 
 
 def rows_of(*records: LogRecord) -> Mapping[str, list[Row]]:
-    """Take records through columns and Arrow, and read the rows back by table."""
+    """Convert records to columns and Arrow, and decode the rows by table."""
     gathering = [gathered(record, offset=30 + 500 * n) for n, record in enumerate(records)]
     kept = [range(len(record.items)) for record in records]
     store = MemoryStore()
@@ -53,7 +53,7 @@ def rows_of(*records: LogRecord) -> Mapping[str, list[Row]]:
 
 
 def event_row(**fields: Any) -> Row:
-    """Return the row of one event; `properties` may be given as an object."""
+    """Return the row of one event; `properties` may be an object."""
     if not isinstance(fields.get("properties", b""), bytes):
         fields["properties"] = msgspec.json.encode(fields["properties"])
     given: dict[str, Any] = {"name": "signup", **fields}

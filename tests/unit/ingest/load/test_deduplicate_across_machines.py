@@ -1,4 +1,4 @@
-"""Two machines and one store: of an item that was sent to both, one stores it."""
+"""Two machines and one store: an item sent to both is stored by one of them."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -12,7 +12,7 @@ NOON = 1_700_000_000_000
 
 
 class ListedClaims:
-    """`DedupClaims` over a table that several machines share; notes what was requested."""
+    """`DedupClaims` over a table that machines share; records the number of requested claims."""
 
     def __init__(self, machine: str, owners: dict[bytes, str]) -> None:
         self.machine = machine
@@ -64,11 +64,11 @@ def test_repeated_batch_is_identical() -> None:
 
 
 def test_items_of_a_request_claimed_by_another_machine_are_not_claimed() -> None:
-    """Were they, neither machine would store them."""
+    """If they were claimed, neither machine would store them."""
     owners: dict[bytes, str] = {}
     first, second = ListedClaims("a", owners), ListedClaims("b", owners)
     assert kept(first, record("1", "2", key=b"K" * 32)) == [[0, 1]]
-    del owners[next(digest for digest in owners if digest != b"K" * 32)]  # as if it were on its way
+    del owners[next(digest for digest in owners if digest != b"K" * 32)]  # as if it were in flight
     assert kept(second, record("1", "2", key=b"K" * 32)) == [[]]
     assert set(owners.values()) == {"a-1"}
 

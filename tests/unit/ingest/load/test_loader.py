@@ -1,4 +1,4 @@
-"""The loader: every accepted item is stored once, set aside once, or told to be a repeat."""
+"""The loader: it stores, quarantines or drops as a duplicate every accepted item, exactly once."""
 
 import itertools
 import json
@@ -38,7 +38,7 @@ DAY = MILLISECONDS_PER_DAY
 
 
 class ListedLogs:
-    """A `LogReader` over lists of records: one segment each, in which offset N is record N's."""
+    """A `LogReader` over lists of records: one segment each; offset N is the start of record N."""
 
     segment = 1
 
@@ -73,7 +73,7 @@ class ListedLogs:
 
 
 class RecordingStore(MemoryStore):
-    """Notes the tokens that it was given, and is away for the inserts of chosen numbers."""
+    """Records the tokens it receives; unavailable for the inserts with the given numbers."""
 
     def __init__(self, *, unavailable: Sequence[int] = (), **options: Any) -> None:
         super().__init__(**options)
@@ -91,7 +91,7 @@ class RecordingStore(MemoryStore):
 
 @dataclass
 class Harness:
-    """A loader with everything around it."""
+    """A loader with its dependencies."""
 
     logs: ListedLogs
     store: MemoryStore
@@ -450,7 +450,7 @@ def test_duplicate_in_a_prefetched_batch_is_dropped(
 
 
 class FlakyStore(RecordingStore):
-    """Refuses the first batch twice and is away later; after that it would take anything."""
+    """Rejects the first batch twice and is unavailable later; otherwise it accepts everything."""
 
     def insert(
         self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False

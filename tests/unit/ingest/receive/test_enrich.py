@@ -188,7 +188,7 @@ def test_visitors_are_checked_where_they_are_named() -> None:
 
 
 class FakeSaltSource:
-    """What a directory knows of salts; away while `is_unavailable`."""
+    """The salts of a directory; it fails while `is_unavailable`."""
 
     def __init__(self) -> None:
         self.requested: list[str] = []

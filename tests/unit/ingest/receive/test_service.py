@@ -64,7 +64,7 @@ BERLIN_VISITOR = Visitor("DE", "Berlin", "Berlin", "Chrome", "126", "macOS", "10
 
 
 class FakeTenancySource:
-    """A `TenancySource` whose newest snapshot is known only after it was asked for."""
+    """A `TenancySource` that returns the newest snapshot only after a refresh."""
 
     def __init__(self, known: TenancySnapshot, newest: TenancySnapshot | None = None) -> None:
         self._known = known
@@ -81,7 +81,7 @@ class FakeTenancySource:
 
 
 class SlowLog(MemoryLog):
-    """A log that takes records once it is let."""
+    """A log that appends records only after the test permits it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class SlowLog(MemoryLog):
 
 
 class Harness:
-    """An acceptor and everything around it."""
+    """An ingest service with its dependencies."""
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ async def test_only_requests_that_must_wait_are_not_accepted_nowait(
     harness = Harness(idempotency_store, clock, nowait=True)
     visitor = b'{"name":"a"}'
 
-    await harness.take(visitor, website_id="shop")  # today's salt is not known yet
+    await harness.take(visitor, website_id="shop")  # today's salt is not fetched yet
     await harness.take(api_key=UNRESTRICTED_KEY, website_id="shop", idempotency_key="1")
     await harness.take(b"[]", website_id="shop")
     assert harness.accepted_nowait == 0
@@ -215,7 +215,7 @@ async def test_only_requests_that_must_wait_are_not_accepted_nowait(
 
 
 class LogThatFailsLater(MemoryLog):
-    """A log that takes every record and tells later that it could not be kept."""
+    """A log that accepts every record and later reports that it is not durable."""
 
     def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
         del record
