@@ -1,1 +1,1 @@
-"""The crash test: a real service under load is broken at random moments, then held to its word."""
+"""Crash test: injects random faults into a real service under load and checks its guarantees."""

@@ -1,4 +1,4 @@
-"""`python -m chaos`: run the crash test, print its table, exit 1 when a promise was broken."""
+"""`python -m chaos`: runs the crash test and prints its report. Exits 1 after a violation."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run and report; what broke is told last, with where the data is kept."""
+    """Run the crash test and report. Violations and the path of the kept data are printed last."""
     arguments = _arguments()
     seed = secrets.randbelow(1_000_000) if arguments.seed is None else arguments.seed
     work = Path(tempfile.mkdtemp(prefix="headrace-chaos-"))

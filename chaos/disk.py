@@ -1,5 +1,7 @@
-"""Where the data lies: on small file systems of its own where that may be mounted, so that the disk
-can be full for all or for the store alone; else in an ordinary directory.
+"""Provides the file systems of the data directory.
+
+The data directory gets dedicated small file systems where mounting is permitted, so that either the
+whole disk or only the store's can be filled. Otherwise it is an ordinary directory.
 """
 
 import os
@@ -16,29 +18,31 @@ _FILLER = "filler-of-the-crash-test"
 
 
 class DataDisk:
-    """A data directory; `can_be_full` where its file systems are its own."""
+    """A data directory. `can_be_full` is true if it has dedicated file systems."""
 
     def __init__(self, data: Path, *, can_be_full: bool) -> None:
         self.data = data
         self.can_be_full = can_be_full
 
     def fill(self) -> Path:
-        """Leave no room for log, ledger and keys, nor for the store; return what to free."""
+        """Fill the file system of the logs, ledger and keys, and that of the store; return what to
+        free.
+        """
         return _fill(self.data)
 
     def fill_store(self) -> Path:
-        """Leave no room for the store alone."""
+        """Fill only the file system of the store."""
         return _fill(self.data / "store")
 
     @staticmethod
     def free_space(filled: Path) -> None:
-        """Take the filler away again."""
+        """Delete the file that fills a file system."""
         (filled / _FILLER).unlink()
 
 
 @contextmanager
 def prepare_disk(work: Path, *, ordinary: bool) -> Generator[DataDisk]:
-    """Make the data directory; mounts what it can and unmounts it again."""
+    """Create the data directory. Mounts file systems if permitted and unmounts them on exit."""
     data = work / "data"
     data.mkdir(mode=0o700)
     mounted = [] if ordinary else _mount_both(data)
@@ -50,7 +54,7 @@ def prepare_disk(work: Path, *, ordinary: bool) -> Generator[DataDisk]:
 
 
 def keep_copy(data: Path, kept: Path) -> None:
-    """Copy a data directory to the ordinary disk, symbolic links as such."""
+    """Copy a data directory to the ordinary disk, preserving symbolic links."""
     shutil.copytree(data, kept, symlinks=True, ignore=shutil.ignore_patterns(_FILLER))
 
 
@@ -64,7 +68,7 @@ def _mount_both(data: Path) -> list[Path]:
         done = subprocess.run(
             ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)],
             check=False,
-            capture_output=True,  # a container may forbid it, which the table tells
+            capture_output=True,  # a container may forbid it; the report shows that
         )
         if done.returncode != 0:
             break
@@ -73,7 +77,7 @@ def _mount_both(data: Path) -> list[Path]:
 
 
 def _fill(path: Path) -> Path:
-    """Take all free room of a file system. What is written at the same time may get some first."""
+    """Fill a file system. Concurrent writers may take some of the free space first."""
     chunk = 64 * 1024 * 1024
     with (path / _FILLER).open("wb", buffering=0) as filler:
         size = 0

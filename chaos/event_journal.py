@@ -1,6 +1,6 @@
-"""What was sent, what the service said to it, and whether what it has stored agrees.
+"""Records what was sent and how the service responded, and compares it with what is stored.
 
-Shares nothing with the product: it knows events by the ids that the senders gave them.
+Shares no code with the product: identifies events by the ids that the senders assigned.
 """
 
 import threading
@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 
 class Fate(IntEnum):
-    """What became of an event, as its sender knows it; of several sendings the highest counts.
+    """The result of sending an event, as known to its sender. Of several attempts the highest
+    counts.
 
-    An event that was refused and sent again may be acknowledged; one that was acknowledged stays
-    promised, whatever a repeat of it is answered.
+    A rejected event may be acknowledged when it is sent again. An acknowledged event must be
+    stored, whatever the response to a repeated request is.
     """
 
     REFUSED = 0
@@ -23,14 +24,14 @@ class Fate(IntEnum):
 
 
 class Bucket(NamedTuple):
-    """Where the events of one round and one endpoint are stored: a table and a path in it."""
+    """Where the events of one round and one endpoint are stored: a table and a URL path in it."""
 
     table: str
     path: str
 
 
 class Violations(NamedTuple):
-    """What is wrong with one page: the ids of events for each broken promise."""
+    """Violated guarantees of one bucket: the affected event ids for each kind of violation."""
 
     lost: tuple[str, ...] = ()
     doubled: tuple[str, ...] = ()
@@ -42,42 +43,42 @@ class Violations(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """How many rows a page has, and how many events they are of."""
+    """The number of rows in a bucket and the number of distinct events among them."""
 
     rows: int
     events: int
 
 
 class EventJournal:
-    """The fate of every event, page by page; written by many threads."""
+    """The fate of every event, by bucket. Safe to call from several threads."""
 
     def __init__(self) -> None:
         self._buckets: dict[Bucket, dict[str, Fate]] = {}
         self._lock = threading.Lock()
 
     def record(self, bucket: Bucket, ids: Iterable[str], fate: Fate) -> None:
-        """Book the events of one request."""
+        """Record the fate of the events of one request."""
         with self._lock:
             entries = self._buckets.setdefault(bucket, {})
             for event_id in ids:
                 entries[event_id] = max(entries.get(event_id, fate), fate)
 
     def buckets(self, table: str) -> list[Bucket]:
-        """Return the pages of a table, oldest first."""
+        """Return the buckets of a table, oldest first."""
         return [bucket for bucket in self._buckets if bucket.table == table]
 
     def totals(self) -> Mapping[Fate, int]:
-        """Return how many events have each fate."""
+        """Return the number of events with each fate."""
         return Counter(fate for entries in self._buckets.values() for fate in entries.values())
 
     def is_plausible(self, bucket: Bucket, found: Rows) -> bool:
-        """Tell whether so many rows can be right: none twice, none too few, none too many."""
+        """Return whether the row count is possible: no duplicates, none missing or unexpected."""
         fates = Counter(self._buckets.get(bucket, {}).values())
         least = fates[Fate.ACKNOWLEDGED]
         return found.rows == found.events and least <= found.rows <= least + fates[Fate.UNANSWERED]
 
     def find_violations(self, bucket: Bucket, stored: Mapping[str, int]) -> Violations:
-        """Hold the service to its word, with what a page has stored: id to number of rows."""
+        """Compare the stored rows of a bucket (event id to row count) with the journal."""
         entries = self._buckets.get(bucket, {})
         return Violations(
             lost=_with_fate(entries, Fate.ACKNOWLEDGED, entries.keys() - stored.keys()),

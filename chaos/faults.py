@@ -1,4 +1,4 @@
-"""What goes wrong: each fault breaks the service under load and says what it did."""
+"""Faults: each one breaks the service under load."""
 
 import os
 import shutil
@@ -22,11 +22,11 @@ _TIMEOUT_S = 30.0
 
 
 class GuaranteeViolated(Exception):
-    """The service broke a promise that is not about one event."""
+    """The service violated a guarantee that does not concern a single event."""
 
 
 class FaultContext(NamedTuple):
-    """What a fault works on."""
+    """The objects that a fault acts on."""
 
     service: Service
     query_client: QueryClient
@@ -36,7 +36,7 @@ class FaultContext(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A kind of fault. It returns when the fault is over and recovery may begin."""
+    """A kind of fault. `inject` returns when the fault is over and recovery may begin."""
 
     name: str
     inject: Callable[[FaultContext], None]
@@ -92,7 +92,7 @@ def _stop_cleanly(context: FaultContext) -> None:
 
 
 def _kill_first_start(context: FaultContext) -> None:
-    """Kill a new service while it makes its tables, and hold that it starts afterwards."""
+    """Kill a new service while it creates its tables, then require that it starts."""
     folder = context.service.log.with_name("new")
     folder.mkdir()
     service = Service(folder / "data", log=folder / "service.log", port=free_port())
@@ -109,7 +109,7 @@ def _kill_first_start(context: FaultContext) -> None:
 
 
 def _kill_at_segment_change(context: FaultContext) -> None:
-    """Kill a worker in the moment in which a new segment of a log appears."""
+    """Kill a worker as soon as a new segment of its log appears."""
     log = context.disk.data / "log"
     before = set(log.glob("*/*.segment"))
     deadline = time.monotonic() + 5
@@ -131,7 +131,7 @@ def _index(pid: int) -> str:
 
 
 def _kill_engine_in_load(context: FaultContext) -> None:
-    """Kill the engine just after it was asked to load everything for a query."""
+    """Kill the engine process shortly after a query makes it load all pending records."""
     pid = context.service.pick_child("engine", context.random.choice)
     query_thread = threading.Thread(target=_query_counts, args=(context,))
     query_thread.start()
@@ -146,7 +146,7 @@ def _query_counts(context: FaultContext) -> None:
 
 
 def _damage_tail(context: FaultContext) -> None:
-    """Kill everything and spoil what lies behind the durable end of each log."""
+    """Kill all processes and damage the bytes behind the durable offset of each log."""
     markers = read_markers(context.disk.data) if context.random.random() < 0.3 else {}
     time.sleep(0.2)
     context.service.kill_everything()
@@ -233,6 +233,6 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def choose_fault(random: Random, *, can_be_full: bool) -> Fault:
-    """Draw one of the faults that are possible here."""
+    """Choose a random fault from those that are possible with this disk."""
     possible = [fault for fault in FAULTS.values() if can_be_full or not fault.needs_own_disk]
     return random.choices(possible, [fault.weight for fault in possible])[0]

@@ -1,4 +1,4 @@
-"""The senders: numbered events, in batches and one by one, some of them again and again."""
+"""Load generators: send numbered events, in batches and one at a time, and repeat some requests."""
 
 import http.client
 import json
@@ -22,7 +22,7 @@ _REMEMBERED_REQUESTS = 1000
 
 
 class Request(NamedTuple):
-    """One request as it is sent, however often."""
+    """One request, identical for each attempt."""
 
     target: str
     bucket: Bucket
@@ -33,7 +33,7 @@ class Request(NamedTuple):
 
 
 class Traffic:
-    """What all senders share: the books, the requests to repeat, and what they saw."""
+    """State shared by all senders: the journal, the requests to repeat and the response counts."""
 
     def __init__(self, *, port: int, account: Account, journal: EventJournal) -> None:
         self.port = port
@@ -48,7 +48,7 @@ class Traffic:
         self._lock = threading.Lock()
 
     def queue_repeat(self, request: Request) -> None:
-        """Have a request sent again, now or rounds later."""
+        """Queue a request to be sent again, immediately or rounds later."""
         self._repeats.append(request)
 
     def next_repeat(self, random: Random) -> Request | None:
@@ -61,7 +61,7 @@ class Traffic:
     def record_response(
         self, request: Request, status: int | None, body: bytes, waited_s: float
     ) -> Fate:
-        """Book what a request was answered; None where there was no answer."""
+        """Record the response to a request; the status is None if there was no response."""
         fate = _FATES.get(status or 0, Fate.REFUSED)
         self.journal.record(request.bucket, request.ids, fate)
         with self._lock:
@@ -75,12 +75,12 @@ class Traffic:
 
 
 _FATES: Mapping[int, Fate] = {200: Fate.ACKNOWLEDGED, 0: Fate.UNANSWERED, 500: Fate.UNANSWERED}
-"""Every other status is a refusal: nothing of it may be stored."""
+"""Every other status is a rejection: no event of the request may be stored."""
 
 
 @contextmanager
 def load(traffic: Traffic, name: str, seed: str) -> Generator[None]:
-    """Send from several threads while the block runs."""
+    """Send requests from several threads until the block ends."""
     stop = threading.Event()
     senders = [
         threading.Thread(target=_Sender(traffic, f"{name}-{n}", Random(f"{seed}-{n}"), stop).run)
@@ -97,7 +97,7 @@ def load(traffic: Traffic, name: str, seed: str) -> Generator[None]:
 
 
 class _Sender:
-    """One thread with one connection, which it keeps while that lives."""
+    """A thread with one connection, which it reuses until the connection breaks."""
 
     def __init__(self, traffic: Traffic, name: str, random: Random, stop: threading.Event) -> None:
         self._traffic = traffic
@@ -110,10 +110,10 @@ class _Sender:
         )
 
     def run(self) -> None:
-        """Send until the stop, whatever the answers are."""
+        """Send requests until stopped, whatever the responses are."""
         while not self._stop.is_set():
             if not self._is_connected():
-                self._stop.wait(0.02)  # nobody listens, so nothing was sent
+                self._stop.wait(0.02)  # connection refused: nothing was sent
                 continue
             self._send_one()
         self._connection.close()
@@ -172,7 +172,7 @@ class _Sender:
 
 
 def _items(endpoint: str, kind: str, ids: tuple[str, ...], path: str) -> list[dict[str, Json]]:
-    """Make the items of a request; those of a bad one lack a field at the end."""
+    """Build the items of a request. Items of an invalid request lack a field at the end."""
     items = [_ITEMS[endpoint](event_id, path) for event_id in ids]
     if kind == "event ids":
         items = [{**item, "eventId": item["anonymousId"]} for item in items]

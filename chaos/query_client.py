@@ -1,4 +1,4 @@
-"""What the service answers of what it has stored; asked again until it does."""
+"""Queries the stored events; retries until the service responds."""
 
 import http.client
 import time
@@ -9,14 +9,14 @@ from chaos.service import RECOVERY_TIMEOUT_S, Json, RecoveryTimeout, Service, se
 
 
 class Account(NamedTuple):
-    """Under which website the events are sent, and with which key they are asked for."""
+    """The website that events are sent to, and the key for its queries."""
 
     website: str
     key: str
 
 
 class QueryClient:
-    """What the service says that it has stored."""
+    """Reads back what the service has stored."""
 
     def __init__(self, service: Service, account: Account) -> None:
         self._service = service
@@ -31,7 +31,7 @@ class QueryClient:
         return {row["anonymous_id"]: row["n"] for row in self._pages(query, "anonymous_id")}
 
     def counts(self, table: str) -> dict[str, tuple[int, int]]:
-        """Return for each path how many rows it has and how many events they are of."""
+        """Return for each path the number of rows and the number of distinct events."""
         selects = [
             {"aggregate": "count", "field": "*", "alias": "n"},
             {"aggregate": "uniq", "field": "anonymous_id", "alias": "events"},

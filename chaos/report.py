@@ -1,4 +1,4 @@
-"""The table at the end of a run, for people and as JSON."""
+"""The report at the end of a run, as a Markdown table and as JSON."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -9,7 +9,7 @@ from chaos.load import Traffic
 
 @dataclass
 class Report:
-    """What happened in a run. Times are in seconds."""
+    """The measurements of a run. Times are in seconds."""
 
     seed: int
     rounds: int = 0
@@ -32,12 +32,12 @@ class Report:
     statuses: dict[str, int] = field(default_factory=dict[str, int])
 
     def record_recovery(self, fault: str, recovery_s: float) -> None:
-        """Note how long the service took after one fault."""
+        """Record how long the service took to recover from a fault."""
         if recovery_s > self.longest_recovery_s:
             self.longest_recovery_s, self.longest_recovery_of = round(recovery_s, 2), fault
 
     def record_traffic(self, traffic: Traffic) -> None:
-        """Take over what the senders saw."""
+        """Record the counts of the senders."""
         totals = traffic.journal.totals()
         self.acknowledged = totals.get(Fate.ACKNOWLEDGED, 0)
         self.unanswered = totals.get(Fate.UNANSWERED, 0)
@@ -50,11 +50,11 @@ class Report:
         }
 
     def as_json(self) -> dict[str, object]:
-        """Return everything as JSON takes it."""
+        """Return the report as JSON-serializable values."""
         return {**asdict(self), "faults": dict(self.faults)}
 
     def as_table(self) -> str:
-        """Return the table as Markdown."""
+        """Return the report as a Markdown table."""
         lines = ["| | |", "|---|---|", f"| seed | {self.seed} |", f"| rounds | {self.rounds} |"]
         lines += [f"| … {name} | {count} |" for name, count in sorted(self.faults.items())]
         lines += [

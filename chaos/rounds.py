@@ -1,4 +1,4 @@
-"""Round after round on one data directory: load, a fault, recovery, the check of all history."""
+"""Runs rounds on one data directory: load, a fault, recovery, and a check of all events so far."""
 
 import time
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _PROGRESS_EVERY = 10
 
 
 class Rounds:
-    """One run; `seed` decides on the faults and their moments."""
+    """One run. `seed` determines the faults and their timing."""
 
     def __init__(self, *, service: Service, disk: DataDisk, seed: int, only: str = "") -> None:
         self._service = service
@@ -32,7 +32,7 @@ class Rounds:
             self.report.skipped = [name for name, each in FAULTS.items() if each.needs_own_disk]
 
     def run(self, rounds: int) -> None:
-        """Run the rounds. Raises `GuaranteeViolated` with what was found, or `RecoveryTimeout`."""
+        """Run the rounds. Raises `GuaranteeViolated` with the violations, or `RecoveryTimeout`."""
         started_s = time.monotonic()
         self._begin()
         try:
@@ -50,7 +50,7 @@ class Rounds:
             self.report.record_traffic(self._traffic)
 
     def stop_after_round(self) -> None:
-        """Let this round be the last one; everything is checked then as at the end of a run."""
+        """Make the current round the last one. The final check of all events still runs."""
         self._is_ending = True
 
     def _print_progress(self, elapsed_s: float) -> None:
@@ -59,7 +59,7 @@ class Rounds:
         print(line, flush=True)
 
     def _begin(self) -> None:
-        """Start for the first time, with kills while the tables are made."""
+        """Start the service for the first time, killing it while it creates its tables."""
         for _ in range(self._random.randint(0, 2)):
             self._service.launch()
             time.sleep(self._random.uniform(0.2, 1.5))
@@ -93,7 +93,7 @@ class Rounds:
         return FAULTS[self._only] if self._only else drawn
 
     def _check_round(self, number: int) -> None:
-        """Check this round by ids, and the number of rows of all others."""
+        """Check the events of this round by id, and those of all other rounds by row count."""
         if self._traffic.problems:
             raise GuaranteeViolated("; ".join(self._traffic.problems))
         for table in TABLES.values():

@@ -1,4 +1,4 @@
-"""The service from outside: its processes, and one call over HTTP."""
+"""Controls the service under test: its processes, and single HTTP requests to it."""
 
 import http.client
 import json
@@ -24,17 +24,17 @@ _RUNTIME_NAME = "runtime"
 
 SETTINGS: Mapping[str, str] = {
     "HEADRACE_QUERY_RATE_LIMIT": "1000000",
-    "HEADRACE_LOG_SEGMENT_BYTES": "65536",  # so that segments are changed all the time
+    "HEADRACE_LOG_SEGMENT_BYTES": "65536",  # small, so that segments change constantly
     "HEADRACE_LOAD_INTERVAL_S": "0.2",
 }
 
 
 class RecoveryTimeout(Exception):
-    """The service did not come back in time."""
+    """The service did not recover in time."""
 
 
 class Response(NamedTuple):
-    """A reply: its status and its body, None where that is no JSON."""
+    """A response: status and body. The body is None unless it is JSON."""
 
     status: int
     body: Json
@@ -52,7 +52,7 @@ class Service:
         self._runtime = log.with_name(f"{_RUNTIME_NAME}-{port}")
 
     def launch(self) -> None:
-        """Start it and return at once."""
+        """Start the service and return immediately."""
         self._runtime.mkdir(exist_ok=True)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("HEADRACE_")}
         command = [HEADRACE, "serve", "--data", str(self.data), "--host", HOST]
@@ -64,24 +64,24 @@ class Service:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 env={**environment, **SETTINGS, "TMPDIR": str(self._runtime)},
-                start_new_session=True,  # so that everything can be killed as one group
+                start_new_session=True,  # so that all processes can be killed as one group
             )
         self.starts += 1
 
     def command(self, *arguments: str) -> Json:
-        """Run another headrace command on the data directory; return what it prints."""
+        """Run another headrace command on the data directory and return its output."""
         command = [HEADRACE, *arguments, "--data", str(self.data), "--json"]
         return json.loads(subprocess.check_output(command, timeout=RESPONSE_TIMEOUT_S))
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
-        """The supervisor."""
+        """The supervisor process."""
         if self._process is None:
             raise RuntimeError("the service was not started")
         return self._process
 
     def children(self, kind: str) -> list[int]:
-        """Return the process ids of the `worker` or `engine` processes that live now."""
+        """Return the process ids of the running `worker` or `engine` processes."""
         pid = self.process.pid
         with suppress(OSError):
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -89,7 +89,7 @@ class Service:
         return []
 
     def pick_child(self, kind: str, choose: Callable[[list[int]], int]) -> int:
-        """Wait until there is a child of a kind and return one's process id."""
+        """Wait until a child process of the given kind runs and return the chosen process id."""
         deadline = time.monotonic() + RECOVERY_TIMEOUT_S
         while not (found := self.children(kind)):
             if time.monotonic() > deadline:
@@ -98,7 +98,7 @@ class Service:
         return choose(found)
 
     def kill_everything(self) -> None:
-        """Kill -9 all processes at once."""
+        """Send SIGKILL to all processes at once."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -106,7 +106,9 @@ class Service:
             time.sleep(0.005)
 
     def wait_for_recovery(self) -> None:
-        """Wait until it answers queries; start it again where it has ended, as systemd would."""
+        """Wait until the service responds to queries. Restarts it if it has exited, as systemd
+        would.
+        """
         deadline = time.monotonic() + RECOVERY_TIMEOUT_S
         while not self._is_ready():
             if time.monotonic() > deadline:
@@ -132,7 +134,7 @@ def send_request(
     headers: Mapping[str, str] | None = None,
     timeout_s: float = RESPONSE_TIMEOUT_S,
 ) -> Response:
-    """Make one call on a connection of its own."""
+    """Send one request on a new connection."""
     connection = http.client.HTTPConnection(HOST, port, timeout=timeout_s)
     try:
         sent = None if body is None else json.dumps(body)
@@ -152,7 +154,7 @@ def _decoded(body: bytes) -> Json:
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on, below those that outgoing connections get."""
+    """Return an unused port below the range of ephemeral ports."""
     for port in range(21_000 + os.getpid() % 8_000, 32_000):
         with socket.socket() as probe, suppress(OSError):
             probe.bind((HOST, port))

@@ -1,7 +1,8 @@
-"""Damage behind the durable end of a log, while nobody writes to it.
+"""Damages log files behind their durable offset while no process writes to them.
 
-What is in front of that end was acknowledged, and no disk may lose it; behind it lies what was
-under way. Finding the end takes the product's own mark; nothing else here trusts the product.
+Bytes before the durable offset were acknowledged and must survive; bytes behind it belong to
+appends in progress. The offset is read with the product's own marker code; nothing else here relies
+on the product.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,18 +17,18 @@ _FRAME_MAGIC = b"\xc1\xffHR"
 
 
 def read_markers(data: Path) -> dict[Path, bytes]:
-    """Return the marks as they are now, to be put back later as a power cut may do."""
+    """Return the current markers, to be restored later as after a power failure."""
     return {path: path.read_bytes() for path in data.glob(f"log/*/{_MARKER_FILE}")}
 
 
 def restore_markers(markers: Mapping[Path, bytes]) -> None:
-    """Write old marks."""
+    """Write earlier markers back."""
     for path, content in markers.items():
         path.write_bytes(content)
 
 
 def damage_tails(data: Path, random: Random) -> list[str]:
-    """Spoil the tail of every log; return the names of the logs that have damage to report."""
+    """Damage the tail of every log. Returns the names of the logs whose damage must be reported."""
     return [log.name for log in _logs(data) if _damage_tail(log, random)]
 
 
@@ -56,16 +57,16 @@ def _flip(tail: bytes, content: bytes, random: Random) -> bytes:
 
 
 def _torn(tail: bytes, content: bytes, random: Random) -> bytes:
-    """A record that was begun: the beginning of what is there, or of the last record again.
+    """Return a partly written record: a prefix of the existing tail, or of the last record.
 
-    Never a whole record alone: that would be one more sending, and no damage.
+    Never a complete record, because that would be a repeated append and not damage.
     """
     start = tail or content[max(content.rfind(_FRAME_MAGIC), 0) :]
     return start[: random.randrange(len(start))] + _FRAME_MAGIC[:1] if start else _FRAME_MAGIC[:1]
 
 
 def _zeros(tail: bytes, _content: bytes, random: Random) -> bytes:
-    """What a file system may leave where a file grew and its content was not written."""
+    """Append zeros, as a file system does that extends a file before it writes the content."""
     return tail + bytes(random.randint(1, 5000))
 
 
@@ -74,7 +75,7 @@ def _noise(tail: bytes, _content: bytes, random: Random) -> bytes:
 
 
 def _oversized_length(tail: bytes, _content: bytes, random: Random) -> bytes:
-    """The head of a record that promises far more than there is."""
+    """Append a record header whose length exceeds the bytes that follow."""
     return tail + _FRAME_MAGIC + b"\x7f\xff\xff\xff" + random.randbytes(random.randint(4, 400))
 
 

@@ -1,6 +1,6 @@
-"""The embedded engine for tests: one directory for the whole run, a fresh database for each test.
+"""chDB for tests: one directory for the whole run, a fresh database for each test.
 
-chDB holds one directory in a process, so no test may open another one in the test process.
+chDB supports one directory per process, so no test may open another in the test process.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from headrace.ports.store import CHDB_DIALECT, QueryLimits
 LIMITS = QueryLimits(timeout_s=15, max_memory_bytes=1_000_000_000)
 
 ENDLESS = "SELECT count() FROM numbers(1000000000000) WHERE number % 7 = 3"
-"""A SELECT that ends only when it is ended."""
+"""A SELECT that runs until it is cancelled."""
 
 Row = Mapping[str, Any]
 
@@ -51,7 +51,7 @@ class FreshStore:
         self._session: ChdbSession = engine.session(self.database)
 
     def insert(self, table: Table, rows: Sequence[Row], *, token: str | None = None) -> None:
-        """Store rows by column name; what a row leaves out is missing. Datetimes are epoch ms."""
+        """Insert rows by column name. Columns may be absent. Datetimes are epoch milliseconds."""
         self.writer.insert(
             table, arrow_stream(table, rows), token=token or f"test {next(_NUMBERS)}"
         )
@@ -71,7 +71,7 @@ class FreshStore:
         return decode_rows(self._session.select(sql, texts, limits, f"test-{next(_NUMBERS)}"))
 
     def empty(self) -> None:
-        """Delete all rows, and keep the tables."""
+        """Delete all rows and keep the tables."""
         for table in STORAGE_TABLES:
             self.engine.execute(f"TRUNCATE TABLE `{self.database}`.`{table}`")
 
@@ -83,15 +83,15 @@ class FreshStore:
 
 
 async def until_running(store: FreshStore, sql: str, count: int) -> None:
-    """Wait until so many queries with this text run in the engine."""
+    """Wait until `count` queries with this text are running in chDB."""
     running = "SELECT count() FROM system.processes WHERE startsWith(query, {sql:String})"
     async with asyncio.timeout(30):
-        while store.rows(running, {"sql": sql}) != [[count]]:  # noqa: ASYNC110 - it cannot tell
+        while store.rows(running, {"sql": sql}) != [[count]]:  # noqa: ASYNC110 - chDB has no event
             await asyncio.sleep(0.01)
 
 
 def arrow_stream(table: Table, rows: Sequence[Row]) -> bytes:
-    """Write rows by column name as the loader does."""
+    """Encode rows by column name as the loader does."""
     stored = STORAGE_TABLES[table.name]
     return write_stream(
         stored, {column.name: [_value(column, row) for row in rows] for column in stored.columns}
@@ -106,7 +106,7 @@ def _value(column: StoredColumn, row: Row) -> Any:
 
 @pytest.fixture(scope="session")
 def chdb_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChdbInstance]:
-    """The one engine of the test process, open."""
+    """The chDB instance of the test process."""
     engine = ChdbInstance(tmp_path_factory.mktemp("chdb") / "store", log=get_logger())
     engine.open()
     yield engine
@@ -123,7 +123,7 @@ def chdb_store(chdb_engine: ChdbInstance) -> Iterator[FreshStore]:
 
 @pytest.fixture(scope="module")
 def chdb_store_of_module(chdb_engine: ChdbInstance) -> Iterator[FreshStore]:
-    """Empty tables that the tests of one module share, for property tests over the same rows."""
+    """Empty tables shared by the tests of a module, for property tests over the same rows."""
     store = FreshStore(chdb_engine)
     yield store
     store.close()

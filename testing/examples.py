@@ -1,4 +1,4 @@
-"""How many examples property tests run: all of them, or a fifth in the fast tests."""
+"""Number of examples of property tests: all of them, or a fifth in the fast tests."""
 
 from hypothesis import settings
 
@@ -15,9 +15,9 @@ def register_profiles() -> None:
 
 
 def examples(count: int) -> int:
-    """Return the number of examples of a test that wants `count` of them in `make test`.
+    """Return the number of examples of a test that runs `count` of them in `make test`.
 
-    A number in a test's own settings would override that of the profile, so it is scaled here.
+    A number in a test's own settings overrides that of the profile, so it is scaled here.
     """
     is_fast = settings.get_current_profile_name() == FAST
     return max(1, count * _FAST_EXAMPLES // _DEFAULT_EXAMPLES) if is_fast else count

@@ -1,4 +1,4 @@
-"""Query bodies for tests without HTTP, and asking them of a test's tables."""
+"""Query bodies for tests without HTTP, and functions that run them over a test's tables."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ COUNT: Item = {"field": "*", "aggregate": "count", "alias": "n"}
 
 
 def select(field: str, aggregate: str, alias: str | None = None) -> dict[str, Json]:
-    """Return a select object, without an alias where none is given."""
+    """Return a select object; without an alias if `alias` is None."""
     return {"field": field, "aggregate": aggregate, **({"alias": alias} if alias else {})}
 
 
@@ -44,7 +44,7 @@ def query_body(
     group_by: Sequence[Json] = (),
     **root: Json,
 ) -> dict[str, Json]:
-    """Return a body that counts rows of January 2026 as `n` where nothing else is asked."""
+    """Return a query body. By default it counts the rows of January 2026 as `n`."""
     query = {
         "table": table,
         "selects": list(selects or [COUNT]),
@@ -55,17 +55,17 @@ def query_body(
 
 
 def plan_of(body: Json) -> QueryPlan:
-    """Return the plan of a body that must be valid."""
+    """Return the plan of a valid body."""
     return check_query(decode_query(as_bytes(body)), WEBSITE)
 
 
 def statement_of(body: Json, dialect: Dialect = CHDB_DIALECT) -> CompiledQuery:
-    """Return the statement of a body that must be valid."""
+    """Return the statement of a valid body."""
     return compile_query(plan_of(body), dialect)
 
 
 def rejection_of(body: Json) -> tuple[str, str]:
-    """Return the code and the message with which a body is refused."""
+    """Return the code and the message with which a body is rejected."""
     try:
         plan_of(body)
     except InvalidQuery as refusal:
@@ -74,12 +74,12 @@ def rejection_of(body: Json) -> tuple[str, str]:
 
 
 def as_bytes(body: Json) -> bytes:
-    """Write a body as JSON, unless it is bytes already."""
+    """Encode a body as JSON, unless it is bytes already."""
     return body if isinstance(body, bytes) else msgspec.json.encode(body)
 
 
 class TablesOfTest:
-    """The `Store` over one test's tables, without the engine's process."""
+    """The `Store` over one test's tables, without the engine process."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -92,7 +92,7 @@ class TablesOfTest:
 
 
 def run_query(tables: Tables, body: Json) -> QueryResult:
-    """Answer a body over a test's tables."""
+    """Run a query over a test's tables."""
     service = QueryService(
         store=TablesOfTest(tables),
         limits=LIMITS,
@@ -104,6 +104,6 @@ def run_query(tables: Tables, body: Json) -> QueryResult:
 
 
 def query_rows(tables: Tables, body: Json) -> list[dict[str, Json]]:
-    """Answer a body over a test's tables, each row by its output names."""
+    """Run a query over a test's tables and return its rows by output name."""
     answer = run_query(tables, body)
     return [dict(zip(answer.names, row, strict=True)) for row in answer.rows]

@@ -1,6 +1,6 @@
-"""Real PostgreSQL and Valkey (or Redis) servers for tests, on loopback, gone when the tests end.
+"""Real PostgreSQL and Valkey (or Redis) servers on loopback, removed when the tests end.
 
-Where their programs are missing tests skip and say so; with CI=true they fail instead.
+If their programs are missing, tests skip with a message; with CI=true they fail instead.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _PATIENCE_S = 0.05
 
 
 class Server:
-    """One server process with a directory of its own. It can be killed, stopped and continued."""
+    """A server process with its own directory. It can be killed, stopped and continued."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, on what an earlier run has left, and wait until it answers."""
+        """Start the server on the data of its earlier runs and wait until it responds."""
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL
@@ -62,20 +62,20 @@ class Server:
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """End it at once; nothing where it does not run."""
+        """Kill the server. Does nothing if it is not running."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGCONT)
             self._process.send_signal(self._ends_with)
             self._process.wait(START_TIMEOUT_S)
 
     def remove(self) -> None:
-        """Kill it and delete its directory."""
+        """Kill the server and delete its directory."""
         self.kill()
         shutil.rmtree(self.home, ignore_errors=True)
 
 
 class PostgreSQL:
-    """A PostgreSQL server; every test takes a database of its own."""
+    """A PostgreSQL server. Every test takes a database of its own."""
 
     def __init__(self, programs: Path, *, fsync: str = "off") -> None:
         self.port = free_port()
@@ -103,12 +103,12 @@ class PostgreSQL:
             ],
             self._is_up,
             home,
-            ends_with=signal.SIGQUIT,  # as a crash; SIGKILL would leave its children behind
+            ends_with=signal.SIGQUIT,  # like a crash; SIGKILL would leave its children
         )
         self._databases = 0
 
     def new_database(self) -> str:
-        """Make an empty database and return its URL."""
+        """Create an empty database and return its URL."""
         self._databases += 1
         name = f"headrace_{self._databases}"
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
@@ -126,7 +126,7 @@ class PostgreSQL:
 
 
 class ValkeyServer:
-    """A Valkey or Redis server that keeps everything it was told, as the guide says."""
+    """A Valkey or Redis server that persists every write, as the guide requires."""
 
     def __init__(self, program: str) -> None:
         self.program = Path(program).name
@@ -146,20 +146,20 @@ class ValkeyServer:
         self.server = Server([program, *command], self._is_up, home)
 
     def empty(self) -> None:
-        """Forget everything, as a server without its disk would."""
+        """Delete all keys, as if the server had restarted without persistence."""
         self._execute("FLUSHALL")
 
     def names(self) -> list[bytes]:
-        """Return the names of everything that it keeps."""
+        """Return all keys."""
         found: list[bytes] = self._execute("KEYS", "*")
         return found
 
     def configure(self, name: str, value: str) -> None:
-        """Change an option while it runs."""
+        """Change an option at run time."""
         self._execute("CONFIG", "SET", name, value)
 
     def age(self, milliseconds: int) -> None:
-        """Let everything be older by so much."""
+        """Reduce the remaining time to live of every key."""
         for key in self.names():
             left_ms: int = self._execute("PTTL", key)
             if left_ms >= 0:
@@ -179,18 +179,18 @@ class ValkeyServer:
 
 
 def find_postgresql() -> Path | None:
-    """Return the directory of PostgreSQL's newest programs."""
+    """Return the directory of the newest PostgreSQL programs."""
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
     return programs[-1].parent if programs else None
 
 
 def find_valkey() -> str | None:
-    """Return Valkey's server, or Redis's where there is none."""
+    """Return the Valkey server program, or Redis's if Valkey is not installed."""
     return shutil.which("valkey-server") or shutil.which("redis-server")
 
 
 def missing(what: str) -> None:
-    """Skip because a server's programs are not on this machine; fail where they must be."""
+    """Skip the test because a server program is missing; fail if CI=true."""
     reason = f"{what} is not installed on this machine"
     if os.environ.get("CI") == "true":
         pytest.fail(f"{reason}, and CI must have it")
@@ -199,7 +199,7 @@ def missing(what: str) -> None:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgreSQL]:
-    """A PostgreSQL server that tests share; who kills it starts it again."""
+    """A PostgreSQL server that tests share. A test that kills it restarts it."""
     programs = find_postgresql()
     if programs is None:
         missing("PostgreSQL")
@@ -214,7 +214,7 @@ def postgresql() -> Iterator[PostgreSQL]:
 
 @pytest.fixture(scope="session")
 def valkey_server() -> Iterator[ValkeyServer]:
-    """A Valkey server, or a Redis server where there is none; tests share it."""
+    """A Valkey server, or Redis if Valkey is not installed; tests share it."""
     program = find_valkey()
     if program is None:
         missing("neither Valkey nor Redis")
@@ -228,7 +228,7 @@ def valkey_server() -> Iterator[ValkeyServer]:
 
 
 def _postgresql_account() -> str | None:
-    """PostgreSQL refuses to run as root."""
+    """Return the account to run PostgreSQL as, because PostgreSQL does not run as root."""
     return "postgres" if os.geteuid() == 0 else None
 
 

@@ -1,4 +1,4 @@
-"""A real service for tests: started as people start it, asked over HTTP, killed without mercy."""
+"""Runs a real service for tests: started like in production, queried over HTTP, and killed."""
 
 import json
 import os
@@ -29,7 +29,7 @@ STOP_TIMEOUT_S = 20
 REQUEST_TIMEOUT_S = 30
 BASE_SETTINGS: Mapping[str, str] = {"HEADRACE_QUERY_RATE_LIMIT": "100000"}
 MAX_ROWS = 10_000
-COLUMNS_A_QUERY = 4  # five groupBy columns at most, one of them the row's id
+COLUMNS_A_QUERY = 4  # five groupBy columns at most, one is the row's id
 BOTS_TOO = {"field": "is_bot", "operator": "in", "value": [True, False]}
 DERIVED_TABLES = frozenset({"sessions", "profiles"})
 
@@ -45,11 +45,10 @@ class Key(NamedTuple):
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on now.
+    """Return an unused port.
 
-    It lies below the range that the system gives to outgoing connections, or one of those could
-    take it before it is used; and it is drawn by `secrets`, because test processes side by side
-    share the seed of `random`.
+    It is below the range of ephemeral ports, because an outgoing connection could otherwise take it
+    first. It is chosen by `secrets` because parallel test processes share the seed of `random`.
     """
     while True:
         port = 20_000 + secrets.randbelow(12_000)
@@ -60,12 +59,12 @@ def free_port() -> int:
 
 @cache
 def temporary_files() -> TemporaryDirectory[str]:
-    """Return where services of this process keep their sockets; gone when the process ends."""
+    """Return the directory for the sockets of services, deleted when this process exits."""
     return TemporaryDirectory(prefix="hr-")
 
 
 def clean_environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return this environment without settings of a Headrace, and with the given ones."""
+    """Return this environment without Headrace settings, plus the given ones."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("HEADRACE_")}
     inherited["TMPDIR"] = temporary_files().name
     return {**inherited, **BASE_SETTINGS, **(settings or {})}
@@ -83,12 +82,12 @@ def wait_until(
 
 
 def bearer(key: Key) -> dict[str, str]:
-    """Return the headers of a call with an API key."""
+    """Return the request headers for an API key."""
     return {"Authorization": f"Bearer {key.secret}"}
 
 
 class Service:
-    """One `headrace serve` on a data directory of its own, with the CLI beside it.
+    """A `headrace serve` process on its own data directory, with the command line beside it.
 
     It can be started again on the same directory after it was stopped or killed.
     """
@@ -109,13 +108,13 @@ class Service:
 
     @staticmethod
     def session() -> requests.Session:
-        """Return an HTTP session that ignores the machine's proxies; one for each thread."""
+        """Return an HTTP session that ignores the machine's proxies. Each thread has its own."""
         session = requests.Session()
         session.trust_env = False
         return session
 
     def launch(self) -> None:
-        """Start the service and return at once."""
+        """Start the service and return immediately."""
         command = [HEADRACE, "serve", "--data", str(self.data), "--host", "127.0.0.1"]
         command += ["--port", str(self.port), "--workers", str(self._workers)]
         with self.log.open("ab") as log:
@@ -125,7 +124,7 @@ class Service:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 env=clean_environment(self._settings),
-                start_new_session=True,  # so that everything can be killed as one group
+                start_new_session=True,  # so that all processes can be killed as one group
             )
 
     def start(self) -> "Service":
@@ -146,14 +145,14 @@ class Service:
         return self._process.poll()
 
     def is_ready(self) -> bool:
-        """Tell whether /ready answers 200."""
+        """Return whether the response of /ready is 200."""
         try:
             return self.get("/ready").status_code == 200
         except requests.RequestException:
             return False
 
     def wait_ready(self) -> None:
-        """Wait for /ready; fail with the log when the service ends instead."""
+        """Wait until /ready returns 200. Fails with the log if the service exits first."""
 
         def ready() -> bool:
             assert self.exit_code() is None, f"the service ended:\n{self.log_text()}"
@@ -172,7 +171,7 @@ class Service:
             return str(error)
 
     def stop(self) -> int:
-        """End the service with SIGTERM and return its exit code."""
+        """Stop the service with SIGTERM and return its exit code."""
         assert self._process is not None, "the service was not started"
         self._process.send_signal(signal.SIGTERM)
         code = self._process.wait(STOP_TIMEOUT_S)
@@ -180,7 +179,7 @@ class Service:
         return code
 
     def kill(self) -> None:
-        """Kill -9 every process of the service at once."""
+        """Send SIGKILL to all processes of the service at once."""
         if self._directory is not None:
             self._directory.close()
             self._directory = None
@@ -205,7 +204,7 @@ class Service:
         return self.log.read_text(errors="replace")
 
     def command(self, *arguments: str) -> Json:
-        """Run a headrace command on the data directory and return what it prints as JSON."""
+        """Run a headrace command on the data directory and return its JSON output."""
         done = subprocess.run(
             [HEADRACE, *arguments, "--data", str(self.data), "--json"],
             capture_output=True,
@@ -219,9 +218,9 @@ class Service:
 
     @property
     def directory(self) -> SqlDirectory:
-        """The service's directory, written beside it as the command line does, without its start.
+        """The service's directory, for direct writes without starting the command line.
 
-        The command line has tests of its own; here it would be most of the time.
+        The command line has tests of its own; its start would take most of the time of these tests.
         """
         if self._directory is None:
             shared = (self._settings or {}).get("HEADRACE_DATABASE_URL")
@@ -256,7 +255,7 @@ class Service:
         home: str | None = None,
         expires: str | None = None,
     ) -> Key:
-        """Create a key, with both scopes where none is named."""
+        """Create a key, by default with both scopes."""
         key, secret = self.directory.create_key(
             scopes=frozenset(map(Scope, scopes or ("track:events", "read:data"))),
             organization_id=OrganizationId(organization) if organization else None,
@@ -274,11 +273,11 @@ class Service:
         return self._keys["master"]
 
     def get(self, path: str, **options: Any) -> requests.Response:
-        """GET a path."""
+        """Send a GET request."""
         return self.http.get(self.url + path, timeout=REQUEST_TIMEOUT_S, **options)
 
     def post(self, path: str, body: Json = None, **options: Any) -> requests.Response:
-        """POST a JSON value, or with `data=` raw bytes; path may carry a query string."""
+        """Send a POST request with a JSON value, or with `data=` raw bytes; path may have a query."""
         if "data" not in options:
             options["data"] = json.dumps(body)
             options["headers"] = {"Content-Type": "application/json", **options.get("headers", {})}
@@ -294,14 +293,14 @@ class Service:
         end: str = "2029-12-31",
         **rest: Json,
     ) -> requests.Response:
-        """Send a custom query, with the master key where none is given."""
+        """Send a custom query, by default with the master key."""
         body = {"query": query, "startDate": start, "endDate": end, **rest}
         return self.post(
             f"/v1/query/custom?website_id={website}", body, headers=bearer(key or self.master)
         )
 
     def answer(self, website: str, query: Mapping[str, Json], **options: Any) -> list[Row]:
-        """Send a custom query that must succeed, and return its rows."""
+        """Send a custom query that must succeed and return its rows."""
         response = self.send_query(website, query, **options)
         assert response.status_code == 200, response.text
         data: list[Row] = response.json()["data"]
@@ -316,7 +315,7 @@ class Service:
         filters: Sequence[Mapping[str, Json]] = (),
         **options: Any,
     ) -> list[Row]:
-        """Return the named columns of all stored rows of a website, bots too, in no order."""
+        """Return the named columns of all stored rows of a website, including bots, in no order."""
         found: dict[str, Row] = {}
         for part in _chunks(columns, COLUMNS_A_QUERY):
             for row in self._grouped(website, table, ["id", *part], filters, **options):
@@ -324,19 +323,19 @@ class Service:
         return list(found.values())
 
     def row(self, website: str, table: str, columns: Sequence[str], **options: Any) -> Row:
-        """Return the named columns of the one row that a website has."""
+        """Return the named columns of the only row of a website."""
         rows = self.rows(website, table, columns, **options)
         assert len(rows) == 1, f"expected one row of {table}, found {len(rows)}"
         return rows[0]
 
     def count(self, website: str, table: str, **options: Any) -> int:
-        """Return how many rows a website has, bots too."""
+        """Return the number of rows of a website, including bots."""
         query = _query(table, (), [] if table in DERIVED_TABLES else [BOTS_TOO])
         count: int = self.answer(website, query, **options)[0]["n"]
         return count
 
     def counts(self, website: str, table: str, column: str, **options: Any) -> dict[Any, int]:
-        """Return how many rows have each value of a column, however many values there are."""
+        """Return the number of rows by value of a column, without a limit on distinct values."""
         rows = self._grouped(website, table, [column], (), keep_count=True, **options)
         return {row[column]: row["n"] for row in rows}
 
@@ -368,7 +367,7 @@ class Service:
 
 @contextmanager
 def empty_counts(service: Service, *websites: str) -> Generator[None]:
-    """Hold that what happens inside adds no row to any table of the websites."""
+    """Require that the block adds no row to any table of the websites."""
     before = _stored(service, websites)
     yield
     assert _stored(service, websites) == before
@@ -405,5 +404,5 @@ def _chunks(columns: Sequence[str], size: int) -> Iterator[Sequence[str]]:
 def _arguments(pid: int) -> list[bytes]:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except FileNotFoundError:  # it ended meanwhile
+    except FileNotFoundError:  # the process has ended meanwhile
         return []

@@ -1,4 +1,4 @@
-"""Empty stored tables for tests: in the embedded engine, on a server, over two shards."""
+"""Empty stored tables for tests: in chDB, on one ClickHouse server, and over two shards."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,18 +18,18 @@ from testing.clickhouse import CLUSTER, ClickHouseServers, ClickHouseTables
 
 
 class Tables(Protocol):
-    """What the stores have in common for a test."""
+    """The interface that the stores share in tests."""
 
     database: str
     dialect: Dialect
 
     @property
     def writer(self) -> StoreWriter:
-        """The loader's side."""
+        """The writer of the loader."""
         ...
 
     def insert(self, table: Table, rows: Sequence[Row], *, token: str | None = None) -> None:
-        """Store rows by column name; what a row leaves out is missing. Datetimes are epoch ms."""
+        """Insert rows by column name. Columns may be absent. Datetimes are epoch milliseconds."""
         ...
 
     def select(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> list[list[Any]]:
@@ -46,7 +46,7 @@ class Tables(Protocol):
         ...
 
     def empty(self) -> None:
-        """Delete all rows, and keep the tables."""
+        """Delete all rows and keep the tables."""
         ...
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ EACH_STORE = [
 def writer_of(
     tables: Tables, migrations: tuple[Migration, ...] = MIGRATIONS
 ) -> ChdbWriter | ClickHouseWriter:
-    """Return another writer of the same tables, as another start or machine has one."""
+    """Return another writer of the same tables, as after a restart or on another machine."""
     if isinstance(tables, FreshStore):
         return ChdbWriter(tables.engine, database=tables.database, migrations=migrations)
     assert isinstance(tables, ClickHouseTables)
@@ -92,7 +92,7 @@ def writer_of(
 
 @contextmanager
 def made_tables(request: pytest.FixtureRequest, store: str) -> Generator[Tables]:
-    """Make empty tables in one of the stores, and drop them at the end."""
+    """Create empty tables in one of the stores and drop them at the end."""
     tables = STORES[store](request)
     try:
         yield tables

@@ -1,4 +1,4 @@
-"""Websites and keys for tests, built by hand: what a directory would hand to the hot path."""
+"""Websites and keys for tests, built by hand: a tenancy snapshot as a directory returns it."""
 
 from collections.abc import Iterable
 
@@ -18,11 +18,11 @@ NOW_MS = 1_714_564_800_000  # 2024-05-01T12:00:00Z
 HOME, FOREIGN_WEBSITES = OrganizationId("org_home"), OrganizationId("org_abroad")
 
 UNRESTRICTED_KEY = "hr_whole"  # every website of its organization
-KEY_WITHOUT_DEFAULT = "hr_homeless"  # shop and blog, no home
-KEY_WITH_DEFAULT = "hr_settled"  # shop and blog, at home in blog
-LIMITED_KEY = "hr_limited"  # shop alone
-EXPIRING_KEY = "hr_expiring"  # shop alone, for a second
-READER_KEY = "hr_reader"  # may only read
+KEY_WITHOUT_DEFAULT = "hr_homeless"  # shop and blog, no default website
+KEY_WITH_DEFAULT = "hr_settled"  # shop and blog, default website blog
+LIMITED_KEY = "hr_limited"  # shop only
+EXPIRING_KEY = "hr_expiring"  # shop only, expires after a second
+READER_KEY = "hr_reader"  # read scope only
 REVOKED_KEY = "hr_revoked"
 FOREIGN_KEY = "hr_foreign"  # of another organization, which has one website
 

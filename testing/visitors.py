@@ -1,4 +1,4 @@
-"""What addresses and User-Agents tell, by tables: stands in for the files of the adapters."""
+"""Table-based locations and User-Agent data: fakes of the adapters that read files."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ SOFTWARE: Mapping[str, UserAgentInfo] = {
 
 
 class TableGeo:
-    """The `GeoLocator` port over a table; records the addresses requested."""
+    """The `GeoLocator` port over a table; records the requested addresses."""
 
     def __init__(self) -> None:
         self.requested: list[str] = []
@@ -31,7 +31,7 @@ class TableGeo:
 
 
 class TableUserAgents:
-    """The `UserAgentParser` port over a table; records the texts requested."""
+    """The `UserAgentParser` port over a table; records the requested texts."""
 
     def __init__(self) -> None:
         self.requested: list[str] = []

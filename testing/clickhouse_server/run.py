@@ -1,8 +1,8 @@
-"""Runs a ClickHouse server out of libchdb.so, in this process, until it is killed.
+"""Runs a ClickHouse server from libchdb.so, in this process, until it is killed.
 
-`python run.py LIBRARY DIRECTORY CONFIGURATION HTTP_PORT TCP_PORT`. The library holds the whole of
-ClickHouse; its `clickhouse-local` opens the ports when a query asks for it, and a query that sleeps
-keeps it alive.
+`python run.py LIBRARY DIRECTORY CONFIGURATION HTTP_PORT TCP_PORT`. The library contains all of
+ClickHouse. Its `clickhouse-local` opens the ports on request of a query, and a sleeping query keeps
+the process alive.
 """
 
 import ctypes
