@@ -1,1 +1,1 @@
-"""Measurements; each prints its figures and what they were measured on."""
+"""Benchmarks. Each one prints its measurements and the machine they were made on."""

@@ -1,6 +1,6 @@
-"""`make bench`: measures everything beside its yardsticks, prints one table and keeps the results.
+"""`make bench`: runs all benchmarks beside their baselines, prints one table and saves the results.
 
-Every part runs in a process of its own, so that none is measured in the memory of another.
+Every part runs in its own process, so that no part is measured in the memory of another.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def _in_own_process(part: str, options: argparse.Namespace) -> list[Measurement]
 
 
 def _run(command: Sequence[str]) -> None:
-    """Run a part to its end, or end it so that it ends what it has started."""
+    """Run a part until it exits. If interrupted, stop it so that it stops its child processes."""
     process = subprocess.Popen(command)
     try:
         code = process.wait()

@@ -1,4 +1,4 @@
-"""What the programs that run a whole benchmark share: arguments, and where results are kept."""
+"""Arguments and result files, shared by the programs that run a whole benchmark."""
 
 import argparse
 import signal
@@ -30,7 +30,7 @@ def benchmark_parser(
 
 
 def parse_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """Parse the arguments, and see to it that a run ends what it has started."""
+    """Parse the arguments, and make sure that an interrupted run stops its child processes."""
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def parse_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
 def save_full_run(
     results: Results, options: argparse.Namespace, *, page_program: str, suffix: str = ""
 ) -> None:
-    """Write the results of all parts into bench/results, and tell how a page takes them."""
+    """Save the results of all parts in bench/results, and print how to add them to a page."""
     if options.quick or options.only:
         return
     path = RESULTS / f"{results.date[:10]}-{results.commit.rstrip('+')}{suffix}.json"

@@ -1,4 +1,4 @@
-"""How much is measured: all of it, or a quick look."""
+"""Sizes of a run: a full one, or a quick one."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ from msgspec import Struct
 
 
 class Scale(Struct, frozen=True, kw_only=True):
-    """Sizes of a run. `folder` is on the disk that is measured and keeps data sets between runs.
+    """Sizes of a run. `folder` is on the measured disk and keeps data sets between runs.
 
-    `turn_s` is how long one server is driven at a time, `sustained_s` how long a sustained load is;
-    there are `sustained_runs` of each kind.
+    `turn_s` is the length of one turn of a server, `sustained_s` that of a sustained load; there
+    are `sustained_runs` of each kind.
     """
 
     folder: Path
@@ -23,7 +23,7 @@ class Scale(Struct, frozen=True, kw_only=True):
 
 
 def quick(folder: Path) -> Scale:
-    """Return what takes three minutes; too little for figures to quote."""
+    """Return sizes for a run of three minutes, which is too short for quotable measurements."""
     return Scale(
         folder=folder,
         runs=2,

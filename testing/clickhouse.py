@@ -371,7 +371,7 @@ def running_servers(count: int) -> Generator[ClickHouseServers]:
 
 @pytest.fixture(scope="session")
 def clickhouse_servers() -> Iterator[ClickHouseServers]:
-    """Two servers, the shards of one cluster, shared by tests. A test that kills one restarts it."""
+    """Two servers, the shards of one cluster, shared by tests. A test restarts what it kills."""
     with running_servers(2) as running:
         yield running
 

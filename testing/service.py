@@ -277,7 +277,7 @@ class Service:
         return self.http.get(self.url + path, timeout=REQUEST_TIMEOUT_S, **options)
 
     def post(self, path: str, body: Json = None, **options: Any) -> requests.Response:
-        """Send a POST request with a JSON value, or with `data=` raw bytes; path may have a query."""
+        """Send a POST request with a JSON value, or with raw bytes as `data`."""
         if "data" not in options:
             options["data"] = json.dumps(body)
             options["headers"] = {"Content-Type": "application/json", **options.get("headers", {})}

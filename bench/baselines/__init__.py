@@ -1,1 +1,1 @@
-"""What Headrace is compared with."""
+"""The baselines that Headrace is compared with."""

@@ -1,6 +1,6 @@
-"""The bare engine: a connection to chDB as a person who knows ClickHouse would use it.
+"""Bare chDB: a connection as an experienced ClickHouse user would use it.
 
-It makes the data sets and is the yardstick of questions and inserts. Nothing else may have the
+Generates the data sets and is the baseline of queries and inserts. No other process may have the
 directory open, and the process must not fork afterwards.
 """
 
@@ -31,7 +31,7 @@ class _Inserter(Protocol):
 
 
 class _Connection(Protocol):
-    """What is used of chdb's connection, which is typed in part only."""
+    """The used part of chDB's connection, which is only partly typed."""
 
     def query(
         self,
@@ -44,7 +44,7 @@ class _Connection(Protocol):
 
 
 class BareChdb:
-    """One connection to a store's directory; used by one thread at a time."""
+    """A connection to a store's directory. Only one thread at a time may use it."""
 
     def __init__(self, store: Path, database: str = DATABASE) -> None:
         from chdb.state.sqlitelike import Connection  # noqa: PLC0415 - 200 MB, where it is used
@@ -58,7 +58,7 @@ class BareChdb:
         return _ROWS.decode_lines(self.query_bytes(sql))
 
     def query_bytes(self, sql: str) -> bytes:
-        """Run a statement and return its rows as they leave the engine."""
+        """Run a statement and return its rows as chDB encodes them."""
         return self._connection.query(sql, ROWS_FORMAT).bytes()
 
     def query_arrow(self, sql: str) -> bytes:
@@ -66,7 +66,7 @@ class BareChdb:
         return self._connection.query(sql, "ArrowStream").bytes()
 
     def insert(self, statement: str, arrow_stream: bytes) -> None:
-        """Run an INSERT with an Arrow IPC stream as its rows."""
+        """Run an INSERT with the rows of an Arrow IPC stream."""
         inserter = self._connection.send_insert(statement, "ArrowStream")
         inserter.append(arrow_stream)
         inserter.finish()

@@ -1,8 +1,8 @@
-"""Inserts ready Arrow batches into the bare engine: the least that storing rows can cost (Y2).
+"""Inserts encoded Arrow batches into bare chDB: the lower bound of the cost of storing rows (Y2).
 
 Run: python -m bench.baselines.chdb_inserts take STORE BATCH | insert STORE BATCH
 
-`take` writes the first 100,000 events of a store to a file. `insert` makes a new store with the
+`take` writes the first 100,000 events of a store to a file. `insert` creates a new store with the
 product's tables, and for each line N of its input inserts that file N times.
 """
 
@@ -26,31 +26,31 @@ _READY = b"ready\n"
 
 
 class BareInserter:
-    """A process that inserts when it is told to."""
+    """A process that inserts on request."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
 
     @property
     def pid(self) -> int:
-        """The process that has the engine."""
+        """The id of the process that runs chDB."""
         return self._process.pid
 
     def insert(self, times: int) -> None:
-        """Insert the batch so many times; return when all of it is on disk."""
+        """Insert the batch `times` times. Returns when all rows are on disk."""
         assert self._process.stdin is not None
         self._process.stdin.write(b"%d\n" % times)
         self._process.stdin.flush()
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        """Wait until it has done what it was told."""
+        """Wait until the process has completed the request."""
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == _READY
 
 
 def extract_batch(store: Path, batch: Path) -> None:
-    """Write rows of a store that nobody has open to a file."""
+    """Write rows of a store to a file. No other process may have the store open."""
     subprocess.run(_command("take", store, batch), check=True)
 
 

@@ -1,7 +1,7 @@
-"""The least a Python server can do for an event: uvicorn, a raw ASGI application, validation.
+"""The minimum work of a Python server for an event: uvicorn, a raw ASGI application, validation.
 
 Run: python -m bench.baselines.python_server PORT. It reads a body, decodes it into the product's
-own wire struct, answers as `/track` does, and keeps nothing. `bench.ingestion.hot_path` compares
+own wire struct, responds as `/track` does, and stores nothing. `bench.ingestion.hot_path` compares
 the worker with it.
 """
 
@@ -19,7 +19,7 @@ START = {"type": "http.response.start", "status": 200}
 
 
 async def application(_scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer one call."""
+    """Handle one request."""
     body = b""
     more_body = True
     while more_body:

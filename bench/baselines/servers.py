@@ -1,4 +1,4 @@
-"""The servers that keep nothing, as yardsticks: Y1 in Python, Y4 in Bun."""
+"""Baseline servers that store nothing: Y1 in Python, Y4 in Bun."""
 
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ _INSTALL_TIMEOUT_S = 300
 
 
 class Server(NamedTuple):
-    """Where events go, and whose time counts."""
+    """The URL that receives events, and the processes whose CPU time counts."""
 
     url: str
     pids: tuple[int, ...]
@@ -34,7 +34,7 @@ def bare_python() -> Generator[Server]:
 
 @contextmanager
 def bare_bun() -> Generator[Server | None]:
-    """Run Y4: Bun, Elysia, zod. None where its packages cannot be had."""
+    """Run Y4: Bun, Elysia, zod. Yields None if its packages cannot be installed."""
     if not _install_bun():
         yield None
         return
@@ -43,7 +43,7 @@ def bare_bun() -> Generator[Server | None]:
 
 
 def _install_bun() -> bool:
-    """Install what the lock file names, with npm's own settings; tell whether Bun is there."""
+    """Install the locked packages with npm's own settings. Return whether Bun is available."""
     if not _BUN.exists() and shutil.which("npm") is not None:
         with suppress(subprocess.TimeoutExpired):
             subprocess.run(

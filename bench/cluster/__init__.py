@@ -1,1 +1,1 @@
-"""Several machines before ClickHouse, PostgreSQL and Valkey."""
+"""Benchmarks of several machines that share ClickHouse, PostgreSQL and Valkey."""

@@ -1,7 +1,7 @@
-"""`python -m bench.cluster`: measures Headrace before ClickHouse, PostgreSQL and Valkey or Redis.
+"""`python -m bench.cluster`: measures Headrace with ClickHouse, PostgreSQL and Valkey or Redis.
 
-Everything runs on this one machine, and all of it shares its cores. Prints one table; a full run is
-kept in bench/results. Ten minutes on two quiet cores, three with --quick.
+Everything runs on this one machine and shares its cores. Prints one table; a full run is saved in
+bench/results. Takes ten minutes on two idle cores, three with --quick.
 """
 
 import sys
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _measure(part: str, folder: Path, scale: ClusterScale) -> list[Measurement]:
-    """Measure one part between servers of its own: what another left behind would be merged."""
+    """Measure one part with new servers, because merges of an earlier part would distort it."""
     with (
         tempfile.TemporaryDirectory(prefix="cluster-", dir=folder) as name,
         run_cluster_env(Path(name), datasets=folder) as env,

@@ -1,6 +1,6 @@
 """A cluster on this one machine: two ClickHouse shards, PostgreSQL, Valkey or Redis, and Headrace.
 
-Everything is real, and everything shares the same cores: wall times say nothing of several hosts.
+All servers are real and share the same cores, so wall times do not apply to several hosts.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -27,7 +27,7 @@ _STORED_TIMEOUT_S = 120.0
 
 
 class ClusterEnv(NamedTuple):
-    """The servers, a folder on the disk that is measured, and where data sets are kept."""
+    """The servers, a folder on the measured disk, and the folder of the data sets."""
 
     clickhouse: ClickHouseServers
     postgresql: PostgreSQL
@@ -37,7 +37,7 @@ class ClusterEnv(NamedTuple):
 
 
 class Deployment:
-    """Machines over the same servers, which answer for the same events."""
+    """Machines that share the same servers and therefore the same events."""
 
     def __init__(self, machines: Sequence[Service], servers: Sequence[ClickHouseServer]) -> None:
         self.machines = machines
@@ -47,17 +47,17 @@ class Deployment:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What a call with the key has."""
+        """The request headers with the key."""
         return bearer(self.key)
 
     @property
     def machine_pids(self) -> tuple[int, ...]:
-        """All processes of Headrace."""
+        """The ids of all Headrace processes."""
         return tuple(pid for machine in self.machines for pid in pids_of(machine))
 
     @property
     def server_pids(self) -> tuple[int, ...]:
-        """All processes of ClickHouse."""
+        """The ids of all ClickHouse processes."""
         return tuple(server.pid for server in self.servers)
 
     def count_stored(self) -> int:
@@ -73,7 +73,7 @@ class Deployment:
 
 @contextmanager
 def run_cluster_env(folder: Path, *, datasets: Path) -> Generator[ClusterEnv]:
-    """Run all servers, with their files flushed as the guide says."""
+    """Run all servers, with files flushed as the guide requires."""
     programs, program = find_postgresql(), find_valkey()
     if programs is None or program is None:
         raise SystemExit("the benchmark needs PostgreSQL, and Valkey or Redis: see apt-get install")
@@ -91,7 +91,7 @@ def run_cluster_env(folder: Path, *, datasets: Path) -> Generator[ClusterEnv]:
 
 
 def store_settings(servers: Sequence[ClickHouseServer]) -> Mapping[str, str]:
-    """Return what names an empty store on one server, or over shards."""
+    """Return the settings of an empty store on one server, or over shards."""
     options = {"cluster": CLUSTER, "replicated": 0} if len(servers) > 1 else {}
     database = new_database()
     return {
@@ -104,7 +104,7 @@ def store_settings(servers: Sequence[ClickHouseServer]) -> Mapping[str, str]:
 def run_deployment(
     env: ClusterEnv, *, machines: int, shards: int, name: str
 ) -> Generator[Deployment]:
-    """Run machines over so many shards. Only several of them have something to share."""
+    """Run machines over `shards` shards. They share Valkey only if there are several machines."""
     servers = env.clickhouse.servers[:shards]
     settings = {
         **store_settings(servers),

@@ -1,4 +1,4 @@
-"""How long after its 200 an event is in an answer: where it was taken in, and elsewhere."""
+"""Measures the delay from a 200 to visibility in queries, on the same and on another machine."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _GROUP = "from an event's 200 to the first answer that counts it"
 
 
 def measure(env: ClusterEnv, scale: ClusterScale) -> list[Measurement]:
-    """Send to one machine, and ask both, one after the other."""
+    """Send events to one machine and query both machines, in turn."""
     with run_deployment(env, machines=2, shards=SHARDS, name="fresh") as deployment:
         numbers = iter(range(10**6))
         receiver, other = deployment.machines

@@ -1,7 +1,7 @@
-"""Two machines into two shards beside one into one, in turn, with the same bodies.
+"""Compares two machines with two shards to one machine with one, in turn, with the same bodies.
 
-All of it shares the cores of this machine, so the events a second of two cannot be twice those of
-one: what counts is the processor time of an event, and that nothing is lost or doubled.
+All processes share the cores of this machine, so the throughput of two machines cannot be twice
+that of one. The measurements are CPU time per event, and that no event is lost or duplicated.
 """
 
 import time
@@ -27,7 +27,7 @@ _ONE = "one into one"
 
 
 class IngestTurn(NamedTuple):
-    """What was sent and stored in one turn, and what it cost."""
+    """What was sent and stored in one turn, and its cost."""
 
     sent: int
     sent_s: float
@@ -56,7 +56,7 @@ def measure(env: ClusterEnv, scale: ClusterScale) -> list[Measurement]:
 def _run_turn(deployment: Deployment, bodies: tuple[bytes, ...], seconds: int) -> IngestTurn:
     """Send, wait until everything is stored and merged, and compare the counts.
 
-    At its end wrk hangs up on what is under way; that may be stored too, and nothing else.
+    At the end wrk closes connections with requests in flight. Only those may be stored in addition.
     """
     load = Load(bodies, CONNECTIONS // len(deployment.machines), seconds)
     stored_before, log_before = deployment.count_stored(), _log_bytes(deployment)

@@ -1,4 +1,4 @@
-"""Writes the tables of a run of `bench.cluster` into the page on the cluster's performance.
+"""Writes the tables of a `bench.cluster` run into the page on the cluster's performance.
 
 Run: .venv/bin/python -m bench.cluster.page bench/results/FILE.json [FILE.json ...]
 """
@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "performance-cluster.md"
 
 
 def fill_cluster_page(text: str, runs: Sequence[Results]) -> str:
-    """Return the page with its tables made anew."""
+    """Return the page with its tables replaced."""
     tables = "\n\n".join("\n".join(measurement_lines(results)) for results in runs)
     measurements = [measurement for results in runs for measurement in results.measurements]
     text = fill_section(text, "figures", tables)

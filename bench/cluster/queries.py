@@ -1,7 +1,7 @@
-"""A data directory moves to one server and to two shards, and all three answer ten questions.
+"""Migrates a data directory to one server and to two shards, and runs ten queries on all three.
 
 The rows are compared each time. The shards share the cores of this machine with everything else, so
-the ratio is what putting answers together costs, not what a second host gains.
+the ratio shows the cost of merging results, not the gain of a second host.
 """
 
 import os
@@ -44,7 +44,7 @@ _MIGRATION_GROUP = "moving a machine's rows with migrate-store"
 
 
 class MigratedStore(NamedTuple):
-    """A store that the rows were moved to, and what that took."""
+    """A store that the rows were migrated to, and the cost of the migration."""
 
     service: Service
     servers: Sequence[ClickHouseServer]
@@ -55,7 +55,7 @@ class MigratedStore(NamedTuple):
 
 
 class QueryTurn(NamedTuple):
-    """One question, asked of all three stores one after the other."""
+    """One query, run on all three stores in turn."""
 
     embedded: QueryResult
     one: QueryResult
@@ -63,7 +63,7 @@ class QueryTurn(NamedTuple):
 
 
 def measure(env: ClusterEnv, scale: ClusterScale) -> list[Measurement]:
-    """Move the rows twice, and ask."""
+    """Migrate the rows twice and run the queries."""
     dataset = ensure_dataset(env.datasets, events=scale.events)
     with ExitStack() as stack:
         one = stack.enter_context(_migrated(env, dataset, shards=1))
@@ -85,7 +85,7 @@ def measure(env: ClusterEnv, scale: ClusterScale) -> list[Measurement]:
 
 @contextmanager
 def _migrated(env: ClusterEnv, dataset: Dataset, *, shards: int) -> Generator[MigratedStore]:
-    """Move a copy of the data set, and run the service on where its rows are then."""
+    """Migrate a copy of the data set and run the service on the new store."""
     folder = Path(tempfile.mkdtemp(prefix=f"moved-{shards}-", dir=env.folder))
     data = folder / "data"
     subprocess.run(["cp", "-a", dataset.data, str(data)], check=True)
@@ -104,7 +104,7 @@ def _migrated(env: ClusterEnv, dataset: Dataset, *, shards: int) -> Generator[Mi
 
 
 def _migrate(data: Path, url: str) -> tuple[int, float, float]:
-    """Return rows, seconds, and the megabytes that the command had at its most."""
+    """Migrate. Return the rows, the seconds, and the peak memory of the command in megabytes."""
     command = [HEADRACE, "migrate-store", "--to", "clickhouse", "--json", "--data", str(data)]
     with (data.parent / "moved.json").open("w+b") as output:
         started_s = time.perf_counter()
@@ -193,7 +193,7 @@ def _migration_measurements(one: MigratedStore, two: MigratedStore) -> list[Meas
 
 
 def _disk_bytes(migrated: MigratedStore) -> float:
-    """Return the bytes of one event on disk, its share of vitals and errors included."""
+    """Return the bytes per event on disk, including a share of vitals and errors."""
     listed = ", ".join(f"'{table}'" for table in _TABLES)
     sizes = [
         server.execute(

@@ -1,7 +1,7 @@
-"""Each part is killed and started again while both machines are sent events and asked without end.
+"""Kills and restarts each component while both machines receive events and queries continuously.
 
-Events have ids, so every machine needs all the parts. At the end each acknowledged event must be
-stored once.
+Events have ids, so every machine needs all the components. At the end each acknowledged event must
+be stored exactly once.
 """
 
 import itertools
@@ -22,13 +22,13 @@ _PAUSE_S = 0.05
 _SETTLE_S = 2.0
 _TIMEOUT_S = 90.0
 _IN_FLIGHT_S = 0.2
-"""What was under way at the kill is left out of what is told of the time without the part."""
+"""Requests in flight at the kill are excluded from the results of the outage."""
 
 _NO_RESPONSE = 0
 
 
 class Component(NamedTuple):
-    """What kills a part, and what starts it. `machine` is the one that it is, where it is one."""
+    """How to kill and start a component. `machine` is set if the component is a machine."""
 
     name: str
     kill: Callable[[], None]
@@ -37,7 +37,7 @@ class Component(NamedTuple):
 
 
 class ProbeResult(NamedTuple):
-    """One call: when it began and ended, and its status."""
+    """One request: start, end and status."""
 
     started_s: float
     ended_s: float
@@ -45,7 +45,7 @@ class ProbeResult(NamedTuple):
 
 
 class Probe(threading.Thread):
-    """Calls a machine again and again, and notes what it says."""
+    """A thread that sends requests to a machine repeatedly and records the responses."""
 
     def __init__(
         self, machine: Service, kind: str, call: Callable[[requests.Session], int]
@@ -58,7 +58,7 @@ class Probe(threading.Thread):
         self._call = call
 
     def run(self) -> None:
-        """Call until `stopping` is set."""
+        """Send requests until `stopping` is set."""
         with Service.session() as session:
             while not self.stopping.wait(_PAUSE_S):
                 started_s = time.monotonic()
@@ -69,14 +69,14 @@ class Probe(threading.Thread):
                 self.results.append(ProbeResult(started_s, time.monotonic(), status))
 
     def first_success_s(self, since_s: float) -> float | None:
-        """Return when the first call that began after a moment got its 200, in seconds from it."""
+        """Return the seconds from `since_s` to the 200 of the first request that began after it."""
         ended = (
             one.ended_s for one in self.results[:] if one.started_s >= since_s and one.status == 200
         )
         return next((success_s - since_s for success_s in ended), None)
 
     def statuses(self, start_s: float, end_s: float) -> set[int]:
-        """Return what calls got that began and ended between two moments."""
+        """Return the statuses of requests that began and ended between two points in time."""
         return {
             one.status
             for one in self.results[:]
@@ -85,7 +85,7 @@ class Probe(threading.Thread):
 
 
 class Outage(NamedTuple):
-    """One kill: when events are taken and queries answered again, and what went on meanwhile."""
+    """One kill: when ingestion and queries recovered, and the responses during the outage."""
 
     events_s: float
     queries_s: float
@@ -93,14 +93,14 @@ class Outage(NamedTuple):
 
 
 class EventSender:
-    """Draws numbers for events, and keeps those that were acknowledged."""
+    """Generates event ids and records the acknowledged ones."""
 
     def __init__(self) -> None:
         self._drawn = itertools.count()
         self.acknowledged: set[int] = set()
 
     def send(self, url: str, deployment: Deployment, session: requests.Session) -> int:
-        """Send one event, and return the status."""
+        """Send one event and return the status."""
         number = next(self._drawn)
         event = {"name": "probe", "eventId": f"probe-{number}", "properties": {"n": number}}
         response = session.post(url, json=event, headers=deployment.headers, timeout=30)
@@ -110,7 +110,7 @@ class EventSender:
 
 
 def measure(env: ClusterEnv, scale: ClusterScale) -> list[Measurement]:
-    """Kill every part so many times, and compare what is stored with what was acknowledged."""
+    """Kill every component several times, and compare stored events with acknowledged ones."""
     with run_deployment(env, machines=2, shards=SHARDS, name="killed") as deployment:
         sender = EventSender()
         probes = [*_probes(deployment, sender)]
@@ -188,7 +188,7 @@ def _kill_and_restart(
 
 
 def _all_succeeded_s(probes: Sequence[Probe], kind: str, since_s: float) -> float:
-    """Return when every machine has answered with 200."""
+    """Return the seconds from `since_s` until every machine has responded with 200."""
     while time.monotonic() < since_s + _TIMEOUT_S:
         found = [probe.first_success_s(since_s) for probe in probes if probe.kind == kind]
         answered = [success_s for success_s in found if success_s is not None]
@@ -201,7 +201,7 @@ def _all_succeeded_s(probes: Sequence[Probe], kind: str, since_s: float) -> floa
 def _describe_outage(
     component: Component, probes: Sequence[Probe], start_s: float, end_s: float
 ) -> str:
-    """Tell what machines answered that were not killed."""
+    """Describe the responses of the machines that were not killed."""
     parts: list[str] = []
     for kind in ("events", "queries"):
         probed = [

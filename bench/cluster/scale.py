@@ -1,10 +1,10 @@
-"""How much of the cluster is measured: all of it, or a quick look."""
+"""Sizes of the cluster benchmark: a full run, or a quick one."""
 
 from msgspec import Struct
 
 
 class ClusterScale(Struct, frozen=True):
-    """Sizes of a run; `turn_s` is how long one side is driven at a time."""
+    """Sizes of a run. `turn_s` is the length of one turn of load."""
 
     runs: int = 5
     turn_s: int = 3

@@ -1,4 +1,4 @@
-"""What a billion events a day needs, worked out from the figures of a run, in Markdown."""
+"""Derives the resources for a billion events a day from the measurements of a run, in Markdown."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,10 +11,10 @@ PEAK_FACTOR = 3
 """The busiest hour has about three times the events of the mean one."""
 
 MAX_UTILIZATION = 0.5
-"""So much of a core may be in use: the rest is for large merges, and the load of a dead machine."""
+"""Usable share of a core; the rest is for large merges and the load of a failed machine."""
 
 CLAIM_US = 31
-"""What one event id takes of Valkey's one core; measured for ADR 19, not in this run."""
+"""Use of Valkey's single core per event id; measured for ADR 19, not in this run."""
 
 REPLICAS = 2
 OUTAGE_S = 4 * 3600
@@ -23,7 +23,7 @@ _REQUIRED = (HEADRACE_US, CLICKHOUSE_US, LOG_BYTES, DISK_BYTES, QUERY_CPU_MS)
 
 
 def cluster_sizing_lines(measurements: Sequence[Measurement]) -> list[str]:
-    """Return the calculation, a step a row; nothing where a figure is missing."""
+    """Return the calculation, one step per row; nothing if a measurement is missing."""
     values = {
         measurement.title: measurement.value for measurement in measurements if measurement.runs
     }

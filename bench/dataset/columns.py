@@ -1,8 +1,8 @@
-"""What the rows of a data set are like, as SQL over `numbers()`: visits, and what happened in them.
+"""Defines the rows of a data set as SQL over `numbers()`: sessions and their events.
 
-Everything is drawn by hashing a seed with the visit's number, so a data set is the same whenever
-and in however many pieces it is made. Visits come in the order of time: the first tenth of them is
-the first tenth of the days, so a beginning of the data set is what there was some weeks ago.
+All values are hashes of a seed and the session's number, so a data set is the same whenever and in
+however many slices it is generated. Sessions are in order of time: the first tenth of them covers
+the first tenth of the days, so a prefix of the data set is its state some weeks earlier.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from headrace.adapters.store.dialect.parameters import quote_literal
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Kind, Table
 from headrace.model.storage import STORAGE_TABLES
 
-FIRST_DAY_MS = 1_767_225_600_000  # 2026-01-01; the days hold changes of summer time
+FIRST_DAY_MS = 1_767_225_600_000  # 2026-01-01; the days include changes of summer time
 DAYS = 90
 WEBSITES = 20
 SESSIONS_PER_PROFILE = 8
@@ -22,11 +22,11 @@ EVENTS_PER_SESSION = 5
 PAGES = 2000
 
 Columns = Mapping[str, str]
-"""SQL by the name of what it makes; it may use what stands in the same layer or in one below."""
+"""SQL expressions by column name. One may use names of its own layer or of a lower one."""
 
 
 class Slice(Struct, frozen=True):
-    """A run of visits, and how many of them all the days hold."""
+    """A run of consecutive sessions, and the number of sessions of all days."""
 
     first: int
     sessions: int
@@ -34,7 +34,7 @@ class Slice(Struct, frozen=True):
 
 
 def select_rows(table: Table, piece: Slice, websites: Sequence[str], *, seed: int) -> str:
-    """Return the SELECT that makes a table's rows of some visits, in the stored columns' order."""
+    """Return the SELECT of a table's rows for some sessions, with columns in stored order."""
     source = f"SELECT number AS visit FROM numbers({piece.first}, {piece.sessions})"
     source = _with_columns(source, _session_columns(piece, websites, seed))
     source = _with_columns(source, _profile_columns(seed))
@@ -62,7 +62,7 @@ def _hash(seed: int, *parts: str) -> str:
 
 
 def _fraction(draw: str, bit: int) -> str:
-    """A number from 0 to 1 made of sixteen bits of a draw, from the given one on."""
+    """Return SQL for a number from 0 to 1, made of 16 bits of `draw` starting at `bit`."""
     return f"(bitAnd(bitShiftRight({draw}, {bit}), 65535) / 65536)"
 
 
@@ -81,7 +81,7 @@ _DEFAULTS: Mapping[Kind, str] = {
 }
 
 _WEIGHTS = [120 // rank for rank in range(1, WEBSITES + 1)]
-"""The biggest website has 28 % of everything, the smallest 1.4 %."""
+"""The biggest website has 28 % of all events, the smallest 1.4 %."""
 _RANKS = [str(rank) for rank, weight in enumerate(_WEIGHTS, 1) for _ in range(weight)]
 
 _SESSIONS_BY_LENGTH = {
@@ -98,7 +98,7 @@ _SESSIONS_BY_LENGTH = {
     26: 3,
 }
 _LENGTHS = [length for length, sessions in _SESSIONS_BY_LENGTH.items() for _ in range(sessions)]
-"""Events of a hundred visits, five in the mean; how many a visit has its number alone decides."""
+"""Events per session for a hundred sessions, five on average. The session's number selects one."""
 
 
 def _session_columns(piece: Slice, websites: Sequence[str], seed: int) -> Columns:
@@ -185,7 +185,8 @@ def _number(sql: str, condition: str = "1") -> str:
 
 
 _SHARED: Columns = {
-    # Like the product's: six bytes of receipt, then what is the same for long, then the place.
+    # Like the product's ids: six bytes of receipt time, a part that rarely changes, then the
+    # offset.
     "id": (
         "toFixedString(unhex(concat(leftPad(hex(toUInt64(time_ms)), 12, '0'), '1F3A000001',"
         " leftPad(hex(toUInt64(visit * 32 + step)), 10, '0'))), 16)"
@@ -264,4 +265,4 @@ _STEPS: Mapping[str, str] = {
     PERFORMANCE.name: "range(if(visit % 10 = 0, 5, 0))",
     ERRORS.name: "range(if(visit % 10 = 1, 1, 0))",
 }
-"""What happens in a visit: its events; in one of ten five vitals; in another of ten an error."""
+"""Items per session: its events; in one of ten, five vitals; in another of ten, an error."""

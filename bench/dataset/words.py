@@ -1,4 +1,4 @@
-"""The words that a data set draws from. What is there several times is drawn more often."""
+"""The values that a data set is drawn from. A repeated value is drawn more often."""
 
 from collections.abc import Mapping
 
@@ -37,6 +37,6 @@ SOURCES = ("google", "newsletter", "linkedin", "partner")
 MEDIUMS = ("cpc", "email", "social", "referral")
 PLANS = (*["free"] * 6, *["pro"] * 3, *["team"] * 2, "enterprise")
 METRICS: Mapping[str, float] = {"FCP": 1.2, "LCP": 2.1, "CLS": 0.0001, "INP": 0.16, "TTFB": 0.42}
-"""A page's vitals, and by what a number of up to a thousand, most of it small, is multiplied."""
+"""The vitals of a page, each with the factor for a number up to a thousand that is mostly small."""
 ERROR_TYPES = ("TypeError", "ReferenceError", "RangeError", "NetworkError", "SyntaxError")
 LEVELS = (*["error"] * 8, "warning", "fatal")

@@ -1,1 +1,1 @@
-"""What it costs to take events in."""
+"""Benchmarks of ingestion."""

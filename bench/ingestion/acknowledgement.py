@@ -1,9 +1,11 @@
-"""How long a sender waits for its 200, and how much of that is the log's shared fsync.
+"""Measures the latency of a 200, and the part of it that is the log's shared fsync.
 
 Run: .venv/bin/python -m bench.ingestion.acknowledgement [--folder DIR] [--rounds N]
-Single events over 1, 16 and 64 connections of a real service on a fresh directory. An empty batch
-goes the same way but for the log: the difference of medians is what the log adds. Medians of rounds
-that take turns; "fsync" and "events an fsync" are worked out from the service's own histogram.
+
+Sends single events over 1, 16 and 64 connections to a real service on a fresh directory. An empty
+batch takes the same path except for the log: the difference of the medians is the cost of the log.
+Values are medians of interleaved rounds; "fsync" and "events an fsync" are derived from the
+service's own histogram.
 """
 
 import argparse
@@ -32,7 +34,7 @@ BUCKET_BOUNDS_MS = (0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 class FsyncStats(NamedTuple):
-    """The service's histogram, or what one measurement added to it."""
+    """The service's histogram, or its increase during one measurement."""
 
     number: float
     seconds: float
@@ -40,7 +42,7 @@ class FsyncStats(NamedTuple):
 
 
 class AckLatency(NamedTuple):
-    """One measurement: what the senders saw, and what the log did meanwhile."""
+    """One measurement: the latency for senders, and the fsyncs of the log."""
 
     requests: int
     p50_ms: float
@@ -57,7 +59,7 @@ def encode_request(website: str, body: bytes) -> bytes:
 
 
 async def send(port: int, request: bytes, count: int) -> list[float]:
-    """Send a request so many times over one connection; return how long each 200 took, in ms."""
+    """Send a request `count` times over one connection; return the latency of each 200 in ms."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     latencies_ms: list[float] = []
     for _ in range(count):

@@ -1,8 +1,9 @@
-"""What it costs to take events in: CPU next to the bare servers (Y1, Y4) and the bare engine (Y2).
+"""CPU cost of ingestion, beside the bare servers (Y1, Y4) and bare chDB (Y2).
 
 Run: .venv/bin/python -m bench --only ingestion
-All of them are up at the same time and are driven in turn, each for some seconds with the same
-bodies. The service's own cost is that of all its processes until everything is stored and at rest.
+
+All of them run at the same time and are driven in turn, each for some seconds with the same bodies.
+The cost of the service is that of all its processes until everything is stored and they are idle.
 """
 
 import tempfile
@@ -32,16 +33,16 @@ NO_BUN = "no bun: npm could not install it"
 
 
 class BareTurn(NamedTuple):
-    """One turn of a bare server: CPU in µs for one event."""
+    """One turn of a bare server: CPU in µs per event."""
 
     result: WrkResult
     cpu_us: float
 
 
 class Round(NamedTuple):
-    """One turn of everything.
+    """One turn of each contender.
 
-    `inserted_us` is the bare engine's CPU for one event, for as many as the batches brought.
+    `inserted_us` is the CPU per event of bare chDB, for as many events as the batches contained.
     """
 
     y1_single: BareTurn
@@ -54,7 +55,7 @@ class Round(NamedTuple):
 
 
 class Testbed(NamedTuple):
-    """Everything that is up at the same time."""
+    """Everything that runs at the same time."""
 
     target: TargetService
     y1: Server
@@ -92,7 +93,7 @@ def _testbed(scale: Scale, batch: Load) -> Generator[Testbed]:
 
 
 def _make_rows(folder: Path, batch: Load) -> Path:
-    """Have the service itself store events, and take their rows for the bare engine."""
+    """Have the service store events, and extract their rows for bare chDB."""
     with run_target(folder, name="first") as first:
         while first.count_stored() < BATCH_ROWS:
             first.run_load(batch, events_per_request=BATCH)
@@ -123,7 +124,7 @@ def _run_bare(server: Server, load: Load, folder: Path, events_per_request: int)
 
 
 def _insert_bare(inserts: BareInserter, events: int) -> float:
-    """Insert as many rows as the service had to: they are merged as often then."""
+    """Insert as many rows as the service did, so that they are merged equally often."""
     times = max(1, round(events / BATCH_ROWS))
     with measure_usage([inserts.pid]) as usage:
         inserts.insert(times)

@@ -1,4 +1,4 @@
-"""How long senders wait for their 200 at half of the load that the service has to bear.
+"""Measures the latency of a 200 at half of the required throughput.
 
 Run: .venv/bin/python -m bench --only half-load
 """
@@ -22,7 +22,7 @@ P99_THRESHOLD = Threshold(fixed=25)
 
 
 class SteadyLoad(Struct, frozen=True):
-    """A steady load: `rate` requests a second."""
+    """A constant load of `rate` requests per second."""
 
     name: str
     bodies: tuple[bytes, ...]
@@ -32,7 +32,7 @@ class SteadyLoad(Struct, frozen=True):
 
 
 def steady_loads() -> tuple[SteadyLoad, SteadyLoad]:
-    """Half of 12,000 single events a second, half of 60,000 events a second in batches."""
+    """Half of 12,000 single events per second, and half of 60,000 events per second in batches."""
     return (
         SteadyLoad(
             "single events, 6,000 a second", tuple(single_bodies()), 6000, SINGLE_CONNECTIONS, 1
@@ -69,7 +69,7 @@ def send_at_rate(
     *,
     on_sent: Callable[[], None] = lambda: None,
 ) -> OpenLoopResult:
-    """Send for some seconds; everything must be stored then."""
+    """Send for some seconds, then require that everything is stored."""
     bodies = target.service.data.with_name("bodies")
     bodies.write_bytes(b"\n".join(load.bodies))
     stored_before = target.count_stored()

@@ -1,12 +1,14 @@
-"""What the worker spends on an event, next to the least that a Python server can spend on it.
+"""Measures the worker's CPU per event beside the minimum for a Python server.
 
-Run: .venv/bin/python -m bench.ingestion.hot_path [--pairs N] [--seconds S] [--folder DIR] [--beside
-SRC] Needs Debian's `wrk`, and `perf` (as root) for --syscalls. The service and
-`bench.baselines.python_server` (Y1) are driven in turns with single events, with single events of
-which each has a head that was never seen, and with batches of 100. CPU is user and system time of
-the process for one event. With
---beside a second service runs the sources of another checkout, to compare what a change is worth.
-Figures are medians; ratios are medians of the ratios within a turn, with the least and the most.
+Run: .venv/bin/python -m bench.ingestion.hot_path [--pairs N] [--seconds S] [--folder DIR]
+[--beside SRC]
+
+Needs Debian's `wrk`, and `perf` (as root) for --syscalls. The service and
+`bench.baselines.python_server` (Y1) are driven in turn with single events, with single events whose
+request heads are all different, and with batches of 100. CPU is the user and system time of the
+process per event. With --beside a second service runs the sources of another checkout, to measure
+the effect of a change. Values are medians; ratios are medians of the ratios within a turn, with
+minimum and maximum.
 """
 
 import argparse
@@ -41,7 +43,7 @@ class Workload(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One turn of one server: CPU in µs for one event."""
+    """One turn of one server: CPU in µs per event."""
 
     cpu_us: float
     user_us: float
@@ -49,7 +51,7 @@ class Turn(NamedTuple):
 
 
 class Contender(NamedTuple):
-    """A server, and the processes that have to come to rest before the next one's turn."""
+    """A server, and the processes that must be idle before the next server's turn."""
 
     name: str
     server: Server
@@ -57,7 +59,7 @@ class Contender(NamedTuple):
 
 
 def workloads(seconds: int) -> tuple[Workload, Workload, Workload]:
-    """Return the loads: the same bodies as `bench.ingestion.cpu_cost` sends."""
+    """Return the loads, with the bodies of `bench.ingestion.cpu_cost`."""
     single = Load(tuple(single_bodies()), SINGLE_CONNECTIONS, seconds)
     fresh = Load(single.bodies, SINGLE_CONNECTIONS, seconds, has_fresh_heads=True)
     batch = Load(tuple(batch_bodies()), BATCH_CONNECTIONS, seconds)
@@ -70,7 +72,7 @@ def workloads(seconds: int) -> tuple[Workload, Workload, Workload]:
 
 @contextmanager
 def run_contenders(folder: Path, beside: Path | None) -> Generator[Sequence[Contender]]:
-    """Run the bare server, the service of another checkout if there is one, and the service."""
+    """Run the bare server, the service of another checkout if given, and the service."""
     services: dict[str, Mapping[str, str]] = {"worker": {}}
     if beside is not None:
         services = {"beside": {"PYTHONPATH": str(beside.resolve())}, **services}
@@ -102,7 +104,7 @@ def run_turn(contender: Contender, workload: Workload, folder: Path) -> Turn:
 
 
 def compare(workload: Workload, contenders: Sequence[Contender], pairs: int, folder: Path) -> None:
-    """Drive all servers in turns and print what each spends, next to the bare one."""
+    """Drive all servers in turn and print the cost of each beside the bare one."""
     rounds = [
         [run_turn(contender, workload, folder) for contender in contenders] for _ in range(pairs)
     ]
@@ -122,7 +124,7 @@ def compare(workload: Workload, contenders: Sequence[Contender], pairs: int, fol
 
 
 def count_syscalls(contender: Contender, workload: Workload, folder: Path) -> None:
-    """Print which system calls a server makes for one request, by perf's tracepoints."""
+    """Print the system calls of a server per request, from perf's tracepoints."""
     written = folder / "calls"
     (pid,) = contender.server.pids
     trace = subprocess.Popen(["perf", "trace", "-s", "-p", str(pid), "-o", str(written)])

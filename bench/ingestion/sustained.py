@@ -1,9 +1,10 @@
-"""A minute of batches at a steady rate, then one as fast as they are taken: what is stored, how far
-the loader is behind, and the memory that it takes.
+"""Measures throughput, loader backlog and memory under sustained batches.
 
 Run: .venv/bin/python -m bench --only sustained
-The steady rate is above the one that the service has to bear. There the backlog must be small and
-must not grow. As fast as batches are taken it has to grow: they are taken faster than stored.
+
+One minute is at a constant rate and one as fast as batches are acknowledged. The constant rate is
+above the required throughput: there the backlog must be small and must not grow. At full speed it
+must grow, because batches are acknowledged faster than they are stored.
 """
 
 import tempfile
@@ -33,7 +34,7 @@ _THROUGHPUT = Threshold(fixed=60_000, at_least=True)
 
 
 class Sample(NamedTuple):
-    """One moment of a load: events since the service started, and memory."""
+    """One sample during a load: events since the service started, and memory."""
 
     at_s: float
     acknowledged: float
@@ -51,24 +52,24 @@ class SustainedRun(NamedTuple):
 
     @property
     def stored_per_s(self) -> float:
-        """Events that were stored in a second of the load."""
+        """Events stored per second of the load."""
         first, last = self.samples[0], self.samples[-1]
         return (last.stored - first.stored) / (last.at_s - first.at_s)
 
     @property
     def acknowledged_per_s(self) -> float:
-        """Events that got a 200 in a second of the load."""
+        """Events acknowledged per second of the load."""
         first, last = self.samples[0], self.samples[-1]
         return (last.acknowledged - first.acknowledged) / (last.at_s - first.at_s)
 
     @property
     def backlog_s(self) -> float:
-        """How long the mean backlog of the last third takes to come in."""
+        """The mean backlog of the last third, as seconds of ingestion."""
         return self._mean_backlog_s(self._thirds()[2])
 
     @property
     def growth_s(self) -> float:
-        """How much longer that is than it was in the second third."""
+        """The growth of the backlog since the second third, in seconds of ingestion."""
         _, middle, last = self._thirds()
         return self._mean_backlog_s(last) - self._mean_backlog_s(middle)
 
@@ -81,7 +82,7 @@ class SustainedRun(NamedTuple):
 
 
 def measure(scale: Scale) -> list[Measurement]:
-    """Measure some runs of each kind on one directory."""
+    """Measure several runs of each kind on one directory."""
     check_wrk()
     with (
         tempfile.TemporaryDirectory(prefix="sustained-", dir=scale.folder) as folder,
@@ -120,7 +121,7 @@ def _sampled(target: TargetService) -> Generator[tuple[Sequence[Sample], Callabl
 
 
 def _collect_samples(target: TargetService, samples: list[Sample], ended: threading.Event) -> None:
-    """Look at the service until the load ends; leave out what is before its first event."""
+    """Sample the service until the load ends. Samples before the first event are left out."""
     started = target.metric(*_STORED)
     while not ended.wait(SAMPLE_EVERY_S):
         sample = _take_sample(target)
@@ -139,7 +140,7 @@ def _take_sample(target: TargetService) -> Sample:
 
 
 def steady_measurements(runs: Sequence[SustainedRun], scale: Scale) -> list[Measurement]:
-    """Return what the runs at a steady rate say."""
+    """Return the measurements of the runs at a constant rate."""
     rate = STEADY_BATCHES_PER_S * BATCH
     return [
         Measurement(
@@ -170,7 +171,7 @@ def steady_measurements(runs: Sequence[SustainedRun], scale: Scale) -> list[Meas
 
 
 def saturated_measurements(runs: Sequence[SustainedRun], scale: Scale) -> list[Measurement]:
-    """Return what the runs as fast as batches are taken say."""
+    """Return the measurements of the runs at full speed."""
     anonymous = max(sample.anonymous_mb for run in runs for sample in run.samples)
     backlog_s = median(run.backlog_s for run in runs)
     return [

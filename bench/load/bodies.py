@@ -1,4 +1,4 @@
-"""What the load generators send: events as an application sends them, each other than the next."""
+"""Request bodies of the load generators: realistic events, all different."""
 
 import json
 import random
@@ -8,7 +8,7 @@ SINGLE_BODIES = 512
 BATCH_BODIES = 64
 BATCH = 100
 ID_PLACEHOLDER = "@ID@"
-"""Stands in bodies for an event id that the generator draws for each event."""
+"""Placeholder for an event id, which the generator replaces for each event."""
 
 _NAMES = ("purchase_completed", "button_click", "signup_completed", "search", "add_to_cart")
 _PLANS = ("free", "pro", "team", "enterprise")
@@ -27,7 +27,7 @@ def batch_bodies() -> list[bytes]:
 
 
 def with_event_ids(bodies: Sequence[bytes]) -> list[bytes]:
-    """Return the same bodies with a place for an id in every event."""
+    """Return the same bodies with an id placeholder in every event."""
     prefix = f'{{"eventId":"{ID_PLACEHOLDER}","name":'.encode()
     return [body.replace(b'{"name":', prefix) for body in bodies]
 

@@ -1,8 +1,9 @@
-"""A client that sends at a given rate, whatever the answers do, and tells how long each took.
+"""Open-loop client: sends at a given rate regardless of responses, and measures their latency.
 
 Run: .venv/bin/python -m bench.load.open_loop PORT BODIES RATE SECONDS CONNECTIONS [AUTHORIZATION]
-BODIES is a file of requests' bodies, one a line. A request that finds no free connection waits for
-one, and that is part of its time: a server that stands still is not asked more kindly.
+
+BODIES is a file of request bodies, one per line. A request without a free connection waits for one,
+and the wait counts as latency: a stalled server does not reduce the load.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ _HEAD_END = b"\r\n\r\n"
 
 
 class OpenLoopResult(Struct, frozen=True):
-    """What a paced client saw; all answers were 200. Its CPU is in shares of one core."""
+    """Results of an open-loop client; all responses were 200. Its CPU is in shares of one core."""
 
     requests: int
     p50_ms: float
@@ -37,7 +38,7 @@ class OpenLoopResult(Struct, frozen=True):
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, one request at a time. Answers have a Content-Length."""
+    """A connection with one request at a time. Responses must have a Content-Length."""
 
     def __init__(self, client: "_Client") -> None:
         self._client = client
@@ -125,7 +126,7 @@ def run_open_loop(
     connections: int,
     authorization: str,
 ) -> OpenLoopResult:
-    """Run the client in a process of its own."""
+    """Run the client in its own process."""
     numbers = (port, bodies, rate, seconds, connections)
     done = subprocess.run(
         [sys.executable, "-m", "bench.load.open_loop", *map(str, numbers), authorization],

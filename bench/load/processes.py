@@ -1,4 +1,4 @@
-"""What processes use, from /proc: CPU seconds, memory, and when they have come to rest."""
+"""Resource usage of processes, from /proc: CPU time, memory, and whether they are idle."""
 
 import os
 import time
@@ -15,7 +15,7 @@ _IDLE_POLLS = 2
 
 
 class ResourceUsage:
-    """What was spent in a block: `cpu_s` of all processes, `user_s` of it in no system call."""
+    """CPU time of a block: `cpu_s` in total, `user_s` of it outside system calls."""
 
     cpu_s: float = 0.0
     user_s: float = 0.0
@@ -23,18 +23,18 @@ class ResourceUsage:
 
 
 def pids_of(service: Service) -> tuple[int, ...]:
-    """Return the supervisor of a service and all its children."""
+    """Return the process ids of a service: the supervisor and all its children."""
     children = Path(f"/proc/{service.pid}/task/{service.pid}/children").read_text().split()
     return (service.pid, *map(int, children))
 
 
 def cpu_s(pids: Iterable[int]) -> float:
-    """Return the user and system time of processes, their threads included; 10 ms exactly."""
+    """Return user and system time of processes and their threads, with a resolution of 10 ms."""
     return sum(map(sum, map(_cpu_ticks, pids))) / _TICKS
 
 
 def user_s(pids: Iterable[int]) -> float:
-    """Return the user time of processes alone; see `cpu_s`."""
+    """Return only the user time of processes; see `cpu_s`."""
     return sum(_cpu_ticks(pid)[0] for pid in pids) / _TICKS
 
 
@@ -45,7 +45,7 @@ def _cpu_ticks(pid: int) -> tuple[int, int]:
 
 @contextmanager
 def measure_usage(pids: Sequence[int]) -> Generator[ResourceUsage]:
-    """Measure what processes spend in a block."""
+    """Measure the CPU time of processes in a block."""
     usage, cpu_before_s, user_before_s = ResourceUsage(), cpu_s(pids), user_s(pids)
     started_s = time.perf_counter()
     yield usage
@@ -55,12 +55,12 @@ def measure_usage(pids: Sequence[int]) -> Generator[ResourceUsage]:
 
 
 def memory_mb(pids: Iterable[int]) -> float:
-    """Return the memory of processes; pages that several share are counted once (PSS)."""
+    """Return the memory of processes as PSS: shared pages are counted once."""
     return sum(_rollup_kib(pid, "Pss:") for pid in pids) * 1024 / 1e6
 
 
 def anonymous_mb(pids: Iterable[int]) -> float:
-    """Return what of the memory is no file's, which the system cannot take back."""
+    """Return the anonymous memory, which the system cannot reclaim as page cache."""
     return sum(_rollup_kib(pid, "Pss_Anon:") for pid in pids) * 1024 / 1e6
 
 
@@ -72,7 +72,7 @@ def _rollup_kib(pid: int, field: str) -> int:
 
 
 def wait_until_idle(pids: Sequence[int], *, timeout_s: float = 60.0) -> None:
-    """Return when processes have come to rest: what they had to do afterwards is done then."""
+    """Wait until processes are idle, so that their deferred work is complete."""
     deadline_s, idle_polls = time.monotonic() + timeout_s, 0
     while idle_polls < _IDLE_POLLS and time.monotonic() < deadline_s:
         before_s = cpu_s(pids)

@@ -1,4 +1,4 @@
-"""The service that is measured: the real `headrace serve`, with a website, a key, and its books."""
+"""The measured service: the real `headrace serve`, with a website, a key and event counts."""
 
 import sys
 from collections.abc import Callable, Generator, Mapping
@@ -18,7 +18,7 @@ _COUNT = {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]}
 
 
 class LoadCost(NamedTuple):
-    """What a load cost altogether: `cpu_s` of all processes until everything was stored."""
+    """The total cost of a load. `cpu_s` is that of all processes until everything was stored."""
 
     result: WrkResult
     events: int
@@ -39,15 +39,16 @@ class TargetService:
 
     @property
     def server(self) -> Server:
-        """Where a generator sends; the time of the workers counts."""
+        """The URL for load generators. The CPU time of the workers counts."""
         return Server(f"{self.service.url}/track", self.workers, self.authorization)
 
     def run_load(
         self, load: Load, *, events_per_request: int, on_sent: Callable[[], None] = lambda: None
     ) -> LoadCost:
-        """Send, wait until everything is stored and at rest, and compare the counts.
+        """Send, wait until everything is stored and the processes are idle, and compare the counts.
 
-        At its end wrk hangs up on what is under way; that may be stored too, and nothing else.
+        At the end wrk closes connections with requests in flight. Only those may be stored in
+        addition.
         """
         stored_before, worker_before_s = self.count_stored(), cpu_s(self.workers)
         with measure_usage(self.pids) as usage:
@@ -69,7 +70,7 @@ class TargetService:
         return LoadCost(result, events, worker_cpu_s, usage.cpu_s)
 
     def metric(self, name: str, *labels: str) -> float:
-        """Return the sum of a metric's values, of those alone that have all labels."""
+        """Return the sum of a metric's values, restricted to those with all given labels."""
         lines = self.service.get("/metrics").text.splitlines()
         matching = [
             line
@@ -79,9 +80,9 @@ class TargetService:
         return sum(float(line.rpartition(" ")[2]) for line in matching)
 
     def count_stored(self) -> int:
-        """Count the events of the website over HTTP, which sees everything acknowledged.
+        """Count the events of the website over HTTP, which includes everything acknowledged.
 
-        While much is still to be stored the answer is a 503, and it is asked again.
+        While the backlog is large the response is 503, and the query is repeated.
         """
         wait_until(self._is_queryable, "what was sent is stored", timeout_s=_STORED_TIMEOUT_S)
         return self.service.count(self.website, "events", key=self.key)
@@ -102,7 +103,7 @@ def run_target(
         yield TargetService(service)
         service.stop()
     except AssertionError:
-        sys.stderr.write(service.log_text()[-_LOG_TAIL_CHARS:])  # its directory will be gone
+        sys.stderr.write(service.log_text()[-_LOG_TAIL_CHARS:])  # its directory is deleted on exit
         raise
     finally:
         service.kill()

@@ -1,4 +1,4 @@
-"""Drives a server with `wrk`, as fast as it goes, and tells what the generator itself spent."""
+"""Drives a server with `wrk` at full speed, and measures the CPU of the generator itself."""
 
 import resource
 import secrets
@@ -38,7 +38,7 @@ function request()
   return requests[place]
 end
 """
-# Each event gets an id that no other run has: the run's number and one that counts.
+# Each event gets an id that is unique across runs: the run's number and a counter.
 _REQUEST_WITH_IDS = """
 local function draw()
   number = number + 1
@@ -59,7 +59,7 @@ end
 
 
 class WrkResult(Struct, frozen=True, kw_only=True):
-    """What wrk saw. All answers were 200. `generator_share` is wrk's CPU over the time."""
+    """Results of wrk. All responses were 200. `generator_share` is its CPU time over wall time."""
 
     requests: int
     seconds: float
@@ -71,14 +71,14 @@ class WrkResult(Struct, frozen=True, kw_only=True):
 
     @property
     def per_s(self) -> float:
-        """Answers a second."""
+        """Responses per second."""
         return self.requests / self.seconds
 
 
 class Load(Struct, frozen=True):
-    """What is sent, over how many connections, for how long. Bodies take turns.
+    """What is sent, over how many connections, for how long. Bodies are used in turn.
 
-    With `has_fresh_heads` no head is ever sent twice.
+    With `has_fresh_heads` every request head is different.
     """
 
     bodies: tuple[bytes, ...]
@@ -88,13 +88,13 @@ class Load(Struct, frozen=True):
 
 
 def check_wrk() -> None:
-    """Fail with a clear sentence where there is no wrk."""
+    """Fail with a clear message if wrk is not installed."""
     if shutil.which("wrk") is None:
         raise SystemExit("the benchmark needs wrk: apt-get install wrk")
 
 
 def run_wrk(url: str, load: Load, folder: Path, *, authorization: str = "") -> WrkResult:
-    """Send as fast as answers come. Every answer must be a 200."""
+    """Send each request as soon as the previous response arrives. Every response must be a 200."""
     script = folder / "load.lua"
     script.write_text(_write_script(load, authorization))
     command = ["wrk", "-t1", f"-c{load.connections}", f"-d{load.seconds}s"]

@@ -1,1 +1,1 @@
-"""Start, memory, recovery, guarantees and long runs."""
+"""Benchmarks of startup, memory, recovery, guarantees and long runs."""

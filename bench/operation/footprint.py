@@ -1,4 +1,4 @@
-"""What ten million stored events cost: the start, memory when nothing happens, and disk.
+"""Startup time, idle memory and disk usage with ten million stored events.
 
 Run: .venv/bin/python -m bench --only footprint
 """
@@ -24,7 +24,7 @@ FROM system.parts WHERE active AND database = 'headrace'
 
 
 class Start(NamedTuple):
-    """One start on what is stored, and the memory once it has come to rest."""
+    """One start on the stored events, and the memory once the processes are idle."""
 
     seconds: float
     memory_mb: float
@@ -32,7 +32,7 @@ class Start(NamedTuple):
 
 
 def measure(scale: Scale) -> list[Measurement]:
-    """Measure all of it on one data set."""
+    """Measure everything on one data set."""
     dataset = ensure_dataset(scale.folder, events=scale.events)
     starts = [_start(dataset) for _ in range(scale.runs)]
     stored = f"with {scale.events:,} events stored"

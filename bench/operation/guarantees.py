@@ -1,9 +1,10 @@
-"""What each guarantee costs: the service with it beside the service without it.
+"""Measures the cost of each guarantee: the service with it beside the service without it.
 
 Run: .venv/bin/python -m bench --only guarantees
-There is no setting that takes a promise away. So fsync is measured on a file system in memory,
-where it does nothing and writing costs nothing either; event ids by leaving them out; reading one's
-own writes by asking just after an event and without one; exactness in the bare engine.
+
+No setting disables a guarantee. So the cost of fsync is measured on a file system in memory, where
+fsync does nothing and writes are free too; event ids, by omitting them; read-your-own-writes, by
+querying with and without an event just before; exactness, in bare chDB.
 """
 
 import shutil
@@ -35,7 +36,7 @@ _COUNT = {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]}
 
 
 def measure(scale: Scale) -> list[Measurement]:
-    """Measure all of them."""
+    """Measure the cost of all guarantees."""
     check_wrk()
     return [
         *_fsync_measurements(scale),

@@ -1,10 +1,12 @@
-"""How fast a service is back after kill -9 with a million events in the log that are not stored.
+"""Measures recovery after kill -9 with a million events in the log that are not stored.
 
-Run: .venv/bin/python -m bench.operation.recovery [--events N] [--rounds N] [--folder DIR] [--json
-FILE] Each round fills the log of a new service over HTTP while its engine is stopped (SIGSTOP),
-kills all processes at once, starts the service again and takes the time from that start until the
-first event is acknowledged, until /ready is 200, and until a query is answered. The query must
-count every event that was acknowledged.
+Run: .venv/bin/python -m bench.operation.recovery [--events N] [--rounds N] [--folder DIR]
+[--json FILE]
+
+Each round fills the log of a new service over HTTP while its engine process is stopped (SIGSTOP),
+kills all processes at once, starts the service again, and measures the time from that start until
+the first event is acknowledged, until /ready is 200, and until a query succeeds. The query must
+count every acknowledged event.
 """
 
 import argparse
@@ -37,7 +39,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Recovery(NamedTuple):
-    """One round. Seconds are from the start of the service; `refusals` are queries told to wait."""
+    """One round, in seconds from the start of the service. `refusals` counts 503s of queries."""
 
     events: int
     acknowledged_s: float
@@ -69,7 +71,7 @@ def event(rng: random.Random) -> Json:
 
 
 async def fill(port: int, website: str, events: int) -> None:
-    """Have so many events acknowledged, in batches over some connections."""
+    """Send events until `events` are acknowledged, in batches over several connections."""
     head = (
         f"POST /track?website_id={website} HTTP/1.1\r\nHost: localhost\r\n"
         "Content-Type: application/json\r\nContent-Length: "
@@ -92,7 +94,7 @@ async def fill(port: int, website: str, events: int) -> None:
 
 
 class Restart:
-    """A service that was just launched again, and what is asked of it."""
+    """A service that was just restarted, and the requests sent to it."""
 
     def __init__(self, service: Service, website: str, events: int) -> None:
         self._service = service
@@ -131,7 +133,7 @@ class Restart:
 
 
 def wait_for(condition: Callable[[], bool], started_s: float) -> float:
-    """Return when a condition held, in seconds from the start."""
+    """Wait for a condition and return the seconds since the start of the service."""
     while time.monotonic() < started_s + TIMEOUT_S:
         try:
             if condition():
@@ -180,7 +182,7 @@ def run_round(folder: Path, events: int) -> Recovery:
     service = Service(folder / "data", settings=NO_WATCHDOG).start()
     try:
         website = service.website()
-        service.master  # noqa: B018 - made before the kill
+        service.master  # noqa: B018 - created before the kill
         (engine,) = service.child_pids("engine")
         wait_until_website_known(service, website)
         os.kill(engine, signal.SIGSTOP)
@@ -190,7 +192,7 @@ def run_round(folder: Path, events: int) -> Recovery:
         processes = [service.pid, engine, *service.child_pids("worker")]
         service.kill()
         while any(Path(f"/proc/{pid}").exists() for pid in processes):
-            time.sleep(POLL_S)  # what is being killed holds the directory for a moment
+            time.sleep(POLL_S)  # a dying process keeps the directory locked briefly
         return recover(service, website, events)
     finally:
         service.kill()

@@ -1,4 +1,4 @@
-"""A steady load with queries beside it; tells whether memory, handles, parts and disk stay flat.
+"""Runs a constant load with queries and reports whether memory, handles, parts and disk grow.
 
 Run: .venv/bin/python -m bench.operation.soak --minutes 20 --rate 500
 """
@@ -37,7 +37,7 @@ QUERIES: tuple[Json, ...] = (
 
 
 class ResourceSample(NamedTuple):
-    """What the service uses at one moment. Memory in MiB, disk in bytes."""
+    """One sample of the service's resources. Memory in MiB, disk in bytes."""
 
     engine_memory: float
     worker_memory: float
@@ -49,7 +49,7 @@ class ResourceSample(NamedTuple):
 
 
 class Counts:
-    """What the load has done so far."""
+    """The counts of the load so far."""
 
     def __init__(self) -> None:
         self.acknowledged = 0
@@ -106,7 +106,7 @@ def memory_mib(pid: int) -> float:
 
 
 def sizes(directory: Path) -> Iterator[int]:
-    for folder, _, names in os.walk(directory):  # passes over what is merged away meanwhile
+    for folder, _, names in os.walk(directory):  # skips directories that a merge removes meanwhile
         for name in names:
             with suppress(FileNotFoundError):
                 yield Path(folder, name).lstat().st_size

@@ -1,1 +1,1 @@
-"""What queries cost."""
+"""Benchmarks of queries."""

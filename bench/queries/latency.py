@@ -1,10 +1,10 @@
-"""The ten questions over HTTP beside hand-written SQL in the bare engine (Y3), and as data grows.
+"""Ten queries over HTTP beside hand-written SQL in bare chDB (Y3), and as data grows.
 
 Run: .venv/bin/python -m bench --only questions
 
-The service answers on the data set, the bare engine on a copy of its store (`cp -a`): both hold the
-same parts, and one directory cannot be open twice. They are asked in turn, and their rows are
-compared each time. The cache of answers is off, and what it gives is a figure of its own.
+The service runs on the data set, bare chDB on a copy of its store (`cp -a`): both have the same
+parts, and a directory cannot be open twice. They run each query in turn, and the rows are compared
+each time. The result cache is off; its effect is a measurement of its own.
 """
 
 import http.client
@@ -39,7 +39,7 @@ Rows = list[list[Any]]
 
 
 class QueryResult(NamedTuple):
-    """How long an answer took, on what CPU, and its rows in the order of the question's columns."""
+    """Latency and CPU of a query, and its rows in the order of the query's columns."""
 
     ms: float
     cpu_s: float
@@ -47,7 +47,7 @@ class QueryResult(NamedTuple):
 
 
 class HttpClient:
-    """Asks a running service about one website, over one connection that is kept."""
+    """Queries a running service about one website, over one persistent connection."""
 
     def __init__(self, service: Service, dataset: Dataset) -> None:
         self._pids = pids_of(service)
@@ -59,7 +59,7 @@ class HttpClient:
         }
 
     def run_query(self, query: BenchmarkQuery, date_range: DateRange) -> QueryResult:
-        """Ask one question, which must be answered."""
+        """Run a query, which must succeed."""
         body = msgspec.json.encode(query.body(date_range))
         with measure_usage(self._pids) as usage:
             self._connection.request("POST", self._path, body, self._headers)
@@ -75,14 +75,14 @@ class HttpClient:
 
 
 class ChdbClient:
-    """Asks the bare engine the same in hand-written SQL."""
+    """Runs the equivalent hand-written SQL in bare chDB."""
 
     def __init__(self, engine: BareChdb, dataset: Dataset) -> None:
         self._engine = engine
         self._website = dataset.websites[0]
 
     def run_query(self, query: BenchmarkQuery, date_range: DateRange) -> QueryResult:
-        """Ask one question."""
+        """Run a query."""
         sql = query.statement(self._website, date_range)
         cpu_before_s, started_s = time.process_time(), time.perf_counter()
         result = self._engine.query_bytes(sql)
@@ -103,7 +103,7 @@ def serving(dataset: Dataset, settings: Mapping[str, str] = NO_CACHE) -> Generat
 
 @contextmanager
 def copied_store(dataset: Dataset) -> Generator[BareChdb]:
-    """Open a copy of a data set's store, links as links, that is removed afterwards."""
+    """Open a copy of a data set's store, with links preserved; the copy is removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="bare-", dir=Path(dataset.data).parent))
     try:
         subprocess.run(["cp", "-a", str(dataset.paths.store), str(folder / "store")], check=True)
@@ -128,7 +128,7 @@ def measure(scale: Scale) -> list[Measurement]:
 
 
 def measure_queries(folder: Path, *, events: int, runs: int) -> list[Measurement]:
-    """Ask all questions about a month of the biggest website, in turn with the bare engine."""
+    """Run all queries over a month of the biggest website, in turn with bare chDB."""
     dataset = ensure_dataset(folder, events=events)
     with serving(dataset) as service, copied_store(dataset) as engine:
         http_client, chdb_client = HttpClient(service, dataset), ChdbClient(engine, dataset)
@@ -171,7 +171,7 @@ def _measure_pair(
 
 
 def measure_growth(folder: Path, *, small: int, large: int, runs: int) -> list[Measurement]:
-    """Ask about the first days when there were few events, and about the same days later."""
+    """Query the first days in a small data set, and the same days in a large one."""
     datasets = [
         ensure_dataset(folder, events=events, all_events=large) for events in (small, large)
     ]
@@ -204,7 +204,7 @@ def _measure_growth_of(
 
 
 def measure_cache(folder: Path, *, events: int) -> Measurement:
-    """Ask each question twice with the cache on, and tell how long the second answer takes."""
+    """Run each query twice with the cache on, and measure the latency of the second result."""
     dataset = ensure_dataset(folder, events=events)
     with serving(dataset, {}) as service:
         client = HttpClient(service, dataset)
@@ -222,7 +222,7 @@ def measure_cache(folder: Path, *, events: int) -> Measurement:
 
 
 def compare_rows(name: str, actual: Rows, expected: Rows) -> None:
-    """Fail where two answers differ; sums of fractions may in their last digits."""
+    """Fail if two results differ; sums of fractions may differ in their last digits."""
     assert len(actual) == len(expected), f"{name}: {len(actual)} rows and {len(expected)}"
     for left, right in zip(actual, expected, strict=True):
         assert len(left) == len(right), f"{name}: {left} and {right}"

@@ -1,7 +1,7 @@
-"""The ten questions: as a caller sends them, and as a person who knows ClickHouse writes them.
+"""The ten queries: as API requests, and as an experienced ClickHouse user writes them in SQL.
 
-The hand-written SQL is as exact as the answer has to be, and no more: exact numbers of visitors,
-days of the caller's zone, whole lives of sessions, bots left out, one order of rows.
+The hand-written SQL is exactly as precise as the result requires: exact visitor counts, days of the
+caller's timezone, whole sessions, bots excluded, a defined order of rows.
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ class DateRange(Struct, frozen=True):
 
 
 class BenchmarkQuery(Struct, frozen=True):
-    """A question twice. `columns` are the answer's names in the order of the SQL's columns.
+    """A query in both forms. `columns` are the result's names in the order of the SQL's columns.
 
-    The SQL has places for `{website}`, `{start}`, `{end}` and `{limit}`; `table` and everything
-    else are the caller's words.
+    The SQL has placeholders for `{website}`, `{start}`, `{end}` and `{limit}`; `table` and all
+    other fields are those of the API.
     """
 
     name: str
@@ -35,7 +35,7 @@ class BenchmarkQuery(Struct, frozen=True):
     extra: Mapping[str, Any] = {}
 
     def body(self, date_range: DateRange) -> dict[str, Any]:
-        """Return what is sent."""
+        """Return the request body."""
         return {
             "query": self.query,
             "startDate": date_range.first,
@@ -45,7 +45,7 @@ class BenchmarkQuery(Struct, frozen=True):
         }
 
     def statement(self, website: str, date_range: DateRange) -> str:
-        """Return the hand-written SQL of the same question."""
+        """Return the equivalent hand-written SQL."""
         zone = self.extra.get("timezone", "UTC")
         return self.sql.format(
             website=website,

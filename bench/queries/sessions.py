@@ -1,9 +1,10 @@
-"""Questions over sessions and people beside like questions over events, in the engine.
+"""Compares queries over sessions and profiles with equivalent queries over events, in chDB.
 
 Run: .venv/bin/python -m bench.queries.sessions --folder DIR [--events 10000000] [--runs 7]
 
-Both are compiled by the product and asked in turn, of thirty days of the biggest website and of one
-of the middle. CPU is that of the whole process, which a busy machine disturbs least.
+The product compiles both. They run in turn over thirty days of the biggest website and of a
+medium-sized one. CPU is that of the whole process, which is the measurement that a busy machine
+distorts least.
 """
 
 import argparse
@@ -34,14 +35,14 @@ Body = Mapping[str, object]
 
 
 class QueryCost(NamedTuple):
-    """What one answer took."""
+    """The cost of one query."""
 
     cpu_ms: float
     wall_ms: float
 
 
 def body(table: str, selects: str, *groups: str, **root: str) -> Body:
-    """Return a question; `selects` are such as `avg duration, count *`."""
+    """Return a query body; `selects` have the form `avg duration, count *`."""
     select_items = [
         {"aggregate": aggregate, "field": field, "alias": f"figure {number}"}
         for number, (aggregate, field) in enumerate(map(str.split, selects.split(",")))
@@ -86,7 +87,7 @@ PAIRS: Mapping[str, tuple[Body, Body]] = {
 
 
 def run_query(session: ChdbSession, website: str, query: Body) -> QueryCost:
-    """Ask one question of one website."""
+    """Run a query for one website."""
     plan = check_query(decode_query(msgspec.json.encode(query)), WebsiteId(website))
     compiled = compile_query(plan, CHDB_DIALECT)
     texts = encode_parameters(compiled.parameters)
@@ -96,7 +97,7 @@ def run_query(session: ChdbSession, website: str, query: Body) -> QueryCost:
 
 
 def compare(session: ChdbSession, website: str, pair: tuple[Body, Body], runs: int) -> str:
-    """Ask both questions in turn and return the medians and their ratios."""
+    """Run both queries in turn and return the medians and their ratios."""
     select_items = [
         [run_query(session, website, one) for one in pair] for _ in range(WARM_UPS + runs)
     ]
@@ -116,7 +117,7 @@ def _median(values: Sequence[float]) -> float:
 
 
 def cpu_s() -> float:
-    """Return the CPU of this process and its threads since it began."""
+    """Return the CPU time of this process and its threads since it started."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 

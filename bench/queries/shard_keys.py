@@ -1,9 +1,9 @@
-"""Ten questions over two shards whose rows stand there by batch, by session and by website.
+"""Ten queries over two shards whose rows are distributed by batch, by session and by website.
 
     python -m bench.queries.shard_keys [--rows 500000]
 
-Prints, for each question and placement, the median time and the processor time of both servers.
-Both servers run on this machine, so the time says little of two machines; the processor time does.
+Prints the median time and the CPU time of both servers for each query and distribution. Both
+servers run on this machine, so the CPU time applies to two machines, but the wall time does not.
 """
 
 import argparse
@@ -52,7 +52,7 @@ INSERT = """
 
 
 def servers_cpu_s(servers: ClickHouseServers) -> float:
-    """Return the processor time that the servers have taken, in seconds."""
+    """Return the CPU time of the servers in seconds."""
     ticks = 0
     for server in servers.servers:
         fields = Path(f"/proc/{server.pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -61,7 +61,7 @@ def servers_cpu_s(servers: ClickHouseServers) -> float:
 
 
 def measure(servers: ClickHouseServers, placement: str, rows: int) -> Mapping[str, str]:
-    """Return what each question costs, and what it answers, over one placement of the rows."""
+    """Return the cost and the result of each query for one distribution of the rows."""
     tables = ClickHouseTables(servers.servers, cluster=CLUSTER, replicated=0)
     for shard, server in enumerate(servers.servers):
         database = tables.address.local_database
@@ -85,7 +85,7 @@ def measure(servers: ClickHouseServers, placement: str, rows: int) -> Mapping[st
 
 
 def main() -> None:
-    """Measure all placements and print one line for each question."""
+    """Measure all distributions and print one line per query."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=500_000)
     rows: int = parser.parse_args().rows

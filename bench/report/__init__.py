@@ -1,1 +1,1 @@
-"""Results: what a measurement is, the machine, the tables and the pages."""
+"""Results: measurements, the machine, the tables and the pages."""

@@ -1,4 +1,4 @@
-"""Figures as values: what was measured, beside which yardstick, and what it has to reach."""
+"""Measurements as values: runs, baseline and threshold."""
 
 from statistics import median
 
@@ -8,9 +8,9 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 class Threshold(Struct, frozen=True):
-    """What a figure has to reach: at most `factor` times its yardstick plus `fixed`.
+    """The threshold of a measurement: at most `factor` times its baseline plus `fixed`.
 
-    `at_least` turns it round. With the factor 0 there is no yardstick in it.
+    `at_least` reverses the comparison. With a factor of 0 the baseline is not used.
     """
 
     factor: float = 0.0
@@ -18,12 +18,12 @@ class Threshold(Struct, frozen=True):
     at_least: bool = False
 
     def is_met(self, measurement: "Measurement") -> bool:
-        """Tell by the medians that the row shows."""
+        """Return whether the medians shown in the row meet the threshold."""
         bound = self.fixed + (self.factor * measurement.baseline_value if self.factor else 0.0)
         return measurement.value >= bound if self.at_least else measurement.value <= bound
 
     def describe(self, measurement: "Measurement") -> str:
-        """Write it as people do."""
+        """Return the threshold as readable text."""
         sign = "≥" if self.at_least else "≤"
         terms = [f"{self.factor:g} {TIMES} {measurement.baseline}"] if self.factor else []
         terms += [f"{format_number(self.fixed)} {measurement.unit}"] if self.fixed else []
@@ -37,13 +37,13 @@ _JSON_NAMES = {
     "threshold": "target",
     "skip_reason": "absent",
 }
-"""The names that the kept results have."""
+"""Field names in the stored results."""
 
 
 class Measurement(Struct, frozen=True, kw_only=True, rename=_JSON_NAMES):
-    """One row of the table. The runs and the yardstick's were made in turn.
+    """One row of the table. Its runs and those of the baseline were made in turn.
 
-    `skip_reason` tells why there is nothing. `remark` is what else a reader should know.
+    `skip_reason` explains a missing measurement. `remark` is additional text for readers.
     """
 
     group: str
@@ -63,17 +63,17 @@ class Measurement(Struct, frozen=True, kw_only=True, rename=_JSON_NAMES):
 
     @property
     def baseline_value(self) -> float:
-        """The median of the yardstick's runs."""
+        """The median of the baseline's runs."""
         return median(self.baseline_runs)
 
     @property
     def ratio(self) -> float | None:
-        """The one median over the other, so that the row can be checked by itself."""
+        """The ratio of the two medians, so that a reader can check the row by itself."""
         return self.value / self.baseline_value if self.baseline_runs else None
 
     @property
     def verdict(self) -> str:
-        """Return yes, no, or nothing where there is no target."""
+        """Return yes or no, or an empty string without a threshold."""
         if self.threshold is None or self.skip_reason:
             return ""
         return "yes" if self.threshold.is_met(self) else "**no**"
@@ -113,12 +113,12 @@ HEADINGS = ("What", "Headrace", "Yardstick", "Ratio", "Target", "Met", "Runs", "
 
 
 def format_with_unit(number: float, unit: str) -> str:
-    """Write a measured number with as many digits as mean something."""
+    """Format a measured number with its significant digits."""
     return f"{format_number(number)} {unit}"
 
 
 def format_number(number: float) -> str:
-    """Write about three digits, thousands with commas."""
+    """Format a number with about three significant digits, and commas between thousands."""
     if abs(number) >= 100:
         return f"{number:,.0f}"
     return f"{number:.3g}"

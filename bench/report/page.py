@@ -1,7 +1,8 @@
 """Writes the tables of a results file into the page on performance.
 
 Run: .venv/bin/python -m bench.report.page bench/results/FILE.json [FILE.json ...]
-Several files are parts of one benchmark that were measured one at a time (`--only`, `--json`).
+
+Several files are parts of one benchmark that were measured separately (`--only`, `--json`).
 """
 
 import argparse
@@ -18,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 
 
 def measurement_lines(results: Results) -> Iterator[str]:
-    """Write a run: where it is from, and a table for each group."""
+    """Return the lines of a run: its machine, and a table for each group."""
     yield f"{results.date[:10]}, commit `{results.commit}`. {results.machine.line()}."
     for group, members in groupby(results.measurements, lambda measurement: measurement.group):
         yield from ("", f"**{group[:1].upper()}{group[1:]}**", "")
@@ -28,7 +29,7 @@ def measurement_lines(results: Results) -> Iterator[str]:
 
 
 def fill_page(text: str, runs: Sequence[Results]) -> str:
-    """Return a page with its tables made anew; they stand between marks in comments."""
+    """Return a page with its tables replaced; they are between markers in comments."""
     tables = "\n\n".join("\n".join(measurement_lines(results)) for results in runs)
     measurements = [measurement for results in runs for measurement in results.measurements]
     text = fill_section(text, "figures", tables)
@@ -36,7 +37,7 @@ def fill_page(text: str, runs: Sequence[Results]) -> str:
 
 
 def fill_section(text: str, name: str, content: str) -> str:
-    """Return a page with what stands between the marks of a name made anew."""
+    """Return a page with the text between the markers of `name` replaced."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     section = re.compile(f"{begin}.*?{end}", re.DOTALL)
     if len(section.findall(text)) != 1:

@@ -1,4 +1,4 @@
-"""Results: the machine they are from, as a table for people and as JSON."""
+"""Results: measurements and their machine, as a readable table and as JSON."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 
 class Machine(Struct, frozen=True):
-    """Where figures are from. Memory in GiB; `load` is the load average when the run began."""
+    """The machine of a run. Memory in GiB; `load` is the load average when the run began."""
 
     processor: str
     cores: int
@@ -28,7 +28,7 @@ class Machine(Struct, frozen=True):
     load: float
 
     def line(self) -> str:
-        """Tell it in one line."""
+        """Return the description in one line."""
         return (
             f"{self.processor}, {self.cores} cores, {self.memory_gib:.0f} GiB, {self.system}, "
             f"{self.file_system}, Python {self.python}; load average at the start {self.load:.1f}"
@@ -36,7 +36,7 @@ class Machine(Struct, frozen=True):
 
 
 class Results(Struct, frozen=True, rename={"measurements": "figures"}):
-    """One run of the benchmark. `commit` ends in "+" where files differed from it."""
+    """One run of the benchmark. `commit` ends in "+" if the working tree differed from it."""
 
     date: str
     commit: str
@@ -45,7 +45,7 @@ class Results(Struct, frozen=True, rename={"measurements": "figures"}):
 
 
 def describe_machine(folder: Path) -> Machine:
-    """Look at the machine and at the file system of a folder."""
+    """Describe the machine and the file system of a folder."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Machine(
         processor=_processor(),
@@ -59,7 +59,7 @@ def describe_machine(folder: Path) -> Machine:
 
 
 def collect(measurements: Iterable[Measurement], machine: Machine) -> Results:
-    """Put figures together with date and commit."""
+    """Combine measurements with date and commit."""
     changed = _output("git", "status", "--porcelain", "--untracked-files=no")
     commit = _output("git", "rev-parse", "--short", "HEAD") + ("+" if changed else "")
     now = utc_datetime(SystemClock().now_ms())
@@ -67,7 +67,7 @@ def collect(measurements: Iterable[Measurement], machine: Machine) -> Results:
 
 
 def write_results(results: Results, path: Path) -> None:
-    """Write results as JSON that people can read too."""
+    """Write results as indented JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
 
@@ -89,7 +89,7 @@ def print_measurements(measurements: Sequence[Measurement]) -> None:
 
 
 def print_results(results: Results) -> None:
-    """Print the whole of a run."""
+    """Print all results of a run."""
     print_measurements(results.measurements)
     print(f"\n{results.date}, commit {results.commit}, {results.machine.line()}")
 

@@ -1,4 +1,4 @@
-"""What the figures of a run mean for the size of a machine, worked out and written in Markdown."""
+"""Derives the size of a machine from the measurements of a run, in Markdown."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ _HEADER = (
 
 
 def sizing_lines(measurements: Sequence[Measurement]) -> list[str]:
-    """Return a table from events a day to cores and disk; nothing where a figure is missing."""
+    """Return a table from events per day to cores and disk; nothing if a measurement is missing."""
     values = {
         measurement.title: measurement.value for measurement in measurements if measurement.runs
     }

@@ -1,1 +1,1 @@
-"""The event log, the ledger, Arrow streams and rollups by themselves."""
+"""Benchmarks of the event log, the ledger, Arrow streams and daily rollups in isolation."""

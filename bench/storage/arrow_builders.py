@@ -1,4 +1,4 @@
-"""CPU time of building one Arrow IPC stream from Python lists, for each builder that is installed.
+"""CPU time to build an Arrow IPC stream from Python lists, for each installed builder.
 
 Run: pip install pyarrow nanoarrow arro3-core arro3-io && python bench/storage/arrow_builders.py
 """

@@ -1,11 +1,12 @@
-"""What remembering event ids costs: seven days of a million ids a day in the loader's ledger.
+"""Cost of storing event ids: seven days of a million ids a day in the loader's ledger.
 
 Run: .venv/bin/python -m bench.storage.dedup_ledger [--ids-a-day N] [--folder DIR] [--json FILE]
-Fills a ledger with a week of ids as the loader does, then goes on as on the eighth day, when the
-oldest ids are forgotten as new ones come: in batches as small as a steady million a day makes them
-(12 ids a second), of a thousand, and as large as loading a backlog makes them. For each it gives
-the processor's time and the bytes written to disk for one id; then the size of the files and the
-memory of the process beyond an empty ledger.
+
+Fills a ledger with a week of ids as the loader does, then continues with the eighth day, when the
+oldest ids expire as new ones arrive. Batches are as small as those of a steady million a day (12
+ids per second), of a thousand ids, and as large as those of a backlog. For each size it reports the
+CPU time and the bytes written to disk per id; then the size of the files and the memory of the
+process beyond that with an empty ledger.
 """
 
 import argparse
@@ -25,14 +26,14 @@ from headrace.ports.ledger import Ledger
 DAYS = 7
 START_MS = 1_700_000_000_000
 BATCHES = ((12, 500), (1_000, 40), (40_000, 3))
-"""Ids in one batch, and how many batches are measured."""
+"""Ids per batch, and the number of measured batches."""
 
 FILL_BATCH_IDS = 50_000
 DIGEST_BYTES = 16
 
 
 class IdCost(NamedTuple):
-    """What one id costs in batches of a size: microseconds of processor time, bytes written."""
+    """The cost per id for one batch size: CPU time in microseconds, and bytes written."""
 
     batch: int
     look_up_us: float

@@ -1,12 +1,13 @@
-"""The durable log over plain segment files, SQLite and LMDB, in rounds that take turns.
+"""The durable log on plain segment files, SQLite and LMDB, measured in interleaved rounds.
 
 Run: pip install lmdb && python -m bench.storage.event_log [--folder DIR] [--rounds N]
-As on a disk whose flush takes 1 ms: cc -shared -fPIC -o slow.so bench/storage/slow_flush.c -ldl
-                                     LD_PRELOAD=./slow.so FLUSH_US=1000 python -m
-                                     bench.storage.event_log Every figure is the median of the
-                                     rounds. The share in brackets is the speed next to segment
-                                     files in the same round, again the median: 100 % is as fast,
-                                     below 67 % costs more than a third.
+Simulate a disk whose flush takes 1 ms:
+    cc -shared -fPIC -o slow.so bench/storage/slow_flush.c -ldl
+    LD_PRELOAD=./slow.so FLUSH_US=1000 python -m bench.storage.event_log
+
+Every value is the median of the rounds. The percentage in brackets is the speed relative to segment
+files in the same round, also as a median: 100 % is equally fast, below 67 % costs more than a
+third.
 """
 
 import argparse
@@ -46,14 +47,14 @@ APPENDERS = 64
 APPENDS_EACH = 50
 FILL_BYTES = 256 * 1024 * 1024
 FILL_GROUP_RECORDS = 1000
-RECOVERY_BYTES = 60 * 1024 * 1024  # nearly a whole segment: the most that is ever looked through
-READ_BYTES = 1024 * 1024  # what the loader asks for
+RECOVERY_BYTES = 60 * 1024 * 1024  # nearly a whole segment: the most that recovery reads
+READ_BYTES = 1024 * 1024  # as the loader requests
 
 MetricValues = dict[str, float]
 
 
 class Row(Struct, frozen=True):
-    """One line of the table; `higher_is_better`: more is better, `is_compared`: it is a speed."""
+    """One line of the table. `is_compared` is true for speeds."""
 
     metric: str
     title: str
@@ -84,7 +85,7 @@ ROWS = (
 
 
 class GroupCost(Struct, frozen=True):
-    """Of appending groups: time of one, CPU of a record, what one took of the disk."""
+    """Cost of group appends: median time, CPU per record, bytes written and flushes per group."""
 
     median_ms: float
     cpu_us: float
@@ -93,7 +94,7 @@ class GroupCost(Struct, frozen=True):
 
 
 class CandidateSpec(Struct, frozen=True):
-    """A candidate: how it opens, what it is handed, and how a crash tears its last append."""
+    """How to open a candidate, encode records for it, and tear its last append as a crash does."""
 
     open: Callable[[Path], Candidate]
     pieces: Callable[[Sequence[bytes]], list[bytes]]
@@ -127,13 +128,13 @@ def measure_groups(spec: CandidateSpec, folder: Path, *, groups: int, size: int)
 
 
 def written_bytes() -> int:
-    """Return how much this process has given to the disk, in whole pages (Linux)."""
+    """Return the bytes that this process has written to disk, in whole pages (Linux)."""
     counters = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(counters["write_bytes"])
 
 
 def flushes(folder: Path) -> int:
-    """Return how often the disk was told to flush its cache, by all processes (Linux)."""
+    """Return the number of disk cache flushes by all processes (Linux)."""
     device = folder.stat().st_dev
     counters = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat")
     return int(counters.read_text().split()[15]) if counters.exists() else 0
@@ -145,12 +146,12 @@ def append(log: Candidate, pieces: list[bytes]) -> None:
 
 
 async def measure_appenders(log: Candidate) -> tuple[float, float]:
-    """Return acknowledgements a second and the median wait in milliseconds.
+    """Return acknowledgements per second and the median latency in milliseconds.
 
-    The product's own `SegmentLog` gathers for all of them; only what it writes to differs.
+    The product's own `SegmentLog` groups the appends for all candidates; only the storage differs.
     """
     latencies_ms: list[float] = []
-    segment_log = SegmentLog(cast("Any", log))  # it asks for append and close, which each one has
+    segment_log = SegmentLog(cast("Any", log))  # it calls append and close, which each has
 
     async def append_some() -> None:
         for _ in range(APPENDS_EACH):
@@ -166,7 +167,7 @@ async def measure_appenders(log: Candidate) -> tuple[float, float]:
 
 
 def fill(spec: CandidateSpec, log: Candidate, size: int) -> int:
-    """Append this many bytes of records and return how many records that were."""
+    """Append `size` bytes of records and return the number of records."""
     groups = size // RECORD_BYTES // FILL_GROUP_RECORDS
     records = [os.urandom(RECORD_BYTES) for _ in range(FILL_GROUP_RECORDS)]
     for _ in range(groups):
@@ -175,7 +176,7 @@ def fill(spec: CandidateSpec, log: Candidate, size: int) -> int:
 
 
 def read_all(log: Candidate) -> int:
-    """Read what a reader finds from the first record on, and return how many records."""
+    """Read all records as the loader does, and return their number."""
     count, offset, end = 0, LogOffset(0, 0), log.end()
     while offset < end:
         chunk = log.read(offset, READ_BYTES)
@@ -226,7 +227,7 @@ def measure_recovery(spec: CandidateSpec, folder: Path) -> MetricValues:
 
 
 def measure(spec: CandidateSpec, folder: Path) -> MetricValues:
-    """Measure one candidate once, each part in files of its own."""
+    """Measure one candidate once, each part in its own files."""
     single = measure_groups(spec, folder / "append", groups=SINGLE_APPENDS, size=1)
     group = measure_groups(spec, folder / "append", groups=GROUPS, size=GROUP_RECORDS)
     acks, ack_ms = asyncio.run(measure_appenders(spec.open(folder / "append")))
@@ -245,13 +246,13 @@ def measure(spec: CandidateSpec, folder: Path) -> MetricValues:
 
 
 def disk_mb(folder: Path) -> float:
-    """Return what a folder takes on disk, in millions of bytes."""
+    """Return the disk usage of a folder in millions of bytes."""
     files = (file.stat() for file in folder.rglob("*") if file.is_file())
     return sum(file.st_blocks * 512 for file in files) / 1e6
 
 
 def run_rounds(folder: Path, rounds: int) -> Mapping[str, list[MetricValues]]:
-    """Measure the candidates in turns, each round beginning with another one."""
+    """Measure the candidates in turn; each round starts with a different one."""
     names = [name for name in CANDIDATES if name != "LMDB" or importlib.util.find_spec("lmdb")]
     results: dict[str, list[MetricValues]] = {name: [] for name in names}
     for number in range(rounds):
@@ -294,7 +295,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="on the disk that is to be measured")
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
-    configure_logging("error", process="bench")  # recovery says what it cut off
+    configure_logging("error", process="bench")  # recovery logs what it truncates
     uvloop.install()
     print_table(run_rounds(arguments.folder, arguments.rounds))
 

@@ -1,6 +1,6 @@
 """Three durable logs behind one small interface, for `bench/storage/event_log.py`.
 
-Each makes a group of records durable with one call, as the thread of `SegmentLog` asks it to.
+Each makes a group of records durable with one call, as the thread of `SegmentLog` requires.
 """
 
 import importlib
@@ -29,27 +29,27 @@ LMDB_PAGE_BYTES = 4096
 LMDB_PAGE_HEADER_BYTES = 16
 LMDB_META_BYTES = 152  # of version 0.9 on a 64-bit machine, header included
 LMDB_TRANSACTION = slice(144, 152)
-REMOVE_RECORDS = 10_000  # in one transaction: the writer has to wait for it
+REMOVE_RECORDS = 10_000  # per transaction: the writer waits for it
 _LOG = "log"
 
 
 class Candidate(Protocol):
-    """One log, open for one writer and one reader; blocking."""
+    """A log that is open for one writer and one reader. Its methods block."""
 
     def append(self, pieces: list[bytes]) -> str | None:
-        """Make records durable; pieces are frame heads and records in turns, as in the product."""
+        """Make records durable. `pieces` alternates frame headers and records."""
         ...
 
     def end(self) -> LogOffset:
-        """Return the place behind the last record."""
+        """Return the offset behind the last record."""
         ...
 
     def read(self, after: LogOffset, max_bytes: int) -> LogChunk:
-        """Read the next whole records as the loader takes them."""
+        """Read the next whole records as the loader does."""
         ...
 
     def truncate_before(self, position: LogOffset) -> None:
-        """Delete what was loaded."""
+        """Delete loaded records."""
         ...
 
     def close(self) -> None:
@@ -58,12 +58,12 @@ class Candidate(Protocol):
 
 
 def framed(records: Sequence[bytes]) -> list[bytes]:
-    """Return the pieces that `SegmentLog` hands over for these records."""
+    """Return the pieces that `SegmentLog` passes for these records."""
     return [piece for record in records for piece in (frame_header(record), record)]
 
 
 def unframed(records: Sequence[bytes]) -> list[bytes]:
-    """Return pieces for a store that keeps records apart by itself: its heads cost nothing."""
+    """Return pieces for a store that delimits records itself: empty headers, which cost nothing."""
     return [piece for record in records for piece in (b"", record)]
 
 
@@ -87,7 +87,7 @@ class SegmentFiles:
 
     @staticmethod
     def tear(root: Path) -> None:
-        """Leave half of the last record, and no mark that tells how far the rest is whole."""
+        """Cut the end of the last record, and delete the marker of the durable offset."""
         (root / _LOG / "durable").unlink()
         _cut(max((root / _LOG).glob("*.segment")), 100)
 
@@ -123,13 +123,13 @@ class SqliteTable:
 
     @staticmethod
     def tear(root: Path) -> None:
-        """Leave half of the last commit in the WAL; its index is lost, as after a power cut."""
+        """Cut the end of the last commit in the WAL and delete its index, as after a power cut."""
         (root / "log.sqlite-shm").unlink()
         wal = root / "log.sqlite-wal"
         content = wal.read_bytes()
         salt = content[SQLITE_WAL_SALT]
         frames = range(SQLITE_WAL_HEADER_BYTES, len(content), SQLITE_FRAME_BYTES)
-        # behind the frames of this turn of the WAL lie those of the turn before, with another salt
+        # behind the frames of this pass over the WAL are older ones, with a different salt
         size = sum(SQLITE_FRAME_BYTES for at in frames if content[at + 8 : at + 16] == salt)
         _cut(wal, len(content) - SQLITE_WAL_HEADER_BYTES - size + SQLITE_FRAME_BYTES // 2)
 
@@ -164,7 +164,7 @@ class SqliteTable:
 
 
 class LmdbTree:
-    """One tree with integer keys, written at its end; a commit is two synchronous writes."""
+    """A tree with integer keys and appends at its end; a commit is two synchronous writes."""
 
     def __init__(self, root: Path) -> None:
         lmdb: Any = importlib.import_module("lmdb")
@@ -174,9 +174,9 @@ class LmdbTree:
 
     @staticmethod
     def tear(root: Path) -> None:
-        """Leave the pages of the last commit without the meta page that would make them count.
+        """Keep the pages of the last commit but not the meta page that makes them valid.
 
-        There are two meta pages, written in turns: the newer one becomes a copy of the older.
+        There are two meta pages, written alternately: the newer one becomes a copy of the older.
         """
         with (root / "data.mdb").open("r+b") as file:
             metas = [

@@ -1,9 +1,9 @@
-"""What visits add to inserts, to the disk, and to the first start over an older store.
+"""Measures what daily rollups add to inserts, disk usage, and the first start on an older store.
 
 Run: .venv/bin/python -m bench.storage.rollup_inserts --folder DIR [--runs 5] [--fill 1000000]
 
-The same batches go through the product's writer into two databases of one new store, in turn: one
-with the visits and one without. CPU is that of the process, until all is merged.
+The product's writer inserts the same batches into two databases of one new store, in turn: one with
+the rollup and one without. CPU is that of the process until all parts are merged.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from headrace.model.catalog import EVENTS
 
 WEBSITES = tuple(f"web_{number}" for number in range(20))
 BATCHES_BY_ROWS = {100_000: 2, 10_000: 6, 1_000: 20}
-"""How many batches of so many rows one run stores."""
+"""The number of batches of each size that one run stores."""
 FILL_BATCH_ROWS = 100_000
 MIGRATIONS_WITHOUT_ROLLUP = tuple(
     one for one in MIGRATIONS if one.statements != rollup_ddl.STATEMENTS
 )
-"""All but that of visits: others change how much is merged."""
+"""All migrations except that of the rollup: the others affect how much is merged."""
 
 
 class Variant(NamedTuple):
@@ -40,7 +40,7 @@ class Variant(NamedTuple):
 
 
 def stream(source: BareChdb, first: int, rows: int) -> bytes:
-    """Return about so many rows of events, from a place on."""
+    """Return about `rows` rows of events, starting at `first`."""
     piece = Slice(
         first // EVENTS_PER_SESSION, rows // EVENTS_PER_SESSION, 10_000_000 // EVENTS_PER_SESSION
     )
@@ -48,7 +48,7 @@ def stream(source: BareChdb, first: int, rows: int) -> bytes:
 
 
 def insert_cpu_s(source: BareChdb, variant: Variant, batches: list[bytes], token: str) -> float:
-    """Store batches and return the CPU of it and of the merges that it brings."""
+    """Insert batches and return the CPU time, including that of the resulting merges."""
     before_s = cpu_s()
     for number, batch in enumerate(batches):
         variant.writer.insert(EVENTS, batch, token=f"{token}-{number}")
@@ -57,7 +57,7 @@ def insert_cpu_s(source: BareChdb, variant: Variant, batches: list[bytes], token
 
 
 def compare_inserts(source: BareChdb, variants: tuple[Variant, Variant], runs: int) -> None:
-    """Print what visits make of the CPU of inserts, for each size of a batch."""
+    """Print the effect of the rollup on the CPU time of inserts, for each batch size."""
     for rows, count in BATCHES_BY_ROWS.items():
         spent = [0.0, 0.0]
         for run in range(runs):
@@ -69,7 +69,7 @@ def compare_inserts(source: BareChdb, variants: tuple[Variant, Variant], runs: i
 
 
 def fill(source: BareChdb, older: ChdbWriter, engine: ChdbInstance, rows: int) -> None:
-    """Print what the first start over a store without visits takes."""
+    """Print the cost of the first start on a store without the rollup."""
     for offset in range(0, rows, FILL_BATCH_ROWS):
         older.insert(EVENTS, stream(source, offset, FILL_BATCH_ROWS), token=f"fill-{offset}")
     older.close()
