@@ -1,7 +1,7 @@
 """Provides the file systems of the data directory.
 
-The data directory gets dedicated small file systems where mounting is permitted, so that either the
-whole disk or only the store's can be filled. Otherwise it is an ordinary directory.
+Where mounting is permitted, the data directory and the store in it each get a small file system, so
+that either can be filled. Otherwise the data directory is an ordinary one.
 """
 
 import os
@@ -25,13 +25,11 @@ class DataDisk:
         self.can_be_full = can_be_full
 
     def fill(self) -> Path:
-        """Fill the file system of the logs, ledger and keys, and that of the store; return what to
-        free.
-        """
+        """Fill the file system of the logs, ledger and keys; return the path to free."""
         return _fill(self.data)
 
     def fill_store(self) -> Path:
-        """Fill only the file system of the store."""
+        """Fill the file system of the store; return the path to free."""
         return _fill(self.data / "store")
 
     @staticmethod

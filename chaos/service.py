@@ -106,9 +106,7 @@ class Service:
             time.sleep(0.005)
 
     def wait_for_recovery(self) -> None:
-        """Wait until the service responds to queries. Restarts it if it has exited, as systemd
-        would.
-        """
+        """Wait until queries succeed. Restarts the service if it has exited, as systemd would."""
         deadline = time.monotonic() + RECOVERY_TIMEOUT_S
         while not self._is_ready():
             if time.monotonic() > deadline:

@@ -87,7 +87,7 @@ def bearer(key: Key) -> dict[str, str]:
 
 
 class Service:
-    """A `headrace serve` process on its own data directory, with the command line beside it.
+    """A `headrace serve` process on its own data directory, and the command line for it.
 
     It can be started again on the same directory after it was stopped or killed.
     """

@@ -1,4 +1,4 @@
-"""CPU cost of ingestion, beside the bare servers (Y1, Y4) and bare chDB (Y2).
+"""CPU cost of ingestion, compared with the bare servers (Y1, Y4) and bare chDB (Y2).
 
 Run: .venv/bin/python -m bench --only ingestion
 

@@ -1,4 +1,4 @@
-"""Measures the worker's CPU per event beside the minimum for a Python server.
+"""Measures the worker's CPU per event against the minimum for a Python server.
 
 Run: .venv/bin/python -m bench.ingestion.hot_path [--pairs N] [--seconds S] [--folder DIR]
 [--beside SRC]
@@ -104,7 +104,7 @@ def run_turn(contender: Contender, workload: Workload, folder: Path) -> Turn:
 
 
 def compare(workload: Workload, contenders: Sequence[Contender], pairs: int, folder: Path) -> None:
-    """Drive all servers in turn and print the cost of each beside the bare one."""
+    """Drive all servers in turn and print the cost of each relative to the bare one."""
     rounds = [
         [run_turn(contender, workload, folder) for contender in contenders] for _ in range(pairs)
     ]

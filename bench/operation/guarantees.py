@@ -1,4 +1,4 @@
-"""Measures the cost of each guarantee: the service with it beside the service without it.
+"""Measures the cost of each guarantee: the service with it against the service without it.
 
 Run: .venv/bin/python -m bench --only guarantees
 

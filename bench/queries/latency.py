@@ -1,4 +1,4 @@
-"""Ten queries over HTTP beside hand-written SQL in bare chDB (Y3), and as data grows.
+"""Ten queries over HTTP against hand-written SQL in bare chDB (Y3), and as data grows.
 
 Run: .venv/bin/python -m bench --only questions
 
