@@ -44,16 +44,32 @@ class Key(NamedTuple):
     id: str
 
 
+_FIRST_PORT = 20_000
+_PORTS_OF_A_PROCESS = 1_000
+_MAX_PROCESSES = 12
+_issued_ports: set[int] = set()
+
+
 def free_port() -> int:
-    """Return an unused port.
+    """Return an unused port, never the same one twice.
 
     It is below the range of ephemeral ports, because an outgoing connection could otherwise take it
-    first. It is chosen by `secrets` because parallel test processes share the seed of `random`.
+    first. Each parallel test process has a range of its own: a server that is killed and restarted
+    finds its port unused. It is chosen by `secrets` because these processes share the seed of
+    `random`.
     """
+    ports = range(_FIRST_PORT, _FIRST_PORT + _MAX_PROCESSES * _PORTS_OF_A_PROCESS)
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    if worker:
+        first = int(worker) % _MAX_PROCESSES * _PORTS_OF_A_PROCESS
+        ports = ports[first : first + _PORTS_OF_A_PROCESS]
     while True:
-        port = 20_000 + secrets.randbelow(12_000)
+        port = secrets.choice(ports)
+        if port in _issued_ports:
+            continue
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
+            _issued_ports.add(port)
             return port
 
 

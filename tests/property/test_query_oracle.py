@@ -13,9 +13,9 @@ from tests.e2e.query.queries import alike, send
 from tests.oracle import QueryRejected, Stored, evaluate_query
 from tests.oracle.rows import Row
 from tests.oracle.stored import error_row, event_row, vital_row
-from tests.property.query_cases import Body, arbitrary_bodies
-from tests.property.query_data import GOOGLEBOT, Item, data_sets
-from tests.property.shrink import minimize
+from tests.property.generators.query_cases import Body, arbitrary_bodies
+from tests.property.generators.query_data import GOOGLEBOT, Item, data_sets
+from tests.property.generators.shrink import minimize
 
 PAIRS = int(os.environ.get("HEADRACE_TEST_ORACLE_PAIRS", "400"))
 """The number of compared queries, at about 20 ms each; 100,000 take about half an hour."""

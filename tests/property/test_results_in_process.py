@@ -20,9 +20,9 @@ from tests.oracle import QueryRejected, Stored, evaluate_query
 from tests.oracle.columns import TABLES
 from tests.oracle.rows import Row
 from tests.oracle.stored import error_row, event_row, vital_row
-from tests.property.query_cases import Body, arbitrary_bodies
-from tests.property.query_data import Item, data_sets
-from tests.property.shrink import minimize
+from tests.property.generators.query_cases import Body, arbitrary_bodies
+from tests.property.generators.query_data import Item, data_sets
+from tests.property.generators.shrink import minimize
 
 DATA_SETS, QUERIES_A_DATA_SET = 5, 40
 ROWS = {"events": event_row, "performance": vital_row, "errors": error_row}

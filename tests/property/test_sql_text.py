@@ -17,8 +17,8 @@ from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
 from testing.chdb import FreshStore
 from testing.queries import WEBSITE, as_bytes, plan_of, statement_of
-from tests.property.query_cases import bodies
-from tests.property.query_pairs import query_pairs, texts
+from tests.property.generators.query_cases import bodies
+from tests.property.generators.query_pairs import query_pairs, texts
 
 Body = dict[str, Any]
 

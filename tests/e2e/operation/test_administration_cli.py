@@ -6,17 +6,19 @@ run real ones, with `start`.
 """
 
 import json
+import logging
 import os
 import re
 import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import structlog
 from click.testing import CliRunner
 
 from headrace import __version__
@@ -75,7 +77,17 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(data: Path) -> Run:
+def _restored_logging() -> Iterator[None]:
+    """Undo the configuration of logging that a command makes for its process."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.reset_defaults()
+    root.handlers[:], root.level = handlers, level
+
+
+@pytest.fixture
+def run(data: Path, _restored_logging: None) -> Run:
     """Runs a command on a new data directory, inside this process."""
 
     def run_command(*arguments: str, **settings: str) -> Done:

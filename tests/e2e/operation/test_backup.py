@@ -318,4 +318,4 @@ def test_backup_result_is_printed_as_text_and_json(data: Path, tmp_path: Path) -
     assert (output["file"], output["bytes"]) == (str(as_json), as_json.stat().st_size)
     code, out, err = run("restore", str(as_json), "--data", str(tmp_path / "c"))
     assert (code, err) == (0, "")
-    assert f", as of {output['made']}, into {tmp_path}/c.\n" in out
+    assert f" as of {output['made']} into {tmp_path}/c.\n" in out

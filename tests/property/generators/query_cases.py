@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.oracle.check import AGGREGATES, LIST_OPERATORS, ORDER_OPERATORS, TEXT_OPERATORS
 from tests.oracle.columns import ALIASES, TABLES, Column, find_column
-from tests.property.chances import SeededRandom, random_strategy
-from tests.property.query_data import (
+from tests.property.generators.chances import SeededRandom, random_strategy
+from tests.property.generators.query_data import (
     ANONYMOUS_IDS,
     EVENT_NAMES,
     FREQUENT_ZONES,
@@ -27,7 +27,7 @@ from tests.property.query_data import (
     Item,
     random_timestamp,
 )
-from tests.property.query_faults import SINGLE_ERRORS
+from tests.property.generators.query_faults import SINGLE_ERRORS
 
 Body = dict[str, Any]
 

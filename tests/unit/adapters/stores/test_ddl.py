@@ -18,7 +18,7 @@ from headrace.base.errors import OperatorError
 from headrace.model.catalog import Kind
 from headrace.model.storage import STORAGE_TABLES, StoredColumn
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "store_tables.sql"
+GOLDEN = Path(__file__).parents[3] / "golden" / "store_tables.sql"
 
 FIRST, SECOND, THIRD = (
     Migration(version, (AlterTable(name="events", change=f"change {version}"),))

@@ -21,7 +21,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from tests.oracle.columns import ALIASES
-from tests.property.query_cases import bodies, column, output_names
+from tests.property.generators.query_cases import bodies, column, output_names
 
 Body = dict[str, Any]
 

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tests.property.chances import SeededRandom, random_strategy
+from tests.property.generators.chances import SeededRandom, random_strategy
 
 Item = dict[str, Any]
 
