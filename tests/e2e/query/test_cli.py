@@ -262,7 +262,7 @@ def test_missing_key_and_website_are_named(service: Service, shop: str) -> None:
     )
     assert [run(*command_line), run(*command_line, "--key", " ")] == [no_key, no_key]
     assert run("--table", "events", "--url", service.url) == Done(
-        1, "", "headrace: no website is named: use --website or HEADRACE_WEBSITE_ID\n"
+        1, "", "headrace: no website is given: use --website or HEADRACE_WEBSITE_ID\n"
     )
 
 
@@ -425,5 +425,5 @@ def test_explain_rejects_what_the_service_rejects() -> None:
         'headrace: Invalid request body: unknown key "select" (did you mean "selects"?)\n',
     )
     assert run("--table", "events", "--explain", "--format", "csv") == Done(
-        1, "", "headrace: there is no CSV of --explain: use --format table or json\n"
+        1, "", "headrace: --explain has no CSV format: use --format table or json\n"
     )

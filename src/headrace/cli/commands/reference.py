@@ -27,7 +27,7 @@ NOTICE = "<!-- Written by `headrace reference`: change the code, then run `make 
 API_CHAPTERS = ("Credentials", "Sending", "Answers")
 CHAPTER_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "tables.md": ("What is stored", ("From an event to a row", "Tables and columns")),
-    "query.md": ("How to ask", ("Query language",)),
+    "query.md": ("Queries", ("Query language",)),
 }
 CONTENTS: Mapping[str, str] = {
     "api.md": "every endpoint with its fields, answers and errors; credentials; limits",
@@ -160,7 +160,7 @@ def _metrics_parts() -> Iterator[str]:
 
 def _command_parts(program: click.Command) -> Iterator[str]:
     yield (
-        "Commands ask no questions, and the ones for websites, keys and organizations work on the"
+        "Commands never prompt. Those for websites, keys and organizations work on the"
         " data directory whether the service runs or not. With `--json` they print one line for"
         " programs: `create` prints the new object (`key create` prints `key`, the secret, which is"
         " shown only then, and `id`), `list` an array of objects without secrets. What cannot be"

@@ -1,4 +1,4 @@
-"""`headrace query`: asks a running service, or shows the SQL of a question."""
+"""`headrace query`: sends a query to a running service, or prints its SQL."""
 
 import click
 import msgspec
@@ -28,19 +28,19 @@ _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
 @click.option(
     "--url",
     envvar="HEADRACE_URL",
-    help="Address of the service.  [default: HEADRACE_URL, or where the settings let it listen]",
+    help="URL of the service.  [default: HEADRACE_URL, or the address in the settings]",
 )
 @click.option(
     "--key",
     envvar="HEADRACE_API_KEY",
-    help="API key with the scope read:data; none is needed for a public website.  [default: "
+    help="API key with the scope read:data; not needed for a public website.  [default: "
     "HEADRACE_API_KEY]",
 )
 @click.option(
     "--website",
     envvar="HEADRACE_WEBSITE_ID",
     metavar="ID",
-    help="The website that is asked about.  [default: HEADRACE_WEBSITE_ID]",
+    help="The website to query.  [default: HEADRACE_WEBSITE_ID]",
 )
 @click.option("--table", help=f"One of {', '.join(table.name for table in TABLES)}.")
 @click.option(
@@ -48,7 +48,7 @@ _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
     "selects",
     multiple=True,
     metavar="TEXT",
-    help="What to compute: count, uniq(anonymous_id), avg(value) as mean. May be repeated.  "
+    help="Aggregate: count, uniq(anonymous_id), avg(value) as mean. May be repeated.  "
     "[default: count]",
 )
 @click.option(
@@ -56,15 +56,15 @@ _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
     "filters",
     multiple=True,
     metavar="TEXT",
-    help="Condition: country = DE, path starts_with /blog, country in DE,AT. May be repeated; "
-    "all must hold.",
+    help="Filter: country = DE, path starts_with /blog, country in DE,AT. May be repeated; "
+    "filters are joined by AND.",
 )
 @click.option(
     "--group-by",
     "groups",
     multiple=True,
     metavar="COLUMN",
-    help="One row for each value. May be repeated, or name several with commas.",
+    help="Column to group by. May be repeated, or list several with commas.",
 )
 @click.option(
     "--from",
@@ -74,31 +74,36 @@ _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
 )
 @click.option("--to", "last", metavar="DATE", help="Last day, included.  [default: today]")
 @click.option(
-    "--timezone", metavar="ZONE", help="Whose days: Europe/Berlin, for one.  [default: UTC]"
+    "--timezone",
+    metavar="ZONE",
+    help="IANA timezone of the days, such as Europe/Berlin.  [default: UTC]",
 )
-@click.option("--granularity", help="One row for each bucket of time: hourly or daily.")
+@click.option("--granularity", help="Size of time buckets: hourly or daily.")
 @click.option(
     "--order-by",
     "order",
     multiple=True,
     metavar="TEXT",
-    help="Output name with asc or desc: visitors desc. May be repeated, or name several with "
+    help="Output name with asc or desc: visitors desc. May be repeated, or list several with "
     "commas.",
 )
-@click.option("--limit", type=int, help=f"Most rows.  [default: {QUERY_LIMITS['defaultLimit']}]")
+@click.option(
+    "--limit", type=int, help=f"Maximum number of rows.  [default: {QUERY_LIMITS['defaultLimit']}]"
+)
 @click.option("--offset", type=int, help="Rows to skip.")
-@click.option("--fill", is_flag=True, help="Show buckets without rows too.")
+@click.option("--fill", is_flag=True, help="Include empty buckets.")
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(list(FORMATS)),
     default="table",
-    help="How the answer is printed.  [default: table]",
+    help="Output format.  [default: table]",
 )
 @click.option(
     "--explain",
     is_flag=True,
-    help="Print the SQL and its parameters, and ask nothing; needs no service and no key.",
+    help="Print the SQL and its parameters for the configured store, without sending the query; "
+    "needs neither a service nor a key.",
 )
 def query_command(
     *,
@@ -110,10 +115,10 @@ def query_command(
     explain: bool,
     **options: object,
 ) -> None:
-    """Ask a running service.
+    """Send a query to a running service.
 
-    The question is in options, or in a JSON file (`-` is standard input) with the body of
-    `POST /v1/query/custom` or only its `query`. Beside a file's query, options win.
+    The query is given by options, or by a JSON file (`-` is standard input) with the body of
+    `POST /v1/query/custom` or only its `query`. Options override the file.
     """
     query_options = msgspec.convert(options, type=QueryOptions)
     body = compose_query(file, query_options, SystemClock())
@@ -122,14 +127,14 @@ def query_command(
         _print_explanation(_compile(body, website or _PLACEHOLDER_WEBSITE, dialect), format_name)
         return
     if not website:
-        raise OperatorError("no website is named: use --website or HEADRACE_WEBSITE_ID")
+        raise OperatorError("no website is given: use --website or HEADRACE_WEBSITE_ID")
     target = QueryTarget(url or base_url(load_settings()), website, (key or "").strip() or None)
     output_format = FORMATS[format_name]
     output_format.show(send_query(target, body, output_format.media_type))
 
 
 def _compile(body: bytes, website: str, dialect: Dialect) -> CompiledQuery:
-    """Go the way of the service. Raises `OperatorError` with the sentence of its refusal."""
+    """Compile as the service does. Raises `OperatorError` with the message of its error."""
     try:
         return compile_query(check_query(decode_query(body), WebsiteId(website)), dialect)
     except InvalidQuery as error:
@@ -137,9 +142,9 @@ def _compile(body: bytes, website: str, dialect: Dialect) -> CompiledQuery:
 
 
 def _print_explanation(query: CompiledQuery, format_name: str) -> None:
-    """Print SQL that stays SQL: what belongs to it stands in comments."""
+    """Print SQL that can be run: columns and parameters are comments."""
     if format_name == "csv":
-        raise OperatorError("there is no CSV of --explain: use --format table or json")
+        raise OperatorError("--explain has no CSV format: use --format table or json")
     outputs = {f"c{index}": output.name for index, output in enumerate(query.outputs)}
     if format_name == "json":
         print_json({"sql": query.sql, "parameters": query.parameters, "columns": outputs})
