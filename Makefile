@@ -9,6 +9,8 @@ FAST_PROCESSES ?= 3
 MEASURED_TESTS := tests/unit tests/contract
 PYTEST = $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 SERVE_ARGS ?=
+# Container images often set it: each process of a test run would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 
@@ -38,8 +40,10 @@ serve: $(VENV)/.runtime ## Install, create a first website and keys, and serve o
 	@exec $(BIN)/headrace serve --data $(DATA) $(SERVE_ARGS)
 
 .PHONY: test
-test: $(VENV)/.dev ## Run all tests
-	$(PYTEST)
+test: $(VENV)/.dev ## Run all tests, then report the branch coverage of unit and contract tests
+	$(PYTEST) --cov --cov-report=
+	@echo "Branch coverage of unit and contract tests, least covered modules first (make coverage lists all):"
+	@$(BIN)/coverage report --sort=cover | sed -n -e '1,12p' -e '/^TOTAL/p'
 
 .PHONY: coverage
 coverage: $(VENV)/.dev ## Report the branch coverage of unit and contract tests
@@ -60,6 +64,12 @@ ROUNDS ?= 200
 .PHONY: chaos
 chaos: $(VENV)/.dev ## Run the crash test: ROUNDS faults under load, then count the events
 	$(BIN)/python -m chaos --rounds $(ROUNDS) $(CHAOS_ARGS)
+
+FUZZ_REQUESTS ?= 100000
+
+.PHONY: fuzz
+fuzz: $(VENV)/.dev ## Send FUZZ_REQUESTS mutated requests to a service, and look for its failures
+	$(BIN)/python -m chaos.fuzz --requests $(FUZZ_REQUESTS) $(FUZZ_ARGS)
 
 BENCH_ARGS ?=
 

@@ -7,23 +7,50 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from chaos.disk import keep_copy, prepare_disk
-from chaos.faults import FAULTS, GuaranteeViolated
-from chaos.report import Report
-from chaos.rounds import Rounds
-from chaos.service import RecoveryTimeout, Service, free_port
+from chaos.disks import ORDINARY, REPLICAS, disk_kinds
+from chaos.faults import FAULTS
+from chaos.report import Report, as_table
+from chaos.run import Run
+
+_DISKS = tuple(name for name in disk_kinds(ignores_flushes=False) if name not in REPLICAS)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=200, help="on all disks together")
     parser.add_argument("--seed", type=int, help="repeats the faults of another run")
-    parser.add_argument("--json", type=Path, help="write the table there too, as JSON")
+    parser.add_argument("--json", type=Path, help="write the reports there too, as JSON")
     parser.add_argument("--only", choices=sorted(FAULTS), default="", help="one kind of fault")
     parser.add_argument(
-        "--ordinary-disk", action="store_true", help="mount nothing: no faults of a full disk"
+        "--disks",
+        nargs="+",
+        choices=_DISKS,
+        default=[name for name in _DISKS if name != ORDINARY],
+        help="where the data is: in memory, where the disk can be full; on file systems whose "
+        "power can be cut; or on the ordinary disk, for which nothing is mounted",
+    )
+    parser.add_argument(
+        "--store",
+        choices=("embedded", "replicas"),
+        default="embedded",
+        help="where the rows are: in the data directory, or on replicated ClickHouse servers, "
+        "whose links are cut; then the data directory is on the ordinary disk",
+    )
+    parser.add_argument(
+        "--directory", type=Path, help="create the directory of the run there [default: TMPDIR]"
+    )
+    parser.add_argument(
+        "--ignore-flushes",
+        action="store_true",
+        help="break the disks whose power can be cut: the test must find that events are lost",
+    )
+    parser.add_argument(
+        "--damage-store",
+        action="store_true",
+        help="delete and double rows on the replicated servers: the test must find both",
     )
     return parser.parse_args()
 
@@ -32,33 +59,30 @@ def main() -> int:
     """Run the crash test and report. Violations and the path of the kept data are printed last."""
     arguments = _arguments()
     seed = secrets.randbelow(1_000_000) if arguments.seed is None else arguments.seed
-    work = Path(tempfile.mkdtemp(prefix="headrace-chaos-"))
-    with prepare_disk(work, ordinary=arguments.ordinary_disk) as disk:
-        service = Service(disk.data, log=work / "service.log", port=free_port())
-        rounds = Rounds(service=service, disk=disk, seed=seed, only=arguments.only)
-        print(f"seed {seed}, {arguments.rounds} rounds in {work}", flush=True)
-        signal.signal(signal.SIGINT, lambda _number, _frame: rounds.stop_after_round())
-        violation = ""
-        try:
-            rounds.run(arguments.rounds)
-        except (GuaranteeViolated, RecoveryTimeout) as error:
-            violation = f"seed {seed}, round {rounds.report.rounds}: {error}"
-        finally:
-            service.kill_everything()
-            if violation:
-                keep_copy(disk.data, work / "kept")
-    _show(rounds.report, arguments.json)
-    if violation:
-        print(f"\nBROKEN: {violation}\nThe data is kept in {work / 'kept'}, the log beside it.")
+    work = Path(tempfile.mkdtemp(prefix="headrace-chaos-", dir=arguments.directory))
+    print(f"seed {seed}, {arguments.rounds} rounds in {work}", flush=True)
+    run = Run(
+        work,
+        seed=seed,
+        only=arguments.only,
+        ignores_flushes=arguments.ignore_flushes,
+        damages_store=arguments.damage_store,
+    )
+    signal.signal(signal.SIGINT, lambda _number, _frame: run.stop_after_round())
+    run.run(arguments.rounds, list(REPLICAS) if arguments.store == "replicas" else arguments.disks)
+    _show(run.reports, arguments.json)
+    if run.violations:
+        print("", *run.violations, f"The data and the logs are kept in {work}.", sep="\n")
         return 1
     shutil.rmtree(work)
     return 0
 
 
-def _show(report: Report, json_file: Path | None) -> None:
-    print(report.as_table())
+def _show(reports: Sequence[Report], json_file: Path | None) -> None:
+    print(as_table(reports))
     if json_file is not None:
-        json_file.write_text(json.dumps(report.as_json(), indent=2) + "\n")
+        content = {report.disk: report.as_json() for report in reports}
+        json_file.write_text(json.dumps(content, indent=2) + "\n")
 
 
 if __name__ == "__main__":

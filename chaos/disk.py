@@ -1,8 +1,4 @@
-"""Provides the file systems of the data directory.
-
-Where mounting is permitted, the data directory and the store in it each get a small file system, so
-that either can be filled. Otherwise the data directory is an ordinary one.
-"""
+"""The data directory and its disk: the ordinary one, or file systems in memory."""
 
 import os
 import shutil
@@ -10,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from enum import Enum, auto
 from pathlib import Path
 
 _DATA_BYTES = 512 * 1024 * 1024
@@ -17,12 +14,41 @@ _STORE_BYTES = 4 * 1024 * 1024 * 1024
 _FILLER = "filler-of-the-crash-test"
 
 
-class DataDisk:
-    """A data directory. `can_be_full` is true if it has dedicated file systems."""
+class Capability(Enum):
+    """What a fault needs: of the disk of the data directory, of the store, or of the machine."""
 
-    def __init__(self, data: Path, *, can_be_full: bool) -> None:
+    FULL_DISK = auto()
+    FULL_STORE = auto()
+    POWER_CUT = auto()
+    FAILING_CALLS = auto()
+    EMBEDDED_STORE = auto()
+    REPLICAS = auto()
+
+
+ORDINARY_CAPABILITIES = frozenset({Capability.EMBEDDED_STORE})
+MEMORY_CAPABILITIES = ORDINARY_CAPABILITIES | {Capability.FULL_DISK, Capability.FULL_STORE}
+
+
+class DiskUnavailable(Exception):
+    """This machine cannot have a kind of disk."""
+
+
+class DiskFailed(Exception):
+    """A disk that was in use cannot be mounted or unmounted any more."""
+
+
+class DataDisk:
+    """A data directory and what can be done to its disk. `work` is on the ordinary disk."""
+
+    def __init__(self, work: Path, data: Path) -> None:
+        self.work = work
         self.data = data
-        self.can_be_full = can_be_full
+        self.power_cuts: int = 0
+        self.crash_images: int = 0
+        self.unmountable_images: int = 0
+
+    def begin_load(self) -> None:
+        """Called when the service is ready, before the first round."""
 
     def fill(self) -> Path:
         """Fill the file system of the logs, ledger and keys; return the path to free."""
@@ -34,44 +60,57 @@ class DataDisk:
 
     @staticmethod
     def free_space(filled: Path) -> None:
-        """Delete the file that fills a file system."""
-        (filled / _FILLER).unlink()
+        """Delete the file that fills a file system, unless a power cut did."""
+        (filled / _FILLER).unlink(missing_ok=True)
+
+    def sync(self) -> None:
+        """Flush the file system, as after changes that must survive a power cut."""
+        subprocess.run(["sync", "--file-system", str(self.data)], check=True)
+
+    def keep(self, kept: Path) -> None:
+        """Copy the data directory to the ordinary disk, preserving symbolic links."""
+        shutil.copytree(self.data, kept, symlinks=True, ignore=shutil.ignore_patterns(_FILLER))
+
+
+def missing_for_memory() -> str:
+    """Return what this machine lacks for `memory_disk`, or an empty string."""
+    return "" if os.geteuid() == 0 and sys.platform == "linux" else "root on Linux"
 
 
 @contextmanager
-def prepare_disk(work: Path, *, ordinary: bool) -> Generator[DataDisk]:
-    """Create the data directory. Mounts file systems if permitted and unmounts them on exit."""
+def ordinary_disk(work: Path) -> Generator[DataDisk]:
+    """Create a data directory on the ordinary disk."""
     data = work / "data"
     data.mkdir(mode=0o700)
-    mounted = [] if ordinary else _mount_both(data)
+    yield DataDisk(work, data)
+
+
+@contextmanager
+def memory_disk(work: Path) -> Generator[DataDisk]:
+    """Create a data directory on two file systems in memory, so that either can be filled.
+
+    Unmounts them on exit. Raises `DiskUnavailable`.
+    """
+    data = work / "data"
+    with _mounted_in_memory(data, _DATA_BYTES), _mounted_in_memory(data / "store", _STORE_BYTES):
+        yield DataDisk(work, data)
+
+
+@contextmanager
+def _mounted_in_memory(path: Path, size: int) -> Generator[None]:
+    path.mkdir(mode=0o700)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(path)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        raise DiskUnavailable(f"a container may forbid to mount: {done.stderr.strip()}")
     try:
-        yield DataDisk(data, can_be_full=len(mounted) == 2)
+        yield
     finally:
-        for path in reversed(mounted):
-            subprocess.run(["umount", str(path)], check=False)
-
-
-def keep_copy(data: Path, kept: Path) -> None:
-    """Copy a data directory to the ordinary disk, preserving symbolic links."""
-    shutil.copytree(data, kept, symlinks=True, ignore=shutil.ignore_patterns(_FILLER))
-
-
-def _mount_both(data: Path) -> list[Path]:
-    if os.geteuid() != 0 or sys.platform != "linux":
-        return []
-    mounted: list[Path] = []
-    for path, size in ((data, _DATA_BYTES), (data / "store", _STORE_BYTES)):
-        path.mkdir(mode=0o700, exist_ok=True)
-        options = f"size={size},mode=700"
-        done = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)],
-            check=False,
-            capture_output=True,  # a container may forbid it; the report shows that
-        )
-        if done.returncode != 0:
-            break
-        mounted.append(path)
-    return mounted
+        subprocess.run(["umount", str(path)], check=False)
 
 
 def _fill(path: Path) -> Path:

@@ -1,47 +1,26 @@
 """Faults: each one breaks the service under load."""
 
+import errno
 import os
 import shutil
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
 
-from chaos.disk import DataDisk
-from chaos.load import Traffic
-from chaos.query_client import QueryClient
-from chaos.service import RecoveryTimeout, Service, free_port
+from chaos.disk import Capability, DataDisk
+from chaos.fault import Fault, FaultContext, GuaranteeViolated, require_ingestion
+from chaos.powercut.faults import POWER_CUTS
+from chaos.replicas.faults import REPLICA_FAULTS
+from chaos.service import RecoveryTimeout, Service
 from chaos.torn_tails import damage_tails, read_markers, restore_markers
+from testing.ports import free_port
 
 _TIMEOUT_S = 30.0
-
-
-class GuaranteeViolated(Exception):
-    """The service violated a guarantee that does not concern a single event."""
-
-
-class FaultContext(NamedTuple):
-    """The objects that a fault acts on."""
-
-    service: Service
-    query_client: QueryClient
-    traffic: Traffic
-    disk: DataDisk
-    random: Random
-
-
-class Fault(NamedTuple):
-    """A kind of fault. `inject` returns when the fault is over and recovery may begin."""
-
-    name: str
-    inject: Callable[[FaultContext], None]
-    weight: int = 2
-    needs_own_disk: bool = False
 
 
 def _kill(pid: int) -> None:
@@ -50,11 +29,11 @@ def _kill(pid: int) -> None:
 
 
 def _kill_worker(context: FaultContext) -> None:
-    _kill(context.service.pick_child("worker", context.random.choice))
+    context.service.kill_child("worker", context.random.choice)
 
 
 def _kill_engine(context: FaultContext) -> None:
-    _kill(context.service.pick_child("engine", context.random.choice))
+    context.service.kill_child("engine", context.random.choice)
 
 
 def _kill_supervisor(context: FaultContext) -> None:
@@ -176,7 +155,7 @@ def _fill_disk(context: FaultContext) -> None:
 
 
 def _fill_store_disk(context: FaultContext) -> None:
-    with _freed_afterwards(context.disk.fill_store()), _require_ingestion(context):
+    with _freed_afterwards(context.disk.fill_store()), require_ingestion(context):
         time.sleep(context.random.uniform(0.5, 1.5))
 
 
@@ -185,11 +164,63 @@ def _stall_store(context: FaultContext) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGSTOP)
     try:
-        with _require_ingestion(context):
+        with require_ingestion(context):
             time.sleep(context.random.uniform(0.5, 2.5))
     finally:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
+
+
+def _restore_old_markers(context: FaultContext) -> None:
+    """Kill all processes and restore earlier durable markers, as after a power cut.
+
+    The workers are stopped in their start, so that the engine reads the logs before or while they
+    recover them.
+    """
+    markers = read_markers(context.disk.data)
+    time.sleep(context.random.uniform(0.2, 1.5))
+    context.service.kill_everything()
+    restore_markers(markers)
+    context.service.launch()
+    stopped = [context.service.pick_child("worker", min), context.service.pick_child("worker", max)]
+    time.sleep(context.random.uniform(0, 0.6))
+    _signal_all(stopped, signal.SIGSTOP)
+    time.sleep(context.random.uniform(0, 1.5))
+    _signal_all(stopped, signal.SIGCONT)
+
+
+def _signal_all(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _fail_log_reads(context: FaultContext) -> None:
+    """Fail the engine's reads of the logs; require that it is reported and ingestion goes on."""
+    with _failing_in_engine(context, "read", errno.EIO, ".segment"), require_ingestion(context):
+        deadline = time.monotonic() + _TIMEOUT_S
+        while context.service.is_ready():
+            if time.monotonic() > deadline:
+                raise GuaranteeViolated("/ready was 200 while no log could be read")
+            time.sleep(0.05)
+        time.sleep(context.random.uniform(0, 1.0))
+
+
+def _fill_disk_of_ledger(context: FaultContext) -> None:
+    with (
+        _failing_in_engine(context, "write", errno.ENOSPC, "ledger.sqlite"),
+        require_ingestion(context),
+    ):
+        time.sleep(context.random.uniform(0.3, 1.5))
+
+
+@contextmanager
+def _failing_in_engine(context: FaultContext, call: str, error: int, text: str) -> Generator[None]:
+    if context.failing_calls is None:
+        raise RuntimeError("the service was started without the library of failing calls")
+    pid = context.service.pick_child("engine", context.random.choice)
+    with context.failing_calls.failing(pid, call, error, text):
+        yield
 
 
 @contextmanager
@@ -198,17 +229,6 @@ def _freed_afterwards(filled: Path) -> Generator[None]:
         yield
     finally:
         DataDisk.free_space(filled)
-
-
-@contextmanager
-def _require_ingestion(context: FaultContext) -> Generator[None]:
-    before = context.traffic.acknowledged_requests
-    yield
-    deadline = time.monotonic() + _TIMEOUT_S
-    while context.traffic.acknowledged_requests == before:
-        if time.monotonic() > deadline:
-            raise GuaranteeViolated("nothing was acknowledged while the store was away")
-        time.sleep(0.05)
 
 
 FAULTS: Mapping[str, Fault] = {
@@ -222,17 +242,37 @@ FAULTS: Mapping[str, Fault] = {
         Fault("kill everything", _kill_everything),
         Fault("kill everything during the start", _kill_during_start),
         Fault("kill everything during SIGTERM", _kill_during_shutdown),
-        Fault("kill a new service in its first start", _kill_first_start, weight=1),
+        Fault(
+            "kill a new service in its first start",
+            _kill_first_start,
+            weight=1,
+            needs=Capability.EMBEDDED_STORE,
+        ),
         Fault("SIGTERM", _stop_cleanly, weight=1),
         Fault("kill everything, damage the log's tail", _damage_tail),
-        Fault("fill the disk", _fill_disk, needs_own_disk=True),
-        Fault("fill the disk of the store", _fill_store_disk, needs_own_disk=True),
+        Fault("fill the disk", _fill_disk, needs=Capability.FULL_DISK),
+        Fault("fill the disk of the store", _fill_store_disk, needs=Capability.FULL_STORE),
         Fault("stall the store", _stall_store),
+        Fault("kill everything, restore old markers", _restore_old_markers),
+        Fault(
+            "fail the engine's reads of the logs", _fail_log_reads, needs=Capability.FAILING_CALLS
+        ),
+        Fault("fill the disk of the ledger", _fill_disk_of_ledger, needs=Capability.FAILING_CALLS),
+        *POWER_CUTS,
+        *REPLICA_FAULTS,
     )
 }
 
 
-def choose_fault(random: Random, *, can_be_full: bool) -> Fault:
-    """Choose a random fault from those that are possible with this disk."""
-    possible = [fault for fault in FAULTS.values() if can_be_full or not fault.needs_own_disk]
+def possible_faults(capabilities: Collection[Capability], only: str = "") -> list[Fault]:
+    """Return the faults that are possible with such a disk: all of them, or at most one kind."""
+    return [
+        fault
+        for fault in FAULTS.values()
+        if (fault.needs is None or fault.needs in capabilities) and only in ("", fault.name)
+    ]
+
+
+def choose_fault(random: Random, possible: Sequence[Fault]) -> Fault:
+    """Choose a random fault by weight."""
     return random.choices(possible, [fault.weight for fault in possible])[0]

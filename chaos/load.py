@@ -18,6 +18,7 @@ TABLES: Mapping[str, str] = {"/track": "events", "/vitals": "performance", "/err
 THREADS = 4
 _BATCH_SIZES = (1, 1, 1, 3, 20)
 _LONGEST_PAUSE_S = 0.012
+_RETRY_PAUSE_S = 0.02
 _REMEMBERED_REQUESTS = 1000
 
 
@@ -46,6 +47,34 @@ class Traffic:
         self.problems: list[str] = []
         self._repeats: deque[Request] = deque(maxlen=_REMEMBERED_REQUESTS)
         self._lock = threading.Lock()
+        self._sending = threading.Condition()
+        self._requests_in_progress = 0
+        self._is_paused = False
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Send nothing until the block ends. Waits for the responses to what was sent."""
+        with self._sending:
+            self._is_paused = True
+            self._sending.wait_for(lambda: self._requests_in_progress == 0)
+        try:
+            yield
+        finally:
+            with self._sending:
+                self._is_paused = False
+
+    @contextmanager
+    def permission_to_send(self) -> Generator[bool]:
+        """Yield whether a request may be sent now; it is in progress until the block ends."""
+        with self._sending:
+            is_permitted = not self._is_paused
+            self._requests_in_progress += 1
+        try:
+            yield is_permitted
+        finally:
+            with self._sending:
+                self._requests_in_progress -= 1
+                self._sending.notify_all()
 
     def queue_repeat(self, request: Request) -> None:
         """Queue a request to be sent again, immediately or rounds later."""
@@ -112,10 +141,12 @@ class _Sender:
     def run(self) -> None:
         """Send requests until stopped, whatever the responses are."""
         while not self._stop.is_set():
-            if not self._is_connected():
-                self._stop.wait(0.02)  # connection refused: nothing was sent
-                continue
-            self._send_one()
+            with self._traffic.permission_to_send() as is_permitted:
+                if is_permitted and self._is_connected():
+                    pause_s = self._send_one()
+                else:
+                    pause_s = _RETRY_PAUSE_S  # nothing was sent
+            self._stop.wait(pause_s)
         self._connection.close()
 
     def _is_connected(self) -> bool:
@@ -126,7 +157,8 @@ class _Sender:
                 return False
         return True
 
-    def _send_one(self) -> None:
+    def _send_one(self) -> float:
+        """Send a request, new or repeated; return the time until the next one in seconds."""
         repeat = self._traffic.next_repeat(self._random) if self._random.random() < 0.15 else None
         request = repeat or self._new_request()
         if request.is_repeatable and self._random.random() < 0.05:
@@ -138,7 +170,7 @@ class _Sender:
         repeat_probability = 0.05 if fate is Fate.ACKNOWLEDGED else 0.8
         if request.is_repeatable and self._random.random() < repeat_probability:
             self._traffic.queue_repeat(request)
-        self._stop.wait(0.02 if status == 503 else self._random.uniform(0, _LONGEST_PAUSE_S))
+        return _RETRY_PAUSE_S if status == 503 else self._random.uniform(0, _LONGEST_PAUSE_S)
 
     def _exchange(self, request: Request) -> tuple[int | None, bytes]:
         try:

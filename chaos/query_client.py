@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from chaos.service import RECOVERY_TIMEOUT_S, Json, RecoveryTimeout, Service, send_request
+from chaos.service import Json, RecoveryTimeout, Service, send_request
 
 
 class Account(NamedTuple):
@@ -58,7 +58,8 @@ class QueryClient:
         }
         path = f"/v1/query/custom?website_id={self._account.website}"
         headers = {"Authorization": f"Bearer {self._account.key}"}
-        deadline = time.monotonic() + RECOVERY_TIMEOUT_S
+        timeout_s = self._service.recovery_timeout_s
+        deadline = time.monotonic() + timeout_s
         problem = ""
         while time.monotonic() < deadline:
             try:
@@ -73,7 +74,7 @@ class QueryClient:
                     return rows
                 problem = repr(response)
             time.sleep(0.05)
-        raise RecoveryTimeout(f"a query had no answer for {RECOVERY_TIMEOUT_S:.0f} s: {problem}")
+        raise RecoveryTimeout(f"a query had no answer for {timeout_s:.0f} s: {problem}")
 
 
 def _query(table: str, group_by: list[str], selects: list[Json]) -> dict[str, Json]:

@@ -1,22 +1,27 @@
-"""The report at the end of a run, as a Markdown table and as JSON."""
+"""The reports at the end of a run, as a Markdown table and as JSON."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from chaos.event_journal import Fate
+from chaos.disk import DataDisk
+from chaos.event_journal import Fate, Violations
 from chaos.load import Traffic
 
 
 @dataclass
 class Report:
-    """The measurements of a run. Times are in seconds."""
+    """The measurements of the rounds on one disk. Times are in seconds."""
 
     seed: int
+    disk: str
     rounds: int = 0
     duration_s: float = 0.0
     faults: Counter[str] = field(default_factory=Counter[str])
-    skipped: list[str] = field(default_factory=list[str])
     starts: int = 0
+    power_cuts: int = 0
+    crash_images: int = 0
+    unmountable_images: int = 0
     requests: int = 0
     repeated_requests: int = 0
     acknowledged: int = 0
@@ -49,21 +54,31 @@ class Report:
             str(status or "no answer"): count for status, count in sorted(traffic.statuses.items())
         }
 
+    def record_disk(self, disk: DataDisk) -> None:
+        """Record what happened to the disk."""
+        self.power_cuts, self.crash_images = disk.power_cuts, disk.crash_images
+        self.unmountable_images = disk.unmountable_images
+
+    def record_violations(self, violations: Violations) -> None:
+        """Count the events of violated guarantees."""
+        self.lost += len(violations.lost)
+        self.doubled += len(violations.doubled)
+        self.refused_but_stored += len(violations.refused_but_stored)
+        self.never_sent += len(violations.never_sent)
+
     def as_json(self) -> dict[str, object]:
         """Return the report as JSON-serializable values."""
         return {**asdict(self), "faults": dict(self.faults)}
 
-    def as_table(self) -> str:
-        """Return the report as a Markdown table."""
-        lines = ["| | |", "|---|---|", f"| seed | {self.seed} |", f"| rounds | {self.rounds} |"]
-        lines += [f"| … {name} | {count} |" for name, count in sorted(self.faults.items())]
-        lines += [
-            f"| … {name} | skipped: needs a small tmpfs, and root to mount it |"
-            for name in self.skipped
-        ]
-        rows = {
+    def as_rows(self) -> Mapping[str, str | float]:
+        """Return the rows of the table without the faults."""
+        return {
+            "rounds": self.rounds,
             "duration (s)": round(self.duration_s),
             "starts of the service": self.starts,
+            "power cuts": self.power_cuts,
+            "crash images": self.crash_images,
+            "images that the file system cannot mount": self.unmountable_images,
             "requests": self.requests,
             "of these repeats": self.repeated_requests,
             "replies by status": ", ".join(f"{k}: {v}" for k, v in self.statuses.items()),
@@ -76,4 +91,13 @@ class Report:
             "longest recovery (s)": f"{self.longest_recovery_s} ({self.longest_recovery_of})",
             "longest wait for an answer (s)": self.longest_wait_for_an_answer_s,
         }
-        return "\n".join([*lines, *(f"| {name} | {value} |" for name, value in rows.items())])
+
+
+def as_table(reports: Sequence[Report]) -> str:
+    """Return the reports as a Markdown table: a column for each disk, a row for each number."""
+    faults = sorted(set[str]().union(*(report.faults for report in reports)))
+    rows = [["disk", *(report.disk for report in reports)], ["---"] * (len(reports) + 1)]
+    columns = [report.as_rows() for report in reports]
+    rows += [[name, *(str(column[name]) for column in columns)] for name in columns[0]]
+    rows += [[name, *(str(report.faults[name]) for report in reports)] for name in faults]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

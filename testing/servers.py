@@ -20,9 +20,9 @@ import pytest
 
 from headrace.adapters.valkey.client import ValkeyClient
 from headrace.base.errors import SharedStateUnavailable
-from testing.service import free_port
+from testing.ports import free_port
 
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 180.0
 _PATIENCE_S = 0.05
 
 
@@ -55,6 +55,11 @@ class Server:
             assert self._process.poll() is None, f"the server ended:\n{log_text}"
             assert time.monotonic() < deadline, f"the server does not answer:\n{log_text}"
             time.sleep(_PATIENCE_S)
+
+    def ensure_running(self) -> None:
+        """Start the server again if a test killed it."""
+        if self._process is None or self._process.poll() is not None:
+            self.start()
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the server."""
@@ -153,6 +158,10 @@ class ValkeyServer:
         """Return all keys."""
         found: list[bytes] = self._execute("KEYS", "*")
         return found
+
+    def put(self, key: str, value: str) -> None:
+        """Set a key."""
+        self._execute("SET", key, value)
 
     def configure(self, name: str, value: str) -> None:
         """Change an option at run time."""

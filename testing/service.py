@@ -2,9 +2,7 @@
 
 import json
 import os
-import secrets
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,11 +20,14 @@ from headrace.adapters.data_dir.paths import DIRECTORY
 from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
 from headrace.base.clock import SystemClock
 from headrace.model.tenancy import OrganizationId, Scope, WebsiteId
+from testing.ports import free_port
 
 HEADRACE = str(Path(sys.executable).with_name("headrace"))
-START_TIMEOUT_S = 60
-STOP_TIMEOUT_S = 20
-REQUEST_TIMEOUT_S = 30
+START_TIMEOUT_S = 110
+STOP_TIMEOUT_S = 60
+REQUEST_TIMEOUT_S = 60
+"""Deadlines for a machine with a load of 20, below the timeout of a test."""
+
 BASE_SETTINGS: Mapping[str, str] = {"HEADRACE_QUERY_RATE_LIMIT": "100000"}
 MAX_ROWS = 10_000
 COLUMNS_A_QUERY = 4  # five groupBy columns at most, one is the row's id
@@ -42,35 +43,6 @@ class Key(NamedTuple):
 
     secret: str
     id: str
-
-
-_FIRST_PORT = 20_000
-_PORTS_OF_A_PROCESS = 1_000
-_MAX_PROCESSES = 12
-_issued_ports: set[int] = set()
-
-
-def free_port() -> int:
-    """Return an unused port, never the same one twice.
-
-    It is below the range of ephemeral ports, because an outgoing connection could otherwise take it
-    first. Each parallel test process has a range of its own: a server that is killed and restarted
-    finds its port unused. It is chosen by `secrets` because these processes share the seed of
-    `random`.
-    """
-    ports = range(_FIRST_PORT, _FIRST_PORT + _MAX_PROCESSES * _PORTS_OF_A_PROCESS)
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
-    if worker:
-        first = int(worker) % _MAX_PROCESSES * _PORTS_OF_A_PROCESS
-        ports = ports[first : first + _PORTS_OF_A_PROCESS]
-    while True:
-        port = secrets.choice(ports)
-        if port in _issued_ports:
-            continue
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            _issued_ports.add(port)
-            return port
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Empty stored tables for tests: in chDB, on one ClickHouse server, and over two shards."""
+"""Empty stored tables for tests: in chDB, and on ClickHouse servers in each layout."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,9 @@ from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery
 from headrace.ports.store import Dialect, QueryLimits, StoreWriter
 from testing.chdb import LIMITS, FreshStore, Row
-from testing.clickhouse import CLUSTER, ClickHouseServers, ClickHouseTables
+from testing.clickhouse import ClickHouseServers, ClickHouseTables
+from testing.clickhouse_configuration import CLUSTER
+from testing.replicas import TablesPool
 
 
 class Tables(Protocol):
@@ -69,10 +71,16 @@ def _cluster(request: pytest.FixtureRequest) -> Tables:
     return ClickHouseTables(servers.servers, cluster=CLUSTER, replicated=0)
 
 
+def _replicas(request: pytest.FixtureRequest) -> Tables:
+    pool: TablesPool = request.getfixturevalue("replicated_tables")
+    return pool.take()
+
+
 STORES: Mapping[str, Callable[[pytest.FixtureRequest], Tables]] = {
     "embedded": _embedded,
     "server": _server,
     "cluster": _cluster,
+    "replicas": _replicas,
 }
 EACH_STORE = [
     pytest.param(name, marks=() if name == "embedded" else (pytest.mark.clickhouse,))

@@ -1,10 +1,13 @@
 """Fixtures for all tests, their Hypothesis profiles, and their timeouts."""
 
+from pathlib import Path
+
 import pytest
 
 from testing.chdb import chdb_engine, chdb_store, chdb_store_of_module
 from testing.clickhouse import clickhouse_servers, dedicated_shards
 from testing.examples import register_profiles
+from testing.replicas import replicated_servers, replicated_tables
 from testing.servers import postgresql, valkey_server
 from testing.tables import tables, tables_of_module
 
@@ -15,22 +18,32 @@ __all__ = [
     "clickhouse_servers",
     "dedicated_shards",
     "postgresql",
+    "replicated_servers",
+    "replicated_tables",
     "tables",
     "tables_of_module",
     "valkey_server",
 ]
 
+TESTS = Path(__file__).parent
 LONG_MARKS = ("slow", "browser", "node", "clickhouse")
 LONG_TIMEOUT_S = 900
 """Ten times what the slowest test takes; npm alone may take 300 s to install ClickHouse."""
+
+MEASURED_SUITES = ("unit", "contract")
+"""Other suites pass through code without looking at what it returns: their coverage proves less."""
 
 register_profiles()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give marked tests the long timeout, unless the command line gives one for all tests."""
-    if config.getoption("timeout", None) is not None:
-        return
+    """Give marked tests the long timeout, and measure coverage in unit and contract tests alone.
+
+    A timeout on the command line applies to all tests.
+    """
+    timeout_given = config.getoption("timeout", None) is not None
     for item in items:
-        if any(map(item.get_closest_marker, LONG_MARKS)):
+        if not timeout_given and any(map(item.get_closest_marker, LONG_MARKS)):
             item.add_marker(pytest.mark.timeout(LONG_TIMEOUT_S))
+        if item.path.parts[len(TESTS.parts)] not in MEASURED_SUITES:
+            item.add_marker(pytest.mark.no_cover)

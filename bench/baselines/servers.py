@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import requests
 
-from testing.service import free_port, wait_until
+from testing.ports import free_port
+from testing.service import wait_until
 
 _BUN_FOLDER = Path(__file__).with_name("bun")
 _BUN = _BUN_FOLDER / "node_modules" / ".bin" / "bun"

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from bench.load.processes import pids_of
 from testing.clickhouse import (
-    CLUSTER,
     ClickHouseServer,
     ClickHouseServers,
     address_of,
-    clickhouse_library,
     new_database,
     reading_address_of,
 )
+from testing.clickhouse_configuration import CLUSTER
+from testing.clickhouse_programs import clickhouse_program
 from testing.servers import PostgreSQL, ValkeyServer, find_postgresql, find_valkey
 from testing.service import Json, Service, bearer, wait_until
 
@@ -77,7 +77,7 @@ def run_cluster_env(folder: Path, *, datasets: Path) -> Generator[ClusterEnv]:
     programs, program = find_postgresql(), find_valkey()
     if programs is None or program is None:
         raise SystemExit("the benchmark needs PostgreSQL, and Valkey or Redis: see apt-get install")
-    clickhouse = ClickHouseServers(clickhouse_library(), SHARDS)
+    clickhouse = ClickHouseServers(clickhouse_program(), SHARDS)
     postgresql, valkey = PostgreSQL(programs, fsync="on"), ValkeyServer(program)
     try:
         clickhouse.start()

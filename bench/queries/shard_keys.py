@@ -12,12 +12,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from testing.clickhouse import (
-    CLUSTER,
-    ClickHouseServers,
-    ClickHouseTables,
-    clickhouse_library,
-)
+from testing.clickhouse import ClickHouseServers, ClickHouseTables
+from testing.clickhouse_configuration import CLUSTER
+from testing.clickhouse_programs import clickhouse_program
 from testing.queries import query_body, select, statement_of
 
 ROUNDS = 6
@@ -89,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=500_000)
     rows: int = parser.parse_args().rows
-    servers = ClickHouseServers(clickhouse_library(), 2)
+    servers = ClickHouseServers(clickhouse_program(), 2)
     try:
         servers.start()
         costs = {name: measure(servers, sql, rows) for name, sql in PLACEMENTS.items()}

@@ -76,9 +76,11 @@ class SegmentFiles:
         directory = LogDirectory(root / _LOG, file_ops=file_ops)
         assert directory.try_lock()
         self._reader = SegmentReader(root, damaged=root.with_suffix(".damaged"))
+        end = directory.recover()
+        directory.set_recovered()
         self._files = _SegmentFiles(
             directory,
-            end=directory.recover(),
+            end=end,
             metrics=Metrics(),
             clock=SystemClock(),
             segment_bytes=SEGMENT_BYTES,

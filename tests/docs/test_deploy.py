@@ -195,7 +195,7 @@ def test_units_are_well_formed(tmp_path: Path) -> None:
 @pytest.fixture
 def guarded_server(made: Path, tmp_path: Path) -> Iterator[str]:
     """Start a server with the configuration and users of the deployment, and yield its URL."""
-    from testing.service import free_port  # noqa: PLC0415 - only this test needs it
+    from testing.ports import free_port  # noqa: PLC0415 - only this test needs it
 
     program = shutil.which("valkey-server") or shutil.which("redis-server")
     if program is None:

@@ -1,5 +1,6 @@
 """Fixtures that start services: one that tests share, and dedicated ones to kill or configure."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -34,10 +35,20 @@ def dedicated_service(tmp_path: Path) -> Iterator[ServiceMaker]:
         one.kill()
 
 
+@pytest.fixture(scope="session")
+def unused_websites(service: Service) -> Iterator[str]:
+    """Websites without rows, many created at once.
+
+    Workers read all websites again after a change: with a thousand of them, that takes longer than
+    most tests.
+    """
+    return (made for _ in itertools.count() for made in [service.website() for _ in range(50)])
+
+
 @pytest.fixture
-def website(service: Service) -> str:
+def website(unused_websites: Iterator[str]) -> str:
     """A new private website of the default organization, without allowed origins."""
-    return service.website()
+    return next(unused_websites)
 
 
 @pytest.fixture(scope="module")

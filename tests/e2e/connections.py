@@ -32,6 +32,13 @@ def send_partial_body(connection: socket.socket, website: str, *, part: bytes, s
     connection.sendall(part)
 
 
+def encode_head(request: str, *fields: tuple[str, str]) -> bytes:
+    """Encode the head of a request; a field may come twice. `request` is the method and target."""
+    lines = [f"{request} HTTP/1.1", "Host: localhost"]
+    lines += [f"{name}: {value}" for name, value in fields]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
 def read_all(connection: socket.socket) -> bytes:
     """Return all bytes up to the end of the stream."""
     received = b""

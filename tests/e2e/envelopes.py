@@ -83,5 +83,6 @@ ORIGIN_NOT_AUTHORIZED = _error(403, "Origin not authorized", "ORIGIN_NOT_AUTHORI
 WEBSITE_NOT_FOUND = _error(404, "Website not found", "WEBSITE_NOT_FOUND")
 NOT_FOUND = _error(404, "Not found", "NOT_FOUND")
 METHOD_NOT_ALLOWED = _error(405, "Method not allowed", "METHOD_NOT_ALLOWED")
+INTERNAL = _error(500, "Internal server error", "INTERNAL")
 PAYLOAD_TOO_LARGE = _error(413, "Payload too large", "PAYLOAD_TOO_LARGE")
 UNAVAILABLE = _error(503, "Service unavailable", "UNAVAILABLE")

@@ -7,6 +7,7 @@ CREATE TABLE IF NOT EXISTS `events`
     `source` LowCardinality(String),
     `anonymous_id` String,
     `session_id` String,
+    `profile_id` String,
     `url` String,
     `path` String,
     `title` String,

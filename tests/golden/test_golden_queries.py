@@ -17,6 +17,7 @@ import pytest
 
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.clock import utc_datetime
+from headrace.formats.rollup_columns import ROLLUP, rollup_from_events
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.plan import CompiledQuery
 from headrace.query.result_values import QueryResult
@@ -80,6 +81,16 @@ def test_query_matches_its_golden_statement_and_result(stored: FreshStore, case:
     body = json.loads((case / "query.json").read_text())
     check_file(case / "statement.sql", statement_text(statement_of(body)))
     check_file(case / "answer.json", result_text(run_query(stored, body)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
+def test_result_is_the_same_where_the_rollup_is_computed_from_the_events(
+    stored: FreshStore, case: Path
+) -> None:
+    query = statement_of(json.loads((case / "query.json").read_text()))
+    over_events = rollup_from_events(query.sql)
+    assert ROLLUP not in over_events.split()
+    assert stored.rows(over_events, query.parameters) == stored.select(query)
 
 
 def test_every_directory_has_its_three_files() -> None:

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
+
+import re2
 
 from tests.oracle.columns import ALIASES, TABLES, Column, find_column, is_list, is_object
 
@@ -31,16 +33,31 @@ ERROR_PREFIXES = {
     "INVALID_OFFSET": "Invalid offset",
     "INVALID_ORDER_BY": "Invalid orderBy",
     "INVALID_FILL": "Invalid fill",
+    "INVALID_HAVING": "Invalid having",
+    "INVALID_LAST_DAYS": "Invalid lastDays",
     "DUPLICATE_OUTPUT_NAME": "Duplicate output name",
 }
 
-AGGREGATES = ("count", "uniq", "sum", "avg", "max", "min", "p50", "p75", "p90", "p95", "p99")
-TEXT_OPERATORS = ("contains", "not_contains", "starts_with")
+NUMBER_AGGREGATES = ("sum", "avg", "max", "min", "p50", "p75", "p90", "p95", "p99")
+DATETIME_AGGREGATES = ("earliest", "latest")
+SHARE_AGGREGATES = ("good_share", "needs_improvement_share", "poor_share")
+AGGREGATES = ("count", "uniq", *NUMBER_AGGREGATES, *DATETIME_AGGREGATES, *SHARE_AGGREGATES)
+PATTERN_OPERATORS = ("matches", "not_matches")
+TEXT_OPERATORS = (
+    *("contains", "not_contains", "starts_with", "not_starts_with", "ends_with", "not_ends_with"),
+    *PATTERN_OPERATORS,
+)
+PRESENCE_OPERATORS = ("is_set", "is_not_set")
 LIST_OPERATORS = ("in", "not_in")
 ORDER_OPERATORS = ("gt", "lt", "gte", "lte")
-OPERATORS = ("eq", "ne", *ORDER_OPERATORS, *TEXT_OPERATORS, *LIST_OPERATORS)
+OPERATORS = ("eq", "ne", *ORDER_OPERATORS, *TEXT_OPERATORS, *LIST_OPERATORS, *PRESENCE_OPERATORS)
+BOOLEAN_OPERATORS = ("eq", "ne", *LIST_OPERATORS, *PRESENCE_OPERATORS)
+MAX_PATTERN_LENGTH = 256
 _RANGE_KEYS = ("startDate", "endDate", "timezone", "granularity")
-_PAGE = ("limit", "offset", "fill", "orderBy")
+_CONDITION = ("field", "operator", "value")
+_GROUPS = ("or", "and")
+_PAGE = ("limit", "offset", "fill", "orderBy", "having", "lastDays")
+_HAVING = ("eq", "ne", "gt", "lt", "gte", "lte")
 
 
 class QueryRejected(Exception):
@@ -59,6 +76,7 @@ class Select:
     field: str
     aggregate: str
     name: str
+    filters: "list[Filter]"
 
 
 @dataclass(frozen=True)
@@ -72,12 +90,20 @@ class Filter:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Conditions of which any or all must match."""
+
+    is_any: bool
+    items: list["Filter | Group"]
+
+
+@dataclass(frozen=True)
 class Query:
     """A valid body."""
 
     table: str
     selects: list[Select]
-    filters: list[Filter]
+    filters: list[Filter | Group]
     group_by: list[str]
     start: date
     end: date
@@ -87,6 +113,7 @@ class Query:
     offset: int
     order_by: list[tuple[str, bool]]  # output name, whether descending
     fill: bool
+    having: list[tuple[str, str, float]]
 
 
 def check(body: object) -> Query:
@@ -94,13 +121,16 @@ def check(body: object) -> Query:
     root = _check_shape(body)
     query = root["query"]
     table = _table(query["table"])
-    names: list[str] = []
-    selects = _selects(table, query["selects"], names)
+    selects = _selects(table, query["selects"])
     filters = _filters(table, query.get("filters") or [])
-    group_by = _group_by(table, query.get("groupBy") or [], names)
-    start, end = _dates(root.get("startDate"), root.get("endDate"))
+    group_by = _group_by(table, query.get("groupBy") or [])
+    names = [*(select.name for select in selects), *group_by]
+    names += [] if root.get("granularity") is None else ["date"]
+    _require(len(set(names)) == len(names), "DUPLICATE_OUTPUT_NAME")
+    period = _period(root)
     zone = _zone(root.get("timezone"))
-    granularity = _granularity(root.get("granularity"), table, names)
+    start, end = _days_until_today(period, zone) if isinstance(period, int) else period
+    granularity = _granularity(root.get("granularity"), table)
     limit = _whole_number(root.get("limit"), 1000, 1, None, "INVALID_LIMIT")
     offset = _whole_number(root.get("offset"), 0, 0, 1_000_000, "INVALID_OFFSET")
     order_by = _order_by(root.get("orderBy") or [], names)
@@ -116,7 +146,11 @@ def check(body: object) -> Query:
         limit=min(limit, 10_000),
         offset=offset,
         order_by=order_by,
-        fill=_fill(root.get("fill"), granularity),
+        fill=_fill(root.get("fill"), granularity, root.get("having")),
+        having=_having(
+            root.get("having"),
+            [one.name for one in selects if one.aggregate not in DATETIME_AGGREGATES],
+        ),
     )
 
 
@@ -137,18 +171,35 @@ def _check_shape(body: object) -> dict[str, Any]:
     query = _object(root["query"], required={"table", "selects"}, optional={"filters", "groupBy"})
     _text(query["table"])
     for select in _list(query["selects"]):
-        item = _object(select, required={"field", "aggregate"}, optional={"alias"})
+        item = _object(select, required={"field", "aggregate"}, optional={"alias", "filters"})
+        for one in _list(_or_empty(item.get("filters"))):
+            _filter_shape(one)
         _texts(item["field"], item["aggregate"], item.get("alias") or "")
-    for condition in _list(_or_empty(query.get("filters"))):
-        item = _object(condition, required={"field", "operator", "value"}, optional=())
-        _texts(item["field"], item["operator"])
-        for scalar in _values(item["value"]):
-            _require(not is_list(scalar) and not is_object(scalar), "INVALID_BODY")
+    for item in _list(_or_empty(query.get("filters"))):
+        _filter_shape(item)
     _texts(*_list(_or_empty(query.get("groupBy"))))
+    for condition in _values(root.get("having")):
+        known = condition.keys() if is_object(condition) else set[str]()
+        _require(set(known) <= set(_CONDITION), "INVALID_BODY")
     for key in _list(_or_empty(root.get("orderBy"))):
         item = _object(key, required={"field"}, optional={"direction"})
         _texts(item["field"], "" if item.get("direction") is None else item["direction"])
     return root
+
+
+def _filter_shape(item: object) -> None:
+    condition = _object(item, required=set(), optional=(*_CONDITION, *_GROUPS))
+    groups = [_list(condition[key]) for key in _GROUPS if condition.get(key) is not None]
+    required = set(_CONDITION)
+    if condition.get("operator") in ("is_set", "is_not_set"):
+        required.remove("value")
+    _require(bool(groups) or required <= condition.keys(), "INVALID_BODY")
+    _texts(*(condition[key] for key in ("field", "operator") if key in condition))
+    for scalar in _values(condition.get("value")):
+        _require(not is_list(scalar) and not is_object(scalar), "INVALID_BODY")
+    for items in groups:
+        for one in items:
+            _filter_shape(one)
 
 
 def _object(value: object, *, required: set[str], optional: Collection[str]) -> dict[str, Any]:
@@ -197,47 +248,80 @@ def _column(table: str, field: str) -> Column:
     return column
 
 
-def _selects(table: str, sent: list[dict[str, Any]], names: list[str]) -> list[Select]:
+def _selects(table: str, sent: list[dict[str, Any]]) -> list[Select]:
     _require(len(sent) >= 1, "INVALID_SELECT")
     _require(len(sent) <= 10, "TOO_MANY_SELECTS")
-    return [_select(table, names, **select) for select in sent]
-
-
-def _claim(name: str, names: list[str]) -> None:
-    _require(name not in names, "DUPLICATE_OUTPUT_NAME")
-    names.append(name)
+    return [_select(table, **select) for select in sent]
 
 
 def _select(
-    table: str, names: list[str], field: str, aggregate: str, alias: str | None = None
+    table: str,
+    field: str,
+    aggregate: str,
+    alias: str | None = None,
+    filters: list[dict[str, Any]] | None = None,
 ) -> Select:
     column = None if field == "*" else _column(table, field)
     _require(aggregate in AGGREGATES, "INVALID_AGGREGATE")
     if column is None:
         _require(aggregate == "count", "NOT_AGGREGATABLE")
+    elif aggregate in DATETIME_AGGREGATES:
+        _require(column.kind == "datetime", "NOT_AGGREGATABLE")
+    elif aggregate in SHARE_AGGREGATES:
+        _require((table, field) == ("performance", "metric_value"), "NOT_AGGREGATABLE")
     elif aggregate not in ("count", "uniq"):
         _require(column.aggregatable, "NOT_AGGREGATABLE")
     if alias is None:
         alias = f"{aggregate}_{'all' if field == '*' else field.replace('.', '_')}"
     else:
         _require(1 <= len(alias) <= 64, "INVALID_SELECT")
-    _claim(alias, names)
-    return Select(field, aggregate, alias)
+    return Select(field, aggregate, alias, _own_filters(table, filters or []))
 
 
-def _filters(table: str, sent: list[dict[str, Any]]) -> list[Filter]:
-    _require(len(sent) <= 20, "TOO_MANY_FILTERS")
-    return [_filter(table, **condition) for condition in sent]
+def _own_filters(table: str, sent: list[dict[str, Any]]) -> list[Filter]:
+    _require(len(sent) <= 5, "TOO_MANY_FILTERS")
+    checked: list[Filter] = []
+    for item in sent:
+        _require(not _groups_of(item), "INVALID_FILTER")
+        checked.append(_filter(table, *(item.get(key) for key in _CONDITION)))
+    return checked
 
 
-def _filter(table: str, field: str, operator: str, value: Any) -> Filter:
+def _filters(table: str, sent: list[dict[str, Any]]) -> list[Filter | Group]:
+    _require(_count_filters(sent) <= 20, "TOO_MANY_FILTERS")
+    return [_filter_item(table, item, 0) for item in sent]
+
+
+def _groups_of(item: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    return {key: item[key] for key in _GROUPS if item.get(key) is not None}
+
+
+def _count_filters(items: list[dict[str, Any]]) -> int:
+    counts = [[_count_filters(group) for group in _groups_of(item).values()] for item in items]
+    return sum(sum(within) if within else 1 for within in counts)
+
+
+def _filter_item(table: str, item: dict[str, Any], depth: int) -> Filter | Group:
+    groups = _groups_of(item)
+    if not groups:
+        return _filter(table, *(item.get(key) for key in _CONDITION))
+    _require(len(groups) == 1 and not set(_CONDITION) & item.keys(), "INVALID_FILTER")
+    ((key, items),) = groups.items()
+    _require(depth < 3 and len(items) > 0, "INVALID_FILTER")
+    return Group(key == "or", [_filter_item(table, one, depth + 1) for one in items])
+
+
+def _filter(table: str, field: Any, operator: Any, value: Any) -> Filter:
     column = _column(table, field)
     _require(column.filterable, "NOT_FILTERABLE")
     _require(operator in OPERATORS, "INVALID_OPERATOR")
     if operator in TEXT_OPERATORS:
         _require(column.kind in ("text", "json"), "INVALID_OPERATOR")
     elif column.kind == "boolean":
-        _require(operator in ("eq", "ne", *LIST_OPERATORS), "INVALID_OPERATOR")
+        _require(operator in BOOLEAN_OPERATORS, "INVALID_OPERATOR")
+    if operator in PRESENCE_OPERATORS:
+        _require(value is None, "INVALID_VALUE")
+        return Filter(field, column.kind, operator, [])
     _require(is_list(value) == (operator in LIST_OPERATORS), "INVALID_VALUE")
     values = _values(value)
     _require(1 <= len(values) <= 1000, "INVALID_VALUE")
@@ -247,6 +331,24 @@ def _filter(table: str, field: str, operator: str, value: Any) -> Filter:
 
 
 def _filter_value(column: Column, operator: str, value: Any) -> Any:
+    checked = _typed_value(column, operator, value)
+    if operator in PATTERN_OPERATORS:
+        _require(len(value) <= MAX_PATTERN_LENGTH and pattern(value) is not None, "INVALID_VALUE")
+    return checked
+
+
+def pattern(text: str) -> Any:
+    """Compile with RE2 itself; None for what is no regular expression of it."""
+    library: Any = re2  # without types
+    options = library.Options()
+    options.log_errors = False
+    try:
+        return library.compile(text, options)
+    except library.error:
+        return None
+
+
+def _typed_value(column: Column, operator: str, value: Any) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match column.kind:
         case "text":
@@ -296,21 +398,34 @@ def parse_datetime(value: object, zone: tzinfo) -> datetime | None:
     )
 
 
-def _group_by(table: str, sent: list[str], names: list[str]) -> list[str]:
+def _group_by(table: str, sent: list[str]) -> list[str]:
     _require(len(sent) <= 5, "TOO_MANY_GROUP_BY")
     for field in sent:
         _column(table, field)
-        _claim(field, names)
     return sent
 
 
 # The scalars of the root.
 
 
+def _period(root: dict[str, Any]) -> tuple[date, date] | int:
+    if root.get("lastDays") is None:
+        return _dates(root.get("startDate"), root.get("endDate"))
+    both = root.get("startDate") is not None or root.get("endDate") is not None
+    _require(not both, "INVALID_START_DATE")
+    return _whole_number(root["lastDays"], 0, 1, 3652, "INVALID_LAST_DAYS")
+
+
+def _days_until_today(days: int, zone: ZoneInfo) -> tuple[date, date]:
+    today = datetime.now(UTC).astimezone(zone).date()
+    return today - timedelta(days=days - 1), today
+
+
 def _dates(start: object, end: object) -> tuple[date, date]:
     first, last = _date(start, "INVALID_START_DATE"), _date(end, "INVALID_END_DATE")
     _require(first <= last, "INVALID_END_DATE")
-    ten_years_later = (first.year + 10, first.month, first.day)
+    is_leap_day = (first.month, first.day) == (2, 29)  # ten years later there is none
+    ten_years_later = (first.year + 10, first.month, 28 if is_leap_day else first.day)
     _require((last.year, last.month, last.day) < ten_years_later, "INVALID_END_DATE")
     return first, last
 
@@ -332,12 +447,11 @@ def _zone(value: object) -> ZoneInfo:
     return ZoneInfo(value)
 
 
-def _granularity(value: object, table: str, names: list[str]) -> str | None:
+def _granularity(value: object, table: str) -> str | None:
     if value is None:
         return None
-    if value not in ("hourly", "daily") or table == "profiles":
+    if value not in ("hourly", "daily", "weekly", "monthly") or table == "profiles":
         raise QueryRejected("INVALID_GRANULARITY")
-    _claim("date", names)
     return str(value)
 
 
@@ -358,9 +472,29 @@ def _order_by(sent: list[dict[str, Any]], names: list[str]) -> list[tuple[str, b
     return [(key["field"], key.get("direction") == "desc") for key in sent]
 
 
-def _fill(value: object, granularity: str | None) -> bool:
+def _having(sent: Any, names: list[str]) -> list[tuple[str, str, float]]:
+    if sent is None:
+        return []
+    if not is_list(sent):
+        raise QueryRejected("INVALID_HAVING")
+    _require(len(sent) <= 10, "INVALID_HAVING")
+    return [_having_condition(item, names) for item in sent]
+
+
+def _having_condition(item: Any, names: list[str]) -> tuple[str, str, float]:
+    _require(is_object(item) and set(item) == set(_CONDITION), "INVALID_HAVING")
+    field, operator, value = (item[key] for key in _CONDITION)
+    _require(isinstance(field, str) and field in names, "INVALID_HAVING")
+    _require(isinstance(operator, str) and operator in _HAVING, "INVALID_HAVING")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    _require(is_number, "INVALID_HAVING")
+    return field, operator, float(value)
+
+
+def _fill(value: object, granularity: str | None, having: object) -> bool:
     if value is None:
         return False
     if not isinstance(value, bool) or (value and granularity is None):
         raise QueryRejected("INVALID_FILL")
+    _require(not value or having in (None, []), "INVALID_FILL")
     return value

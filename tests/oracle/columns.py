@@ -41,8 +41,8 @@ _UTM = "utm_source utm_medium utm_campaign utm_term utm_content"
 TABLES: dict[str, dict[str, Column]] = {
     "events": _columns(
         hidden="id website_id",
-        texts="event_name namespace source anonymous_id session_id url path title referrer"
-        f" {_LOCATION} {_USER_AGENT} language timezone "
+        texts="event_name namespace source anonymous_id session_id profile_id url path title"
+        f" referrer {_LOCATION} {_USER_AGENT} language timezone "
         f"screen_resolution viewport_size {_UTM} currency",
         datetimes="time received_at",
         booleans="is_bot",

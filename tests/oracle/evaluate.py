@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
-from tests.oracle.check import Filter, Query, QueryRejected, Select, parse_datetime
+from tests.oracle.check import (
+    DATETIME_AGGREGATES,
+    PRESENCE_OPERATORS,
+    SHARE_AGGREGATES,
+    Filter,
+    Group,
+    Query,
+    QueryRejected,
+    Select,
+    parse_datetime,
+    pattern,
+)
 from tests.oracle.columns import find_column, is_list, is_object
 from tests.oracle.rows import Row, Stored, rows_of, time_column, value_of
 
@@ -31,7 +42,7 @@ class Answer:
 
 def evaluated(query: Query, stored: Stored) -> Answer:
     """Evaluate a query; raises `QueryRejected` if gap filling adds too many rows."""
-    rows = [row for row in _rows(query, stored) if _matches_all(query, row)]
+    rows = matching_rows(query, stored)
     groups: dict[tuple[Any, ...], list[Row]] = {}
     if not query.group_by and not query.granularity:
         groups[()] = []
@@ -40,9 +51,25 @@ def evaluated(query: Query, stored: Stored) -> Answer:
     if query.fill:
         _fill(query, groups)
     outputs = [_output(query, key, rows) for key, rows in groups.items()]
+    outputs = [row for row in outputs if _is_kept(query, row)]
     ordered = _ordered(query, outputs)
     page = ordered[query.offset : query.offset + query.limit]
     return Answer(page, query.limit, truncated=len(ordered) > query.offset + query.limit)
+
+
+def matching_rows(query: Query, stored: Stored) -> list[Row]:
+    """Return the stored rows of the range that match all filters, in order of arrival."""
+    return [row for row in _rows(query, stored) if _matches_all(query, query.filters, row)]
+
+
+def shown_value(query: Query, row: Row, column: str) -> Any:
+    """Return a row's value of a column as a result shows it."""
+    return _shown(query.table, column, value_of(row, column))
+
+
+def sort_rows(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
+    """Sort rows by one column, stably; null is last in both directions."""
+    return _sorted(rows, name, descending=descending)
 
 
 # Range and filters.
@@ -53,9 +80,24 @@ def _rows(query: Query, stored: Stored) -> list[Row]:
         return query.start <= _local(query, epoch_ms).date() <= query.end
 
     rows = rows_of(query.table, stored, in_range)
-    if any(condition.field == "is_bot" for condition in query.filters):
+    if _names_bots(query.filters):
         return rows
-    return [row for row in rows if not row.get("is_bot", False)]
+    return [row for row in rows if not row.get("is_bot", False) or _is_taken(query, row)]
+
+
+def _is_taken(query: Query, row: Row) -> bool:
+    """Return whether a select of which the filters name bots takes a row of one."""
+    return any(
+        _names_bots([*select.filters]) and _matches_all(query, select.filters, row)
+        for select in query.selects
+    )
+
+
+def _names_bots(conditions: list[Filter | Group]) -> bool:
+    return any(
+        _names_bots(one.items) if isinstance(one, Group) else one.field == "is_bot"
+        for one in conditions
+    )
 
 
 def _local(query: Query, epoch_ms: int) -> datetime:
@@ -70,9 +112,18 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "lte": lambda value, wanted: _row_location(value) <= _row_location(wanted),
     "contains": lambda value, wanted: wanted in value,
     "starts_with": lambda value, wanted: value.startswith(wanted),
+    "ends_with": lambda value, wanted: value.endswith(wanted),
+    "matches": lambda value, wanted: "\0" not in wanted and bool(pattern(wanted).search(value)),
     "in": lambda value, wanted: value == wanted,
 }
-_NEGATIONS = {"ne": "eq", "not_contains": "contains", "not_in": "in"}
+_NEGATIONS = {
+    "ne": "eq",
+    "not_contains": "contains",
+    "not_starts_with": "starts_with",
+    "not_ends_with": "ends_with",
+    "not_matches": "matches",
+    "not_in": "in",
+}
 
 
 def _row_location(value: Any) -> Any:
@@ -80,14 +131,19 @@ def _row_location(value: Any) -> Any:
     return float(value) if _type(value) == "number" else value
 
 
-def _matches_all(query: Query, row: Row) -> bool:
-    return all(_matches(query, condition, row) for condition in query.filters)
+def _matches_all(query: Query, conditions: Sequence[Filter | Group], row: Row) -> bool:
+    return all(_matches(query, condition, row) for condition in conditions)
 
 
-def _matches(query: Query, condition: Filter, row: Row) -> bool:
+def _matches(query: Query, condition: Filter | Group, row: Row) -> bool:
     """Compare; a negation is the exact opposite, so it matches missing values and other types."""
+    if isinstance(condition, Group):
+        found_items = [_matches(query, one, row) for one in condition.items]
+        return any(found_items) if condition.is_any else all(found_items)
     operator = _NEGATIONS.get(condition.operator, condition.operator)
     value = value_of(row, condition.field)
+    if operator in PRESENCE_OPERATORS:
+        return _missing(value) == (operator == "is_not_set")
     wanted = [_wanted(query, condition, one) for one in condition.values]
     found = any(_type(value) == _type(one) and _COMPARISONS[operator](value, one) for one in wanted)
     return found != (condition.operator in _NEGATIONS)
@@ -111,8 +167,18 @@ def _type(value: Any) -> str:
 # Buckets, groups and aggregates.
 
 
+_LABELS = {
+    "hourly": "%Y-%m-%d %H:00:00",
+    "daily": "%Y-%m-%d",
+    "weekly": "%Y-%m-%d",
+    "monthly": "%Y-%m-01",
+}
+
+
 def _bucket(query: Query, local: datetime) -> str:
-    return local.strftime("%Y-%m-%d" if query.granularity == "daily" else "%Y-%m-%d %H:00:00")
+    if query.granularity == "weekly":
+        local -= timedelta(days=local.weekday())
+    return local.strftime(_LABELS[str(query.granularity)])
 
 
 def _group(query: Query, row: Row) -> tuple[Any, ...]:
@@ -140,13 +206,51 @@ def _shown(table: str, name: str, value: Any) -> Any:
 def _output(query: Query, key: tuple[Any, ...], rows: list[Row]) -> Row:
     bucket, values = (key[:1], key[1:]) if query.granularity else ((), key)
     groups = dict(zip(query.group_by, (value for _, value in values), strict=True))
-    selects = {select.name: _aggregate(query.table, select, rows) for select in query.selects}
+    selects = {
+        select.name: _aggregate(query.table, select, _rows_of_select(query, select, rows))
+        for select in query.selects
+    }
     return {**({"date": bucket[0]} if bucket else {}), **groups, **selects}
 
 
-def _aggregate(table: str, select: Select, rows: list[Row]) -> float | None:
+def _rows_of_select(query: Query, select: Select, rows: list[Row]) -> list[Row]:
+    sees_bots = _names_bots([*query.filters, *select.filters])
+    return [
+        row
+        for row in rows
+        if (sees_bots or not row.get("is_bot", False)) and _matches_all(query, select.filters, row)
+    ]
+
+
+_THRESHOLDS = {
+    "LCP": (2500, 4000),
+    "FCP": (1800, 3000),
+    "INP": (200, 500),
+    "TTFB": (800, 1800),
+    "CLS": (0.1, 0.25),
+}
+
+
+def _rating(row: Row) -> str:
+    good, poor = _THRESHOLDS[row["metric_name"]]
+    value = row["metric_value"]
+    return "good" if value <= good else "poor" if value > poor else "needs_improvement"
+
+
+def _share(aggregate: str, rows: list[Row]) -> float | None:
+    ratings = [_rating(row) for row in rows if row["metric_name"] in _THRESHOLDS]
+    return ratings.count(aggregate.removesuffix("_share")) / len(ratings) if ratings else None
+
+
+def _aggregate(table: str, select: Select, rows: list[Row]) -> Any:
     if select.aggregate == "count":
         return len(rows)
+    if select.aggregate in SHARE_AGGREGATES:
+        return _share(select.aggregate, rows)
+    if select.aggregate in DATETIME_AGGREGATES:
+        times = [row[select.field] for row in rows]
+        last = max if select.aggregate == "latest" else min
+        return _shown(table, select.field, last(times)) if times else None
     values = [value_of(row, select.field) for row in rows]
     if select.aggregate == "uniq":
         present = [_shown(table, select.field, value) for value in values if not _missing(value)]
@@ -185,6 +289,17 @@ _NUMERIC: dict[str, Callable[[Sequence[float]], float]] = {
     "p95": _percentile(0.95),
     "p99": _percentile(0.99),
 }
+
+
+def _is_kept(query: Query, row: Row) -> bool:
+    """Return whether a row matches all conditions of having; null matches only `ne`."""
+    return all(
+        operator == "ne"
+        if row[name] is None
+        else _COMPARISONS[_NEGATIONS.get(operator, operator)](row[name], value)
+        != (operator in _NEGATIONS)
+        for name, operator, value in query.having
+    )
 
 
 # Gap filling and order.

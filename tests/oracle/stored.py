@@ -60,6 +60,7 @@ def _common(sent: Mapping[str, Any], arrival: int, visitor: Mapping[str, Any]) -
         "received_at": RECEIVED_MS,
         "anonymous_id": sent.get("anonymousId"),
         "session_id": sent.get("sessionId"),
+        "profile_id": sent.get("profileId"),
         "is_bot": False,
         **path,
         **visitor,

@@ -47,7 +47,6 @@ KINDS: Mapping[str, st.SearchStrategy[Any]] = {
 @given(data=st.data())
 @settings(
     max_examples=examples(200),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_a_bound_value_round_trips(

@@ -288,7 +288,7 @@ def test_crash_at_any_step_during_appends_does_not_change_the_final_state(order:
     assert step > 20
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.integers(1, 60), max_size=8), st.sampled_from(sorted(ORDERS)))
 def test_any_number_of_crashes_does_not_change_the_final_state(
     crashes_at: list[int], order: str

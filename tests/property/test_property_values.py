@@ -81,7 +81,6 @@ def column(key: str) -> Column:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @settings(
-    deadline=None,
     max_examples=examples(60),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -109,7 +109,6 @@ def are_alike(service: Service, website: str, stored: Stored, body: Body) -> Non
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of the data, at a failure
 @settings(
     max_examples=max(1, PAIRS // QUERIES_A_DATA_SET),
-    deadline=None,
     phases=(Phase.generate,),  # a smaller seed does not give a smaller query: `minimize` does
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.nested_given),
 )
@@ -120,7 +119,6 @@ def test_service_results_match_the_oracle(service: Service, data: dict[str, list
 
     @settings(
         max_examples=QUERIES_A_DATA_SET,
-        deadline=None,
         phases=(Phase.generate,),
         suppress_health_check=(HealthCheck.too_slow,),
     )

@@ -214,7 +214,7 @@ STARTED_DURING_BATCH = [
 
 @example(steps=[(name, True) for name in STARTED_DURING_BATCH])
 @example(steps=[(name, True) for name in ["acknowledge a", "load", *STARTED_DURING_BATCH]])
-@settings(deadline=None, max_examples=examples(500), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(500), suppress_health_check=[HealthCheck.too_slow])
 @given(steps=steps)
 def test_every_result_has_all_events_acknowledged_before_its_query(
     steps: list[tuple[str, bool]],

@@ -103,7 +103,6 @@ def answers_of(store: FreshStore) -> list[Any]:
 
 @settings(
     max_examples=examples(4),
-    deadline=None,
     phases=(Phase.generate,),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.differing_executors),
 )

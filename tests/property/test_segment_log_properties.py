@@ -85,7 +85,7 @@ payloads = st.binary(max_size=60) | st.text(max_size=30).map(str.encode)
 groups = st.lists(st.lists(payloads, min_size=1, max_size=4), min_size=1, max_size=6)
 sizes = st.sampled_from([60, 150, 10_000])
 marks = st.sampled_from(["kept", "lost", "old"])
-few = settings(max_examples=examples(60), deadline=None)
+few = settings(max_examples=examples(60))
 
 
 def age_mark(root: Path, mark: str) -> None:

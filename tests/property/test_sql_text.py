@@ -7,8 +7,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.base.errors import InvalidQuery
 from headrace.model.catalog import EVENTS
+from headrace.model.data_retention import Cutoffs
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.store import CHDB_DIALECT, SERVER_DIALECT, Dialect
 from headrace.query.result_values import format_rows
@@ -22,6 +24,8 @@ from tests.property.generators.query_pairs import query_pairs, texts
 
 Body = dict[str, Any]
 
+CUTOFFS_MS = st.integers(0, 40_000).map(lambda day: day * MILLISECONDS_PER_DAY)
+
 
 def accepted(body: Body) -> bool:
     try:
@@ -31,18 +35,28 @@ def accepted(body: Body) -> bool:
     return True
 
 
-def sql_of(body: Body, website: WebsiteId, dialect: Dialect) -> str:
-    return compile_query(check_query(decode_query(as_bytes(body)), website), dialect).sql
+def sql_of(body: Body, website: WebsiteId, dialect: Dialect, cutoff_ms: int | None) -> str:
+    cutoffs = Cutoffs(cutoff_ms, cutoff_ms, cutoff_ms)
+    return compile_query(
+        check_query(decode_query(as_bytes(body)), website, cutoffs, now_ms=0), dialect
+    ).sql
 
 
 @pytest.mark.parametrize(
     "dialect",
     [pytest.param(CHDB_DIALECT, id="chDB"), pytest.param(SERVER_DIALECT, id="ClickHouse")],
 )
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(pair=query_pairs(), websites=st.tuples(texts, texts))
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(
+    pair=query_pairs(),
+    websites=st.tuples(texts, texts),
+    cutoffs=st.just((None, None)) | st.tuples(CUTOFFS_MS, CUTOFFS_MS),
+)
 def test_statement_is_the_same_for_any_values(
-    dialect: Dialect, pair: tuple[Body, Body], websites: tuple[str, str]
+    dialect: Dialect,
+    pair: tuple[Body, Body],
+    websites: tuple[str, str],
+    cutoffs: tuple[int | None, int | None],
 ) -> None:
     """The pairs have one shape by construction; the text may depend on nothing else.
 
@@ -51,14 +65,29 @@ def test_statement_is_the_same_for_any_values(
     body, twin = pair
     assume(accepted(body))
     first, second = (WebsiteId(website) for website in websites)
-    assert sql_of(twin, second, dialect) == sql_of(body, first, dialect)
+    assert sql_of(twin, second, dialect, cutoffs[1]) == sql_of(body, first, dialect, cutoffs[0])
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(body=bodies, cutoff_ms=CUTOFFS_MS)
+def test_statement_hides_expired_rows_wherever_it_reads(body: Body, cutoff_ms: int) -> None:
+    assume(accepted(body))
+    cutoffs = Cutoffs(cutoff_ms, cutoff_ms, cutoff_ms)
+    compiled = compile_query(plan_of(body, cutoffs), CHDB_DIALECT)
+    reads = len(
+        re.findall(r"FROM (?:events|visits|mergeTreeProjection|errors|performance)\b", compiled.sql)
+    )
+    assert len(re.findall(r"\{p1:Int64\}", compiled.sql)) == reads
+    assert compiled.parameters["p1"] == cutoff_ms
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(body=bodies, website=texts.map(WebsiteId))
 def test_statement_names_its_website_wherever_it_reads(body: Body, website: WebsiteId) -> None:
     assume(accepted(body))
-    compiled = compile_query(check_query(decode_query(as_bytes(body)), website), CHDB_DIALECT)
+    compiled = compile_query(
+        check_query(decode_query(as_bytes(body)), website, now_ms=0), CHDB_DIALECT
+    )
     reads = len(
         re.findall(r"FROM (?:events|visits|mergeTreeProjection|errors|performance)\b", compiled.sql)
     )
@@ -71,7 +100,7 @@ def test_statement_names_its_website_wherever_it_reads(body: Body, website: Webs
     assert compiled.parameters["p0"] == website
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(body=bodies)
 def test_every_parameter_has_a_placeholder_and_vice_versa(body: Body) -> None:
     assume(accepted(body))
@@ -86,7 +115,7 @@ def changeable(chdb_store_of_module: FreshStore) -> frozenset[str]:
     return frozenset(name.lower() for (name,) in names)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(body=bodies)
 def test_result_depends_only_on_rows_and_values(changeable: frozenset[str], body: Body) -> None:
     """The cache keeps results for as long as no row changes."""
@@ -116,7 +145,7 @@ def tables(chdb_store_of_module: FreshStore) -> FreshStore:
     return chdb_store_of_module
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(pair=query_pairs())
 def test_every_accepted_plan_compiles_and_runs(tables: FreshStore, pair: tuple[Body, Body]) -> None:
     for body in pair:

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.slow
 
 TIMES = settings(
     max_examples=80,
-    deadline=None,
     database=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

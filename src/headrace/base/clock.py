@@ -15,7 +15,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class Clock(Protocol):
-    """Wall-clock time for timestamps, monotonic time for durations."""
+    """Wall-clock time for timestamps, monotonic time for durations, processor time for costs."""
 
     def now_ms(self) -> int:
         """Return Unix epoch milliseconds."""
@@ -23,6 +23,10 @@ class Clock(Protocol):
 
     def monotonic_s(self) -> float:
         """Return seconds since an arbitrary start; never goes back."""
+        ...
+
+    def thread_cpu_s(self) -> float:
+        """Return the seconds that the calling thread has had a processor."""
         ...
 
 
@@ -37,6 +41,10 @@ class SystemClock:
         """Return seconds since an arbitrary start; never goes back."""
         return time.monotonic()
 
+    def thread_cpu_s(self) -> float:
+        """Return the seconds that the calling thread has had a processor."""
+        return time.thread_time()
+
 
 class FixedClock:
     """A clock that only moves when `advance` is called; for tests and replays."""
@@ -49,6 +57,10 @@ class FixedClock:
         return self._now_ms
 
     def monotonic_s(self) -> float:
+        """Return the set time in seconds."""
+        return self._now_ms / 1000
+
+    def thread_cpu_s(self) -> float:
         """Return the set time in seconds."""
         return self._now_ms / 1000
 

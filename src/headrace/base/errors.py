@@ -12,7 +12,7 @@ HeadraceError
     WebsiteMissingOrganization
     ScopeMismatch             the credential may not write to the event's website
     OriginNotAuthorized
-    PayloadTooLarge           bytes on the wire, bytes decoded, or items
+    PayloadTooLarge           bytes on the wire, bytes decoded, items, JSON objects or keys
     UnsupportedMediaType
     UnsupportedEncoding
     MethodNotAllowed
@@ -33,6 +33,7 @@ HeadraceError
   OperatorError               a setting, a port or a directory is wrong; one clear sentence
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -106,15 +107,28 @@ class OriginNotAuthorized(ClientError):
 
 
 class PayloadTooLarge(ClientError):
-    """Too many bytes or too many items."""
+    """Too many bytes, items, JSON objects, arrays or keys."""
+
+
+_MAX_QUOTED_LENGTH = 128
 
 
 class UnsupportedMediaType(ClientError):
     """The Content-Type is not one of JSON or plain text."""
 
+    def __init__(self, content_type: str) -> None:
+        quoted = content_type[:_MAX_QUOTED_LENGTH]
+        super().__init__(f'Unsupported media type "{quoted}": send application/json')
+
 
 class UnsupportedEncoding(ClientError):
-    """The Content-Encoding is unknown, or there are several."""
+    """The Content-Encoding is unknown, or there are several; `supported` are the known ones."""
+
+    def __init__(self, encoding: str, supported: Iterable[str]) -> None:
+        quoted = encoding[:_MAX_QUOTED_LENGTH]
+        super().__init__(
+            f'Unsupported content encoding "{quoted}": send one of {", ".join(supported)}'
+        )
 
 
 class MethodNotAllowed(ClientError):
@@ -169,7 +183,39 @@ class QueryErrorCode(Enum):
     INVALID_OFFSET = "Invalid offset"
     INVALID_ORDER_BY = "Invalid orderBy"
     INVALID_FILL = "Invalid fill"
+    INVALID_HAVING = "Invalid having"
+    INVALID_LAST_DAYS = "Invalid lastDays"
     DUPLICATE_OUTPUT_NAME = "Duplicate output name"
+    INVALID_STEPS = "Invalid steps"
+    INVALID_WINDOW = "Invalid window"
+    INVALID_BY = "Invalid by"
+    INVALID_PERIODS = "Invalid periods"
+    INVALID_PARAMETER = "Invalid parameter"
+    INVALID_SEARCH = "Invalid search"
+    INVALID_FORMAT = "Invalid format"
+    INVALID_FROM = "Invalid from"
+    INVALID_TO = "Invalid to"
+
+
+# Of the parameters of an export; the rest are of the body of a query.
+EXPORT_ERROR_CODES = (
+    QueryErrorCode.INVALID_FORMAT,
+    QueryErrorCode.INVALID_FROM,
+    QueryErrorCode.INVALID_TO,
+)
+
+
+# Of the bodies of funnels and of retention; the rest are also of custom queries.
+FUNNEL_ERROR_CODES = (
+    QueryErrorCode.INVALID_STEPS,
+    QueryErrorCode.INVALID_WINDOW,
+    QueryErrorCode.INVALID_BY,
+)
+VALUES_ERROR_CODES = (
+    QueryErrorCode.INVALID_PARAMETER,
+    QueryErrorCode.INVALID_SEARCH,
+)
+RETENTION_ERROR_CODES = (QueryErrorCode.INVALID_PERIODS, QueryErrorCode.INVALID_BY)
 
 
 class InvalidQuery(ClientError):

@@ -66,6 +66,12 @@ class Settings(Struct, frozen=True, kw_only=True):
         ),
     ] = 268_435_456
     max_items: Annotated[Positive, _help("most items in one ingestion request")] = 10_000
+    max_body_objects: Annotated[
+        Positive, _help("most JSON objects and arrays in one body, of events or of a query")
+    ] = 100_000
+    max_body_keys: Annotated[
+        Positive, _help("most keys of JSON objects in one body, of events or of a query")
+    ] = 1_000_000
     max_query_bytes: Annotated[Positive, _help("largest query body")] = 1_048_576
     body_timeout_s: Annotated[
         Seconds,
@@ -98,6 +104,13 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         _help("origins whose pages may call the query endpoint, separated by commas"),
     ] = ()
+    query_csv_text: Annotated[
+        Literal["exact", "escaped"],
+        _help(
+            "texts in CSV results; escaped = those that a spreadsheet would run as a formula get "
+            "an apostrophe before them"
+        ),
+    ] = "exact"
     geo_database: Annotated[
         str, _help("file in MaxMind's format; empty = the included one (countries)")
     ] = ""
@@ -193,6 +206,13 @@ class Settings(Struct, frozen=True, kw_only=True):
         str,
         _help("file whose first line is valkey_url, to keep its password out of the environment"),
     ] = ""
+    retain_days: Annotated[
+        Annotated[int, Meta(ge=0, le=36_500)],
+        _help(
+            "days that rows are kept, for websites and tables without a number of their own; "
+            "0 = for ever"
+        ),
+    ] = 0
     ack_mode: Annotated[
         Literal["log", "stored"],
         _help(
@@ -217,6 +237,11 @@ class SettingSpec(Struct, frozen=True):
     option: str
     default: object
     help: str
+
+
+def worker_count(settings: Settings) -> int:
+    """Return the number of workers of this machine."""
+    return settings.workers or max(1, (os.cpu_count() or 1) - 1)
 
 
 def setting_specs() -> tuple[SettingSpec, ...]:

@@ -131,8 +131,10 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "headrace_items_total",
         MetricKind.COUNTER,
-        "items by outcome, one for each item: accepted and stored, repeated, refused, quarantined",
-        "refused: a client breaks the rules; quarantined: the store rejected rows",
+        "items by outcome, one for each item: accepted and stored, repeated, expired, refused, "
+        "quarantined",
+        "refused: a client breaks the rules; expired: it sends items that are older than their "
+        "website keeps rows; quarantined: the store rejected rows",
         ("stream", "outcome"),
     ),
     Metric(

@@ -5,6 +5,7 @@ A sub-command is imported when it is called: `headrace serve` imports no databas
 """
 
 import errno
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -33,7 +34,7 @@ COMMANDS: Mapping[str, LazyCommand] = {
         "headrace.cli.query.command:query_command", "Run a query on a running service."
     ),
     "website": LazyCommand(
-        "headrace.cli.commands.website:website", "Create, list and delete websites."
+        "headrace.cli.commands.website:website", "Create, list, change and delete websites."
     ),
     "key": LazyCommand("headrace.cli.commands.key:key", "Create, list and revoke API keys."),
     "organization": LazyCommand(
@@ -51,6 +52,33 @@ COMMANDS: Mapping[str, LazyCommand] = {
         "headrace.cli.commands.backup:restore_command",
         "Restore a backup into an empty data directory.",
     ),
+    "export": LazyCommand(
+        "headrace.cli.commands.export:export_command",
+        "Write all rows of a website to a file, while the service runs or not.",
+    ),
+    "import": LazyCommand(
+        "headrace.cli.commands.import_:import_command",
+        "Store the events of files, each once, while the service runs or not.",
+    ),
+    "erase": LazyCommand(
+        "headrace.cli.commands.erase:erase_command",
+        "Erase rows of a website for good, while the service runs or not.",
+    ),
+    "erasures": LazyCommand(
+        "headrace.cli.commands.erase:erasures", "List and export the erasures of a data directory."
+    ),
+    "storage": LazyCommand(
+        "headrace.cli.commands.storage:storage_command",
+        "Show what is stored of each website and table.",
+    ),
+    "prune": LazyCommand(
+        "headrace.cli.commands.storage:prune_command",
+        "Delete the rows that have expired, as the service does every day.",
+    ),
+    "subject-access": LazyCommand(
+        "headrace.cli.commands.subject_access:subject_access_command",
+        "Show everything that is stored of a visitor, session, profile or event.",
+    ),
     "migrate-store": LazyCommand(
         "headrace.cli.commands.migrate_store:migrate_store_command",
         "Move all rows to ClickHouse or back, while the service runs.",
@@ -66,6 +94,10 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "worker": LazyCommand("headrace.cli.serve:worker_command", None),
     "engine": LazyCommand("headrace.cli.serve:engine_command", None),
 }
+
+
+_PRIVATE_UMASK = 0o077
+"""Only the owner can read what a command or the service creates, SQLite's and chDB's files too."""
 
 
 class CommandFailed(click.ClickException):
@@ -130,6 +162,7 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="headrace")
 def main() -> None:
     """Accept analytics events without losing one, and answer queries exactly."""
+    os.umask(_PRIVATE_UMASK)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -9,6 +10,9 @@ from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, setting_specs
 
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a lookup, nothing is bound
+
+DEFAULT_DAYS: Final = "default"
+"""Removes the days that a website or a table has of its own."""
 
 Command = Callable[..., None]
 
@@ -51,6 +55,28 @@ def make_private_directory(path: Path) -> None:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise OperatorError(f"cannot create {path}: {error.strerror}") from error
+
+
+class RetainDays(click.ParamType[int | str]):
+    """A number of days, or `DEFAULT_DAYS`."""
+
+    name = "days"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return what the help shows."""
+        del param, ctx
+        return "N|default"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        """Return the value. The directory checks the bounds of a number."""
+        if value == DEFAULT_DAYS:
+            return value
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number of days nor {DEFAULT_DAYS!r}", param, ctx)
 
 
 def base_url(settings: Settings) -> str:

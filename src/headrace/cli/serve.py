@@ -20,6 +20,7 @@ from headrace.base.settings import (
     load_settings,
     settings_environment,
     suggest_setting_names,
+    worker_count,
 )
 from headrace.base.telemetry import (
     METRICS_DIRECTORY_VARIABLE,
@@ -185,13 +186,9 @@ def _process_specs(settings: Settings, descriptor: int, runtime: Path) -> list[P
             grace_s=settings.shutdown_timeout_s + _WORKER_EXTRA_GRACE_S,
             watchdog_timeout_s=settings.watchdog_timeout_s,
         )
-        for index in range(_worker_count(settings))
+        for index in range(worker_count(settings))
     ]
     return [engine, *workers]
-
-
-def _worker_count(settings: Settings) -> int:
-    return settings.workers or max(1, (os.cpu_count() or 1) - 1)
 
 
 async def _announce(settings: Settings, host: str, port: int, supervisor: Supervisor) -> None:

@@ -87,9 +87,42 @@ ROLLUP_PROJECTION = f"mergeTreeProjection('', '{EVENTS.name}', '{ROLLUP}')"
 """The table function that reads the projection, for FROM in the current database."""
 
 
+def _row_state(aggregate: str) -> str:
+    """Return SQL for the state of an aggregate over one event."""
+    function, _, arguments = aggregate.removesuffix(")").partition("(")
+    return f"initializeAggregation('{function}State', {arguments or '1'})"
+
+
 def rollup_column(name: str, qualifier: str = "") -> str:
     """Return a rollup column in SQL over the projection; `qualifier` is its alias and a dot."""
     if name in ROLLUP_KEYS:
         return f"{qualifier}`{ROLLUP_KEYS[name]}`"
     state = f"{qualifier}`{ROLLUP_AGGREGATES[name]}`"
     return state if name in _KEPT_AS_STATES else f"finalizeAggregation({state})"
+
+
+_ROW_COLUMNS = ", ".join(
+    [
+        *(f"{key} AS `{key}`" for key in ROLLUP_KEYS.values()),
+        *(f"{_row_state(each)} AS `{each}`" for each in ROLLUP_AGGREGATES.values()),
+    ]
+)
+_VIEW_COLUMNS = ", ".join(
+    f"{rollup_column(name)} AS {name}" for name in (*ROLLUP_KEYS, *ROLLUP_AGGREGATES)
+)
+_ROLLUP_OF_EVENTS = f"(SELECT {_ROW_COLUMNS} FROM {EVENTS.name})"  # noqa: S608 - our own names
+"""The columns of the projection with a row for each event: parts are not merged with each other
+either. Without GROUP BY only the columns that a query needs are computed, and nothing is kept."""
+
+_VIEW_OF_EVENTS = f"(SELECT {_VIEW_COLUMNS} FROM {_ROLLUP_OF_EVENTS})"  # noqa: S608 - our own names
+
+
+def rollup_from_events(sql: str) -> str:
+    """Return a statement that computes the rollup from the events instead of reading it.
+
+    It gives the same rows and takes longer. A statement that reads no rollup is not changed: values
+    of a caller are bound, so the names that are replaced are ours.
+    """
+    return sql.replace(ROLLUP_PROJECTION, _ROLLUP_OF_EVENTS).replace(
+        f"FROM {ROLLUP} AS ", f"FROM {_VIEW_OF_EVENTS} AS "
+    )

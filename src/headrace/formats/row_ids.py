@@ -1,6 +1,8 @@
 """The ids of rows, derived from the offset of their record in its log."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Final
 from zlib import crc32
 
 from headrace.model.log_records import (
@@ -10,7 +12,7 @@ from headrace.model.log_records import (
     LogRecord,
     VitalRecord,
 )
-from headrace.ports.event_log import LoggedRecord
+from headrace.ports.event_log import LoggedRecord, LogOffset
 
 EVENT_KIND_OF: Mapping[type[LogRecord], EventKind] = {
     EventRecord: EventKind.EVENTS,
@@ -19,11 +21,59 @@ EVENT_KIND_OF: Mapping[type[LogRecord], EventKind] = {
 }
 
 
+ROW_ID_BYTES: Final = 16
+_SOURCE_DIGEST_BYTES: Final = 8
+
+FOREIGN_LOG: Final = 0xFFFF
+"""Stands for the number of a log in the ids of rows that no log of Headrace ever had."""
+
+
 def log_number(identity: str, log: str) -> int:
     """Return a 16-bit number for a log that differs between logs and between machines."""
     digits = log.rpartition("-")[2]
     number = int(digits) if digits.isdecimal() else crc32(log.encode())
-    return (number ^ crc32(identity.encode())) & 0xFFFF
+    mixed = (number ^ crc32(identity.encode())) & 0xFFFF
+    return 0x7FFF if mixed == FOREIGN_LOG else mixed
+
+
+def foreign_row_id(time_ms: int, source: bytes) -> bytes:
+    """Return the id of a row that comes from another product: a function of time and `source`.
+
+    Sorted by time, as if the event had been received when it happened. `source` is what identifies
+    the event where it comes from.
+    """
+    digest = blake2b(source, digest_size=_SOURCE_DIGEST_BYTES).digest()
+    return (time_ms << 16 | FOREIGN_LOG).to_bytes(8, "big") + digest
+
+
+def split_row_ids(joined: bytes) -> list[bytes]:
+    """Return the ids that are joined without separators."""
+    return [joined[at : at + ROW_ID_BYTES] for at in range(0, len(joined), ROW_ID_BYTES)]
+
+
+def last_offsets(ids: Iterable[bytes]) -> dict[int, bytes]:
+    """Return the greatest log offset in row ids by the number of its log, foreign ids left out."""
+    last: dict[int, bytes] = {}
+    for row_id in ids:
+        number, offset = int.from_bytes(row_id[6:8], "big"), row_id[8:]
+        if number != FOREIGN_LOG and offset > last.get(number, b""):
+            last[number] = offset
+    return last
+
+
+def parse_log_offset(encoded: bytes) -> LogOffset:
+    """Return the offset that the last eight bytes of a row id encode."""
+    return LogOffset(int.from_bytes(encoded[:3], "big"), int.from_bytes(encoded[3:], "big"))
+
+
+def record_row_ids(
+    number: int, record: LoggedRecord, content: LogRecord, indexes: Sequence[int]
+) -> list[bytes]:
+    """Return the ids of a record's items: imported ones keep theirs; see `row_ids`."""
+    if content.imported is None:
+        return row_ids(number, record, content.received_ms, indexes)
+    imported = split_row_ids(content.imported.row_ids)
+    return [imported[index] for index in indexes]
 
 
 def row_ids(

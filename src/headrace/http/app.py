@@ -3,12 +3,14 @@
 import logging
 from collections.abc import Awaitable, Mapping
 from random import Random
+from typing import NamedTuple
 
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.base.clock import Clock
 from headrace.base.errors import NotFound
+from headrace.base.json_size import JsonLimits
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics, get_logger
 from headrace.http import endpoints
@@ -23,6 +25,13 @@ from headrace.http.reading.memory_limit import InflightLimiter
 from headrace.http.reading.slow_bodies import MinThroughput, SlowBodyGuard
 from headrace.http.request import Handler, Request
 from headrace.http.responses import Response
+from headrace.http.routes.erasures import (
+    ErasureBeginner,
+    ErasureReader,
+    ErasuresRoute,
+    erasure_handler,
+)
+from headrace.http.routes.export import Exporter, ExportRoute
 from headrace.http.routes.ingest import EventAcceptor, ingestion_handlers
 from headrace.http.routes.operations import (
     ReadinessChecks,
@@ -30,15 +39,29 @@ from headrace.http.routes.operations import (
     metrics_handler,
     readiness_handler,
 )
-from headrace.http.routes.query import QueryRoute, QueryRunner, schema_handler
+from headrace.http.routes.query import ParameterQueryRoute, QueryRoute, QueryRunner, schema_handler
+from headrace.http.routes.result_formats import result_formats
+from headrace.http.routes.storage import StorageDescriber, StorageRoute
+from headrace.http.routes.tracker import tracker_handler
 from headrace.http.server.cached_heads import FastPathRoute
-from headrace.http.server.fast_path import FastPath, NowaitEventAcceptor
+from headrace.http.server.fast_path import (
+    MAX_FAST_PATH_BODY_BYTES,
+    FastPath,
+    NowaitEventAcceptor,
+)
 from headrace.http.server.request_counter import BatchedCounter
 from headrace.ingest.receive.decode import IngestPath
 from headrace.ports.directory import TenancySource
 from headrace.ports.rate_limiter import RateLimiter
 from headrace.ports.store import Store
 from headrace.query.authorize import QueryAuthorizer
+
+
+class ErasureUseCases(NamedTuple):
+    """What begins erasures, and what reads them."""
+
+    beginner: ErasureBeginner
+    reader: ErasureReader
 
 
 def random_request_ids(random: Random | None = None) -> RequestIds:
@@ -50,9 +73,13 @@ def random_request_ids(random: Random | None = None) -> RequestIds:
 def create_app(
     *,
     acceptor: EventAcceptor,
-    query_service: QueryRunner,
+    query_runners: Mapping[EndpointSpec, QueryRunner],
+    exporter: Exporter,
+    erasures: ErasureUseCases,
+    storage_describer: StorageDescriber,
     tenancy: TenancySource,
     limiter: RateLimiter,
+    write_limiter: RateLimiter,
     store: Store,
     readiness: ReadinessChecks,
     settings: Settings,
@@ -64,9 +91,9 @@ def create_app(
 ) -> "Application":
     """Return the application over the use cases.
 
-    `nowait_acceptor` is the use case of the fast path: see `Application.fast_path`. `readiness` has
-    the checks of /ready, except that of the engine, which is the store's. Raises `OperatorError`
-    for an invalid setting.
+    `query_runners` has the use case of every query endpoint; `nowait_acceptor` is that of the fast
+    path: see `Application.fast_path`. `readiness` has the checks of /ready, except that of the
+    engine, which is the store's. Raises `OperatorError` for an invalid setting.
     """
     addresses = ClientAddresses(settings.trusted_proxies)
     slow_body_guard = SlowBodyGuard(
@@ -74,22 +101,73 @@ def create_app(
         min_throughput=MinThroughput(settings.slow_body_after_s, settings.slow_body_bytes_per_s),
     )
     inflight = InflightLimiter(settings.max_inflight_bytes)
+    authorizer = QueryAuthorizer(
+        tenancy=tenancy,
+        limiter=limiter,
+        write_limiter=write_limiter,
+        rate_limit=settings.query_rate_limit,
+        clock=clock,
+    )
+    json_limits = JsonLimits(settings.max_body_objects, settings.max_body_keys)
+    query_bodies = _query_body_reader(settings, slow_body_guard, inflight)
     handlers: Mapping[EndpointSpec, Handler] = {
         **ingestion_handlers(
             acceptor, _ingestion_body_reader(settings, slow_body_guard, inflight), addresses
         ),
-        endpoints.QUERY: QueryRoute(
-            authorizer=QueryAuthorizer(tenancy=tenancy, limiter=limiter, clock=clock),
-            addresses=addresses,
-            body_reader=_query_body_reader(settings, slow_body_guard, inflight),
-            query_runner=query_service,
-        ),
+        **{
+            spec: QueryRoute(
+                authorizer=authorizer,
+                addresses=addresses,
+                body_reader=query_bodies,
+                query_runner=query_runners[spec],
+                json_limits=json_limits,
+                formats=result_formats(settings),
+            )
+            for spec in endpoints.QUERY_ENDPOINTS
+        },
+        **{
+            spec: ParameterQueryRoute(
+                authorizer=authorizer,
+                addresses=addresses,
+                body_reader=query_bodies,
+                query_runner=query_runners[spec],
+                formats=result_formats(settings),
+            )
+            for spec in endpoints.PARAMETER_QUERY_ENDPOINTS
+        },
         endpoints.SCHEMA: schema_handler(),
+        endpoints.EXPORT: ExportRoute(
+            authorizer=authorizer,
+            addresses=addresses,
+            body_reader=query_bodies,
+            exporter=exporter,
+        ),
+        endpoints.ERASURES: ErasuresRoute(
+            authorizer=authorizer,
+            addresses=addresses,
+            body_reader=query_bodies,
+            json_limits=json_limits,
+            beginner=erasures.beginner,
+            reader=erasures.reader,
+        ),
+        endpoints.ERASURE: erasure_handler(
+            authorizer=authorizer,
+            addresses=addresses,
+            body_reader=query_bodies,
+            reader=erasures.reader,
+        ),
+        endpoints.STORAGE: StorageRoute(
+            authorizer=authorizer,
+            addresses=addresses,
+            body_reader=query_bodies,
+            describer=storage_describer,
+        ),
         endpoints.HEALTH: handle_health,
-        endpoints.READY: readiness_handler({**readiness, "engine": store.is_ready}),
+        endpoints.READY: readiness_handler({**readiness, "engine": store.status}),
         endpoints.METRICS: metrics_handler(metrics),
         endpoints.OPENAPI: openapi_handler(settings),
         endpoints.DOCS: docs_handler(settings),
+        **{spec: tracker_handler(spec) for spec in endpoints.TRACKER_ENDPOINTS},
         endpoints.UNKNOWN: raise_not_found,
         endpoints.UNKNOWN_V1: raise_not_found,
     }
@@ -108,7 +186,10 @@ def create_app(
             access_log=access_log,
             success_counter=BatchedCounter(metrics),
             request_ids=new_request_id,
-            max_body_bytes=min(settings.max_body_bytes, settings.max_decoded_bytes),
+            max_body_bytes=min(
+                settings.max_body_bytes, settings.max_decoded_bytes, MAX_FAST_PATH_BODY_BYTES
+            ),
+            thread_cpu_s=clock.thread_cpu_s,
         )
     return Application(
         {

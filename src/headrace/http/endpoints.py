@@ -5,6 +5,10 @@ from enum import Enum
 from msgspec import Struct
 
 from headrace.base.errors import (
+    EXPORT_ERROR_CODES,
+    FUNNEL_ERROR_CODES,
+    RETENTION_ERROR_CODES,
+    VALUES_ERROR_CODES,
     AuthenticationRequired,
     DirectoryUnavailable,
     HeadraceError,
@@ -20,6 +24,7 @@ from headrace.base.errors import (
     NotFound,
     OriginNotAuthorized,
     PayloadTooLarge,
+    QueryErrorCode,
     QueryTimedOut,
     QueryTooLarge,
     RateLimited,
@@ -33,6 +38,7 @@ from headrace.base.errors import (
     WebsiteNotFound,
 )
 from headrace.http.responses import Envelope
+from headrace.model.tenancy import Scope
 
 
 class CorsPolicy(Enum):
@@ -46,8 +52,11 @@ class CorsPolicy(Enum):
 class EndpointSpec(Struct, frozen=True):
     """One endpoint. `name` is its label in metrics and logs; `errors` is what it may raise.
 
-    `is_ingestion` marks the endpoints that accept events. `is_routine` marks those whose successful
-    requests are too many and too alike for a line each in the access log.
+    `scope` is what a key needs where `errors` has `MissingScope`. `query_errors` are the codes of
+    `InvalidQuery`. `is_ingestion` marks the
+    endpoints that accept events. `is_routine` marks those whose successful requests are too many
+    and too alike for a line each in the access log.
+    `is_cancelled_by_disconnect` marks those that end when their client leaves.
     """
 
     name: str
@@ -56,8 +65,11 @@ class EndpointSpec(Struct, frozen=True):
     envelope: Envelope = Envelope.INGESTION
     cors: CorsPolicy = CorsPolicy.NONE
     errors: tuple[type[HeadraceError], ...] = (MethodNotAllowed,)
+    scope: Scope = Scope.READ_DATA
+    query_errors: tuple[QueryErrorCode, ...] = ()
     is_ingestion: bool = False
     is_routine: bool = False
+    is_cancelled_by_disconnect: bool = False
 
 
 _BODY_ERRORS = (
@@ -82,6 +94,7 @@ _INGESTION_ERRORS = (
     DirectoryUnavailable,
     SharedStateUnavailable,
 )
+_CONTENT_ERRORS = (UnsupportedMediaType, UnsupportedEncoding, InvalidBody)
 _QUERY_ERRORS = (
     *_BODY_ERRORS,
     AuthenticationRequired,
@@ -90,9 +103,55 @@ _QUERY_ERRORS = (
     RateLimited,
     MissingWebsiteId,
     WebsiteNotFound,
+    WebsiteMissingOrganization,
     InvalidQuery,
     QueryTooLarge,
     QueryTimedOut,
+    StoreUnavailable,
+    DirectoryUnavailable,
+    SharedStateUnavailable,
+)
+
+
+_EXPORT_ERRORS = (
+    MethodNotAllowed,
+    PayloadTooLarge,
+    RequestTimeout,
+    AuthenticationRequired,
+    InvalidApiKey,
+    MissingScope,
+    MissingWebsiteId,
+    WebsiteNotFound,
+    InvalidQuery,
+    StoreUnavailable,
+    DirectoryUnavailable,
+)
+
+
+_STORAGE_ERRORS = (
+    MethodNotAllowed,
+    PayloadTooLarge,
+    RequestTimeout,
+    AuthenticationRequired,
+    InvalidApiKey,
+    MissingScope,
+    RateLimited,
+    MissingWebsiteId,
+    WebsiteNotFound,
+    WebsiteMissingOrganization,
+    StoreUnavailable,
+    DirectoryUnavailable,
+    SharedStateUnavailable,
+)
+
+_ERASURE_ERRORS = (
+    *_BODY_ERRORS,
+    AuthenticationRequired,
+    InvalidApiKey,
+    MissingScope,
+    RateLimited,
+    MissingWebsiteId,
+    WebsiteNotFound,
     StoreUnavailable,
     DirectoryUnavailable,
     SharedStateUnavailable,
@@ -106,8 +165,65 @@ def _ingestion_endpoint(name: str, path: str) -> EndpointSpec:
         ("POST", "OPTIONS"),
         cors=CorsPolicy.ANY_ORIGIN,
         errors=_INGESTION_ERRORS,
+        scope=Scope.TRACK_EVENTS,
         is_ingestion=True,
         is_routine=True,
+    )
+
+
+_FILTER_CODES = (
+    QueryErrorCode.INVALID_BODY,
+    QueryErrorCode.INVALID_COLUMN,
+    QueryErrorCode.NOT_FILTERABLE,
+    QueryErrorCode.TOO_MANY_FILTERS,
+    QueryErrorCode.INVALID_FILTER,
+    QueryErrorCode.INVALID_OPERATOR,
+    QueryErrorCode.INVALID_VALUE,
+)
+_RANGE_CODES = (
+    QueryErrorCode.INVALID_LAST_DAYS,
+    QueryErrorCode.INVALID_START_DATE,
+    QueryErrorCode.INVALID_END_DATE,
+    QueryErrorCode.INVALID_TIMEZONE,
+)
+_FUNNEL_CODES = (
+    *_FILTER_CODES,
+    *FUNNEL_ERROR_CODES,
+    *_RANGE_CODES,
+)
+_RETENTION_CODES = (
+    *_FILTER_CODES,
+    QueryErrorCode.INVALID_GRANULARITY,
+    *RETENTION_ERROR_CODES,
+    *_RANGE_CODES,
+)
+_VALUES_CODES = (
+    VALUES_ERROR_CODES[0],
+    QueryErrorCode.INVALID_TABLE,
+    QueryErrorCode.INVALID_COLUMN,
+    *VALUES_ERROR_CODES[1:],
+    QueryErrorCode.INVALID_LIMIT,
+    *_RANGE_CODES,
+)
+_CUSTOM_CODES = tuple(
+    code
+    for code in QueryErrorCode
+    if code
+    not in {*EXPORT_ERROR_CODES, *FUNNEL_ERROR_CODES, *RETENTION_ERROR_CODES, *VALUES_ERROR_CODES}
+)
+_EXPORT_CODES = (QueryErrorCode.INVALID_TABLE, *EXPORT_ERROR_CODES)
+
+
+def _query_endpoint(name: str, path: str, query_errors: tuple[QueryErrorCode, ...]) -> EndpointSpec:
+    return EndpointSpec(
+        name,
+        path,
+        ("POST", "OPTIONS"),
+        Envelope.QUERY,
+        CorsPolicy.CONFIGURED_ORIGINS,
+        _QUERY_ERRORS,
+        query_errors=query_errors,
+        is_cancelled_by_disconnect=True,
     )
 
 
@@ -120,13 +236,20 @@ VITALS = _ingestion_endpoint("vitals", "/vitals")
 ERRORS = _ingestion_endpoint("errors", "/errors")
 BATCH = _ingestion_endpoint("batch", "/batch")
 PAGE = _ingestion_endpoint("page", "/")
-QUERY = EndpointSpec(
-    "query",
-    "/v1/query/custom",
-    ("POST", "OPTIONS"),
+ENGAGEMENT = _ingestion_endpoint("engagement", "/engagement")
+IDENTIFY = _ingestion_endpoint("identify", "/identify")
+QUERY = _query_endpoint("query", "/v1/query/custom", _CUSTOM_CODES)
+FUNNEL = _query_endpoint("funnel", "/v1/query/funnel", _FUNNEL_CODES)
+RETENTION = _query_endpoint("retention", "/v1/query/retention", _RETENTION_CODES)
+VALUES = EndpointSpec(
+    "values",
+    "/v1/query/values",
+    ("GET", "OPTIONS"),
     Envelope.QUERY,
     CorsPolicy.CONFIGURED_ORIGINS,
-    _QUERY_ERRORS,
+    tuple(error for error in _QUERY_ERRORS if error not in _CONTENT_ERRORS),
+    query_errors=_VALUES_CODES,
+    is_cancelled_by_disconnect=True,
 )
 SCHEMA = EndpointSpec(
     "schema",
@@ -135,25 +258,88 @@ SCHEMA = EndpointSpec(
     Envelope.QUERY,
     CorsPolicy.CONFIGURED_ORIGINS,
 )
+EXPORT = EndpointSpec(
+    "export",
+    "/v1/export",
+    ("GET",),
+    Envelope.QUERY,
+    errors=_EXPORT_ERRORS,
+    scope=Scope.MANAGE_DATA,
+    query_errors=_EXPORT_CODES,
+    is_cancelled_by_disconnect=True,
+)
+ERASURES = EndpointSpec(
+    "erasures",
+    "/v1/erasures",
+    ("POST", "GET"),
+    Envelope.QUERY,
+    errors=_ERASURE_ERRORS,
+    scope=Scope.MANAGE_DATA,
+)
+ERASURE = EndpointSpec(
+    "erasure",
+    "/v1/erasures/{id}",
+    ("GET",),
+    Envelope.QUERY,
+    errors=(
+        MethodNotAllowed,
+        PayloadTooLarge,
+        RequestTimeout,
+        AuthenticationRequired,
+        InvalidApiKey,
+        MissingScope,
+        NotFound,
+        StoreUnavailable,
+        DirectoryUnavailable,
+    ),
+    scope=Scope.MANAGE_DATA,
+)
+STORAGE = EndpointSpec(
+    "storage",
+    "/v1/storage",
+    ("GET",),
+    Envelope.QUERY,
+    errors=_STORAGE_ERRORS,
+    is_cancelled_by_disconnect=True,
+)
 HEALTH = _get_endpoint("health", "/health", is_routine=True)
 READY = _get_endpoint("ready", "/ready", is_routine=True)
 METRICS = _get_endpoint("metrics", "/metrics", is_routine=True)
 OPENAPI = _get_endpoint("openapi", "/openapi.json")
 DOCS = _get_endpoint("docs", "/docs")
+TRACKER = _get_endpoint("tracker", "/headrace.js", is_routine=True)
+TRACKER_MAP = _get_endpoint("tracker_map", "/headrace.js.map")
+TRACKER_EXTRAS = _get_endpoint("tracker_extras", "/headrace-extras.js", is_routine=True)
+TRACKER_EXTRAS_MAP = _get_endpoint("tracker_extras_map", "/headrace-extras.js.map")
 
 UNKNOWN = EndpointSpec("unknown", "", (), errors=(NotFound,))
 UNKNOWN_V1 = EndpointSpec("unknown", "", (), Envelope.QUERY, errors=(NotFound,))
 
-INGESTION_ENDPOINTS = (TRACK, VITALS, ERRORS, BATCH, PAGE)
+INGESTION_ENDPOINTS = (TRACK, VITALS, ERRORS, BATCH, PAGE, ENGAGEMENT, IDENTIFY)
 """The endpoints with `is_ingestion`, in the order of the documentation."""
+
+QUERY_ENDPOINTS = (QUERY, FUNNEL, RETENTION)
+"""The endpoints that run the query of a body, in the order of the documentation."""
+
+TRACKER_ENDPOINTS = (TRACKER, TRACKER_MAP, TRACKER_EXTRAS, TRACKER_EXTRAS_MAP)
+"""The files of the browser tracker."""
+
+PARAMETER_QUERY_ENDPOINTS = (VALUES,)
+"""The endpoints that run the query of their parameters, with the same formats and rate."""
 
 ENDPOINTS = (
     *INGESTION_ENDPOINTS,
-    QUERY,
+    *QUERY_ENDPOINTS,
+    *PARAMETER_QUERY_ENDPOINTS,
     SCHEMA,
+    EXPORT,
+    ERASURES,
+    ERASURE,
+    STORAGE,
     HEALTH,
     READY,
     METRICS,
     OPENAPI,
     DOCS,
+    *TRACKER_ENDPOINTS,
 )

@@ -1,10 +1,14 @@
 """An HTTP request as its handler sees it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 from starlette.types import Receive, Scope
 
-from headrace.http.responses import Header, Response
+from headrace.http.responses import Header, Response, StreamedResponse
+
+_ResultT = TypeVar("_ResultT")
 
 
 class ClientDisconnected(Exception):
@@ -33,5 +37,25 @@ class Request:
         return [value for key, value in self.scope["headers"] if key == name]
 
 
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response | StreamedResponse]]
 """Answers a request, or raises an error of the table in `responses`."""
+
+
+async def cancel_on_disconnect(work: Awaitable[_ResultT], receive: Receive) -> _ResultT:
+    """Return the result of `work`, which a client disconnect cancels.
+
+    The body of the request must have been received, so that the next message of `receive` is the
+    disconnect. Raises `ClientDisconnected` after the cancelled work has ended.
+    """
+    working = asyncio.ensure_future(work)
+    disconnect = asyncio.ensure_future(receive())
+    try:
+        await asyncio.wait((working, disconnect), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnected
+        return working.result()
+    finally:
+        disconnect.cancel()  # the result does not wait for its end
+        working.cancel()
+        if not working.done():
+            await asyncio.gather(working, disconnect, return_exceptions=True)

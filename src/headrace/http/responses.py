@@ -1,6 +1,6 @@
 """Responses: the only table from errors to statuses, and the two envelopes of an error."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from enum import Enum
 
 import msgspec
@@ -51,6 +51,17 @@ class Response(Struct, frozen=True):
     headers: tuple[Header, ...] = (JSON_HEADER,)
 
 
+class StreamedResponse(Struct, frozen=True):
+    """A response whose body is made while it is sent, without a Content-Length.
+
+    An error of `body` cuts the connection off, so that no client takes the rest for the whole.
+    """
+
+    status: int
+    body: AsyncGenerator[bytes | memoryview]
+    headers: tuple[Header, ...]
+
+
 class ErrorResponse(Struct, frozen=True):
     """The response to a class of errors. None means that the error has its own message or code."""
 
@@ -83,8 +94,8 @@ ERROR_RESPONSES: Mapping[type[HeadraceError], ErrorResponse] = {
     MethodNotAllowed: ErrorResponse(405, "METHOD_NOT_ALLOWED", "Method not allowed"),
     RequestTimeout: ErrorResponse(408, "REQUEST_TIMEOUT", "Request timeout"),
     PayloadTooLarge: ErrorResponse(413, "PAYLOAD_TOO_LARGE", "Payload too large"),
-    UnsupportedMediaType: ErrorResponse(415, "UNSUPPORTED_MEDIA_TYPE", "Unsupported media type"),
-    UnsupportedEncoding: ErrorResponse(415, "UNSUPPORTED_ENCODING", "Unsupported content encoding"),
+    UnsupportedMediaType: ErrorResponse(415, "UNSUPPORTED_MEDIA_TYPE", None),
+    UnsupportedEncoding: ErrorResponse(415, "UNSUPPORTED_ENCODING", None),
     QueryTooLarge: ErrorResponse(422, "QUERY_TOO_LARGE", "Query too large"),
     RateLimited: ErrorResponse(429, "RATE_LIMITED", "Rate limit exceeded"),
     Unavailable: _UNAVAILABLE,
@@ -141,7 +152,7 @@ def error_response(error: BaseException, envelope: Envelope, request_id: str) ->
 
 
 def complete_headers(
-    response: Response,
+    response: Response | StreamedResponse,
     request_id: str,
     *,
     extra: Sequence[Header] = (),
@@ -149,7 +160,10 @@ def complete_headers(
 ) -> list[Header]:
     """Return all headers of a response: its own, request id, `extra`, length and `cors`."""
     headers = [*response.headers, (b"x-request-id", request_id.encode()), *extra]
-    if response.status != 204:  # RFC 9110, section 8.6: no Content-Length with a 204
+    if isinstance(response, Response) and response.status not in (
+        204,
+        304,
+    ):  # RFC 9110, section 8.6: none with a 204, and none that differs with a 304
         headers.append((b"content-length", b"%d" % len(response.body)))
     headers.extend(cors)
     return headers

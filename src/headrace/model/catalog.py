@@ -9,6 +9,7 @@ from enum import Enum
 from msgspec import Struct
 
 MAX_TEXT_LENGTH = 256
+MAX_PROFILE_ID_LENGTH = 128
 MAX_TITLE_LENGTH = 512
 MAX_URL_LENGTH = 2048
 MAX_MESSAGE_LENGTH = 4096
@@ -32,6 +33,7 @@ class Column(Struct, frozen=True):
 
     Promoted texts are truncated to `max_length` code points. `low_cardinality` requests dictionary
     encoding from the store. `promoted` columns get the value of the property of the same name.
+    The values of an `is_rated` column are good or poor by `VITAL_THRESHOLDS`.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Column(Struct, frozen=True):
     max_length: int = MAX_TEXT_LENGTH
     low_cardinality: bool = False
     promoted: bool = False
+    is_rated: bool = False
 
 
 class Table(Struct, frozen=True):
@@ -79,6 +82,11 @@ class Aggregate(Enum):
     P90 = "p90"
     P95 = "p95"
     P99 = "p99"
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    GOOD_SHARE = "good_share"
+    NEEDS_IMPROVEMENT_SHARE = "needs_improvement_share"
+    POOR_SHARE = "poor_share"
 
 
 class Operator(Enum):
@@ -93,14 +101,45 @@ class Operator(Enum):
     CONTAINS = "contains"
     NOT_CONTAINS = "not_contains"
     STARTS_WITH = "starts_with"
+    NOT_STARTS_WITH = "not_starts_with"
+    ENDS_WITH = "ends_with"
+    NOT_ENDS_WITH = "not_ends_with"
+    MATCHES = "matches"
+    NOT_MATCHES = "not_matches"
     IN = "in"
     NOT_IN = "not_in"
+    IS_SET = "is_set"
+    IS_NOT_SET = "is_not_set"
 
 
 ANY_COLUMN_AGGREGATES = frozenset({Aggregate.COUNT, Aggregate.UNIQ})
+DATETIME_AGGREGATES = frozenset({Aggregate.EARLIEST, Aggregate.LATEST})
+SHARE_AGGREGATES = frozenset(
+    {Aggregate.GOOD_SHARE, Aggregate.NEEDS_IMPROVEMENT_SHARE, Aggregate.POOR_SHARE}
+)
+NUMBER_AGGREGATES = (
+    frozenset(Aggregate) - ANY_COLUMN_AGGREGATES - DATETIME_AGGREGATES - SHARE_AGGREGATES
+)
 LIST_OPERATORS = frozenset({Operator.IN, Operator.NOT_IN})
-TEXT_OPERATORS = frozenset({Operator.CONTAINS, Operator.NOT_CONTAINS, Operator.STARTS_WITH})
-BOOLEAN_OPERATORS = frozenset({Operator.EQ, Operator.NE, Operator.IN, Operator.NOT_IN})
+PATTERN_OPERATORS = frozenset({Operator.MATCHES, Operator.NOT_MATCHES})
+TEXT_OPERATORS = PATTERN_OPERATORS | {
+    Operator.CONTAINS,
+    Operator.NOT_CONTAINS,
+    Operator.STARTS_WITH,
+    Operator.NOT_STARTS_WITH,
+    Operator.ENDS_WITH,
+    Operator.NOT_ENDS_WITH,
+}
+PRESENCE_OPERATORS = frozenset({Operator.IS_SET, Operator.IS_NOT_SET})
+HAVING_OPERATORS = (
+    Operator.EQ,
+    Operator.NE,
+    Operator.GT,
+    Operator.LT,
+    Operator.GTE,
+    Operator.LTE,
+)
+BOOLEAN_OPERATORS = LIST_OPERATORS | PRESENCE_OPERATORS | {Operator.EQ, Operator.NE}
 
 AGGREGATE_DESCRIPTIONS: Mapping[Aggregate, str] = {
     Aggregate.COUNT: "rows, whatever the field",
@@ -114,6 +153,11 @@ AGGREGATE_DESCRIPTIONS: Mapping[Aggregate, str] = {
     Aggregate.P90: "90th percentile, exact, interpolated",
     Aggregate.P95: "95th percentile, exact, interpolated",
     Aggregate.P99: "99th percentile, exact, interpolated",
+    Aggregate.EARLIEST: "first datetime; null over no rows",
+    Aggregate.LATEST: "last datetime; null over no rows",
+    Aggregate.GOOD_SHARE: "share of web vitals that are good, 0 to 1; null over none",
+    Aggregate.NEEDS_IMPROVEMENT_SHARE: "share of those between good and poor; null over none",
+    Aggregate.POOR_SHARE: "share of web vitals that are poor, 0 to 1; null over none",
 }
 
 OPERATOR_DESCRIPTIONS: Mapping[Operator, str] = {
@@ -126,23 +170,54 @@ OPERATOR_DESCRIPTIONS: Mapping[Operator, str] = {
     Operator.CONTAINS: "text that contains the value, literally and case-sensitively",
     Operator.NOT_CONTAINS: "text that does not contain the value",
     Operator.STARTS_WITH: "text that starts with the value",
+    Operator.NOT_STARTS_WITH: "text that does not start with the value",
+    Operator.ENDS_WITH: "text that ends with the value",
+    Operator.NOT_ENDS_WITH: "text that does not end with the value",
+    Operator.MATCHES: "text in which the regular expression (RE2) is found",
+    Operator.NOT_MATCHES: "text in which the regular expression is not found",
     Operator.IN: "one of the values",
     Operator.NOT_IN: "none of the values; missing values match",
+    Operator.IS_SET: "has a value: neither null nor the empty text; takes no value",
+    Operator.IS_NOT_SET: "has no value: null or the empty text; takes no value",
 }
 
 QUERY_LIMITS: Mapping[str, int] = {
     "maxSelects": 10,
     "maxFilters": 20,
+    "maxFilterDepth": 3,
+    "maxSelectFilters": 5,
     "maxGroupBy": 5,
     "maxOrderBy": 5,
+    "maxHaving": 10,
     "maxFilterValues": 1000,
+    "maxPatternLength": 256,
     "maxAliasLength": 64,
     "maxPropertyKeyLength": 256,
     "defaultLimit": 1000,
     "maxLimit": 10000,
     "maxOffset": 1_000_000,
     "maxRangeYears": 10,
+    "maxLastDays": 3652,
+    "minFunnelSteps": 2,
+    "maxFunnelSteps": 10,
+    "defaultFunnelWindow": 86_400,
+    "maxFunnelWindow": 7_776_000,
+    "maxFunnelGroups": 1000,
+    "maxPeriods": 60,
+    "maxSearchLength": 256,
+    "defaultValues": 100,
+    "maxValues": 1000,
+    "defaultValuesDays": 30,
 }
+
+VITAL_THRESHOLDS: Mapping[str, tuple[float, float]] = {
+    "LCP": (2_500, 4_000),
+    "FCP": (1_800, 3_000),
+    "INP": (200, 500),
+    "TTFB": (800, 1_800),
+    "CLS": (0.1, 0.25),
+}
+"""The published thresholds by metric: up to the first a value is good, above the second poor."""
 
 PROPERTY_PREFIX = "properties."
 DATE_OUTPUT_NAME = "date"
@@ -222,6 +297,7 @@ EVENTS = Table(
         _dimension("namespace", "grouping namespace"),
         _dimension("source", "event source identifier"),
         *_VISITOR_IDS,
+        _text("profile_id", "the visitor as identified by the sender", MAX_PROFILE_ID_LENGTH),
         _text("url", "whole URL of the page", MAX_URL_LENGTH, promoted=True),
         _text("path", "path of the page", MAX_URL_LENGTH, promoted=True),
         _text("title", "title of the page", MAX_TITLE_LENGTH, promoted=True),
@@ -342,7 +418,9 @@ PERFORMANCE = Table(
         *_USER_AGENT,
         _TIME,
         _IS_BOT,
-        _measure("metric_value", "value of the metric"),
+        Column(
+            "metric_value", Kind.NUMBER, "value of the metric", aggregatable=True, is_rated=True
+        ),
     ),
     time_column="time",
     aliases=("web_vitals_spans",),

@@ -11,10 +11,14 @@ class Issue(Struct, frozen=True):
 
 
 class IntegrityReport(Struct, frozen=True):
-    """All problems found, and the amount of data that was verified."""
+    """All problems found, and the amount of data that was verified.
+
+    `notes` are what the service repairs by itself, for example after a power cut.
+    """
 
     issues: tuple[Issue, ...]
     logs: int
     records: int
     parts: int
     rows: int
+    notes: tuple[Issue, ...] = ()

@@ -59,12 +59,13 @@ class Event(Struct, frozen=True, array_like=True, gc=False):
     properties: bytes = b""
     promoted: dict[str, Any] | None = None
     visitor: Visitor | None = None
+    profile_id: str = ""
 
 
 EventTuple = tuple[str, int, str, str, str, str, str, str, str, str, bytes]
-"""The values of an `Event` in order, without `promoted` and `visitor`, which are mostly None."""
+"""The values of an `Event` in order, without the last three, which most events lack."""
 
-FullEventTuple = tuple[*EventTuple, dict[str, Any] | None, Visitor | None]
+FullEventTuple = tuple[*EventTuple, dict[str, Any] | None, Visitor | None, str]
 
 
 class Vital(Struct, frozen=True, array_like=True, gc=False):
@@ -102,16 +103,45 @@ class ErrorEvent(Struct, frozen=True, array_like=True, gc=False):
     visitor: Visitor | None = None
 
 
+class ImportedRows(Struct, frozen=True, array_like=True, gc=False):
+    """What imported items bring along, parallel to the items of their record.
+
+    `row_ids` has sixteen bytes for each item: the ids of their rows, which are otherwise derived
+    from the offset of the record. `received_ms` are their times of receipt.
+    """
+
+    row_ids: bytes
+    received_ms: Sequence[int]
+
+
+class ErasedItems(Struct, frozen=True, array_like=True, gc=False):
+    """The indexes of the items that were erased, in their place empty ones that are not stored.
+
+    `padding` gives the record the length that it had.
+    """
+
+    indexes: tuple[int, ...]
+    padding: bytes = b""
+
+
 class EventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
-    """All accepted items of one request to /track, /batch or /.
+    """All accepted items of one request to /track, /batch or /, or a chunk of an import.
 
     `idempotency_digest` is the digest of credential, path and Idempotency-Key, or empty.
+    `has_api_key` says whether the request had an API key; it is None in records of versions that
+    did not write it. `imported` is None for the items of requests. `erased` are the indexes of
+    items that were erased and `expired` those of items that were too old when they were received:
+    both are not stored.
     """
 
     received_ms: int
     visitor: Visitor
     items: list[Event]
     idempotency_digest: bytes = b""
+    has_api_key: bool | None = None
+    imported: ImportedRows | None = None
+    erased: ErasedItems | None = None
+    expired: tuple[int, ...] = ()
 
 
 class PackedEventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
@@ -121,6 +151,10 @@ class PackedEventRecord(Struct, frozen=True, array_like=True, tag="events", gc=F
     visitor: Visitor
     items: Sequence[EventTuple] | Sequence[FullEventTuple]
     idempotency_digest: bytes = b""
+    has_api_key: bool | None = None
+    imported: ImportedRows | None = None
+    erased: ErasedItems | None = None
+    expired: tuple[int, ...] = ()
 
 
 class VitalRecord(Struct, frozen=True, array_like=True, tag="vitals", gc=False):
@@ -130,6 +164,10 @@ class VitalRecord(Struct, frozen=True, array_like=True, tag="vitals", gc=False):
     visitor: Visitor
     items: list[Vital]
     idempotency_digest: bytes = b""
+    has_api_key: bool | None = None
+    imported: ImportedRows | None = None
+    erased: ErasedItems | None = None
+    expired: tuple[int, ...] = ()
 
 
 class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors", gc=False):
@@ -139,6 +177,10 @@ class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors", gc=False):
     visitor: Visitor
     items: list[ErrorEvent]
     idempotency_digest: bytes = b""
+    has_api_key: bool | None = None
+    imported: ImportedRows | None = None
+    erased: ErasedItems | None = None
+    expired: tuple[int, ...] = ()
 
 
 LogRecord = EventRecord | VitalRecord | ErrorRecord

@@ -1,5 +1,6 @@
 """A validated query: every name is resolved and every value has its column's type."""
 
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Any
 
@@ -14,6 +15,8 @@ class Granularity(Enum):
 
     HOURLY = "hourly"
     DAILY = "daily"
+    WEEKLY = "weekly"
+    MONTHLY = "monthly"
 
 
 class Direction(Enum):
@@ -26,18 +29,10 @@ class Direction(Enum):
 FilterScalar = str | int | float | bool
 
 
-class PlannedSelect(Struct, frozen=True):
-    """One output column. `column` is None for `*`."""
-
-    column: Column | None
-    aggregate: Aggregate
-    alias: str
-
-
 class PlannedFilter(Struct, frozen=True):
     """One condition. Values have the column's type; datetimes are epoch milliseconds.
 
-    Scalar operators have one value, `in` and `not_in` one or more.
+    Scalar operators have one value, `in` and `not_in` one or more, `is_set` and `is_not_set` none.
     """
 
     column: Column
@@ -45,11 +40,54 @@ class PlannedFilter(Struct, frozen=True):
     values: tuple[FilterScalar, ...]
 
 
+class Conjunction(Enum):
+    """How the items of a group are joined."""
+
+    OR = "or"
+    AND = "and"
+
+
+class PlannedGroup(Struct, frozen=True):
+    """A group of conditions; it has at least one item."""
+
+    conjunction: Conjunction
+    items: tuple["PlannedFilter | PlannedGroup", ...]
+
+
+PlannedCondition = PlannedFilter | PlannedGroup
+
+
+def single_filters(conditions: Iterable[PlannedCondition]) -> Iterator[PlannedFilter]:
+    """Return the filters of conditions, those within groups included, in order."""
+    for condition in conditions:
+        if isinstance(condition, PlannedGroup):
+            yield from single_filters(condition.items)
+        else:
+            yield condition
+
+
+class PlannedSelect(Struct, frozen=True):
+    """One output column over the rows that match its own filters. `column` is None for `*`."""
+
+    column: Column | None
+    aggregate: Aggregate
+    alias: str
+    filters: tuple[PlannedCondition, ...] = ()
+
+
 class PlannedOrder(Struct, frozen=True):
     """One sort key, by output name."""
 
     output_name: str
     direction: Direction
+
+
+class PlannedHaving(Struct, frozen=True):
+    """One condition for the rows of a result; `index` is that of a select."""
+
+    index: int
+    operator: Operator
+    value: float
 
 
 class DateRange(Struct, frozen=True):
@@ -70,12 +108,12 @@ class DateRange(Struct, frozen=True):
 
 
 class QueryPlan(Struct, frozen=True):
-    """A valid query for one website."""
+    """A valid query for one website. Rows before `cutoff_ms` are expired; None is without one."""
 
     website_id: WebsiteId
     table: Table
     selects: tuple[PlannedSelect, ...]
-    filters: tuple[PlannedFilter, ...]
+    filters: tuple[PlannedCondition, ...]
     group_by: tuple[Column, ...]
     range: DateRange
     granularity: Granularity | None
@@ -83,6 +121,8 @@ class QueryPlan(Struct, frozen=True):
     limit: int
     offset: int
     fill: bool
+    having: tuple[PlannedHaving, ...] = ()
+    cutoff_ms: int | None = None
 
 
 class OutputKind(Enum):
@@ -95,6 +135,9 @@ class OutputKind(Enum):
     JSON = "json"  # JSON text in the store
     HOUR = "hour"  # hours since 1970 on the wall clock of the query's timezone
     DAY = "day"  # days since 1970 there
+    WEEK = "week"  # weeks there, from Monday, 29 December 1969
+    MONTH = "month"  # months there since the year 0: 12 * year + month
+    NUMBERS = "numbers"  # an array of them, with null for the missing ones
 
 
 class Output(Struct, frozen=True):

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NewType
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+
+from headrace.model.data_retention import NO_RETENTION, DataRetention, RetentionChange
 
 OrganizationId = NewType("OrganizationId", str)
 WebsiteId = NewType("WebsiteId", str)
@@ -31,6 +33,8 @@ class Scope(Enum):
 
     TRACK_EVENTS = "track:events"
     READ_DATA = "read:data"
+    MANAGE_DATA = "manage:data"
+    MANAGE_CONFIG = "manage:config"
 
 
 class Organization(Struct, frozen=True):
@@ -55,6 +59,18 @@ class Website(Struct, frozen=True):
     created_ms: int
     public: bool = False
     origins: tuple[str, ...] = ()
+    retention: DataRetention = NO_RETENTION
+
+
+class WebsiteChange(Struct, frozen=True, kw_only=True):
+    """New values of a website; what is UNSET stays. `origins` replace all of them."""
+
+    name: str | UnsetType = UNSET
+    domain: str | UnsetType = UNSET
+    organization_id: OrganizationId | UnsetType = UNSET
+    public: bool | UnsetType = UNSET
+    origins: tuple[str, ...] | UnsetType = UNSET
+    retention: RetentionChange = RetentionChange()
 
 
 class ApiKey(Struct, frozen=True):
@@ -97,8 +113,11 @@ class TenancySnapshot(Struct, frozen=True):
     websites_by_organization: Mapping[OrganizationId, tuple[WebsiteId, ...]]
 
     def default_website(self, key: ApiKey) -> WebsiteId | None:
-        """Return the website of events that name none: the configured or only possible one."""
-        if key.default_website_id is not None:
+        """Return the website of events that name none: the configured or only possible one.
+
+        A configured website that was deleted counts as none.
+        """
+        if key.default_website_id in self.websites:
             return key.default_website_id
         candidates = key.website_ids or self.websites_by_organization.get(key.organization_id, ())
         return candidates[0] if len(candidates) == 1 else None

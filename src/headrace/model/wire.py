@@ -7,9 +7,15 @@ are excluded from garbage collection (`gc=False`): a batch creates thousands of 
 from enum import Enum
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import field as encoded_field
 
-from headrace.model.catalog import MAX_TEXT_LENGTH, MAX_TITLE_LENGTH, MAX_URL_LENGTH
+from headrace.model.catalog import (
+    MAX_PROFILE_ID_LENGTH,
+    MAX_TEXT_LENGTH,
+    MAX_TITLE_LENGTH,
+    MAX_URL_LENGTH,
+)
 
 Text64 = Annotated[str, Meta(max_length=64)]
 Text128 = Annotated[str, Meta(max_length=128)]
@@ -17,6 +23,7 @@ Text255 = Annotated[str, Meta(max_length=255)]
 Text512 = Annotated[str, Meta(max_length=512)]
 ColumnText = Annotated[str, Meta(max_length=MAX_TEXT_LENGTH)]
 UrlText = Annotated[str, Meta(max_length=MAX_URL_LENGTH)]
+ProfileId = Annotated[str, Meta(max_length=MAX_PROFILE_ID_LENGTH)]
 EventName = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT_LENGTH)]
 Timestamp = int | float | str
 """Epoch milliseconds, ISO 8601 or RFC 2822; the valid range is in `ingest.receive.timestamps`."""
@@ -55,6 +62,7 @@ class CustomEvent(Struct, frozen=True, rename="camel", gc=False):
     source: Text64 | None = None
     website_id: Text255 | None = None
     event_id: Text512 | None = None
+    profile_id: ProfileId | None = None
     path: UrlText | None = None
     url: UrlText | None = None
     ip: Any = None  # used and validated only on requests with an API key
@@ -96,6 +104,40 @@ class PageView(CustomEvent, frozen=True, rename=None, gc=False):
     currency: Any = None
 
 
+class Engagement(Struct, frozen=True, rename="camel", gc=False):
+    """One item of /engagement: how a visitor used a page.
+
+    All other keys become the properties of the event.
+    """
+
+    anonymous_id: ColumnText | None = None
+    session_id: ColumnText | None = None
+    timestamp: Timestamp | None = None
+    website_id: Text255 | None = None
+    event_id: Text512 | None = None
+    profile_id: ProfileId | None = None
+    path: UrlText | None = None
+    url: UrlText | None = None
+    ip: Any = None
+    user_agent: Any = None
+
+
+class Identification(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """The body of /identify: whose account a visitor has. `traits` becomes a property."""
+
+    anonymous_id: ColumnText | None = None
+    session_id: ColumnText | None = None
+    timestamp: Timestamp | None = None
+    website_id: Text255 | None = None
+    event_id: Text512 | None = None
+    profile_id: Annotated[str, Meta(min_length=1, max_length=MAX_PROFILE_ID_LENGTH)]
+    path: UrlText | None = None
+    url: UrlText | None = None
+    traits: dict[str, Any] | None = None
+    ip: Any = None
+    user_agent: Any = None
+
+
 class WebVital(Struct, frozen=True, rename="camel", gc=False):
     """One item of /vitals."""
 
@@ -125,31 +167,39 @@ class ErrorReport(Struct, frozen=True, rename="camel", gc=False):
     error_type: Text128 | None = None
     anonymous_id: ColumnText | None = None
     session_id: ColumnText | None = None
-    level: Level | None = None
     website_id: Text255 | None = None
     event_id: Text512 | None = None
     url: UrlText | None = None
+    level: Level | None = None
     ip: Any = None
     user_agent: Any = None
 
 
 Scalar = str | int | float | bool | None
+FilterValue = Scalar | list[Scalar]
+
+
+class Filter(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One item of a query's filters: a condition, or a group of items.
+
+    A condition has `field`, `operator` and `value`; the valid types of `value` depend on column and
+    operator. A group has `any_of` or `all_of`. Decoding rejects an item that is neither.
+    """
+
+    field: str | UnsetType = UNSET
+    operator: str | UnsetType = UNSET
+    value: FilterValue | UnsetType = UNSET
+    any_of: list["Filter"] | None = encoded_field(default=None, name="or")
+    all_of: list["Filter"] | None = encoded_field(default=None, name="and")
 
 
 class Select(Struct, frozen=True, forbid_unknown_fields=True):
-    """One output column of a query."""
+    """One output column of a query. Its `filters` are single ones."""
 
     field: str
     aggregate: str
     alias: str | None = None
-
-
-class Filter(Struct, frozen=True, forbid_unknown_fields=True):
-    """One condition of a query. The valid types of `value` depend on column and operator."""
-
-    field: str
-    operator: str
-    value: Scalar | list[Scalar]
+    filters: list[Filter] | UnsetType | None = UNSET
 
 
 class OrderBy(Struct, frozen=True, forbid_unknown_fields=True):
@@ -157,6 +207,14 @@ class OrderBy(Struct, frozen=True, forbid_unknown_fields=True):
 
     field: str
     direction: str | None = None
+
+
+class Having(Struct, frozen=True, forbid_unknown_fields=True):
+    """One condition for the rows of a result. Wrong types have an error code of their own."""
+
+    field: Any = None
+    operator: Any = None
+    value: Any = None
 
 
 class Query(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -183,3 +241,5 @@ class QueryRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     order_by: list[OrderBy] | None = None
     offset: Any = None
     fill: Any = None
+    having: Any = None  # `Having` objects
+    last_days: Any = None

@@ -1,6 +1,6 @@
 """Websites, keys, organizations: administration, and the snapshot that the hot path reads."""
 
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from headrace.model.tenancy import (
     ApiKey,
@@ -10,8 +10,11 @@ from headrace.model.tenancy import (
     Scope,
     TenancySnapshot,
     Website,
+    WebsiteChange,
     WebsiteId,
 )
+
+ChangeMarker: TypeAlias = tuple[int, ...]
 
 
 class Directory(Protocol):
@@ -52,6 +55,10 @@ class Directory(Protocol):
         """Return all websites, oldest first."""
         ...
 
+    def update_website(self, website_id: WebsiteId, change: WebsiteChange) -> Website:
+        """Change a website and return it. Changes of its retention have effect at once."""
+        ...
+
     def delete_website(self, website_id: WebsiteId) -> None:
         """Delete a website. Its stored rows remain."""
         ...
@@ -83,6 +90,13 @@ class Directory(Protocol):
         """Return a number that changes with every change of websites, keys or organizations."""
         ...
 
+    def change_marker(self) -> ChangeMarker:
+        """Return what is different after a change made on this machine, without a transaction.
+
+        It takes microseconds and never fails. Always () for a database server: poll the revision.
+        """
+        ...
+
     def tenancy(self) -> TenancySnapshot:
         """Read everything that the hot path needs, at one revision."""
         ...
@@ -91,6 +105,13 @@ class Directory(Protocol):
         """Return the secret salt of a UTC day (YYYY-MM-DD): the same for all processes.
 
         The first call of a day creates it and destroys the salts of earlier days.
+        """
+        ...
+
+    def forget_visitor_salts(self, before: str) -> None:
+        """Destroy the salts of the days before a UTC day (YYYY-MM-DD), also in free space of files.
+
+        One cheap read where there are none. Safe to call twice.
         """
         ...
 

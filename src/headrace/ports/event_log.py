@@ -99,6 +99,13 @@ class LogReader(Protocol):
         """
         ...
 
+    def newest_segment(self, log: str) -> int:
+        """Return the highest number of a log's segments by their names; 0 without any.
+
+        Raises `OSError`.
+        """
+        ...
+
     def size_between(self, log: str, *, after: LogOffset, until: LogOffset) -> int:
         """Return the number of bytes between two offsets."""
         ...

@@ -49,8 +49,14 @@ class Ledger(Protocol):
         """Return the batch that was begun and not committed, if any."""
         ...
 
-    def begin(self, ranges: Mapping[str, LogRange]) -> PendingBatch:
-        """Begin a batch with a number never used before. At most one is pending."""
+    def begin(
+        self, ranges: Mapping[str, LogRange], *, imported: Mapping[int, bytes] | None = None
+    ) -> PendingBatch:
+        """Begin a batch with a number never used before. At most one is pending.
+
+        `imported` has the greatest log offsets in the ids of the batch's imported rows, by the
+        number of the log: see `formats.row_ids`.
+        """
         ...
 
     def parts(self) -> Mapping[str, PartOutcome]:

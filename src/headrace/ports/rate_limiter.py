@@ -1,9 +1,12 @@
 """Rate limits per caller."""
 
 import math
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
+
+WRITES_PER_MINUTE: Final = 60
+"""Calls that a key may make in a minute to change rows."""
 
 
 class RateLimitResult(Struct, frozen=True):
@@ -35,14 +38,17 @@ def rate_limit_result(
     )
 
 
+def unused_rate_limit(limit: int) -> RateLimitResult:
+    """Return the state of a caller that has no counted request in its window."""
+    return RateLimitResult(allowed=True, limit=limit, remaining=limit, reset_s=0)
+
+
 class RateLimiter(Protocol):
     """A sliding window per caller, shared by all workers, and by all machines with one server."""
 
-    async def hit(self, caller: str) -> RateLimitResult | None:
+    async def hit(self, caller: str) -> RateLimitResult:
         """Count one request of a caller. A refused request is not counted.
 
-        Returns None when the limiter is down and no query can be answered without it anyway: the
-        request then passes. Raises `SharedStateUnavailable` when the server that counts for several
-        machines is down: the request is then refused.
+        Raises `Unavailable` when it cannot be counted now: the request is then refused.
         """
         ...

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Collection, Sequence
+from enum import Enum
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -90,6 +91,19 @@ class StoreWriter(Protocol):
         ...
 
 
+class StoreStatus(Enum):
+    """Whether the store answers selects now.
+
+    One that is rebuilding answers all selects, some of them slower. One that is incomplete rejects
+    them: it lacks events that were stored, and no operator accepted the loss.
+    """
+
+    READY = "ready"
+    REBUILDING = "rebuilding"
+    INCOMPLETE = "incomplete"
+    UNAVAILABLE = "unavailable"
+
+
 class Store(Protocol):
     """The reading side; used from one event loop by many tasks."""
 
@@ -101,7 +115,7 @@ class Store(Protocol):
         """
         ...
 
-    async def is_ready(self) -> bool:
+    async def status(self) -> StoreStatus:
         """Return whether the store answers selects now. Never raises."""
         ...
 

@@ -1,6 +1,8 @@
 """Authorization of queries: credentials, scope, rate limit and website, in this order."""
 
 from collections.abc import Callable
+from ipaddress import IPv6Address
+from typing import Final
 
 from msgspec import Struct
 
@@ -11,11 +13,15 @@ from headrace.base.errors import (
     MissingScope,
     MissingWebsiteId,
     RateLimited,
+    WebsiteMissingOrganization,
     WebsiteNotFound,
 )
 from headrace.model.tenancy import ApiKey, Scope, TenancySnapshot, WebsiteId, hash_secret
 from headrace.ports.directory import TenancySource
-from headrace.ports.rate_limiter import RateLimiter, RateLimitResult
+from headrace.ports.rate_limiter import RateLimiter, RateLimitResult, unused_rate_limit
+
+_NETWORK_BYTES: Final = 8
+"""Length of the network part of an IPv6 address, of its 16 bytes."""
 
 OnRateLimit = Callable[[RateLimitResult], None]
 """Receives the state of an authenticated caller's rate limit, also when the query is refused."""
@@ -42,13 +48,37 @@ class QueryCaller(Struct, frozen=True):
     key: ApiKey | None
     rate_limit_key: str
 
+    def has_scope(self, scope: Scope) -> bool:
+        """Return whether the caller may do what a scope permits; a public website needs no key."""
+        return self.key is None or scope in self.key.scopes
+
+
+class WritingCaller(Struct, frozen=True):
+    """A caller that may change a website's rows, by the id of its key."""
+
+    website_id: WebsiteId
+    key_id: str
+
 
 class QueryAuthorizer:
-    """Decides whether a query may read a website; for one event loop and many tasks."""
+    """Decides whether a query may read a website; for one event loop and many tasks.
 
-    def __init__(self, *, tenancy: TenancySource, limiter: RateLimiter, clock: Clock) -> None:
+    `write_limiter` counts the calls that change rows.
+    """
+
+    def __init__(
+        self,
+        *,
+        tenancy: TenancySource,
+        limiter: RateLimiter,
+        write_limiter: RateLimiter,
+        rate_limit: int,
+        clock: Clock,
+    ) -> None:
         self._tenancy = tenancy
         self._limiter = limiter
+        self._write_limiter = write_limiter
+        self._rate_limit = rate_limit
         self._clock = clock
 
     async def authorize(
@@ -56,22 +86,74 @@ class QueryAuthorizer:
     ) -> WebsiteId:
         """Return the website that the query may read.
 
-        Every query of an authenticated caller counts towards its rate limit, also one that a
-        later check refuses. The scope is checked before the limit is enforced: waiting does not
-        help a key that lacks the scope.
+        Every query of a caller with the scope counts towards its rate limit, also one that a later
+        check refuses. A key without the scope never counts: waiting does not help it.
 
-        Raises `InvalidApiKey`, `AuthenticationRequired`, `MissingScope`, `RateLimited`,
-        `MissingWebsiteId` or `WebsiteNotFound`, and what the directory and the limiter raise.
+        Raises, in this order: `InvalidApiKey` or `AuthenticationRequired`; `MissingScope`;
+        `RateLimited`; `MissingWebsiteId`, `WebsiteNotFound` or `WebsiteMissingOrganization`; and
+        what the directory and the limiter raise.
         """
         tenancy = await self._tenancy_for(credentials)
         caller = authenticate(tenancy, credentials, self._clock.now_ms())
+        if not caller.has_scope(Scope.READ_DATA):
+            on_rate_limit(unused_rate_limit(self._rate_limit))
+            raise MissingScope(Scope.READ_DATA.value)
         rate_limit = await self._limiter.hit(caller.rate_limit_key)
-        if rate_limit is not None:
-            on_rate_limit(rate_limit)
-        check_scope(caller)
-        if rate_limit is not None and not rate_limit.allowed:
+        on_rate_limit(rate_limit)
+        if not rate_limit.allowed:
             raise RateLimited(rate_limit.reset_s)
         return find_readable_website(tenancy, caller, credentials.website_id)
+
+    async def authorize_management(self, credentials: QueryCredentials) -> WebsiteId:
+        """Return the website whose rows the caller may take out: its key needs `manage:data`.
+
+        That a website is public gives no such right, and no rate limit counts the call. Raises
+        `AuthenticationRequired` without a key, and what `authorize` raises.
+        """
+        tenancy, caller = await self._find_manager(credentials)
+        return find_own_website(tenancy, caller, credentials.website_id)
+
+    async def authorize_management_of_any(
+        self, credentials: QueryCredentials
+    ) -> Callable[[WebsiteId], bool]:
+        """Return whether the caller may manage the rows of a website, as a function of its id.
+
+        Raises what `authorize_management` raises, but for websites.
+        """
+        tenancy, caller = await self._find_manager(credentials)
+
+        def reaches(website_id: WebsiteId) -> bool:
+            website = tenancy.websites.get(website_id)
+            return website is not None and caller.key is not None and caller.key.can_access(website)
+
+        return reaches
+
+    async def authorize_writing(
+        self, credentials: QueryCredentials, on_rate_limit: OnRateLimit
+    ) -> WritingCaller:
+        """Return the caller and the website whose rows it may change; see `authorize_management`.
+
+        Every call of a key with the scope counts, also one that a later check refuses. Raises
+        `RateLimited`, too.
+        """
+        tenancy, caller = await self._find_manager(credentials)
+        rate_limit = await self._write_limiter.hit(f"write:{caller.rate_limit_key}")
+        on_rate_limit(rate_limit)
+        if not rate_limit.allowed:
+            raise RateLimited(rate_limit.reset_s)
+        website_id = find_own_website(tenancy, caller, credentials.website_id)
+        return WritingCaller(website_id, caller.key.id if caller.key else "")
+
+    async def _find_manager(
+        self, credentials: QueryCredentials
+    ) -> tuple[TenancySnapshot, QueryCaller]:
+        if credentials.api_key is None:
+            raise AuthenticationRequired
+        tenancy = await self._tenancy_for(credentials)
+        caller = authenticate(tenancy, credentials, self._clock.now_ms())
+        if not caller.has_scope(Scope.MANAGE_DATA):
+            raise MissingScope(Scope.MANAGE_DATA.value)
+        return tenancy, caller
 
     async def _tenancy_for(self, credentials: QueryCredentials) -> TenancySnapshot:
         """Return a snapshot; a fresh one if the key or website may be newer than the current."""
@@ -104,13 +186,21 @@ def authenticate(
     website = tenancy.websites.get(WebsiteId(credentials.website_id or ""))
     if website is None or not website.public:
         raise AuthenticationRequired
-    return QueryCaller(None, f"website:{website.id}:{credentials.address}")
+    return QueryCaller(None, f"website:{website.id}:{client_network(credentials.address)}")
 
 
-def check_scope(caller: QueryCaller) -> None:
-    """Raise `MissingScope` if the caller's key lacks `read:data`."""
-    if caller.key is not None and Scope.READ_DATA not in caller.key.scopes:
-        raise MissingScope(Scope.READ_DATA.value)
+def client_network(address: str) -> str:
+    """Return what stands for a client in its rate limit: an IPv6 /64, else the whole address.
+
+    A provider assigns at least a /64 to each customer, who can use any address in it.
+    """
+    if ":" not in address:
+        return address
+    try:
+        prefix = IPv6Address(address).packed[:_NETWORK_BYTES]
+    except ValueError:
+        return address
+    return f"{IPv6Address(prefix.ljust(16, bytes(1)))}/64"
 
 
 def find_readable_website(
@@ -120,6 +210,7 @@ def find_readable_website(
 
     Raises `MissingWebsiteId`, or `WebsiteNotFound` both for an unknown website and for one
     outside of the caller's rights, so that the response does not reveal which ids exist.
+    Raises `WebsiteMissingOrganization` only for a public website.
     """
     if website_id is None:
         raise MissingWebsiteId
@@ -127,5 +218,19 @@ def find_readable_website(
     if website is None:
         raise WebsiteNotFound
     if not website.public and not (caller.key and caller.key.can_access(website)):
+        raise WebsiteNotFound
+    if website.organization_id is None:
+        raise WebsiteMissingOrganization
+    return website.id
+
+
+def find_own_website(
+    tenancy: TenancySnapshot, caller: QueryCaller, website_id: str | None
+) -> WebsiteId:
+    """Return the id of a website that the caller's key may access; see `find_readable_website`."""
+    if website_id is None:
+        raise MissingWebsiteId
+    website = tenancy.websites.get(WebsiteId(website_id))
+    if website is None or caller.key is None or not caller.key.can_access(website):
         raise WebsiteNotFound
     return website.id

@@ -12,6 +12,7 @@ from msgspec import Struct
 from headrace.base.clock import date_from_days, utc_datetime
 from headrace.model.plan import OutputKind
 from headrace.ports.store import Rows
+from headrace.query.validate.day_range import first_date_of_month, first_date_of_week
 
 _LARGEST_EXACT_INTEGER = 2.0**53
 
@@ -47,6 +48,8 @@ def _format_column(column: Sequence[Any], kind: OutputKind) -> Sequence[Any]:
     if kind is OutputKind.TEXT or (kind is OutputKind.NUMBER and _is_json_ready(column)):
         return column
     formatter = FORMATTERS[kind]
+    if kind is OutputKind.NUMBERS:
+        return list(map(formatter, column))
     formatted = {value: None if value is None else formatter(value) for value in set(column)}
     return [formatted[value] for value in column]
 
@@ -75,6 +78,10 @@ def _format_number(value: Any) -> int | float | None:  # noqa: ANN401 - a value 
     if number.is_integer() and abs(number) <= _LARGEST_EXACT_INTEGER:
         return int(number)
     return number
+
+
+def _format_numbers(values: Any) -> list[int | float | None]:  # noqa: ANN401
+    return [None if value is None else _format_number(value) for value in values]
 
 
 def _format_datetime(value: Any) -> str:  # noqa: ANN401
@@ -106,12 +113,23 @@ def _format_day(value: Any) -> str:  # noqa: ANN401
     return date_from_days(int(value)).isoformat()
 
 
+def _format_week(value: Any) -> str:  # noqa: ANN401
+    return first_date_of_week(int(value)).isoformat()
+
+
+def _format_month(value: Any) -> str:  # noqa: ANN401
+    return first_date_of_month(int(value)).isoformat()
+
+
 FORMATTERS: Mapping[OutputKind, Callable[[Any], Any]] = {
     OutputKind.TEXT: str,
     OutputKind.NUMBER: _format_number,
+    OutputKind.NUMBERS: _format_numbers,
     OutputKind.BOOLEAN: bool,
     OutputKind.DATETIME: _format_datetime,
     OutputKind.JSON: _format_json,
     OutputKind.HOUR: _format_hour,
     OutputKind.DAY: _format_day,
+    OutputKind.WEEK: _format_week,
+    OutputKind.MONTH: _format_month,
 }

@@ -1,30 +1,53 @@
 """Backs up a data directory, whether the service runs or not, and restores one."""
 
+import asyncio
 import contextlib
 import shutil
 from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
 
 from headrace.adapters.backup.archive import BackupManifest, Progress, read_archive, write_archive
 from headrace.adapters.backup.snapshots import Snapshot, Snapshots
-from headrace.adapters.data_dir.files import sync_directory
+from headrace.adapters.data_dir.files import sync_directory, write_atomically
+from headrace.adapters.data_dir.format import migrate_data_dir
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, lock_data_dir
-from headrace.adapters.data_dir.paths import LOCK, DataDirPaths
+from headrace.adapters.data_dir.paths import ERASURES, LOCK, DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
+from headrace.adapters.erasures.erasure_set import (
+    ErasureSet,
+    merge_erasures,
+    read_erasure_set,
+)
+from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
-from headrace.wiring.data import locked_for_command, migrate_data_dir_if_idle, require_data
+from headrace.wiring.data import (
+    data_dir_paths,
+    locked_for_command,
+    migrate_data_dir_if_idle,
+    require_data,
+)
+from headrace.wiring.engine_access import EngineRuntime, connect_engine
 from headrace.wiring.store_address import clickhouse_address
 
+_POLL_S: Final = 0.2
 
-def back_up(settings: Settings, target: Path, *, made: str, progress: Progress) -> BackupManifest:
-    """Write a backup of the data directory. Raises `OperatorError`."""
+
+def back_up(
+    settings: Settings, target: Path, *, made: str, partial: bool, progress: Progress
+) -> BackupManifest:
+    """Write a backup of the data directory. Raises `OperatorError`.
+
+    Also where a log cannot be read; a partial backup leaves out what cannot be read.
+    """
     paths = DataDirPaths(data_path(settings))
     require_data(settings)
     if target.exists() or not target.parent.is_dir():
@@ -37,36 +60,93 @@ def back_up(settings: Settings, target: Path, *, made: str, progress: Progress) 
             if locked.owner.command != SERVE_COMMAND:
                 raise
             migrate_data_dir_if_idle(settings)
-            with live_snapshot(Path(locked.owner.runtime) / ENGINE_SOCKET) as snapshot:
+            engine_socket = Path(locked.owner.runtime) / ENGINE_SOCKET
+            with live_snapshot(engine_socket, partial=partial) as snapshot:
                 return write_archive(snapshot, target, made=made, progress=progress)
-        with _offline_snapshot(paths, has_store=clickhouse_address(settings) is None) as snapshot:
+        has_store = clickhouse_address(settings) is None
+        with _offline_snapshot(paths, has_store=has_store, partial=partial) as snapshot:
             return write_archive(snapshot, target, made=made, progress=progress)
 
 
-def restore(settings: Settings, file: Path, *, progress: Progress) -> BackupManifest:
-    """Unpack a backup to the data directory, which must be empty. Raises `OperatorError`.
+class Restored(NamedTuple):
+    """The manifest of a restored backup, and the number of erasures that were applied to it.
 
-    Empties the directory again when that fails. A restore that is killed leaves a marker file, and
-    no service starts on the directory.
+    None says that no erasures were given, so those made after the backup are not known.
+    """
+
+    manifest: BackupManifest
+    erasures: int | None
+
+
+def restore(
+    settings: Settings, file: Path, *, erasures: Path | None = None, progress: Progress
+) -> Restored:
+    """Unpack a backup to the data directory, and erase in it what was erased after the backup.
+
+    The directory must be empty, or have erasures alone, which are used then; `erasures` is another
+    place of them. Raises `OperatorError`. Empties the directory again when that fails, but for its
+    erasures. A restore that is killed, or whose machine loses power, leaves a marker file, and no
+    service starts on the directory.
     """
     root = data_path(settings)
     with lock_data_dir(root, "headrace restore"):
-        if any(path.name != LOCK for path in root.iterdir()):
+        own = DataDirPaths(root).erasures
+        if any(path.name not in {LOCK, ERASURES} for path in root.iterdir()):
             raise OperatorError(f"cannot restore to {root}: the directory is not empty")
+        kept = read_erasure_set(own) if own.exists() else None
+        known = kept if erasures is None else read_erasure_set(erasures)
         marker = DataDirPaths(root).unfinished_restore
-        marker.touch()
+        write_atomically(marker, b"")  # durable before any restored file can be
         try:
+            shutil.rmtree(own, ignore_errors=True)
             manifest = read_archive(file, root, progress=progress)
+            applied = None if known is None else _apply_erasures(settings, known)
         except BaseException:
             _remove_contents(root)
+            if kept is not None:
+                _put_back(kept, own)
             raise
         marker.unlink()
         sync_directory(root)
-    return manifest
+    return Restored(manifest, applied)
+
+
+def _apply_erasures(settings: Settings, known: ErasureSet) -> int:
+    """Erase what a restored backup has and must not have; return the number of erasures."""
+    paths = data_dir_paths(settings)
+    erasures = FileErasures(paths.erasures)
+    merge_erasures(erasures, paths.erasures, known)
+    migrate_data_dir(paths.root, is_restoring=True)
+    pending = sum(not erasure.is_done for erasure in erasures.all())
+    if pending:
+        with TemporaryDirectory(prefix="headrace-") as runtime:
+            own_runtime = EngineRuntime(Path(runtime), is_own=True)
+            asyncio.run(_until_all_done(settings, own_runtime, erasures))
+    return pending
+
+
+async def _until_all_done(
+    settings: Settings, runtime: EngineRuntime, erasures: FileErasures
+) -> None:
+    async with connect_engine(settings, runtime):
+        while not all(  # noqa: ASYNC110 - the engine notifies nobody
+            one.is_done for one in await asyncio.to_thread(erasures.all)
+        ):
+            await asyncio.sleep(_POLL_S)
+
+
+def _put_back(kept: ErasureSet, path: Path) -> None:
+    if kept.erasures:
+        erasures = FileErasures(path)
+        erasures.set_key(bytes.fromhex(kept.key))
+        for erasure in kept.erasures:
+            erasures.put(erasure)
 
 
 @contextlib.contextmanager
-def _offline_snapshot(paths: DataDirPaths, *, has_store: bool) -> Generator[Snapshot]:
+def _offline_snapshot(
+    paths: DataDirPaths, *, has_store: bool, partial: bool
+) -> Generator[Snapshot]:
     """Take the snapshot that the engine process would take if it ran."""
     with ExitStack() as stack:
         ledger = SqliteLedger.open(paths.ledger)
@@ -80,7 +160,7 @@ def _offline_snapshot(paths: DataDirPaths, *, has_store: bool) -> Generator[Snap
         if chdb is not None:
             chdb.open()
         try:
-            snapshot = snapshots.take()
+            snapshot = snapshots.take(partial=partial)
         finally:
             if chdb is not None:
                 chdb.close()

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Generator
 from pathlib import Path
 
+from headrace.adapters.data_dir.access import restrict_access
 from headrace.adapters.data_dir.format import (
     ensure_format_marker,
     has_current_format,
@@ -29,6 +30,7 @@ def locked_for_service(settings: Settings) -> Generator[Path]:
     has_store = clickhouse_address(settings) is None
     with lock_data_dir(root, SERVE_COMMAND, has_store=has_store) as publish_runtime_dir:
         check_not_migrated_away(root, has_store=has_store)
+        restrict_access(root)
         migrate_data_dir(root)
         with runtime_directory(root) as runtime:
             publish_runtime_dir(runtime)
@@ -43,6 +45,7 @@ def locked_for_command(settings: Settings, command: str) -> Generator[None]:
     a newer version wrote the directory.
     """
     with lock_data_dir(data_path(settings), command):
+        restrict_access(data_path(settings))
         migrate_data_dir(data_path(settings))
         yield
 

@@ -17,35 +17,60 @@ from headrace.adapters.engine.clickhouse_store import (
     DrainedSnapshots,
     PreparingLoader,
 )
+from headrace.adapters.engine.erasures import EngineErasures
+from headrace.adapters.engine.exports import TakeWatermark, watermark_taker
 from headrace.adapters.engine.load_loop import MAX_BACKOFF_S, LoadLoop, LogLoader
 from headrace.adapters.engine.process import EngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
+from headrace.adapters.engine.store_recovery import StoreRecovery
+from headrace.adapters.erasures.file_erasures import FileErasures, names_in, new_erasure_id
 from headrace.adapters.event_log.segment_reader import SegmentReader
+from headrace.adapters.event_log.segment_rewriter import SegmentRewriter
+from headrace.adapters.quarantine.erasable_entries import ErasableQuarantine
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
+from headrace.adapters.quarantine.requeue_lock import requeue_locked
 from headrace.adapters.query_scheduler.versions import DataVersions
+from headrace.adapters.sqlite.erasable_replies import SqliteErasableReplies
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
+from headrace.adapters.store.chdb.part_lifetimes import ChdbPartLifetimes
+from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
+from headrace.adapters.store.chdb.row_finder import ChdbRowFinder
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
+from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
+from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store_migration.migration_state import GatedLoader
 from headrace.base.clock import SystemClock
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
+from headrace.erasure.planning import ErasurePlanner
+from headrace.erasure.service import ErasureService, Leftovers
 from headrace.ingest.load.loader import Loader
 from headrace.ports.dedup_claims import DedupClaims
+from headrace.ports.erasure import KeptPartLifetimes, PartLifetimes, RowFinder
+from headrace.ports.event_log import LogOffset
+from headrace.ports.rate_limiter import WRITES_PER_MINUTE
+from headrace.ports.row_deletion import RowDeleter
 from headrace.ports.store import StoreWriter
 from headrace.wiring.data import data_dir_paths
+from headrace.wiring.engine_pruning import engine_pruning
 from headrace.wiring.shared import open_claims
 from headrace.wiring.store import select_bounds_of
-from headrace.wiring.store_address import clickhouse_address
+from headrace.wiring.store_address import clickhouse_address, store_dialect
 
 _GC_THRESHOLDS = (50_000, 20, 100)
 """Loading makes many small objects and no cycles; looking for cycles was a third of its time."""
 
 
-async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) -> None:
-    """Run the engine until `stop`. Raises `OperatorError` when it cannot begin."""
+async def run_engine(
+    settings: Settings, *, runtime: Path, stop: asyncio.Event, is_alone: bool = False
+) -> None:
+    """Run the engine until `stop`. Raises `OperatorError` when it cannot begin.
+
+    `is_alone` is for a command on a stopped service: no events arrive meanwhile.
+    """
     clock, metrics = SystemClock(), Metrics()
     paths = data_dir_paths(settings)
     metrics.count("headrace_process_starts_total", 1, "engine")
@@ -54,9 +79,8 @@ async def run_engine(settings: Settings, *, runtime: Path, stop: asyncio.Event) 
         stack.callback(ledger.close)
         reader = SegmentReader(paths.log, damaged=paths.damaged, clock=clock, metrics=metrics)
         stack.callback(reader.close)
-        reader.publish_loaded_offsets(ledger.stored_offsets())
         dependencies = _Dependencies(
-            settings, paths, ledger, reader, runtime / ENGINE_SOCKET, metrics
+            settings, paths, ledger, reader, runtime / ENGINE_SOCKET, metrics, is_alone
         )
         claims = open_claims(settings, stack, paths=paths, ledger=ledger)
         address = clickhouse_address(settings)
@@ -78,6 +102,7 @@ class _Dependencies(NamedTuple):
     reader: SegmentReader
     socket: Path
     metrics: Metrics
+    is_alone: bool
 
     def loader(self, store: StoreWriter, claims: DedupClaims | None) -> Loader:
         """Return what loads into a store."""
@@ -105,6 +130,59 @@ class _Dependencies(NamedTuple):
         """Return what counts the queries of this machine."""
         return WindowLimiter(self.settings.query_rate_limit, clock=SystemClock())
 
+    def take_watermark(self, load_loop: LoadLoop, *, has_store: bool) -> TakeWatermark:
+        """Return what takes the watermarks of exports.
+
+        The ends of this machine's logs decide only where it has all rows: on servers a log of
+        another machine may have the same number.
+        """
+        return watermark_taker(
+            load_loop,
+            identity=self.ledger.identity,
+            clock=SystemClock(),
+            durable_offsets=self.reader.durable_offsets if has_store else dict[str, LogOffset],
+        )
+
+    def erasures(
+        self,
+        load_loop: LoadLoop,
+        *,
+        finder: RowFinder,
+        deleter: RowDeleter,
+        lifetimes: PartLifetimes,
+        versions: DataVersions | None,
+    ) -> EngineErasures[Leftovers]:
+        """Return what runs erasures. Without `versions` nothing caches results."""
+        entries = ErasableQuarantine(self.paths.quarantine)
+
+        def forget_results(website_id: str) -> None:
+            if versions is not None:
+                with versions.rows_changing((website_id,)):
+                    pass  # every cached result has another version now
+
+        return EngineErasures(
+            ErasureService(
+                erasures=FileErasures(self.paths.erasures),
+                planner=ErasurePlanner(
+                    finder=finder, entries=entries, dialect=store_dialect(self.settings)
+                ),
+                finder=finder,
+                deleter=deleter,
+                entries=entries,
+                rewriter=SegmentRewriter(self.paths.log),
+                replies=SqliteErasableReplies(self.paths.idempotency),
+                lifetimes=lifetimes,
+                snapshots=lambda: names_in(self.paths.snapshots),
+                damaged_files=lambda: len(names_in(self.paths.damaged)),
+                new_id=new_erasure_id,
+                clock=SystemClock(),
+            ),
+            load_loop=load_loop,
+            blocking_requeue=lambda: requeue_locked(self.paths),
+            forget_results=forget_results,
+            log=get_logger(),
+        )
+
     def snapshots(self, chdb: ChdbInstance | None) -> Snapshots:
         """Return what takes snapshots of the data directory, and of the store within it."""
         return Snapshots(
@@ -118,25 +196,52 @@ class _Dependencies(NamedTuple):
 
 def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None) -> EngineProcess:
     chdb = ChdbInstance(dependencies.paths.store, log=get_logger())
+    recovery = StoreRecovery(
+        chdb,
+        ledger=dependencies.ledger,
+        logs=dependencies.reader,
+        can_reload=claims is None,
+        log=get_logger(),
+    )
     versions = DataVersions()
     writer = ChdbWriter(chdb, change_listener=versions)
     load_loop = dependencies.load_loop(dependencies.loader(writer, claims), MAX_BACKOFF_S)
     limits = select_bounds_of(dependencies.settings)
     snapshots = dependencies.snapshots(chdb)
     return EngineProcess(
-        store=ChdbLifecycle(chdb, writer),
+        store=ChdbLifecycle(chdb, writer, recovery),
         load_loop=load_loop,
         query_service=ChdbQueryService(
             chdb,
             writer=writer,
+            recovery=recovery,
             run_exclusive=load_loop.run_exclusive,
             versions=versions,
             limits=limits,
             log=get_logger(),
         ),
         limiter=dependencies.limiter(),
+        write_limiter=WindowLimiter(WRITES_PER_MINUTE, clock=SystemClock()),
         snapshots=snapshots,
         snapshot_taker=LiveSnapshots(snapshots, load_loop),
+        take_watermark=dependencies.take_watermark(load_loop, has_store=True),
+        erasures=dependencies.erasures(
+            load_loop,
+            finder=ChdbRowFinder(chdb),
+            deleter=ChdbRowDeleter(chdb),
+            lifetimes=ChdbPartLifetimes(chdb, may_shorten=dependencies.is_alone),
+            versions=versions,
+        ),
+        pruning=engine_pruning(
+            dependencies.settings,
+            dependencies.paths,
+            ledger=dependencies.ledger,
+            load_loop=load_loop,
+            finder=ChdbRowFinder(chdb),
+            deleter=ChdbRowDeleter(chdb),
+            versions=versions,
+        ),
+        prunes_daily=not dependencies.is_alone,
         socket=dependencies.socket,
         scheduler_limits=limits,
         metrics=dependencies.metrics,
@@ -147,6 +252,8 @@ def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None
 def _clickhouse_engine_process(
     dependencies: _Dependencies, claims: DedupClaims | None, address: ClickHouseAddress
 ) -> EngineProcess:
+    dependencies.ledger.bind_store({})  # its rows are elsewhere now
+    dependencies.reader.publish_loaded_offsets(dependencies.ledger.stored_offsets())
     writer = ClickHouseWriter(address.rotated(secrets.randbits(16)))
     loader = GatedLoader(dependencies.loader(writer, claims), dependencies.paths.root)
     load_loop = dependencies.load_loop(PreparingLoader(writer, loader), CLICKHOUSE_MAX_BACKOFF_S)
@@ -156,8 +263,27 @@ def _clickhouse_engine_process(
         load_loop=load_loop,
         query_service=None,
         limiter=dependencies.limiter(),
+        write_limiter=WindowLimiter(WRITES_PER_MINUTE, clock=SystemClock()),
         snapshots=snapshots,
         snapshot_taker=DrainedSnapshots(snapshots, load_loop),
+        take_watermark=dependencies.take_watermark(load_loop, has_store=False),
+        erasures=dependencies.erasures(
+            load_loop,
+            finder=ClickHouseRowFinder(address),
+            deleter=ClickHouseRowDeleter(address),
+            lifetimes=KeptPartLifetimes(),
+            versions=None,
+        ),
+        pruning=engine_pruning(
+            dependencies.settings,
+            dependencies.paths,
+            ledger=dependencies.ledger,
+            load_loop=load_loop,
+            finder=ClickHouseRowFinder(address),
+            deleter=ClickHouseRowDeleter(address),
+            versions=None,
+        ),
+        prunes_daily=not dependencies.is_alone,
         socket=dependencies.socket,
         scheduler_limits=select_bounds_of(dependencies.settings),
         metrics=dependencies.metrics,

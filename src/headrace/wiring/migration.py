@@ -10,6 +10,7 @@ from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, LockOw
 from headrace.adapters.data_dir.paths import STORE, DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
+from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
 from headrace.adapters.store_migration.copy_stores import (
@@ -84,8 +85,20 @@ def migrate_store(
             is_final_run=is_final_run,
         )
         if outcome.is_done:
+            if migration_target(to) is MigrationTarget.EMBEDDED:
+                _unbind_ledger(paths)
             state.mark_done(migration)
         return outcome
+
+
+def _unbind_ledger(paths: DataDirPaths) -> None:
+    """Make the ledger accept the store that was filled, whatever store it loaded into before."""
+    if paths.ledger.exists():
+        ledger = SqliteLedger.open(paths.ledger)
+        try:
+            ledger.bind_store({})
+        finally:
+            ledger.close()
 
 
 def migration_target(to: str) -> MigrationTarget:
@@ -104,6 +117,8 @@ class _CopyStores(NamedTuple):
 
 def _run_copy(copy: StoreCopier, *, is_final_run: bool) -> MigrationResult:
     copy.resend_pending_chunk()
+    if is_final_run:
+        copy.wait_for_source()
     copy.copy()
     mismatches = copy.compare()
     return MigrationResult(copy.copied, mismatches, is_done=is_final_run and not mismatches)
@@ -142,7 +157,8 @@ def _source_directory(
     if service is None:
         yield paths.store
     elif service.has_store:
-        with live_snapshot(Path(service.runtime) / ENGINE_SOCKET) as snapshot:
+        socket = Path(service.runtime) / ENGINE_SOCKET
+        with live_snapshot(socket, partial=True) as snapshot:  # only the store of it is read
             yield snapshot.path / STORE
     else:
         migration = state.read()

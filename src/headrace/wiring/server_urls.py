@@ -35,7 +35,7 @@ def require_client(module: str, *, needed_by: str) -> None:
         raise OperatorError(f"{needed_by} needs the package {package}: install headrace[cluster]")
 
 
-def check_server_urls(settings: Settings) -> None:
-    """Read every URL of a server. Raises as `read_server_url`."""
-    for setting in _CLIENTS:
+def check_shared_urls(settings: Settings) -> None:
+    """Read the URLs of what machines share beside the store. Raises as `read_server_url`."""
+    for setting in ("database_url", "valkey_url"):
         read_server_url(settings, setting)

@@ -15,14 +15,15 @@ from msgspec import Struct
 
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.engine.ipc.client import EngineConnections, EngineLimiter
+from headrace.adapters.engine.rate_limiter import WorkerLimiter
 from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import Clock
-from headrace.base.settings import Settings
+from headrace.base.settings import Settings, worker_count
 from headrace.ingest.receive.visitor_salts import DailySalts
 from headrace.ports.dedup_claims import DedupClaims
 from headrace.ports.idempotency import IdempotencyStore
-from headrace.ports.rate_limiter import RateLimiter
+from headrace.ports.rate_limiter import WRITES_PER_MINUTE, RateLimiter
 from headrace.wiring.data import data_dir_paths
 from headrace.wiring.server_urls import read_server_url
 
@@ -37,6 +38,7 @@ class SharedState(Struct, frozen=True):
 
     idempotency_store: IdempotencyStore
     limiter: RateLimiter
+    write_limiter: RateLimiter
     readiness: Mapping[str, Callable[[], Awaitable[bool]]]
 
 
@@ -55,7 +57,19 @@ async def open_shared_state(
     if not url:
         local_store = SqliteIdempotencyStore.open(paths.idempotency, owner=worker, clock=clock)
         stack.push_async_callback(local_store.close)
-        return SharedState(local_store, EngineLimiter(engine), {})
+        limiter = WorkerLimiter(
+            EngineLimiter(engine),
+            settings.query_rate_limit,
+            workers=worker_count(settings),
+            clock=clock,
+        )
+        write_limiter = WorkerLimiter(
+            EngineLimiter(engine, counts_writes=True),
+            WRITES_PER_MINUTE,
+            workers=worker_count(settings),
+            clock=clock,
+        )
+        return SharedState(local_store, limiter, write_limiter, {})
     # The client takes 0.2 s and 10 MiB to import.
     from headrace.adapters.valkey.client import AsyncValkeyClient  # noqa: PLC0415
     from headrace.adapters.valkey.idempotency import ValkeyIdempotencyStore  # noqa: PLC0415
@@ -65,8 +79,13 @@ async def open_shared_state(
     stack.push_async_callback(server.close)
     idempotency_store = ValkeyIdempotencyStore(server, owner=f"{machine_name(paths.root)}/{worker}")
     await idempotency_store.open()
-    limiter = ValkeyRateLimiter(server, settings.query_rate_limit, get_salt=salts.get, clock=clock)
-    return SharedState(idempotency_store, limiter, {"shared": server.is_ready})
+    shared_limiter = ValkeyRateLimiter(
+        server, settings.query_rate_limit, get_salt=salts.get, clock=clock
+    )
+    shared_writes = ValkeyRateLimiter(server, WRITES_PER_MINUTE, get_salt=salts.get, clock=clock)
+    return SharedState(
+        idempotency_store, shared_limiter, shared_writes, {"shared": server.is_ready}
+    )
 
 
 def open_claims(

@@ -2,10 +2,16 @@
 
 import secrets
 from contextlib import AsyncExitStack
+from typing import Final
 
 from msgspec import Struct
 
-from headrace.adapters.engine.ipc.client import EngineBarrier, EngineConnections, EngineStore
+from headrace.adapters.engine.ipc.client import (
+    EngineBarrier,
+    EngineConnections,
+    EngineExportStore,
+    EngineStore,
+)
 from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor, NoVersions
 from headrace.adapters.query_scheduler.fair_semaphore import (
     FairSemaphore,
@@ -14,14 +20,18 @@ from headrace.adapters.query_scheduler.fair_semaphore import (
 )
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
+from headrace.ports.export import ExportStore
 from headrace.ports.store import Dialect, Store
-from headrace.wiring.server_urls import check_server_urls
+from headrace.wiring.server_urls import check_shared_urls
 from headrace.wiring.store_address import (
     check_store_settings,
     clickhouse_address,
     clickhouse_reader_address,
     store_dialect,
 )
+
+_EXPORT_CONNECTIONS: Final = 8
+"""Connections of a worker for exports; more exports at a time wait for each other."""
 
 
 class WorkerStore(Struct, frozen=True):
@@ -43,7 +53,7 @@ def open_worker_store(
     from headrace.adapters.store.clickhouse.store import ClickHouseStore  # noqa: PLC0415
 
     limits = select_bounds_of(settings)
-    barrier = EngineBarrier(engine, timeout_s=limits.wait_timeout_s)
+    barrier = EngineBarrier(engine, timeout_s=limits.wait_timeout_s, all_logs=False)
     store = ClickHouseStore(
         ClickHouseReader(
             (clickhouse_reader_address(settings) or address).rotated(secrets.randbits(16)),
@@ -63,6 +73,31 @@ def open_worker_store(
     )
     stack.push_async_callback(store.close)
     return WorkerStore(store, store_dialect(settings))
+
+
+def open_export_store(
+    settings: Settings, stack: AsyncExitStack, *, engine: EngineConnections
+) -> ExportStore:
+    """Open the configured store for exports; `stack` closes it. Raises `OperatorError`."""
+    address = clickhouse_address(settings)
+    if address is None:
+        return EngineExportStore(engine)
+    from headrace.adapters.store.clickhouse.export_store import (  # noqa: PLC0415
+        ClickHouseExportStore,
+    )
+    from headrace.adapters.store.clickhouse.reader import ClickHouseReader  # noqa: PLC0415
+
+    store = ClickHouseExportStore(
+        ClickHouseReader(
+            (clickhouse_reader_address(settings) or address).rotated(secrets.randbits(16)),
+            connections=_EXPORT_CONNECTIONS,
+            log=get_logger(),
+        ),
+        open_export=EngineExportStore(engine).open,
+        log=get_logger(),
+    )
+    stack.push_async_callback(store.close)
+    return store
 
 
 def select_bounds_of(settings: Settings) -> SchedulerLimits:
@@ -87,4 +122,4 @@ def check_configured_files(settings: Settings) -> None:
 
     open_geo_database(settings.geo_database).close()
     check_store_settings(settings)
-    check_server_urls(settings)
+    check_shared_urls(settings)

@@ -1,7 +1,8 @@
 """Checks the integrity of a data directory whose service is stopped."""
 
 import contextlib
-from collections.abc import Generator, Sequence
+import threading
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
 from headrace.adapters.backup.check import (
@@ -13,23 +14,33 @@ from headrace.adapters.backup.check import (
 )
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked
 from headrace.adapters.data_dir.paths import DataDirPaths
+from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.check import check_store
 from headrace.adapters.store.chdb.connection import ChdbInstance
+from headrace.adapters.store.chdb.rollup import Rollup
 from headrace.adapters.store.clickhouse.check import check_clickhouse
-from headrace.adapters.store.dialect.reports import ExpectedRows, LoadedOffsets, StoreReport
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.reports import StoreReport
+from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
+from headrace.model.data_retention import Cutoffs, RetentionPolicy
 from headrace.model.integrity import IntegrityReport, Issue
 from headrace.wiring.data import locked_for_command, require_data
-from headrace.wiring.shared import has_external_directory, has_valkey
+from headrace.wiring.shared import (
+    has_external_directory,
+    has_valkey,
+    open_configured_directory,
+)
 from headrace.wiring.store_address import clickhouse_address, clickhouse_reader_address
 
 
-def verify(settings: Settings) -> IntegrityReport:
+def verify(settings: Settings, *, repairs: bool = False) -> IntegrityReport:
     """Read everything in the data directory and in the store, and report what is damaged.
 
-    Raises `OperatorError` when the service runs, or the directory has no data.
+    With `repairs` the rollup of the embedded store is rebuilt first where it is broken. Raises
+    `OperatorError` when the service runs, or the directory has no data.
     """
     paths = DataDirPaths(data_path(settings))
     require_data(settings)
@@ -38,14 +49,33 @@ def verify(settings: Settings) -> IntegrityReport:
         is_ledger_sound = all(issue.part != "ledger" for issue in files)
         ledger = read_ledger(paths) if is_ledger_sound else LedgerContents()
         logs = check_logs(paths, ledger)
-        store = _check_store(settings, paths, ledger)
+        store = _check_store(settings, paths, ledger, repairs=repairs)
     return IntegrityReport(
-        issues=(*files, *logs.issues, *(Issue("store", error) for error in store.issues)),
+        issues=(
+            *files,
+            *logs.issues,
+            *(Issue("store", error) for error in (*ledger.losses, *store.issues)),
+        ),
         logs=logs.logs,
         records=logs.records,
         parts=store.parts,
         rows=store.rows,
+        notes=tuple(Issue("store", note) for note in store.notes),
     )
+
+
+def accept_losses(settings: Settings) -> None:
+    """Take the store as it is, without the events that it is known to lack.
+
+    Raises `OperatorError` when the service runs, or the directory has no data.
+    """
+    require_data(settings)
+    with _service_stopped(settings):
+        ledger = SqliteLedger.open(DataDirPaths(data_path(settings)).ledger)
+        try:
+            ledger.accept_losses()
+        finally:
+            ledger.close()
 
 
 @contextlib.contextmanager
@@ -70,15 +100,15 @@ def _external_files(settings: Settings) -> frozenset[Path]:
     return frozenset(directory | repeats)
 
 
-def _check_store(settings: Settings, paths: DataDirPaths, ledger: LedgerContents) -> StoreReport:
+def _check_store(
+    settings: Settings, paths: DataDirPaths, ledger: LedgerContents, *, repairs: bool
+) -> StoreReport:
     address = clickhouse_reader_address(settings) or clickhouse_address(settings)
     if address is not None:
-        expected = expected_rows_of_logs(paths, ledger)
+        expected = expected_rows_of_logs(paths, ledger, _cutoffs(settings))
         return check_clickhouse(address, identity=ledger.identity, expected=expected)
     if paths.store.exists():
-        return _check_chdb(
-            paths.store, ledger.loaded_offsets(), expected_rows_of_logs(paths, ledger)
-        )
+        return _check_chdb(paths, ledger, _cutoffs(settings), repairs=repairs)
     missing = (
         ("it is missing, but the ledger lists batches that it contains",)
         if ledger.stored_offsets
@@ -87,14 +117,41 @@ def _check_store(settings: Settings, paths: DataDirPaths, ledger: LedgerContents
     return StoreReport(missing, parts=0, rows=0)
 
 
+def _cutoffs(settings: Settings) -> Mapping[str, Cutoffs]:
+    """Return the cutoffs of all websites; none where the directory cannot be read."""
+    clock = SystemClock()
+    policy = RetentionPolicy(settings.retain_days)
+    with contextlib.suppress(OperatorError):
+        directory = open_configured_directory(settings, clock)
+        try:
+            return {
+                website.id: policy.cutoffs(website.retention, clock.now_ms())
+                for website in directory.websites()
+            }
+        finally:
+            directory.close()
+    return {}
+
+
 def _check_chdb(
-    store: Path, known: LoadedOffsets | None, expected: Sequence[ExpectedRows]
+    paths: DataDirPaths,
+    ledger: LedgerContents,
+    cutoffs: Mapping[str, Cutoffs],
+    *,
+    repairs: bool,
 ) -> StoreReport:
-    chdb = ChdbInstance(store, log=get_logger())
+    chdb = ChdbInstance(paths.store, log=get_logger())
     try:
         chdb.open()
-        return check_store(chdb, known=known, expected=expected)
-    except OperatorError as error:
+        if repairs:
+            Rollup(chdb).rebuild(threading.Event(), checks_bytes=True)
+        return check_store(
+            chdb,
+            known=ledger.loaded_offsets(),
+            expected=expected_rows_of_logs(paths, ledger, cutoffs),
+            identities=ledger.table_identities,
+        )
+    except (OperatorError, ClickHouseError) as error:
         return StoreReport((str(error),), parts=0, rows=0)
     finally:
         chdb.close()

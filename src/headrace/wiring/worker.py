@@ -7,11 +7,19 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
+from headrace.adapters.background.process import PooledProcess
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
+from headrace.adapters.directory.directory_cutoffs import DirectoryCutoffs
 from headrace.adapters.directory.tenancy_source import PollingTenancySource
-from headrace.adapters.engine.ipc.client import EngineBarrier, EngineConnections
+from headrace.adapters.engine.ipc.client import (
+    EngineBarrier,
+    EngineConnections,
+    EngineErasureClient,
+    EngineStorageClient,
+)
 from headrace.adapters.enrichment.geo import open_geo_database
 from headrace.adapters.enrichment.user_agents import UapUserAgentParser
+from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.adapters.event_log.ack_after_store_log import AckAfterStoreLog
 from headrace.adapters.event_log.backpressure_log import (
     BackpressureLog,
@@ -20,24 +28,34 @@ from headrace.adapters.event_log.backpressure_log import (
 )
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.clock import Clock, SystemClock
+from headrace.base.json_size import JsonLimits
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics, get_logger
-from headrace.http.app import create_app
+from headrace.http import endpoints
+from headrace.http.app import ErasureUseCases, create_app
+from headrace.http.routes.operations import ReadinessChecks
 from headrace.http.server.server import serve
+from headrace.ingest.receive.decode_request import BodyLimits
 from headrace.ingest.receive.enrich import Enricher
 from headrace.ingest.receive.service import IngestService
-from headrace.ingest.receive.visitor_salts import DailySalts
+from headrace.ingest.receive.visitor_salts import DailySalts, expire_salts
+from headrace.model.data_retention import RetentionPolicy
 from headrace.ports.directory import Directory
 from headrace.ports.event_log import EventLog
 from headrace.ports.store import QueryLimits
+from headrace.query.execution import QueryExecution
+from headrace.query.export.service import ExportService
+from headrace.query.funnel.service import FunnelService
+from headrace.query.retention.service import RetentionService
 from headrace.query.service import QueryService
+from headrace.query.values.service import ValuesService
 from headrace.wiring.data import data_dir_paths
 from headrace.wiring.shared import (
     has_external_directory,
     open_configured_directory,
     open_shared_state,
 )
-from headrace.wiring.store import open_worker_store
+from headrace.wiring.store import open_export_store, open_worker_store
 
 
 async def run_worker(
@@ -59,16 +77,29 @@ async def run_worker(
         engine = EngineConnections(runtime / ENGINE_SOCKET)
         stack.push_async_callback(engine.close)
         salts = DailySalts(directory.visitor_salt)
+        expiring = asyncio.create_task(expire_salts(salts, directory.forget_visitor_salts, clock))
+        stack.callback(expiring.cancel)
         shared_state = await open_shared_state(
             settings, stack, worker=name, engine=engine, salts=salts, clock=clock
         )
         backpressure_log = await _open_log(
             settings, stack, worker=name, clock=clock, metrics=metrics
         )
-        acknowledging_log = _open_acknowledging_log(settings, stack, backpressure_log, engine)
+        log_checks: ReadinessChecks = {
+            "log": backpressure_log.is_log_ready,
+            "disk": backpressure_log.has_free_disk_space,
+            "backlog": backpressure_log.is_backlog_within_limit,
+        }
+        acknowledging_log: EventLog = backpressure_log
+        if settings.ack_mode == "stored":
+            acknowledging_log = _open_ack_after_store_log(settings, stack, backpressure_log, engine)
+            log_checks = {**log_checks, "acknowledgements": acknowledging_log.is_acknowledging}
         geo = open_geo_database(settings.geo_database)
         stack.callback(geo.close)
 
+        retention = RetentionPolicy(settings.retain_days)
+        background = PooledProcess()
+        stack.callback(background.close)
         ingest_service = IngestService(
             clock=clock,
             tenancy=tenancy,
@@ -80,29 +111,52 @@ async def run_worker(
                 salts=salts,
             ),
             metrics=metrics,
-            max_items=settings.max_items,
+            limits=BodyLimits(
+                settings.max_items,
+                JsonLimits(settings.max_body_objects, settings.max_body_keys),
+                settings.max_decoded_bytes,
+            ),
+            background=background,
+            retention=retention,
         )
         worker_store = open_worker_store(settings, stack, engine=engine, metrics=metrics)
+        cutoffs = DirectoryCutoffs(tenancy, policy=retention, clock=clock)
+        execution = QueryExecution(
+            store=worker_store.store,
+            dialect=worker_store.dialect,
+            limits=QueryLimits(
+                timeout_s=settings.query_timeout_s,
+                max_memory_bytes=settings.query_max_memory_bytes,
+            ),
+            metrics=metrics,
+            clock=clock,
+            cutoffs=cutoffs,
+        )
+        export_store = open_export_store(settings, stack, engine=engine)
         app = create_app(
             acceptor=ingest_service,
             nowait_acceptor=ingest_service,
-            query_service=QueryService(
-                store=worker_store.store,
-                dialect=worker_store.dialect,
-                limits=QueryLimits(
-                    timeout_s=settings.query_timeout_s,
-                    max_memory_bytes=settings.query_max_memory_bytes,
-                ),
-                metrics=metrics,
-                clock=clock,
+            query_runners={
+                endpoints.QUERY: QueryService(execution),
+                endpoints.FUNNEL: FunnelService(execution),
+                endpoints.RETENTION: RetentionService(execution),
+                endpoints.VALUES: ValuesService(execution),
+            },
+            exporter=ExportService(
+                export_store,
+                max_memory_bytes=settings.query_max_memory_bytes,
+                cutoffs=cutoffs,
             ),
+            erasures=ErasureUseCases(
+                EngineErasureClient(engine), FileErasures(data_dir_paths(settings).erasures)
+            ),
+            storage_describer=EngineStorageClient(engine),
             tenancy=tenancy,
             limiter=shared_state.limiter,
+            write_limiter=shared_state.write_limiter,
             store=worker_store.store,
             readiness={
-                "log": backpressure_log.is_log_ready,
-                "disk": backpressure_log.has_free_disk_space,
-                "backlog": backpressure_log.is_backlog_within_limit,
+                **log_checks,
                 **({"directory": tenancy.is_usable} if has_external_directory(settings) else {}),
                 **shared_state.readiness,
             },
@@ -158,13 +212,11 @@ async def _open_log(
     return backpressure_log
 
 
-def _open_acknowledging_log(
+def _open_ack_after_store_log(
     settings: Settings, stack: AsyncExitStack, log: BackpressureLog, engine: EngineConnections
-) -> EventLog:
-    """Return the log that acknowledges as `ack_mode` says: on disk, or in the store too."""
-    if settings.ack_mode == "log":
-        return log
-    barrier = EngineBarrier(engine, timeout_s=settings.ack_timeout_s)
+) -> AckAfterStoreLog:
+    """Return the log that acknowledges a record when it is in the store."""
+    barrier = EngineBarrier(engine, timeout_s=settings.ack_timeout_s, all_logs=True)
     stored = AckAfterStoreLog(
         log,
         barrier=barrier.wait,

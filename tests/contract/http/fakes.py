@@ -1,8 +1,9 @@
 """The application over fakes of its use cases, called as an ASGI server calls it."""
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import structlog
@@ -11,10 +12,15 @@ from starlette.types import ASGIApp, Message
 from headrace.base.clock import FixedClock
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics
-from headrace.http.app import Application, create_app
+from headrace.http.app import Application, ErasureUseCases, create_app
+from headrace.http.endpoints import PARAMETER_QUERY_ENDPOINTS, QUERY_ENDPOINTS, EndpointSpec
 from headrace.http.routes.operations import ReadinessChecks
-from headrace.ingest.receive.service import AcceptResult, IngestRequest
+from headrace.http.routes.query import QueryRunner
+from headrace.ingest.receive.preparation import AcceptResult, IngestRequest, Reserve
+from headrace.model.erasure import ErasureRequest, Subject
+from headrace.model.export import ExportRequest
 from headrace.model.plan import CompiledQuery
+from headrace.model.stored_rows import StoredRows
 from headrace.model.tenancy import (
     ApiKey,
     KeyId,
@@ -25,15 +31,18 @@ from headrace.model.tenancy import (
     WebsiteId,
     hash_secret,
 )
+from headrace.ports.erasure import Erasure
 from headrace.ports.event_log import OnDurable
 from headrace.ports.rate_limiter import RateLimitResult
-from headrace.ports.store import QueryLimits, Rows
+from headrace.ports.store import QueryLimits, Rows, StoreStatus
+from headrace.query.export.service import ExportedPiece
 from headrace.query.result_values import QueryResult
 
 NOW_MS = 1_767_607_200_000
 REQUEST_ID = "0123456789abcdef"
 CLIENT = ("203.0.113.9", 50_000)
 READER_KEY, WRITER_KEY, FOREIGN_KEY = "hr_reader", "hr_writer", "hr_stranger"
+MANAGER_KEY = "hr_manager"
 ACME, OTHERS = OrganizationId("org_acme"), OrganizationId("org_others")
 PRIVATE, PUBLIC = WebsiteId("web_private"), WebsiteId("web_public")
 
@@ -61,7 +70,8 @@ class FakeIngestService:
         self.outcome: AcceptResult | BaseException = AcceptResult(1)
         self.requests: list[IngestRequest] = []
 
-    async def accept(self, request: IngestRequest) -> AcceptResult:
+    async def accept(self, request: IngestRequest, reserve: Reserve) -> AcceptResult:
+        reserve(0)
         self.requests.append(request)
         if isinstance(self.outcome, AcceptResult):
             return self.outcome
@@ -136,27 +146,123 @@ class FakeRateLimiter:
     """Returns `verdict` and records the counted keys."""
 
     def __init__(self) -> None:
-        self.verdict: RateLimitResult | None = RateLimitResult(
-            allowed=True, limit=30, remaining=29, reset_s=60
-        )
+        self.verdict = RateLimitResult(allowed=True, limit=30, remaining=29, reset_s=60)
         self.callers: list[str] = []
 
-    async def hit(self, caller: str) -> RateLimitResult | None:
+    async def hit(self, caller: str) -> RateLimitResult:
         self.callers.append(caller)
         return self.verdict
 
 
 class FakeStore:
-    """A store that is either ready or not."""
+    """A store with the status that a test sets."""
 
     def __init__(self) -> None:
-        self.ready = True
+        self.store_status = StoreStatus.READY
 
     async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
         raise NotImplementedError(query, limits)
 
-    async def is_ready(self) -> bool:
-        return self.ready
+    async def status(self) -> StoreStatus:
+        return self.store_status
+
+
+class FakeStorageDescriber:
+    """Describes one table of each website that is asked for, or raises `outcome`."""
+
+    def __init__(self) -> None:
+        self.outcome: BaseException | None = None
+
+    async def describe(self, website_id: WebsiteId | None) -> Sequence[StoredRows]:
+        assert website_id is not None
+        if self.outcome is not None:
+            raise self.outcome
+        return (
+            StoredRows(
+                website_id=website_id,
+                table="events",
+                rows=2,
+                expired=1,
+                bytes=300,
+                oldest_ms=NOW_MS,
+                newest_ms=NOW_MS + 7,
+                retain_days=30,
+                cutoff_ms=NOW_MS - 36_000_000,
+            ),
+            StoredRows(
+                website_id=website_id,
+                table="errors",
+                rows=0,
+                expired=0,
+                bytes=0,
+                oldest_ms=None,
+                newest_ms=None,
+                retain_days=0,
+                cutoff_ms=None,
+            ),
+        )
+
+
+class FakeExporter:
+    """Begins exports of `pieces`; an exception among them is raised in its place."""
+
+    def __init__(self) -> None:
+        self.outcome: BaseException | None = None
+        self.bytes: list[bytes | BaseException] = [b"one\n", b"two\n"]
+        self.requests: list[ExportRequest] = []
+        self.running = 0
+        self.began = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def begin(self, request: ExportRequest) -> AsyncGenerator["FakeExporter"]:
+        if self.outcome is not None:
+            raise self.outcome
+        self.requests.append(request)
+        self.running += 1
+        try:
+            yield self
+        finally:
+            self.running -= 1
+
+    async def pieces(self) -> AsyncGenerator[ExportedPiece]:
+        for one in self.bytes:
+            if isinstance(one, BaseException):
+                raise one
+            yield ExportedPiece(one)
+        self.began.set()
+
+
+class FakeErasures:
+    """Begins erasures, or raises `outcome`, and keeps them."""
+
+    def __init__(self) -> None:
+        self.outcome: BaseException | None = None
+        self.requests: list[ErasureRequest] = []
+        self.kept: list[Erasure] = []
+
+    async def begin(self, request: ErasureRequest) -> Erasure:
+        if self.outcome is not None:
+            raise self.outcome
+        self.requests.append(request)
+        erasure = Erasure(
+            id=f"era_{len(self.requests)}",
+            website_id=request.website_id,
+            kind=request.selectors[0].kind,
+            subjects=(Subject(request.selectors[0].kind, "ab"),),
+            by=request.by,
+            requested_ms=NOW_MS,
+            answers_clean_ms=NOW_MS,
+            rows={"events": 1, "quarantine": 0},
+        )
+        if not request.dry_run:
+            self.kept.append(erasure)
+        return erasure
+
+    def get(self, erasure_id: str) -> Erasure | None:
+        return next((one for one in self.kept if one.id == erasure_id), None)
+
+    def all(self) -> list[Erasure]:
+        return self.kept
 
 
 class Harness:
@@ -167,8 +273,13 @@ class Harness:
         self.acceptor = FakeIngestService()
         self.direct: FakeNowaitAcceptor | None = None
         self.queries = FakeQueryService(result or empty_result())
+        self.runners: dict[EndpointSpec, QueryRunner] = {}
+        self.exporter = FakeExporter()
+        self.storage = FakeStorageDescriber()
         self.tenancy = FakeTenancySource(make_tenancy())
+        self.erasures = FakeErasures()
         self.limiter = FakeRateLimiter()
+        self.write_limiter = FakeRateLimiter()
         self.store = FakeStore()
         self.log_is_ready = True
         self.lines: list[dict[str, Any]] = []
@@ -178,9 +289,16 @@ class Harness:
         """Build the application."""
         return create_app(
             acceptor=self.acceptor,
-            query_service=self.queries,
+            query_runners={
+                **dict.fromkeys((*QUERY_ENDPOINTS, *PARAMETER_QUERY_ENDPOINTS), self.queries),
+                **self.runners,
+            },
+            exporter=self.exporter,
+            erasures=ErasureUseCases(self.erasures, self.erasures),
+            storage_describer=self.storage,
             tenancy=self.tenancy,
             limiter=self.limiter,
+            write_limiter=self.write_limiter,
             store=self.store,
             readiness=self._readiness(),
             settings=self.settings,
@@ -279,6 +397,7 @@ def empty_result() -> QueryResult:
 def make_tenancy() -> TenancySnapshot:
     """Build a private and a public website, with keys to read, to write, and of another tenant."""
     keys = [
+        _make_key(MANAGER_KEY, ACME, Scope.MANAGE_DATA),
         _make_key(READER_KEY, ACME, Scope.READ_DATA),
         _make_key(WRITER_KEY, ACME, Scope.TRACK_EVENTS),
         _make_key(FOREIGN_KEY, OTHERS, Scope.READ_DATA),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from headrace.base.settings import Settings
 from headrace.http.server.server import serve
-from headrace.ingest.receive.service import AcceptResult, IngestRequest
+from headrace.ingest.receive.preparation import AcceptResult, IngestRequest, Reserve
 from tests.contract.http.fakes import PRIVATE, READER_KEY, Harness
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -77,8 +77,8 @@ class SlowAcceptor:
         self.reached = asyncio.Event()
         self.allowed = asyncio.Event()
 
-    async def accept(self, request: IngestRequest) -> AcceptResult:
-        del request
+    async def accept(self, request: IngestRequest, reserve: Reserve) -> AcceptResult:
+        del request, reserve
         self.reached.set()
         await self.allowed.wait()
         return AcceptResult(1)

@@ -10,8 +10,9 @@ import uvicorn.server
 from headrace.base.errors import LogUnavailable
 from headrace.base.settings import Settings
 from headrace.http.server.connection import HeadraceProtocol
+from headrace.http.server.final_response import BAD_REQUEST
 from headrace.ingest.receive.decode import IngestPath
-from headrace.ingest.receive.service import AcceptResult
+from headrace.ingest.receive.preparation import AcceptResult
 from tests.contract.http.fakes import REQUEST_ID, FakeNowaitAcceptor, Harness, ingestion_error
 from tests.contract.http.live_server import (
     SHORT_TIMEOUTS,
@@ -418,14 +419,14 @@ def test_request_may_wait_for_the_log_longer_than_the_head_timeout() -> None:
 
 def test_fast_path_endpoints_are_the_ingestion_endpoints() -> None:
     harness = make_harness()
-    paths = [b"/track", b"/vitals", b"/errors", b"/batch", b"/"]
+    paths = [b"/track", b"/vitals", b"/errors", b"/batch", b"/", b"/engagement", b"/identify"]
     responses(harness, *([post(path)] for path in paths))
     assert harness.direct is not None
     assert [request.endpoint for request in harness.direct.requests] == list(IngestPath)
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["first", "with a known head"])
-def test_invalid_http_never_gets_the_response_of_the_previous_simple_request(known: bool) -> None:
+def test_invalid_http_is_400_after_the_response_of_the_previous_simple_request(known: bool) -> None:
     direct = FakeNowaitAcceptor(confirms=False)
     harness = make_harness(direct)
 
@@ -442,9 +443,8 @@ def test_invalid_http_never_gets_the_response_of_the_previous_simple_request(kno
         await direct.reached.wait()
         await asyncio.sleep(0.01)
         direct.waiting[-1](None)
-        status, headers, _ = await read_response(reader)
-        assert (status, headers["connection"]) == (200, "close")
-        assert await reader.read() == b""
+        assert (await read_response(reader))[0] == 200
+        assert await reader.read() == BAD_REQUEST
         writer.close()
 
     run(harness, scenario)

@@ -17,7 +17,7 @@ from headrace.base.errors import (
 )
 from headrace.base.settings import Settings
 from headrace.ingest.receive.decode import IngestPath
-from headrace.ingest.receive.service import AcceptResult, IngestRequest
+from headrace.ingest.receive.preparation import AcceptResult, IngestRequest
 from headrace.model.tenancy import Credentials
 from tests.contract.http.fakes import (
     JSON_HEADERS,
@@ -70,6 +70,11 @@ RESPONSES: Mapping[IngestPath, tuple[AcceptResult, Any]] = {
         },
     ),
     IngestPath.PAGE: (AcceptResult(1), {"status": "success", "type": "track"}),
+    IngestPath.ENGAGEMENT: (
+        AcceptResult(2),
+        {"status": "success", "type": "engagement", "count": 2},
+    ),
+    IngestPath.IDENTIFY: (AcceptResult(1), {"status": "success", "type": "identify"}),
 }
 
 
@@ -222,14 +227,14 @@ FORMS: dict[str, tuple[bytes, dict[str, str], int, str, str]] = {
         b"{}",
         {"Content-Type": "image/gif"},
         415,
-        "Unsupported media type",
+        'Unsupported media type "image/gif": send application/json',
         "UNSUPPORTED_MEDIA_TYPE",
     ),
     "encoding": (
         b"{}",
         {"Content-Encoding": "compress"},
         415,
-        "Unsupported content encoding",
+        'Unsupported content encoding "compress": send one of gzip, deflate, br, zstd, identity',
         "UNSUPPORTED_ENCODING",
     ),
     "damage": (

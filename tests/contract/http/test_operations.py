@@ -8,6 +8,7 @@ import pytest
 
 from headrace.base.errors import DurabilityUnknown, LogUnavailable, OperatorError
 from headrace.base.settings import Settings
+from headrace.ports.store import StoreStatus
 from tests.contract.http.fakes import (
     JSON_HEADERS,
     READER_KEY,
@@ -39,18 +40,27 @@ def test_readiness_lists_each_component() -> None:
 
 
 BROKEN = {
-    "log": (False, True, {"log": "unavailable", "engine": "ready"}),
-    "engine": (True, False, {"log": "ready", "engine": "unavailable"}),
-    "both": (False, False, {"log": "unavailable", "engine": "unavailable"}),
+    "log": (False, StoreStatus.READY, {"log": "unavailable", "engine": "ready"}),
+    "engine": (True, StoreStatus.UNAVAILABLE, {"log": "ready", "engine": "unavailable"}),
+    "incomplete store": (
+        True,
+        StoreStatus.INCOMPLETE,
+        {"log": "ready", "engine": "incomplete"},
+    ),
+    "both": (
+        False,
+        StoreStatus.UNAVAILABLE,
+        {"log": "unavailable", "engine": "unavailable"},
+    ),
 }
 
 
-@pytest.mark.parametrize(("log_up", "engine_up", "parts"), BROKEN.values(), ids=list(BROKEN))
+@pytest.mark.parametrize(("log_up", "store_status", "parts"), BROKEN.values(), ids=list(BROKEN))
 def test_failing_component_makes_the_service_unavailable(
-    log_up: bool, engine_up: bool, parts: dict[str, str]
+    log_up: bool, store_status: StoreStatus, parts: dict[str, str]
 ) -> None:
     harness = Harness()
-    harness.log_is_ready, harness.store.ready = log_up, engine_up
+    harness.log_is_ready, harness.store.store_status = log_up, store_status
 
     response = harness.call("GET", "/ready")
 

@@ -1,9 +1,11 @@
 """The query endpoint over fakes: order of checks, limits, formats and cancellation."""
 
 import asyncio
+import csv
 import gzip
+import io
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -41,11 +43,13 @@ from tests.contract.http.fakes import (
 )
 
 PATH = "/v1/query/custom"
-SMALL = Settings(max_query_bytes=100)
+SMALL = Settings(max_query_bytes=100, max_body_objects=3, max_body_keys=3)
 TOO_LONG = b"x" * 101
 RATE = {"x-ratelimit-limit": "30", "x-ratelimit-remaining": "29", "x-ratelimit-reset": "60"}
 OVER = RateLimitResult(allowed=False, limit=30, remaining=0, reset_s=17)
 PAGE = "https://app.example"
+MANY_OBJECTS = b"[[],[],[]]"
+MANY_KEYS = b'{"a":0,"b":0,"c":0,"d":0}'
 ROWS: list[list[Any]] = [
     ["/a, b", 3, None, True, "2025-03-10T12:00:00.250Z", "5"],
     ["", 2.5, 1.0, False, None, 5],
@@ -138,13 +142,13 @@ ORDER: dict[str, tuple[dict[str, Any], int, str, str]] = {
     "type": (
         {"headers": {"Content-Type": "image/gif"}},
         415,
-        "Unsupported media type",
+        'Unsupported media type "image/gif": send application/json',
         "UNSUPPORTED_MEDIA_TYPE",
     ),
     "encoding": (
         {"headers": {"Content-Encoding": "gzip, gzip"}},
         415,
-        "Unsupported content encoding",
+        'Unsupported content encoding "gzip, gzip": send one of gzip, deflate, br, zstd, identity',
         "UNSUPPORTED_ENCODING",
     ),
     "damage": (
@@ -159,6 +163,8 @@ ORDER: dict[str, tuple[dict[str, Any], int, str, str]] = {
         "Payload too large",
         "PAYLOAD_TOO_LARGE",
     ),
+    "objects": ({"body": MANY_OBJECTS}, 413, "Payload too large", "PAYLOAD_TOO_LARGE"),
+    "keys": ({"body": MANY_KEYS}, 413, "Payload too large", "PAYLOAD_TOO_LARGE"),
 }
 
 
@@ -220,7 +226,6 @@ def test_new_key_and_website_are_found_after_one_refresh() -> None:
 
 COUNTED: dict[str, tuple[dict[str, Any], int]] = {
     "accepted": ({}, 200),
-    "missing scope": ({"key": WRITER_KEY}, 403),
     "no website": ({"website": ""}, 400),
     "unknown website": ({"website": "web_x"}, 404),
     "type of the body": ({"headers": {"Content-Type": "image/gif"}}, 415),
@@ -267,29 +272,32 @@ def test_over_the_limit_is_429(website: str) -> None:
     }
 
 
-def test_missing_scope_comes_before_the_rate_limit() -> None:
+def test_missing_scope_comes_before_the_rate_limit_and_does_not_count() -> None:
     harness = Harness()
     harness.limiter.verdict = OVER
 
-    assert send_query(harness, key=WRITER_KEY).status == 403
+    response = send_query(harness, key=WRITER_KEY)
+
+    assert (response.status, harness.limiter.callers) == (403, [])
+    unused = {
+        "x-ratelimit-limit": "30",
+        "x-ratelimit-remaining": "30",
+        "x-ratelimit-reset": "0",
+    }
+    assert unused.items() <= response.headers.items()
 
 
 def test_without_a_key_website_and_address_are_limited_together() -> None:
     harness = Harness()
 
-    send_query(harness, PUBLIC, None, client=("198.51.100.7", 1))
+    for address in ("198.51.100.7", "2001:db8::1", "2001:db8::2:0:0:1"):
+        send_query(harness, PUBLIC, None, client=(address, 1))
 
-    assert harness.limiter.callers == ["website:web_public:198.51.100.7"]
-
-
-def test_unavailable_limiter_allows_requests() -> None:
-    harness = Harness()
-    harness.limiter.verdict = None
-
-    response = send_query(harness)
-
-    assert response.status == 200
-    assert not RATE.keys() & response.headers.keys()
+    assert harness.limiter.callers == [
+        "website:web_public:198.51.100.7",
+        "website:web_public:2001:db8::/64",
+        "website:web_public:2001:db8::/64",
+    ]
 
 
 FAILURES: dict[str, tuple[Exception, int, str, str]] = {
@@ -320,6 +328,36 @@ def test_error_is_json_for_any_accept_header(
 
     assert status_and_body(response) == (status, query_error(message, code))
     assert response.headers.get("retry-after") == ("5" if status == 503 else None)
+
+
+FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\ttab", "\rreturn")
+PLAIN = ("a=1", " =1", "", "'=1", "1-1", "ä")
+
+
+@pytest.mark.parametrize("csv_text", ["exact", "escaped"])
+def test_csv_escapes_formulas_where_the_setting_says_so(
+    csv_text: Literal["exact", "escaped"],
+) -> None:
+    texts = (*FORMULAS, *PLAIN)
+    result = QueryResult(
+        ("=name", "value"),
+        (OutputKind.TEXT, OutputKind.NUMBER),
+        [(text, -1.5) for text in texts],
+        limit=1000,
+        truncated=False,
+        execution_ms=1.5,
+    )
+    harness = Harness(Settings(query_csv_text=csv_text), result)
+
+    response = send_query(harness, headers={"Accept": "text/csv"})
+
+    prefix = "'" if csv_text == "escaped" else ""
+    rows = list(csv.reader(io.StringIO(response.body.decode(), newline="")))
+    assert rows == [
+        [f"{prefix}=name", "value"],
+        *([f"{prefix}{text}", "-1.5"] for text in FORMULAS),
+        *([text, "-1.5"] for text in PLAIN),
+    ]
 
 
 def test_csv_is_exact() -> None:

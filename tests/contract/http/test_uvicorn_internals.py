@@ -16,6 +16,7 @@ from headrace.http.server import connection, uvicorn_internals
 from headrace.http.server.connection import HeadraceProtocol
 from headrace.http.server.fast_path import PendingRequest
 from headrace.http.server.uvicorn_internals import (
+    ASGI_CYCLE_ATTRIBUTES,
     CYCLE_ATTRIBUTES,
     PROTOCOL_ATTRIBUTES,
     PROTOCOL_METHODS,
@@ -86,7 +87,7 @@ async def test_protocol_has_the_attributes_that_the_connection_uses() -> None:
 
 
 def test_cycle_has_the_attributes_that_the_connection_uses() -> None:
-    missing = missing_from(make_cycle(), CYCLE_ATTRIBUTES)
+    missing = missing_from(make_cycle(), {**CYCLE_ATTRIBUTES, **ASGI_CYCLE_ATTRIBUTES})
     assert not missing, sentences("RequestResponseCycle", missing)
 
 
@@ -128,7 +129,11 @@ def used_names() -> Iterator[str]:
 
 def test_connection_uses_no_other_internals() -> None:
     listed = set(PROTOCOL_METHODS) | set(PROTOCOL_ATTRIBUTES)
-    used = set(used_names())
+    used = set(used_names()) | {
+        name
+        for name in vars(HeadraceProtocol)
+        if inspect.isfunction(getattr(HttpToolsProtocol, name, 0))
+    }
     inherited = {name for name in used if hasattr(HttpToolsProtocol, name)} - {"__init__"}
     assert inherited | (used - own_names()) == listed - READ_BY_THE_FAST_PATH
 

@@ -28,12 +28,13 @@ def wanted(*digests: bytes, at_ms: int = NOW) -> dict[bytes, Claim]:
 
 
 @pytest.fixture
-def server(valkey_server: ValkeyServer) -> ValkeyServer:
-    """An empty, running server; restarted if a test killed it."""
+def server(valkey_server: ValkeyServer) -> Iterator[ValkeyServer]:
+    """An empty, running server, whose configuration a test may change, and which it may kill."""
     valkey_server.server.kill()
     valkey_server.server.start()
     valkey_server.empty()
-    return valkey_server
+    yield valkey_server
+    valkey_server.server.ensure_running()
 
 
 @pytest.fixture
@@ -119,6 +120,14 @@ def test_many_digests_are_claimed_in_order(machine: MakeClaims) -> None:
 def test_empty_valkey_is_filled_from_the_ledger(machine: MakeClaims) -> None:
     machine("a", _1=NOW + DAY, _2=NOW - 1).claim(9, wanted(THREE))
     assert machine("b").claim(1, wanted(ONE, TWO, THREE)) == {ONE, THREE}
+
+
+def test_digests_that_a_migration_added_are_sent_to_a_valkey_that_knows_the_ledger(
+    machine: MakeClaims, server: ValkeyServer
+) -> None:
+    server.put("headrace:ledger:a", "1")  # as the version before the migration left it
+    machine("a", _1=NOW + DAY).claim(9, wanted(THREE))
+    assert machine("b").claim(1, wanted(ONE)) == {ONE}
 
 
 def test_valkey_that_lost_its_data_is_refilled(machine: MakeClaims, server: ValkeyServer) -> None:

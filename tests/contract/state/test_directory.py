@@ -19,6 +19,7 @@ from headrace.adapters.directory.sql_directory import SqlDirectory, open_directo
 from headrace.adapters.directory.tables import METADATA, SCHEMA_VERSION
 from headrace.base.clock import FixedClock, SystemClock
 from headrace.base.errors import OperatorError
+from headrace.model.data_retention import DataRetention, RetentionChange
 from headrace.model.tenancy import (
     ApiKey,
     KeyId,
@@ -27,6 +28,7 @@ from headrace.model.tenancy import (
     Scope,
     TenancySnapshot,
     Website,
+    WebsiteChange,
     WebsiteId,
     hash_secret,
 )
@@ -152,6 +154,56 @@ def test_websites_may_have_equal_names(directory: SqlDirectory) -> None:
     assert len({website.id for website in websites}) == 3
 
 
+def test_changed_website_has_the_new_values_and_keeps_the_others(directory: SqlDirectory) -> None:
+    first, second = (directory.create_website(name=name, domain="a") for name in ("Blog", "Shop"))
+    acme = directory.create_organization("acme")
+    changed = directory.update_website(
+        first.id,
+        WebsiteChange(
+            name=" News ",
+            organization_id=acme.id,
+            public=True,
+            origins=("https://News.example", "https://news.example:443"),
+        ),
+    )
+    assert changed == Website(
+        id=first.id,
+        name="News",
+        domain="a",
+        organization_id=acme.id,
+        created_ms=NOON,
+        public=True,
+        origins=("https://news.example",),
+    )
+    assert directory.websites() == (changed, second)
+    assert directory.tenancy().websites[first.id] == changed
+
+
+def test_retention_of_a_website_and_its_tables_is_changed_one_by_one(
+    directory: SqlDirectory,
+) -> None:
+    website = directory.create_website(name="Blog")
+    assert website.retention == DataRetention()
+    for change in (
+        RetentionChange(days=30, errors=7),
+        RetentionChange(events=0),
+        RetentionChange(errors=None, performance=36_500),
+    ):
+        website = directory.update_website(website.id, WebsiteChange(retention=change))
+    assert website.retention == DataRetention(days=30, events=0, errors=None, performance=36_500)
+    assert directory.websites() == (website,)
+
+
+@pytest.mark.parametrize("days", [-1, 36_501])
+def test_retention_out_of_bounds_is_rejected(directory: SqlDirectory, days: int) -> None:
+    website = directory.create_website(name="Blog")
+    change = WebsiteChange(name="News", retention=RetentionChange(events=days))
+    assert rejection(lambda: directory.update_website(website.id, change)) == (
+        f"rows cannot be kept for {days} days: give 0 (for ever) to 36500"
+    )
+    assert directory.websites() == (website,)
+
+
 def test_ids_are_url_safe_and_have_a_type_prefix(directory: SqlDirectory) -> None:
     website = directory.create_website(name="Blog")
     key, secret = directory.create_key(scopes=BOTH)
@@ -210,10 +262,19 @@ def test_key_that_has_expired_already_can_be_created(directory: SqlDirectory) ->
     assert key.is_valid_at(NOON) is False
 
 
+@pytest.mark.parametrize("scope", ["track:events", "read:data", "manage:data", "manage:config"])
+def test_key_has_the_one_scope_it_was_created_with(directory: SqlDirectory, scope: str) -> None:
+    key, _ = directory.create_key(scopes=frozenset({Scope(scope)}))
+    assert directory.keys() == (key,)
+    assert [one.value for one in key.scopes] == [scope]
+
+
 def test_rejected_key_is_not_stored(directory: SqlDirectory) -> None:
     before = directory.tenancy()
     sentence = rejection(lambda: directory.create_key(scopes=frozenset()))
-    assert sentence == "a key needs at least one scope: track:events or read:data"
+    assert sentence == (
+        "a key needs at least one scope: track:events, read:data, manage:data or manage:config"
+    )
     assert (directory.keys(), directory.organizations()) == ((), ())
     assert directory.tenancy() == before
 
@@ -250,6 +311,16 @@ UNKNOWN: dict[str, tuple[Callable[[SqlDirectory], object], str]] = {
     "delete a website": (
         lambda directory: directory.delete_website(WebsiteId("web_x")),
         "no website has the id 'web_x'",
+    ),
+    "change a website": (
+        lambda directory: directory.update_website(WebsiteId("web_x"), WebsiteChange(name="a")),
+        "no website has the id 'web_x'",
+    ),
+    "a website's new organization": (
+        lambda directory: directory.update_website(
+            WebsiteId("web_x"), WebsiteChange(organization_id=UNKNOWN_USER)
+        ),
+        "no organization has the id 'org_nobody'",
     ),
     "revoke a key": (
         lambda directory: directory.revoke_key(KeyId("")),
@@ -358,6 +429,9 @@ def test_every_change_is_another_revision(directory: SqlDirectory) -> None:
         lambda: directory.create_website(name="Blog"),
         lambda: directory.create_key(scopes=BOTH),
         lambda: directory.revoke_key(directory.keys()[0].id),
+        lambda: directory.update_website(
+            directory.websites()[0].id, WebsiteChange(retention=RetentionChange(days=1))
+        ),
         lambda: directory.delete_website(directory.websites()[0].id),
         lambda: directory.delete_organization(acme.id),
     ]
@@ -396,6 +470,34 @@ def test_salt_of_a_new_day_destroys_the_earlier_ones(directory: SqlDirectory) ->
     assert directory.visitor_salt("2026-03-02") == second
     assert first not in {second, directory.visitor_salt("2026-03-01")}
     assert directory.revision() == revision
+
+
+def test_salts_of_earlier_days_are_destroyed_without_a_new_one(directory: SqlDirectory) -> None:
+    revision = directory.revision()
+    first = directory.visitor_salt("2026-03-01")
+    directory.forget_visitor_salts("2026-03-01")
+    assert directory.visitor_salt("2026-03-01") == first
+    directory.forget_visitor_salts("2026-03-02")
+    directory.forget_visitor_salts("2026-03-02")
+    assert directory.visitor_salt("2026-03-01") != first
+    assert directory.revision() == revision
+
+
+@pytest.mark.parametrize("by_new_day", [True, False], ids=["by a new day", "by the clock"])
+def test_destroyed_salt_is_overwritten_in_the_journal(tmp_path: Path, by_new_day: bool) -> None:
+    directory = open_directory(tmp_path / "directory.sqlite", FixedClock(NOON))
+    first = directory.visitor_salt("2026-03-01")
+    journal = tmp_path / "directory.sqlite-journal"
+    directory.create_organization("first")  # its journal has the page with the salt
+    before = journal.read_bytes(), journal.stat().st_ino
+    if by_new_day:
+        directory.visitor_salt("2026-03-02")
+    else:
+        directory.forget_visitor_salts("2026-03-02")
+    directory.close()
+    left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert (before[1], first in left) == (journal.stat().st_ino, False)
+    assert len(journal.read_bytes()) >= len(before[0]) > 0  # overwritten, not freed
 
 
 def test_destroyed_salt_is_gone_from_the_disk(tmp_path: Path) -> None:
@@ -456,6 +558,22 @@ def test_migrations_lead_to_the_tables_of_the_code(
     database.read_engine.dispose()
 
 
+def test_websites_of_the_first_schema_have_no_retention_of_their_own(
+    location: Location, clock: FixedClock
+) -> None:
+    directory = open_directory(location, clock)
+    website = directory.create_website(name="Blog")
+    directory.close()
+    database = open_database(location)
+    with database.write_engine.begin() as connection:
+        connection.execute(text("ALTER TABLE websites DROP COLUMN retention"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+    database.read_engine.dispose()
+    migrated = reopened(location)
+    assert migrated.websites() == (website,)
+    migrated.close()
+
+
 def test_directory_is_opened_again_as_it_was(location: Location, clock: FixedClock) -> None:
     first = open_directory(location, clock)
     first.create_website(name="Blog")
@@ -482,9 +600,12 @@ def test_directory_of_a_newer_version_is_rejected(location: Location, clock: Fix
 def test_file_and_directory_are_accessible_by_their_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "new" / "data" / "directory.sqlite"
     open_directory(path, FixedClock(NOON)).close()
-    modes = [stat.S_IMODE(p.stat().st_mode) for p in (path.parent, path)]
-    assert modes == [0o700, 0o600]
-    assert [p.name for p in path.parent.iterdir()] == ["directory.sqlite"]
+    modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in (path.parent, *path.parent.iterdir())}
+    assert modes == {
+        "data": 0o700,
+        "directory.sqlite": 0o600,
+        "directory.sqlite-journal": 0o600,
+    }
 
 
 def test_change_waits_for_the_change_of_another_process(tmp_path: Path) -> None:

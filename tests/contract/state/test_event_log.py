@@ -521,6 +521,29 @@ async def test_corrupt_range_is_preserved_and_the_rest_is_read(
     assert kept.read_bytes().endswith(b"tvo")
 
 
+@pytest.mark.parametrize("call", ["write", "sync", "sync_directory"])
+async def test_corrupt_range_that_cannot_be_preserved_durably_is_not_skipped(
+    open_log: OpenLog, root: Path, call: str
+) -> None:
+    log = open_log()
+    await append_all(log, b"one", b"two", b"three")
+    await log.close()
+    segment = root / "worker-0" / f"{1:020}.segment"
+    segment.write_bytes(segment.read_bytes().replace(b"two", b"tvo"))
+    file_ops = FailingDisk()
+    with closing(SegmentReader(root, damaged=root.parent / "damaged", file_ops=file_ops)) as reader:
+        end = reader.durable_offsets()["worker-0"]
+        first = reader.read("worker-0", after=LOG_START, until=end, max_bytes=4096)
+        file_ops.broken = {call}
+        with pytest.raises(OSError, match="No space left on device"):
+            reader.read("worker-0", after=first.end, until=end, max_bytes=4096)
+        file_ops.broken = set()
+        second = reader.read("worker-0", after=first.end, until=end, max_bytes=4096)
+    assert [record.payload for record in second.records] == [b"three"]
+    (kept,) = (root.parent / "damaged").iterdir()
+    assert kept.stat().st_size == 15
+
+
 async def test_corrupt_last_record_is_preserved_and_new_ones_are_read(
     open_log: OpenLog, root: Path
 ) -> None:
@@ -647,6 +670,47 @@ async def test_log_with_an_unreadable_end_is_omitted_and_others_are_listed(
     with closing(reader_of(root)) as reader:
         assert list(reader.durable_offsets()) == ["worker-1"]
         assert reader.unreadable() == ["worker-0"]
+    await log.close()
+
+
+async def test_log_is_not_read_by_an_old_marker_while_its_writer_recovers(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log(segment_bytes=100)
+    await log.append(b"first" * 15)
+    marker = root / "worker-0" / "durable"
+    old_marker = marker.read_bytes()
+    await log.append(b"second" * 15)
+    await log.append(b"third" * 15)
+    await log.close()
+    marker.write_bytes(old_marker)
+    file_ops, clock = FailingDisk(), FixedClock(0)
+    file_ops.may_sync.clear()
+    opening = asyncio.create_task(asyncio.to_thread(open_log, file_ops=file_ops))
+    await asyncio.to_thread(file_ops.syncing.wait, 30)
+    reader = SegmentReader(root, damaged=root.parent / "damaged", clock=clock)
+    with closing(reader):
+        assert await asyncio.to_thread(reader.durable_offsets) == {}
+        assert reader.unreadable() == ["worker-0"]
+        reading = asyncio.create_task(asyncio.to_thread(reader_of(root).durable_offsets))
+        file_ops.may_sync.set()
+        log = await opening
+        clock.advance(1_000)
+        assert read_all(reader) == [b"first" * 15, b"second" * 15, b"third" * 15]
+        assert reader.unreadable() == []
+        assert await reading == reader.durable_offsets()
+    await log.close()
+
+
+async def test_newest_segment_is_the_highest_number_of_a_file(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log(segment_bytes=100)
+    with closing(reader_of(root)) as reader:
+        assert reader.newest_segment("worker-0") == 0
+        for number in range(1, 4):
+            await log.append(b"x" * 90)
+            assert reader.newest_segment("worker-0") == number
     await log.close()
 
 

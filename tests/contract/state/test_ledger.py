@@ -27,6 +27,7 @@ VERSION_1 = """
     INSERT INTO seen VALUES (CAST('known' AS BLOB), 100);
     PRAGMA user_version = 1;
 """
+VERSION_2 = VERSION_1 + "DROP INDEX seen_by_expiry; PRAGMA user_version = 2;"
 
 
 @pytest.fixture
@@ -45,6 +46,34 @@ def commit(ledger: Ledger, ranges: dict[str, LogRange], **new_digests: int) -> N
     digests = {name.encode(): expires_ms for name, expires_ms in new_digests.items()}
     batch = ledger.begin(ranges).batch
     ledger.commit(batch, new_digests=digests, forget_before_ms=0)
+
+
+IDENTITIES = {"events": "a", "errors": "b"}
+
+
+def test_bound_store_and_its_losses_are_known_until_accepted(
+    ledger: SqliteLedger, path: Path
+) -> None:
+    commit(ledger, {"worker-0": FIRST}, known=100)
+    ledger.bind_store({"events": "old"})
+    ledger.bind_store(IDENTITIES, losses=["the table events is new"])
+    assert (ledger.table_identities(), ledger.losses()) == (IDENTITIES, ["the table events is new"])
+    assert ledger.stored_offsets() == {"worker-0": FIRST.end}
+    ledger.close()
+    with closing(SqliteLedger.open(path)) as again:
+        assert again.losses() == ["the table events is new"]
+        again.accept_losses()
+        assert (again.table_identities(), again.losses()) == (IDENTITIES, [])
+
+
+def test_reload_forgets_offsets_digests_and_the_pending_batch(ledger: SqliteLedger) -> None:
+    commit(ledger, {"worker-0": FIRST}, known=100)
+    pending = ledger.begin({"worker-0": SECOND})
+    ledger.record_part("token", PartOutcome.STORED)
+    ledger.bind_store(IDENTITIES, reload=True)
+    assert (ledger.stored_offsets(), ledger.pending_batch(), ledger.parts()) == ({}, None, {})
+    assert ledger.known_digests([b"known"]) == {}
+    assert ledger.begin({"worker-0": FIRST}).batch == pending.batch + 1
 
 
 def test_new_ledger_knows_nothing(ledger: Ledger) -> None:
@@ -129,6 +158,32 @@ def test_all_expired_digests_are_deleted_while_new_ones_arrive(ledger: Ledger) -
     assert ledger.known_digests([*old, *kept]) == kept
 
 
+EVENT_ID, EVENT_ID_WITHOUT_KEY = b"known event id\0\0", b"known event id\0\1"
+IDEMPOTENCY_KEY = b"k" * 32
+
+
+@pytest.mark.parametrize("schema", [VERSION_1, VERSION_2], ids=["version 1", "version 2"])
+def test_event_ids_of_older_ledgers_are_known_with_and_without_a_key(
+    path: Path, schema: str
+) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(schema)
+        connection.execute(
+            "INSERT INTO seen VALUES (?, 300), (?, 400)", (EVENT_ID, IDEMPOTENCY_KEY)
+        )
+        connection.commit()
+    for _ in range(2):
+        ledger = SqliteLedger.open(path)
+        assert dict(ledger.all_known_digests()) == {
+            b"known": 100,
+            EVENT_ID: 300,
+            EVENT_ID_WITHOUT_KEY: 300,
+            IDEMPOTENCY_KEY: 400,
+        }
+        ledger.close()
+
+
 def test_ledger_of_the_first_version_keeps_its_digests(path: Path) -> None:
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as connection:
@@ -139,8 +194,22 @@ def test_ledger_of_the_first_version_keeps_its_digests(path: Path) -> None:
     assert ledger.stored_offsets() == {"worker-0": FIRST.end}
     ledger.close()
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (5,)
         assert connection.execute(INDEXES).fetchall() == []
+
+
+def test_imported_offsets_are_recorded_when_a_batch_begins_and_only_grow(
+    ledger: SqliteLedger, path: Path
+) -> None:
+    first = ledger.begin({"import": FIRST}, imported={7: b"\0" * 7 + b"5", 8: b"\0" * 8})
+    assert ledger.imported_offsets() == {7: b"\0" * 7 + b"5", 8: b"\0" * 8}
+    ledger.commit(first.batch, new_digests={}, forget_before_ms=0)
+    ledger.begin({"import": FIRST}, imported={7: b"\0" * 7 + b"4", 8: b"\1" * 8})
+    ledger.bind_store({}, reload=True)
+    ledger.close()
+    reopened = SqliteLedger.open(path)
+    assert reopened.imported_offsets() == {7: b"\0" * 7 + b"5", 8: b"\1" * 8}
+    reopened.close()
 
 
 def test_parts_are_remembered_until_the_commit(ledger: Ledger) -> None:

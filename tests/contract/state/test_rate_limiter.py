@@ -7,11 +7,11 @@ from functools import partial
 
 import pytest
 
-from headrace.adapters.engine.rate_limiter import WindowLimiter
+from headrace.adapters.engine.rate_limiter import WindowLimiter, WorkerLimiter
 from headrace.adapters.valkey.client import AsyncValkeyClient
 from headrace.adapters.valkey.rate_limiter import ValkeyRateLimiter
 from headrace.base.clock import FixedClock, SystemClock
-from headrace.base.errors import SharedStateUnavailable
+from headrace.base.errors import SharedStateUnavailable, StoreUnavailable
 from headrace.ports.rate_limiter import RateLimiter, RateLimitResult
 from testing.servers import ValkeyServer
 
@@ -46,9 +46,7 @@ async def limiter(request: pytest.FixtureRequest) -> AsyncIterator[MakeLimiter]:
 
 
 async def hit(window: RateLimiter, client: str) -> RateLimitResult:
-    verdict = await window.hit(client)
-    assert verdict is not None
-    return verdict
+    return await window.hit(client)
 
 
 async def until_allowed(window: RateLimiter, client: str) -> RateLimitResult:
@@ -144,6 +142,55 @@ async def test_a_request_leaves_the_window_after_its_full_length() -> None:
     assert not (await hit(window, "a")).allowed
     clock.advance(1)
     assert await hit(window, "a") == RateLimitResult(allowed=True, limit=1, remaining=0, reset_s=60)
+
+
+class Engine:
+    """A limiter of all workers that can be made too slow to answer."""
+
+    def __init__(self, limit: int, clock: FixedClock) -> None:
+        self.window = WindowLimiter(limit, clock=clock)
+        self.is_slow = False
+
+    async def hit(self, caller: str) -> RateLimitResult:
+        if self.is_slow:
+            raise StoreUnavailable("the engine is away")
+        return await self.window.hit(caller)
+
+
+async def allowed_calls(limiter: RateLimiter, calls: int, caller: str = "a") -> int:
+    return sum([(await limiter.hit(caller)).allowed for _ in range(calls)])
+
+
+async def test_workers_together_allow_the_limit_while_the_engine_is_slow() -> None:
+    clock = FixedClock(0)
+    engine = Engine(30, clock)
+    workers = [WorkerLimiter(engine, 30, workers=4, clock=clock) for _ in range(4)]
+    engine.is_slow = True
+    assert [await allowed_calls(worker, 40) for worker in workers] == [7, 7, 7, 7]
+    clock.advance(60_000)
+    assert [await allowed_calls(worker, 40, "b") for worker in workers] == [7, 7, 7, 7]
+
+
+async def test_what_the_engine_allowed_counts_in_the_worker() -> None:
+    clock = FixedClock(0)
+    engine = Engine(10, clock)
+    worker = WorkerLimiter(engine, 10, workers=1, clock=clock)
+    assert await allowed_calls(worker, 8) == 8
+    engine.is_slow = True
+    assert await allowed_calls(worker, 8) == 2
+    clock.advance(60_000)
+    assert await allowed_calls(worker, 20) == 10
+
+
+async def test_worker_refuses_with_the_time_to_wait() -> None:
+    clock = FixedClock(0)
+    engine = Engine(2, clock)
+    worker = WorkerLimiter(engine, 2, workers=1, clock=clock)
+    engine.is_slow = True
+    assert await allowed_calls(worker, 2) == 2
+    clock.advance(20_000)
+    refused = RateLimitResult(allowed=False, limit=2, remaining=0, reset_s=40)
+    assert await worker.hit("a") == refused
 
 
 async def test_machines_share_a_window(valkey_server: ValkeyServer) -> None:

@@ -82,7 +82,7 @@ async def following(
     max_staleness_s: float = NEVER_S,
     clock: FixedClock | None = None,
     log: CapturingLogger | None = None,
-) -> AsyncGenerator[TenancySource]:
+) -> AsyncGenerator[PollingTenancySource]:
     source = PollingTenancySource(
         directory,
         clock=clock or FixedClock(0),
@@ -173,6 +173,45 @@ async def test_refreshed_snapshot_has_every_change_before_the_refresh(
             assert len((await source.refreshed()).websites) == count
             assert len(source.current().websites) == count
     other.close()
+
+
+async def test_latest_snapshot_has_the_changes_of_this_machine_and_reads_only_after_one(
+    tmp_path: Path,
+) -> None:
+    directory, other = (WatchedDirectory(tmp_path / "directory.sqlite") for _ in range(2))
+    async with following(directory) as source:
+        for count in range(1, 4):
+            other.create_website(name="Blog")
+            for _ in range(3):
+                assert len((await source.latest()).websites) == count
+        assert directory.reads == ["tenancy", *("revision", "tenancy") * 3]
+    other.close()
+    directory.close()
+
+
+async def test_latest_snapshot_is_the_last_one_while_the_directory_cannot_be_read(
+    tmp_path: Path,
+) -> None:
+    directory, other = (WatchedDirectory(tmp_path / "directory.sqlite") for _ in range(2))
+    async with following(directory) as source:
+        other.create_website(name="Blog")
+        directory.fails = True
+        assert (await source.latest()).websites == {}
+        directory.fails = False
+        assert len((await source.latest()).websites) == 1
+    other.close()
+    directory.close()
+
+
+async def test_latest_snapshot_of_a_database_server_is_the_polled_one(
+    postgresql: PostgreSQL,
+) -> None:
+    directory = WatchedDirectory(postgresql.new_database())
+    async with following(directory) as source:
+        directory.create_website(name="Blog")
+        assert await source.latest() is source.current()
+        assert directory.reads == ["tenancy"]
+    directory.close()
 
 
 async def test_concurrent_callers_share_one_read(directory: WatchedDirectory) -> None:

@@ -14,6 +14,7 @@ from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.clock import FixedClock
 from headrace.base.errors import QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import get_logger
+from headrace.formats.rollup_columns import ROLLUP_PROJECTION, rollup_from_events
 from headrace.model.catalog import EVENTS
 from headrace.ports.store import QueryLimits
 from testing.chdb import LIMITS, FreshStore
@@ -65,14 +66,26 @@ class Selects:
 
     def __init__(self) -> None:
         self.failures: list[Exception] = []
+        self.statements: list[str] = []
 
     async def select(
         self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
-        del sql, parameters, limits, query_id
+        del parameters, limits, query_id
+        self.statements.append(sql)
         if self.failures:
             raise self.failures.pop(0)
         return b"rows"
+
+
+class FakeRollup:
+    """A rollup that is whole until its rebuilding is requested."""
+
+    def __init__(self) -> None:
+        self.is_whole = True
+
+    def request_rebuild(self) -> None:
+        self.is_whole = False
 
 
 class Harness:
@@ -83,16 +96,18 @@ class Harness:
         self.runner = Selects()
         self.repairs = 0
         self._reopen_tables = reopen_tables or (lambda: None)
+        self.rollup = FakeRollup()
         self.selects = SelfHealingReader(
             self.runner,
+            rollup=self.rollup,
             reopen_tables=self._count_repair,
             run_exclusive=self._run_exclusive,
             clock=self.clock,
             log=get_logger(),
         )
 
-    async def select(self) -> bytes:
-        return await self.selects.select("SELECT 1", EncodedParameters({}), LIMITS, "1")
+    async def select(self, sql: str = "SELECT 1") -> bytes:
+        return await self.selects.select(sql, EncodedParameters({}), LIMITS, "1")
 
     async def fail_selects(self, *failures: Exception) -> None:
         """Run concurrent selects that fail with the given errors."""
@@ -150,3 +165,30 @@ async def test_failed_reattach_is_reported_and_retried() -> None:
     await harness.fail_selects(BrokenPart("broken"))
     assert [line["event"] for line in lines] == ["broken_part_met", "tables_not_opened"]
     assert harness.repairs == 2
+
+
+ROLLUP_SELECT = f"SELECT count() FROM {ROLLUP_PROJECTION} AS visit"
+
+
+async def test_rollup_that_cannot_be_read_is_computed_from_the_events_and_rebuilt() -> None:
+    harness = Harness()
+    harness.runner.failures = [BrokenPart("broken")]
+    assert [await harness.select(ROLLUP_SELECT) for _ in range(2)] == [b"rows", b"rows"]
+    over_events = rollup_from_events(ROLLUP_SELECT)
+    assert harness.runner.statements == [ROLLUP_SELECT, over_events, over_events]
+    assert (harness.rollup.is_whole, harness.repairs) == (False, 0)
+
+
+async def test_part_whose_events_cannot_be_read_either_is_repaired_too() -> None:
+    harness = Harness()
+    harness.runner.failures = [BrokenPart("rollup"), BrokenPart("events")]
+    with pytest.raises(BrokenPart, match="events"):
+        await harness.select(ROLLUP_SELECT)
+    await harness.selects.finish()
+    assert harness.repairs == 1
+
+
+async def test_whole_rollup_is_read() -> None:
+    harness = Harness()
+    await harness.select(ROLLUP_SELECT)
+    assert harness.runner.statements == [ROLLUP_SELECT]

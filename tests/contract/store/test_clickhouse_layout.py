@@ -1,4 +1,4 @@
-"""The statements for a replicated cluster. No test can run them; a real ClickHouse parses them."""
+"""The statements for a replicated cluster, as text that a real ClickHouse parses."""
 
 from typing import cast
 
@@ -11,7 +11,7 @@ from headrace.adapters.store.clickhouse.layout import (
     create_version_table,
     distribute_tables,
     local_target,
-    mutations_table,
+    system_table,
 )
 from headrace.adapters.store.dialect.ddl import MIGRATIONS
 from headrace.adapters.store.dialect.statements import (
@@ -48,8 +48,10 @@ def test_a_statement_for_a_replicated_cluster_runs_on_all_of_its_nodes(statement
 def test_mutations_are_looked_for_on_all_nodes_of_a_replicated_cluster(
     chdb_engine: ChdbInstance,
 ) -> None:
-    assert chdb_engine.execute(f"EXPLAIN AST SELECT is_done FROM {mutations_table(REPLICATED)}")
-    assert mutations_table(parse_address("clickhouse://h/headrace")) == "system.mutations"
+    assert chdb_engine.execute(
+        f"EXPLAIN AST SELECT is_done FROM {system_table(REPLICATED, 'mutations')}"
+    )
+    assert system_table(parse_address("clickhouse://h/headrace"), "mutations") == "system.mutations"
 
 
 def test_replicas_of_a_shard_share_a_path_and_a_deduplication_log() -> None:
@@ -60,7 +62,7 @@ def test_replicas_of_a_shard_share_a_path_and_a_deduplication_log() -> None:
     assert (
         "ENGINE = ReplicatedMergeTree('/headrace/{shard}/{database}/{table}', '{replica}')"
     ) in events
-    assert "replicated_deduplication_window = 10000" in events
+    assert "replicated_deduplication_window = 100000" in events
     assert "non_replicated_deduplication_window" not in events
 
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,14 +25,10 @@ from headrace.base.telemetry import get_logger
 from headrace.model.catalog import EVENTS
 from headrace.ports.store import QueryLimits
 from testing.chdb import ENDLESS, LIMITS, arrow_stream
-from testing.clickhouse import (
-    CLUSTER,
-    ClickHouseServers,
-    ClickHouseTables,
-    address_of,
-    new_database,
-)
-from testing.service import free_port, wait_until
+from testing.clickhouse import ClickHouseServers, ClickHouseTables, address_of, new_database
+from testing.clickhouse_configuration import CLUSTER
+from testing.ports import free_port
+from testing.service import wait_until
 
 pytestmark = pytest.mark.clickhouse
 
@@ -251,11 +248,15 @@ def test_a_projection_being_materialized_is_awaited_and_not_materialized_again(
         "AND command LIKE '%MATERIALIZE PROJECTION%'"
     )
     short_timeout = ClickHouseWriter(address, prepare_timeout_s=1)
-    with pytest.raises(StoreUnavailable, match="no ClickHouse server responds"):
-        short_timeout.prepare()
+
+    def times_out_while_filling() -> bool:
+        with pytest.raises(StoreUnavailable, match="no ClickHouse server responds"):
+            short_timeout.prepare()
+        return server.execute(filling) == "1\n"
+
+    wait_until(times_out_while_filling, "the projection is being materialized")
     short_timeout.close()
-    assert server.execute(filling) == "1\n"
-    stopped = ClickHouseWriter(address, prepare_timeout_s=1)
+    stopped = ClickHouseWriter(address)
     with ThreadPoolExecutor(1) as machine:
         preparing = machine.submit(stopped.prepare)
         wait_until(
@@ -287,6 +288,24 @@ def test_an_unresponsive_server_times_out() -> None:
         writer.close()
 
 
+def test_a_silent_server_fails_one_call_and_the_next_call_begins_with_another_host() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as first,
+        socket.create_server(("127.0.0.1", 0)) as second,
+    ):
+        ports = [silent.getsockname()[1] for silent in (first, second)]
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        writer = ClickHouseWriter(parse_address(f"clickhouse://{hosts}/test"), prepare_timeout_s=1)
+        for silent in (first, second):
+            silent.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                silent.accept()
+            with pytest.raises(StoreUnavailable, match=f":{silent.getsockname()[1]} took the"):
+                writer.prepare()
+            silent.accept()[0].close()
+        writer.close()
+
+
 def test_a_crashed_server_is_restarted(
     dedicated_shards: ClickHouseServers, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -299,6 +318,36 @@ def test_a_crashed_server_is_restarted(
     assert dead is dedicated_shards.servers[1]
     assert dead.execute("SELECT count() FROM system.databases WHERE name = 'kept'") == "1\n"
     assert f"the server's exit code is {-signal.SIGSEGV}" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("port", "beginning"),
+    [
+        ("port", b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 8\r\n\r\nSELECT"),
+        ("native_port", b"\0"),
+    ],
+    ids=["http", "native"],
+)
+def test_a_server_outlives_a_client_that_resets_its_connection_within_a_request(
+    port: str, beginning: bytes, clickhouse_servers: ClickHouseServers
+) -> None:
+    (server, _) = clickhouse_servers.servers
+
+    def open_connections() -> int:
+        return int(
+            server.execute(
+                "SELECT sum(value) FROM system.metrics WHERE metric ILIKE '%pconnection'"
+            )
+        )
+
+    before = open_connections()
+    client = socket.create_connection((server.host, getattr(server, port)))
+    client.sendall(beginning)
+    wait_until(lambda: open_connections() > before, "the server has accepted the connection")
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    wait_until(lambda: open_connections() <= before, "the server has noticed the reset")
+    assert not server.is_dead, server.last_log_lines()
 
 
 def test_an_unknown_cluster_is_reported_to_the_operator(

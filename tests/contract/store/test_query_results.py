@@ -332,6 +332,7 @@ def filtered(request: pytest.FixtureRequest) -> Iterator[Tables]:
 
 
 KINDS = {"path": "text", "value": "number", "properties.k": "property"}
+PATHS = ["", "/100%", "/A", "/a", "/aXb", "/a\\b", "/a_b", "/it's", "/é🦆"]
 FILTERS: list[tuple[str, str, Any, list[str]]] = [
     ("path", "eq", "", [""]),
     ("path", "eq", "/a\\b", ["/a\\b"]),
@@ -340,6 +341,15 @@ FILTERS: list[tuple[str, str, Any, list[str]]] = [
     ("path", "starts_with", "/a_", ["/a_b"]),
     ("path", "not_contains", "a", ["", "/100%", "/A", "/it's", "/é🦆"]),
     ("path", "not_contains", "", []),
+    ("path", "ends_with", "A", ["/A"]),
+    ("path", "not_ends_with", "", []),
+    ("path", "not_starts_with", "/a", ["", "/100%", "/A", "/it's", "/é🦆"]),
+    ("path", "matches", "", PATHS),
+    ("path", "matches", "^/a.b$", ["/aXb", "/a\\b", "/a_b"]),
+    ("path", "matches", "^/.🦆é?$", ["/é🦆"]),
+    ("path", "not_matches", "(?i)/A", ["", "/100%", "/it's", "/é🦆"]),
+    ("path", "not_matches", "\0*", PATHS),
+    ("path", "is_not_set", None, [""]),
     ("path", "gt", "/a_b", ["/it's", "/é🦆"]),
     ("path", "lte", "/100%", ["", "/100%"]),
     ("path", "in", ["/A", "/it's", "x"], ["/A", "/it's"]),
@@ -356,6 +366,10 @@ FILTERS: list[tuple[str, str, Any, list[str]]] = [
     ("properties.k", "contains", "b", ['"abc"', '"b"']),
     ("properties.k", "starts_with", "", ['""', '"5"', '"abc"', '"b"']),
     ("properties.k", "eq", "[1]", []),
+    ("properties.k", "ends_with", "c", ['"abc"']),
+    ("properties.k", "matches", "^.?$", ['""', '"5"', '"b"']),
+    ("properties.k", "is_not_set", None, ['""', "absent", "null"]),
+    ("value", "is_not_set", None, ["None"]),
 ]
 PROPERTY_TITLES = [
     *('""', '"5"', '"abc"', '"b"', "0", "5", "5.5", "[1]", "absent", "false", "null", "true"),
@@ -386,6 +400,10 @@ def test_filter_matches(
         ("ne", True, "eq"),
         ("not_in", ["b", 5], "in"),
         ("not_contains", "b", "contains"),
+        ("not_starts_with", "a", "starts_with"),
+        ("not_ends_with", "c", "ends_with"),
+        ("not_matches", "[a-b]", "matches"),
+        ("is_not_set", None, "is_set"),
     ],
 )
 def test_negation_on_a_property_matches_all_others(

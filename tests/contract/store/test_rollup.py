@@ -17,7 +17,7 @@ from testing.chdb import FreshStore
 from testing.queries import query_body, run_query, select
 
 PROGRAM = """
-import json, sys
+import json, sys, threading
 from pathlib import Path
 from headrace.adapters.store.chdb.check import check_store
 from headrace.adapters.store.chdb.connection import ChdbInstance
@@ -40,12 +40,14 @@ writer.close()
 chdb.close()
 """
 CHECK = f"""{PROGRAM}
-print(json.dumps(check_store(chdb, known=None, expected=[]).issues))
+report = check_store(chdb, known=None, expected=[])
+print(json.dumps([report.issues, report.notes]))
 chdb.close()
 """
 COUNT = f"""{PROGRAM}
 writer = ChdbWriter(chdb)
 writer.prepare()
+assert writer.rollup.rebuild(threading.Event(), checks_bytes=True)
 session = chdb.session()
 print(json.dumps(session.execute(
     "SELECT session_id, sum(event_count) FROM visits GROUP BY session_id ORDER BY session_id"
@@ -53,6 +55,16 @@ print(json.dumps(session.execute(
 )))
 session.close()
 writer.close()
+chdb.close()
+"""
+COUNT_FROM_EVENTS = f"""{PROGRAM}
+from headrace.formats.rollup_columns import rollup_from_events
+session = chdb.session()
+print(json.dumps(session.execute(rollup_from_events(
+    "SELECT session_id, sum(event_count) FROM visits AS visit GROUP BY session_id"
+    " ORDER BY session_id SETTINGS output_format_json_quote_64bit_integers = 0"
+))))
+session.close()
 chdb.close()
 """
 COMPLETE = [["s0", 2], ["s1", 2]]
@@ -69,19 +81,25 @@ def run(program: str, store: Path, *arguments: object) -> str:
     return done.stdout
 
 
-def field_errors(store: Path) -> list[str]:
-    found: list[str] = json.loads(run(CHECK, store))
+def issues_and_notes(store: Path) -> list[list[str]]:
+    found: list[list[str]] = json.loads(run(CHECK, store))
     return found
 
 
 def test_store_of_an_older_version_gets_its_rollup(tmp_path: Path) -> None:
     run(FILL, tmp_path / "store", 1)
     assert json.loads(run(COUNT, tmp_path / "store")) == COMPLETE
-    assert field_errors(tmp_path / "store") == []
+    assert issues_and_notes(tmp_path / "store") == [[], []]
 
 
 def empty_a_file(projection: Path) -> None:
     (projection / "data.bin").write_bytes(b"")
+
+
+def alter_bytes(projection: Path) -> None:
+    file = projection / "data.bin"
+    file.chmod(0o600)
+    file.write_bytes(bytes(byte ^ 1 for byte in file.read_bytes()))
 
 
 def remove_all(projection: Path) -> None:
@@ -91,19 +109,22 @@ def remove_all(projection: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage_store", [empty_a_file, remove_all])
+@pytest.mark.parametrize("damage_store", [empty_a_file, remove_all, alter_bytes])
 def test_broken_rollup_is_reported_and_rebuilt(tmp_path: Path, damage_store: object) -> None:
     assert callable(damage_store)
     store = tmp_path / "store"
     run(FILL, store, 2)
     (projection,) = store.glob("store/*/*/all_2_2_0/visits.proj")
     damage_store(projection)
-    assert field_errors(store)[0] == (
+    note = (
         "1 parts of the table events have a missing or broken projection visits, which sessions "
-        "and profiles read: the next start rebuilds it"
+        "and profiles read: the service rebuilds it from the events by itself, or `headrace verify "
+        "--repair` now"
     )
+    assert issues_and_notes(store) == [[], [note]]
+    assert json.loads(run(COUNT_FROM_EVENTS, store)) == COMPLETE
     assert json.loads(run(COUNT, store)) == COMPLETE
-    assert field_errors(store) == []
+    assert issues_and_notes(store) == [[], []]
 
 
 def test_deleted_events_are_in_no_session(chdb_store: FreshStore) -> None:

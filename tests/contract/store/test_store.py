@@ -2,6 +2,7 @@
 
 import os
 import re
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -257,7 +258,6 @@ def merge_at_once(session: ChdbSession, statement: str, arrow_stream: bytes) -> 
         store_nothing,
         store_token_only,
         store_truncated_part,
-        store_truncated_rollup,
         merge_at_once,
     ],
 )
@@ -273,6 +273,21 @@ def test_retried_batch_is_stored_once_whatever_its_first_insert_did(
     writer.close()
     counted = "SELECT (SELECT count() FROM events), (SELECT sum(event_count) FROM visits)"
     assert chdb_store.rows(counted) == [[101, 101]]
+
+
+def test_batch_with_a_truncated_rollup_is_stored_once_after_the_rollup_is_rebuilt(
+    chdb_store: FreshStore,
+) -> None:
+    chdb = FailingChdb(chdb_store.engine, store_truncated_rollup)
+    writer = ChdbWriter(chdb, database=chdb_store.database)
+    stream = arrow_stream(EVENTS, [{**EVENT, "id": n.to_bytes(16)} for n in range(100)])
+    with pytest.raises(StoreUnavailable, match="CORRUPTED_DATA"):
+        writer.insert(EVENTS, stream, token="new", first_attempt=True)
+    assert writer.rollup.rebuild(threading.Event(), checks_bytes=True)
+    writer.insert(EVENTS, stream, token="new", first_attempt=False)
+    writer.close()
+    counted = "SELECT (SELECT count() FROM events), (SELECT sum(event_count) FROM visits)"
+    assert chdb_store.rows(counted) == [[100, 100]]
 
 
 @pytest.mark.parametrize("kept", [0, -1], ids=["all lost", "last byte lost"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store_migration.copy_stores import ClickHouseCopyStore
 from headrace.adapters.store_migration.copying import StoreCopier
 from headrace.adapters.store_migration.migration_state import Chunk, MigrationState
@@ -14,7 +15,10 @@ from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.base.errors import OperatorError
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Table
 from headrace.model.migration import DayKey, Digest, MigrationTarget
+from testing.chdb import arrow_stream
 from testing.clickhouse import ClickHouseServers, ClickHouseTables
+from testing.clickhouse_configuration import CLUSTER
+from testing.replicas import ReplicatedServers, fetches_stopped
 
 pytestmark = pytest.mark.clickhouse
 
@@ -55,6 +59,14 @@ def make(clickhouse_servers: ClickHouseServers) -> Iterator[MakeTables]:
 
 
 @pytest.fixture
+def replicas(replicated_servers: ReplicatedServers) -> Iterator[ClickHouseTables]:
+    """Empty tables on two shards of two replicas; an insert needs one replica."""
+    made = ClickHouseTables(replicated_servers.servers, cluster=CLUSTER)
+    yield made
+    made.close()
+
+
+@pytest.fixture
 def state(tmp_path: Path) -> MigrationState:
     (tmp_path / "moving").mkdir()
     made = MigrationState(tmp_path)
@@ -67,10 +79,11 @@ def copy_of(
     target: ClickHouseTables,
     state: MigrationState,
     limits: ChunkLimits = SMALL,
+    replication_timeout_s: float = 0,
 ) -> StoreCopier:
     return StoreCopier(
-        source=ClickHouseCopyStore(source.address),
-        target=ClickHouseCopyStore(target.address),
+        source=ClickHouseCopyStore(source.address, replication_timeout_s=replication_timeout_s),
+        target=ClickHouseCopyStore(target.address, replication_timeout_s=replication_timeout_s),
         journal=state,
         progress=RecordedProgress(),
         limits=limits,
@@ -207,3 +220,47 @@ def test_mismatch_that_copying_does_not_repair_is_reported_by_website_and_day(
     assert (difference.source.rows, difference.target.rows) == (5, rows_in_target)
     assert isinstance(difference.source, Digest)
     assert difference.source.checksum != difference.target.checksum
+
+
+def insert_ahead(replicas: ClickHouseTables, batches: Sequence[Sequence[Row]]) -> None:
+    """Store batches through the second replica of the first shard, which stores its share."""
+    writer = ClickHouseWriter(replicas.address.rotated(1))
+    writer.prepare()
+    for number, batch in enumerate(batches):
+        writer.insert(EVENTS, arrow_stream(EVENTS, batch), token=f"t{number}")
+    writer.close()
+
+
+def test_copy_from_replicas_waits_for_those_that_are_behind(
+    replicas: ClickHouseTables,
+    replicated_servers: ReplicatedServers,
+    make: MakeTables,
+    state: MigrationState,
+) -> None:
+    target = make()
+    copy = copy_of(replicas, target, state)
+    with fetches_stopped(replicas, replicated_servers):
+        insert_ahead(replicas, [rows(range(first, first + 5)) for first in range(0, 20, 5)])
+        with pytest.raises(
+            OperatorError, match=r"of the table events in shard 1 r1 has 0 rows, r2 has"
+        ):
+            copy.wait_for_source()
+    copy_of(replicas, target, state, replication_timeout_s=60).wait_for_source()
+    copy.copy()
+    assert (copy.copied, copy.compare()) == (20, [])
+
+
+def test_copy_to_replicas_ends_equal_and_copies_nothing_twice(
+    replicas: ClickHouseTables,
+    replicated_servers: ReplicatedServers,
+    make: MakeTables,
+    state: MigrationState,
+) -> None:
+    source = make()
+    source.insert(EVENTS, rows(range(40)))
+    copy = copy_of(source, replicas, state, replication_timeout_s=60)
+    with fetches_stopped(replicas, replicated_servers):
+        copy.copy()
+        copy.copy()
+    assert (copy.copied, copy.compare()) == (40, [])
+    assert everything(replicas, EVENTS) == everything(source, EVENTS)

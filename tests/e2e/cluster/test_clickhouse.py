@@ -13,13 +13,13 @@ import pytest
 import requests
 
 from testing.clickhouse import (
-    CLUSTER,
     ClickHouseServer,
     ClickHouseServers,
     address_of,
     new_database,
     reading_address_of,
 )
+from testing.clickhouse_configuration import CLUSTER
 from testing.service import HEADRACE, Service, bearer, clean_environment, wait_until
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
@@ -121,7 +121,7 @@ class Sender(threading.Thread):
                     {"name": "numbered", "properties": {"n": number * 10 + n}} for n in range(10)
                 ]
                 response = session.post(
-                    self._url, data=json.dumps(events), headers=self._headers, timeout=30
+                    self._url, data=json.dumps(events), headers=self._headers, timeout=60
                 )
                 taken = self.acknowledged if response.status_code == 200 else self.others
                 taken.append(number)
@@ -141,7 +141,8 @@ def test_nothing_is_lost_or_doubled_when_a_server_is_killed(
     statuses: set[int] = set()
     try:
         for _ in range(3):
-            time.sleep(1)
+            goal = len(sender.acknowledged) + 20
+            wait_until(lambda: len(sender.acknowledged) >= goal, "events are sent")  # noqa: B023 - called immediately
             servers[-1].kill()
             wait_until(
                 lambda: service.send_query(website, COUNT).status_code == 503,
@@ -256,3 +257,21 @@ def test_log_names_what_startup_waits_for(tmp_path: Path) -> None:
                 wait_until(lambda: event_name in service.log_text(), event_name)  # noqa: B023 - called immediately
         finally:
             service.kill()
+
+
+def test_export_from_shards_has_every_acknowledged_event(
+    clickhouse_servers: ClickHouseServers, make: Machines, tmp_path: Path
+) -> None:
+    service = make(clickhouse_servers.servers, SHARDS).start()
+    website = service.website()
+    assert [track(service, website, number) for number in range(3)] == [200, 200, 200]
+    parameters = {"website_id": website, "table": "events", "format": "ndjson"}
+    exported = service.get(
+        "/v1/export", params=parameters, headers=bearer(service.key("manage:data"))
+    )
+    numbers = [json.loads(line)["properties"]["n"] for line in exported.text.splitlines()]
+    expected = [number * 1000 + n for number in range(3) for n in range(10)]
+    assert sorted(numbers) == expected
+    output = tmp_path / "events.ndjson"
+    service.command("export", "--website", website, "--format", "ndjson", str(output))
+    assert sorted(output.read_text().splitlines()) == sorted(exported.text.splitlines())

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from testing.clickhouse import ClickHouseServer, clickhouse_library
+from testing.clickhouse import ClickHouseServer
+from testing.clickhouse_programs import clickhouse_program
 from tests.e2e.conftest import ServiceMaker
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
@@ -53,7 +54,7 @@ def server() -> Iterator[ClickHouseServer]:
         configuration.write_text(
             f"<clickhouse><users_config>{home}/users.xml</users_config></clickhouse>"
         )
-        running = ClickHouseServer(clickhouse_library(), configuration)
+        running = ClickHouseServer(clickhouse_program(), configuration)
         try:
             running.start()
             yield running
@@ -118,7 +119,7 @@ def configured() -> Iterator[ClickHouseServer]:
         )
         output = {"SHARD": "2", "REPLICA": "2a", "CLUSTER_SECRET": "between the shards"}
         running = ClickHouseServer(
-            clickhouse_library(),
+            clickhouse_program(),
             home / "config.xml",
             environment={f"CLICKHOUSE_{key}": value for key, value in output.items()},
         )

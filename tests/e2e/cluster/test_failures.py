@@ -11,13 +11,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from testing.clickhouse import (
-    CLUSTER,
-    ClickHouseServers,
-    address_of,
-    new_database,
-    reading_address_of,
-)
+from testing.clickhouse import ClickHouseServers, address_of, new_database, reading_address_of
+from testing.clickhouse_configuration import CLUSTER
 from testing.servers import PostgreSQL, ValkeyServer
 from testing.service import Service, bearer, wait_until
 
@@ -25,7 +20,9 @@ pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
 IDS_OF_A_BATCH = 5
 DOWN_S = 1.5
-UP_S = 2.0
+"""How long each component is away."""
+
+EVENTS_BETWEEN_FAULTS = 200
 
 
 class Cluster:
@@ -130,7 +127,7 @@ class Sender(threading.Thread):
         while not self.stopping.is_set():
             try:
                 url = self._random.choice(self._urls)
-                response = session.post(url, json=events, headers=self._headers, timeout=10)
+                response = session.post(url, json=events, headers=self._headers, timeout=30)
             except requests.RequestException:
                 continue
             if response.status_code == 200:
@@ -138,6 +135,16 @@ class Sender(threading.Thread):
                 return
             assert response.status_code in {500, 503}, response.text
             time.sleep(0.05)
+
+
+def wait_for_acknowledged(senders: list[Sender], events: int) -> None:
+    """Wait until the given number of further events is acknowledged."""
+
+    def count() -> int:
+        return sum(len(sender.acknowledged) for sender in senders)
+
+    goal = count() + events
+    wait_until(lambda: count() >= goal, f"{events} more events are acknowledged")
 
 
 @pytest.mark.parametrize("ack", ["log", "stored"])
@@ -160,12 +167,12 @@ def test_every_acknowledged_event_is_stored_once_whatever_fails(
         for sender in senders:
             sender.start()
         for inject, recover in cluster.faults():
-            time.sleep(UP_S)
+            wait_for_acknowledged(senders, EVENTS_BETWEEN_FAULTS)
             inject()
             time.sleep(DOWN_S)
             recover()
         cluster.wait_ready()
-        time.sleep(UP_S)
+        wait_for_acknowledged(senders, EVENTS_BETWEEN_FAULTS)
         for sender in senders:
             sender.stopping.set()
         for sender in senders:

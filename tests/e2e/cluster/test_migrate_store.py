@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,36 +11,42 @@ import pytest
 
 from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
-from testing.clickhouse import (
-    CLUSTER,
-    ClickHouseServer,
-    ClickHouseServers,
-    address_of,
-    new_database,
-)
-from testing.service import HEADRACE, Json, Service, clean_environment, free_port, wait_until
+from testing.clickhouse import ClickHouseServer, ClickHouseServers, address_of, new_database
+from testing.clickhouse_configuration import CLUSTER
+from testing.ports import free_port
+from testing.service import HEADRACE, Json, Service, clean_environment, wait_until
 from tests.e2e.traffic import Ledger, load, send_until_acknowledged
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
 SHARDS: Mapping[str, Any] = {"cluster": CLUSTER, "replicated": 0}
+REPLICAS: Mapping[str, Any] = {"cluster": CLUSTER}
 DAYS = range(-25, 5)
-TIMEOUT_S = 120
+LAYOUTS: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {
+    "server": ("clickhouse_servers", 1, {}),
+    "shards": ("clickhouse_servers", 2, SHARDS),
+    "replicas": ("replicated_servers", 4, REPLICAS),
+}
+"""The fixture of the servers, how many of them are used, and the options of the URL."""
+
+TIMEOUT_S = 600
 COUNT: Mapping[str, Any] = {
     "table": "events",
     "selects": [{"field": "*", "aggregate": "count", "alias": "n"}],
 }
 
 
-MachineMaker = Callable[[int], "Machine"]
+MachineMaker = Callable[[str], "Machine"]
 
 
 class Machine:
     """A data directory and a port; the service starts with either store."""
 
-    def __init__(self, directory: Path, servers: Sequence[ClickHouseServer]) -> None:
+    def __init__(
+        self, directory: Path, servers: Sequence[ClickHouseServer], options: Mapping[str, Any]
+    ) -> None:
         self.database = new_database()
-        self.url = address_of(servers, self.database, **(SHARDS if len(servers) > 1 else {}))
+        self.url = address_of(servers, self.database, **options)
         self.embedded = Service(directory / "data", workers=2)
         self.clickhouse = Service(
             directory / "data", workers=2, settings={"HEADRACE_CLICKHOUSE_URL": self.url}
@@ -76,19 +81,20 @@ class Machine:
         """Start the migration command and kill it while it sends a chunk."""
         process = self.begin(to, "--rows-at-once", "100")
         wait_until((self.data / "moving" / "piece").exists, "a chunk is being sent")
-        time.sleep(0.2)
         process.kill()
         process.communicate()
         assert process.returncode == -signal.SIGKILL
 
 
 @pytest.fixture
-def make(clickhouse_servers: ClickHouseServers, tmp_path: Path) -> Iterator[MachineMaker]:
-    """Creates a machine, not yet started, with its own database on the given number of shards."""
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MachineMaker]:
+    """Creates a machine, not yet started, with its own database in the given layout."""
     made: list[Machine] = []
 
-    def one(shards: int) -> Machine:
-        made.append(Machine(tmp_path, clickhouse_servers.servers[:shards]))
+    def one(layout: str) -> Machine:
+        fixture, count, options = LAYOUTS[layout]
+        servers: ClickHouseServers = request.getfixturevalue(fixture)
+        made.append(Machine(tmp_path, servers.servers[:count], options))
         return made[-1]
 
     yield one
@@ -121,7 +127,7 @@ def stored(service: Service, website: str) -> dict[str, int]:
 def test_store_migration_survives_ingestion_and_kills_and_can_be_reversed(
     make: MachineMaker,
 ) -> None:
-    machine = make(2)
+    machine = make("replicas")
     service, ledger = machine.embedded.start(), Ledger()
     website = service.website()
     send_all_days(service, website, ledger, "first")
@@ -157,7 +163,7 @@ def test_store_migration_survives_ingestion_and_kills_and_can_be_reversed(
 
 
 def test_service_does_not_start_on_the_migrated_source_store(make: MachineMaker) -> None:
-    machine = make(1)
+    machine = make("shards")
     website = machine.embedded.start().website()
     send_all_days(machine.embedded, website, Ledger(), "only")
     assert machine.embedded.stop() == 0
@@ -173,7 +179,7 @@ def test_service_does_not_start_on_the_migrated_source_store(make: MachineMaker)
 def test_foreign_rows_in_the_target_are_rejected_and_reported(
     make: MachineMaker, clickhouse_servers: ClickHouseServers
 ) -> None:
-    machine = make(1)
+    machine = make("server")
     website = machine.clickhouse.start().website()
     events = [{"name": "one"}, {"name": "two"}]
     assert machine.clickhouse.post(f"/track?website_id={website}", events).status_code == 200
@@ -211,7 +217,7 @@ def test_foreign_rows_in_the_target_are_rejected_and_reported(
 
 
 def test_operator_errors_are_one_sentence(make: MachineMaker) -> None:
-    machine = make(1)
+    machine = make("server")
     machine.embedded.website()
     (host,) = parse_address(machine.url).hosts
     rejections = {

@@ -10,9 +10,11 @@ import uvloop
 from headrace.adapters.backup.snapshots import LiveSnapshots, Snapshots
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.engine.chdb_store import ChdbLifecycle, ChdbQueryService
+from headrace.adapters.engine.exports import watermark_taker
 from headrace.adapters.engine.load_loop import LoadLoop
 from headrace.adapters.engine.process import EngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
+from headrace.adapters.engine.store_recovery import StoreRecovery
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.adapters.query_scheduler.fair_semaphore import SchedulerLimits, SlotLimits
@@ -21,17 +23,53 @@ from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.base.clock import SystemClock
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.telemetry import Metrics, configure_logging, get_logger
 from headrace.ingest.load.loader import Loader
+from headrace.model.erasure import ErasureRequest
+from headrace.model.stored_rows import ExpiredRows, StoredRows
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.erasure import Erasure
+
+
+class NoErasures:
+    """Begins no erasure."""
+
+    async def begin(self, request: ErasureRequest) -> Erasure:
+        raise StoreUnavailable(f"nothing is erased from {request.website_id}")
+
+    async def resume_pending(self) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+class NoPruning:
+    """Prunes nothing."""
+
+    async def describe(self, website_id: WebsiteId | None) -> tuple[StoredRows, ...]:
+        raise StoreUnavailable(f"nothing is known of {website_id}")
+
+    async def prune(self, *, dry_run: bool = False) -> tuple[ExpiredRows, ...]:
+        raise StoreUnavailable(f"nothing is pruned, dry run: {dry_run}")
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
 
 
 def engine_process(data: Path, socket: Path) -> EngineProcess:
     chdb = ChdbInstance(data / "store", log=get_logger())
-    versions, metrics = DataVersions(), Metrics()
-    writer = ChdbWriter(chdb, change_listener=versions)
     log_reader = SegmentReader(data / "log", damaged=data / "damaged")
     ledger = SqliteLedger.open(data / "ledger.sqlite")
+    recovery = StoreRecovery(
+        chdb, ledger=ledger, logs=log_reader, can_reload=True, log=get_logger()
+    )
+    versions, metrics = DataVersions(), Metrics()
+    writer = ChdbWriter(chdb, change_listener=versions)
     loader = Loader(
         log=log_reader,
         ledger=ledger,
@@ -44,19 +82,30 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
     snapshots = Snapshots(DataDirPaths(data), chdb=chdb, ledger=ledger, log_reader=log_reader)
     limits = SchedulerLimits(SlotLimits(3, 100, 100), wait_timeout_s=5, cache_bytes=10**6)
     return EngineProcess(
-        store=ChdbLifecycle(chdb, writer),
+        store=ChdbLifecycle(chdb, writer, recovery),
         load_loop=load_loop,
         query_service=ChdbQueryService(
             chdb,
             writer=writer,
+            recovery=recovery,
             run_exclusive=load_loop.run_exclusive,
             versions=versions,
             limits=limits,
             log=get_logger(),
         ),
         limiter=WindowLimiter(30, clock=SystemClock()),
+        write_limiter=WindowLimiter(30, clock=SystemClock()),
         snapshots=snapshots,
         snapshot_taker=LiveSnapshots(snapshots, load_loop),
+        take_watermark=watermark_taker(
+            load_loop,
+            identity=ledger.identity,
+            clock=SystemClock(),
+            durable_offsets=log_reader.durable_offsets,
+        ),
+        erasures=NoErasures(),
+        pruning=NoPruning(),
+        prunes_daily=True,
         socket=socket,
         scheduler_limits=limits,
         metrics=metrics,

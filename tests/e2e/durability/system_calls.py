@@ -4,7 +4,7 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -110,6 +110,26 @@ def traced(pid: int, trace: Path) -> Generator[None]:
     finally:
         tracer.send_signal(signal.SIGINT)  # detaches; the process continues
         tracer.wait(20)
+
+
+def traced_calls(
+    command: Sequence[str], trace: Path, *, env: Mapping[str, str]
+) -> list[SystemCall]:
+    """Run a command to its end and return its calls; skip the test if that is impossible."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    done = subprocess.run(
+        [*STRACE, "-o", str(trace), *command],
+        capture_output=True,
+        text=True,
+        env=env,
+        timeout=300,
+        check=False,
+    )
+    if "ptrace" in done.stderr:
+        pytest.skip(f"this machine lets no process be traced: {done.stderr.strip()}")
+    assert done.returncode == 0, done
+    return parse_calls(trace.read_text().splitlines())
 
 
 def _parse_call(text: str, begun: int, ended: int) -> SystemCall | None:

@@ -19,7 +19,7 @@ from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
 from headrace.model.log_records import UNKNOWN_VISITOR, Event, EventRecord, encode_record
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import QueryLimits
+from headrace.ports.store import QueryLimits, StoreStatus
 from testing.chdb import ENDLESS, LIMITS
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
@@ -56,7 +56,7 @@ class Machine:
 
     async def until_ready(self) -> None:
         async with asyncio.timeout(60):
-            while not await self.store.is_ready():  # noqa: ASYNC110 - the store has no event to wait for
+            while await self.store.status() is not StoreStatus.READY:  # noqa: ASYNC110 - the store has no event to wait for
                 await asyncio.sleep(0.02)
 
     async def accept(self, items: int = 1) -> None:

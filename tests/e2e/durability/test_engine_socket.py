@@ -1,6 +1,7 @@
 """The engine server and its clients use a real socket and a real store, in one process."""
 
 import asyncio
+import contextlib
 import shutil
 import socket as sockets
 import stat
@@ -16,9 +17,11 @@ import pytest_asyncio
 from structlog.testing import capture_logs
 
 from headrace.adapters.backup.snapshots import Snapshot
+from headrace.adapters.engine.exports import EngineExports
 from headrace.adapters.engine.ipc.client import (
     EngineBarrier,
     EngineConnections,
+    EngineExportStore,
     EngineLimiter,
     EngineStore,
 )
@@ -31,7 +34,7 @@ from headrace.adapters.engine.ipc.protocol import (
 )
 from headrace.adapters.engine.ipc.server import EngineServer
 from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
-from headrace.adapters.engine.rate_limiter import WindowLimiter
+from headrace.adapters.engine.rate_limiter import WindowLimiter, WorkerLimiter
 from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor, NoVersions
 from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SlotLimits
 from headrace.adapters.store.chdb.reader import ChdbReader
@@ -39,14 +42,20 @@ from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.model.catalog import EVENTS
+from headrace.model.export import LogEnd, Watermark
 from headrace.model.plan import CompiledQuery
 from headrace.ports.rate_limiter import RateLimitResult
-from headrace.ports.store import QueryLimits, Rows, SelectFailed
+from headrace.ports.store import QueryLimits, Rows, SelectFailed, StoreStatus
 from testing.chdb import ENDLESS, LIMITS, FreshStore, until_running
+from testing.erasures import NoErasures
+from testing.pruning import NoPruning
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
+
+
+WATERMARK = Watermark("ledger", 1_767_607_200_000, (LogEnd(7, 1, 4096),))
 
 
 class Engine:
@@ -56,6 +65,7 @@ class Engine:
         self.store = store
         self.socket = socket
         self.is_ready = True
+        self.unreadable = ""
         self.load: Callable[[], None] = lambda: None
         self.loads_at_once = asyncio.Event()
         self.loads_at_once.set()
@@ -65,11 +75,12 @@ class Engine:
             self.store.engine, threads=2, log=get_logger(), database=self.store.database
         )
         self._reader.open()
+        slots = FairSemaphore(SlotLimits(2, 100, 100), metrics=Metrics())
         self._server = EngineServer(
             socket=self.socket,
             runner=self._reader,
             executor=CoalescingExecutor(
-                slots=FairSemaphore(SlotLimits(2, 100, 100), metrics=Metrics()),
+                slots=slots,
                 load_barrier=self._barrier,
                 versions=NoVersions(),
                 cache=None,
@@ -77,9 +88,14 @@ class Engine:
                 metrics=Metrics(),
             ),
             limiter=WindowLimiter(3, clock=SystemClock()),
+            write_limiter=WindowLimiter(3, clock=SystemClock()),
             load_barrier=self._barrier,
-            is_ready=lambda: self.is_ready,
+            complete_barrier=self._complete_barrier,
+            status=lambda: StoreStatus.READY if self.is_ready else StoreStatus.UNAVAILABLE,
             snapshots=self,
+            exports=EngineExports(self._take_watermark, runner=self._reader, slots=slots),
+            erasures=NoErasures(),
+            pruner=NoPruning(),
             log=get_logger(),
         )
         await self._server.open()
@@ -88,13 +104,13 @@ class Engine:
         await self._server.close()
         await self._reader.close()
 
-    async def take(self) -> Snapshot:
+    async def take(self, *, partial: bool) -> Snapshot:
         """Create an empty directory as the snapshot."""
         if not self.is_ready:
             raise OperatorError("no snapshot can be taken: the disk is full")
         snapshot = self.socket.parent / "snapshot"
         await asyncio.to_thread(snapshot.mkdir)
-        return Snapshot(snapshot, 7)
+        return Snapshot(snapshot, 7, ("worker-0",) if partial else ())
 
     async def remove(self, snapshot: Path) -> None:
         """Remove a snapshot."""
@@ -103,6 +119,15 @@ class Engine:
     async def _barrier(self) -> None:
         await self.loads_at_once.wait()
         self.load()
+
+    async def _take_watermark(self) -> Watermark:
+        await self._complete_barrier()
+        return WATERMARK
+
+    async def _complete_barrier(self) -> None:
+        if self.unreadable:
+            raise StoreUnavailable(self.unreadable)
+        await self._barrier()
 
 
 @pytest.fixture
@@ -255,17 +280,28 @@ async def test_all_workers_share_the_rate_limit_windows(engine: Engine) -> None:
         for remaining in (2, 1, 0)
     ]
     rejected = await workers[1].hit("caller")
-    assert rejected is not None
     assert not rejected.allowed
     await asyncio.gather(*(one.close() for one in connections))
 
 
-@pytest.mark.parametrize("is_ready", [True, False])
-async def test_the_engine_reports_readiness(
-    is_ready: bool, engine: Engine, connections: EngineConnections
+async def test_a_worker_counts_alone_while_the_engine_is_away(
+    engine: Engine, connections: EngineConnections
 ) -> None:
-    engine.is_ready = is_ready
-    assert await EngineStore(connections).is_ready() is is_ready
+    limiter = WorkerLimiter(EngineLimiter(connections), 3, workers=1, clock=SystemClock())
+    assert (await limiter.hit("caller")).remaining == 2
+    await engine.stop()
+    alone = [await limiter.hit("caller") for _ in range(4)]
+    assert [result.allowed for result in alone] == [True, True, False, False]
+    await engine.start()
+    assert (await limiter.hit("another")).remaining == 2
+
+
+@pytest.mark.parametrize("status", [StoreStatus.READY, StoreStatus.UNAVAILABLE])
+async def test_the_engine_reports_its_status(
+    status: StoreStatus, engine: Engine, connections: EngineConnections
+) -> None:
+    engine.is_ready = status is StoreStatus.READY
+    assert await EngineStore(connections).status() is status
 
 
 async def test_a_restarted_engine_is_reconnected(
@@ -275,8 +311,9 @@ async def test_a_restarted_engine_is_reconnected(
     await engine.stop()
     with pytest.raises(StoreUnavailable, match="the engine is away"):
         await select(connections, "SELECT 1")
-    assert await EngineLimiter(connections).hit("caller") is None
-    assert await EngineStore(connections).is_ready() is False
+    with pytest.raises(StoreUnavailable, match="the engine is away"):
+        await EngineLimiter(connections).hit("caller")
+    assert await EngineStore(connections).status() is StoreStatus.UNAVAILABLE
     await engine.start()
     assert await select(connections, "SELECT 1") == [[1]]
 
@@ -332,7 +369,7 @@ async def test_a_fragmented_request_is_answered(engine: Engine) -> None:
     size = int.from_bytes(await reader.readexactly(4), "big")
     response = msgspec.msgpack.decode(await reader.readexactly(size), type=IpcReply)
     writer.close()
-    assert response == Readiness(is_ready=True)
+    assert response == Readiness(StoreStatus.READY)
 
 
 @pytest.mark.parametrize("pause_s", [0, 0.1], ids=["in one piece", "later"])
@@ -374,8 +411,12 @@ async def test_a_path_too_long_for_a_socket_gets_a_clear_error(
         await Engine(chdb_store, path).start()
 
 
-async def take_snapshot(engine: Engine, snapshot_task: ExitStack) -> Snapshot:
-    return await asyncio.to_thread(snapshot_task.enter_context, live_snapshot(engine.socket))
+async def take_snapshot(
+    engine: Engine, snapshot_task: ExitStack, *, partial: bool = False
+) -> Snapshot:
+    return await asyncio.to_thread(
+        snapshot_task.enter_context, live_snapshot(engine.socket, partial=partial)
+    )
 
 
 async def is_gone(snapshot: Snapshot) -> bool:
@@ -393,6 +434,12 @@ async def test_snapshot_exists_until_its_client_disconnects(engine: Engine) -> N
         assert snapshot == Snapshot(engine.socket.parent / "snapshot", 7)
         assert await asyncio.to_thread(snapshot.path.is_dir)
     assert await is_gone(snapshot)
+
+
+async def test_partial_snapshot_names_what_it_lacks(engine: Engine) -> None:
+    with ExitStack() as snapshot_task:
+        snapshot = await take_snapshot(engine, snapshot_task, partial=True)
+    assert snapshot.unreadable == ("worker-0",)
 
 
 async def test_snapshot_is_removed_when_the_engine_stops(engine: Engine) -> None:
@@ -420,7 +467,7 @@ async def test_barrier_waits_until_durable_records_are_stored(
     engine: Engine, connections: EngineConnections
 ) -> None:
     engine.loads_at_once.clear()
-    waiting = asyncio.create_task(EngineBarrier(connections, timeout_s=60).wait())
+    waiting = asyncio.create_task(EngineBarrier(connections, timeout_s=60, all_logs=False).wait())
     done, _ = await asyncio.wait({waiting}, timeout=0.1)
     engine.loads_at_once.set()
     await waiting
@@ -435,14 +482,68 @@ async def test_barrier_reports_what_cannot_be_stored(
 
     engine.load = fail
     with pytest.raises(StoreUnavailable, match="earlier events cannot be stored now"):
-        await EngineBarrier(connections, timeout_s=60).wait()
+        await EngineBarrier(connections, timeout_s=60, all_logs=False).wait()
+
+
+async def test_only_a_barrier_of_all_logs_fails_while_a_log_cannot_be_read(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    engine.unreadable = "the log worker-0 cannot be read"
+    await EngineBarrier(connections, timeout_s=60, all_logs=False).wait()
+    with pytest.raises(StoreUnavailable, match="the log worker-0 cannot be read"):
+        await EngineBarrier(connections, timeout_s=60, all_logs=True).wait()
 
 
 async def test_barrier_times_out(engine: Engine, connections: EngineConnections) -> None:
-    barrier = EngineBarrier(connections, timeout_s=0.1)
+    barrier = EngineBarrier(connections, timeout_s=0.1, all_logs=False)
     engine.loads_at_once.clear()
     with pytest.raises(StoreUnavailable, match="the engine is away"):
         await barrier.wait()
     assert await barrier.is_caught_up()
     engine.is_ready = False
     assert not await barrier.is_caught_up()
+
+
+async def test_an_export_begins_with_a_watermark_when_everything_durable_is_stored(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    loads: list[str] = []
+    engine.load = lambda: loads.append("loaded")
+    async with EngineExportStore(connections).open("web_1") as watermark:
+        assert (watermark, loads) == (WATERMARK, ["loaded"])
+
+
+async def test_an_export_does_not_begin_while_a_log_cannot_be_read(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    engine.unreadable = "the log worker-0 cannot be read"
+    store = EngineExportStore(connections)
+    with pytest.raises(StoreUnavailable, match="the log worker-0 cannot be read"):
+        await store.open("web_1").__aenter__()
+
+
+async def test_two_exports_of_a_website_run_at_once_and_a_third_is_refused_until_one_ends(
+    connections: EngineConnections,
+) -> None:
+    store = EngineExportStore(connections)
+    async with store.open("web_1"):
+        async with store.open("web_1"), store.open("web_2"):
+            with pytest.raises(StoreUnavailable, match="2 exports of the website are running"):
+                await store.open("web_1").__aenter__()
+        async with asyncio.timeout(30):  # the engine hears of the end over the socket
+            while True:
+                with contextlib.suppress(StoreUnavailable):
+                    async with store.open("web_1"):
+                        return
+                await asyncio.sleep(0.01)
+
+
+async def test_an_export_reads_any_format_without_waiting_for_a_load(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    engine.loads_at_once.clear()
+    store = EngineExportStore(connections)
+    lines = CompiledQuery("SELECT number FROM numbers(3) FORMAT CSV", {}, (), "web_1")
+    assert await store.read(lines, LIMITS) == b"0\n1\n2\n"
+    rows = CompiledQuery("SELECT number, 'a' FROM numbers(2)", {}, (), "web_1")
+    assert await store.rows(rows, LIMITS) == [[0, "a"], [1, "a"]]

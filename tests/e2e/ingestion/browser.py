@@ -10,7 +10,8 @@ from typing import Any
 
 import requests
 
-from testing.service import free_port, wait_until
+from testing.ports import free_port
+from testing.service import wait_until
 
 CHROMIUM = "/usr/bin/chromium"
 CHROMEDRIVER = "/usr/bin/chromedriver"
@@ -30,12 +31,21 @@ SCRIPT_TIMEOUT_MS = 20_000
 
 
 class _Page(BaseHTTPRequestHandler):
-    """Responds to every request with an empty page."""
+    """Responds with a page, empty but for its head, and to /page.js with a script."""
+
+    head = ""
+    policy = ""
+    script = ""
 
     def do_GET(self) -> None:
-        body = b"<!doctype html><title>A shop</title><p>Hello"
+        page = f'<!doctype html><title>A shop</title>{self.head}<button data-track="buy">Hello'
+        is_script = self.path == "/page.js"
+        body = (self.script if is_script else page).encode()
+        media_type = "text/javascript" if is_script else "text/html"
         self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
+        if self.policy:
+            self.send_header("Content-Security-Policy", self.policy)
+        self.send_header("Content-Type", f"{media_type}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -45,9 +55,13 @@ class _Page(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def served_pages() -> Generator[str]:
-    """Serve pages from a separate origin and yield that origin."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Page)
+def served_pages(*, head: str = "", policy: str = "", script: str = "") -> Generator[str]:
+    """Serve pages from a separate origin and yield that origin.
+
+    `head` is HTML of each page, `policy` its Content-Security-Policy, `script` that of /page.js.
+    """
+    handler = type("_PageWithHead", (_Page,), {"head": head, "policy": policy, "script": script})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -83,6 +83,7 @@ def test_error_response_has_cors_headers(
     assert response.status_code == status
     assert response.headers["Access-Control-Allow-Origin"] == ORIGIN
     assert response.headers["Access-Control-Allow-Credentials"] == "true"
+    assert "origin" in listed(response.headers["Vary"])
 
 
 def test_query_allows_no_origin_unless_configured(service: Service, website: str) -> None:

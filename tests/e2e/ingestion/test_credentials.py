@@ -1,11 +1,16 @@
 """API keys on the ingestion endpoints: scopes, and the errors of invalid keys."""
 
+import json
+from contextlib import closing
+from http.client import HTTPResponse
+
 import pytest
 import requests
 
 from headrace.base.errors import OperatorError
 from testing.service import Key, Service, bearer, empty_counts, wait_until
 from tests.e2e.conftest import ServiceMaker
+from tests.e2e.connections import connect, encode_head
 from tests.e2e.envelopes import (
     ENDPOINTS,
     INVALID_API_KEY,
@@ -105,6 +110,37 @@ def test_broken_key_is_401_also_with_a_valid_identifier(
         response = service.post(path, {"name": "signup"}, headers=filled(headers, limited_key))
 
         assert error_envelope(response) == INVALID_API_KEY
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [("Authorization", "Bearer {key}"), ("Authorization", "Bearer {key}")],
+        [("Authorization", "Basic dTpw"), ("Authorization", "Bearer {key}")],
+        [("x-api-key", "{key}"), ("x-api-key", "{key}")],
+    ],
+    ids=["two bearers", "another scheme and bearer", "two x-api-key"],
+)
+def test_repeated_key_header_is_401(
+    service: Service, quiet_website: str, limited_key: Key, fields: list[tuple[str, str]]
+) -> None:
+    body = b'{"name":"signup"}'
+    with empty_counts(service, quiet_website), closing(connect(service)) as connection:
+        for _ in range(3):  # the heads of later requests come from a cache
+            connection.sendall(
+                encode_head(
+                    f"POST /track?website_id={quiet_website}",
+                    *((name, value.format(key=limited_key.secret)) for name, value in fields),
+                    ("Content-Type", "application/json"),
+                    ("Content-Length", str(len(body))),
+                )
+                + body
+            )
+            response = HTTPResponse(connection)
+            response.begin()
+            full_body = json.loads(response.read())
+            assert full_body.pop("requestId")
+            assert (response.status, full_body) == INVALID_API_KEY
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -229,6 +265,24 @@ def test_website_without_organization_is_400_on_every_endpoint(
     assert error_envelope(response) == MISSING_ORGANIZATION
 
 
+@pytest.mark.parametrize("is_limited", [False, True], ids=["any key", "key without rights to it"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_website_without_organization_is_400_with_a_key_too(
+    website_without_organization: str,
+    service: Service,
+    limited_key: Key,
+    endpoint: str,
+    is_limited: bool,
+) -> None:
+    response = service.post(
+        f"{endpoint}?client_id={website_without_organization}",
+        ITEMS[endpoint],
+        headers=bearer(limited_key if is_limited else service.master),
+    )
+
+    assert error_envelope(response) == MISSING_ORGANIZATION
+
+
 @pytest.fixture(scope="module")
 def website_without_organization(service: Service) -> str:
     organization = service.organization()
@@ -258,6 +312,24 @@ def test_default_website_is_the_configured_one(service: Service, website: str) -
 
     assert outcome(post_signup(service, key)) == (200, success("/track"))
     assert (service.count(website, "events"), service.count(other, "events")) == (1, 0)
+
+
+def test_deleted_default_website_counts_as_none_configured(service: Service) -> None:
+    organization = service.organization()
+    home, other = (service.website(organization=organization) for _ in range(2))
+    key = service.key(organization=organization, home=home)
+    assert outcome(post_signup(service, key)) == (200, success("/track"))
+
+    service.command("website", "delete", home)
+
+    wait_until(
+        lambda: (
+            post_signup(service, key).status_code == 200
+            and service.count(other, "events", key=key) > 0
+        ),
+        "events go to the only website that is left",
+        timeout_s=PROPAGATION_S,
+    )
 
 
 def test_default_website_is_resolved_per_request(service: Service) -> None:

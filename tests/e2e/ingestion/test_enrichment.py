@@ -257,7 +257,8 @@ def test_bots_are_flagged_on_requests_without_a_key(
 ) -> None:
     service.post(f"/track?website_id={website}", {"name": "a"}, headers={"User-Agent": user_agent})
 
-    assert service.row(website, "events", ["is_bot"]) == {"is_bot": True}
+    row = service.row(website, "events", ["is_bot", "device_type"])
+    assert row == {"is_bot": True, "device_type": "bot"}
 
 
 @pytest.mark.parametrize("user_agent", LIBRARIES.values(), ids=LIBRARIES)

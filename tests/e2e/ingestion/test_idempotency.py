@@ -82,6 +82,35 @@ def test_event_ids_of_two_websites_are_independent(service: Service, website: st
     assert (service.count(website, "events"), service.count(other, "events")) == (1, 1)
 
 
+@pytest.mark.parametrize("is_keyless_first", [True, False], ids=["keyless first", "key first"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_event_ids_of_calls_with_and_without_a_key_are_independent(
+    service: Service, website: str, endpoint: str, is_keyless_first: bool
+) -> None:
+    """Website ids are public: a caller without a key must not suppress a server's events."""
+    item = {**ITEMS[endpoint], "eventId": "order-1"}
+    no_key: dict[str, str] = {}
+    keyless = [("keyless", no_key), ("keyless repeat", no_key)]
+    keyed = [("key", bearer(service.master)), ("key repeat", bearer(service.master))]
+
+    for session, headers in keyless + keyed if is_keyless_first else keyed + keyless:
+        response = service.post(
+            f"{endpoint}?client_id={website}", {**item, "sessionId": session}, headers=headers
+        )
+        assert outcome(response) == (200, success(endpoint, event_ids=("order-1",)))
+
+    rows_by_id = service.rows(website, TABLES[endpoint], ["session_id"])
+    assert sorted(row["session_id"] for row in rows_by_id) == ["key", "keyless"]
+
+
+def test_event_ids_of_two_keys_are_one_namespace(service: Service, website: str) -> None:
+    for name in ("first", "second"):
+        key = service.key(websites=[website])
+        service.post("/track", {"name": name, "eventId": "x"}, headers=bearer(key))
+
+    assert service.counts(website, "events", "event_name") == {"first": 1}
+
+
 def test_event_id_of_a_rejected_request_is_not_remembered(service: Service, website: str) -> None:
     path = f"/track?website_id={website}"
 
@@ -125,7 +154,7 @@ def at_once(
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_repeated_request_gets_the_first_response_whatever_its_body(
+def test_repeated_request_gets_the_first_response_whatever_its_valid_body(
     service: Service, website: str, endpoint: str
 ) -> None:
     path, headers = f"{endpoint}?client_id={website}", {"Idempotency-Key": "once"}
@@ -135,6 +164,21 @@ def test_repeated_request_gets_the_first_response_whatever_its_body(
     second = service.post(path, more, headers=headers)
 
     assert outcome(first) == outcome(second) == (200, success(endpoint))
+    assert service.count(website, TABLES[endpoint]) == 1
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_repeated_request_with_an_invalid_body_gets_its_own_400(
+    service: Service, website: str, endpoint: str
+) -> None:
+    path, headers = f"{endpoint}?client_id={website}", {"Idempotency-Key": "once"}
+
+    first = service.post(path, ITEMS[endpoint], headers=headers)
+    invalid = service.post(path, {**ITEMS[endpoint], "eventId": 5}, headers=headers)
+    again = service.post(path, ITEMS[endpoint], headers=headers)
+
+    assert field_errors(invalid) == [(0, "eventId")]
+    assert outcome(first) == outcome(again) == (200, success(endpoint))
     assert service.count(website, TABLES[endpoint]) == 1
 
 
@@ -200,6 +244,7 @@ def test_rejected_request_is_not_replayed(service: Service, website: str) -> Non
 
 
 def test_request_rejected_for_its_website_is_not_remembered(service: Service, website: str) -> None:
+    service.website()  # a second one: the key has no default website
     headers = {**bearer(service.master), "Idempotency-Key": f"for {website}"}
 
     rejected = service.post("/track", {"name": "a"}, headers=headers)
@@ -233,6 +278,16 @@ def test_idempotency_key_of_255_is_accepted(service: Service, website: str) -> N
     assert service.count(website, "events") == 1
 
 
+def test_empty_idempotency_key_counts_as_none(service: Service, website: str) -> None:
+    for _ in range(2):
+        response = service.post(
+            f"/track?website_id={website}", {"name": "a"}, headers={"Idempotency-Key": ""}
+        )
+        assert outcome(response) == (200, success("/track"))
+
+    assert service.count(website, "events") == 2
+
+
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_longer_idempotency_key_is_400(service: Service, quiet_website: str, endpoint: str) -> None:
     with empty_counts(service, quiet_website):
@@ -242,6 +297,7 @@ def test_longer_idempotency_key_is_400(service: Service, quiet_website: str, end
             headers={"Idempotency-Key": "k" * 256},
         )
 
-        status, body = error_envelope(response)
-        assert (status, body["status"]) == (400, "error")
-        assert body["message"] == "Invalid Idempotency-Key"
+        assert error_envelope(response) == (
+            400,
+            {"status": "error", "message": "Invalid Idempotency-Key", "code": "INVALID_BODY"},
+        )

@@ -271,12 +271,22 @@ def test_body_is_checked_before_credentials(service: Service) -> None:
     "origin",
     [
         None,
+        "",
         "https://shop.example",
         "http://localhost:3000",
         "https://www.brand.example",
         "https://a.b.brand.example",
+        "http://www.brand.example:8080",
     ],
-    ids=["no Origin", "exact", "exact with port", "subdomain", "deeper subdomain"],
+    ids=[
+        "no Origin",
+        "empty Origin",
+        "exact",
+        "exact with port",
+        "subdomain",
+        "deeper subdomain",
+        "subdomain with any scheme and port",
+    ],
 )
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_authorized_origin_is_accepted(

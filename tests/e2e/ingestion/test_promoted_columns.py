@@ -141,6 +141,18 @@ LOCATIONS: dict[str, tuple[Json, str, str]] = {
     ),
     "absolute path is split": ({"path": "https://a.example/b"}, "/b", "https://a.example/b"),
     "absolute path by http": ({"path": "http://a.example/b"}, "/b", "http://a.example/b"),
+    "absolute path by HTTP in capitals": (
+        {"path": "HTTP://a.example/b?c"},
+        "/b",
+        "HTTP://a.example/b?c",
+    ),
+    "absolute path in capitals among the properties": (
+        {"properties": {"path": "HTTPS://a.example/b"}},
+        "/b",
+        "HTTPS://a.example/b",
+    ),
+    "absolute path without a path": ({"path": "https://a.example"}, "/", "https://a.example"),
+    "url without a path": ({"url": "https://a.example?b"}, "/", "https://a.example?b"),
     "query and fragment go": (
         {"path": "https://a.example/b/c?d=1&e=/f#g?h"},
         "/b/c",

@@ -43,6 +43,7 @@ UNDERSTOOD: dict[str, tuple[Json, str]] = {
     "fraction and offset": ("2024-05-01T14:00:00.25+02:00", "2024-05-01T12:00:00.250Z"),
     "RFC 2822": ("Wed, 01 May 2024 14:00:00 +0200", TIMESTAMP),
     "RFC 2822 in GMT": ("Wed, 01 May 2024 12:00:00 GMT", TIMESTAMP),
+    "RFC 2822 with another weekday": ("Fri, 01 May 2024 12:00:00 GMT", TIMESTAMP),
     "RFC 2822 without a weekday": ("01 May 2024 12:00:00 +0000", TIMESTAMP),
 }
 
@@ -64,6 +65,11 @@ REJECTED: dict[str, Json] = {
     "leap day of another year": "2023-02-29",
     "hour 25": "2024-05-01T25:00:00Z",
     "minute 60": "2024-05-01T12:60:00Z",
+    "second 60": "2024-05-01T12:00:60Z",
+    "no seconds": "2024-05-01T12:00Z",
+    "no minutes": "2024-05-01T12Z",
+    "lower case z": "2024-05-01T12:00:00z",
+    "comma before a fraction": "2024-05-01T12:00:00,5Z",
     "time alone": "12:00:00",
     "slashes": "2024/05/01",
     "text behind": "2024-05-01T12:00:00Z and more",

@@ -34,6 +34,7 @@ WEBSITE_ID = re.compile(r"web_[0-9A-Za-z]{16}")
 ORGANIZATION_ID = re.compile(r"org_[0-9A-Za-z]{16}")
 KEY_ID = re.compile(r"key_[0-9A-Za-z]{16}")
 SECRET = re.compile(r"hr_[0-9A-Za-z]{42}")
+NO_RETENTION = {"days": None, "events": None, "errors": None, "performance": None}
 TABLE_MAPPINGS = {
     "TIMESTAMP": TIMESTAMP,
     "WEB": WEBSITE_ID,
@@ -122,7 +123,8 @@ def test_help_lists_public_commands_only() -> None:
         0,
         [
             *("serve", "init", "query", "website", "key", "organization"),
-            *("quarantine", "backup", "restore", "verify", "reference"),
+            *("quarantine", "backup", "restore", "export", "import"),
+            *("erase", "erasures", "storage", "prune", "verify", "reference"),
         ],
     )
 
@@ -207,6 +209,7 @@ def test_website_is_created_listed_and_deleted(run: Run) -> None:
         "organization": "ORG",
         "public": True,
         "origins": ["https://blog.example", "*.blog.example"],
+        "retention": NO_RETENTION,
         "created": "TIMESTAMP",
     }
     assert made["organization"] == acme["id"]
@@ -216,6 +219,44 @@ def test_website_is_created_listed_and_deleted(run: Run) -> None:
         "deleted": True,
     }
     assert run("website", "list", "--json").value == []
+
+
+def test_website_update_changes_what_has_an_option(run: Run) -> None:
+    made = run("website", "create", "--name", "Blog", "--origin", "*.a.example", "--json").value
+    steps: list[tuple[tuple[str, ...], Json]] = [
+        (("--name", "News", "--public"), {"name": "News", "public": True}),
+        (("--origin", "https://b.example"), {"origins": ["https://b.example"]}),
+        (("--origin", "any", "--not-public"), {"origins": [], "public": False}),
+        (("--retain-days", "30"), {"retention": {**NO_RETENTION, "days": 30}}),
+        (
+            ("--retain-days", "0", "--table", "errors"),
+            {"retention": {**NO_RETENTION, "days": 30, "errors": 0}},
+        ),
+        (("--retain-days", "default"), {"retention": {**NO_RETENTION, "errors": 0}}),
+    ]
+    for options, changed in steps:
+        made = {**made, **changed}
+        assert run("website", "update", made["id"], *options, "--json").value == made
+    assert run("website", "list", "--json").value == [made]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ((), "nothing to change: give at least one option"),
+        (("--table", "events"), "--table needs --retain-days"),
+        (
+            ("--retain-days", "x"),
+            "Invalid value for '--retain-days': 'x' is neither a number of days nor 'default'",
+        ),
+    ],
+    ids=["no option", "table alone", "no number"],
+)
+def test_website_update_that_says_nothing_is_a_usage_error(
+    run: Run, options: tuple[str, ...], error: str
+) -> None:
+    done = run("website", "update", "web_x", *options)
+    assert (done.code, done.err.splitlines()[-1]) == (2, f"Error: {error}")
 
 
 def test_website_without_options_is_private_and_of_the_default_organization(run: Run) -> None:
@@ -229,6 +270,7 @@ def test_website_without_options_is_private_and_of_the_default_organization(run:
         "organization": True,
         "public": False,
         "origins": [],
+        "retention": NO_RETENTION,
         "created": "TIMESTAMP",
     }
 
@@ -289,7 +331,7 @@ REJECTED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "key without scope": (
         ("key", "create"),
-        "a key needs at least one scope: track:events or read:data",
+        "a key needs at least one scope: track:events, read:data, manage:data or manage:config",
     ),
     "key for an unknown website": (
         ("key", "create", "--scope", "read:data", "--website", "web_x"),
@@ -323,6 +365,7 @@ def test_default_website_that_the_key_cannot_write_is_rejected(run: Run) -> None
 
 NEED_DATA = (
     "organization delete org_x",
+    "website update web_x --name Blog",
     "website delete web_x",
     "website create --name Blog --organization org_x",
     "key revoke key_x",
@@ -439,9 +482,12 @@ def test_terminal_output_is_sentences_and_aligned_tables(run: Run) -> None:
     )
     header, row = run("website", "list").out.splitlines()
     assert header == (
-        "ID                    NAME  DOMAIN  ORGANIZATION          PUBLIC  ORIGINS         CREATED"
+        "ID                    NAME  DOMAIN  ORGANIZATION          PUBLIC  ORIGINS         "
+        "RETENTION  CREATED"
     )
-    assert row.startswith(f"{website}  Blog  -       {owner}  no      *.blog.example  20")
+    assert row.startswith(
+        f"{website}  Blog  -       {owner}  no      *.blog.example  default    20"
+    )
     assert run("key", "revoke", key).out == f"Revoked API key {key}.\n"
     assert run("website", "delete", website).out == f"Deleted website {website}.\n"
     assert run("organization", "delete", owner).out == (
@@ -461,6 +507,7 @@ def test_init_creates_a_website_and_two_keys_once(run: Run) -> None:
             "organization": "ORG",
             "public": False,
             "origins": [],
+            "retention": NO_RETENTION,
             "created": "TIMESTAMP",
         },
         "tracking_key": {

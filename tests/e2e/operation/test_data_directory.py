@@ -17,6 +17,7 @@ from headrace.ingest.receive.authorize import Caller
 from headrace.ingest.receive.idempotency import request_digest
 from headrace.ports.idempotency import Replay
 from testing.service import HEADRACE, Service, clean_environment
+from tests.e2e.conftest import ServiceMaker
 from tests.e2e.query.queries import query, select
 from tests.fixtures.make_data_directory import CONTENT, IDEMPOTENCY_KEY
 
@@ -49,6 +50,32 @@ def old_service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Serv
     service = Service(unpack(request.param, tmp_path))
     yield service
     service.kill()
+
+
+@pytest.mark.slow
+def test_files_of_an_existing_directory_are_readable_by_their_owner_only(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service()
+    directories = [service.data, service.data / "log", service.data / "quarantine"]
+    for directory in directories:
+        directory.mkdir()
+        directory.chmod(0o755)  # whatever the umask is
+    (service.data / "repeats.sqlite").touch()
+    (service.data / "repeats.sqlite").chmod(0o644)
+    service.start()
+    website = service.website()
+    service.post(f"/track?website_id={website}", {"name": "a", "eventId": "one"})
+    service.command("backup", str(service.data.with_name("backup.tar.zst")))
+    assert service.count(website, "events") == 1
+    assert service.stop() == 0
+    readable = {
+        path.relative_to(service.data)
+        for path in service.data.rglob("*")
+        if not path.is_symlink() and path.stat().st_mode & 0o077
+    }
+    assert readable == set()
+    assert service.data.stat().st_mode & 0o777 == 0o755
 
 
 @pytest.mark.slow

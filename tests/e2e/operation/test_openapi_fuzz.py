@@ -61,7 +61,6 @@ def check_operation(operation: Any, examples: int = EXAMPLES, **fixed: Any) -> N
 
         @settings(
             max_examples=examples,
-            deadline=None,
             database=None,
             derandomize=True,
             suppress_health_check=EVERY_HEALTH_CHECK,

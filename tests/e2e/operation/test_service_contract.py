@@ -72,8 +72,16 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
 
     expected = make_document(load_settings(environment=BASE_SETTINGS))
     assert (status, document) == (200, msgspec.json.decode(msgspec.json.encode(expected)))
-    posted = {"/track", "/vitals", "/errors", "/batch", "/", "/v1/query/custom"}
-    read = {"/health", "/ready", "/metrics", "/openapi.json", "/docs", "/v1/query/schema"}
+    posted = {
+        *("/track", "/vitals", "/errors", "/batch", "/", "/engagement", "/identify"),
+        *("/v1/query/custom", "/v1/query/funnel", "/v1/query/retention", "/v1/erasures"),
+    }
+    read = {
+        *("/health", "/ready", "/metrics", "/openapi.json", "/docs"),
+        *("/headrace.js", "/headrace.js.map", "/headrace-extras.js", "/headrace-extras.js.map"),
+        *("/v1/query/schema", "/v1/query/values", "/v1/export", "/v1/storage"),
+        "/v1/erasures/{id}",
+    }
     assert {path for path, methods in document["paths"].items() if "post" in methods} == posted
     assert {path for path, methods in document["paths"].items() if "get" in methods} == read
 

@@ -41,6 +41,9 @@ AUTHENTICATION_REQUIRED = rejection(401, "UNAUTHORIZED", "Authentication require
 INVALID_KEY = rejection(401, "INVALID_API_KEY", "Invalid API key")
 MISSING_SCOPE = rejection(403, "MISSING_SCOPE", "API key missing read:data scope")
 NOT_FOUND = rejection(404, "WEBSITE_NOT_FOUND", "Website not found")
+MISSING_ORGANIZATION = rejection(
+    400, "WEBSITE_MISSING_ORGANIZATION", "Website missing organization"
+)
 WEBSITE_REQUIRED = rejection(400, "MISSING_WEBSITE_ID", "website_id is required")
 METHOD_NOT_ALLOWED = rejection(405, "METHOD_NOT_ALLOWED", "Method not allowed")
 TOO_LARGE = rejection(413, "PAYLOAD_TOO_LARGE", "Payload too large")
@@ -209,6 +212,45 @@ def test_public_website_is_readable_by_keys_of_other_organizations(
     assert run_query(service, public, key=reader_of_private).status_code == 200
 
 
+@pytest.fixture(scope="module")
+def orphans(service: Service) -> dict[str, str]:
+    """A public and a private website whose organization was deleted."""
+    organization = service.organization("deleted")
+    websites = {
+        "public": service.website(organization=organization, public=True),
+        "private": service.website(organization=organization),
+    }
+    service.command("organization", "delete", organization)
+    wait_until(
+        lambda: output(run_query(service, websites["public"])) == MISSING_ORGANIZATION,
+        "the deletion is known",
+        timeout_s=10,
+    )
+    return websites
+
+
+@pytest.mark.parametrize(
+    ("website", "has_key", "expected"),
+    [
+        ("public", False, MISSING_ORGANIZATION),
+        ("public", True, MISSING_ORGANIZATION),
+        ("private", False, AUTHENTICATION_REQUIRED),
+        ("private", True, NOT_FOUND),
+    ],
+)
+def test_website_whose_organization_was_deleted_is_not_readable(
+    service: Service, orphans: dict[str, str], website: str, has_key: bool, expected: Any
+) -> None:
+    key = service.master if has_key else None
+    assert output(run_query(service, orphans[website], key=key)) == expected
+
+
+def test_first_website_id_that_is_not_empty_is_used(service: Service, private: str) -> None:
+    query_string = f"?website_id=&website_id={private}&website_id=web_unknown"
+    response = service.post(CUSTOM + query_string, body(), headers=bearer(service.master))
+    assert response.status_code == 200
+
+
 @pytest.mark.parametrize("query_string", ["", "?website_id=", "?client_id=web_unknown"])
 def test_query_without_website_id_is_400(service: Service, query_string: str) -> None:
     response = service.post(CUSTOM + query_string, body(), headers=bearer(service.master))
@@ -233,6 +275,15 @@ def test_other_methods_are_405_before_anything_else(service: Service, method: st
 
 def test_too_long_a_body_is_413_before_credentials(service: Service) -> None:
     assert output(service.post(CUSTOM, data=TOO_LONG)) == TOO_LARGE
+
+
+def test_more_objects_than_the_bound_are_413(service: Service, private: str) -> None:
+    def run(objects: int) -> tuple[int, dict[str, Any]]:
+        nested = b'{"query":[' + b"{}," * (objects - 3) + b"{}]}"
+        return output(run_query(service, private, key=service.master, data=nested))
+
+    assert run(100_001) == TOO_LARGE
+    assert run(100_000)[0] == 400
 
 
 def test_body_of_one_mebibyte_is_accepted(service: Service, private: str) -> None:

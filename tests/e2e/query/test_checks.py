@@ -52,10 +52,11 @@ WITHIN = [
     pytest.param(body(orderBy=times(5, {"field": "n"})), id="5 orderBy"),
     pytest.param(body(limit=1_000_000_000), id="limit over the maximum"),
     pytest.param(body(offset=1_000_000), id="greatest offset"),
+    pytest.param(body(limit=10.0, offset=10.0), id="whole numbers with a fraction of zero"),
     pytest.param(body(fill=False), id="fill false without granularity"),
     pytest.param(body(endDate="2035-02-28"), id="ten years but a day"),
     pytest.param(
-        body(startDate="2024-02-29", endDate="2034-02-28"), id="ten years from a leap day"
+        body(startDate="2024-02-29", endDate="2034-02-27"), id="ten years but a day from a leap day"
     ),
     pytest.param(body(startDate="0001-01-01", endDate="0001-01-02"), id="first days of all"),
     pytest.param(body(startDate="9999-12-30", endDate="9999-12-31"), id="last days of all"),

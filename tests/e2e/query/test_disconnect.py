@@ -23,8 +23,9 @@ def query_and_wait(service: Service, website: str) -> socket.socket:
 
 
 @pytest.mark.slow
-def test_query_is_cancelled_in_the_engine_when_its_last_client_disconnects(
-    dedicated_service: ServiceMaker,
+@pytest.mark.parametrize("closes_half", [False, True], ids=["both halves", "its half"])
+def test_query_is_cancelled_in_the_engine_when_its_last_client_closes(
+    dedicated_service: ServiceMaker, closes_half: bool
 ) -> None:
     service = dedicated_service().start()
     website = service.website()
@@ -32,6 +33,9 @@ def test_query_is_cancelled_in_the_engine_when_its_last_client_disconnects(
     clients = [query_and_wait(service, website) for _ in range(2)]
     wait_until(lambda: count_running(service) == 1, "the query runs")
     clients[0].close()
+    if closes_half:
+        clients[1].shutdown(socket.SHUT_WR)
+        assert clients[1].recv(1) == b""
     clients[1].close()
     wait_until(lambda: count_running(service) == 0, "no query runs")
     wait_until(lambda: "query_killed" in service.log_text(), "the query was killed")

@@ -322,6 +322,11 @@ ROOT = [
     pytest.param({"endDate": True}, "INVALID_END_DATE", id="endDate is a boolean"),
     pytest.param({"endDate": "2025-02-28"}, "INVALID_END_DATE", id="endDate before startDate"),
     pytest.param({"endDate": "2035-03-01"}, "INVALID_END_DATE", id="ten years later"),
+    pytest.param(
+        {"startDate": "2024-02-29", "endDate": "2034-02-28"},
+        "INVALID_END_DATE",
+        id="ten years after a leap day",
+    ),
     pytest.param({"timezone": "Mars/Olympus"}, "INVALID_TIMEZONE", id="unknown timezone"),
     pytest.param({"timezone": ""}, "INVALID_TIMEZONE", id="empty timezone"),
     pytest.param({"timezone": 2}, "INVALID_TIMEZONE", id="timezone is a number"),
@@ -331,7 +336,7 @@ ROOT = [
     pytest.param({"timezone": "Europe"}, "INVALID_TIMEZONE", id="directory"),
     pytest.param({"timezone": "Europe/Berlin "}, "INVALID_TIMEZONE", id="blank behind"),
     pytest.param({"timezone": "tzdata.zi"}, "INVALID_TIMEZONE", id="file of the database"),
-    pytest.param({"granularity": "weekly"}, "INVALID_GRANULARITY", id="weekly"),
+    pytest.param({"granularity": "yearly"}, "INVALID_GRANULARITY", id="yearly"),
     pytest.param({"granularity": "Daily"}, "INVALID_GRANULARITY", id="case of granularity"),
     pytest.param({"granularity": ""}, "INVALID_GRANULARITY", id="empty granularity"),
     pytest.param({"granularity": ["daily"]}, "INVALID_GRANULARITY", id="granularity is an array"),
@@ -361,6 +366,25 @@ ROOT = [
         id="fill of more than 10,000 hours",
     ),
 ]
+
+
+ROOT_SCALARS = {
+    "startDate": "INVALID_START_DATE",
+    "endDate": "INVALID_END_DATE",
+    "timezone": "INVALID_TIMEZONE",
+    "granularity": "INVALID_GRANULARITY",
+    "limit": "INVALID_LIMIT",
+    "offset": "INVALID_OFFSET",
+    "fill": "INVALID_FILL",
+}
+
+
+@pytest.mark.parametrize("value", [[], ["2025-03-01"], {}, {"a": 1}], ids=str)
+@pytest.mark.parametrize(("key", "code"), ROOT_SCALARS.items())
+def test_array_or_object_for_a_scalar_of_the_root_has_its_own_cause(
+    rejected: RunQuery, key: str, code: str, value: Any
+) -> None:
+    assert_rejected(rejected({**body(), key: value}), code)
 
 
 @pytest.mark.parametrize(("root", "code"), ROOT)

@@ -315,6 +315,8 @@ def test_texts_only_sum_to_null(run_query: Callable[..., list[Row]]) -> None:
         pytest.param({"a.b": None, "a": {"b": 2}}, "a.b", None, id="key with a dot that is null"),
         pytest.param({"a": 1}, "a.b", None, id="nested in a number"),
         pytest.param({"a": [{"b": 1}]}, "a.b", None, id="nested in an array"),
+        pytest.param({"a": ["x"]}, "a.0", None, id="number of an item"),
+        pytest.param({"a": {"b.c": 1}}, "a.b.c", None, id="key with a dot in a nested object"),
         pytest.param({"a": "b"}, "b", None, id="no such key"),
         pytest.param({"A": 1}, "a", None, id="another case"),
         pytest.param({"ключ 🦆": "x"}, "ключ 🦆", "x", id="unicode"),
@@ -328,6 +330,9 @@ def test_texts_only_sum_to_null(run_query: Callable[..., list[Row]]) -> None:
         pytest.param({"k": -1.5e-7}, "k", -1.5e-7, id="small number"),
         pytest.param({"k": 9007199254740993}, "k", 9007199254740993, id="number beyond doubles"),
         pytest.param({"k": 1e21}, "k", 1e21, id="big number"),
+        pytest.param(
+            {"k": {"é": ["ü/🦆", 0.1, 1e21]}}, "k", '{"é":["ü/🦆",0.1,1e21]}', id="letters"
+        ),
         pytest.param({"k": {}}, "k", "{}", id="empty object"),
         pytest.param({"k": []}, "k", "[]", id="empty array"),
         pytest.param({"path": "/p"}, "path", "/p", id="name of a column"),

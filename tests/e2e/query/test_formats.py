@@ -93,6 +93,23 @@ def _as_csv(value: Json) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def test_csv_has_json_text_without_blanks_for_objects_and_arrays(
+    service: Service, website: str
+) -> None:
+    values: list[Json] = [{"é": [1.50, None, "a, b"], "b": {}}, [1e2, True]]
+    send(service, website, *(event(properties={"k": value}) for value in values))
+
+    by_value = body(query(COUNT, group_by=["properties.k"]), orderBy=[{"field": "properties.k"}])
+    response = get(service, website, CSV, by_value)
+
+    rows = list(csv.reader(io.StringIO(response.content.decode(), newline="")))
+    assert rows == [
+        ["properties.k", "n"],
+        ["[100,true]", "1"],
+        ['{"é":[1.5,null,"a, b"],"b":{}}', "1"],
+    ]
+
+
 def test_csv_of_no_rows_is_its_header(service: Service, website: str) -> None:
     response = get(service, website, CSV)
     assert response.text.rstrip("\r\n") == "namespace,is_bot,time,value,properties.k,n,mean"

@@ -59,7 +59,9 @@ def test_query_over_its_limits_is_cancelled(
 def test_only_configured_origins_may_query_from_browsers(dedicated_service: ServiceMaker) -> None:
     service = dedicated_service(settings={"HEADRACE_QUERY_ORIGINS": PAGE}).start()
     website = service.website()
-    assert run_query(service, website, PAGE).headers["Access-Control-Allow-Origin"] == PAGE
+    allowed = run_query(service, website, PAGE)
+    assert allowed.headers["Access-Control-Allow-Origin"] == PAGE
+    assert allowed.headers["Vary"] == "Origin"
     assert (
         "Access-Control-Allow-Origin"
         not in run_query(service, website, "https://a.example").headers
@@ -76,9 +78,9 @@ def test_only_configured_origins_may_query_from_browsers(dedicated_service: Serv
     )
     assert preflight.status_code in (200, 204)
     assert preflight.headers["Access-Control-Allow-Origin"] == PAGE
-    allowed = preflight.headers["Access-Control-Allow-Headers"].lower()
-    assert "authorization" in allowed
-    assert "content-type" in allowed
+    header_fields = preflight.headers["Access-Control-Allow-Headers"].lower()
+    assert "authorization" in header_fields
+    assert "content-type" in header_fields
 
 
 def test_no_origin_is_configured_by_default(service: Service, quiet_website: str) -> None:

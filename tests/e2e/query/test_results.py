@@ -319,6 +319,9 @@ def meta(service: Service, website: str, **parts: Json) -> dict[str, Json]:
         pytest.param({"limit": 3}, (3, 3, False), id="just enough"),
         pytest.param({"limit": 2, "offset": 1}, (2, 2, False), id="the last page"),
         pytest.param({"limit": 1, "offset": 1}, (1, 1, True), id="a page in the middle"),
+        pytest.param(
+            {"limit": 1.0, "offset": 1.0}, (1, 1, True), id="numbers with a fraction of 0"
+        ),
         pytest.param({"limit": 1, "offset": 3}, (0, 1, False), id="behind the last row"),
     ],
 )

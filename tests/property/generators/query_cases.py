@@ -4,10 +4,22 @@ The most revealing cases are drawn most often: columns that the data fill, aggre
 rows, single days, and ranges that end at clock changes.
 """
 
+import re
+from collections.abc import Iterator
 from copy import deepcopy
+from itertools import chain
 from typing import Any
 
-from tests.oracle.check import AGGREGATES, LIST_OPERATORS, ORDER_OPERATORS, TEXT_OPERATORS
+from tests.oracle.check import (
+    DATETIME_AGGREGATES,
+    LIST_OPERATORS,
+    NUMBER_AGGREGATES,
+    ORDER_OPERATORS,
+    PATTERN_OPERATORS,
+    PRESENCE_OPERATORS,
+    SHARE_AGGREGATES,
+    TEXT_OPERATORS,
+)
 from tests.oracle.columns import ALIASES, TABLES, Column, find_column
 from tests.property.generators.chances import SeededRandom, random_strategy
 from tests.property.generators.query_data import (
@@ -19,6 +31,7 @@ from tests.property.generators.query_data import (
     METRICS,
     NUMBERS,
     PATHS,
+    PROFILE_IDS,
     PROPERTY_KEYS,
     REPEATED_TEXTS,
     SESSIONS,
@@ -50,6 +63,31 @@ FAR_RANGES = (
     ("1969-12-31", "1970-01-01", "UTC"),
     ("2299-12-31", "2300-01-01", "Asia/Kolkata"),
 )
+_MAX_DEPTH = 3
+_GROUP_SHARES = (0.3, 0.4, 0.5)
+"""How often an item is a group, at each depth."""
+
+_PATTERN_PARTS = (
+    *(
+        "",
+        "",
+        "^",
+        "$",
+        ".",
+        ".*",
+        "?",
+        "*",
+        "+",
+        "|",
+        "{2}",
+        "(?i)",
+        "(?s)",
+        "[a-z]",
+        "[^/]",
+        "(a|)",
+    ),
+    *(r"\w", r"\d", r"\s", r"\b", r"\pL", "é?", "🦆*", "\n", "(", "(?=a)"),
+)
 _TIMES = ("T00:00:00", " 01:30:00", " 02:30:00", "T12:00:00.5", "T23:59:59.999")
 
 # Ids and receipt times are unpredictable; the User-Agent library determines the versions.
@@ -59,7 +97,8 @@ COUNTED = ("id", "website_id", "stack")
 
 NON_TRIVIAL = frozenset(
     (
-        *("event_name", "namespace", "source", "anonymous_id", "session_id", "path", "referrer"),
+        *("event_name", "namespace", "source", "anonymous_id", "session_id", "profile_id", "path"),
+        *("referrer",),
         *("country", "browser_name", "language", "utm_source", "utm_term", "time", "is_bot"),
         *("scroll_depth", "load_time", "value"),
         *("entry_path", "exit_path", "start_time", "end_time", "is_bounce"),
@@ -78,6 +117,7 @@ _POOLS: dict[str, tuple[str, ...]] = {
     "source": ("web", "app"),
     "anonymous_id": ANONYMOUS_IDS,
     "session_id": SESSIONS,
+    "profile_id": PROFILE_IDS,
     "path": PATHS,
     "entry_path": PATHS,
     "exit_path": PATHS,
@@ -113,18 +153,34 @@ def _select(random_source: SeededRandom, table: str) -> Item:
     field = random_source.choice(
         random_source.choice((["*"], all_names, all_names, measures, measures, measures))
     )
-    select = {"field": field, "aggregate": random_source.choice(_aggregates(table, field))}
+    select: Item = {
+        "field": field,
+        "aggregate": random_source.choice(_aggregates(table, field)),
+    }
     alias = random_source.choice(("x", "n n", "Ü🦆", "`", '"', "a.b", "?"))
-    return select | ({"alias": alias} if random_source.has_probability(0.4) else {})
+    select |= {"alias": alias} if random_source.has_probability(0.4) else {}
+    if random_source.has_probability(0.3):
+        select["filters"] = random_source.times(
+            1, 2, lambda random_source: _filter(random_source, table)
+        )
+    return select
 
 
 def _aggregates(table: str, field: str) -> tuple[str, ...]:
     """Return the aggregates for a field. Sums of long numbers depend on the order of addition."""
     if field == "*":
         return ("count",)
+    if column(table, field).kind == "datetime":
+        return ("count", "uniq", *DATETIME_AGGREGATES * 2)
     if not column(table, field).aggregatable:
         return ("count", "uniq")
-    return ("uniq", "max", "min") if field == "properties.long" else AGGREGATES
+    if field == "metric_value":
+        return ("uniq", *NUMBER_AGGREGATES, *SHARE_AGGREGATES * 2)
+    return (
+        ("uniq", "max", "min")
+        if field == "properties.long"
+        else ("count", "uniq", *NUMBER_AGGREGATES)
+    )
 
 
 def _text(random_source: SeededRandom, name: str) -> str:
@@ -134,6 +190,14 @@ def _text(random_source: SeededRandom, name: str) -> str:
         return text
     start = random_source.integer(0, len(text))
     return text[start : start + random_source.integer(0, 3)]
+
+
+def _pattern(random_source: SeededRandom, name: str) -> str:
+    """Draw a regular expression: parts of texts of the column between parts of patterns."""
+    text = _text(random_source, name)
+    literal = text if random_source.has_probability(0.3) else re.escape(text)
+    before, after = (random_source.choice(_PATTERN_PARTS) for _ in range(2))
+    return random_source.choice((literal, before + literal + after, before + after))
 
 
 def _iso_timestamp(random_source: SeededRandom) -> str:
@@ -185,15 +249,37 @@ def _filter(random_source: SeededRandom, table: str) -> Item:
     kinds = {name: column(table, name).kind for name in names}
     sent_query = random_source.choice(("text", *sorted({*kinds.values()})))
     field = random_source.choice([name for name in names if kinds[name] == sent_query])
-    operators: tuple[str, ...] = ("eq", "ne", *LIST_OPERATORS)
+    operators: tuple[str, ...] = ("eq", "ne", *LIST_OPERATORS, *PRESENCE_OPERATORS)
     operators += TEXT_OPERATORS if sent_query in ("text", "json") else ()
     operators += (
         ORDER_OPERATORS * (3 if sent_query == "datetime" else 1) if sent_query != "boolean" else ()
     )
     operator = random_source.choice(operators)
+    if operator in PRESENCE_OPERATORS:
+        absent = {"value": None} if random_source.has_probability(0.2) else {}
+        return {"field": field, "operator": operator, **absent}
+    if operator in PATTERN_OPERATORS:
+        return {"field": field, "operator": operator, "value": _pattern(random_source, field)}
     values = random_source.times(1, 4, lambda random_source: _scalar(random_source, table, field))
     value = values if operator in LIST_OPERATORS else values[0]
     return {"field": field, "operator": operator, "value": value}
+
+
+def _filter_item(random_source: SeededRandom, table: str, depth: int = 0) -> Item:
+    """Draw a filter, or a group of them up to three deep."""
+    if depth == _MAX_DEPTH or not random_source.has_probability(_GROUP_SHARES[depth]):
+        return _filter(random_source, table)
+    items = random_source.times(
+        1, 3 - depth // 2, lambda random_source: _filter_item(random_source, table, depth + 1)
+    )
+    return {random_source.choice(("or", "or", "and")): items}
+
+
+def single_filters(items: list[Item]) -> Iterator[Item]:
+    """Return the filters among items, those within groups included."""
+    for item in items:
+        groups = [item[key] for key in ("or", "and") if key in item]
+        yield from chain.from_iterable(map(single_filters, groups)) if groups else (item,)
 
 
 def _body(random_source: SeededRandom) -> Body:
@@ -207,7 +293,9 @@ def _body(random_source: SeededRandom) -> Body:
     }
     if random_source.has_probability(0.6):
         query["filters"] = random_source.times(
-            1, random_source.choice((1, 1, 3)), lambda random_source: _filter(random_source, real)
+            1,
+            random_source.choice((1, 1, 3)),
+            lambda random_source: _filter_item(random_source, real),
         )
     if random_source.has_probability(0.65):
         query["groupBy"] = random_source.sample(
@@ -238,7 +326,9 @@ def _range(random_source: SeededRandom) -> Body:
 def _page(random_source: SeededRandom, query: Body, *, has_buckets: bool) -> Body:
     page: Body = {}
     if has_buckets and random_source.has_probability(0.45):
-        page["granularity"] = random_source.choice(("hourly", "daily", "daily"))
+        page["granularity"] = random_source.choice(
+            ("hourly", "daily", "daily", "weekly", "monthly")
+        )
         page["fill"] = random_source.choice((True, False))
     if random_source.has_probability(
         0.4 if page.get("fill") else 0.2 if query.get("groupBy") or page else 0.05
@@ -246,12 +336,24 @@ def _page(random_source: SeededRandom, query: Body, *, has_buckets: bool) -> Bod
         page["offset"] = random_source.choice((0, 1, 2, 5, 12))
     if random_source.has_probability(0.5):
         page["limit"] = random_source.choice((random_source.integer(1, 12), 1000, 10_000, 10_001))
+    if not page.get("fill") and random_source.has_probability(0.25):
+        page["having"] = random_source.times(
+            0, 2, lambda random_source: _having(random_source, query)
+        )
     if random_source.has_probability(0.5):
         names = output_names(query, page)
         page["orderBy"] = random_source.times(
             0, 3, lambda random_source: _order_key(random_source, names)
         )
     return page
+
+
+def _having(random_source: SeededRandom, query: Body) -> Item:
+    return {
+        "field": output_name(random_source.choice(query["selects"])),
+        "operator": random_source.choice(("eq", "ne", "ne", *ORDER_OPERATORS)),
+        "value": random_source.choice((0, 1, 1, 2, 2.5, 5, -3, 1e30)),
+    }
 
 
 def _order_key(random_source: SeededRandom, names: list[str]) -> Item:

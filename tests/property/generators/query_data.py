@@ -42,6 +42,7 @@ NUMBERS = (0, 1, -1, 2, 3, 5, 2.5, -0.25, 1e6, 1_048_576.5, -123_456.75, 2**40, 
 LONG_NUMBERS = (2**53 + 1, -(2**63), 2**63, 2**64, 2**64 + 1, 10**19, -(10**25))
 EVENT_NAMES = ("screen_view", "pageview", "page_view", "click", "page_exit", "Kauf 🛒")
 ANONYMOUS_IDS = ("u1", "u2", "u3", "ü🦆", "it's")
+PROFILE_IDS = ("p1", "p2", "P1", "profil ß")
 SESSIONS = ("s1", "s2", "s3", "s4", "ß", "s\\")
 LEVELS = ("error", "warning", "fatal")
 METRICS = ("FCP", "LCP", "CLS")
@@ -145,6 +146,7 @@ def _common(random_source: SeededRandom) -> Item:
         "timestamp": random_timestamp(random_source),
         "anonymousId": _maybe(random_source, ANONYMOUS_IDS),
         "sessionId": _maybe(random_source, SESSIONS),
+        "profileId": _maybe(random_source, PROFILE_IDS),
         "visitor": random_source.choice(VISITORS),
     }
 

@@ -12,16 +12,19 @@ value into its SQL text, or lets a value change the text, fails the property.
 | range | see `ranges_of` |
 """
 
+import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from datetime import date, timedelta
+from itertools import chain
 from typing import Any, NamedTuple
 
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from tests.oracle.check import PATTERN_OPERATORS, PRESENCE_OPERATORS
 from tests.oracle.columns import ALIASES
-from tests.property.generators.query_cases import bodies, column, output_names
+from tests.property.generators.query_cases import bodies, column, output_names, single_filters
 
 Body = dict[str, Any]
 
@@ -190,9 +193,17 @@ def query_pairs(draw: st.DrawFn) -> tuple[Body, Body]:
         assume(len(set(names)) == len(names))
     table: str = twin["query"]["table"]
     table = ALIASES.get(table, table)
-    for sent in twin["query"].get("filters", []):
-        sent["value"] = _another_value(draw, column(table, sent["field"]).kind, sent["value"])
+    for sent in _all_filters(twin["query"]):
+        if sent["operator"] in PATTERN_OPERATORS:
+            sent["value"] = re.escape(draw(texts))
+        elif sent["operator"] not in PRESENCE_OPERATORS:
+            sent["value"] = _another_value(draw, column(table, sent["field"]).kind, sent["value"])
     return body, twin
+
+
+def _all_filters(query: Body) -> list[Body]:
+    own = (select.get("filters", []) for select in query["selects"])
+    return [*single_filters(query.get("filters", [])), *chain.from_iterable(own)]
 
 
 def _set_range(body: Body, days: Range) -> None:
@@ -230,7 +241,7 @@ def _change_keys(draw: st.DrawFn, body: Body) -> None:
             keys[field] = f"properties.{draw(keys_of(key_class))}"
         return keys[field]
 
-    for item in [*query["selects"], *query.get("filters", [])]:
+    for item in [*query["selects"], *_all_filters(query)]:
         item["field"] = change(item["field"])
     groups = query.get("groupBy", [])
     query["groupBy"] = [change(field) for field in groups]
@@ -247,5 +258,5 @@ def _change_alias(draw: st.DrawFn, body: Body, select: Mapping[str, Any], number
 
 
 def _change_order(body: Body, change: Callable[[str], str]) -> None:
-    for key in body.get("orderBy", []):
+    for key in [*body.get("orderBy", []), *body.get("having", [])]:
         key["field"] = change(key["field"])

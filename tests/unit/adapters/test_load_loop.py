@@ -31,6 +31,9 @@ class Log:
     def unreadable(self) -> Sequence[str]:
         return self.is_unreadable
 
+    def newest_segment(self, log: str) -> int:
+        raise NotImplementedError
+
     def size_between(self, log: str, *, after: LogOffset, until: LogOffset) -> int:
         raise NotImplementedError
 
@@ -248,6 +251,36 @@ async def test_what_is_loaded_is_not_current_while_a_log_cannot_be_read(on_deman
     on_demand.log.is_unreadable = ("worker-0",)
     assert not on_demand.loop.is_caught_up
     await on_demand.loop.barrier()
+
+
+async def test_a_complete_barrier_fails_while_a_log_cannot_be_read(on_demand: Harness) -> None:
+    on_demand.log.is_unreadable = ("worker-0", "worker-1")
+    on_demand.start()
+    for end in (10, 10, 20):
+        on_demand.log.end = end
+        await on_demand.loop.barrier()
+        with pytest.raises(StoreUnavailable, match=r"in the log worker-0, worker-1$"):
+            await on_demand.loop.complete_barrier()
+    on_demand.log.is_unreadable = ()
+    await on_demand.loop.complete_barrier()
+
+
+async def test_a_complete_barrier_fails_when_the_log_is_readable_only_after_the_load(
+    on_demand: Harness,
+) -> None:
+    on_demand.log.is_unreadable = ("worker-0",)
+    on_demand.loader.may_load.clear()
+    barrier = asyncio.create_task(on_demand.loop.complete_barrier())
+    await asyncio.sleep(0)
+    on_demand.start()
+    await asyncio.to_thread(on_demand.loader.started.wait, 30)
+    on_demand.log.is_unreadable = ()
+    on_demand.loader.may_load.set()
+    with pytest.raises(StoreUnavailable, match=r"in the log worker-0$"):
+        await barrier
+    assert not on_demand.loop.is_caught_up
+    await on_demand.loop.complete_barrier()
+    assert on_demand.loop.is_caught_up
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,15 @@ def test_key_can_access_websites_of_its_organization_and_list(
         pytest.param(a_key(), a_tenancy(BLOG, SHOP), None, id="two to choose from"),
         pytest.param(a_key(website_ids=(BLOG, SHOP)), a_tenancy(BLOG), None, id="two in its list"),
         pytest.param(a_key(), a_tenancy(), None, id="no website at all"),
+        pytest.param(
+            a_key(home=SHOP), a_tenancy(BLOG), BLOG, id="the only one, not the chosen one deleted"
+        ),
+        pytest.param(
+            a_key(website_ids=(BLOG, SHOP), home=SHOP),
+            a_tenancy(BLOG),
+            None,
+            id="two in its list and the chosen one deleted",
+        ),
     ],
 )
 def test_default_website_is_the_configured_or_the_only_possible_one(
@@ -245,7 +254,7 @@ def test_key_within_its_organization_is_accepted(
             frozenset[Scope](),
             (),
             None,
-            "a key needs at least one scope: track:events or read:data",
+            "a key needs at least one scope: track:events, read:data, manage:data or manage:config",
             id="no scope",
         ),
         pytest.param(

@@ -48,6 +48,7 @@ def test_every_option_is_mapped() -> None:
         table="events",
         selects=("uniq(anonymous_id) as visitors", "count"),
         filters=("country = DE", "value > 3"),
+        any_filters=("path = /a", "path = /b"),
         groups=("path, country", "title"),
         first="2026-01-01",
         last="2026-01-31",
@@ -67,6 +68,12 @@ def test_every_option_is_mapped() -> None:
             "filters": [
                 {"field": "country", "operator": "eq", "value": "DE"},
                 {"field": "value", "operator": "gt", "value": 3},
+                {
+                    "or": [
+                        {"field": "path", "operator": "eq", "value": "/a"},
+                        {"field": "path", "operator": "eq", "value": "/b"},
+                    ]
+                },
             ],
             "groupBy": ["path", "country", "title"],
         },
@@ -179,7 +186,7 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 )
 def test_query_comes_from_a_file_or_from_options(tmp_path: Path, options: dict[str, Any]) -> None:
     assert rejection(written(tmp_path, {"query": COUNT_EVENTS}), **options) == (
-        "cannot combine a file with --table, --select, --where or --group-by"
+        "cannot combine a file with --table, --select, --where, --where-any or --group-by"
     )
 
 

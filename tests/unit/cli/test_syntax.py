@@ -6,12 +6,20 @@ from typing import Any
 import pytest
 
 from headrace.base.errors import OperatorError
-from headrace.cli.query.syntax import read_filter, read_group, read_order, read_select
+from headrace.cli.query.syntax import (
+    read_filter,
+    read_group,
+    read_having,
+    read_order,
+    read_select,
+)
 from headrace.model.catalog import EVENTS, Operator
-from headrace.model.wire import Filter, OrderBy, Select
+from headrace.model.wire import Filter, Having, OrderBy, Select
 
 KNOWN = (
-    "=, !=, >, >=, <, <=, eq, ne, gt, lt, gte, lte, contains, not_contains, starts_with, in, not_in"
+    "=, !=, >, >=, <, <=, eq, ne, gt, lt, gte, lte, contains, not_contains, starts_with, "
+    "not_starts_with, ends_with, not_ends_with, matches, not_matches, in, not_in, is_set, "
+    "is_not_set"
 )
 SELECT_HINT = (
     "write it as count, uniq(anonymous_id) or avg(value) as mean, and repeat --select for more "
@@ -34,6 +42,10 @@ SELECTS = {
     "median(value)": Select("value", "median"),
     "uniq": Select("*", "uniq"),
     "count as as": Select("*", "count", "as"),
+    "count where path = /a": Select("*", "count", None, [Filter("path", "eq", "/a")]),
+    "sum(value) as total WHERE path = 'a where b'  where value > 3": Select(
+        "value", "sum", "total", [Filter("path", "eq", "a where b"), Filter("value", "gt", 3)]
+    ),
     "count, uniq(path)": None,
     "": None,
     "(path)": None,
@@ -45,19 +57,29 @@ SELECTS = {
 @pytest.mark.parametrize(("text", "select"), SELECTS.items(), ids=list(SELECTS))
 def test_select_is_an_aggregate_of_a_column_and_a_name(text: str, select: Select | None) -> None:
     if select is not None:
-        assert read_select(text) == select
+        assert read_select(text, EVENTS) == select
         return
     with pytest.raises(OperatorError) as caught:
         read_select(text)
     assert str(caught.value) == f"cannot read --select {text!r}: {SELECT_HINT}"
 
 
-@pytest.mark.parametrize("operator", [each for each in Operator if not each.value.endswith("in")])
+@pytest.mark.parametrize(
+    "operator", [each for each in Operator if not each.value.endswith(("in", "set"))]
+)
 def test_every_operator_has_a_syntax(operator: Operator) -> None:
     expected = Filter("path", operator.value, "/a")
     assert read_filter(f"path {operator.value} /a", EVENTS) == expected
     assert read_filter(f" path  {operator.value.upper()}  '/a' ", EVENTS) == expected
     assert read_filter(f"path {operator.value.replace('_', ' ')}'/a'", EVENTS) == expected
+
+
+@pytest.mark.parametrize("word", ["is_set", "IS NOT  SET"])
+def test_a_filter_of_presence_has_no_value(word: str) -> None:
+    operator = "is_set" if word == "is_set" else "is_not_set"
+    assert read_filter(f"referrer {word}", EVENTS) == Filter("referrer", operator)
+    with pytest.raises(OperatorError, match=f"{operator} takes no value"):
+        read_filter(f"referrer {word} x", EVENTS)
 
 
 @pytest.mark.parametrize("word", ["in", "not_in", "NOT  IN"])
@@ -228,3 +250,10 @@ def test_unparsable_option_is_rejected_with_the_reason(
     with pytest.raises(OperatorError) as caught:
         reader(text)
     assert str(caught.value) == f"cannot read --{option} {text!r}: {why}"
+
+
+def test_having_is_an_output_an_operator_and_a_number() -> None:
+    assert read_having("visitors > 10") == Having("visitors", "gt", 10)
+    assert read_having("'n n' ne 2.5") == Having("n n", "ne", 2.5)
+    with pytest.raises(OperatorError, match="write it as visitors > 10"):
+        read_having("visitors")

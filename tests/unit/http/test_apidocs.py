@@ -20,7 +20,7 @@ from headrace.http.apidocs.openapi import make_document
 from headrace.http.apidocs.render_html import content_security_policy, write_page
 from headrace.http.apidocs.render_markdown import write_reference
 from headrace.http.apidocs.schemas import make_schemas
-from headrace.http.endpoints import ENDPOINTS, EndpointSpec
+from headrace.http.endpoints import ENDPOINTS, TRACKER_ENDPOINTS, EndpointSpec
 from headrace.http.responses import IngestionError, QueryError
 
 JSON_TEXT = msgspec.json.encode(make_document(Settings()))
@@ -51,6 +51,10 @@ def test_every_reference_resolves() -> None:
             target = target[key]
 
 
+ITEMS = ("CustomEvent", "WebVital", "ErrorReport", "PageView", "Engagement", "Identification")
+"""They share the descriptions of fields that not all of them have."""
+
+
 def test_every_field_is_described_and_nothing_else_is() -> None:
     fields = {
         (name, field)
@@ -61,7 +65,7 @@ def test_every_field_is_described_and_nothing_else_is() -> None:
         (name, field)
         for name, descriptions in FIELD_DESCRIPTIONS.items()
         for field in descriptions
-        if name not in ("CustomEvent", "WebVital", "ErrorReport", "PageView")
+        if name not in ITEMS
     }
     assert described <= fields
     assert set(SCHEMA_OVERRIDES) <= fields
@@ -73,9 +77,19 @@ def test_every_status_that_an_endpoint_can_give_is_described() -> None:
     ingestion = "200 400 401 403 404 405 408 413 415 500 503"
     assert statuses == {
         **dict.fromkeys(("track", "vitals", "errors", "batch", "page"), ingestion),
-        "query": "200 400 401 403 404 405 408 413 415 422 429 500 503 504",
+        **dict.fromkeys(("engagement", "identify"), ingestion),
+        **dict.fromkeys(
+            ("query", "funnel", "retention"),
+            "200 400 401 403 404 405 408 413 415 422 429 500 503 504",
+        ),
+        "values": "200 400 401 403 404 405 408 413 422 429 500 503 504",
+        "export": "200 400 401 403 404 405 408 413 500 503",
+        "erasures": "200 202 400 401 403 404 405 408 413 415 429 500 503",
+        "erasure": "200 401 403 404 405 408 413 500 503",
+        "storage": "200 400 401 403 404 405 408 413 429 500 503",
         "ready": "200 503 405 500",
         **dict.fromkeys(("schema", "health", "metrics", "openapi", "docs"), "200 405 500"),
+        **dict.fromkeys((spec.name for spec in TRACKER_ENDPOINTS), "200 405 500"),
     }
 
 
@@ -106,7 +120,8 @@ def test_response_example_matches_its_schema(spec: EndpointSpec) -> None:
 
 def test_error_example_matches_its_schema() -> None:
     for operation in operations():
-        envelope = QueryError if operation["tags"] == ["Queries"] else IngestionError
+        below_v1 = operation["tags"][0] in {"Queries", "Management"}
+        envelope = QueryError if below_v1 else IngestionError
         for response in operation["responses"].values():
             for content in response["content"].values():
                 for example in content.get("examples", {}).values():

@@ -3,25 +3,18 @@
 from typing import Any
 
 import pytest
-from httptools import HttpParserUpgrade, HttpRequestParser
 
 from headrace.base.errors import PayloadTooLarge, RequestTimeout
 from headrace.http.endpoints import TRACK
 from headrace.http.server.cached_heads import CachedHead, FastPathRoute, HeadCache, SimpleHeadParser
 from headrace.http.server.connection_limit import ConnectionLimit
-from headrace.http.server.decline_upgrade import (
-    NoUpgradeParser,
-    head_without_upgrade,
-    offers_upgrade,
-)
 from headrace.http.server.disconnects import MAX_PIPELINED_BYTES, DisconnectDetector
-from headrace.http.server.head_limits import MAX_HEAD_BYTES, HeadLimits, encode_head_error
+from headrace.http.server.final_response import encode_head_error
+from headrace.http.server.head_timeouts import HeadTimeouts
 from headrace.http.server.request_buffer import RequestBuffer
 from headrace.http.server.response_bytes import encode_response
 from headrace.http.server.slow_readers import WriteProgress, drop_slowest_readers
 from headrace.ingest.receive.decode import IngestPath
-
-OFFER = b"POST / HTTP/1.1\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\n{}"
 
 
 class FakeConnection:
@@ -58,25 +51,8 @@ class FakeRequest:
         self.message_event = FakeEvent()
 
 
-class FakeParserCallbacks:
-    """The parser callbacks of a connection that ignores upgrades or receives none."""
-
-    def __init__(self, *, has_upgrade_offer: bool) -> None:
-        self.has_upgrade_offer = has_upgrade_offer
-        self.bodies: list[bytes] = []
-
-    def on_body(self, body: bytes) -> None:
-        self.bodies.append(body)
-
-    def ignore_upgrade(self) -> HttpRequestParser:
-        parser = NoUpgradeParser(self)
-        headers = [(b"content-length", b"2")]
-        parser.feed_data(head_without_upgrade(b"POST", b"/", "1.1", headers))
-        return parser
-
-
 def test_head_that_is_not_complete_in_time_is_late() -> None:
-    head = HeadLimits(opened_s=0)
+    head = HeadTimeouts(opened_s=0)
     head.start(10)
     assert [head.is_late(now_s, 5) for now_s in (14, 15, 16)] == [False, False, True]
     head.complete()
@@ -84,30 +60,10 @@ def test_head_that_is_not_complete_in_time_is_late() -> None:
 
 
 def test_connection_without_a_request_is_unused_after_the_timeout() -> None:
-    head = HeadLimits(opened_s=10)
+    head = HeadTimeouts(opened_s=10)
     assert [head.is_unused(now_s, 5) for now_s in (15, 16)] == [False, True]
     head.start(16)
     assert not head.is_unused(100, 5)
-
-
-def test_head_is_too_long_over_the_limit() -> None:
-    head = HeadLimits(opened_s=0)
-    head.start(1)
-    head.count(1, MAX_HEAD_BYTES)
-    assert not head.is_too_long()
-    head.count(1, 1)
-    assert head.is_too_long()
-
-
-def test_chunk_that_completes_a_head_does_not_count() -> None:
-    head = HeadLimits(opened_s=0)
-    head.start(1)
-    head.complete()
-    head.count(1, 2 * MAX_HEAD_BYTES)
-    assert not head.is_too_long()
-    head.start(2)
-    head.count(1, 2 * MAX_HEAD_BYTES)
-    assert not head.is_too_long()
 
 
 @pytest.mark.parametrize(
@@ -206,32 +162,6 @@ def test_slowest_readers_are_dropped_first() -> None:
         True,
         False,
     ]
-
-
-def test_parser_reads_the_body_behind_an_ignored_offer() -> None:
-    callbacks = FakeParserCallbacks(has_upgrade_offer=True)
-    NoUpgradeParser(callbacks).feed_data(OFFER)
-    assert callbacks.bodies == [b"{}"]
-
-
-def test_parser_raises_where_no_offer_is_ignored() -> None:
-    callbacks = FakeParserCallbacks(has_upgrade_offer=False)
-    with pytest.raises(HttpParserUpgrade):
-        NoUpgradeParser(callbacks).feed_data(OFFER)
-
-
-def test_head_without_upgrade_has_all_other_headers() -> None:
-    headers = [
-        (b"host", b"x"),
-        (b"connection", b"close, Upgrade, HTTP2-Settings"),
-        (b"upgrade", b"h2c"),
-        (b"http2-settings", b"AAEA"),
-    ]
-    assert offers_upgrade(headers)
-    assert not offers_upgrade(headers[:2])
-    assert head_without_upgrade(b"GET", b"/a?b", "1.1", headers) == (
-        b"GET /a?b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
-    )
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from headrace.http.reading.client_address import ClientAddresses, normalize_addr
 from headrace.http.reading.credentials import read_api_key, read_parameter, read_website_id
 from headrace.http.reading.negotiation import choose_media_type
 from headrace.http.request import Request
+from headrace.http.responses import Header
 
 JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 
@@ -40,7 +41,33 @@ KEYS: dict[str, tuple[dict[bytes, bytes], str | None]] = {
 
 @pytest.mark.parametrize(("headers", "expected"), KEYS.values(), ids=list(KEYS))
 def test_api_key_is_read(headers: dict[bytes, bytes], expected: str | None) -> None:
-    assert read_api_key(headers) == expected
+    assert read_api_key(headers, list(headers.items())) == expected
+
+
+REPEATED: dict[str, tuple[list[Header], str | None]] = {
+    "two bearers": ([(b"authorization", b"Bearer hr_1"), (b"authorization", b"Bearer hr_2")], ""),
+    "equal bearers": ([(b"authorization", b"Bearer hr_1")] * 2, ""),
+    "bearer and another scheme": (
+        [(b"authorization", b"Bearer hr_1"), (b"authorization", b"Basic dTpw")],
+        "",
+    ),
+    "two of another scheme": ([(b"authorization", b"Basic dTpw")] * 2, ""),
+    "two x-api-key": ([(b"x-api-key", b"hr_1"), (b"x-api-key", b"hr_2")], ""),
+    "bearer and two x-api-key": (
+        [(b"x-api-key", b"hr_1"), (b"authorization", b"Bearer hr_1"), (b"x-api-key", b"hr_1")],
+        "",
+    ),
+    "another header twice": (
+        [(b"accept", b"a"), (b"authorization", b"Bearer hr_1"), (b"accept", b"b")],
+        "hr_1",
+    ),
+    "another header twice and no key": ([(b"accept", b"a"), (b"accept", b"b")], None),
+}
+
+
+@pytest.mark.parametrize(("fields", "expected"), REPEATED.values(), ids=list(REPEATED))
+def test_repeated_key_field_is_an_invalid_key(fields: list[Header], expected: str | None) -> None:
+    assert read_api_key(dict(fields), fields) == expected
 
 
 HEADER = {b"databuddy-client-id": b"web_h"}

@@ -17,6 +17,7 @@ from headrace.base.errors import (
     RequestTimeout,
     StoreUnavailable,
     Unavailable,
+    UnsupportedMediaType,
 )
 from headrace.http.endpoints import ENDPOINTS, UNKNOWN
 from headrace.http.responses import (
@@ -96,6 +97,17 @@ def test_scope_is_named() -> None:
         "success": False,
         "error": "API key missing read:data scope",
         "code": "MISSING_SCOPE",
+        "requestId": "id",
+    }
+
+
+def test_rejected_media_type_is_quoted_up_to_128_characters() -> None:
+    response = error_response(UnsupportedMediaType("x" * 5_000), Envelope.INGESTION, "id")
+
+    assert msgspec.json.decode(response.body) == {
+        "status": "error",
+        "message": f'Unsupported media type "{"x" * 128}": send application/json',
+        "code": "UNSUPPORTED_MEDIA_TYPE",
         "requestId": "id",
     }
 

@@ -24,8 +24,8 @@ from headrace.model.tenancy import (
     WebsiteId,
     hash_secret,
 )
-from headrace.ports.rate_limiter import RateLimitResult
-from headrace.query.authorize import QueryAuthorizer, QueryCredentials
+from headrace.ports.rate_limiter import RateLimitResult, unused_rate_limit
+from headrace.query.authorize import QueryAuthorizer, QueryCredentials, client_network
 
 NOW_MS = 1_767_607_200_000
 ORGANIZATION = OrganizationId("org_1")
@@ -77,11 +77,11 @@ class Tenancy:
 class Limiter:
     """Returns one result for every caller and records the callers."""
 
-    def __init__(self, result: RateLimitResult | None) -> None:
+    def __init__(self, result: RateLimitResult) -> None:
         self.result = result
         self.callers: list[str] = []
 
-    async def hit(self, caller: str) -> RateLimitResult | None:
+    async def hit(self, caller: str) -> RateLimitResult:
         self.callers.append(caller)
         return self.result
 
@@ -97,10 +97,16 @@ class Outcome(NamedTuple):
 
 
 async def authorize(
-    api_key: str | None, website_id: str | None, rate_limit: RateLimitResult | None = WITHIN
+    api_key: str | None, website_id: str | None, rate_limit: RateLimitResult = WITHIN
 ) -> Outcome:
     tenancy, limiter = Tenancy(), Limiter(rate_limit)
-    authorizer = QueryAuthorizer(tenancy=tenancy, limiter=limiter, clock=FixedClock(NOW_MS))
+    authorizer = QueryAuthorizer(
+        tenancy=tenancy,
+        limiter=limiter,
+        write_limiter=limiter,
+        rate_limit=30,
+        clock=FixedClock(NOW_MS),
+    )
     reported: list[RateLimitResult] = []
     website, error = None, None
     try:
@@ -131,6 +137,22 @@ async def test_readable_website_is_returned_and_the_caller_counted_once(
     assert outcome == Outcome(website, None, [caller], [WITHIN], refreshes)
 
 
+NETWORKS = {
+    "203.0.113.9": "203.0.113.9",
+    "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64",
+    "2001:db8:1:2::": "2001:db8:1:2::/64",
+    "2001:db8:1:3::1": "2001:db8:1:3::/64",
+    "::1": "::/64",
+    "": "",
+    "2001:db8::x": "2001:db8::x",
+}
+
+
+@pytest.mark.parametrize(("address", "network"), NETWORKS.items(), ids=list(NETWORKS))
+def test_addresses_of_one_ipv6_network_are_one_client(address: str, network: str) -> None:
+    assert client_network(address) == network
+
+
 # Each case passes the checks of the cases above it and fails those of the cases below it.
 REFUSED = {
     "unknown key": ("hr_unknown", None, InvalidApiKey, 0),
@@ -138,7 +160,6 @@ REFUSED = {
     "no key": (None, None, AuthenticationRequired, 0),
     "no key and private website": (None, PRIVATE, AuthenticationRequired, 0),
     "no key and unknown website": (None, "web_unknown", AuthenticationRequired, 0),
-    "missing scope": (WRITER, None, MissingScope, 1),
     "over the limit": (READER, None, RateLimited, 1),
 }
 
@@ -153,6 +174,13 @@ async def test_first_failing_check_decides(
     outcome = await authorize(api_key, website, OVER)
     assert type(outcome.error) is error
     assert (len(outcome.callers), outcome.reported) == (counted, [OVER] * counted)
+
+
+@pytest.mark.asyncio
+async def test_missing_scope_does_not_count_and_reports_an_unused_limit() -> None:
+    outcome = await authorize(WRITER, None, OVER)
+    assert type(outcome.error) is MissingScope
+    assert (outcome.callers, outcome.reported) == ([], [unused_rate_limit(30)])
 
 
 @pytest.mark.asyncio
@@ -172,10 +200,3 @@ async def test_website_is_checked_last_and_its_query_counts(
     outcome = await authorize(READER, website)
     assert type(outcome.error) is error
     assert (len(outcome.callers), outcome.reported) == (1, [WITHIN])
-
-
-@pytest.mark.asyncio
-async def test_query_is_authorized_while_the_limiter_is_away() -> None:
-    assert await authorize(READER, PRIVATE, None) == Outcome(
-        PRIVATE, None, [f"key:key_{READER}"], [], 0
-    )

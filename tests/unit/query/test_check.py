@@ -1,13 +1,18 @@
 """Every rejection of a well-formed query, with its code, its full message and its precedence."""
 
+from datetime import date
 from itertools import combinations
 from typing import Any
 
+import msgspec
 import pytest
 
-from headrace.base.errors import QueryErrorCode
+from headrace.base.clock import days_since_epoch
+from headrace.http.endpoints import QUERY
 from headrace.model.catalog import (
+    ANY_COLUMN_AGGREGATES,
     EVENTS,
+    NUMBER_AGGREGATES,
     PERFORMANCE,
     SESSIONS,
     Aggregate,
@@ -17,14 +22,19 @@ from headrace.model.catalog import (
     table_names,
 )
 from headrace.model.plan import (
+    Conjunction,
     DateRange,
     Direction,
     Granularity,
     PlannedFilter,
+    PlannedGroup,
+    PlannedHaving,
     PlannedOrder,
     PlannedSelect,
     QueryPlan,
 )
+from headrace.query.validate.check import check_query
+from headrace.query.validate.decode import decode_query
 from testing.queries import COUNT, WEBSITE, plan_of, query_body, rejection_of, select, where
 
 Body = dict[str, Any]
@@ -40,6 +50,29 @@ def filtering(field: str, operator: str, value: Any, **parts: Any) -> Body:
 
 def rooted(**root: Any) -> Body:
     return query_body(**root)
+
+
+PATH = where("path", "eq", "/")
+
+
+def in_groups(depth: int) -> Body:
+    """Return a filter within this number of groups."""
+    return PATH if depth == 0 else {"or": [in_groups(depth - 1)]}
+
+
+EMPTY: dict[str, Any] = {}
+NOTHING: list[Any] = []
+HAVING_FAULTS: tuple[tuple[Any, str], ...] = (
+    (5, ": must be an array of objects with field, operator and value"),
+    ([NOTHING], ": must be an array of objects with field, operator and value"),
+    ([EMPTY] * 11, ": 11 conditions given, maximum is 10"),
+    ([EMPTY], ": field must be the output name of a select"),
+    ([{"field": "nn"}], ' "nn": no select has this name (did you mean "n"?)'),
+    ([{"field": "n"}], ": operator must be one of eq, ne, gt, lt, gte, lte"),
+    ([where("n", "gtt", 1)], ': operator "gtt" (did you mean "gt"?)'),
+    ([where("n", "gt", True)], ': value for "n" must be a number'),
+    ([where("n", "gt", 10**400)], ': value for "n" must be a number'),
+)
 
 
 REJECTIONS = [
@@ -114,7 +147,8 @@ REJECTIONS = [
         selecting("*", "median"),
         "INVALID_AGGREGATE",
         'Invalid aggregate "median" (one of count, uniq, sum, avg, max, min,'
-        " p50, p75, p90, p95, p99)",
+        " p50, p75, p90, p95, p99,"
+        " earliest, latest, good_share, needs_improvement_share, poor_share)",
         id="aggregate that is close to none",
     ),
     pytest.param(
@@ -211,7 +245,8 @@ REJECTIONS = [
         filtering("path", "~", "/"),
         "INVALID_OPERATOR",
         'Invalid operator "~" (one of eq, ne, gt, lt, gte, lte, contains, not_contains,'
-        " starts_with, in, not_in)",
+        " starts_with, not_starts_with, ends_with, not_ends_with, matches, not_matches, in, not_in,"
+        " is_set, is_not_set)",
         id="operator that is close to none",
     ),
     pytest.param(
@@ -312,6 +347,128 @@ REJECTIONS = [
         id="number that a property is to contain",
     ),
     pytest.param(
+        query_body(select("path", "latest")),
+        "NOT_AGGREGATABLE",
+        'Column not aggregatable "path" for table "events": latest is for datetimes, such as'
+        ' "received_at"',
+        id="latest text",
+    ),
+    pytest.param(
+        query_body(select("value", "good_share")),
+        "NOT_AGGREGATABLE",
+        'Column not aggregatable "value" for table "events": good_share is for web vitals, and it'
+        " has none",
+        id="good share of revenue",
+    ),
+    pytest.param(
+        query_body(select("time", "latest", "last"), having=[where("last", "gt", 1)]),
+        "INVALID_HAVING",
+        'Invalid having "last": it is a datetime, not a number',
+        id="having on a datetime",
+    ),
+    *[
+        pytest.param(rooted(having=having), "INVALID_HAVING", f"Invalid having{detail}", id=detail)
+        for having, detail in HAVING_FAULTS
+    ],
+    pytest.param(
+        rooted(having=[where("n", "gt", 1)], fill=True, granularity="daily"),
+        "INVALID_FILL",
+        "Invalid fill: not possible together with having",
+        id="fill with having",
+    ),
+    pytest.param(
+        rooted(lastDays=7),
+        "INVALID_START_DATE",
+        "Invalid startDate: lastDays is in the place of startDate and endDate",
+        id="dates and lastDays",
+    ),
+    pytest.param(
+        rooted(lastDays=3653, startDate=None, endDate=None),
+        "INVALID_LAST_DAYS",
+        "Invalid lastDays: must be a whole number from 1 to 3652",
+        id="too many last days",
+    ),
+    pytest.param(
+        query_body({**COUNT, "filters": [PATH] * 6}),
+        "TOO_MANY_FILTERS",
+        "Too many filters: 6 given, maximum is 5",
+        id="six filters of a select",
+    ),
+    pytest.param(
+        query_body({**COUNT, "filters": [{"or": [PATH]}]}),
+        "INVALID_FILTER",
+        "Invalid filter: a select takes single filters, not groups",
+        id="group in a select",
+    ),
+    pytest.param(
+        query_body({**COUNT, "filters": [where("pth", "eq", "/")]}, COUNT),
+        "INVALID_COLUMN",
+        'Invalid column "pth" for table "events" (did you mean "path"?)',
+        id="column in a select's filter",
+    ),
+    pytest.param(
+        filtering("path", "matches", "/(a"),
+        "INVALID_VALUE",
+        'Invalid value "/(a" for column "path": it is not a regular expression of RE2'
+        " (missing ): /(a)",
+        id="pattern that is no regular expression",
+    ),
+    pytest.param(
+        filtering("properties.k", "not_matches", "a" * 257),
+        "INVALID_VALUE",
+        f'Invalid value "{"a" * 100}…" for column "properties.k": a pattern has at most 256'
+        " characters",
+        id="long pattern",
+    ),
+    pytest.param(
+        filtering("path", "is_set", "/"),
+        "INVALID_VALUE",
+        'Invalid value for column "path": is_set takes no value',
+        id="value of is_set",
+    ),
+    pytest.param(
+        filtering("path", "is_not_set", [None]),
+        "INVALID_VALUE",
+        'Invalid value for column "path": is_not_set takes no value',
+        id="array for is_not_set",
+    ),
+    pytest.param(
+        query_body(filters=[{"and": [{"or": [PATH] * 11}, *[PATH] * 10]}]),
+        "TOO_MANY_FILTERS",
+        "Too many filters: 21 given, maximum is 20",
+        id="21 filters within groups",
+    ),
+    pytest.param(
+        query_body(filters=[{"or": []}]),
+        "INVALID_FILTER",
+        "Invalid filter: a group has at least one filter",
+        id="empty group",
+    ),
+    pytest.param(
+        query_body(filters=[in_groups(4)]),
+        "INVALID_FILTER",
+        "Invalid filter: groups are at most 3 deep",
+        id="four groups within each other",
+    ),
+    pytest.param(
+        query_body(filters=[{"or": [PATH], "and": [PATH]}]),
+        "INVALID_FILTER",
+        'Invalid filter: a group has exactly one key, "or" or "and"',
+        id="group with two keys",
+    ),
+    pytest.param(
+        query_body(filters=[{"or": [PATH], "field": "path"}]),
+        "INVALID_FILTER",
+        'Invalid filter: a group has exactly one key, "or" or "and"',
+        id="group with a key of a filter",
+    ),
+    pytest.param(
+        query_body(filters=[{"or": [PATH, {"and": [where("pth", "eq", "/")]}]}]),
+        "INVALID_COLUMN",
+        'Invalid column "pth" for table "events" (did you mean "path"?)',
+        id="column within a group",
+    ),
+    pytest.param(
         query_body(group_by=["path", "url", "title", "city", "region", "country"]),
         "TOO_MANY_GROUP_BY",
         "Too many groupBy: 6 given, maximum is 5",
@@ -375,6 +532,12 @@ REJECTIONS = [
         rooted(startDate="2024-02-29", endDate="2034-03-01"),
         "INVALID_END_DATE",
         'Invalid endDate "2034-03-01": the range must be shorter than 10 years',
+        id="ten years and a day from a leap day",
+    ),
+    pytest.param(
+        rooted(startDate="2024-02-29", endDate="2034-02-28"),
+        "INVALID_END_DATE",
+        'Invalid endDate "2034-02-28": the range must be shorter than 10 years',
         id="ten years from a leap day",
     ),
     pytest.param(
@@ -416,15 +579,15 @@ REJECTIONS = [
         id="timezone with NUL",
     ),
     pytest.param(
-        rooted(granularity="weekly"),
+        rooted(granularity="yearly"),
         "INVALID_GRANULARITY",
-        'Invalid granularity "weekly" (one of hourly, daily)',
+        'Invalid granularity "yearly" (one of hourly, daily, weekly, monthly)',
         id="granularity",
     ),
     pytest.param(
         rooted(granularity=["daily"]),
         "INVALID_GRANULARITY",
-        "Invalid granularity: must be one of hourly, daily",
+        "Invalid granularity: must be one of hourly, daily, weekly, monthly",
         id="array for granularity",
     ),
     pytest.param(
@@ -502,10 +665,10 @@ def test_error_has_code_and_detail(body: Body, code: str, message: str) -> None:
     assert rejection_of(body) == (code, message)
 
 
-def test_every_error_code_except_the_reserved_one_is_used() -> None:
+def test_every_error_code_except_that_of_decoding_is_used() -> None:
     reported_codes = {str(param.values[1]) for param in REJECTIONS}
-    every = {code.name for code in QueryErrorCode}
-    assert every - reported_codes == {"INVALID_BODY", "INVALID_FILTER"}
+    every = {code.name for code in QUERY.query_errors}
+    assert every - reported_codes == {"INVALID_BODY"}
 
 
 # The order of the checks.
@@ -548,6 +711,40 @@ def test_the_first_of_two_errors_is_reported(
 ) -> None:
     body = changed(changed(query_body(), second[1]), first[1])
     assert rejection_of(body)[0] == first[0]
+
+
+TWO_ALIASES = [select("*", "count", "x"), select("path", "uniq", "x")]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        pytest.param(
+            query_body(*TWO_ALIASES, select("nope", "count")), "INVALID_COLUMN", id="later select"
+        ),
+        pytest.param(
+            query_body(*TWO_ALIASES, filters=[where("path", "nope", "/")]),
+            "INVALID_OPERATOR",
+            id="filters",
+        ),
+        pytest.param(
+            query_body(*TWO_ALIASES, group_by=["nope"]), "INVALID_COLUMN", id="group column"
+        ),
+        pytest.param(
+            query_body(group_by=["path", "path", "nope"]), "INVALID_COLUMN", id="later group column"
+        ),
+        pytest.param(
+            query_body(*TWO_ALIASES, startDate="nope"), "DUPLICATE_OUTPUT_NAME", id="before dates"
+        ),
+        pytest.param(
+            query_body(select("*", "count", "date"), granularity="daily", startDate="nope"),
+            "DUPLICATE_OUTPUT_NAME",
+            id="date before dates",
+        ),
+    ],
+)
+def test_output_names_are_compared_after_group_by(body: Body, code: str) -> None:
+    assert rejection_of(body)[0] == code
 
 
 BAD_SELECT, BAD_FILTER = select("nope", "count"), where("nope", "eq", "/")
@@ -705,6 +902,8 @@ def test_property_is_a_column_of_any_type() -> None:
 VALUES = [
     pytest.param("path", "eq", "", ("",), id="empty text"),
     pytest.param("path", "in", ["/", "5"], ("/", "5"), id="texts"),
+    pytest.param("path", "matches", "a" * 256, ("a" * 256,), id="long pattern"),
+    pytest.param("is_bot", "is_set", None, (), id="no value"),
     pytest.param("value", "eq", 5, (5.0,), id="number"),
     pytest.param("value", "in", ["5", "-.5e1", "+7.", 1e308], (5.0, -5.0, 7.0, 1e308), id="texts"),
     pytest.param("is_bot", "in", [True, False], (True, False), id="booleans"),
@@ -728,7 +927,24 @@ def test_value_has_the_type_of_its_column(
     field: str, operator: str, value: Any, planned: tuple[Any, ...]
 ) -> None:
     (found,) = plan_of(filtering(field, operator, value, timezone="Europe/Berlin")).filters
+    assert isinstance(found, PlannedFilter)
     assert (found.values, list(map(type, found.values))) == (planned, list(map(type, planned)))
+
+
+def test_group_is_planned_with_its_items_in_order() -> None:
+    filters = [{"or": [PATH, {"and": [where("time", "gt", "2026-01-05"), PATH]}]}, in_groups(3)]
+    columns = {name: EVENTS.column(name) for name in ("path", "time")}
+    assert columns["path"] is not None
+    assert columns["time"] is not None
+    path = PlannedFilter(columns["path"], Operator.EQ, ("/",))
+    time = PlannedFilter(columns["time"], Operator.GT, (1_767_567_600_000,))
+    alone: PlannedFilter | PlannedGroup = path
+    for _ in range(3):
+        alone = PlannedGroup(Conjunction.OR, (alone,))
+    assert plan_of(query_body(filters=filters, timezone="Europe/Berlin")).filters == (
+        PlannedGroup(Conjunction.OR, (path, PlannedGroup(Conjunction.AND, (time, path)))),
+        alone,
+    )
 
 
 REJECTED_VALUES = [
@@ -771,8 +987,8 @@ def measures(columns: tuple[Column, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [*measures(EVENTS.columns), "properties.k"])
-@pytest.mark.parametrize("aggregate", Aggregate)
-def test_every_measure_takes_every_aggregate(name: str, aggregate: Aggregate) -> None:
+@pytest.mark.parametrize("aggregate", [*ANY_COLUMN_AGGREGATES, *NUMBER_AGGREGATES])
+def test_every_measure_takes_every_aggregate_of_numbers(name: str, aggregate: Aggregate) -> None:
     assert plan_of(selecting(name, aggregate.value)).selects[0].aggregate is aggregate
 
 
@@ -785,3 +1001,17 @@ def test_every_column_can_be_grouped_by_counted_and_made_unique(column: Column) 
         group_by=[column.name],
     )
     assert plan_of(body).group_by == (column,)
+
+
+def test_last_days_end_today_in_the_timezone_of_the_query() -> None:
+    body = query_body(startDate=None, endDate=None, lastDays=7.0, timezone="Pacific/Auckland")
+    request = decode_query(msgspec.json.encode(body))
+    plan = check_query(request, WEBSITE, now_ms=1_767_225_540_000)  # 2025-12-31T23:59:00Z
+    assert plan.range.last_day == days_since_epoch(date(2026, 1, 1))
+    assert plan.range.last_day - plan.range.first_day == 6
+
+
+def test_having_is_planned_by_the_index_of_its_select() -> None:
+    body = query_body(select("path", "uniq"), COUNT, having=[where("n", "gte", 3)])
+    assert plan_of(body).having == (PlannedHaving(1, Operator.GTE, 3.0),)
+    assert plan_of(query_body(having=[])).having == ()

@@ -7,8 +7,9 @@ import pytest
 
 from headrace.model.catalog import TABLES, Aggregate, Kind, Operator, Table
 from headrace.model.plan import Granularity, Output, OutputKind
-from headrace.query.sql.conditions import MEMBERSHIPS, OPERATORS
-from headrace.query.sql.expressions import DISTINCT_VALUES, NUMBER_AGGREGATES, OUTPUT_KINDS, VALUES
+from headrace.query.sql.aggregates import COLUMN_AGGREGATES, DISTINCT_VALUES
+from headrace.query.sql.conditions import IS_SET, MEMBERSHIPS, OPERATORS, PRESENCE
+from headrace.query.sql.expressions import OUTPUT_KINDS, VALUES
 from headrace.query.sql.time_buckets import BUCKET_KINDS
 from testing.queries import COUNT, WEBSITE, query_body, select, statement_of, where
 
@@ -270,6 +271,14 @@ CONDITIONS = [
         " substring(property_0, 2, -1), NULL), {p5:String}) = 0, true)",
         id="texts of a property",
     ),
+    pytest.param(where("path", "is_set", None), "(path != '')", id="text that is set"),
+    pytest.param(where("value", "is_not_set", None), "NOT isNotNull(value)", id="missing number"),
+    pytest.param(where("is_bot", "is_not_set", None), "NOT true", id="boolean that is not set"),
+    pytest.param(
+        where("properties.k", "is_not_set", None),
+        "NOT ifNull(property_0 != '\"\"', false)",
+        id="property that is not set",
+    ),
 ]
 
 
@@ -360,7 +369,8 @@ def test_range_is_clamped_to_the_store_limits(start: str, end: str, bound: tuple
 
 def test_every_kind_operator_function_and_bucket_has_its_row() -> None:
     assert set(VALUES) == set(OUTPUT_KINDS) == set(DISTINCT_VALUES) == set(Kind)
-    assert set(OPERATORS) == set(Operator)
+    assert {*OPERATORS, *PRESENCE} == set(Operator)
+    assert set(IS_SET) == set(Kind)
     assert set(MEMBERSHIPS) == {Operator.EQ, Operator.NE, Operator.IN, Operator.NOT_IN}
-    assert set(NUMBER_AGGREGATES) == set(Aggregate) - {Aggregate.COUNT, Aggregate.UNIQ}
+    assert set(COLUMN_AGGREGATES) == set(Aggregate) - {Aggregate.COUNT, Aggregate.UNIQ}
     assert set(BUCKET_KINDS) == set(Granularity)

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from headrace.model.wire import Filter, OrderBy, Query, QueryRequest, Select
-from headrace.query.validate.decode import decode_query, explain_validation_error
+from headrace.query.validate.decode import CUSTOM_QUERY, decode_query
+from headrace.query.validate.decode_body import explain_validation_error
 from testing.queries import as_bytes, query_body, rejection_of, select, where
 
 
@@ -83,6 +84,46 @@ OF_ANOTHER_SHAPE = [
         sent_query(filters="x"), "query.filters must be an array, not a string", id="filters"
     ),
     pytest.param(
+        query_body(filters=[{"or": [{"and": [{"operator": "eq", "value": 1}]}]}]),
+        'missing key "field" in query.filters[0].or[0].and[0]',
+        id="filter in groups without a field",
+    ),
+    pytest.param(
+        query_body({"field": "*", "aggregate": "count", "filters": [{"fild": "path"}]}),
+        'unknown key "fild" (did you mean "field"?)',
+        id="unknown key in a select's filter",
+    ),
+    pytest.param(
+        query_body({"field": "*", "aggregate": "count", "filters": [{"field": "path"}]}),
+        'missing key "operator" in query.selects[0].filters[0]',
+        id="select's filter without an operator",
+    ),
+    pytest.param(
+        query_body(having=[{"fild": "n"}]),
+        'unknown key "fild" (did you mean "field"?)',
+        id="unknown key in having",
+    ),
+    pytest.param(
+        query_body(filters=[{"operator": "is_set"}]),
+        'missing key "field" in query.filters[0]',
+        id="is_set without a field",
+    ),
+    pytest.param(
+        query_body(filters=[{"or": None}]),
+        'missing key "field" in query.filters[0]',
+        id="group that is null",
+    ),
+    pytest.param(
+        query_body(filters=[{"and": {}}]),
+        "query.filters[0].and must be an array, not an object",
+        id="group",
+    ),
+    pytest.param(
+        query_body(filters=[{"or": [{"and": [{"fild": "path"}]}]}]),
+        'unknown key "fild" (did you mean "field"?)',
+        id="unknown key within groups",
+    ),
+    pytest.param(
         sent_query(filters=[{"field": "path", "operator": "eq"}]),
         'missing key "value" in query.filters[0]',
         id="no value",
@@ -124,7 +165,8 @@ def test_body_with_another_structure_is_rejected(body: Any, why: str) -> None:
 
 
 KEYS_OF_ROOT = (
-    "(one of query, startDate, endDate, timezone, granularity, limit, orderBy, offset, fill)"
+    "(one of query, startDate, endDate, timezone, granularity, limit, orderBy, offset, fill,"
+    " having, lastDays)"
 )
 UNKNOWN_KEYS = [
     pytest.param(
@@ -135,7 +177,7 @@ UNKNOWN_KEYS = [
     ),
     pytest.param(
         sent_query(selects=[{**select("*", "count"), "as": "n"}]),
-        'unknown key "as" (one of field, aggregate, alias)',
+        'unknown key "as" (one of field, aggregate, alias, filters)',
         id="select, nothing close",
     ),
     pytest.param(
@@ -168,12 +210,13 @@ UNKNOWN_KEYS = [
     ),
     pytest.param(
         sent_query(selects=[{**select("*", "count"), "operator": "eq"}]),
-        'unknown key "operator" (it belongs in query.filters)',
+        'unknown key "operator" (it belongs in query.filters, query.selects.filters or having)',
         id="beside its place",
     ),
     pytest.param(
         query_body(field="path"),
-        'unknown key "field" (it belongs in query.selects, query.filters or orderBy)',
+        'unknown key "field" (it belongs in query.selects, query.filters, query.selects.filters,'
+        " orderBy or having)",
         id="several places",
     ),
     pytest.param(
@@ -244,4 +287,4 @@ def test_root_scalars_are_not_type_checked() -> None:
     ],
 )
 def test_message_of_unknown_form_gives_a_generic_error(message: str, expected: str) -> None:
-    assert explain_validation_error(message) == expected
+    assert explain_validation_error(message, CUSTOM_QUERY.objects) == expected

@@ -9,11 +9,13 @@ def test_schema_has_its_four_parts() -> None:
     assert list(schema) == ["tables", "aggregates", "operators", "limits"]
     assert [table["name"] for table in schema["tables"]] == [table.name for table in TABLES]
     assert schema["aggregates"] == [
-        *("count", "uniq", "sum", "avg", "max", "min", "p50", "p75", "p90", "p95", "p99")
+        *("count", "uniq", "sum", "avg", "max", "min", "p50", "p75", "p90", "p95", "p99"),
+        *("earliest", "latest", "good_share", "needs_improvement_share", "poor_share"),
     ]
     assert schema["operators"] == [
         *("eq", "ne", "gt", "lt", "gte", "lte", "contains", "not_contains", "starts_with"),
-        *("in", "not_in"),
+        *("not_starts_with", "ends_with", "not_ends_with", "matches", "not_matches"),
+        *("in", "not_in", "is_set", "is_not_set"),
     ]
     assert schema["limits"] == dict(QUERY_LIMITS)
 

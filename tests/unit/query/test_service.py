@@ -15,7 +15,9 @@ from headrace.base.errors import (
 )
 from headrace.base.telemetry import Metrics
 from headrace.model.plan import CompiledQuery, OutputKind
-from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows
+from headrace.ports.data_retention import FixedCutoffs
+from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows, StoreStatus
+from headrace.query.execution import QueryExecution
 from headrace.query.result_values import QueryResult
 from headrace.query.service import QueryService
 from testing.queries import WEBSITE, as_bytes, query_body, statement_of
@@ -46,8 +48,8 @@ class StoreOfRows:
             raise self._error
         return self._rows
 
-    async def is_ready(self) -> bool:
-        return self._error is None
+    async def status(self) -> StoreStatus:
+        return StoreStatus.READY if self._error is None else StoreStatus.UNAVAILABLE
 
 
 def run(
@@ -57,14 +59,15 @@ def run(
     metrics: Metrics | None = None,
     clock: FixedClock | None = None,
 ) -> QueryResult:
-    service = QueryService(
+    execution = QueryExecution(
+        cutoffs=FixedCutoffs(),
         store=store,
         limits=LIMITS,
         dialect=CHDB_DIALECT,
         metrics=metrics or Metrics(),
         clock=clock or FixedClock(0),
     )
-    return asyncio.run(service.run(WEBSITE, as_bytes(body)))
+    return asyncio.run(QueryService(execution).run(WEBSITE, as_bytes(body)))
 
 
 def test_result_has_formatted_rows_by_output_name() -> None:

@@ -36,13 +36,17 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 class BackupManifest(Struct, frozen=True):
-    """The manifest of a backup. `made` is ISO 8601 in UTC, `bytes` is before compression."""
+    """The manifest of a backup. `made` is ISO 8601 in UTC, `bytes` is before compression.
+
+    `unreadable_logs` are the logs of which the backup lacks acknowledged events.
+    """
 
     format: int
     written_by: str
     made: str
     files: int
     bytes: int
+    unreadable_logs: tuple[str, ...] = ()
 
 
 class _Member(Struct, frozen=True):
@@ -69,6 +73,7 @@ def write_archive(
         made=made,
         files=len(members),
         bytes=sum(member.size for member in members),
+        unreadable_logs=snapshot.unreadable,
     )
     _check_free_space(target.parent, manifest.bytes)
     with _new_file(target) as file:
@@ -142,6 +147,21 @@ def _size(path: Path, snapshot: Path) -> int:
     return min(size, end.offset) if path == log.segment_path(end.segment) else size
 
 
+class _MemberReader:
+    """Reads a member, so that an error of reading it is not one of writing the archive."""
+
+    def __init__(self, opened: IO[bytes], name: str) -> None:
+        self._opened = opened
+        self._name = name
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Read from the file. Raises `OperatorError`."""
+        try:
+            return self._opened.read(size)
+        except OSError as error:
+            raise OperatorError(f"cannot read {self._name}: {error.strerror}") from error
+
+
 def _check_free_space(directory: Path, needed: int) -> None:
     free = shutil.disk_usage(directory).free
     if needed > free:
@@ -167,7 +187,7 @@ def _add_member(archive: tarfile.TarFile, member: _Member) -> None:
         return
     header.size = member.size
     with _translate_missing_snapshot(), member.path.open("rb") as opened:
-        archive.addfile(header, opened)
+        archive.addfile(header, _MemberReader(opened, member.name))
 
 
 @contextlib.contextmanager

@@ -3,8 +3,9 @@
 The store is checked by its own adapter, against the rows that the logs say must be in it.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,16 +17,23 @@ from headrace.adapters.data_dir.paths import (
     DataDirPaths,
 )
 from headrace.adapters.event_log.segment_check import LogReport, check_log
+from headrace.adapters.event_log.segment_directory import read_loaded_offset
+from headrace.adapters.event_log.segment_format import FIRST_SEGMENT, HEADER_SIZE, segment_name
 from headrace.adapters.sqlite.copies import integrity_errors
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.dialect.reports import ExpectedRows, LoadedOffsets
+from headrace.formats.row_ids import parse_log_offset
+from headrace.model.data_retention import Cutoffs
 from headrace.model.integrity import Issue
 from headrace.ports.event_log import LOG_START, LogOffset
 from headrace.ports.ledger import LogRange, PendingBatch
 
+_PARTS: Final = "store/*/*/all_*"
+"""The directories of chDB's parts, below those of their tables."""
+
 
 class LedgerContents(Struct, frozen=True):
-    """The ledger's stored offset of each log, by the log's name, and its pending batch.
+    """The ledger's stored offset of each log, by the log's name, its pending batch, and its store.
 
     Empty, and with an empty identity, for a ledger that is missing or damaged.
     """
@@ -33,10 +41,18 @@ class LedgerContents(Struct, frozen=True):
     identity: str = ""
     stored_offsets: Mapping[str, LogOffset] = {}
     pending_batch: PendingBatch | None = None
+    table_identities: Mapping[str, str] = {}
+    losses: Sequence[str] = ()
+    imported_offsets: Mapping[int, bytes] = {}
 
     def loaded_offsets(self) -> LoadedOffsets | None:
         """Return the offsets up to which rows may be in the store; None where unknown."""
-        return LoadedOffsets(self.identity, self.max_stored_offsets()) if self.identity else None
+        if not self.identity:
+            return None
+        imported = {
+            number: parse_log_offset(offset) for number, offset in self.imported_offsets.items()
+        }
+        return LoadedOffsets(self.identity, self.max_stored_offsets(), imported)
 
     def max_stored_offsets(self) -> Mapping[str, LogOffset]:
         """Return, by the log's name, the offset up to which records may be stored."""
@@ -63,19 +79,38 @@ class LogsReport(Struct, frozen=True):
 def check_sqlite_files(paths: DataDirPaths, *, external: Collection[Path]) -> Iterator[Issue]:
     """Check that the SQLite files exist and are intact.
 
-    A directory with logs must have all of them but `external`, which are on other servers.
+    A directory with logs must have all of them but `external`, which are on other servers. During
+    the first start they may be missing: the ledger until something is loaded, the others until
+    something is logged.
     """
-    for part, path, loss in (
-        ("directory", paths.directory, "websites and keys are lost"),
-        ("ledger", paths.ledger, "which records of the logs are stored is unknown"),
-        ("repeats", paths.idempotency, "idempotency keys of the last day are lost"),
+    is_loaded = _has_loaded(paths)
+    is_logged = is_loaded or any(
+        segment.stat().st_size > HEADER_SIZE for segment in paths.log.glob(f"*/*{SEGMENT_SUFFIX}")
+    )
+    for part, path, is_required, loss in (
+        ("directory", paths.directory, is_logged, "websites and keys are lost"),
+        ("ledger", paths.ledger, is_loaded, "which records of the logs are stored is unknown"),
+        ("repeats", paths.idempotency, is_logged, "idempotency keys of the last day are lost"),
     ):
         if not path.exists():
-            if paths.log.exists() and path not in external:
+            if is_required and path not in external:
                 yield Issue(part, f"{path.name} is missing: {loss}")
             continue
         for error in integrity_errors(path):
             yield Issue(part, f"{path.name} is damaged: {error}")
+
+
+def _has_loaded(paths: DataDirPaths) -> bool:
+    """Return whether something was ever loaded, as far as files other than the ledger show.
+
+    A loaded log has an offset or lacks its first segments, and a loaded store has parts.
+    """
+    for log in paths.log.glob("*/"):
+        oldest = min(log.glob(f"*{SEGMENT_SUFFIX}"), default=None)
+        is_truncated = oldest is not None and oldest.name > segment_name(FIRST_SEGMENT)
+        if is_truncated or (read_loaded_offset(log) or LOG_START) > LOG_START:
+            return True
+    return any(paths.store.glob(_PARTS))
 
 
 def read_ledger(paths: DataDirPaths) -> LedgerContents:
@@ -84,7 +119,14 @@ def read_ledger(paths: DataDirPaths) -> LedgerContents:
         return LedgerContents()
     ledger = SqliteLedger.open(paths.ledger)
     try:
-        return LedgerContents(ledger.identity(), ledger.stored_offsets(), ledger.pending_batch())
+        return LedgerContents(
+            ledger.identity(),
+            ledger.stored_offsets(),
+            ledger.pending_batch(),
+            ledger.table_identities(),
+            ledger.losses(),
+            ledger.imported_offsets(),
+        )
     finally:
         ledger.close()
 
@@ -107,10 +149,13 @@ def check_logs(paths: DataDirPaths, ledger: LedgerContents) -> LogsReport:
     )
 
 
-def expected_rows_of_logs(paths: DataDirPaths, ledger: LedgerContents) -> list[ExpectedRows]:
+def expected_rows_of_logs(
+    paths: DataDirPaths, ledger: LedgerContents, cutoffs: Mapping[str, Cutoffs]
+) -> list[ExpectedRows]:
     """Return the rows that must be in the store, from the loaded records still in the logs.
 
-    Empty where items are or were quarantined: their rows need not be in the store.
+    Empty where items are or were quarantined: their rows need not be in the store. Rows before the
+    cutoffs of their websites may have been pruned.
     """
     has_quarantined = any(paths.quarantine.glob(f"*{ENTRY_SUFFIX}"))
     has_requeued = any((paths.log / RETRY_LOG).glob(f"*{SEGMENT_SUFFIX}"))
@@ -120,7 +165,9 @@ def expected_rows_of_logs(paths: DataDirPaths, ledger: LedgerContents) -> list[E
         rows
         for log, position in ledger.stored_offsets.items()
         if (paths.log / log).is_dir()
-        for rows in expected_rows(paths.log / log, identity=ledger.identity, loaded=position)
+        for rows in expected_rows(
+            paths.log / log, identity=ledger.identity, loaded=position, cutoffs=cutoffs
+        )
     ]
 
 

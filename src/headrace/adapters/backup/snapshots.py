@@ -13,16 +13,16 @@ import secrets
 import shutil
 import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping
-from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
-from headrace.adapters.data_dir.paths import RETRY_LOG, UNFINISHED_SUFFIX, DataDirPaths
-from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory, create_directory
-from headrace.adapters.event_log.segment_log import lock_log
+from headrace.adapters.data_dir.paths import UNFINISHED_SUFFIX, DataDirPaths
+from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
 from headrace.adapters.event_log.segment_reader import SegmentReader
+from headrace.adapters.event_log.unreadable_logs import describe_unreadable
+from headrace.adapters.quarantine.requeue_lock import requeue_locked
 from headrace.adapters.sqlite.copies import copy_directory_database, copy_sqlite
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
@@ -32,12 +32,18 @@ from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.ports.event_log import LogOffset
 from headrace.ports.ledger import LogRange
 
+_ResultT = TypeVar("_ResultT")
+
 
 class Snapshot(Struct, frozen=True):
-    """A snapshot's directory and number of entries; fewer means that it is being removed."""
+    """A snapshot's directory and number of entries; fewer means that it is being removed.
+
+    `unreadable` are the logs whose unreadable rest, acknowledged events, is not in it.
+    """
 
     path: Path
     entries: int
+    unreadable: tuple[str, ...] = ()
 
 
 def walk_entries(directory: Path) -> Iterator[Path]:
@@ -55,16 +61,14 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-_REQUEUE_LOCK_TIMEOUT_S = 10.0
-
-
 class Snapshots:
     """Takes and removes snapshots of a data directory; blocking.
 
     Segments and parts are hard links, so a snapshot needs only the space of the SQLite files.
     Without `chdb` the store is a ClickHouse server, which has its own backups. With
     `include_unstored` the logs are copied up to their durable ends, else up to the stored offsets.
-    Every method raises `OperatorError` with the reason.
+    Every method raises `OperatorError` with the reason: also where a log cannot be read, because
+    the snapshot would lack acknowledged events. A partial one leaves out what cannot be read.
     """
 
     def __init__(
@@ -96,31 +100,42 @@ class Snapshots:
             copy_sqlite(self._paths.idempotency, DataDirPaths(snapshot).idempotency)
         return snapshot
 
-    def freeze(self, snapshot: Path) -> None:
-        """Add store, ledger, logs, quarantine and damaged bytes. The caller has paused loading."""
+    def freeze(self, snapshot: Path, *, partial: bool) -> tuple[str, ...]:
+        """Add store, ledger, logs, quarantine, damaged bytes and erasures.
+
+        The caller has paused loading. Returns the logs of which a part is missing.
+        """
         copy = DataDirPaths(snapshot)
-        with _translate_snapshot_errors(), self._requeue_locked():
+        with _translate_snapshot_errors(), requeue_locked(self._paths):
+            ends, unreadable = self._log_end_offsets(), tuple(self._log_reader.unreadable())
+            if unreadable and not partial:
+                raise OperatorError(
+                    f"cannot take a snapshot: {describe_unreadable(unreadable)}, and a backup "
+                    "would lack them; repair the disk, or back up the rest with --partial"
+                )
             if self._chdb is not None:
                 freeze_store(self._chdb, copy.store)
             self._ledger.copy_to(copy.ledger)
-            for log, end in self._log_end_offsets().items():
-                _copy_log(self._paths.log / log, copy.log / log, end)
+            for log, end in ends.items():
+                _copy_log(self._paths.log / log, copy.log / log, end, partial=log in unreadable)
             _link_files(self._paths.quarantine, copy.quarantine)
             _link_files(self._paths.damaged, copy.damaged)
+            _link_files(self._paths.erasures, copy.erasures)
+        return unreadable
 
-    def finish(self, snapshot: Path) -> Snapshot:
+    def finish(self, snapshot: Path, *, unreadable: tuple[str, ...]) -> Snapshot:
         """Add websites, keys and the format marker, which completes the snapshot."""
         copy = DataDirPaths(snapshot)
         with _translate_snapshot_errors():
             copy_directory_database(self._paths.directory, copy.directory)
             shutil.copyfile(self._paths.format_marker, copy.format_marker)
-            return Snapshot(snapshot, sum(1 for _ in walk_entries(snapshot)))
+            return Snapshot(snapshot, sum(1 for _ in walk_entries(snapshot)), unreadable)
 
-    def take(self) -> Snapshot:
-        """Take a complete snapshot, where no loader runs."""
+    def take(self, *, partial: bool) -> Snapshot:
+        """Take a snapshot where no loader runs, which would have found what cannot be read."""
         snapshot = self.begin()
-        self.freeze(snapshot)
-        return self.finish(snapshot)
+        self._log_reader.find_unreadable(after=self._ledger.stored_offsets())
+        return self.finish(snapshot, unreadable=self.freeze(snapshot, partial=partial))
 
     def remove(self, snapshot: Path) -> None:
         """Remove a snapshot. May be called twice."""
@@ -153,26 +168,11 @@ class Snapshots:
                 f"{free} are free"
             )
 
-    @contextlib.contextmanager
-    def _requeue_locked(self) -> Generator[None]:
-        """Block `quarantine retry`, which moves entries from the quarantine to a log."""
-        if not self._paths.quarantine.exists():
-            yield
-            return
-        path = self._paths.log / RETRY_LOG
-        create_directory(path, file_ops=FileOps())
-        log = LogDirectory(path, file_ops=FileOps())
-        try:
-            lock_log(log, _REQUEUE_LOCK_TIMEOUT_S)
-            yield
-        finally:
-            log.close()
-
 
 class ExclusiveRunner(Protocol):
     """Runs work between two loads: `LoadLoop`."""
 
-    async def run_exclusive(self, work: Callable[[], None]) -> None:
+    async def run_exclusive(self, work: Callable[[], _ResultT]) -> _ResultT:
         """Wait for the current load, run `work` in a thread, and block the next load until then."""
         ...
 
@@ -184,12 +184,14 @@ class LiveSnapshots:
         self._snapshots = snapshots
         self._load_loop = load_loop
 
-    async def take(self) -> Snapshot:
+    async def take(self, *, partial: bool) -> Snapshot:
         """Take a snapshot. Raises `OperatorError`."""
         snapshot = await asyncio.to_thread(self._snapshots.begin)
         try:
-            await self._load_loop.run_exclusive(partial(self._snapshots.freeze, snapshot))
-            return await asyncio.to_thread(self._snapshots.finish, snapshot)
+            unreadable = await self._load_loop.run_exclusive(
+                lambda: self._snapshots.freeze(snapshot, partial=partial)
+            )
+            return await asyncio.to_thread(self._snapshots.finish, snapshot, unreadable=unreadable)
         except BaseException:
             await self.remove(snapshot)
             raise
@@ -199,19 +201,33 @@ class LiveSnapshots:
         await asyncio.to_thread(self._snapshots.remove, snapshot)
 
 
-def _copy_log(log: Path, into: Path, end: LogOffset) -> None:
-    """Link the segments up to `end`. The last one may grow: the copy's marker has the end."""
+def _copy_log(log: Path, into: Path, end: LogOffset, *, partial: bool) -> None:
+    """Link the segments up to `end`. The last one may grow: the copy's marker has the end.
+
+    A partial copy has only segments that can be read up to `end`.
+    """
     into.mkdir(mode=0o700, parents=True)
     source = LogDirectory(log, file_ops=FileOps())
     copy = LogDirectory(into, file_ops=FileOps())
     try:
         for sequence in source.sequences():
-            if sequence <= end.segment:
-                _link(source.segment_path(sequence), copy.segment_path(sequence))
+            segment = source.segment_path(sequence)
+            size = end.offset if sequence == end.segment else None
+            if sequence <= end.segment and not (partial and not _is_readable(segment, size)):
+                _link(segment, copy.segment_path(sequence))
         copy.publish(end)
     finally:
         source.close()
         copy.close()
+
+
+def _is_readable(segment: Path, size: int | None) -> bool:
+    try:
+        with segment.open("rb", buffering=0) as opened:
+            opened.read(-1 if size is None else size)
+    except OSError:
+        return False
+    return True
 
 
 def _link_files(directory: Path, into: Path) -> None:

@@ -65,13 +65,20 @@ def ensure_format_marker(
         _write_format_marker(paths, newest_format(migrations))
 
 
-def migrate_data_dir(root: Path, migrations: Sequence[FormatMigration] = FORMAT_MIGRATIONS) -> None:
+def migrate_data_dir(
+    root: Path,
+    migrations: Sequence[FormatMigration] = FORMAT_MIGRATIONS,
+    *,
+    is_restoring: bool = False,
+) -> None:
     """Migrate a directory to the newest format; the caller holds its lock.
 
-    Raises `OperatorError` as `has_current_format` does, or when the marker cannot be written.
+    `is_restoring` accepts a directory whose restore is not finished. Raises `OperatorError` as
+    `has_current_format` does, or when the marker cannot be written.
     """
     ensure_format_marker(root, migrations)
-    paths, marker = DataDirPaths(root), _read_supported_marker(root, migrations)
+    paths = DataDirPaths(root)
+    marker = _read_supported_marker(root, migrations, is_restoring=is_restoring)
     current = FIRST_FORMAT if marker is None else marker.format
     for migration in migrations:
         if migration.format > current:
@@ -95,9 +102,9 @@ def read_format_marker(root: Path) -> FormatMarker | None:
 
 
 def _read_supported_marker(
-    root: Path, migrations: Sequence[FormatMigration]
+    root: Path, migrations: Sequence[FormatMigration], *, is_restoring: bool = False
 ) -> FormatMarker | None:
-    if DataDirPaths(root).unfinished_restore.exists():
+    if not is_restoring and DataDirPaths(root).unfinished_restore.exists():
         raise OperatorError(
             f"a restore into {root} was interrupted: empty the directory and restore again"
         )

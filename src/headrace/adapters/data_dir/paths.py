@@ -13,6 +13,7 @@ CLAIMS: Final = "claims.msgpack"
 IDEMPOTENCY: Final = "repeats.sqlite"
 QUARANTINE: Final = "quarantine"
 DAMAGED: Final = "damaged"
+ERASURES: Final = "erasures"
 FORMAT_MARKER: Final = "headrace.json"
 LOCK: Final = "lock"
 SNAPSHOTS: Final = "snapshots"
@@ -20,6 +21,9 @@ UNFINISHED_RESTORE: Final = "restore-unfinished"
 
 RETRY_LOG: Final = "retry"
 """The log, below `LOG`, into which `headrace quarantine retry` appends."""
+
+IMPORT_LOG: Final = "import"
+"""The log, below `LOG`, into which `headrace import` appends."""
 
 SEGMENT_SUFFIX: Final = ".segment"
 """Of a segment file in the directory of a log."""
@@ -38,6 +42,10 @@ UNFINISHED_SUFFIX: Final = ".unfinished"
 
 DATA_ENTRIES: Final = (STORE, LOG, LEDGER, DIRECTORY, IDEMPOTENCY, QUARANTINE, DAMAGED)
 """What a service keeps. A directory that has none of these is new, or no data directory."""
+
+
+OWN_ENTRIES: Final = (*DATA_ENTRIES, ERASURES, CLAIMS, FORMAT_MARKER, LOCK, SNAPSHOTS)
+"""All entries that Headrace keeps in a data directory."""
 
 
 class DataDirPaths(Struct, frozen=True):
@@ -89,6 +97,11 @@ class DataDirPaths(Struct, frozen=True):
     def damaged(self) -> Path:
         """The directory of damaged bytes found in logs."""
         return self.root / DAMAGED
+
+    @property
+    def erasures(self) -> Path:
+        """The directory of erasures and the key of their subjects."""
+        return self.root / ERASURES
 
     @property
     def format_marker(self) -> Path:

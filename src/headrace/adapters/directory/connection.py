@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from headrace.base.errors import OperatorError
+from headrace.ports.directory import ChangeMarker
 
 _BUSY_TIMEOUT_S = 10
 _BEGIN_OPTION = "headrace_begin"
@@ -19,10 +21,10 @@ _SQLITE_PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     # Deleted salts and keys are overwritten with zeros, not only unlinked.
     "PRAGMA secure_delete = ON",
-    # Changes are rare, so the rollback journal is fast enough. It leaves one file to copy and,
-    # unlike WAL, no old pages (salts!) in a second file.
-    "PRAGMA journal_mode = DELETE",
-    # Syncs the deletion of the journal too: a revoked key stays revoked after a power cut.
+    # Changes are rare, so the rollback journal is fast enough. It is kept and not deleted, because
+    # it has old pages (salts!): `scrub` overwrites them, which needs a file.
+    "PRAGMA journal_mode = PERSIST",
+    # A revoked key stays revoked after a power cut.
     "PRAGMA synchronous = EXTRA",
 )
 
@@ -53,15 +55,16 @@ class DirectoryDatabase(Struct, frozen=True):
     `label` names it in messages, without a password. A transaction of `read_engine` reads one
     snapshot. One of `write_engine` reads the latest committed data and, once it has written, blocks
     other writers. `schema_lock` is the statement that a schema migration must run first; None where
-    the beginning of a write locks the database. `vacuum` is the engine and the statement that
-    remove deleted salts from the database's files; None where a DELETE overwrites them.
+    the beginning of a write locks the database. `scrub` removes deleted salts from the database's
+    files; it raises what SQLAlchemy raises, or `OSError`. `change_marker` is that of `Directory`.
     """
 
     label: str
     read_engine: Engine
     write_engine: Engine
     schema_lock: str | None
-    vacuum: tuple[Engine, str] | None = None
+    scrub: Callable[[], None]
+    change_marker: Callable[[], ChangeMarker]
 
 
 @contextlib.contextmanager
@@ -113,13 +116,41 @@ def _open_sqlite(url: URL) -> DirectoryDatabase:
     engine = create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT_S})
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
+    # A deferred transaction that reads before it writes fails when another wrote meanwhile.
+    write_engine = engine.execution_options(**{_BEGIN_OPTION: "BEGIN IMMEDIATE"})
     return DirectoryDatabase(
         label=url.database,
         read_engine=engine,
-        # A deferred transaction that reads before it writes fails when another wrote meanwhile.
-        write_engine=engine.execution_options(**{_BEGIN_OPTION: "BEGIN IMMEDIATE"}),
+        write_engine=write_engine,
         schema_lock=None,
+        scrub=partial(_scrub_journal, write_engine, Path(f"{url.database}-journal")),
+        change_marker=partial(_file_marker, Path(url.database)),
     )
+
+
+def _file_marker(path: Path) -> ChangeMarker:
+    """Return which file it is and when it was written last.
+
+    A commit writes the file while readers wait. The file is not opened: closing it would release
+    the locks that SQLite has on it in this process.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _scrub_journal(engine: Engine, journal: Path) -> None:
+    """Overwrite the journal with zeros.
+
+    A transaction that writes nothing does not use the journal, and its lock keeps others from it.
+    `secure_delete` has overwritten the row in the database itself.
+    """
+    with engine.begin(), contextlib.suppress(FileNotFoundError), journal.open("r+b") as file:
+        file.write(bytes(os.fstat(file.fileno()).st_size))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _make_private_file(path: Path) -> None:
@@ -162,11 +193,15 @@ def _open_postgresql(url: URL) -> DirectoryDatabase:
             isolation_level="READ COMMITTED", **{_BEGIN_OPTION: _WRITE_TIMEOUT}
         ),
         schema_lock=_POSTGRESQL_SCHEMA_LOCK,
-        vacuum=(
-            engine.execution_options(isolation_level="AUTOCOMMIT"),
-            "VACUUM (FULL) visitor_salts",
-        ),
+        scrub=partial(_vacuum_salts, engine.execution_options(isolation_level="AUTOCOMMIT")),
+        change_marker=tuple[int, ...],
     )
+
+
+def _vacuum_salts(engine: Engine) -> None:
+    """Write the table again without its dead rows. The server's WAL has them until it is reused."""
+    with engine.connect() as connection:
+        connection.exec_driver_sql("VACUUM (FULL) visitor_salts")
 
 
 def _begin_postgresql(connection: Connection) -> None:

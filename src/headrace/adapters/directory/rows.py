@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import asdict
 from sqlalchemy import Row
 
+from headrace.model.data_retention import DataRetention
 from headrace.model.tenancy import ApiKey, Organization, Scope, SecretHash, Website
 
 
@@ -27,6 +29,9 @@ def website_values(website: Website) -> Mapping[str, object]:
         "public": website.public,
         "origins": list(website.origins),
         "created_ms": website.created_ms,
+        "retention": {
+            name: days for name, days in asdict(website.retention).items() if days is not None
+        },
     }
 
 
@@ -61,6 +66,7 @@ def read_website(row: Row[Any]) -> Website:
         created_ms=row.created_ms,
         public=row.public,
         origins=tuple(row.origins),
+        retention=DataRetention(**row.retention),
     )
 
 

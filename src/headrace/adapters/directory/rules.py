@@ -5,10 +5,16 @@ Every function returns the value to store or raises `OperatorError` with one sen
 
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict, replace
 
 from headrace.base.errors import OperatorError
-from headrace.model.tenancy import DEFAULT_PORTS, OrganizationId, Scope, Website
+from headrace.model.data_retention import MAX_RETAIN_DAYS, RetentionChange
+from headrace.model.tenancy import DEFAULT_PORTS, OrganizationId, Scope, Website, WebsiteChange
 
 _LABEL = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
 _HOST_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
@@ -33,6 +39,34 @@ def normalize_text(what: str, value: str) -> str:
     if not value.isprintable():
         raise OperatorError(f"{what} must be one line of printable text, and {value!r} is not")
     return value
+
+
+def normalize_origins(origins: Sequence[str]) -> tuple[str, ...]:
+    """Return each origin once, in order."""
+    return tuple(dict.fromkeys(map(normalize_origin, origins)))
+
+
+def changed_website(website: Website, change: WebsiteChange) -> Website:
+    """Return a website with its new values. Whether the organization exists is not checked."""
+    values = _set_values(change)
+    for name, normalize in _NORMALIZED_FIELDS.items():
+        if name in values:
+            values[name] = normalize(values[name])
+    _check_days(change.retention)
+    values["retention"] = replace(website.retention, **_set_values(change.retention))
+    return replace(website, **values)
+
+
+def _check_days(change: RetentionChange) -> None:
+    for days in _set_values(change).values():
+        if days is not None and not 0 <= days <= MAX_RETAIN_DAYS:
+            raise OperatorError(
+                f"rows cannot be kept for {days} days: give 0 (for ever) to {MAX_RETAIN_DAYS}"
+            )
+
+
+def _set_values(change: Struct) -> dict[str, Any]:
+    return {name: value for name, value in asdict(change).items() if value is not UNSET}
 
 
 def normalize_origin(origin: str) -> str:
@@ -82,6 +116,13 @@ def _invalid_origin(origin: str, reason: str) -> OperatorError:
     return OperatorError(f"{origin!r} is not an origin: {reason}")
 
 
+_NORMALIZED_FIELDS: Mapping[str, Callable[[Any], object]] = {
+    "name": partial(normalize_name, "a website"),
+    "domain": partial(normalize_text, "the domain of a website"),
+    "origins": normalize_origins,
+}
+
+
 def check_key(
     *,
     scopes: frozenset[Scope],
@@ -94,7 +135,8 @@ def check_key(
     `websites` are those to which the key is limited; empty means all of its organization.
     """
     if not scopes:
-        names = " or ".join(scope.value for scope in Scope)
+        *others, last = (scope.value for scope in Scope)
+        names = f"{', '.join(others)} or {last}"
         raise OperatorError(f"a key needs at least one scope: {names}")
     for website in (*websites, *((home,) if home else ())):
         _check_organization(website, organization_id)

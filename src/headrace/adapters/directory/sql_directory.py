@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
 
+from msgspec import UNSET
 from sqlalchemy import Connection
 
 from headrace.adapters.directory.connection import (
@@ -26,9 +27,10 @@ from headrace.adapters.directory.rows import (
     website_values,
 )
 from headrace.adapters.directory.rules import (
+    changed_website,
     check_key,
     normalize_name,
-    normalize_origin,
+    normalize_origins,
     normalize_text,
 )
 from headrace.adapters.directory.schema import migrate_schema
@@ -37,14 +39,17 @@ from headrace.adapters.directory.statements import (
     all_rows,
     begin_write,
     delete_row,
+    delete_salts,
     find_default_organization,
     find_salt,
+    has_salts,
     insert_row,
+    insert_salt,
     read_revision,
-    replace_salts,
     require_row,
     require_website,
     revoke_row,
+    update_row,
 )
 from headrace.adapters.directory.tables import API_KEYS, ORGANIZATIONS, WEBSITES
 from headrace.adapters.directory.tokens import PREFIX_LENGTH, Randomness, new_id, new_secret
@@ -60,9 +65,11 @@ from headrace.model.tenancy import (
     Scope,
     TenancySnapshot,
     Website,
+    WebsiteChange,
     WebsiteId,
     hash_secret,
 )
+from headrace.ports.directory import ChangeMarker
 
 _SALT_BYTES = 32
 
@@ -98,6 +105,7 @@ class SqlDirectory:
         self._database = database
         self._clock = clock
         self._randomness = randomness
+        self._has_scrubbed = False
 
     def close(self) -> None:
         """Close the connections. May be called twice."""
@@ -140,7 +148,7 @@ class SqlDirectory:
         """Create a website; without an organization it belongs to the default one."""
         name = normalize_name("a website", name)
         domain = normalize_text("the domain of a website", domain)
-        origins = tuple(dict.fromkeys(map(normalize_origin, origins)))
+        origins = normalize_origins(origins)
         with self._write_transaction() as transaction:
             website = Website(
                 id=WebsiteId(new_id("web", self._randomness)),
@@ -158,6 +166,15 @@ class SqlDirectory:
         """All websites, oldest first."""
         with self._read_transaction() as connection:
             return tuple(map(read_website, all_rows(connection, WEBSITES)))
+
+    def update_website(self, website_id: WebsiteId, change: WebsiteChange) -> Website:
+        """Change a website and return it."""
+        with self._write_transaction() as transaction:
+            if change.organization_id is not UNSET:
+                require_row(transaction.connection, ORGANIZATIONS, change.organization_id)
+            website = changed_website(require_website(transaction, website_id), change)
+            update_row(transaction, WEBSITES, website_id, website_values(website))
+        return website
 
     def delete_website(self, website_id: WebsiteId) -> None:
         """Delete a website. Its stored events remain."""
@@ -216,6 +233,10 @@ class SqlDirectory:
         with self._read_transaction() as connection:
             return read_revision(connection)
 
+    def change_marker(self) -> ChangeMarker:
+        """Return what is different after a change made on this machine."""
+        return self._database.change_marker()
+
     def tenancy(self) -> TenancySnapshot:
         """Read the snapshot for the hot path, at one revision."""
         with self._read_transaction() as connection:
@@ -248,22 +269,29 @@ class SqlDirectory:
             if salt is not None:
                 return salt
             salt = self._randomness(_SALT_BYTES)
-            replace_salts(transaction.connection, day, salt)
-        self._vacuum_salts()
+            delete_salts(transaction.connection, before=day)
+            insert_salt(transaction.connection, day, salt)
+        self._scrub()
         return salt
 
-    def _vacuum_salts(self) -> None:
-        """Remove yesterday's salt from the database's files, where a DELETE leaves it there."""
-        if self._database.vacuum is None:
-            return
-        engine, statement = self._database.vacuum
+    def forget_visitor_salts(self, before: str) -> None:
+        """Destroy the salts of the days before a UTC day; see `ports.directory.Directory`."""
+        with self._read_transaction() as connection:
+            is_due = has_salts(connection, before=before)
+        if is_due:
+            with self._write_transaction(bumps_revision=False) as transaction:
+                delete_salts(transaction.connection, before=before)
+        if is_due or not self._has_scrubbed:  # a crash may have prevented the last scrub
+            self._scrub()
+
+    def _scrub(self) -> None:
+        """Remove deleted salts from the database's files, where a DELETE leaves them."""
         try:
-            with (
-                translate_directory_errors(self._database.label),
-                engine.connect() as connection,
-            ):
-                connection.exec_driver_sql(statement)
-        except OperatorError as error:  # the salt is deleted; the server's autovacuum removes it
+            with translate_directory_errors(self._database.label):
+                self._database.scrub()
+            self._has_scrubbed = True
+        except (OperatorError, OSError) as error:
+            self._has_scrubbed = False
             get_logger().warning("old_salts_not_scrubbed", reason=str(error))
 
     def _add_organization(self, transaction: WriteTransaction, name: str) -> Organization:

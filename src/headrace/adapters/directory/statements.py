@@ -59,9 +59,19 @@ def find_salt(connection: Connection, day: str) -> bytes | None:
     return connection.scalar(select(VISITOR_SALTS.c.salt).where(VISITOR_SALTS.c.day == day))
 
 
-def replace_salts(connection: Connection, day: str, salt: bytes) -> None:
-    """Insert the salt of a day, and delete the salts of earlier days."""
-    connection.execute(delete(VISITOR_SALTS).where(VISITOR_SALTS.c.day < day))
+def has_salts(connection: Connection, *, before: str) -> bool:
+    """Return whether there is a salt of a day before a UTC day (YYYY-MM-DD)."""
+    found = select(VISITOR_SALTS.c.day).where(VISITOR_SALTS.c.day < before).limit(1)
+    return connection.scalar(found) is not None
+
+
+def delete_salts(connection: Connection, *, before: str) -> None:
+    """Delete the salts of the days before a UTC day (YYYY-MM-DD)."""
+    connection.execute(delete(VISITOR_SALTS).where(VISITOR_SALTS.c.day < before))
+
+
+def insert_salt(connection: Connection, day: str, salt: bytes) -> None:
+    """Insert the salt of a UTC day (YYYY-MM-DD)."""
     connection.execute(insert(VISITOR_SALTS).values(day=day, salt=salt))
 
 
@@ -99,6 +109,13 @@ def require_website(transaction: WriteTransaction, website_id: WebsiteId) -> Web
 def insert_row(transaction: WriteTransaction, table: Table, values: Mapping[str, object]) -> None:
     """Insert a row with the revision of the transaction."""
     transaction.connection.execute(insert(table).values(**values, revision=transaction.revision))
+
+
+def update_row(
+    transaction: WriteTransaction, table: Table, row_id: str, values: Mapping[str, object]
+) -> None:
+    """Change columns of a row that exists. Its revision stays: rows are ordered by it."""
+    transaction.connection.execute(update(table).where(table.c.id == row_id).values(**values))
 
 
 def delete_row(transaction: WriteTransaction, table: Table, row_id: str) -> None:

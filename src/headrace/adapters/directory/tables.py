@@ -18,7 +18,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = "0001"
+SCHEMA_VERSION = "0002"
 """The newest migration. A directory that has it is opened without importing Alembic (0.2 s)."""
 
 METADATA = MetaData(
@@ -54,6 +54,8 @@ WEBSITES = Table(
     Column("origins", JSON, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("revision", BigInteger, nullable=False),
+    # The days that the website and its tables have of their own, by name.
+    Column("retention", JSON, nullable=False, server_default="{}"),
 )
 
 API_KEYS = Table(

@@ -10,7 +10,7 @@ from headrace.base.clock import Clock
 from headrace.base.errors import DirectoryUnavailable, OperatorError
 from headrace.base.telemetry import Logger
 from headrace.model.tenancy import TenancySnapshot
-from headrace.ports.directory import Directory
+from headrace.ports.directory import ChangeMarker, Directory
 
 
 class PollingTenancySource:
@@ -40,6 +40,7 @@ class PollingTenancySource:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="directory")
         self._read_lock = asyncio.Lock()
         self._tenancy: TenancySnapshot | None = None
+        self._change_marker: ChangeMarker = ()
         self._is_stale = False
         self._read_at_s = 0.0
         self._next_read: asyncio.Task[None] | None = None
@@ -49,6 +50,7 @@ class PollingTenancySource:
     async def start(self) -> None:
         """Read the first snapshot and start polling. Raises `OperatorError` if the read fails."""
         loop = asyncio.get_running_loop()
+        self._change_marker = self._directory.change_marker()
         self._tenancy = await loop.run_in_executor(self._thread, self._directory.tenancy)
         self._read_at_s = self._clock.monotonic_s()
         self._start_task(self._poll())
@@ -72,6 +74,17 @@ class PollingTenancySource:
     async def is_usable(self) -> bool:
         """Return whether the snapshot is recent enough to be used. Never raises."""
         return not self._is_stale
+
+    async def latest(self) -> TenancySnapshot:
+        """Return a snapshot with every change that was made on this machine before the call.
+
+        Reads the directory only if its file has changed. While that fails, returns the last
+        snapshot. Raises what `current` raises.
+        """
+        if self._directory.change_marker() != self._change_marker:
+            with contextlib.suppress(DirectoryUnavailable):
+                return await self.refreshed()
+        return self.current()
 
     async def refreshed(self) -> TenancySnapshot:
         """Return a snapshot with every change committed before the call; see the port.
@@ -110,11 +123,13 @@ class PollingTenancySource:
         async with self._read_lock:
             self._next_read = None
             loop = asyncio.get_running_loop()
+            change_marker = self._directory.change_marker()
             try:
                 self._tenancy = await loop.run_in_executor(self._thread, self._read_if_changed)
             except OperatorError as error:
                 self._record_readability(readable=False, reason=str(error))
             else:
+                self._change_marker = change_marker
                 self._read_at_s = self._clock.monotonic_s()
                 self._record_staleness(is_stale=False)
                 self._record_readability(readable=True)

@@ -92,11 +92,12 @@ class DrainedSnapshots(LiveSnapshots):
     def __init__(self, snapshots: Snapshots, load_loop: LoadLoop) -> None:
         super().__init__(snapshots, load_loop)
         self._barrier = load_loop.barrier
+        self._complete_barrier = load_loop.complete_barrier
 
-    async def take(self) -> Snapshot:
+    async def take(self, *, partial: bool) -> Snapshot:
         """Take a snapshot. Raises `OperatorError`, also when ClickHouse is away."""
         try:
-            await self._barrier()
+            await (self._barrier if partial else self._complete_barrier)()
         except StoreUnavailable as error:
             raise OperatorError(f"cannot take a snapshot: {error}") from error
-        return await super().take()
+        return await super().take(partial=partial)

@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from headrace.adapters.engine.ipc.server import EngineServer
+from headrace.adapters.event_log.unreadable_logs import describe_unreadable
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Logger
@@ -23,7 +24,15 @@ for minutes, and a small part costs more than 20 ms of CPU. A load of a backlog 
 """
 
 _INITIAL_BACKOFF_S = 0.1
+_ResultT = TypeVar("_ResultT")
+_Waiter = asyncio.Future[Sequence[str]]
+"""Waits for a load; its result are the names of the logs that the load could not read."""
 MAX_BACKOFF_S = 10.0
+
+LoadAll = Callable[[], Mapping[str, LogOffset]]
+"""Loads everything that is durable, and returns the ends of the logs.
+
+Raises `StoreUnavailable`, also where a log cannot be read."""
 
 
 class LogLoader(Protocol):
@@ -69,34 +78,60 @@ class LoadLoop:
         self._clock = clock or SystemClock()
         self._log = log
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="load")
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: list[_Waiter] = []
         self._load_requested = asyncio.Event()
         self._loaded: Mapping[str, LogOffset] | None = None
+        self._unreadable: Sequence[str] = ()  # the logs that the last load could not read
         self._is_failing = False
 
     @property
     def is_caught_up(self) -> bool:
         """Whether the last load stored everything; False before the first one has succeeded."""
         has_loaded = self._loaded is not None and not self._is_failing
-        return has_loaded and not self._log_reader.unreadable()
+        return has_loaded and not self._unreadable and not self._log_reader.unreadable()
 
     async def barrier(self) -> None:
-        """Return when everything that was durable at the call is in the store.
+        """Return when everything that was durable at the call and can be read is in the store.
 
         Callers that arrive during a load share the next one. Cancelling a caller stops no load.
         Raises `StoreUnavailable` when the load fails.
         """
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
-        self._load_requested.set()
-        await waiter
+        await self._wait_for_load()
 
-    async def run_exclusive(self, work: Callable[[], None]) -> None:
+    async def complete_barrier(self) -> None:
+        """Return when everything that was durable at the call is in the store.
+
+        As `barrier`, but also raises `StoreUnavailable` when a log could not be read: what is
+        missing then may be any event.
+        """
+        if unreadable := await self._wait_for_load():
+            raise StoreUnavailable(describe_unreadable(unreadable))
+
+    async def run_exclusive(self, work: Callable[[], _ResultT]) -> _ResultT:
         """Run `work` on the loader's thread, so that nothing is loaded meanwhile.
 
-        Raises what `work` raises. Cancelling the caller does not stop `work` once it runs.
+        Returns what `work` returns, raises what it raises. Cancelling the caller does not stop
+        `work` once it runs.
         """
-        await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def run_loaded(self, work: Callable[[LoadAll], _ResultT]) -> _ResultT:
+        """Run `work` on the loader's thread with what loads everything; see `run_exclusive`.
+
+        No batch is pending after that. Raises what `work` raises.
+        """
+        return await self.run_exclusive(lambda: work(self._load_all))
+
+    def _load_all(self) -> Mapping[str, LogOffset]:
+        ends = dict(self._log_reader.durable_offsets())
+        if unreadable := self._log_reader.unreadable():
+            raise StoreUnavailable(describe_unreadable(unreadable))
+        try:
+            self._loader.load_until(ends)
+        except Exception as error:
+            self._log.error("load_failed", exc_info=error)
+            raise StoreUnavailable("earlier events cannot be stored now") from error
+        return ends
 
     async def run(self) -> None:
         """Load until cancelled; a running load then goes on, and `finish` waits for it."""
@@ -126,6 +161,13 @@ class LoadLoop:
         """Wait for the thread to end. The writer must have been requested to stop before."""
         self._thread.shutdown()
 
+    async def _wait_for_load(self) -> Sequence[str]:
+        """Wait for a load that begins after the call; return the logs that it could not read."""
+        waiter: _Waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        self._load_requested.set()
+        return await waiter
+
     async def _wait(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -151,7 +193,7 @@ class LoadLoop:
             )
         finally:
             if is_loaded:
-                _wake(waiters, None)
+                _wake(waiters, self._unreadable)
             else:
                 self._waiters = [*waiters, *self._waiters]
                 self._load_requested.set()
@@ -159,7 +201,8 @@ class LoadLoop:
 
     def _is_all_loaded(self) -> bool:
         try:
-            return dict(self._log_reader.durable_offsets()) == self._loaded
+            ends = dict(self._log_reader.durable_offsets())
+            return ends == self._loaded and self._unreadable == self._log_reader.unreadable()
         except Exception:  # noqa: BLE001 - the next load meets it, too, and logs it
             return False
 
@@ -177,31 +220,33 @@ class LoadLoop:
             self._record_failure(error, waiters)
             return False
         self._is_failing = False
-        _wake(waiters, None)
+        _wake(waiters, self._unreadable)
         return has_new_records
 
-    def _record_failure(self, error: Exception, waiters: list[asyncio.Future[None]]) -> None:
+    def _record_failure(self, error: Exception, waiters: list[_Waiter]) -> None:
         self._is_failing = True
         self._log.error("load_failed", exc_info=error)
         _wake(waiters, StoreUnavailable("earlier events cannot be stored now"))
 
     def _load_durable(self) -> bool:
         ends = dict(self._log_reader.durable_offsets())
-        if ends == self._loaded:
-            return False
-        self._loader.load_until(ends)
-        self._loaded = ends
-        return True
+        # Noted here and not when a barrier resumes: the next load may have read the log by then.
+        unreadable = self._log_reader.unreadable()
+        has_new_records = ends != self._loaded
+        if has_new_records:
+            self._loader.load_until(ends)
+        self._loaded, self._unreadable = ends, unreadable
+        return has_new_records
 
 
-def _wake(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:
+def _wake(waiters: list[_Waiter], result: Sequence[str] | Exception) -> None:
     for waiter in waiters:
         if waiter.done():
             continue  # its caller was cancelled
-        if error is None:
-            waiter.set_result(None)
+        if isinstance(result, Exception):
+            waiter.set_exception(result)
         else:
-            waiter.set_exception(error)
+            waiter.set_result(result)
 
 
 async def run_until_stopped(

@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Protocol
 
 from headrace.adapters.backup.snapshots import Snapshots
-from headrace.adapters.engine.ipc.server import EngineServer, SelectRunner, SnapshotTaker
+from headrace.adapters.engine.exports import EngineExports, TakeWatermark
+from headrace.adapters.engine.ipc.server import (
+    EngineServer,
+    ErasureRunner,
+    Pruner,
+    SelectRunner,
+    SnapshotTaker,
+)
 from headrace.adapters.engine.load_loop import LoadLoop, run_until_stopped
 from headrace.adapters.query_scheduler.coalescing_executor import (
     CoalescingExecutor,
@@ -18,7 +25,7 @@ from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Logger, Metrics
 from headrace.ports.rate_limiter import RateLimiter
-from headrace.ports.store import QueryLimits
+from headrace.ports.store import QueryLimits, StoreStatus
 
 
 class StoreLifecycle(Protocol):
@@ -61,12 +68,40 @@ class QueryService(SelectRunner, Protocol):
         """Open the connections; the tables must have been prepared."""
         ...
 
+    def status(self) -> StoreStatus:
+        """Return whether selects over what is loaded succeed."""
+        ...
+
     async def finish_repair(self) -> None:
         """Wait until no repair of the tables runs."""
         ...
 
     async def close(self) -> None:
         """End the running selects and close the connections. The load loop must be closed."""
+        ...
+
+
+class Erasures(ErasureRunner, Protocol):
+    """Runs erasures within the engine process: `EngineErasures`."""
+
+    async def resume_pending(self) -> None:
+        """Go on with the erasures that an earlier process began; the store must be open."""
+        ...
+
+    async def close(self) -> None:
+        """End after the running step."""
+        ...
+
+
+class Pruning(Pruner, Protocol):
+    """Prunes within the engine process: `EnginePruning`."""
+
+    def start(self) -> None:
+        """Begin to prune every day."""
+        ...
+
+    async def close(self) -> None:
+        """End after the running step."""
         ...
 
 
@@ -84,8 +119,13 @@ class EngineProcess:
         load_loop: LoadLoop,
         query_service: QueryService | None,
         limiter: RateLimiter,
+        write_limiter: RateLimiter,
         snapshots: Snapshots,
         snapshot_taker: SnapshotTaker,
+        take_watermark: TakeWatermark,
+        erasures: Erasures,
+        pruning: Pruning,
+        prunes_daily: bool,
         socket: Path,
         scheduler_limits: SchedulerLimits,
         metrics: Metrics,
@@ -95,12 +135,16 @@ class EngineProcess:
         self._load_loop = load_loop
         self._query_service: QueryService = query_service or _NoQueryService()
         self._snapshots = snapshots
+        self._erasures = erasures
+        self._pruning = pruning
+        self._prunes_daily = prunes_daily
         self._log = log
+        slots = FairSemaphore(scheduler_limits.slots, metrics=metrics)
         self._server = EngineServer(
             socket=socket,
             runner=self._query_service,
             executor=CoalescingExecutor(
-                slots=FairSemaphore(scheduler_limits.slots, metrics=metrics),
+                slots=slots,
                 load_barrier=load_loop.barrier,
                 versions=self._query_service.versions,
                 cache=self._query_service.cache,
@@ -108,9 +152,14 @@ class EngineProcess:
                 metrics=metrics,
             ),
             limiter=limiter,
+            write_limiter=write_limiter,
             load_barrier=load_loop.barrier,
-            is_ready=lambda: load_loop.is_caught_up,
+            complete_barrier=load_loop.complete_barrier,
+            status=self._status,
             snapshots=snapshot_taker,
+            exports=EngineExports(take_watermark, runner=self._query_service, slots=slots),
+            erasures=erasures,
+            pruner=pruning,
             log=log,
         )
 
@@ -126,6 +175,9 @@ class EngineProcess:
             await self._store.prepare(stop)
             self._query_service.open()
             await self._server.open()
+            await self._erasures.resume_pending()
+            if self._prunes_daily:
+                self._pruning.start()
             self._log.info("engine_ready")
             await run_until_stopped(
                 stop, load_loop=self._load_loop, server=self._server, log=self._log
@@ -133,9 +185,16 @@ class EngineProcess:
         finally:
             await self._close()
 
+    def _status(self) -> StoreStatus:
+        if not self._load_loop.is_caught_up:
+            return StoreStatus.UNAVAILABLE
+        return self._query_service.status()
+
     async def _close(self) -> None:
         """Close in this order: chDB crashes when the process exits while a statement runs."""
         await self._server.close()
+        await self._erasures.close()
+        await self._pruning.close()
         self._store.request_stop()
         await self._query_service.finish_repair()
         await asyncio.to_thread(self._load_loop.close)
@@ -156,6 +215,10 @@ class _NoQueryService:
 
     def open(self) -> None:
         """Do nothing."""
+
+    def status(self) -> StoreStatus:
+        """Return READY: the workers check the servers themselves."""
+        return StoreStatus.READY
 
     async def select(
         self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str

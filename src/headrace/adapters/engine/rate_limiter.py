@@ -3,7 +3,8 @@
 from collections import OrderedDict, deque
 
 from headrace.base.clock import Clock
-from headrace.ports.rate_limiter import RateLimitResult, rate_limit_result
+from headrace.base.errors import StoreUnavailable
+from headrace.ports.rate_limiter import RateLimiter, RateLimitResult, rate_limit_result
 
 
 class WindowLimiter:
@@ -26,11 +27,7 @@ class WindowLimiter:
     async def hit(self, caller: str) -> RateLimitResult:
         """Count one call of a caller; see `RateLimiter.hit`."""
         now_s = self._clock.monotonic_s()
-        window_start_s = now_s - self._window_s
-        self._evict_idle_callers(window_start_s)
-        calls = self._calls.setdefault(caller, deque())
-        while calls and calls[0] <= window_start_s:
-            calls.popleft()
+        calls = self._calls_in_window(caller, now_s)
         allowed = len(calls) < self._limit
         if allowed:
             calls.append(now_s)
@@ -43,6 +40,20 @@ class WindowLimiter:
             oldest_expires_in_s=calls[0] + self._window_s - now_s,
         )
 
+    def add(self, caller: str) -> None:
+        """Count one call that was allowed elsewhere, also beyond the limit."""
+        now_s = self._clock.monotonic_s()
+        self._calls_in_window(caller, now_s).append(now_s)
+        self._calls.move_to_end(caller)
+
+    def _calls_in_window(self, caller: str, now_s: float) -> deque[float]:
+        window_start_s = now_s - self._window_s
+        self._evict_idle_callers(window_start_s)
+        calls = self._calls.setdefault(caller, deque())
+        while calls and calls[0] <= window_start_s:
+            calls.popleft()
+        return calls
+
     def _evict_idle_callers(self, cutoff_s: float) -> None:
         """Remove callers whose calls have all left the window."""
         while self._calls:
@@ -50,3 +61,26 @@ class WindowLimiter:
             if calls[-1] > cutoff_s:
                 return
             del self._calls[caller]
+
+
+class WorkerLimiter:
+    """The `RateLimiter` of one worker: the engine process counts for all workers.
+
+    While the engine does not answer, the worker counts alone, up to its share of the limit. Its own
+    window has all calls that it allowed, those that the engine counted too. So no worker alone
+    exceeds the limit, and all together do so only by what the engine had allowed on other workers.
+    """
+
+    def __init__(self, engine: RateLimiter, limit: int, *, workers: int, clock: Clock) -> None:
+        self._engine = engine
+        self._own = WindowLimiter(max(1, limit // workers), clock=clock)
+
+    async def hit(self, caller: str) -> RateLimitResult:
+        """Count one call of a caller; see `RateLimiter.hit`."""
+        try:
+            result = await self._engine.hit(caller)
+        except StoreUnavailable:
+            return await self._own.hit(caller)
+        if result.allowed:
+            self._own.add(caller)
+        return result

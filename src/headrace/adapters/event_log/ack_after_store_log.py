@@ -61,7 +61,11 @@ class AckAfterStoreLog:
 
     async def is_ready(self) -> bool:
         """Return whether an append would succeed now; see `ports.event_log.EventLog`."""
-        return not self._is_store_unavailable and await self._log.is_ready()
+        return await self.is_acknowledging() and await self._log.is_ready()
+
+    async def is_acknowledging(self) -> bool:
+        """Return whether records are appended, and not rejected because of the store."""
+        return not self._is_store_unavailable
 
     async def close(self) -> None:
         """Stop waiting and close the log. May be called twice."""

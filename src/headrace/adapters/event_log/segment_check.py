@@ -9,9 +9,9 @@ from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
 from headrace.adapters.event_log.segment_format import (
     HEADER_SIZE,
     find_record,
-    last_record_end,
     parse_header,
     parse_records,
+    valid_size,
 )
 from headrace.adapters.event_log.segment_reader import end_of_segment
 from headrace.ports.event_log import LOG_START, LoggedRecord, LogOffset
@@ -81,7 +81,7 @@ def _segment(directory: LogDirectory, sequence: int, marker: LogOffset) -> _Segm
     elif sequence < marker.segment:
         end = end_of_segment(directory, sequence)
     else:  # the marker is old, as after a power cut: an incomplete tail was not acknowledged
-        end = last_record_end(path.read_bytes(), HEADER_SIZE)
+        end = valid_size(path.read_bytes())
     return _Segment(path, sequence, end)
 
 

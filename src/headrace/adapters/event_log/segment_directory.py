@@ -27,7 +27,7 @@ class FileOps:
 
     def create(self, path: Path) -> int:
         """Create a file, or empty one that a failed attempt left; return its descriptor."""
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
 
     def write(self, file: int, content: bytes, offset: int) -> None:
         """Write all of the content at an offset, also where one call writes only a part."""
@@ -56,7 +56,7 @@ _fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)  # macOS 
 
 
 class LogDirectory:
-    """The directory of one log, with its lock and its durable marker.
+    """The directory of one log, with its locks and its durable marker.
 
     The marker file has the durable end of the log. The writer updates it after each fsync and
     before it acknowledges; readers in other processes follow it. It has two slots, written in
@@ -64,19 +64,24 @@ class LogDirectory:
     page cache outlives a killed process, and after a power cut the marker may be old, never too
     new. pwrite and not a memory mapping, because a full disk is then an error and not SIGBUS. A
     third slot has the end of the last segment whose discarded tail could not be truncated.
+
+    The writer locks the marker file, and after its recovery the directory, too: until then the
+    marker may be from before a power cut.
     """
 
     def __init__(self, path: Path, *, file_ops: FileOps) -> None:
         self.path = path
         self._file_ops = file_ops
-        self._file = os.open(path / DURABLE_MARKER, os.O_RDWR | os.O_CREAT, 0o644)
+        self._file = os.open(path / DURABLE_MARKER, os.O_RDWR | os.O_CREAT, 0o600)
+        self._directory_file = -1  # open while it is locked
         self._generation, self._marker = self._read_marker()
 
     def close(self) -> None:
-        """Close the marker file, which releases the lock. May be called twice."""
+        """Close the files, which releases the locks. May be called twice."""
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
+        self._close_directory_file()
 
     def try_lock(self) -> bool:
         """Acquire the writer's lock without waiting; return whether that succeeded."""
@@ -89,6 +94,26 @@ class LogDirectory:
     def unlock(self) -> None:
         """Release the lock."""
         fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def set_recovered(self) -> None:
+        """Tell readers, until this is closed, that the marker is right. The caller has the lock.
+
+        Waits for a reader that is in `is_recovered`, which is short.
+        """
+        self._close_directory_file()
+        self._directory_file = os.open(self.path, os.O_RDONLY)
+        fcntl.flock(self._directory_file, fcntl.LOCK_EX)
+
+    def is_recovered(self) -> bool:
+        """Return whether the process that has the writer's lock has recovered the log."""
+        directory = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(directory, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(directory)
+        return False
 
     def is_deleted(self) -> bool:
         """Return whether the directory, or the marker file in it, was deleted."""
@@ -128,9 +153,15 @@ class LogDirectory:
         return min(size, self._discarded_from(sequence, size))
 
     def sequences(self) -> list[int]:
-        """Return the numbers of the segments, oldest first."""
-        names = (file.name for file in self.path.glob(f"*{SEGMENT_SUFFIX}"))
-        return sorted(int(name.removesuffix(SEGMENT_SUFFIX)) for name in names)
+        """Return the numbers of the segments, oldest first; none without the directory.
+
+        Raises `OSError` if it cannot be listed. `Path.glob` would return no segments then.
+        """
+        try:
+            files = list(self.path.iterdir())
+        except FileNotFoundError:
+            return []
+        return sorted(int(file.stem) for file in files if file.suffix == SEGMENT_SUFFIX)
 
     def segment_path(self, sequence: int) -> Path:
         """Return the file of a segment."""
@@ -159,6 +190,11 @@ class LogDirectory:
         if size > end.offset:
             get_logger().warning("log_tail_cut", log=self.path.name, cut_bytes=size - end.offset)
         return end
+
+    def _close_directory_file(self) -> None:
+        file, self._directory_file = self._directory_file, -1
+        if file >= 0:
+            os.close(file)
 
     def _discarded_from(self, sequence: int, size: int) -> int:
         """Return the offset at which the discarded tail of a segment begins; `size` without one."""
@@ -191,7 +227,7 @@ def write_loaded_offset(path: Path, offset: LogOffset) -> None:
     Not synced: it may be old after a power cut. Raises `OSError`.
     """
     packed = _LOADED.pack(offset.segment, offset.offset, 0)[:-4]
-    file = os.open(path / LOADED_MARKER, os.O_WRONLY | os.O_CREAT, 0o644)
+    file = os.open(path / LOADED_MARKER, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         os.pwrite(file, packed + crc32(packed).to_bytes(4, "big"), 0)
     finally:
@@ -233,5 +269,5 @@ def create_directory(path: Path, *, file_ops: FileOps) -> None:
     """Create a directory and its missing parents, durably."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         file_ops.sync_directory(folder.parent)

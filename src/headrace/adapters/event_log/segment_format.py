@@ -19,6 +19,7 @@ from headrace.adapters.data_dir.paths import SEGMENT_SUFFIX
 from headrace.ports.event_log import LoggedRecord, LogOffset
 
 FORMAT_VERSION = 1
+FIRST_SEGMENT = 1
 
 _SEGMENT_MAGIC = b"\xffHEADRC\xc1"
 _FRAME_MAGIC = b"\xc1\xffHR"
@@ -104,6 +105,11 @@ def last_record_end(data: bytes, index: int) -> int:
             index += FRAME_SIZE + len(payload)
         end = index
     return end
+
+
+def valid_size(data: bytes) -> int:
+    """Return the size of a segment without an incomplete tail; 0 where it has no header yet."""
+    return last_record_end(data, HEADER_SIZE if parse_header(data) is not None else 0)
 
 
 def _payload_at(data: bytes, index: int) -> bytes | None:

@@ -95,6 +95,7 @@ class SegmentLog:
             with _closing_on_failure(directory):
                 lock_log(directory, lock_timeout_s)
                 end = directory.recover()
+                directory.set_recovered()
         except OSError as error:
             raise OperatorError(f"cannot open the log {root / name}: {error}") from error
         files = _SegmentFiles(
@@ -308,6 +309,7 @@ class _SegmentFiles:
             if not recreated.try_lock():
                 raise BlockingIOError(errno.EAGAIN, "the log is in use by another process")
             recreated.publish(self._end)
+            recreated.set_recovered()
         deleted.close()
         return recreated
 

@@ -1,11 +1,15 @@
 """The reader of durable logs: all logs of one directory, for the loader."""
 
+import errno
+import os
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from headrace.adapters.data_dir.paths import UNFINISHED_SUFFIX
 from headrace.adapters.event_log.segment_directory import (
     FileOps,
     LogDirectory,
@@ -25,7 +29,12 @@ from headrace.base.clock import Clock, SystemClock
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.ports.event_log import LOG_START, LogChunk, LoggedRecord, LogOffset
 
+_RECOVERY_POLL_S = 0.005
+_RECOVERY_POLLS = 400
+"""Two seconds: a segment is read and synced. The loader waits, so that no log is left out."""
+
 _MIN_READ_BYTES = 4096
+_PROBE_BYTES = 1024 * 1024
 
 
 class _SegmentRange(Struct, frozen=True):
@@ -77,6 +86,18 @@ class SegmentReader:
             self._unreadable.record_failure(log, error, offset=after)
             raise
 
+    def find_unreadable(self, *, after: Mapping[str, LogOffset]) -> None:
+        """Read every log from an offset on, so that `unreadable` has those that cannot be read."""
+        for log, end in self.durable_offsets().items():
+            offset = after.get(log, LOG_START)
+            with suppress(OSError):
+                while offset < end:
+                    offset = self.read(log, after=offset, until=end, max_bytes=_PROBE_BYTES).end
+
+    def newest_segment(self, log: str) -> int:
+        """Return the highest number of a log's segments; see `ports.event_log.LogReader`."""
+        return max(self._directory(log).sequences(), default=0)
+
     def size_between(self, log: str, *, after: LogOffset, until: LogOffset) -> int:
         """Return the number of bytes between two offsets; see `ports.event_log.LogReader`."""
         try:
@@ -86,6 +107,10 @@ class SegmentReader:
         return sum(
             max(segment_range.end - segment_range.start.offset, 0) for segment_range in ranges
         )
+
+    def has_whole_history(self, log: str) -> bool:
+        """Return whether no segment of a log was deleted yet. Raises `OSError`."""
+        return (self._root / log).is_dir() and self._directory(log).sequences()[:1] == [1]
 
     def truncate_before(self, log: str, offset: LogOffset) -> None:
         """Delete the segments before that of `offset`; see `ports.event_log.LogReader`.
@@ -151,12 +176,21 @@ class SegmentReader:
         return LogChunk((), max(after, until), damaged_bytes)
 
     def _durable_end(self, directory: LogDirectory) -> LogOffset:
-        if not directory.try_lock():
-            return directory.durable_offset()
-        try:
-            return directory.recover()
-        finally:
-            directory.unlock()
+        """Return the durable end of a log; recovers one that has no writer.
+
+        While its writer recovers it, the marker may be from before a power cut: waits for that, and
+        raises `OSError` where it takes long.
+        """
+        for _ in range(_RECOVERY_POLLS):
+            if directory.try_lock():
+                try:
+                    return directory.recover()
+                finally:
+                    directory.unlock()
+            if directory.is_recovered():
+                return directory.durable_offset()
+            time.sleep(_RECOVERY_POLL_S)
+        raise TimeoutError(errno.ETIMEDOUT, "its writer has not recovered it yet")
 
     def _segment_ranges(
         self, log: str, after: LogOffset, until: LogOffset
@@ -197,10 +231,22 @@ class SegmentReader:
         next_start = find_record(rest, 1)
         size = next_start if next_start < len(rest) else remaining
         name = f"{segment_range.log}-{start.segment:020}-{start.offset:010}.bin"
-        create_directory(self._damaged, file_ops=self._file_ops)
-        (self._damaged / name).write_bytes(rest[:size])
+        self._keep_durably(name, rest[:size])
         get_logger().error("log_damaged", log=segment_range.log, damaged_bytes=size, kept_as=name)
         return LogOffset(start.segment, start.offset + size)
+
+    def _keep_durably(self, name: str, content: bytes) -> None:
+        """Write a file in `damaged`. Synced, because the segment with these bytes is deleted."""
+        create_directory(self._damaged, file_ops=self._file_ops)
+        unfinished = self._damaged / f"{name}{UNFINISHED_SUFFIX}"
+        file = self._file_ops.create(unfinished)
+        try:
+            self._file_ops.write(file, content, 0)
+            self._file_ops.sync(file)
+        finally:
+            os.close(file)
+        unfinished.rename(self._damaged / name)
+        self._file_ops.sync_directory(self._damaged)
 
 
 def end_of_segment(directory: LogDirectory, sequence: int) -> int:

@@ -13,6 +13,11 @@ _INITIAL_BACKOFF_S: Final = 1.0
 _MAX_BACKOFF_S: Final = 60.0
 
 
+def describe_unreadable(logs: Sequence[str]) -> str:
+    """Return the clause that names logs that cannot be read."""
+    return f"acknowledged events cannot be read now, in the log {', '.join(logs)}"
+
+
 class _ReadFailure(Struct, frozen=True):
     offset: LogOffset | None
     backoff_s: float

@@ -1,13 +1,14 @@
 """The quarantine as a directory of readable JSON files, one for each item or record."""
 
 import base64
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from headrace.adapters.data_dir.files import write_atomically
+from headrace.adapters.data_dir.files import create_private_directory, write_atomically
 from headrace.adapters.data_dir.paths import ENTRY_SUFFIX
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.ports.event_log import LogOffset
@@ -43,7 +44,7 @@ class FileQuarantine:
             return
         content = msgspec.json.format(msgspec.json.encode(_to_json_fields(entry)), indent=2)
         try:
-            self._path.mkdir(parents=True, exist_ok=True)
+            create_private_directory(self._path)
             write_atomically(file, content)
         except OSError as error:
             raise StoreUnavailable(f"cannot write the quarantine: {error}") from error
@@ -63,6 +64,14 @@ class FileQuarantine:
         except (OSError, ValueError) as error:
             raise OperatorError(f"cannot read {file}: {error}") from error
         return StoredEntry(entry_id, status.st_mtime_ns // 1_000_000, entry, text)
+
+    def decodable(self) -> list[QuarantineEntry]:
+        """Return all entries that can be decoded."""
+        found: list[QuarantineEntry] = []
+        for entry_id in self.ids():
+            with contextlib.suppress(OperatorError):
+                found.append(self.read(entry_id).entry)
+        return found
 
     def remove(self, entry_id: str) -> None:
         """Remove an entry's file. Safe to call twice; durable after `sync_directory`."""

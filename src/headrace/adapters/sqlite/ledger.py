@@ -2,7 +2,7 @@
 
 import itertools
 import sqlite3
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -11,10 +11,11 @@ import msgspec
 
 from headrace.adapters.sqlite.copies import copy_open_sqlite
 from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.formats.event_ids import EVENT_ID_DIGEST_BYTES, keyless_digest
 from headrace.ports.event_log import LogOffset
 from headrace.ports.ledger import LogRange, PartOutcome, PendingBatch
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 5
 _SCHEMA = """
     BEGIN;
     CREATE TABLE ledger (identity TEXT NOT NULL, last_batch INTEGER NOT NULL, intent BLOB);
@@ -23,7 +24,10 @@ _SCHEMA = """
         WITHOUT ROWID;
     CREATE TABLE parts (token TEXT PRIMARY KEY, outcome TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE seen (digest BLOB PRIMARY KEY, expires_ms INTEGER NOT NULL) WITHOUT ROWID;
-    PRAGMA user_version = 2;
+    CREATE TABLE store (name TEXT PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE losses (what TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE imported (log_number INTEGER PRIMARY KEY, last_offset BLOB NOT NULL) WITHOUT ROWID;
+    PRAGMA user_version = 5;
     COMMIT;
 """
 _TO_VERSION_2 = """
@@ -32,6 +36,34 @@ _TO_VERSION_2 = """
     PRAGMA user_version = 2;
     COMMIT;
 """
+_TO_VERSION_3 = """
+    BEGIN;
+    INSERT OR IGNORE INTO seen SELECT keyless_digest(digest), expires_ms FROM seen
+        WHERE is_event_id(digest);
+    PRAGMA user_version = 3;
+    COMMIT;
+"""
+_TO_VERSION_4 = """
+    BEGIN;
+    CREATE TABLE store (name TEXT PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE losses (what TEXT PRIMARY KEY) WITHOUT ROWID;
+    PRAGMA user_version = 4;
+    COMMIT;
+"""
+_TO_VERSION_5 = """
+    BEGIN;
+    CREATE TABLE imported (log_number INTEGER PRIMARY KEY, last_offset BLOB NOT NULL) WITHOUT ROWID;
+    PRAGMA user_version = 5;
+    COMMIT;
+"""
+_MIGRATIONS = {
+    1: (_TO_VERSION_2, _TO_VERSION_3, _TO_VERSION_4, _TO_VERSION_5),
+    2: (_TO_VERSION_3, _TO_VERSION_4, _TO_VERSION_5),
+    3: (_TO_VERSION_4, _TO_VERSION_5),
+    4: (_TO_VERSION_5,),
+}
+"""By version. Up to version 2, requests with and without an API key had one namespace of event ids:
+an id that is known then stays known in both."""
 _LOOKUP_CHUNK_SIZE = 500
 _MIN_SWEPT_DIGESTS = 1000
 _SWEPT_PER_NEW_DIGEST = 8
@@ -42,6 +74,10 @@ _SWEEP_END = "SELECT digest FROM seen WHERE digest > ? ORDER BY digest LIMIT 1 O
 _DELETE_EXPIRED_BETWEEN = "DELETE FROM seen WHERE digest > ? AND digest <= ? AND expires_ms < ?"
 _DELETE_EXPIRED_AFTER = "DELETE FROM seen WHERE digest > ? AND expires_ms < ?"
 _SELECT_KNOWN = "SELECT digest, expires_ms FROM seen WHERE digest IN ({})"
+_RECORD_IMPORTED = """
+    INSERT INTO imported VALUES (?, ?) ON CONFLICT (log_number)
+    DO UPDATE SET last_offset = max(last_offset, excluded.last_offset)
+"""
 _ENCODER = msgspec.msgpack.Encoder()
 _INTENT_DECODER = msgspec.msgpack.Decoder(PendingBatch)
 
@@ -49,8 +85,10 @@ _INTENT_DECODER = msgspec.msgpack.Decoder(PendingBatch)
 class SqliteLedger:
     """A `Ledger`. Commits are durable (WAL, synchronous=FULL). Only one process can open the file.
 
-    In the database, `seen` are the known digests, `positions.place` is the offset within a segment
-    and `ledger.intent` the pending batch.
+    In the database, `seen` are the known digests, `positions.place` is the offset within a segment,
+    `ledger.intent` the pending batch, `store` the identities of the embedded store's tables,
+    `losses` what is known to be missing in them, and `imported` the greatest log offset in the ids
+    of imported rows, which are those of other logs.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -90,7 +128,9 @@ class SqliteLedger:
         encoded = self._row("SELECT intent FROM ledger")[0]
         return None if encoded is None else _INTENT_DECODER.decode(encoded)
 
-    def begin(self, ranges: Mapping[str, LogRange]) -> PendingBatch:
+    def begin(
+        self, ranges: Mapping[str, LogRange], *, imported: Mapping[int, bytes] | None = None
+    ) -> PendingBatch:
         """Begin a batch; see `ports.ledger.Ledger`."""
         with self._transaction() as connection:
             batch = self._row("SELECT last_batch FROM ledger")[0] + 1
@@ -99,6 +139,7 @@ class SqliteLedger:
                 "UPDATE ledger SET last_batch = ?, intent = ?",
                 (batch, _ENCODER.encode(pending_batch)),
             )
+            connection.executemany(_RECORD_IMPORTED, (imported or {}).items())
         return pending_batch
 
     def parts(self) -> Mapping[str, PartOutcome]:
@@ -170,6 +211,48 @@ class SqliteLedger:
         execute(_DELETE_EXPIRED_BETWEEN, (b"", *end, forget_before_ms))
         return bytes(end[0])
 
+    def table_identities(self) -> Mapping[str, str]:
+        """Return the identity of each table that batches were committed to; empty where unknown."""
+        with self._translate_ledger_errors():
+            return dict(self._connection.execute("SELECT name, identity FROM store").fetchall())
+
+    def imported_offsets(self) -> Mapping[int, bytes]:
+        """Return the greatest log offset in the ids of imported rows, by the log's number."""
+        with self._translate_ledger_errors():
+            return dict(
+                self._connection.execute("SELECT log_number, last_offset FROM imported").fetchall()
+            )
+
+    def losses(self) -> Sequence[str]:
+        """Return what the tables lack, one sentence each; empty once an operator accepted it."""
+        with self._translate_ledger_errors():
+            rows = self._connection.execute("SELECT what FROM losses ORDER BY what").fetchall()
+        return [what for (what,) in rows]
+
+    def bind_store(
+        self, identities: Mapping[str, str], *, losses: Sequence[str] = (), reload: bool = False
+    ) -> None:
+        """Bind the ledger to the tables of a store, and record what they lack.
+
+        With `reload` nothing counts as loaded and no digest is known: the loader starts again at
+        the beginning of every log.
+        """
+        with self._transaction() as connection:
+            if reload:
+                for table in ("positions", "parts", "seen"):
+                    connection.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+                connection.execute("UPDATE ledger SET intent = NULL")
+            connection.execute("DELETE FROM store")
+            connection.executemany("INSERT INTO store VALUES (?, ?)", identities.items())
+            connection.executemany(
+                "INSERT OR REPLACE INTO losses VALUES (?)", [(what,) for what in losses]
+            )
+
+    def accept_losses(self) -> None:
+        """Forget what the tables lack, because an operator accepts it."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM losses")
+
     def copy_to(self, path: Path) -> None:
         """Copy the ledger into a new file, for a snapshot. Raises `StoreUnavailable`."""
         with self._translate_ledger_errors():
@@ -204,6 +287,11 @@ class SqliteLedger:
                 raise
 
 
+def _is_event_id(digest: bytes) -> bool:
+    """Return whether a digest is one of an event id; those of idempotency keys are longer."""
+    return len(digest) == EVENT_ID_DIGEST_BYTES
+
+
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -213,8 +301,10 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
             connection.executescript(_SCHEMA)
-        elif version == 1:
-            connection.executescript(_TO_VERSION_2)
+        connection.create_function("keyless_digest", 1, keyless_digest, deterministic=True)
+        connection.create_function("is_event_id", 1, _is_event_id, deterministic=True)
+        for migration in _MIGRATIONS.get(version, ()):
+            connection.executescript(migration)
     except sqlite3.OperationalError as error:
         reason = "in use by another process" if "locked" in str(error) else f"unusable: {error}"
         raise OperatorError(f"the ledger {path} is {reason}") from error

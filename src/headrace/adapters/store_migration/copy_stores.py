@@ -1,6 +1,7 @@
 """The stores that rows are copied between: chDB and ClickHouse. Blocking, for one thread."""
 
 import contextlib
+import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -15,6 +16,8 @@ from headrace.adapters.store.clickhouse.connection import (
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.adapters.store_migration.replica_digests import describe_unequal_replicas
+from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.model.catalog import Table
 from headrace.model.storage import StoredTable
@@ -22,6 +25,8 @@ from headrace.ports.store import BatchRejected
 
 _ARROW: Final = "ArrowStream"
 _READ_TIMEOUT_S: Final = 3600.0
+REPLICATION_TIMEOUT_S: Final = 60.0
+_REPLICATION_POLL_S: Final = 0.5
 _REQUIRE_ALL_SHARDS: Final = {"skip_unavailable_shards": 0}
 
 Parameters = Mapping[str, object]
@@ -52,6 +57,10 @@ class CopyStore(Protocol):
 
     def is_eventually_consistent(self) -> bool:
         """Return whether a select may miss rows that an insert has just stored."""
+        ...
+
+    def wait_until_consistent(self) -> None:
+        """Wait until no select misses a stored row. Needs a store that nobody inserts into."""
         ...
 
     def close(self) -> None:
@@ -98,6 +107,9 @@ class ChdbCopyStore:
         """Return False; see `CopyStore`."""
         return False
 
+    def wait_until_consistent(self) -> None:
+        """Return at once; see `CopyStore`."""
+
     def close(self) -> None:
         """Close the store; see `CopyStore`."""
         self._writer.close()
@@ -115,8 +127,11 @@ class ChdbCopyStore:
 class ClickHouseCopyStore:
     """The `CopyStore` over ClickHouse servers."""
 
-    def __init__(self, address: ClickHouseAddress) -> None:
+    def __init__(
+        self, address: ClickHouseAddress, *, replication_timeout_s: float = REPLICATION_TIMEOUT_S
+    ) -> None:
         self._address = address
+        self._replication_timeout_s = replication_timeout_s
         self._writer = ClickHouseWriter(address)
         self._pool = SyncClientPool(address, read_timeout_s=_READ_TIMEOUT_S)
 
@@ -165,6 +180,24 @@ class ClickHouseCopyStore:
     def is_eventually_consistent(self) -> bool:
         """Return whether shards have replicas; see `CopyStore`."""
         return self._address.is_replicated
+
+    def wait_until_consistent(self) -> None:
+        """Wait until the replicas of each shard have the same rows; see `CopyStore`.
+
+        A select reads one replica of each shard, and one that is behind lacks rows.
+        """
+        if not self._address.is_replicated:
+            return
+        clock = SystemClock()
+        deadline_s = clock.monotonic_s() + self._replication_timeout_s
+        while unequal := describe_unequal_replicas(self._address, self.rows):
+            if clock.monotonic_s() > deadline_s:
+                raise OperatorError(
+                    f"the replicas of ClickHouse did not become equal within "
+                    f"{self._replication_timeout_s:g} s: {unequal}; "
+                    "the copied rows stay, and the same command continues"
+                )
+            time.sleep(_REPLICATION_POLL_S)
 
     def close(self) -> None:
         """Close the connections; see `CopyStore`."""

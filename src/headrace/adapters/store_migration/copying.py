@@ -96,6 +96,10 @@ class StoreCopier:
         if chunk is not None:
             self._send(chunk)
 
+    def wait_for_source(self) -> None:
+        """Wait until `copy` finds every row, once nothing adds rows to the source any more."""
+        self._source.wait_until_consistent()
+
     def copy(self) -> None:
         """Copy the rows that the target lacks. Its additional rows stay: see `compare`."""
         self._progress.comparing()
@@ -115,6 +119,7 @@ class StoreCopier:
     def compare(self) -> Sequence[DayMismatch]:
         """Return the days that differ."""
         self._progress.comparing()
+        self._target.wait_until_consistent()
         return [
             DayMismatch(day, source.digest, target.digest)
             for day, source, target in self._mismatches()

@@ -33,6 +33,10 @@ _POLL_ATTEMPTS, _POLL_INTERVAL_S = 50, 0.02
 _EXPIRY_GRACE_MS = MILLISECONDS_PER_DAY
 """Keys outlive their expiry by this: a log with a backlog may still contain a duplicate."""
 
+_LEDGER_NAMESPACE = "ledger3"
+"""Has the version of the ledger's schema: after a migration that added digests, a machine sends all
+its known digests to the server."""
+
 _DIGEST_KEY_PREFIX = f"{PREFIX}seen:".encode()
 
 # The value of a digest's key is the ledger and the batch that claimed it, and the expiry of the
@@ -117,7 +121,7 @@ class ValkeyDedupClaims:
         self._is_config_checked = False
         self._known_digests = known_digests
         self._waits_for_pending = waits_for_pending
-        self._ledger_key = f"{PREFIX}ledger:{identity}".encode()
+        self._ledger_key = f"{PREFIX}{_LEDGER_NAMESPACE}:{identity}".encode()
 
     def claim(self, batch: int, wanted: Mapping[bytes, Claim]) -> Collection[bytes]:
         """Claim digests; see `ports.dedup_claims.DedupClaims`."""

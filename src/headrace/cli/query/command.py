@@ -48,16 +48,23 @@ _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
     "selects",
     multiple=True,
     metavar="TEXT",
-    help="Aggregate: count, uniq(anonymous_id), avg(value) as mean. May be repeated.  "
-    "[default: count]",
+    help="Aggregate: count, uniq(anonymous_id), avg(value) as mean where country = DE. May be "
+    "repeated.  [default: count]",
 )
 @click.option(
     "--where",
     "filters",
     multiple=True,
     metavar="TEXT",
-    help="Filter: country = DE, path starts_with /blog, country in DE,AT. May be repeated; "
-    "filters are joined by AND.",
+    help="Filter: country = DE, path starts_with /blog, country in DE,AT, referrer is_set. May be "
+    "repeated; filters are joined by AND.",
+)
+@click.option(
+    "--where-any",
+    "any_filters",
+    multiple=True,
+    metavar="TEXT",
+    help="Filter, one of those that are joined by OR. May be repeated.",
 )
 @click.option(
     "--group-by",
@@ -72,13 +79,22 @@ _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
     metavar="DATE",
     help="First day, such as 2026-01-01.  [default: six days before the last]",
 )
+@click.option(
+    "--last-days", type=int, metavar="N", help="The last N days, today included, instead of both."
+)
 @click.option("--to", "last", metavar="DATE", help="Last day, included.  [default: today]")
 @click.option(
     "--timezone",
     metavar="ZONE",
     help="IANA timezone of the days, such as Europe/Berlin.  [default: UTC]",
 )
-@click.option("--granularity", help="Size of time buckets: hourly or daily.")
+@click.option("--granularity", help="Size of time buckets: hourly, daily, weekly or monthly.")
+@click.option(
+    "--having",
+    multiple=True,
+    metavar="TEXT",
+    help="Condition for rows of the result: visitors > 10. May be repeated.",
+)
 @click.option(
     "--order-by",
     "order",
@@ -136,7 +152,9 @@ def query_command(
 def _compile(body: bytes, website: str, dialect: Dialect) -> CompiledQuery:
     """Compile as the service does. Raises `OperatorError` with the message of its error."""
     try:
-        return compile_query(check_query(decode_query(body), WebsiteId(website)), dialect)
+        now_ms = SystemClock().now_ms()
+        plan = check_query(decode_query(body), WebsiteId(website), now_ms=now_ms)
+        return compile_query(plan, dialect)
     except InvalidQuery as error:
         raise OperatorError(str(error)) from error
 

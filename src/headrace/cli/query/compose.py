@@ -13,9 +13,15 @@ from msgspec import Struct
 from headrace.base.clock import Clock, utc_datetime
 from headrace.base.errors import OperatorError
 from headrace.cli.output import JsonObject
-from headrace.cli.query.syntax import read_filter, read_group, read_order, read_select
-from headrace.model.catalog import find_table
-from headrace.model.wire import Query
+from headrace.cli.query.syntax import (
+    read_filter,
+    read_group,
+    read_having,
+    read_order,
+    read_select,
+)
+from headrace.model.catalog import Table, find_table
+from headrace.model.wire import Filter, Query
 from headrace.query.validate.timezones import find_zone
 
 STANDARD_INPUT = "-"
@@ -31,9 +37,12 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
     table: str | None = None
     selects: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
+    any_filters: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     first: str | None = None
     last: str | None = None
+    last_days: int | None = None
+    having: tuple[str, ...] = ()
     timezone: str | None = None
     granularity: str | None = None
     order: tuple[str, ...] = ()
@@ -65,17 +74,26 @@ def _from_options(options: QueryOptions) -> JsonObject:
     table = find_table(options.table)
     query = Query(
         options.table,
-        selects=[read_select(text) for text in options.selects or _COUNT_ROWS],
-        filters=[read_filter(text, table) for text in options.filters],
+        selects=[read_select(text, table) for text in options.selects or _COUNT_ROWS],
+        filters=_filters(options, table),
         group_by=[name for text in options.groups for name in read_group(text)],
     )
     return {"query": msgspec.to_builtins(query)}
 
 
+def _filters(options: QueryOptions, table: Table | None) -> list[Filter]:
+    """Return the filters that all rows match, then the group of which they match one."""
+    filters = [read_filter(text, table) for text in options.filters]
+    group = [read_filter(text, table) for text in options.any_filters]
+    return [*filters, Filter(any_of=group)] if group else filters
+
+
 def _from_file(source: str, options: QueryOptions) -> JsonObject:
     """Read a whole body, or only its query."""
-    if options.table or options.selects or options.filters or options.groups:
-        raise OperatorError("cannot combine a file with --table, --select, --where or --group-by")
+    if any((options.table, options.selects, options.filters, options.any_filters, options.groups)):
+        raise OperatorError(
+            "cannot combine a file with --table, --select, --where, --where-any or --group-by"
+        )
     try:
         content = _read_bytes(source).removeprefix(BOM_UTF8)  # as some editors write it
         return _as_body(msgspec.json.decode(content, type=dict[str, Any]))
@@ -109,9 +127,11 @@ def _fields_beside_query(options: QueryOptions) -> JsonObject:
     fields = {
         "startDate": options.first,
         "endDate": options.last,
+        "lastDays": options.last_days,
         "timezone": options.timezone,
         "granularity": options.granularity,
         "orderBy": msgspec.to_builtins(order) or None,
+        "having": [msgspec.to_builtins(read_having(text)) for text in options.having] or None,
         "limit": options.limit,
         "offset": options.offset,
         "fill": options.fill or None,
@@ -126,6 +146,8 @@ def _without_nulls(fields: Mapping[str, Any]) -> JsonObject:
 def _default_date_range(body: Mapping[str, Any], clock: Clock) -> JsonObject:
     """Return the missing ends of the date range: seven days, until today in its timezone."""
     missing: JsonObject = {}
+    if body.get("lastDays") is not None:
+        return missing
     today = _today(body.get("timezone"), clock)
     if body.get("endDate") is None:
         missing["endDate"] = today.isoformat()

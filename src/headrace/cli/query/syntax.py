@@ -11,8 +11,15 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from headrace.base.errors import OperatorError
-from headrace.model.catalog import ALL_ROWS, LIST_OPERATORS, Kind, Operator, Table
-from headrace.model.wire import Filter, OrderBy, Scalar, Select
+from headrace.model.catalog import (
+    ALL_ROWS,
+    LIST_OPERATORS,
+    PRESENCE_OPERATORS,
+    Kind,
+    Operator,
+    Table,
+)
+from headrace.model.wire import Filter, Having, OrderBy, Scalar, Select
 
 Part = TypeVar("Part")
 
@@ -43,23 +50,34 @@ _SELECT = re.compile(
 _ORDER = re.compile(rf"\s*(?P<name>{_QUOTED}|\S.*?)(?:\s+(?P<direction>asc|desc))?\s*", _FLAGS)
 
 
+_WHERE = re.compile(rf"\s+where\s+(?=(?:[^'\"]|{_QUOTED})*$)", _FLAGS)
+
+
 class _Word(NamedTuple):
     text: str
     is_quoted: bool
 
 
-def read_select(text: str) -> Select:
-    """Read `count`, `uniq(anonymous_id)` or `p95(properties.seconds) as slow`."""
-    return _read("select", text, _select)
+def read_select(text: str, table: Table | None = None) -> Select:
+    """Read `count`, `uniq(anonymous_id)` or `p95(properties.seconds) as slow where country = DE`.
+
+    More conditions follow with a `where` for each; one within quotes is part of a value.
+    """
+    return _read("select", text, lambda written: _filtered_select(written, table))
 
 
 def read_filter(text: str, table: Table | None) -> Filter:
-    """Read `country = DE`, `path starts_with /blog` or `country in DE, AT`.
+    """Read `country = DE`, `path starts_with /blog`, `country in DE, AT` or `referrer is_set`.
 
     An unquoted number or boolean has that type, except for text columns of the table. A quoted
     value is text.
     """
     return _read("where", text, lambda written: _filter(written, table))
+
+
+def read_having(text: str) -> Having:
+    """Read `visitors > 10`: the name of an output, an operator and a number."""
+    return _read("having", text, _having)
 
 
 def read_group(text: str) -> list[str]:
@@ -77,6 +95,12 @@ def _read(option: str, text: str, reader: Callable[[str], Part]) -> Part:
         return reader(text)
     except ValueError as error:
         raise OperatorError(f"cannot read --{option} {text!r}: {error}") from error
+
+
+def _filtered_select(text: str, table: Table | None) -> Select:
+    select, *conditions = _WHERE.split(text)
+    filters = [_filter(condition, table) for condition in conditions]
+    return msgspec.structs.replace(_select(select), filters=filters or msgspec.UNSET)
 
 
 def _select(text: str) -> Select:
@@ -102,10 +126,28 @@ def _filter(text: str, table: Table | None) -> Filter:
     if found is None or operator is None:
         raise ValueError(_explain_operator(column, rest))
     value = rest[found.end() :].strip()
+    if operator in PRESENCE_OPERATORS:
+        return _presence(column, operator, value)
     is_text = _is_text_column(table, column)
     if operator in LIST_OPERATORS:
         return Filter(column, operator.value, [_value(item, is_text) for item in _list(value)])
     return Filter(column, operator.value, _value(value, is_text))
+
+
+def _presence(column: str, operator: Operator, value: str) -> Filter:
+    if value:
+        raise ValueError(f"{operator.value} takes no value")
+    return Filter(column, operator.value)
+
+
+def _having(text: str) -> Having:
+    name = _NAME.match(text)
+    found = None if name is None else _OPERATOR.match(text[name.end() :])
+    operator = None if found is None else _operator(found[1], found[2])
+    if name is None or found is None or operator is None:
+        raise ValueError("write it as visitors > 10")
+    value = _value(text[name.end() + found.end() :].strip(), is_text=False)
+    return Having(_read_name(name[1]), operator.value, value)
 
 
 def _operator(symbol: str | None, word: str | None) -> Operator | None:

@@ -8,18 +8,31 @@ from msgspec import Struct
 from headrace.http import endpoints
 from headrace.http.apidocs.schemas import SchemaResponse
 from headrace.http.endpoints import EndpointSpec
-from headrace.http.routes.ingest import BatchResponse, CountResponse, PageResponse
+from headrace.http.routes.erasures import ErasureResponse
+from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
 from headrace.http.routes.result_formats import QueryResponse
-from headrace.model.wire import CustomEvent, ErrorReport, PageView, QueryRequest, WebVital
+from headrace.http.routes.storage import StorageResponse
+from headrace.model.wire import (
+    CustomEvent,
+    Engagement,
+    ErrorReport,
+    Identification,
+    PageView,
+    QueryRequest,
+    WebVital,
+)
+from headrace.model.wire_analyses import FunnelRequest, RetentionRequest
 
 INGESTION = "Ingestion"
 QUERIES = "Queries"
+MANAGEMENT = "Management"
 SERVICE = "Service"
 
 TAGS: Mapping[str, str] = {
     INGESTION: "Endpoints that ingest events.",
     QUERIES: "Endpoints that run queries.",
+    MANAGEMENT: "Endpoints that change what is stored.",
     SERVICE: "Endpoints about the service itself, for operators and monitoring.",
 }
 
@@ -42,6 +55,22 @@ class EndpointDoc(Struct, frozen=True):
     item: type[Struct] | None = None
     example: Any = None
     takes_arrays: bool = True
+
+
+_RECEIPT = {
+    "id": "era_5f0c6a1be27d4c39",
+    "state": "done",
+    "requested": "2026-01-05T10:00:00.000Z",
+    "answersClean": "2026-01-05T10:00:00.412Z",
+    "done": "2026-01-05T10:08:14.020Z",
+    "by": "key_1",
+    "website": "web_1",
+    "selector": "anonymousId",
+    "subject": "hmac-sha256:7ed2…",
+    "rows": {"errors": 0, "events": 12, "performance": 3, "quarantine": 0},
+    "byHand": ["Exports, and other copies outside of the data directory, are not changed."],
+    "lastError": None,
+}
 
 
 def _count_example(kind: str, count: int) -> dict[str, Any]:
@@ -134,10 +163,41 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
         INGESTION,
         "Send one page view",
         "Takes one page view, such as the beacon that a tracker sends when a page is closed.",
-        PageResponse,
+        SingleResponse,
         {"status": "success", "type": "track"},
         PageView,
         {"name": "page_exit", "path": "https://shop.example.com/pricing", "time_on_page": 12.5},
+        takes_arrays=False,
+    ),
+    endpoints.ENGAGEMENT: EndpointDoc(
+        INGESTION,
+        "Send how pages were used",
+        "Takes what trackers measure while a page is open, one object or an array of at most 100."
+        " Each becomes an event named `engagement`; keys that are no fields become its properties.",
+        CountResponse,
+        _count_example("engagement", 1),
+        Engagement,
+        [
+            {
+                "timestamp": _TIMESTAMP_MS,
+                "path": "https://shop.example.com/pricing",
+                "anonymousId": "anon_1",
+                "sessionId": "sess_1",
+                "exitType": "navigation",
+                "activeTime": 12500,
+                "maxScrollDepth": 80,
+            }
+        ],
+    ),
+    endpoints.IDENTIFY: EndpointDoc(
+        INGESTION,
+        "Tell whose account a visitor has",
+        "Takes one object. It becomes an event named `identify`; `traits` becomes a property."
+        " Nothing is merged: later events name the profile themselves, with `profileId`.",
+        SingleResponse,
+        {"status": "success", "type": "identify"},
+        Identification,
+        {"profileId": "account-17", "anonymousId": "anon_1", "traits": {"plan": "pro"}},
         takes_arrays=False,
     ),
     endpoints.QUERY: EndpointDoc(
@@ -176,6 +236,82 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
         },
         takes_arrays=False,
     ),
+    endpoints.FUNNEL: EndpointDoc(
+        QUERIES,
+        "Run a funnel",
+        "Counts who took a first step, and how many of them took each next one in time. See"
+        " [Funnels](#funnels).",
+        QueryResponse,
+        {
+            "success": True,
+            "data": [
+                {"step": 1, "name": "cart", "count": 120, "rate": 1, "medianSeconds": None},
+                {"step": 2, "name": "paid", "count": 30, "rate": 0.25, "medianSeconds": 94.5},
+            ],
+            "meta": {"rowCount": 2, "executionTime": 18.2, "limit": 1000, "truncated": False},
+            "requestId": EXAMPLE_REQUEST_ID,
+        },
+        FunnelRequest,
+        {
+            "steps": [
+                {
+                    "name": "cart",
+                    "filters": [{"field": "path", "operator": "eq", "value": "/cart"}],
+                },
+                {
+                    "name": "paid",
+                    "filters": [{"field": "event_name", "operator": "eq", "value": "purchase"}],
+                },
+            ],
+            "window": 3600,
+            "startDate": "2026-01-01",
+            "endDate": "2026-01-31",
+        },
+        takes_arrays=False,
+    ),
+    endpoints.RETENTION: EndpointDoc(
+        QUERIES,
+        "Run a retention query",
+        "Groups people by when their first event came, and counts how many of each cohort came back"
+        " in each period. See [Retention](#retention).",
+        QueryResponse,
+        {
+            "success": True,
+            "data": [
+                {"date": "2026-01-05", "size": 80, "returned": [31, 22, None]},
+                {"date": "2026-01-12", "size": 64, "returned": [25, None, None]},
+            ],
+            "meta": {"rowCount": 2, "executionTime": 18.2, "limit": 10000, "truncated": False},
+            "requestId": EXAMPLE_REQUEST_ID,
+        },
+        RetentionRequest,
+        {
+            "first": {
+                "filters": [{"field": "event_name", "operator": "eq", "value": "signup_completed"}]
+            },
+            "return": {"filters": []},
+            "granularity": "weekly",
+            "periods": 3,
+            "startDate": "2026-01-05",
+            "endDate": "2026-01-18",
+        },
+        takes_arrays=False,
+    ),
+    endpoints.VALUES: EndpointDoc(
+        QUERIES,
+        "List the values of a column",
+        "Returns the most frequent values of a column, with the number of their rows; those of"
+        " equal frequency by value. Missing values are left out. `search` finds texts that contain"
+        " it in any case; it is `Invalid search` for columns that have no texts. An unknown"
+        " parameter is 400. The formats, the limits and the rate are those of queries.",
+        QueryResponse,
+        {
+            "success": True,
+            "data": [{"value": "/pricing", "count": 120}, {"value": "/", "count": 97}],
+            "meta": {"rowCount": 2, "executionTime": 4.1, "limit": 100, "truncated": False},
+            "requestId": EXAMPLE_REQUEST_ID,
+        },
+    ),
     endpoints.SCHEMA: EndpointDoc(
         QUERIES,
         "Describe the query schema",
@@ -195,6 +331,61 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
             "aggregates": ["count", "uniq"],
             "operators": ["eq", "ne"],
             "limits": {"maxSelects": 10},
+        },
+    ),
+    endpoints.EXPORT: EndpointDoc(
+        QUERIES,
+        "Export all rows",
+        "Streams all stored columns of the rows of one table and website as NDJSON, Parquet, CSV or"
+        " an Arrow stream: every row that was acknowledged when the request arrived, once, and none"
+        " that came later. Rows of bots are in it. The key needs the scope `manage:data`; no query"
+        " rate counts exports. Two exports of a website run at a time, a third gets 503. A response"
+        " that is cut off ends without the last chunk of its transfer coding.",
+    ),
+    endpoints.ERASURES: EndpointDoc(
+        MANAGEMENT,
+        "Erase rows",
+        "Erases all rows of a visitor, session, profile or event, or all events whose properties"
+        " have a value: exactly one of `anonymousId`, `sessionId`, `profileId`, `eventId` and"
+        " `property`. `withVisitors` also erases the rows of all anonymous ids that the rows of a"
+        " profile have. The response is 202 with the receipt when no answer has the rows any more;"
+        " files are cleaned within ten minutes, then the state is `done`. With `dryRun` it is 200"
+        " with the number of rows. Events that arrive later are stored. The key needs the scope"
+        " `manage:data`. GET with the same parameter lists the receipts, newest first.",
+        ErasureResponse,
+        {"success": True, "data": _RECEIPT, "requestId": EXAMPLE_REQUEST_ID},
+        example={"anonymousId": "v-1f7c"},
+    ),
+    endpoints.ERASURE: EndpointDoc(
+        MANAGEMENT,
+        "Receipt of an erasure",
+        "Returns the state and the receipt of an erasure of a website that the key may manage.",
+        ErasureResponse,
+        {"success": True, "data": _RECEIPT, "requestId": EXAMPLE_REQUEST_ID},
+    ),
+    endpoints.STORAGE: EndpointDoc(
+        QUERIES,
+        "Describe what is stored",
+        "Returns, for each table of the website, how many rows answers see (bots included), how"
+        " many have expired and are not deleted yet, the size on disk of both, the time of the"
+        " first and last row, and how long rows are kept. Counts towards the query rate.",
+        StorageResponse,
+        {
+            "success": True,
+            "data": [
+                {
+                    "website": "web_f2S8H3SVFqNSutOi",
+                    "table": "events",
+                    "rows": 120000,
+                    "expired": 4000,
+                    "bytes": 14500000,
+                    "oldest": "2026-01-01T00:00:00.312Z",
+                    "newest": "2026-01-30T23:59:58.020Z",
+                    "retainDays": 30,
+                    "cutoff": "2026-01-01T00:00:00.000Z",
+                }
+            ],
+            "requestId": EXAMPLE_REQUEST_ID,
         },
     ),
     endpoints.HEALTH: EndpointDoc(
@@ -218,6 +409,20 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     endpoints.OPENAPI: EndpointDoc(SERVICE, "This description", "An OpenAPI 3.1 document."),
     endpoints.DOCS: EndpointDoc(
         SERVICE, "This page", "The same description, as a page for people."
+    ),
+    endpoints.TRACKER: EndpointDoc(
+        SERVICE,
+        "The tracker",
+        "The script that pages load: page views, errors, web vitals and events of a website.",
+    ),
+    endpoints.TRACKER_MAP: EndpointDoc(SERVICE, "Source map of the tracker", "For debuggers."),
+    endpoints.TRACKER_EXTRAS: EndpointDoc(
+        SERVICE,
+        "The second file of the tracker",
+        "Web vitals, errors and clicks; the tracker loads it when its page is idle.",
+    ),
+    endpoints.TRACKER_EXTRAS_MAP: EndpointDoc(
+        SERVICE, "Source map of the second file", "For debuggers."
     ),
 }
 """Every endpoint, in the order of the reference."""

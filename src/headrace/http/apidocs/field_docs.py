@@ -7,12 +7,16 @@ from headrace.ingest.receive.enrich import MAX_USER_AGENT_LENGTH
 from headrace.ingest.receive.timestamps import EARLIEST_MS
 from headrace.model.catalog import (
     ERRORS,
+    HAVING_OPERATORS,
+    PRESENCE_OPERATORS,
     PROMOTED_COLUMNS,
     QUERY_LIMITS,
     Aggregate,
     Operator,
     table_names,
 )
+from headrace.model.plan import Granularity
+from headrace.query.validate.identity import IDENTITIES
 
 Schema = dict[str, Any]
 
@@ -33,6 +37,7 @@ _ITEM_FIELDS: Mapping[str, str] = {
     "source": "the sender, such as an SDK",
     "websiteId": "the website of the item; without a key it must equal that of the request",
     "eventId": "makes the item safe to retry: of equal ids within 7 days only the first is stored",
+    "profileId": "the visitor as you know them, such as the id of an account",
     "path": "path of the page, or its whole URL, from which the path is extracted",
     "url": "whole URL of the page",
     "ip": "the visitor's address, only with an API key; used for enrichment, then discarded",
@@ -59,6 +64,8 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     "CustomEvent": _ITEM_FIELDS,
     "PageView": {**_PROMOTED_FIELDS, **_ITEM_FIELDS},
     "WebVital": _ITEM_FIELDS,
+    "Engagement": _ITEM_FIELDS,
+    "Identification": {**_ITEM_FIELDS, "traits": "what you know of the visitor"},
     "ErrorReport": _ITEM_FIELDS,
     "QueryRequest": {
         "query": "what to compute",
@@ -70,22 +77,55 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "orderBy": "order of the rows, instead of the default order",
         "offset": "number of rows to skip",
         "fill": "adds the empty buckets of the range; needs granularity",
+        "having": "conditions for the rows of the result, joined by AND",
+        "lastDays": "that many days up to today in the timezone, instead of startDate and endDate",
+    },
+    "FunnelRequest": {
+        "steps": "the steps, in order",
+        "window": "seconds from the first step within which all others must follow",
+        "by": "whose events are followed: the column of the ids",
+        "startDate": "first day, YYYY-MM-DD in the timezone; all events of steps lie in the range",
+        "endDate": "last day, included",
+        "lastDays": "that many days up to today in the timezone, instead of startDate and endDate",
+        "timezone": "IANA timezone of days and datetimes without an offset",
+        "groupBy": "a column or `properties.KEY`: a funnel for each value at the first step",
+    },
+    "RetentionRequest": {
+        "first": "the events that make somebody part of a cohort",
+        "return": "the events that count as a return",
+        "granularity": "the size of cohorts and periods",
+        "periods": "the number of periods, that of the cohort itself included",
+        "by": "whose events are followed: the column of the ids",
+        "startDate": "first day of first events, YYYY-MM-DD in the timezone",
+        "endDate": "last day of first events, included; returns may be later",
+        "lastDays": "that many days up to today in the timezone, instead of startDate and endDate",
+        "timezone": "IANA timezone of days, weeks, months and datetimes without an offset",
+    },
+    "RetentionEvent": {
+        "filters": "conditions and groups of them, joined by AND, on `events`",
+    },
+    "FunnelStep": {
+        "name": "a name for the result",
+        "filters": "conditions and groups of them, joined by AND, on `events`",
     },
     "Query": {
         "table": "the table to query",
         "selects": "the outputs",
-        "filters": "conditions, joined by AND",
+        "filters": "conditions and groups of them, joined by AND",
         "groupBy": "the columns to group by",
     },
     "Select": {
         "field": "a column, `properties.KEY`, or `*` for rows",
         "aggregate": "the aggregate function",
         "alias": "name of the output; `AGGREGATE_FIELD` if it is missing",
+        "filters": "single conditions, joined by AND: the aggregate takes only matching rows",
     },
     "Filter": {
         "field": "a filterable column or `properties.KEY`",
         "operator": "the comparison",
-        "value": "a value of the column's type; an array for in and not_in",
+        "value": "a value of the column's type; an array for in and not_in; none for is_set",
+        "or": "a group of which at least one item matches, instead of the other keys",
+        "and": "a group of which all items match, instead of the other keys",
     },
     "OrderBy": {
         "field": "name of an output",
@@ -107,7 +147,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "type": "always `track`",
         "eventId": "the item's `eventId`; null if none was sent",
     },
-    "PageResponse": {"status": "always `success`", "type": "always `track`"},
+    "SingleResponse": {"status": "always `success`", "type": "`track` or `identify`"},
     "IngestionError": {
         "status": "always `error`",
         "message": "the error, for people",
@@ -144,6 +184,11 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "operators": "names of the filter operators",
         "limits": "all limits of a query, by name",
     },
+    "ErasureResponse": {
+        "success": "whether the call succeeded",
+        "data": "a receipt, a list of receipts, or the rows that a dry run found",
+        "requestId": "the request's id, as in X-Request-Id",
+    },
     "SchemaTable": {
         "name": "name in a query",
         "description": "what a row represents",
@@ -156,10 +201,27 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "aggregatable": "whether sum, avg, max, min and percentiles take it",
         "description": "what it means",
     },
+    "StorageResponse": {
+        "success": "always true",
+        "data": "one object for each table",
+        "requestId": "the id of the request, as in `X-Request-Id`",
+    },
+    "StorageObject": {
+        "website": "the website",
+        "table": "events, errors or performance",
+        "rows": "rows that answers see, bots included",
+        "expired": "rows that are hidden by the cutoff and not deleted yet",
+        "bytes": "size on disk: the share of these rows in that of the table",
+        "oldest": "time of the first row that answers see, null without one",
+        "newest": "time of the last row that answers see, null without one",
+        "retainDays": "days that rows are kept, 0 for ever",
+        "cutoff": "beginning of the UTC day before which rows are expired, null for never",
+    },
     "HealthResponse": {"status": "always `alive`"},
     "ReadyResponse": {
         "status": "`ready` if all parts are ready",
-        "parts": "the status of each part, by name",
+        "parts": "the status of each part, by name: `ready`, `unavailable`, `rebuilding` (works, "
+        "some queries are slower) or `incomplete` (the store lacks events: see `headrace verify`)",
     },
 }
 """One phrase for every field of every schema."""
@@ -193,15 +255,32 @@ def _list_of(name: str, limit: str) -> Schema:
     return {"type": "array", "items": items, "maxItems": QUERY_LIMITS[limit]}
 
 
+_IDENTITY_NAMES = [column.name for column in IDENTITIES]
+_LAST_DAYS = _optional(type="integer", minimum=1, maximum=QUERY_LIMITS["maxLastDays"])
+_FILTER_ITEMS = {**_list_of("Filter", "maxFilters"), "minItems": 1}
+
+_HAVING: Schema = {
+    "type": "object",
+    "properties": {
+        "field": {"type": "string", "description": "output name of a select"},
+        "operator": {"enum": [operator.value for operator in HAVING_OPERATORS]},
+        "value": {"type": "number"},
+    },
+    "required": ["field", "operator", "value"],
+    "additionalProperties": False,
+}
+
 SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
     ("CustomEvent", "timestamp"): {"anyOf": [*_TIMESTAMP, _NULL]},
     ("PageView", "timestamp"): {"anyOf": [*_TIMESTAMP, _NULL]},
+    ("Engagement", "timestamp"): {"anyOf": [*_TIMESTAMP, _NULL]},
+    ("Identification", "timestamp"): {"anyOf": [*_TIMESTAMP, _NULL]},
     ("WebVital", "timestamp"): {"anyOf": _TIMESTAMP},
     ("ErrorReport", "timestamp"): {"anyOf": _TIMESTAMP},
     ("QueryRequest", "startDate"): {"type": "string", "format": "date"},
     ("QueryRequest", "endDate"): {"type": "string", "format": "date"},
     ("QueryRequest", "timezone"): {**_optional(type="string", minLength=1), "default": "UTC"},
-    ("QueryRequest", "granularity"): _optional(enum=["hourly", "daily"]),
+    ("QueryRequest", "granularity"): _optional(enum=[size.value for size in Granularity]),
     ("QueryRequest", "limit"): {
         **_optional(type="integer", minimum=1),
         "default": QUERY_LIMITS["defaultLimit"],
@@ -212,6 +291,38 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
     },
     ("QueryRequest", "fill"): {**_optional(type="boolean"), "default": False},
     ("QueryRequest", "orderBy"): _optional(**_list_of("OrderBy", "maxOrderBy")),
+    ("FunnelRequest", "steps"): {
+        "type": "array",
+        "items": {"$ref": f"{SCHEMA_PREFIX}FunnelStep"},
+        "minItems": QUERY_LIMITS["minFunnelSteps"],
+        "maxItems": QUERY_LIMITS["maxFunnelSteps"],
+    },
+    ("FunnelRequest", "window"): {
+        **_optional(type="integer", minimum=1, maximum=QUERY_LIMITS["maxFunnelWindow"]),
+        "default": QUERY_LIMITS["defaultFunnelWindow"],
+    },
+    ("FunnelRequest", "by"): {**_optional(enum=_IDENTITY_NAMES), "default": _IDENTITY_NAMES[0]},
+    ("FunnelRequest", "startDate"): {"type": "string", "format": "date"},
+    ("FunnelRequest", "endDate"): {"type": "string", "format": "date"},
+    ("FunnelRequest", "timezone"): {**_optional(type="string", minLength=1), "default": "UTC"},
+    ("RetentionRequest", "granularity"): {"enum": ["daily", "weekly", "monthly"]},
+    ("RetentionRequest", "periods"): {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": QUERY_LIMITS["maxPeriods"],
+    },
+    ("RetentionRequest", "by"): {**_optional(enum=_IDENTITY_NAMES), "default": _IDENTITY_NAMES[0]},
+    ("RetentionRequest", "startDate"): {"type": "string", "format": "date"},
+    ("RetentionRequest", "endDate"): {"type": "string", "format": "date"},
+    ("RetentionRequest", "timezone"): {**_optional(type="string", minLength=1), "default": "UTC"},
+    ("RetentionEvent", "filters"): _list_of("Filter", "maxFilters"),
+    ("FunnelStep", "filters"): _list_of("Filter", "maxFilters"),
+    ("QueryRequest", "having"): _optional(
+        type="array", items=_HAVING, maxItems=QUERY_LIMITS["maxHaving"]
+    ),
+    ("QueryRequest", "lastDays"): _LAST_DAYS,
+    ("FunnelRequest", "lastDays"): _LAST_DAYS,
+    ("RetentionRequest", "lastDays"): _LAST_DAYS,
     ("Query", "table"): {"enum": list(table_names())},
     ("Query", "selects"): {**_list_of("Select", "maxSelects"), "minItems": 1},
     ("Query", "filters"): _optional(**_list_of("Filter", "maxFilters")),
@@ -222,13 +333,43 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
     ("Select", "alias"): _optional(
         type="string", minLength=1, maxLength=QUERY_LIMITS["maxAliasLength"]
     ),
+    ("Select", "filters"): _optional(**_list_of("Filter", "maxSelectFilters")),
     ("Filter", "operator"): {"enum": [operator.value for operator in Operator]},
+    ("Filter", "or"): _FILTER_ITEMS,
+    ("Filter", "and"): _FILTER_ITEMS,
     ("OrderBy", "direction"): _optional(enum=["asc", "desc"]),
-    ("CountResponse", "type"): {"enum": ["custom_event", "web_vitals", "error"]},
+    ("CountResponse", "type"): {"enum": ["custom_event", "web_vitals", "error", "engagement"]},
     ("BatchResponse", "batch"): {"const": True},
     ("BatchItemResult", "type"): {"const": "track"},
-    ("PageResponse", "type"): {"const": "track"},
+    ("SingleResponse", "type"): {"enum": ["track", "identify"]},
     ("QueryResponse", "success"): {"const": True},
     ("QueryError", "success"): {"const": False},
 }
 """Rules that the types lack: the decoder accepts more, so that validation can name the error."""
+
+_PERIOD: Schema = {
+    "oneOf": [
+        {"required": ["startDate", "endDate"], "properties": {"lastDays": _NULL}},
+        {"required": ["lastDays"], "properties": {"lastDays": {"type": "integer"}}},
+    ]
+}
+
+SCHEMA_RULES: Mapping[str, Schema] = {
+    "FunnelRequest": _PERIOD,
+    "RetentionRequest": _PERIOD,
+    "Filter": {
+        "oneOf": [
+            {"required": ["field", "operator", "value"]},
+            {
+                "required": ["field", "operator"],
+                "properties": {
+                    "operator": {"enum": sorted(known.value for known in PRESENCE_OPERATORS)},
+                    "value": _NULL,
+                },
+            },
+            {"required": ["or"]},
+            {"required": ["and"]},
+        ]
+    },
+}
+"""Rules of whole objects."""

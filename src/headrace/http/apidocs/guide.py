@@ -59,6 +59,8 @@ def build_guide(settings: Settings) -> tuple[Chapter, ...]:
         chapter("From an event to a row", "event_rows"),
         chapter("Tables and columns", "columns", *_column_tables()),
         chapter("Query language", "query_language", *_function_tables()),
+        chapter("Funnels", "funnels"),
+        chapter("Retention", "retention"),
         chapter("Answers", "results"),
     )
 
@@ -77,6 +79,8 @@ def _template_values(settings: Settings) -> Mapping[str, str]:
         "max_body": format_size(settings.max_body_bytes),
         "max_decoded": format_size(settings.max_decoded_bytes),
         "max_items": f"{settings.max_items:,}",
+        "max_body_objects": f"{settings.max_body_objects:,}",
+        "max_body_keys": f"{settings.max_body_keys:,}",
         "max_query_body": format_size(settings.max_query_bytes),
         "body_timeout": _format_seconds(settings.body_timeout_s),
         "slow_body_after": _format_seconds(settings.slow_body_after_s),
@@ -84,6 +88,7 @@ def _template_values(settings: Settings) -> Mapping[str, str]:
         "query_timeout": _format_seconds(settings.query_timeout_s),
         "query_queue_timeout": _format_seconds(settings.query_queue_timeout_s),
         "query_max_memory": format_size(settings.query_max_memory_bytes),
+        "directory_max_staleness": _format_seconds(settings.directory_max_staleness_s),
         "query_rate_limit": f"{settings.query_rate_limit:,}",
         "max_members": f"{MAX_MEMBERS:,}",
         "max_nesting": f"{MAX_NESTING:,}",

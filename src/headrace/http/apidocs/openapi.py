@@ -9,9 +9,19 @@ from headrace.http.apidocs.endpoint_docs import ENDPOINT_DOCS, TAGS, EndpointDoc
 from headrace.http.apidocs.guide import build_guide, read_overview
 from headrace.http.apidocs.openapi_responses import HEADERS, make_responses
 from headrace.http.apidocs.schemas import make_schemas, schema_ref
-from headrace.http.endpoints import QUERY, EndpointSpec
+from headrace.http.endpoints import (
+    ERASURE,
+    ERASURES,
+    EXPORT,
+    QUERY_ENDPOINTS,
+    STORAGE,
+    VALUES,
+    EndpointSpec,
+)
 from headrace.http.responses import JSON_TYPE
 from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY
+from headrace.model.catalog import QUERY_LIMITS, table_names
+from headrace.query.export.check import FORMAT_NAMES, TABLE_NAMES
 
 Document = dict[str, Any]
 
@@ -30,6 +40,34 @@ SECURITY_SCHEMES: Mapping[str, Document] = {
 }
 _SECURITY: Sequence[Document] = ({"bearer": []}, {"apiKey": []}, {})
 """A key in either header, or none: a website identifier or a public website is enough."""
+
+
+_TEXT_SELECTOR: Document = {"type": "string", "minLength": 1}
+ERASURE_BODY: Document = {
+    "type": "object",
+    "description": "Exactly one selector, and options.",
+    "additionalProperties": False,
+    "properties": {
+        "anonymousId": _TEXT_SELECTOR,
+        "sessionId": _TEXT_SELECTOR,
+        "profileId": _TEXT_SELECTOR,
+        "eventId": _TEXT_SELECTOR,
+        "property": {
+            "type": "object",
+            "required": ["key", "value"],
+            "additionalProperties": False,
+            "properties": {
+                "key": _TEXT_SELECTOR,
+                "value": {"type": ["string", "number", "boolean"]},
+            },
+        },
+        "dryRun": {"type": "boolean", "default": False},
+        "withVisitors": {"type": "boolean", "default": False},
+    },
+}
+"""The body of POST /v1/erasures."""
+
+_KEY_REQUIRED: Sequence[Document] = ({"bearer": []}, {"apiKey": []})
 
 
 def make_document(settings: Settings) -> Document:
@@ -68,6 +106,23 @@ def _operation(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Docu
         "description": doc.description,
         "responses": make_responses(spec, doc),
     }
+    if spec is EXPORT:
+        return {**described, "security": _KEY_REQUIRED, "parameters": _export_parameters()}
+    if spec is ERASURES:
+        return {
+            **described,
+            "security": _KEY_REQUIRED,
+            "parameters": (_required("website_id", "query", "the website", minLength=1),),
+            "requestBody": {
+                "required": True,
+                "content": {JSON_TYPE: {"schema": ERASURE_BODY, "example": doc.example}},
+            },
+        }
+    if spec is ERASURE:
+        parameters = (_required("id", "path", "the id of the erasure"),)
+        return {**described, "security": _KEY_REQUIRED, "parameters": parameters}
+    if spec in (STORAGE, VALUES):
+        return {**described, "security": _SECURITY, "parameters": _parameters(spec)}
     if doc.item is None:
         return described
     return {
@@ -90,7 +145,9 @@ def _request_content(doc: EndpointDoc, settings: Settings) -> Document:
 
 
 def _parameters(spec: EndpointSpec) -> Sequence[Document]:
-    if spec is QUERY:
+    if spec is VALUES:
+        return _values_parameters()
+    if spec in (*QUERY_ENDPOINTS, STORAGE):
         website = _parameter("website_id", "query", "the website to query", minLength=1)
         return ({**website, "required": True},)
     return (
@@ -106,6 +163,48 @@ def _parameters(spec: EndpointSpec) -> Sequence[Document]:
     )
 
 
-def _parameter(name: str, location: str, description: str, **rules: int) -> Document:
+def _export_parameters() -> Sequence[Document]:
+    required = (
+        _parameter("website_id", "query", "the website to export", minLength=1),
+        _parameter("table", "query", "the table", enum=list(TABLE_NAMES)),
+        _parameter("format", "query", "the format of the response", enum=list(FORMAT_NAMES)),
+    )
+    return (
+        *({**parameter, "required": True} for parameter in required),
+        _parameter("from", "query", "the first day, in UTC; without it, from the first row on"),
+        _parameter("to", "query", "the last day, in UTC; it is included"),
+    )
+
+
+def _required(name: str, location: str, description: str, **rules: object) -> Document:
+    return {**_parameter(name, location, description, **rules), "required": True}
+
+
+def _values_parameters() -> Sequence[Document]:
+    maximum, days = QUERY_LIMITS["maxValues"], QUERY_LIMITS["maxLastDays"]
+    return (
+        _required("website_id", "query", "the website to query", minLength=1),
+        _required("table", "query", "the table", enum=list(table_names())),
+        _required("field", "query", "a column or `properties.KEY`", minLength=1),
+        _parameter(
+            "search",
+            "query",
+            "a part of the values, in any case",
+            maxLength=QUERY_LIMITS["maxSearchLength"],
+        ),
+        _parameter("limit", "query", f"number of values, reduced to {maximum}", pattern="^[0-9]+$"),
+        _parameter("startDate", "query", "first day, YYYY-MM-DD in the timezone", format="date"),
+        _parameter("endDate", "query", "last day, included", format="date"),
+        _parameter(
+            "lastDays",
+            "query",
+            f"days up to today, 1 to {days}, instead of the dates; 30 without either",
+            pattern="^[0-9]+$",
+        ),
+        _parameter("timezone", "query", "IANA timezone of the days; UTC without it"),
+    )
+
+
+def _parameter(name: str, location: str, description: str, **rules: object) -> Document:
     schema = {"type": "string", **rules}
     return {"name": name, "in": location, "description": description, "schema": schema}

@@ -13,12 +13,26 @@ from headrace.base.errors import (
     InvalidBody,
     InvalidQuery,
     MissingScope,
-    QueryErrorCode,
+    UnsupportedEncoding,
+    UnsupportedMediaType,
 )
 from headrace.http.apidocs.endpoint_docs import EXAMPLE_REQUEST_ID, EndpointDoc
 from headrace.http.apidocs.field_docs import Schema
 from headrace.http.apidocs.schemas import schema_ref
-from headrace.http.endpoints import DOCS, METRICS, OPENAPI, QUERY, READY, EndpointSpec
+from headrace.http.endpoints import (
+    DOCS,
+    ERASURES,
+    EXPORT,
+    METRICS,
+    OPENAPI,
+    PARAMETER_QUERY_ENDPOINTS,
+    QUERY_ENDPOINTS,
+    READY,
+    TRACKER,
+    TRACKER_EXTRAS,
+    EndpointSpec,
+)
+from headrace.http.reading.content_encoding import ENCODINGS
 from headrace.http.responses import (
     ERROR_RESPONSES,
     INTERNAL,
@@ -28,11 +42,13 @@ from headrace.http.responses import (
     IngestionError,
     QueryError,
 )
+from headrace.http.routes.export import MEDIA_TYPES
 from headrace.http.routes.operations import ReadyResponse
 from headrace.http.routes.result_formats import ARROW_TYPE, CSV_TYPE
-from headrace.model.tenancy import Scope
 
 Document = dict[str, Any]
+
+_RESULT_ENDPOINTS = (*QUERY_ENDPOINTS, *PARAMETER_QUERY_ENDPOINTS)
 
 _NON_NEGATIVE_INTEGER: Schema = {"type": "integer", "minimum": 0}
 _TEXT: Schema = {"type": "string"}
@@ -100,6 +116,8 @@ class _ErrorExample(Struct, frozen=True):
 def make_responses(spec: EndpointSpec, doc: EndpointDoc) -> Document:
     """Return every response of an endpoint, by status."""
     responses = {"200": _success(spec, doc)}
+    if spec is ERASURES:
+        responses["202"] = _success(spec, doc)
     if spec is READY:
         responses["503"] = _not_ready()
     by_status: defaultdict[int, list[_ErrorExample]] = defaultdict(list)
@@ -110,8 +128,16 @@ def make_responses(spec: EndpointSpec, doc: EndpointDoc) -> Document:
     return responses
 
 
+_TEXT_TYPES: Mapping[EndpointSpec, str] = {
+    METRICS: "text/plain",
+    DOCS: "text/html",
+    TRACKER: "text/javascript",
+    TRACKER_EXTRAS: "text/javascript",
+}
+
+
 def _success(spec: EndpointSpec, doc: EndpointDoc) -> Document:
-    names = (*_rate_limit_headers_of(spec), *(_TABLE_HEADERS if spec is QUERY else ()))
+    names = (*_rate_limit_headers_of(spec), *(_TABLE_HEADERS if spec in _RESULT_ENDPOINTS else ()))
     return {
         "description": "Success",
         "headers": _headers(names),
@@ -120,14 +146,17 @@ def _success(spec: EndpointSpec, doc: EndpointDoc) -> Document:
 
 
 def _success_content(spec: EndpointSpec, doc: EndpointDoc) -> Document:
-    if spec is METRICS:
-        return {"text/plain": {"schema": _TEXT}}
-    if spec is DOCS:
-        return {"text/html": {"schema": _TEXT}}
+    if spec in _TEXT_TYPES:
+        return {_TEXT_TYPES[spec]: {"schema": _TEXT}}
+    if spec is EXPORT:
+        return {
+            media_type.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}
+            for media_type in MEDIA_TYPES.values()
+        }
     if spec is OPENAPI or doc.response is None:
         return {JSON_TYPE: {"schema": {"type": "object"}}}
     body = {"schema": schema_ref(doc.response), "example": doc.example_response}
-    if spec is not QUERY:
+    if spec not in _RESULT_ENDPOINTS:
         return {JSON_TYPE: body}
     return {
         JSON_TYPE: body,
@@ -186,11 +215,14 @@ def _examples_for(
 ) -> Iterator[_ErrorExample]:
     name, status, code = error.__name__, entry.status, entry.code or ""
     if error is InvalidQuery:
-        for query_error in QueryErrorCode:
+        for query_error in spec.query_errors:
             yield _ErrorExample(query_error.name, status, query_error.name, query_error.value)
     elif error is MissingScope:
-        scope = Scope.TRACK_EVENTS if spec.is_ingestion else Scope.READ_DATA
-        yield _ErrorExample(name, status, code, str(MissingScope(scope.value)))
+        yield _ErrorExample(name, status, code, str(MissingScope(spec.scope.value)))
+    elif error is UnsupportedMediaType:
+        yield _ErrorExample(name, status, code, str(UnsupportedMediaType("text/html")))
+    elif error is UnsupportedEncoding:
+        yield _ErrorExample(name, status, code, str(UnsupportedEncoding("compress", ENCODINGS)))
     elif error is InvalidBody and spec.is_ingestion:
         field_errors = (FieldError(0, "name", "must be text of 1 to 256 characters"),)
         yield _ErrorExample(name, status, code, entry.message or "", field_errors)
@@ -215,7 +247,7 @@ def _example(envelope: Envelope, example: _ErrorExample) -> Any:  # noqa: ANN401
 
 
 def _rate_limit_headers_of(spec: EndpointSpec) -> Sequence[str]:
-    return _RATE_LIMIT_HEADERS if spec is QUERY else ()
+    return _RATE_LIMIT_HEADERS if spec in _RESULT_ENDPOINTS else ()
 
 
 def _headers(names: Sequence[str]) -> Document:

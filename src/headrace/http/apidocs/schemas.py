@@ -10,13 +10,25 @@ from headrace.http.apidocs.field_docs import (
     FIELD_DESCRIPTIONS,
     SCHEMA_OVERRIDES,
     SCHEMA_PREFIX,
+    SCHEMA_RULES,
     Schema,
 )
 from headrace.http.responses import IngestionError, QueryError
-from headrace.http.routes.ingest import BatchResponse, CountResponse, PageResponse
+from headrace.http.routes.erasures import ErasureResponse
+from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
 from headrace.http.routes.result_formats import QueryResponse
-from headrace.model.wire import CustomEvent, ErrorReport, PageView, QueryRequest, WebVital
+from headrace.http.routes.storage import StorageResponse
+from headrace.model.wire import (
+    CustomEvent,
+    Engagement,
+    ErrorReport,
+    Identification,
+    PageView,
+    QueryRequest,
+    WebVital,
+)
+from headrace.model.wire_analyses import FunnelRequest, RetentionRequest
 
 
 class SchemaColumn(Struct, frozen=True):
@@ -51,16 +63,29 @@ REQUEST_BODIES: tuple[type[Struct], ...] = (
     WebVital,
     ErrorReport,
     PageView,
+    Engagement,
+    Identification,
     QueryRequest,
+    FunnelRequest,
+    RetentionRequest,
 )
+_RANGE = ("startDate", "endDate")
+_REQUIRED_BY_NAME: Mapping[str, tuple[str, ...]] = {
+    "QueryRequest": _RANGE,
+    "RetentionRequest": ("granularity", "periods"),
+}
+"""Required fields whose types accept null, so that their absence has an error of its own."""
+
 RESPONSE_BODIES: tuple[type[Struct], ...] = (
     CountResponse,
     BatchResponse,
-    PageResponse,
+    SingleResponse,
     IngestionError,
     QueryResponse,
     QueryError,
     SchemaResponse,
+    ErasureResponse,
+    StorageResponse,
     HealthResponse,
     ReadyResponse,
 )
@@ -89,7 +114,7 @@ def _complete_schema(name: str, schema: Schema) -> Schema:
             for field, rules in schema["properties"].items()
         }
         completed["required"] = _required(name, schema)
-    return completed
+    return completed | SCHEMA_RULES.get(name, {})
 
 
 def _complete_field(name: str, field: str, rules: Schema) -> Schema:
@@ -101,5 +126,4 @@ def _complete_field(name: str, field: str, rules: Schema) -> Schema:
 def _required(name: str, schema: Mapping[str, Any]) -> list[str]:
     """Return the fields without a default, and those whose rules exclude null."""
     named: list[str] = list(schema.get("required", ()))
-    strict = [field for field in ("startDate", "endDate") if name == "QueryRequest"]
-    return named + strict
+    return [*named, *_REQUIRED_BY_NAME.get(name, ())]

@@ -3,6 +3,8 @@
 import asyncio
 from functools import lru_cache
 
+from msgspec import Struct
+
 from headrace.base.errors import PayloadTooLarge, UnsupportedMediaType
 from headrace.http.reading.content_encoding import Decoder, find_decoder
 from headrace.http.reading.memory_limit import InflightLimiter
@@ -14,6 +16,13 @@ _INLINE_BYTES = 131_072
 
 _MAX_CONCURRENT_DECODES = 4
 """Concurrent decodes in threads. Their output is charged to the limiter only when they end."""
+
+
+class Body(Struct, frozen=True):
+    """A received body. `decompress` decodes its encoding; None where nothing is left to decode."""
+
+    data: bytes
+    decompress: Decoder | None = None
 
 
 class BodyReader:
@@ -33,8 +42,10 @@ class BodyReader:
         self._inflight = inflight
         self._decode_slots = asyncio.Semaphore(_MAX_CONCURRENT_DECODES)
 
-    async def read(self, request: Request) -> bytes:
-        """Return the decoded body; size, type and encoding are checked before a byte is read.
+    async def read(self, request: Request) -> Body:
+        """Return the body; size, type and encoding are checked before a byte is read.
+
+        It is decoded where that is cheap: a large one would take many times its memory here.
 
         Raises `PayloadTooLarge`, `UnsupportedMediaType`, `UnsupportedEncoding`, `InvalidBody` for
         damaged data, `RequestTimeout` for a body that stalls or is too slow, `Unavailable` if the
@@ -42,7 +53,17 @@ class BodyReader:
         """
         self._check_declared_size(request)
         decoder = _find_body_decoder(request)
-        return await self._decode(request, await self._receive_all(request), decoder)
+        wire = await self._receive_all(request)
+        if decoder is None:
+            return Body(self._check_decoded_size(wire))
+        decoded = self._decode_small(wire, decoder)
+        if decoded is not None:
+            return Body(decoded)
+        return Body(wire, decoder)
+
+    def reserve(self, request: Request, size: int) -> None:
+        """Charge more memory to a request. Raises `Unavailable`; see `InflightLimiter`."""
+        self._inflight.reserve(request, size)
 
     async def receive(self, request: Request) -> bytes:
         """Return the encoded body; of the checks of `read`, only size and time apply."""
@@ -89,24 +110,36 @@ class BodyReader:
 
     async def _decode(self, request: Request, wire: bytes, decoder: Decoder | None) -> bytes:
         if decoder is None:
-            if len(wire) > self._max_decoded_bytes:
-                raise PayloadTooLarge
-            return wire
-        if len(wire) <= _INLINE_BYTES:
-            try:
-                return decoder(wire, min(_INLINE_BYTES, self._max_decoded_bytes))
-            except PayloadTooLarge:
-                pass  # too large for the event loop: decode it in a thread
+            return self._check_decoded_size(wire)
+        small = self._decode_small(wire, decoder)
+        if small is not None:
+            return small
         async with self._decode_slots:
             decoded = await asyncio.to_thread(decoder, wire, self._max_decoded_bytes)
             self._inflight.reserve(request, len(decoded))
         return decoded
 
+    def _check_decoded_size(self, decoded: bytes) -> bytes:
+        if len(decoded) > self._max_decoded_bytes:
+            raise PayloadTooLarge
+        return decoded
+
+    def _decode_small(self, wire: bytes, decoder: Decoder) -> bytes | None:
+        """Decode a body that is cheap to decode; return None for another."""
+        if len(wire) > _INLINE_BYTES:
+            return None
+        try:
+            return decoder(wire, min(_INLINE_BYTES, self._max_decoded_bytes))
+        except PayloadTooLarge:
+            if self._max_decoded_bytes <= _INLINE_BYTES:
+                raise
+            return None  # too large for the event loop
+
 
 def _find_body_decoder(request: Request) -> Decoder | None:
     content_type = request.headers.get(b"content-type")
     if content_type is not None and not is_json_type(content_type):
-        raise UnsupportedMediaType
+        raise UnsupportedMediaType(content_type.decode("latin-1"))
     if b"content-encoding" not in request.headers:
         return None
     return find_decoder(request.header_values(b"content-encoding"))

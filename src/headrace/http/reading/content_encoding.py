@@ -37,7 +37,7 @@ def find_decoder(values: list[bytes]) -> Decoder | None:
         return None
     decoder = DECODERS.get(name)
     if decoder is None:
-        raise UnsupportedEncoding
+        raise UnsupportedEncoding(name, ENCODINGS)
     return decoder
 
 
@@ -78,6 +78,8 @@ DECODERS: Mapping[str, Decoder] = {
     "br": decode_brotli,
     "zstd": decode_zstd,
 }
+
+ENCODINGS = (*DECODERS, "identity")
 
 
 def _join(chunks: Iterator[bytes], max_bytes: int, *, keep: bool = True) -> bytes:

@@ -1,31 +1,32 @@
-"""The five ingestion endpoints: they read a body, call the use case and encode its result."""
+"""The ingestion endpoints: they read a body, call the use case and encode its result."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
 from headrace.http.endpoints import INGESTION_ENDPOINTS, EndpointSpec
-from headrace.http.reading.body import BodyReader
+from headrace.http.reading.body import Body, BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_credentials
 from headrace.http.request import Handler, Request
 from headrace.http.responses import Response
 from headrace.ingest.receive.decode import IngestPath
-from headrace.ingest.receive.service import AcceptResult, IngestRequest
+from headrace.ingest.receive.preparation import AcceptResult, IngestRequest, Reserve
 
 
 class EventAcceptor(Protocol):
     """The use case behind the ingestion endpoints."""
 
-    async def accept(self, request: IngestRequest) -> AcceptResult:
+    async def accept(self, request: IngestRequest, reserve: Reserve) -> AcceptResult:
         """Return when the items of a request are durable; raise if none of them is."""
         ...
 
 
 class CountResponse(Struct, frozen=True, tag_field="status", tag="success"):
-    """The success of /track, /vitals and /errors; `count` is the number of items received."""
+    """The success of endpoints that take arrays; `count` is the number of items received."""
 
     type: str
     count: int
@@ -46,8 +47,8 @@ class BatchResponse(Struct, frozen=True, tag_field="status", tag="success"):
     results: tuple[BatchItemResult, ...]
 
 
-class PageResponse(Struct, frozen=True, tag_field="status", tag="success"):
-    """The success of /."""
+class SingleResponse(Struct, frozen=True, tag_field="status", tag="success"):
+    """The success of / and /identify."""
 
     type: str
 
@@ -61,8 +62,9 @@ def _batch_body(accepted: AcceptResult) -> bytes:
     return msgspec.json.encode(BatchResponse(batch=True, processed=accepted.count, results=results))
 
 
-def _page_body(_accepted: AcceptResult) -> bytes:
-    return msgspec.json.encode(PageResponse("track"))
+def _single_body(kind: str) -> Callable[[AcceptResult], bytes]:
+    body = msgspec.json.encode(SingleResponse(kind))
+    return lambda _accepted: body
 
 
 SUCCESS_BODIES: Mapping[IngestPath, Callable[[AcceptResult], bytes]] = {
@@ -70,7 +72,9 @@ SUCCESS_BODIES: Mapping[IngestPath, Callable[[AcceptResult], bytes]] = {
     IngestPath.VITALS: _count_body("web_vitals"),
     IngestPath.ERRORS: _count_body("error"),
     IngestPath.BATCH: _batch_body,
-    IngestPath.PAGE: _page_body,
+    IngestPath.PAGE: _single_body("track"),
+    IngestPath.ENGAGEMENT: _count_body("engagement"),
+    IngestPath.IDENTIFY: _single_body("identify"),
 }
 
 
@@ -83,9 +87,11 @@ def ingestion_handlers(
         success_body = SUCCESS_BODIES[endpoint]
 
         async def handle(request: Request) -> Response:
-            body = await body_reader.read(request)
-            ingest_request = build_ingest_request(endpoint, request, body, addresses.find(request))
-            return Response(200, success_body(await acceptor.accept(ingest_request)))
+            ingest_request = build_ingest_request(
+                endpoint, request, await body_reader.read(request), addresses.find(request)
+            )
+            reserve = partial(body_reader.reserve, request)
+            return Response(200, success_body(await acceptor.accept(ingest_request, reserve)))
 
         return handle
 
@@ -93,15 +99,18 @@ def ingestion_handlers(
 
 
 def build_ingest_request(
-    endpoint: IngestPath, request: Request, body: bytes, address: str
+    endpoint: IngestPath, request: Request, body: Body, address: str
 ) -> IngestRequest:
     """Return the input of the use case for a request."""
     headers = request.headers
     idempotency_key = headers.get(b"idempotency-key")
     return IngestRequest(
         endpoint=endpoint,
-        body=body,
-        credentials=read_credentials(request.scope["query_string"], headers),
+        body=body.data,
+        decompress=body.decompress,
+        credentials=read_credentials(
+            request.scope["query_string"], headers, request.scope["headers"]
+        ),
         address=address,
         user_agent=headers.get(b"user-agent", b"").decode("latin-1"),
         idempotency_key=idempotency_key.decode("latin-1") if idempotency_key else None,

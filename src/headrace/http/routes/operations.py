@@ -10,11 +10,23 @@ from msgspec import Struct
 from headrace.base.telemetry import Metrics
 from headrace.http.request import Handler, Request
 from headrace.http.responses import JSON_HEADER, Header, Response
+from headrace.ports.store import StoreStatus
 
-ReadinessChecks = Mapping[str, Callable[[], Awaitable[bool]]]
+ReadinessChecks = Mapping[str, Callable[[], Awaitable[bool | StoreStatus]]]
 """The parts that must work, by name. A check returns at once whether its part is ready."""
 
 ReadinessStatus = Literal["ready", "unavailable"]
+PartStatus = Literal["ready", "rebuilding", "incomplete", "unavailable"]
+
+_PART_STATUSES: Mapping[bool | StoreStatus, PartStatus] = {
+    True: "ready",
+    False: "unavailable",
+    StoreStatus.READY: "ready",
+    StoreStatus.REBUILDING: "rebuilding",
+    StoreStatus.INCOMPLETE: "incomplete",
+    StoreStatus.UNAVAILABLE: "unavailable",
+}
+_SERVING: frozenset[PartStatus] = frozenset({"ready", "rebuilding"})
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -32,7 +44,7 @@ class ReadyResponse(Struct, frozen=True):
     """The body of /ready: the status of the service, and of each part by name."""
 
     status: ReadinessStatus
-    parts: dict[str, ReadinessStatus]
+    parts: dict[str, PartStatus]
 
 
 async def handle_health(_request: Request) -> Response:
@@ -45,11 +57,12 @@ def readiness_handler(readiness: ReadinessChecks) -> Handler:
 
     async def handle(_request: Request) -> Response:
         states = await asyncio.gather(*(check() for check in readiness.values()))
-        parts: dict[str, ReadinessStatus] = {
-            name: _readiness_status(is_up) for name, is_up in zip(readiness, states, strict=True)
+        parts: dict[str, PartStatus] = {
+            name: _PART_STATUSES[state] for name, state in zip(readiness, states, strict=True)
         }
-        body = ReadyResponse(_readiness_status(all(states)), parts)
-        return _uncached_json(200, body) if all(states) else _uncached_json(503, body, _RETRY_AFTER)
+        if _SERVING.issuperset(parts.values()):
+            return _uncached_json(200, ReadyResponse("ready", parts))
+        return _uncached_json(503, ReadyResponse("unavailable", parts), _RETRY_AFTER)
 
     return handle
 
@@ -62,10 +75,6 @@ def metrics_handler(metrics: Metrics) -> Handler:
         return Response(200, text, ((b"content-type", METRICS_TYPE.encode()), _NO_STORE))
 
     return handle
-
-
-def _readiness_status(is_up: bool) -> ReadinessStatus:
-    return "ready" if is_up else "unavailable"
 
 
 def _uncached_json(status: int, body: Struct, *headers: Header) -> Response:

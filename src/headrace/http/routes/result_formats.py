@@ -14,12 +14,16 @@ from arro3.io import write_ipc_stream
 from msgspec import Struct
 
 from headrace.base.clock import to_epoch_ms
+from headrace.base.settings import Settings
 from headrace.http.responses import JSON_HEADER, JSON_TYPE, Header, Response
 from headrace.model.plan import OutputKind
 from headrace.query.result_values import QueryResult
 
 CSV_TYPE = "text/csv"
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""Spreadsheets run a cell that begins with one of these. Numbers are not texts."""
 
 
 _Row = Annotated[Any, msgspec.Meta(extra_json_schema={"type": "object"})]
@@ -74,10 +78,19 @@ def _row_type(names: tuple[str, ...]) -> type[Struct]:
 
 def write_csv(result: QueryResult, _request_id: str) -> Response:
     """Encode a header row and the rows by RFC 4180; null is an empty field."""
+    return _encode_csv(result, _csv_field)
+
+
+def write_escaped_csv(result: QueryResult, _request_id: str) -> Response:
+    """Encode as `write_csv` does, with an apostrophe before each text that is a formula."""
+    return _encode_csv(result, _escaped_csv_field)
+
+
+def _encode_csv(result: QueryResult, encode_field: Callable[[object], object]) -> Response:
     out = io.StringIO(newline="")
     writer = csv.writer(out)
-    writer.writerow(result.names)
-    writer.writerows([_csv_field(value) for value in row] for row in result.rows)
+    writer.writerow([encode_field(name) for name in result.names])
+    writer.writerows([encode_field(value) for value in row] for row in result.rows)
     content_type = f"{CSV_TYPE}; charset=utf-8; header=present"
     return Response(200, out.getvalue().encode(), _table_headers(result, content_type))
 
@@ -103,12 +116,14 @@ def write_arrow(result: QueryResult, _request_id: str) -> Response:
 
 Writer = Callable[[QueryResult, str], Response]
 
-FORMATS: Mapping[str, Writer] = {
-    JSON_TYPE: write_json,
-    CSV_TYPE: write_csv,
-    ARROW_TYPE: write_arrow,
-}
-"""Every format by its media type; the first is the default."""
+
+def result_formats(settings: Settings) -> Mapping[str, Writer]:
+    """Return the writer of every format by its media type; the first is the default."""
+    return {
+        JSON_TYPE: write_json,
+        CSV_TYPE: write_escaped_csv if settings.query_csv_text == "escaped" else write_csv,
+        ARROW_TYPE: write_arrow,
+    }
 
 
 class _ArrowColumn(Struct, frozen=True):
@@ -127,6 +142,10 @@ def _json_text(value: object) -> str:
 
 
 _TEXT_COLUMN = _ArrowColumn(DataType.utf8())
+# Arrow's canonical extension type, for columns whose values have different types.
+_JSON_COLUMN = _ArrowColumn(
+    DataType.utf8(), _json_text, metadata={"ARROW:extension:name": "arrow.json"}
+)
 _ARROW_COLUMNS: Mapping[OutputKind, _ArrowColumn] = {
     OutputKind.TEXT: _TEXT_COLUMN,
     OutputKind.NUMBER: _ArrowColumn(DataType.float64(), float),
@@ -134,12 +153,12 @@ _ARROW_COLUMNS: Mapping[OutputKind, _ArrowColumn] = {
     OutputKind.DATETIME: _ArrowColumn(
         DataType.timestamp("ms", tz="UTC"), _epoch_ms, stored_as=DataType.int64()
     ),
-    # Arrow's canonical extension type, for columns whose values have different types.
-    OutputKind.JSON: _ArrowColumn(
-        DataType.utf8(), _json_text, metadata={"ARROW:extension:name": "arrow.json"}
-    ),
+    OutputKind.JSON: _JSON_COLUMN,
+    OutputKind.NUMBERS: _JSON_COLUMN,
     OutputKind.HOUR: _TEXT_COLUMN,
     OutputKind.DAY: _TEXT_COLUMN,
+    OutputKind.WEEK: _TEXT_COLUMN,
+    OutputKind.MONTH: _TEXT_COLUMN,
 }
 
 
@@ -157,6 +176,12 @@ def _arrow_array(column: _ArrowColumn, values: Sequence[Any]) -> Array:
 
 def _csv_field(value: object) -> object:
     return value if value is None or isinstance(value, str) else _json_text(value)
+
+
+def _escaped_csv_field(value: object) -> object:
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+        return f"'{value}"
+    return _csv_field(value)
 
 
 def _table_headers(result: QueryResult, content_type: str) -> tuple[Header, ...]:

@@ -83,7 +83,7 @@ class SimpleHeadParser:
             endpoint=route.endpoint,
             body_size=int(size),
             headers=tuple(headers),
-            credentials=read_credentials(parts.query or b"", last),
+            credentials=read_credentials(parts.query or b"", last, headers),
             user_agent=last.get(b"user-agent", b"").decode("latin-1"),
             response_tail=encode_headers(cors) + b"\r\n" if cors else b"\r\n",
             cors_headers=cors,

@@ -8,21 +8,22 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 from uvicorn import Config
 
-from headrace.base.errors import ClientError, PayloadTooLarge, RequestTimeout
+from headrace.base.errors import PayloadTooLarge, RequestTimeout
 from headrace.http.server.cached_heads import CachedHead
 from headrace.http.server.connection_limit import ConnectionLimit
-from headrace.http.server.decline_upgrade import (
-    NoUpgradeParser,
-    head_without_upgrade,
-    offers_upgrade,
-)
 from headrace.http.server.disconnects import DisconnectDetector
+from headrace.http.server.expectation import close_unless_continued
 from headrace.http.server.fast_path import FastPath, PendingRequest
-from headrace.http.server.head_limits import HeadLimits, encode_head_error
+from headrace.http.server.final_response import BAD_REQUEST, encode_head_error
+from headrace.http.server.half_close import answered_requests
+from headrace.http.server.head_reader import HeadTooLong
+from headrace.http.server.head_timeouts import HeadTimeouts
+from headrace.http.server.lingering_close import LingeringTransport
 from headrace.http.server.request_buffer import RequestBuffer
+from headrace.http.server.request_parser import RequestParser
 from headrace.http.server.slow_readers import WriteProgress
 from headrace.http.server.uvicorn_internals import (
     HttpToolsProtocol,
@@ -37,11 +38,12 @@ class HeadraceProtocol(HttpToolsProtocol):
     """One connection.
 
     A request takes the fast path if it arrived in one chunk and no other request of the connection
-    is being answered. uvicorn's parser reads every head but those that are cached by their bytes.
+    is being answered. `RequestParser` reads every head but those that are cached by their bytes.
     """
 
     connection_limit: ConnectionLimit
     fast_path: FastPath | None = None
+    parser: RequestParser  # type: ignore[assignment]  # pyright: ignore[reportIncompatibleVariableOverride]  # it has all that uvicorn calls of httptools'
 
     @classmethod
     def configured(
@@ -59,36 +61,37 @@ class HeadraceProtocol(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.parser = NoUpgradeParser(self)
-        self.has_upgrade_offer = False
-        """Whether the last head offers another protocol for its request."""
-        self._head = HeadLimits(self.loop.time())
+        self.parser = RequestParser(self)
+        self._head = HeadTimeouts(self.loop.time())
         self._disconnects = DisconnectDetector()
         self._write_progress = WriteProgress()
         self._buffer = RequestBuffer()
         self._pending: PendingRequest | None = None
+        self._active_cycle: RequestResponseCycle | None = None
         self._idle_since_s: float | None = None  # since the last response of the fast path
-        self._is_between_requests = True  # the parser has no part of a request
-        self._is_in_body = False
         self._is_draining = False  # received bytes are dropped, and the last response closes
+        self._final_response: bytes | None = None  # follows the last response
         self._bypasses_fast_path = False
+        self._has_ended_input = False  # the client has closed its half, or the server stops
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn narrows it
         """Make room for the connection, or close it if all others are being answered."""
         others = own_connections(self.connections)
         if not self.connection_limit.make_room(len(self.connections), others):
             transport.abort()
+        self._closing = LingeringTransport(transport, self.loop, self._expects_bytes)
         super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Report the disconnect to the active request; uvicorn reports it to the last one."""
+        self._closing.close_now()
         self._disconnects.report_disconnect()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Handle a known head with its whole body at once; parse everything else."""
         self._idle_since_s = None
-        if self._is_between_requests and self.fast_path is not None and self._is_free():
+        if self.fast_path is not None and self.parser.is_between_requests and self._is_free():
             raw = data[: data.find(_END_OF_HEAD) + len(_END_OF_HEAD)]
             cached = self.fast_path.cached_head(raw)
             if cached is not None and len(data) - len(raw) == cached.body_size:
@@ -96,7 +99,9 @@ class HeadraceProtocol(HttpToolsProtocol):
                     return
                 self._bypasses_fast_path = True
             self._buffer.chunk_head = raw
-        if not self._is_draining:
+        if self._is_draining or self._closing.is_lingering:
+            self._closing.drop(len(data))
+        else:
             self._parse(data)
         if self._buffer.head is not None:  # its body arrives in several chunks
             self._fall_back()
@@ -104,20 +109,40 @@ class HeadraceProtocol(HttpToolsProtocol):
         self._buffer.chunk_head = b""
 
     def _parse(self, data: bytes) -> None:
-        head_started_s = self._head.started_s
-        super().data_received(data)
+        try:
+            super().data_received(data)
+        except HeadTooLong:
+            self._end_with(encode_head_error(PayloadTooLarge()))
         if self.pipeline:
             self._disconnects.pipelined_bytes += len(data)
             if self._disconnects.should_read_on():
                 self.flow.resume_reading()
-        if head_started_s is not None:
-            self._head.count(head_started_s, len(data))
-            if self._head.is_too_long():
-                self._send_error(PayloadTooLarge())
+        if self.parser.is_in_head:
+            self._head.start(self.loop.time())
+        elif self.parser.is_between_requests and self.is_idle():  # after empty lines alone
+            self._idle_since_s = self.loop.time()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio's, which uvicorn narrows
+        """Answer the requests of a client that has closed its half, and close; False closes now."""
+        self._has_ended_input = True
+        if self._closing.is_lingering:
+            return False
+        active = self._pending or self._active_cycle
+        if active is None or self.is_idle() or (self.parser.is_in_body and not self.pipeline):
+            return False
+        if self.parser.is_in_body:
+            self.pipeline.popleft()  # its rest will not arrive
+        requests = [active, *(cycle for cycle, _ in reversed(self.pipeline))]
+        answered = answered_requests(requests)
+        for _ in requests[max(len(answered), 1) :]:
+            self.pipeline.popleft()
+        if answered and (self._final_response is None or len(answered) < len(requests)):
+            answered[-1].keep_alive = False
+        self._is_draining = True
+        return bool(answered)
 
     def on_message_begin(self) -> None:
         """Start the timeout of the head."""
-        self._is_between_requests = False
         self._buffer.start_message()
         self._head.start(self.loop.time())
         super().on_message_begin()
@@ -140,7 +165,6 @@ class HeadraceProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Handle a simple request."""
-        self._is_between_requests = True
         head = self._buffer.head
         if head is not None:
             if self._try_handle(head, self._buffer.body):
@@ -148,32 +172,38 @@ class HeadraceProtocol(HttpToolsProtocol):
                 self._remember(head)
                 return
             self._fall_back()
-        self._is_in_body = False
-        if not self.has_upgrade_offer:
-            super().on_message_complete()
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Start the next pipelined request."""
+        """Start the next pipelined request, or send what follows the last response."""
         if not self.pipeline:
             self._disconnects.pipelined_bytes = 0
+            if self._final_response is not None:
+                self._close_with(self._final_response)
+        if self._closing.is_lingering:
+            self.pipeline.clear()
+            self.flow.resume_reading()
+            return
         super().on_response_complete()
 
-    def ignore_upgrade(self) -> NoUpgradeParser:
-        """Parse the last head again without its offer; see `UpgradableConnection`."""
-        method, version = self.parser.get_method(), self.parser.get_http_version()
-        head = head_without_upgrade(method, self.url, version, self.headers)
-        self.parser = parser = NoUpgradeParser(self)
-        parser.feed_data(head)
-        return parser
-
     def send_400_response(self, msg: str) -> None:
-        """Answer malformed HTTP and close, but never instead of an earlier request's response."""
-        if self._is_in_body and self.pipeline:  # in the body of a queued request
-            self.pipeline[0] = (self.cycle, _send_bad_request)  # type: ignore[assignment]  # pyright: ignore[reportArgumentType]  # uvicorn's and Starlette's types of ASGI differ
-        elif self._is_in_body or self.is_idle():
-            super().send_400_response(msg)
+        """Answer malformed HTTP after the responses to earlier requests, and close."""
+        del msg
+        if not self.parser.is_in_body:
+            self._end_with(BAD_REQUEST)
+        elif self.pipeline:  # it is in the body of the newest queued request, which never starts
+            self.pipeline.popleft()
+            self._end_with(BAD_REQUEST)
         else:
-            self._close_after_responses()
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            self._close_with(b"" if self.cycle.response_started else BAD_REQUEST)
+
+    def shutdown(self) -> None:
+        """Close after the active request, without waiting for what its client still sends."""
+        self._has_ended_input = True
+        self._closing.close_now()
+        super().shutdown()
 
     def finish(self, pending: PendingRequest, response: bytes) -> None:
         """Send the response of a fast-path request; see `fast_path.Connection`."""
@@ -182,7 +212,7 @@ class HeadraceProtocol(HttpToolsProtocol):
             self.transport.write(response)
             if not pending.keep_alive:
                 self.transport.close()
-        if self.pipeline:
+        if self.pipeline or self._final_response is not None:
             self.on_response_complete()
         else:
             self._idle_since_s = self.loop.time()
@@ -226,35 +256,41 @@ class HeadraceProtocol(HttpToolsProtocol):
         if self._write_progress.is_stalled(now_s, head_timeout_s):
             self.transport.abort()
         elif self._head.is_late(now_s, head_timeout_s):
-            self._send_error(RequestTimeout())
+            self._end_with(encode_head_error(RequestTimeout()))
         elif self._head.is_unused(now_s, idle_timeout_s):
             self.transport.close()
         if self._idle_since_s is not None and now_s - self._idle_since_s > idle_timeout_s:
             self.transport.close()
 
-    def _send_error(self, error: ClientError) -> None:
-        """Answer a head and close, or only close after the responses to earlier requests."""
+    def _end_with(self, response: bytes) -> None:
+        """Drop further bytes, and close with a response behind those to earlier requests."""
         self._head.complete()
-        if self.is_idle():
-            self.transport.write(encode_head_error(error))
-            self.transport.close()
-        else:
-            self._close_after_responses()
-
-    def _close_after_responses(self) -> None:
-        """Drop further bytes, and close after the response to the last request."""
         self._is_draining = True
-        self.cycle.keep_alive = False
+        if self.is_idle():
+            self._close_with(response)
+        elif self._final_response is None:
+            self._final_response = response
+
+    def _close_with(self, response: bytes) -> None:
+        if not self._closing.is_closing():
+            self._closing.write(response)
+            self._closing.close()
+            self.flow.resume_reading()
+
+    def _expects_bytes(self) -> bool:
+        """Return whether the client may still send what nobody reads."""
+        return (self.parser.is_in_body or self._is_draining) and not self._has_ended_input
 
     def _start_request(self) -> None:
-        """Let uvicorn start a request, unless its head will be parsed again without an offer."""
-        self.has_upgrade_offer = self.parser.should_upgrade() and offers_upgrade(self.headers)
-        if not self.has_upgrade_offer:
-            super().on_headers_complete()
-        self._is_in_body = True
+        """Let uvicorn start a request. HTTP/1.0 has no `Expect`."""
+        self.expect_100_continue &= self.parser.get_http_version() != "1.0"
+        super().on_headers_complete()
+        self.cycle.transport = self._closing  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]  # it has all that a cycle calls of one
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGIApp) -> None:  # type: ignore[override]  # uvicorn's and Starlette's types of ASGI differ
-        self._disconnects.active_request = cycle
+        self._active_cycle = self._disconnects.active_request = cycle
+        if cycle.waiting_for_100_continue:
+            app = close_unless_continued(app)
         super()._start_asgi_task(cycle, app)  # type: ignore[arg-type]  # as above
 
     def _is_free(self) -> bool:
@@ -299,9 +335,3 @@ class HeadraceProtocol(HttpToolsProtocol):
 def own_connections(connections: Iterable[object]) -> Iterator[HeadraceProtocol]:
     """Return the connections with their type, which uvicorn does not know."""
     return (each for each in connections if isinstance(each, HeadraceProtocol))
-
-
-async def _send_bad_request(_scope: Scope, _receive: Receive, send: Send) -> None:
-    headers = [(b"content-length", b"0"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": 400, "headers": headers})
-    await send({"type": "http.response.body"})

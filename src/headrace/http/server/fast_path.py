@@ -4,7 +4,8 @@ The head decides whether a request is simple, then the use case does with the bo
 requests, and all in which anything is wrong, take the slow path of ASGI: see `http.endpoint`.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from headrace.http.access_log import AccessLog
@@ -21,7 +22,7 @@ from headrace.http.server.cached_heads import (
 )
 from headrace.http.server.request_counter import BatchedCounter
 from headrace.http.server.response_bytes import encode_head, encode_response
-from headrace.ingest.receive.service import AcceptResult, IngestRequest
+from headrace.ingest.receive.preparation import AcceptResult, IngestRequest
 from headrace.ports.event_log import OnDurable
 
 _SUCCESS: Final = (
@@ -31,6 +32,14 @@ _SUCCESS: Final = (
 """The format of request id, length, connection header, `CachedHead.response_tail` and body."""
 
 _CLOSE: Final = (b"connection", b"close")
+
+
+MAX_FAST_PATH_BODY_BYTES: Final = 65_536
+"""A body is decoded at once here, while other connections wait: up to 10 ms for this size."""
+
+_CHEAP_BODY_BYTES: Final = 4_096
+_EXPENSIVE_S: Final = 0.003
+"""Several times what a batch of a hundred events takes of a processor."""
 
 
 class NowaitEventAcceptor(Protocol):
@@ -74,6 +83,7 @@ class FastPath:
         success_counter: BatchedCounter,
         request_ids: RequestIds,
         max_body_bytes: int,
+        thread_cpu_s: Callable[[], float],
     ) -> None:
         self._accept = acceptor.try_accept_nowait
         self._addresses = addresses
@@ -85,6 +95,8 @@ class FastPath:
         self.cached_head = cache.get
         self.remember = cache.remember
         self.parse_head = SimpleHeadParser(routes, max_body_bytes).parse
+        self._thread_cpu_s = thread_cpu_s
+        self._is_turn_spent = False
 
     def try_handle(
         self, head: CachedHead, body: bytes, connection: Connection
@@ -92,7 +104,21 @@ class FastPath:
         """Start a request that its connection will answer, or return None without any effect."""
         if not self._inflight.has_room(len(body)):
             return None
-        pending = PendingRequest(self, head, connection, self._access_log.monotonic_s())
+        started_s = self._access_log.monotonic_s()
+        if len(body) <= _CHEAP_BODY_BYTES:
+            return self._start(head, body, connection, started_s)
+        if self._is_turn_spent:
+            return None
+        started_cpu_s = self._thread_cpu_s()  # other processes do not make a body expensive
+        pending = self._start(head, body, connection, started_s)
+        if self._thread_cpu_s() - started_cpu_s > _EXPENSIVE_S:
+            self._spend_turn()
+        return pending
+
+    def _start(
+        self, head: CachedHead, body: bytes, connection: Connection, started_s: float
+    ) -> "PendingRequest | None":
+        pending = PendingRequest(self, head, connection, started_s)
         try:
             pending.accepted = self._accept(
                 self._build_ingest_request(head, body, connection), pending.on_durable
@@ -103,6 +129,17 @@ class FastPath:
             return None
         self._inflight.reserve(pending, len(body))
         return pending
+
+    def _spend_turn(self) -> None:
+        """Send the other large bodies of this turn of the event loop to the slow path.
+
+        There one is decoded in each turn, so that many expensive ones do not add up in one.
+        """
+        self._is_turn_spent = True
+        asyncio.get_running_loop().call_soon(self._begin_turn)
+
+    def _begin_turn(self) -> None:
+        self._is_turn_spent = False
 
     def _build_ingest_request(
         self, head: CachedHead, body: bytes, connection: Connection
@@ -168,6 +205,8 @@ class PendingRequest:
     )
 
     message_event: Final = _NullEvent()
+    response_started: Final = False
+    """Its response is one write."""
 
     def __init__(
         self, fast_path: FastPath, head: CachedHead, connection: Connection, started_s: float

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from headrace.formats.row_ids import EVENT_KIND_OF, log_number, row_ids
+from headrace.formats.row_ids import EVENT_KIND_OF, log_number, record_row_ids
 from headrace.ingest.load.batch_reader import ReadRecord
 from headrace.model.log_records import (
     ErrorEvent,
@@ -67,9 +67,12 @@ def group_by_kind(
         visitor, received_ms = content.visitor, content.received_ms
         batch = batch_of[type(content)]
         batch.items += items
-        batch.ids += row_ids(log_numbers[record.log], record.logged, received_ms, indexes)
+        batch.ids += record_row_ids(log_numbers[record.log], record.logged, content, indexes)
         batch.visitors += [item.visitor or visitor for item in items]
-        batch.received_ms += (received_ms,) * count
+        if content.imported is None:
+            batch.received_ms += (received_ms,) * count
+        else:
+            batch.received_ms += [content.imported.received_ms[index] for index in indexes]
         batch.record_numbers += (record_number,) * count
         batch.indexes += indexes
     return batches

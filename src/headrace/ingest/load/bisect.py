@@ -69,6 +69,8 @@ class BisectingInserter:
         """Insert rows; return the reason for their rejection, or None."""
         try:
             arrow_stream = write_stream(STORAGE_TABLES[mapping.table.name], mapping.columns(rows))
+        except MemoryError:
+            raise  # no fault of a row: the load is repeated
         except Exception as error:  # noqa: BLE001 - no row may ever stop the loader
             return self._rejection_reason(mapping, rows, error)
         try:

@@ -11,11 +11,12 @@ from typing import Any
 from msgspec import Struct
 
 from headrace.formats.arrow_batch import StreamWriter
+from headrace.formats.row_ids import last_offsets, split_row_ids
 from headrace.ingest.load import quarantine_entries
 from headrace.ingest.load.batch import Batch, group_by_kind
 from headrace.ingest.load.batch_reader import BatchReader, ReadRecord
 from headrace.ingest.load.columns import TABLE_MAPPINGS
-from headrace.ingest.load.deduplicate import deduplicate
+from headrace.ingest.load.deduplicate import DroppedItems, deduplicate
 from headrace.model.log_records import EventKind
 from headrace.model.storage import STORAGE_TABLES
 from headrace.ports.ledger import LogRange
@@ -37,17 +38,19 @@ class EncodedTable(Struct, frozen=True):
 class EncodedBatch(Struct, frozen=True):
     """A batch that is ready to insert.
 
-    `new_digests` are digests to remember with their expiries in epoch milliseconds, `duplicates`
-    counts the dropped items, `undecodable` are records that cannot be decoded, `oldest_ms` is the
-    earliest time of receipt.
+    `new_digests` are digests to remember with their expiries in epoch milliseconds, `dropped`
+    counts the items that are not stored, `undecodable` are records that cannot be decoded,
+    `oldest_ms` is the earliest time of receipt. `imported` is what `Ledger.begin` records of
+    imported rows.
     """
 
     ranges: Mapping[str, LogRange]
     tables: Sequence[EncodedTable]
     new_digests: Mapping[bytes, int]
-    duplicates: Counter[EventKind]
+    dropped: Counter[DroppedItems]
     undecodable: Sequence[QuarantineEntry]
     oldest_ms: int | None
+    imported: Mapping[int, bytes] = {}
 
 
 def build_batch(batch_reader: BatchReader, *, identity: str, find_known: FindKnown) -> EncodedBatch:
@@ -59,20 +62,22 @@ def build_batch(batch_reader: BatchReader, *, identity: str, find_known: FindKno
         return {**find_known(digests), **in_batch}
 
     encoders = {event_kind: _TableEncoder(event_kind) for event_kind in EventKind}
-    duplicates: Counter[EventKind] = Counter()
+    dropped: Counter[DroppedItems] = Counter()
     undecodable: list[QuarantineEntry] = []
     oldest_ms: int | None = None
+    imported: dict[int, bytes] = {}
     for records in _chunks(batch_reader):
         dedup = deduplicate(records, find_including_batch)
         new_digests.update(dedup.new_digests)
-        duplicates.update(dedup.duplicates)
+        dropped.update(dedup.dropped)
         undecodable += quarantine_entries.undecodable(records)
         oldest_ms = oldest_receipt(records, oldest_ms)
+        _note_imported(records, imported)
         for event_kind, batch in group_by_kind(records, dedup.kept, identity=identity).items():
             encoders[event_kind].add(batch)
     encoded = [table.finish() for table in encoders.values() if table.rows]
     return EncodedBatch(
-        batch_reader.ranges, encoded, new_digests, duplicates, undecodable, oldest_ms
+        batch_reader.ranges, encoded, new_digests, dropped, undecodable, oldest_ms, imported
     )
 
 
@@ -82,6 +87,15 @@ def oldest_receipt(records: Sequence[ReadRecord], before_ms: int | None = None) 
     if before_ms is not None:
         receipts.append(before_ms)
     return min(receipts, default=None)
+
+
+def _note_imported(records: Sequence[ReadRecord], imported: dict[int, bytes]) -> None:
+    """Add the greatest log offsets in the ids of imported rows."""
+    for record in records:
+        if record.content is not None and record.content.imported is not None:
+            ids = split_row_ids(record.content.imported.row_ids)
+            for number, offset in last_offsets(ids).items():
+                imported[number] = max(imported.get(number, b""), offset)
 
 
 def _chunks(batch_reader: BatchReader) -> Iterator[list[ReadRecord]]:
@@ -112,6 +126,8 @@ class _TableEncoder:
         if batch.items and self._writer is not None:
             try:
                 self._writer.add(self._mapping.columns(batch))
+            except MemoryError:
+                raise  # no fault of a row: the load is repeated
             except Exception:  # noqa: BLE001 - no row may ever stop the loader
                 self._writer = None
 

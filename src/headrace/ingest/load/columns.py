@@ -50,6 +50,7 @@ def event_columns(batch: Batch[Event]) -> Columns:
         "event_name": [item.name for item in items],
         "namespace": [item.namespace for item in items],
         "source": [item.source for item in items],
+        "profile_id": [item.profile_id for item in items],
         "received_at": batch.received_ms,
         "properties": [item.properties for item in items],
     }
@@ -114,7 +115,7 @@ def _normalize_events(items: Sequence[Event]) -> tuple[list[Promoted], list[str]
     cache: dict[tuple[str, str], _Page] = {}  # pages repeat often
     for number, page in enumerate(zip(paths, urls, strict=True)):
         path, url = page
-        if (url and not path) or "?" in url or path[:4] == "http":
+        if (url and not path) or "?" in url or path[:4].lower() == "http":
             if page not in cache:
                 cache[page] = _normalize_page(path, url)
             paths[number], urls[number], utm = cache[page]

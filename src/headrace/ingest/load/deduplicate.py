@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from hashlib import blake2b
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
+from headrace.formats.event_ids import keyed_digest, keyless_digest
 from headrace.formats.row_ids import EVENT_KIND_OF
 from headrace.ingest.load.batch_reader import ReadRecord
 from headrace.model.log_records import ErrorEvent, Event, EventKind, LogRecord, Vital
@@ -14,65 +15,96 @@ from headrace.ports.dedup_claims import Claim, DedupClaims
 
 EVENT_ID_TTL_MS = 7 * MILLISECONDS_PER_DAY
 IDEMPOTENCY_KEY_TTL_MS = MILLISECONDS_PER_DAY
-_DIGEST_BYTES = 16
+
+
+REPEATED: Final = "repeated"
+EXPIRED: Final = "expired"
+
+
+class DroppedItems(NamedTuple):
+    """Why items of a kind are not stored: their outcome in the metrics."""
+
+    event_kind: EventKind
+    outcome: str
 
 
 class DedupResult(Struct, frozen=True):
     """The items of each record to store, and the digests to remember.
 
     `kept` has the indexes of the items to store for each record; `new_digests` has digests with
-    their expiries in epoch milliseconds; `duplicates` counts the dropped items.
+    their expiries in epoch milliseconds; `dropped` counts the items that are not stored.
     """
 
     kept: list[Sequence[int]]
     new_digests: dict[bytes, int]
-    duplicates: Counter[EventKind]
+    dropped: Counter[DroppedItems]
 
 
 def deduplicate(
     records: Sequence[ReadRecord],
     find_known: Callable[[Sequence[bytes]], Mapping[bytes, int]],
 ) -> DedupResult:
-    """Drop items with known digests, and all but the first of repeated items in the records."""
+    """Drop items with known digests, and all but the first of repeated items in the records.
+
+    Expired items are dropped too; their digests are remembered.
+    """
     digests = [_digests(record.content) for record in records]
     lookups = [digest for item_digests in digests for digest in item_digests if digest]
     lookups += [
         r.content.idempotency_digest for r in records if r.content and r.content.idempotency_digest
     ]
-    dedup = DedupResult(kept=[], new_digests={}, duplicates=Counter())
+    dedup = DedupResult(kept=[], new_digests={}, dropped=Counter())
     if not lookups:
-        dedup.kept.extend(_all_indexes(record.content) for record in records)
+        dedup.kept.extend(
+            _unexpired(record.content, _all_indexes(record.content), dedup.dropped)
+            for record in records
+        )
         return dedup
     expiries = dict(find_known(lookups))
     for record, item_digests in zip(records, digests, strict=True):
         kept = _deduplicate_record(record, item_digests, expiries, dedup.new_digests)
-        dedup.kept.append(kept)
         if record.content is not None and len(kept) < len(record.content.items):
-            event_kind = EVENT_KIND_OF[type(record.content)]
-            dedup.duplicates[event_kind] += len(record.content.items) - len(kept)
+            repeated = DroppedItems(EVENT_KIND_OF[type(record.content)], REPEATED)
+            dedup.dropped[repeated] += len(record.content.items) - len(kept)
+        dedup.kept.append(_unexpired(record.content, kept, dedup.dropped))
     return dedup
 
 
+def _unexpired(
+    content: LogRecord | None, indexes: Sequence[int], dropped: Counter[DroppedItems]
+) -> Sequence[int]:
+    """Return the indexes without those of items that were too old when they were received."""
+    if content is None or not content.expired:
+        return indexes
+    expired = frozenset(content.expired)
+    kept = [index for index in indexes if index not in expired]
+    dropped[DroppedItems(EVENT_KIND_OF[type(content)], EXPIRED)] += len(indexes) - len(kept)
+    return kept
+
+
 def _all_indexes(content: LogRecord | None) -> Sequence[int]:
-    return () if content is None else range(len(content.items))
+    return () if content is None else _unerased(content, range(len(content.items)))
+
+
+def _unerased(content: LogRecord, indexes: Sequence[int]) -> Sequence[int]:
+    """Return the indexes without those of items that were erased from the log."""
+    if content.erased is None:
+        return indexes
+    return [index for index in indexes if index not in content.erased.indexes]
 
 
 def _digests(content: LogRecord | None) -> Sequence[bytes]:
-    """Return a digest for each item, empty without an event id; nothing if all are empty.
-
-    No text of a client contains the separator.
-    """
+    """Return a digest for each item, empty without an event id; nothing if all are empty."""
     if content is None or not _has_event_id(content.items):
         return ()
-    event_kind = EVENT_KIND_OF[type(content)].value
-    return [
-        blake2b(
-            f"{event_kind}\0{item.website_id}\0{item.event_id}".encode(), digest_size=_DIGEST_BYTES
-        ).digest()
-        if item.event_id
-        else b""
+    event_kind = EVENT_KIND_OF[type(content)]
+    digests = [
+        keyed_digest(event_kind, item.website_id, item.event_id) if item.event_id else b""
         for item in content.items
     ]
+    if content.has_api_key is False:
+        return [digest and keyless_digest(digest) for digest in digests]
+    return digests
 
 
 def _has_event_id(items: Sequence[Event | Vital | ErrorEvent]) -> bool:
@@ -104,12 +136,16 @@ def _deduplicate_record(
     ):
         return ()
     if not digests:
-        return range(len(content.items))
-    return [
+        return _all_indexes(content)
+    kept = [
         index
         for index, digest in enumerate(digests)
         if not digest or add_if_new(digest, EVENT_ID_TTL_MS)
     ]
+    if content.has_api_key is None:  # the namespace is unknown: the ids are known in both
+        for digest in filter(None, (digests[index] for index in kept)):
+            add_if_new(keyless_digest(digest), EVENT_ID_TTL_MS)
+    return _unerased(content, kept)
 
 
 _FindKnown = Callable[[Sequence[bytes]], Mapping[bytes, int]]

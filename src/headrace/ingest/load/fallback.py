@@ -11,7 +11,7 @@ from headrace.ingest.load.batch_reader import ReadRecord
 from headrace.ingest.load.bisect import BisectingInserter
 from headrace.ingest.load.build_batch import EncodedBatch, oldest_receipt
 from headrace.ingest.load.columns import TABLE_MAPPINGS
-from headrace.ingest.load.deduplicate import DedupResult
+from headrace.ingest.load.deduplicate import DedupResult, DroppedItems
 from headrace.model.log_records import EventKind
 from headrace.ports.ledger import Ledger
 from headrace.ports.quarantine import QuarantineEntry
@@ -19,14 +19,14 @@ from headrace.ports.store import StoreWriter
 
 
 class BatchResult(Struct, frozen=True):
-    """The result of a batch: stored rows, dropped duplicates, and entries to quarantine.
+    """The result of a batch: stored rows, dropped items, and entries to quarantine.
 
     `new_digests` are digests to remember with their expiries in epoch milliseconds, `oldest_ms` is
     the earliest time of receipt.
     """
 
     rows: Mapping[EventKind, int]
-    duplicates: Counter[EventKind]
+    dropped: Counter[DroppedItems]
     quarantined: Sequence[QuarantineEntry]
     new_digests: Mapping[bytes, int]
     oldest_ms: int | None
@@ -36,7 +36,7 @@ def stored_result(batch: EncodedBatch) -> BatchResult:
     """Return the result of a batch that was stored as a whole."""
     return BatchResult(
         rows={encoded.event_kind: encoded.rows for encoded in batch.tables},
-        duplicates=batch.duplicates,
+        dropped=batch.dropped,
         quarantined=batch.undecodable,
         new_digests=batch.new_digests,
         oldest_ms=batch.oldest_ms,
@@ -63,4 +63,4 @@ def insert_with_bisection(
         rejected = inserter.store(TABLE_MAPPINGS[event_kind], batch)
         rows[event_kind] = len(batch.items) - len(rejected)
         entries += quarantine_entries.rejected(event_kind, batch, records, rejected)
-    return BatchResult(rows, dedup.duplicates, entries, dedup.new_digests, oldest_receipt(records))
+    return BatchResult(rows, dedup.dropped, entries, dedup.new_digests, oldest_receipt(records))

@@ -76,15 +76,15 @@ class Loader:
     def _load(self, ends: _Offsets) -> int:
         rows = self._finish_pending_batch()
         stored_offsets = self._ledger.stored_offsets()
-        batch = self._read_next(_ranges_to_load(stored_offsets, ends), pending_digests={})
+        batch = self._read_next(self._ranges_to_load(stored_offsets, ends), pending_digests={})
         while batch is not None:
             stored_offsets = {
                 **stored_offsets,
                 **{log: one.end for log, one in batch.ranges.items()},
             }
             with self._observed():
-                pending = self._ledger.begin(batch.ranges)
-                ranges = _ranges_to_load(stored_offsets, ends)
+                pending = self._ledger.begin(batch.ranges, imported=batch.imported)
+                ranges = self._ranges_to_load(stored_offsets, ends)
                 is_stored, next_batch = False, None
                 if self._claims is None or not batch.new_digests:
                     is_stored, next_batch = self._insert_and_read_ahead(pending, batch, ranges)
@@ -93,6 +93,27 @@ class Loader:
             batch = next_batch or self._read_next(ranges, pending_digests={})
         self._metrics.set("headrace_log_backlog_bytes", 0)
         return rows
+
+    def _ranges_to_load(self, stored_offsets: _Offsets, ends: _Offsets) -> dict[str, LogRange]:
+        ranges = {
+            log: LogRange(self._start_offset(log, stored_offsets, end), end)
+            for log, end in ends.items()
+        }
+        return {log: found for log, found in ranges.items() if found.start < found.end}
+
+    def _start_offset(self, log: str, stored_offsets: _Offsets, end: LogOffset) -> LogOffset:
+        """Return the stored offset of a log, or its start where its files are new ones.
+
+        An end before the stored offset does not show that: it may be old after a power cut. The
+        names of the files do, because segment numbers never decrease.
+        """
+        offset = stored_offsets.get(log, LOG_START)
+        if end.segment >= offset.segment:
+            return offset
+        if not 0 < self._log.newest_segment(log) < offset.segment:
+            return offset
+        get_logger().warning("log_replaced", log=log)
+        return LOG_START
 
     def _finish_pending_batch(self) -> int:
         pending = self._ledger.pending_batch()
@@ -208,8 +229,8 @@ class Loader:
         for event_kind, rows in result.rows.items():
             if rows:
                 self._metrics.count("headrace_items_total", rows, event_kind.value, "accepted")
-        for event_kind, items in result.duplicates.items():
-            self._metrics.count("headrace_items_total", items, event_kind.value, "repeated")
+        for (event_kind, outcome), items in result.dropped.items():
+            self._metrics.count("headrace_items_total", items, event_kind.value, outcome)
         for entry in result.quarantined:
             self._metrics.count("headrace_items_total", 1, entry.stream or "unknown", "quarantined")
         if result.quarantined:
@@ -229,20 +250,3 @@ def _mark_stored(claims: DedupClaims, pending: PendingBatch) -> None:
         claims.mark_stored(pending.batch)
     except Unavailable as error:  # the next batch's first claim publishes it, too
         get_logger().warning("batch_not_settled", reason=str(error))
-
-
-def _ranges_to_load(stored_offsets: _Offsets, ends: _Offsets) -> dict[str, LogRange]:
-    ranges = {
-        log: LogRange(_start_offset(log, stored_offsets, end), end) for log, end in ends.items()
-    }
-    return {log: log_range for log, log_range in ranges.items() if log_range.start < log_range.end}
-
-
-def _start_offset(log: str, stored_offsets: _Offsets, end: LogOffset) -> LogOffset:
-    offset = stored_offsets.get(log, LOG_START)
-    if offset.segment > end.segment > 0:
-        get_logger().warning(
-            "log_replaced", log=log
-        )  # segment numbers never decrease: these are new files
-        return LOG_START
-    return offset

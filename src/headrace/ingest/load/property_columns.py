@@ -1,23 +1,21 @@
 """Derives the columns of a row from an event's properties, path and URL.
 
 The fast path is one typed decode, which accepts only values of the right types. Properties that it
-rejects are promoted value by value.
+rejects are promoted value by value. Neither makes objects of properties that are not promoted.
 """
 
-import json
-import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeAlias, TypedDict, cast
 from urllib.parse import unquote_plus
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Raw
 
-from headrace.model.catalog import PROMOTED_COLUMNS, Column, Kind
+from headrace.model.catalog import PROMOTED_COLUMNS, Kind
 from headrace.model.log_records import Event
 
-_BY_NAME = {column.name: column for column in PROMOTED_COLUMNS}
+_KINDS = {column.name: column.kind for column in PROMOTED_COLUMNS}
 _UTM_LIMITS = {c.name: c.max_length for c in PROMOTED_COLUMNS if c.name.startswith("utm_")}
 _Number: TypeAlias = (
     Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)] | None  # finite
@@ -39,7 +37,12 @@ _typed_dict = cast("Callable[..., Any]", TypedDict)  # mypy takes only one that 
 _DECODER: msgspec.json.Decoder[Promoted] = msgspec.json.Decoder(
     _typed_dict("_Promoted", {c.name: _TYPES[c.kind] for c in PROMOTED_COLUMNS}, total=False)
 )
-_ANY_DECODER = msgspec.json.Decoder(dict[str, Any])
+_RAW_DECODER: msgspec.json.Decoder[Mapping[str, Raw]] = msgspec.json.Decoder(
+    _typed_dict("_Raw", {c.name: Raw for c in PROMOTED_COLUMNS}, total=False)
+)
+_VALUE_DECODERS: Mapping[Kind, msgspec.json.Decoder[Any]] = {
+    kind: msgspec.json.Decoder(type_) for kind, type_ in _TYPES.items()
+}
 
 
 def promote_properties(event: Event) -> Promoted:
@@ -55,34 +58,23 @@ def promote_properties(event: Event) -> Promoted:
 
 def _promote_one_by_one(properties: bytes) -> Promoted:
     promoted = {
-        name: _typed_or_none(_BY_NAME[name], value)
-        for name, value in _read(properties).items()
-        if name in _BY_NAME
+        name: _decode_or_none(_VALUE_DECODERS[_KINDS[name]], bytes(raw))
+        for name, raw in _RAW_DECODER.decode(properties).items()
     }
     return {name: value for name, value in promoted.items() if value is not None}
 
 
-def _read(properties: bytes) -> Mapping[str, Any]:
+def _decode_or_none(decoder: msgspec.json.Decoder[Any], raw: bytes) -> str | float | None:
     try:
-        return _ANY_DECODER.decode(properties)
-    except msgspec.MsgspecError:  # a number beyond all floats, which Python's reader makes infinite
-        return cast("dict[str, Any]", json.loads(properties, parse_int=float))
-
-
-def _typed_or_none(column: Column, value: object) -> str | float | None:
-    if column.kind is Kind.TEXT:
-        return value if isinstance(value, str) else None
-    if not isinstance(value, int | float) or isinstance(value, bool):
+        value: str | float | None = decoder.decode(raw)
+    except msgspec.MsgspecError:
         return None
-    try:
-        return value if math.isfinite(value) else None
-    except OverflowError:
-        return None
+    return value
 
 
 def normalize_url(path: str, url: str) -> tuple[str, str]:
     """Return a row's path and URL: splits an absolute path, takes a missing one from the URL."""
-    if path.startswith(("http://", "https://")):
+    if path[:8].lower().startswith(("http://", "https://")):
         return path_of(path), url or path
     if url and not path:
         return path_of(url), url

@@ -39,12 +39,14 @@ def rejected(
             reason=row.reason,
             stream=event_kind.value,
             index=batch.indexes[row.number],
-            item=_item_fields(batch, row.number),
+            item=_item_fields(batch, row.number, record),
         )
 
 
-def _item_fields(batch: Batch[Any], number: int) -> Mapping[str, Any]:
+def _item_fields(batch: Batch[Any], number: int, record: ReadRecord) -> Mapping[str, Any]:
     item = batch.items[number]
     fields = msgspec.structs.asdict(item)
     visitor = msgspec.structs.asdict(batch.visitors[number])
-    return {**fields, "visitor": visitor, "received_ms": batch.received_ms[number]}
+    kept = {**fields, "visitor": visitor, "received_ms": batch.received_ms[number]}
+    is_imported = record.content is not None and record.content.imported is not None
+    return {**kept, "row_id": batch.ids[number].hex()} if is_imported else kept

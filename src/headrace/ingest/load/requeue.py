@@ -12,6 +12,8 @@ from headrace.model.log_records import (
     Event,
     EventKind,
     EventRecord,
+    ImportedRows,
+    LogRecord,
     Visitor,
     Vital,
     VitalRecord,
@@ -26,7 +28,8 @@ def to_log_record(entry: QuarantineEntry) -> bytes:
     """Return the record of an entry. Raises `ValueError` with the reason where there is none.
 
     An item keeps its time of receipt and loses its event id: the id is a known digest, so that
-    repeats are dropped already, and with it the item itself would be dropped, too.
+    repeats are dropped already, and with it the item itself would be dropped, too. An imported item
+    keeps the id of its row.
     """
     if entry.payload is not None:
         return entry.payload
@@ -35,13 +38,26 @@ def to_log_record(entry: QuarantineEntry) -> bytes:
     item = {**entry.item, "event_id": "", "visitor": None}
     received_ms = msgspec.convert(entry.item.get("received_ms"), int)
     visitor = _rebuild(Visitor, entry.item.get("visitor") or {})
+    imported = _imported_row(entry.item, received_ms)
+    record: LogRecord
     match EventKind(entry.stream):
         case EventKind.EVENTS:
-            return encode_record(EventRecord(received_ms, visitor, [_rebuild(Event, item)]))
+            items = [_rebuild(Event, item)]
+            record = EventRecord(received_ms, visitor, items, imported=imported)
         case EventKind.VITALS:
-            return encode_record(VitalRecord(received_ms, visitor, [_rebuild(Vital, item)]))
+            vitals = [_rebuild(Vital, item)]
+            record = VitalRecord(received_ms, visitor, vitals, imported=imported)
         case EventKind.ERRORS:
-            return encode_record(ErrorRecord(received_ms, visitor, [_rebuild(ErrorEvent, item)]))
+            errors = [_rebuild(ErrorEvent, item)]
+            record = ErrorRecord(received_ms, visitor, errors, imported=imported)
+    return encode_record(record)
+
+
+def _imported_row(item: Mapping[str, Any], received_ms: int) -> ImportedRows | None:
+    row_id = item.get("row_id")
+    if row_id is None:
+        return None
+    return ImportedRows(bytes.fromhex(msgspec.convert(row_id, str)), [received_ms])
 
 
 def _rebuild(kind: type[StructT], values: Mapping[str, Any]) -> StructT:

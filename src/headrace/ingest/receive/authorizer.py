@@ -1,9 +1,16 @@
 """Authorizes requests against the directory's snapshot, and refreshes it before it refuses one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from headrace.base.errors import InvalidApiKey, InvalidBody, WebsiteNotFound
+from headrace.base.errors import (
+    ClientError,
+    HeadraceError,
+    InvalidApiKey,
+    InvalidBody,
+    MissingScope,
+    WebsiteNotFound,
+)
 from headrace.ingest.receive.authorize import (
     Authorization,
     Caller,
@@ -11,7 +18,6 @@ from headrace.ingest.receive.authorize import (
     authorize,
     authorize_origin,
 )
-from headrace.ingest.receive.decode_request import DecodedRequest
 from headrace.model.tenancy import Credentials, TenancySnapshot
 from headrace.ports.directory import TenancySource
 
@@ -27,13 +33,54 @@ class Authorizer:
     def __init__(self, tenancy: TenancySource) -> None:
         self._tenancy = tenancy
 
-    def now(self, credentials: Credentials, decoded: DecodedRequest) -> Authorization:
+    def now(
+        self, credentials: Credentials, *, now_ms: int, website_ids: Sequence[str | None]
+    ) -> Authorization:
         """Decide on the snapshot in memory, which may be a few seconds old."""
-        return _authorize(self._tenancy.current(), credentials, decoded)
+        return authorize(
+            self._tenancy.current(), now_ms=now_ms, credentials=credentials, website_ids=website_ids
+        )
 
-    async def retrying(self, credentials: Credentials, decoded: DecodedRequest) -> Authorization:
+    async def retrying(
+        self, credentials: Credentials, *, now_ms: int, website_ids: Sequence[str | None]
+    ) -> Authorization:
         """Decide on the snapshot in memory; refresh it and decide again before a refusal."""
-        return await self._retry_if_stale(lambda tenancy: _authorize(tenancy, credentials, decoded))
+        return await self._retry_if_stale(
+            lambda tenancy: authorize(
+                tenancy, now_ms=now_ms, credentials=credentials, website_ids=website_ids
+            )
+        )
+
+    def has_valid_key(self, credentials: Credentials, *, now_ms: int) -> bool:
+        """Return whether the snapshot in memory has the key of a request, with its scope."""
+        if credentials.api_key is None:
+            return False
+        try:
+            authenticate(
+                self._tenancy.current(),
+                now_ms=now_ms,
+                credentials=credentials,
+                item_website_id=None,
+            )
+        except WebsiteNotFound:
+            return True
+        except HeadraceError:
+            return False
+        return True
+
+    async def find_refusal(self, credentials: Credentials, *, now_ms: int) -> ClientError | None:
+        """Return the error that these credentials get whatever the body says, or None.
+
+        A request without a key and an identifier may have one in its body. None too while the
+        directory is unavailable.
+        """
+        try:
+            await self.authenticate(credentials, now_ms=now_ms, item_website_id=None)
+        except (InvalidApiKey, MissingScope, WebsiteNotFound) as error:
+            return error
+        except HeadraceError:
+            return None
+        return None
 
     async def authenticate(
         self, credentials: Credentials, *, now_ms: int, item_website_id: str | None
@@ -60,14 +107,3 @@ class Authorizer:
             if newest.revision == known.revision:
                 raise
         return decide(newest)
-
-
-def _authorize(
-    tenancy: TenancySnapshot, credentials: Credentials, decoded: DecodedRequest
-) -> Authorization:
-    return authorize(
-        tenancy,
-        now_ms=decoded.received_ms,
-        credentials=credentials,
-        website_ids=[item.website_id for item in decoded.items],
-    )

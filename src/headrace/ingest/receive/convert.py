@@ -45,14 +45,19 @@ _encode_json = msgspec.json.Encoder().encode
 
 
 class AuthorizedBatch(Struct, frozen=True):
-    """One authorized request; `timestamps_ms` and `websites` are parallel to `items`."""
+    """One authorized request; `timestamps_ms` and `websites` are parallel to `items`.
+
+    `expired` are the indexes of items that are too old to be stored.
+    """
 
     received_ms: int
     items: Sequence[WireItem]
     timestamps_ms: Sequence[int]
     websites: Sequence[WebsiteId]
     enrichment: Enrichment
+    has_api_key: bool
     idempotency_digest: bytes = b""
+    expired: tuple[int, ...] = ()
 
 
 def convert_batch(endpoint: IngestPath, batch: AuthorizedBatch) -> WrittenRecord:
@@ -100,11 +105,17 @@ def _build_event_record(
         )
     ]
     packed_rows: Sequence[EventTuple] | Sequence[FullEventTuple] = rows
-    if promoted is not None or batch.enrichment.visitors is not None:
-        suffixes = zip(promoted or repeat(None), _visitors(batch), strict=False)
+    profile_ids = [item.profile_id or "" for item in items]
+    if promoted is not None or batch.enrichment.visitors is not None or any(profile_ids):
+        suffixes = zip(promoted or repeat(None), _visitors(batch), profile_ids, strict=False)
         packed_rows = [row + end for row, end in zip(rows, suffixes, strict=False)]
     return PackedEventRecord(
-        batch.received_ms, batch.enrichment.visitor, packed_rows, batch.idempotency_digest
+        batch.received_ms,
+        batch.enrichment.visitor,
+        packed_rows,
+        batch.idempotency_digest,
+        batch.has_api_key,
+        expired=batch.expired,
     )
 
 
@@ -148,7 +159,12 @@ def _convert_vitals(batch: AuthorizedBatch) -> VitalRecord:
         for item, timestamp_ms, website, visitor in rows
     ]
     return VitalRecord(
-        batch.received_ms, batch.enrichment.visitor, vitals, batch.idempotency_digest
+        batch.received_ms,
+        batch.enrichment.visitor,
+        vitals,
+        batch.idempotency_digest,
+        batch.has_api_key,
+        expired=batch.expired,
     )
 
 
@@ -182,7 +198,12 @@ def _convert_errors(batch: AuthorizedBatch) -> ErrorRecord:
         for item, timestamp_ms, website, visitor in rows
     ]
     return ErrorRecord(
-        batch.received_ms, batch.enrichment.visitor, errors, batch.idempotency_digest
+        batch.received_ms,
+        batch.enrichment.visitor,
+        errors,
+        batch.idempotency_digest,
+        batch.has_api_key,
+        expired=batch.expired,
     )
 
 
@@ -192,4 +213,6 @@ _CONVERTERS: Mapping[IngestPath, Callable[[AuthorizedBatch], WrittenRecord]] = {
     IngestPath.ERRORS: _convert_errors,
     IngestPath.BATCH: _convert_page_views,
     IngestPath.PAGE: _convert_page_views,
+    IngestPath.ENGAGEMENT: _convert_events,
+    IngestPath.IDENTIFY: _convert_events,
 }

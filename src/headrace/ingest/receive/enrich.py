@@ -4,6 +4,7 @@ import functools
 import hashlib
 import ipaddress
 from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -37,7 +38,21 @@ class Enrichment(Struct, frozen=True):
     anonymous_id: str = ""
 
 
-_NO_ENRICHMENT = Enrichment()
+NO_ENRICHMENT = Enrichment()
+
+
+class ReportsVisitor(Protocol):
+    """An item of a call with a key, which says more of its visitor than the call does."""
+
+    @property
+    def ip(self) -> Any:  # noqa: ANN401 - text, once it was checked
+        """The visitor's address, or None."""
+        ...
+
+    @property
+    def user_agent(self) -> Any:  # noqa: ANN401 - as above
+        """The visitor's User-Agent, or None."""
+        ...
 
 
 class Enricher:
@@ -54,40 +69,45 @@ class Enricher:
         self._geo = geo
         self._user_agents = user_agents
         self._salts = salts
-        self._visitor = functools.lru_cache(cache_size)(self._look_up)
+        self._visitor = functools.lru_cache(cache_size)(
+            functools.partial(look_up_visitor, geo, user_agents)
+        )
 
-    def enrich_from_items(self, items: Sequence[WireItem]) -> Enrichment:
+    def enrich_from_items(self, items: Sequence[ReportsVisitor]) -> Enrichment:
         """Enrich a request with a key, from the `ip` and `userAgent` of its items alone."""
         for item in items:
             if item.ip is not None or item.user_agent is not None:
                 return Enrichment(visitors=[self._visitor_of_item(item) for item in items])
-        return _NO_ENRICHMENT
+        return NO_ENRICHMENT
 
     async def enrich_client(
         self,
-        items: Sequence[WireItem],
         *,
+        has_anonymous_ids: bool,
         website_id: str,
         address: str,
         user_agent: str,
         now_ms: int,
     ) -> Enrichment:
-        """Enrich a request without a key, from its client. All items are of one website."""
-        salt = None if _have_anonymous_ids(items) else await self._salts.get(now_ms)
+        """Enrich a request without a key, from its client. All items are of one website.
+
+        `has_anonymous_ids` says that every item has an anonymous id of its own.
+        """
+        salt = None if has_anonymous_ids else await self._salts.get(now_ms)
         return self._enrich_with_salt(website_id, address, user_agent, salt)
 
     def enrich_client_nowait(
         self,
-        items: Sequence[WireItem],
         *,
+        has_anonymous_ids: bool,
         website_id: str,
         address: str,
         user_agent: str,
         now_ms: int,
     ) -> Enrichment | None:
         """Do what `enrich_client` does, or return None where it would have to wait."""
-        salt = None if _have_anonymous_ids(items) else self._salts.get_nowait(now_ms)
-        if salt is None and not _have_anonymous_ids(items):
+        salt = None if has_anonymous_ids else self._salts.get_nowait(now_ms)
+        if salt is None and not has_anonymous_ids:
             return None
         return self._enrich_with_salt(website_id, address, user_agent, salt)
 
@@ -103,31 +123,31 @@ class Enricher:
         )
         return Enrichment(visitor, anonymous_id=anonymous_id)
 
-    def _visitor_of_item(self, item: WireItem) -> Visitor | None:
+    def _visitor_of_item(self, item: ReportsVisitor) -> Visitor | None:
         if item.ip is None and not item.user_agent:
             return None
         visitor = self._visitor(item.ip or "", item.user_agent or "")
         # A server reports its visitors: nothing that it forwards is excluded as a bot's.
         return msgspec.structs.replace(visitor, is_bot=False) if visitor.is_bot else visitor
 
-    def _look_up(self, address: str, user_agent: str) -> Visitor:
-        location = self._geo.locate(address)
-        agent_info = self._user_agents.parse(user_agent)
-        return Visitor(
-            country=location.country,
-            region=location.region,
-            city=location.city,
-            browser_name=agent_info.browser_name,
-            browser_version=agent_info.browser_version,
-            os_name=agent_info.os_name,
-            os_version=agent_info.os_version,
-            device_type=agent_info.device_type,
-            is_bot=agent_info.is_bot,
-        )
 
-
-def _have_anonymous_ids(items: Sequence[WireItem]) -> bool:
-    return all(item.anonymous_id for item in items)
+def look_up_visitor(
+    geo: GeoLocator, user_agents: UserAgentParser, address: str, user_agent: str
+) -> Visitor:
+    """Return the visitor of an address and a User-Agent, whatever the texts."""
+    location = geo.locate(address)
+    agent_info = user_agents.parse(user_agent)
+    return Visitor(
+        country=location.country,
+        region=location.region,
+        city=location.city,
+        browser_name=agent_info.browser_name,
+        browser_version=agent_info.browser_version,
+        os_name=agent_info.os_name,
+        os_version=agent_info.os_version,
+        device_type=agent_info.device_type,
+        is_bot=agent_info.is_bot,
+    )
 
 
 def make_visitor_id(salt: bytes, *, website_id: str, address: str, user_agent: str) -> str:

@@ -1,6 +1,7 @@
 """The timestamps that an item may have, and the forms it may write them in."""
 
 import math
+import re
 from collections.abc import Iterable
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
@@ -12,6 +13,9 @@ EARLIEST_MS = 946_684_800_000
 INVALID_TIMESTAMP = "must be epoch milliseconds, an ISO 8601 date or time, or an RFC 2822 date"
 TOO_EARLY = "must not be before 2000-01-01"
 SECONDS_HINT = f"{TOO_EARLY}; it looks like seconds: send milliseconds"
+
+_LOOSE_ISO_8601 = re.compile(r"[0-9]{4}-.{5}(?:[Tt ][0-9]{2}:[0-9]{2}(?!:)|.*(?:,|z$))")
+"""What the datetimes of queries allow and events do not: no seconds, a comma, a small z."""
 
 _EARLIEST_S = EARLIEST_MS // 1000
 _LATEST_LIKELY_S = 7_258_118_400  # the year 2200, in seconds
@@ -54,6 +58,6 @@ def _truncate_milliseconds(value: float) -> int:
 
 def _parse_text(text: str) -> int:
     parsed = parse_iso_8601(text) or parse_rfc_2822(text)
-    if parsed is None:
+    if parsed is None or _LOOSE_ISO_8601.match(text):
         raise ValueError(INVALID_TIMESTAMP)
     return parsed.epoch_ms

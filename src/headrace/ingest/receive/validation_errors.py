@@ -138,13 +138,10 @@ def _item_errors(
 
 def _unknown_key_errors(sent: Mapping[str, Raw], levels: int) -> Iterator[tuple[str, str]]:
     for key, value in sent.items():
-        if "\0" in key:
+        if "\0" in key or contains_nul(bytes(value)):
             yield "", INVALID_CHARACTER
-            continue
-        try:
-            _check_characters_and_depth(bytes(value), levels)
-        except ValueError as error:
-            yield key if len(key) <= _LONGEST_UNKNOWN_KEY else "", str(error)
+        elif exceeds_depth(bytes(value), levels):
+            yield key if len(key) <= _LONGEST_UNKNOWN_KEY else "", TOO_DEEP
 
 
 def _check_characters_and_depth(value: bytes, levels: int) -> None:

@@ -1,15 +1,16 @@
-"""The daily salt of visitor ids."""
+"""The daily salt of visitor ids: used for events of its day, destroyed when the day is over."""
 
 import asyncio
 import secrets
 from collections.abc import Callable
 
-from headrace.base.clock import MILLISECONDS_PER_DAY, utc_day
+from headrace.base.clock import MILLISECONDS_PER_DAY, Clock, utc_day
 from headrace.base.errors import HeadraceError
 from headrace.base.telemetry import get_logger
 
 _SALT_BYTES = 32
 _RETRY_AFTER_MS = 5_000
+_EXPIRY_INTERVAL_S = 30.0
 _FETCH_TIMEOUT_S = 2.0
 _FETCH_TIMEOUT_WITH_FALLBACK_S = 0.25
 """Shorter, because a fallback salt is in use while the directory fails."""
@@ -47,6 +48,11 @@ class DailySalts:
         """Return the salt of a timestamp's UTC day, or None where `get` would wait."""
         return self._salt if self._is_current(now_ms) else None
 
+    def expire(self, now_ms: int) -> None:
+        """Drop the salt of another UTC day than that of a timestamp."""
+        if now_ms // MILLISECONDS_PER_DAY != self._day_number:
+            self._day_number, self._salt = -1, b""
+
     def _is_current(self, now_ms: int) -> bool:
         if now_ms // MILLISECONDS_PER_DAY != self._day_number:
             return False
@@ -82,3 +88,24 @@ class DailySalts:
             fetching.exception()
             return await self._fetch_with_timeout(day, timeout_s)
         return fetching.result()
+
+
+async def expire_salts(salts: DailySalts, forget: Callable[[str], None], clock: Clock) -> None:
+    """Destroy salts when their UTC day is over, by the clock and not by the next event.
+
+    Runs until it is cancelled. `forget` is the directory's `forget_visitor_salts`: it blocks, and
+    is called in a thread. Called again and again, because an event that was received just before
+    midnight may create a salt of its day just after it.
+    """
+    while True:
+        now_ms = clock.now_ms()
+        salts.expire(now_ms)
+        try:
+            await asyncio.to_thread(forget, utc_day(now_ms))
+        except HeadraceError as error:
+            get_logger().warning("visitor_salts_not_destroyed", reason=str(error))
+        await asyncio.sleep(min(_EXPIRY_INTERVAL_S, _until_next_day_s(clock.now_ms())))
+
+
+def _until_next_day_s(now_ms: int) -> float:
+    return (MILLISECONDS_PER_DAY - now_ms % MILLISECONDS_PER_DAY) / 1000

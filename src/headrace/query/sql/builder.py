@@ -24,6 +24,21 @@ def subquery(text: str) -> str:
     return f"(\n{indented(text)}\n)"
 
 
+def select_from(source: str, *layers: Sequence[str]) -> str:
+    """Return nested SELECTs of these columns, innermost first, over a statement.
+
+    A name of one SELECT would stand for its expression at every use; that of a subquery does not.
+    """
+    for columns in layers:
+        source = statement(clause("SELECT", ",", columns), f"FROM {subquery(source)}")
+    return source
+
+
+def group(separator: str, parts: Sequence[str]) -> str:
+    """Return parts in parentheses, with a line for each."""
+    return subquery(f"{separator}\n".join(parts))
+
+
 def indented(text: str) -> str:
     """Indent all lines by one step."""
     return "\n".join(INDENT + line for line in text.split("\n"))

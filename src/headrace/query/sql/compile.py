@@ -1,23 +1,26 @@
 """Compile a plan to one statement with bound parameters.
 
 The text depends only on the shape of the plan: its table, columns, aggregates, operators and order
-keys; whether an operator's values are texts or numbers; the number of dots in a property's key and
-whether the key begins like a separator of JSON; how often clocks change within the range, whether
-they go back across midnight at one of its ends, and whether it starts and ends within one UTC day.
-Every value is bound, the website exactly once.
+keys; how its filters are grouped, and those of its selects; whether an operator's values are texts
+or numbers; the number of dots in a property's key and whether the key begins like a separator of
+JSON; how often clocks change within the range, whether they go back across midnight at one of its
+ends, and whether it starts and ends within one UTC day. Every value is bound, the website exactly
+once.
 """
 
 from collections.abc import Sequence
 
-from headrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS
-from headrace.model.plan import CompiledQuery, Output, OutputKind, QueryPlan
+from headrace.model.catalog import DATE_OUTPUT_NAME, DATETIME_AGGREGATES, QUERY_LIMITS, Operator
+from headrace.model.plan import CompiledQuery, Output, OutputKind, PlannedHaving, QueryPlan
 from headrace.ports.store import Dialect
+from headrace.query.sql.bots import write_bot_rule
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
-from headrace.query.sql.conditions import write_condition
+from headrace.query.sql.conditions import OPERATORS, write_condition
 from headrace.query.sql.expressions import OUTPUT_KINDS, Expressions
 from headrace.query.sql.order_by import OrderKey, order_keys, write_order
 from headrace.query.sql.sources import build_source
 from headrace.query.sql.time_buckets import BUCKET_KINDS, bind_range, bucket_expr
+from headrace.query.sql.visible_rows import bind_visible_rows
 
 
 def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
@@ -28,13 +31,21 @@ def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
     up to one more than a filled result may have, because offset and limit apply after filling.
     """
     parameters = Parameters()
-    website = parameters.bind(plan.website_id, "String")
+    visible = bind_visible_rows(plan.website_id, plan.cutoff_ms, parameters)
     range_parameters = bind_range(plan.range, parameters, is_bucketed=plan.granularity is not None)
     source = build_source(
-        plan, website, range_parameters, parameters, is_distributed=dialect.is_distributed
+        plan, visible, range_parameters, parameters, is_distributed=dialect.is_distributed
     )
     expressions = Expressions(parameters, dialect)
-    outputs, columns = _write_columns(plan, expressions)
+    own_conditions = [
+        [write_condition(planned, expressions) for planned in select.filters]
+        for select in plan.selects
+    ]
+    bots = write_bot_rule(plan, own_conditions)
+    select_conditions = [
+        [*rule, *own] for rule, own in zip(bots.selects, own_conditions, strict=True)
+    ]
+    outputs, columns = _write_columns(plan, expressions, select_conditions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]
     aliases = [f"c{index}" for index in range(len(columns))]
     groups = aliases[: -len(plan.selects)]
@@ -46,8 +57,9 @@ def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
             [f"{sql} AS {alias}" for sql, alias in zip(columns, aliases, strict=True)],
         ),
         f"FROM {source.table}",
-        clause("WHERE", " AND", [*source.conditions, *filters]),
+        clause("WHERE", " AND", [*source.conditions, *bots.rows, *filters]),
         clause("GROUP BY", ",", groups),
+        clause("HAVING", " AND", write_having(plan, aliases[len(groups) :], parameters)),
     )
     keys = order_keys(plan, outputs) if groups else ()
     sql = statement(
@@ -56,8 +68,22 @@ def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
     return CompiledQuery(sql, parameters.values, outputs, plan.website_id)
 
 
+def write_having(plan: QueryPlan, columns: Sequence[str], parameters: Parameters) -> list[str]:
+    """Return the conditions for rows of the result; `columns` are the SQL names of the selects."""
+    return [
+        f"ifNull({_compare_select(planned, columns, parameters)},"
+        f" {'true' if planned.operator is Operator.NE else 'false'})"
+        for planned in plan.having
+    ]
+
+
+def _compare_select(planned: PlannedHaving, columns: Sequence[str], parameters: Parameters) -> str:
+    value = parameters.bind(planned.value, "Float64")
+    return OPERATORS[planned.operator].format(column=columns[planned.index], value=value)
+
+
 def _write_columns(
-    plan: QueryPlan, expressions: Expressions
+    plan: QueryPlan, expressions: Expressions, select_conditions: Sequence[Sequence[str]]
 ) -> tuple[tuple[Output, ...], list[str]]:
     outputs: list[Output] = []
     columns: list[str] = []
@@ -67,9 +93,11 @@ def _write_columns(
     for column in plan.group_by:
         outputs.append(Output(column.name, OUTPUT_KINDS[column.kind]))
         columns.append(expressions.value(column))
-    for select in plan.selects:
-        outputs.append(Output(select.alias, OutputKind.NUMBER))
-        columns.append(expressions.aggregate(select))
+    for select, conditions in zip(plan.selects, select_conditions, strict=True):
+        is_datetime = select.aggregate in DATETIME_AGGREGATES
+        kind = OutputKind.DATETIME if is_datetime else OutputKind.NUMBER
+        outputs.append(Output(select.alias, kind))
+        columns.append(expressions.aggregate(select, conditions))
     return tuple(outputs), columns
 
 

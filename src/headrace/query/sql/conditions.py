@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from headrace.model.catalog import LIST_OPERATORS, Kind, Operator
-from headrace.model.plan import PlannedFilter
+from headrace.model.catalog import LIST_OPERATORS, PATTERN_OPERATORS, Kind, Operator
+from headrace.model.plan import Conjunction, PlannedCondition, PlannedFilter, PlannedGroup
+from headrace.query.sql.builder import group
 from headrace.query.sql.expressions import Expressions
 from headrace.query.sql.json_properties import canonical_text, string_value
 
@@ -17,9 +18,16 @@ OPERATORS: Mapping[Operator, str] = {
     Operator.CONTAINS: "position({column}, {value}) > 0",  # not LIKE: % is a plain character
     Operator.NOT_CONTAINS: "position({column}, {value}) = 0",
     Operator.STARTS_WITH: "startsWith({column}, {value})",
+    Operator.NOT_STARTS_WITH: "NOT startsWith({column}, {value})",
+    Operator.ENDS_WITH: "endsWith({column}, {value})",
+    Operator.NOT_ENDS_WITH: "NOT endsWith({column}, {value})",
+    Operator.MATCHES: "match({column}, {value})",
+    Operator.NOT_MATCHES: "NOT match({column}, {value})",
     Operator.IN: "{column} IN {value}",
     Operator.NOT_IN: "{column} NOT IN {value}",
 }
+
+CONJUNCTIONS: Mapping[Conjunction, str] = {Conjunction.OR: " OR", Conjunction.AND: " AND"}
 
 MEMBERSHIPS: Mapping[Operator, str] = {
     Operator.EQ: "{match}",
@@ -29,8 +37,34 @@ MEMBERSHIPS: Mapping[Operator, str] = {
 }
 """Operators that compare a property of any type with a set of values; `eq` has a set of one."""
 
-MATCHING_MISSING = frozenset({Operator.NE, Operator.NOT_IN, Operator.NOT_CONTAINS})
+PRESENCE: Mapping[Operator, str] = {
+    Operator.IS_SET: "{is_set}",
+    Operator.IS_NOT_SET: "NOT {is_set}",
+}
+
+IS_SET: Mapping[Kind, str] = {
+    Kind.TEXT: "({column} != '')",
+    Kind.NUMBER: "isNotNull({column})",
+    Kind.DATETIME: "true",
+    Kind.BOOLEAN: "true",
+    Kind.IDENTIFIER: "true",
+    Kind.JSON: "ifNull({column} != '\"\"', false)",
+}
+"""Whether a value is one that `uniq` counts."""
+
+MATCHING_MISSING = frozenset(
+    {
+        Operator.NE,
+        Operator.NOT_IN,
+        Operator.NOT_CONTAINS,
+        Operator.NOT_STARTS_WITH,
+        Operator.NOT_ENDS_WITH,
+        Operator.NOT_MATCHES,
+    }
+)
 """The operators that match a missing value and a property of another type."""
+
+_NEVER_FOUND = r"[^\x00-\x{10FFFF}]"
 
 _PARAMETER_TYPES: Mapping[Kind, str] = {
     Kind.TEXT: "String",
@@ -41,8 +75,14 @@ _PARAMETER_TYPES: Mapping[Kind, str] = {
 }
 
 
-def write_condition(planned: PlannedFilter, expressions: Expressions) -> str:
-    """Return the SQL of one filter and bind its values."""
+def write_condition(planned: PlannedCondition, expressions: Expressions) -> str:
+    """Return the SQL of a filter or a group and bind its values."""
+    if isinstance(planned, PlannedGroup):
+        items = [write_condition(item, expressions) for item in planned.items]
+        return group(CONJUNCTIONS[planned.conjunction], items)
+    if planned.operator in PRESENCE:
+        is_set = IS_SET[planned.column.kind].format(column=expressions.name(planned.column))
+        return PRESENCE[planned.operator].format(is_set=is_set)
     if planned.column.kind is Kind.JSON:
         return _write_property_condition(planned, expressions)
     condition = _compare(
@@ -90,11 +130,26 @@ def _in_array(
 
 
 def _compare(column: str, planned: PlannedFilter, expressions: Expressions, type_name: str) -> str:
-    if planned.operator in LIST_OPERATORS:
+    if planned.operator in PATTERN_OPERATORS:
+        value = expressions.parameters.bind(_engine_pattern(str(planned.values[0])), type_name)
+    elif planned.operator in LIST_OPERATORS:
         value = expressions.parameters.bind(list(planned.values), f"Array({type_name})")
     else:
         value = expressions.parameters.bind(planned.values[0], type_name)
     return OPERATORS[planned.operator].format(column=column, value=value)
+
+
+def _engine_pattern(pattern: str) -> str:
+    """Return a pattern that the engine finds where RE2 with its defaults finds the given one.
+
+    The engine lets `.` match a new line. Before it runs RE2 it searches for a text that it believes
+    to be required, and takes the last byte of a character for the whole of it: `é?` finds only
+    texts with the first byte of `é`. It does not search where there is an alternative. NUL occurs
+    in no stored text, and the engine would end the pattern there.
+    """
+    if "\0" in pattern:
+        return _NEVER_FOUND
+    return f"(?-s){pattern}" if pattern.isascii() else f"(?-s){_NEVER_FOUND}|{pattern}"
 
 
 def _coalesce_missing(condition: str, planned: PlannedFilter) -> str:

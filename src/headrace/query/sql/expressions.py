@@ -1,10 +1,11 @@
-"""Columns and aggregates as SQL, with a template for each kind of column and each aggregate."""
+"""Columns and their aggregates as SQL, with a template for each kind of column."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from headrace.model.catalog import Aggregate, Column, Kind
 from headrace.model.plan import OutputKind, PlannedSelect
 from headrace.ports.store import Dialect
+from headrace.query.sql.aggregates import COLUMN_AGGREGATES, DISTINCT_VALUES, ROWS, Form
 from headrace.query.sql.builder import Parameters
 from headrace.query.sql.json_properties import PropertyColumns
 
@@ -24,29 +25,6 @@ OUTPUT_KINDS: Mapping[Kind, OutputKind] = {
     Kind.BOOLEAN: OutputKind.BOOLEAN,
     Kind.IDENTIFIER: OutputKind.TEXT,
     Kind.JSON: OutputKind.JSON,
-}
-
-DISTINCT_VALUES: Mapping[Kind, str] = {
-    Kind.TEXT: "uniqExactIf({column}, {column} != '')",
-    Kind.NUMBER: "uniqExact({column} + 0)",
-    Kind.DATETIME: "uniqExact({column})",
-    Kind.BOOLEAN: "uniqExact({column})",
-    Kind.IDENTIFIER: "uniqExact({column})",
-    Kind.JSON: "uniqExactIf({column}, {column} != '\"\"')",
-}
-
-# Kahan summation: plain sums differ in the last digits with the order in which threads finish.
-# A result that overflows a double is null, because JSON has no infinity.
-NUMBER_AGGREGATES: Mapping[Aggregate, str] = {
-    Aggregate.SUM: "ifNotFinite(ifNull(sumKahan({number}), 0), NULL)",
-    Aggregate.AVG: "ifNotFinite(sumKahan({number}) / count({number}), NULL)",
-    Aggregate.MAX: "max({number})",
-    Aggregate.MIN: "min({number})",
-    Aggregate.P50: "ifNotFinite(quantileExactInclusive(0.5)({number}), NULL)",
-    Aggregate.P75: "ifNotFinite(quantileExactInclusive(0.75)({number}), NULL)",
-    Aggregate.P90: "ifNotFinite(quantileExactInclusive(0.9)({number}), NULL)",
-    Aggregate.P95: "ifNotFinite(quantileExactInclusive(0.95)({number}), NULL)",
-    Aggregate.P99: "ifNotFinite(quantileExactInclusive(0.99)({number}), NULL)",
 }
 
 
@@ -73,15 +51,18 @@ class Expressions:
         """Return the SQL of a column's value as the store returns it, equal for equal values."""
         return VALUES[column.kind].format(column=self.name(column))
 
-    def aggregate(self, select: PlannedSelect) -> str:
-        """Return the SQL of a select's aggregate."""
+    def aggregate(self, select: PlannedSelect, conditions: Sequence[str] = ()) -> str:
+        """Return the SQL of a select's aggregate over the rows that match the conditions."""
+        form, column = self.form(select)
+        return form.write(conditions, column)
+
+    def form(self, select: PlannedSelect) -> tuple[Form, str]:
+        """Return the form of a select's aggregate, and the SQL name of what it aggregates."""
         column = select.column
         if column is None or select.aggregate is Aggregate.COUNT:
-            return "count()"
+            return ROWS, ""
         if select.aggregate is Aggregate.UNIQ:
-            return DISTINCT_VALUES[column.kind].format(column=self.name(column))
+            return DISTINCT_VALUES[column.kind], self.name(column)
         if select.aggregate is Aggregate.SUM and column.kind is Kind.JSON:
-            return NUMBER_AGGREGATES[Aggregate.SUM].format(
-                number=self.properties.sum_operand(column)
-            )
-        return NUMBER_AGGREGATES[select.aggregate].format(number=self.number(column))
+            return COLUMN_AGGREGATES[Aggregate.SUM], self.properties.sum_operand(column)
+        return COLUMN_AGGREGATES[select.aggregate], self.number(column)

@@ -52,7 +52,7 @@ class RollupTable(Struct, frozen=True):
     to those of the projection, so it cannot read the table too.
     """
 
-    conditions: Sequence[str]
+    conditions: Sequence[RollupExpression]
     use_view: bool
 
     def select(
@@ -62,15 +62,12 @@ class RollupTable(Struct, frozen=True):
         *trailing_clauses: RollupExpression,
     ) -> str:
         """Return the SELECT of columns that meet these conditions too, with trailing clauses."""
+        conditions = [*self.conditions, *conditions]
         names = self._column_sql([*columns, *conditions, *trailing_clauses])
         return statement(
             clause("SELECT", ",", [column.render(names) for column in columns]),
             f"FROM {ROLLUP if self.use_view else ROLLUP_PROJECTION} AS {_ALIAS}",
-            clause(
-                "WHERE",
-                " AND",
-                [*self.conditions, *(condition.render(names) for condition in conditions)],
-            ),
+            clause("WHERE", " AND", [condition.render(names) for condition in conditions]),
             *(trailing.render(names) for trailing in trailing_clauses),
         )
 

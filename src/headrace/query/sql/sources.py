@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from headrace.formats.rollup_columns import EMPTY_ID_HASH, hash128
 from headrace.model.catalog import EVENTS, PROFILES
-from headrace.model.plan import DateRange, QueryPlan
+from headrace.model.plan import DateRange, QueryPlan, single_filters
+from headrace.query.sql.bots import NOT_A_BOT
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
 from headrace.query.sql.derived_tables import profile_aggregate, session_aggregate
 from headrace.query.sql.rollup_source import RollupExpression, RollupTable
@@ -17,10 +18,8 @@ from headrace.query.sql.time_buckets import (
     range_conditions,
     wall_clock_exprs,
 )
+from headrace.query.sql.visible_rows import VisibleRows
 from headrace.query.validate.day_range import rollup_days_suffice
-
-_IS_BOT = "is_bot"
-_NOT_A_BOT = f"NOT {_IS_BOT}"
 
 
 class Grouping(NamedTuple):
@@ -49,13 +48,13 @@ class Source(Struct, frozen=True):
 
 def build_source(
     plan: QueryPlan,
-    website: str,
+    visible: VisibleRows,
     range_parameters: RangeParameters,
     parameters: Parameters,
     *,
     is_distributed: bool,
 ) -> Source:
-    """Return the source of a plan's rows; `website` is the placeholder of the bound website.
+    """Return the source of a plan's rows.
 
     In an `is_distributed` store lookups are GLOBAL: each machine gets the keys of all others.
     On a single machine GLOBAL would only copy them.
@@ -63,21 +62,20 @@ def build_source(
     if plan.table.is_derived:
         in_operator = "GLOBAL IN" if is_distributed else "IN"
         rollup = RollupTable(
-            _non_bot_conditions(website), use_view=is_distributed or _needs_events(plan)
+            [*visible.rollups(), RollupExpression(NOT_A_BOT)],
+            use_view=is_distributed or _needs_events(plan),
         )
         return _derived_source(
-            plan, website, range_parameters, parameters, rollup, in_operator=in_operator
+            plan, visible, range_parameters, parameters, rollup, in_operator=in_operator
         )
     time = plan.table.time_column
-    conditions = [_website_condition(website), *range_conditions(time, range_parameters)]
-    if all(planned.column.name != _IS_BOT for planned in plan.filters):
-        conditions.append(_NOT_A_BOT)
+    conditions = [*visible.stored_rows(time), *range_conditions(time, range_parameters)]
     return Source(wall_clock_exprs(time, range_parameters), plan.table.name, conditions)
 
 
 def _derived_source(
     plan: QueryPlan,
-    website: str,
+    visible: VisibleRows,
     range_parameters: RangeParameters,
     parameters: Parameters,
     rollup: RollupTable,
@@ -102,7 +100,7 @@ def _derived_source(
             subquery(sessions),
             range_conditions(time, range_parameters),
         )
-    active = _active_in_range(plan.range, website, range_parameters, in_operator)
+    active = _active_in_range(plan.range, visible, range_parameters, in_operator)
     having = RollupExpression(f"HAVING {active.template}", active.arguments)
     return Source([], subquery(_group_rollup(plan, grouping, rollup, key_conditions, having)), [])
 
@@ -152,7 +150,7 @@ def _needs_events(plan: QueryPlan) -> bool:
 
 
 def _active_in_range(
-    days: DateRange, website: str, range_parameters: RangeParameters, in_operator: str
+    days: DateRange, visible: VisibleRows, range_parameters: RangeParameters, in_operator: str
 ) -> RollupExpression:
     """Return the condition, after GROUP BY, for a profile to have an event in the range.
 
@@ -176,7 +174,7 @@ def _active_in_range(
         clause(
             "WHERE",
             " AND",
-            [*_non_bot_conditions(website), *range_conditions(time, range_parameters)],
+            [*visible.stored_rows(time), NOT_A_BOT, *range_conditions(time, range_parameters)],
         ),
     )
     return RollupExpression(
@@ -184,19 +182,12 @@ def _active_in_range(
     )
 
 
-def _website_condition(website: str) -> str:
-    return f"website_id = {website}"
-
-
-def _non_bot_conditions(website: str) -> list[str]:
-    return [_website_condition(website), _NOT_A_BOT]
-
-
 def _needed_columns(plan: QueryPlan) -> list[str]:
     needed: set[str] = set()
     if plan.table.supports_granularity:
         needed.add(plan.table.time_column)
     needed.update(column.name for column in plan.group_by)
-    needed.update(planned.column.name for planned in plan.filters)
+    filters = [*plan.filters, *(own for select in plan.selects for own in select.filters)]
+    needed.update(planned.column.name for planned in single_filters(filters))
     needed.update(select.column.name for select in plan.selects if select.column is not None)
     return [column.name for column in plan.table.columns if column.name in needed]

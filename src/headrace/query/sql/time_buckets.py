@@ -10,11 +10,20 @@ from msgspec import Struct
 
 from headrace.model.plan import DateRange, Granularity, OutputKind
 from headrace.query.sql.builder import Parameters
-from headrace.query.validate.day_range import BUCKET_SECONDS, is_contiguous, utc_days
+from headrace.query.validate.day_range import is_contiguous, utc_days
 
 BUCKET_KINDS: Mapping[Granularity, OutputKind] = {
     Granularity.HOURLY: OutputKind.HOUR,
     Granularity.DAILY: OutputKind.DAY,
+    Granularity.WEEKLY: OutputKind.WEEK,
+    Granularity.MONTHLY: OutputKind.MONTH,
+}
+
+_BUCKETS: Mapping[Granularity, str] = {
+    Granularity.HOURLY: "toInt32(wall_ms / 3600000)",
+    Granularity.DAILY: "toInt32(wall_ms / 86400000)",
+    Granularity.WEEKLY: "toInt32((wall_ms + 259200000) / 604800000)",  # 1970 began on a Thursday
+    Granularity.MONTHLY: "toInt32(toRelativeMonthNum(toDate32(toInt32(wall_ms / 86400000))))",
 }
 
 _MAX_INLINED_CHANGES = 4
@@ -104,13 +113,13 @@ def wall_clock_exprs(column: str, range_parameters: RangeParameters) -> list[str
 
 
 def bucket_expr(granularity: Granularity) -> str:
-    """Return the SQL of the day or hour on the zone's wall clock, counted from 1970.
+    """Return the SQL of the bucket on the zone's wall clock, as a number: see `OutputKind`.
 
     The type is Int32, because grouping is faster by a short key. Dividing doubles takes two thirds
     of the time of integers and is exact here: timestamps are positive and below 2^53, and the last
     millisecond of a bucket differs from the start of the next by more than the rounding error.
     """
-    return f"toInt32(wall_ms / {BUCKET_SECONDS[granularity] * 1000})"
+    return _BUCKETS[granularity]
 
 
 def range_conditions(column: str, range_parameters: RangeParameters) -> list[str]:

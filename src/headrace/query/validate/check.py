@@ -5,71 +5,92 @@ the length is checked first, then item by item.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
-
-from msgspec import Struct
 
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
 from headrace.model.catalog import (
     ALL_ROWS,
-    DATE_OUTPUT_NAME,
+    DATETIME_AGGREGATES,
     QUERY_LIMITS,
     Aggregate,
     Column,
-    Operator,
     Table,
     find_table,
     table_names,
 )
-from headrace.model.plan import PlannedFilter, PlannedSelect, QueryPlan
+from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
+from headrace.model.plan import PlannedSelect, QueryPlan
 from headrace.model.tenancy import WebsiteId
-from headrace.query.validate.columns import check_aggregatable, find_column, find_filterable
-from headrace.query.validate.dates import check_dates, check_timezone
-from headrace.query.validate.day_range import range_of_days, wall_clock_ms
-from headrace.query.validate.filter_values import FilterValue, check_operator, check_values
+from headrace.query.validate.columns import check_aggregatable, find_column
+from headrace.query.validate.dates import check_period, check_timezone, resolve_period
+from headrace.query.validate.day_range import range_of_days
+from headrace.query.validate.filters import (
+    CheckedCondition,
+    check_filters,
+    check_select_filters,
+    resolve_datetimes,
+)
+from headrace.query.validate.having import check_having
+from headrace.query.validate.lengths import check_length
 from headrace.query.validate.pagination import (
-    OutputNames,
     check_fill,
     check_granularity,
     check_limit,
     check_offset,
     check_order,
+    check_output_names,
 )
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
 
 
-class _CheckedFilter(Struct, frozen=True):
-    """A valid filter; its naive datetimes still need the timezone of the query."""
+def check_query(
+    request: wire.QueryRequest,
+    website_id: WebsiteId,
+    cutoffs: Cutoffs = NO_CUTOFFS,
+    *,
+    now_ms: int,
+) -> QueryPlan:
+    """Return the plan of a request over the rows that the cutoffs leave.
 
-    column: Column
-    operator: Operator
-    values: tuple[FilterValue, ...]
+    `now_ms` is the time of the request, which decides what the last days are.
 
-
-def check_query(request: wire.QueryRequest, website_id: WebsiteId) -> QueryPlan:
-    """Return the plan of a request. Raises `InvalidQuery` for the first error."""
-    query, names = request.query, OutputNames()
+    Raises `InvalidQuery` for the first error.
+    """
+    query = request.query
     table = check_table(query.table)
-    selects = _check_selects(table, query.selects, names)
-    filters = _check_filters(table, query.filters or ())
-    group_by = _check_group_by(table, query.group_by or (), names)
-    first, last = check_dates(request.start_date, request.end_date)
+    selects = _check_selects(table, query.selects)
+    filters = check_filters(table, query.filters or ())
+    group_by = _check_group_by(table, query.group_by or ())
+    names = check_output_names(
+        [*(select.alias for select in selects), *(column.name for column in group_by)],
+        has_granularity=request.granularity is not None,
+    )
+    period = check_period(request.start_date, request.end_date, request.last_days)
     zone = check_timezone(request.timezone)
     granularity = check_granularity(table, request.granularity)
-    if granularity is not None:
-        names.add(DATE_OUTPUT_NAME)
     limit = check_limit(request.limit)
     offset = check_offset(request.offset)
     order_by = check_order(request.order_by or (), names)
-    days = range_of_days(first, last, zone)
-    fill = check_fill(request.fill, granularity, days, has_groups=bool(group_by))
+    days = range_of_days(*resolve_period(period, zone, now_ms), zone)
+    fill = check_fill(
+        request.fill,
+        granularity,
+        days,
+        has_groups=bool(group_by),
+        has_having=request.having not in (None, []),
+    )
+    having = check_having(
+        request.having,
+        [select.alias for select in selects],
+        datetimes={select.alias for select in selects if select.aggregate in DATETIME_AGGREGATES},
+    )
     return QueryPlan(
         website_id=website_id,
         table=table,
-        selects=selects,
-        filters=tuple(_resolve_datetimes(checked, zone) for checked in filters),
+        selects=tuple(select.resolve(zone) for select in selects),
+        filters=resolve_datetimes(filters, zone),
         group_by=group_by,
         range=days,
         granularity=granularity,
@@ -77,6 +98,8 @@ def check_query(request: wire.QueryRequest, website_id: WebsiteId) -> QueryPlan:
         limit=limit,
         offset=offset,
         fill=fill,
+        having=having,
+        cutoff_ms=cutoffs.of_table(table),
     )
 
 
@@ -89,22 +112,27 @@ def check_table(name: str) -> Table:
     return table
 
 
-def _check_length(items: Sequence[object], limit: str, code: QueryErrorCode) -> None:
-    maximum = QUERY_LIMITS[limit]
-    if len(items) > maximum:
-        raise InvalidQuery(code, f": {len(items)} given, maximum is {maximum}")
+class _CheckedSelect(NamedTuple):
+    """A valid select; the datetimes of its filters still need the timezone of the query."""
+
+    column: Column | None
+    aggregate: Aggregate
+    alias: str
+    filters: tuple[CheckedCondition, ...]
+
+    def resolve(self, zone: ZoneInfo) -> PlannedSelect:
+        filters = resolve_datetimes(self.filters, zone)
+        return PlannedSelect(self.column, self.aggregate, self.alias, filters)
 
 
-def _check_selects(
-    table: Table, selects: Sequence[wire.Select], names: OutputNames
-) -> tuple[PlannedSelect, ...]:
+def _check_selects(table: Table, selects: Sequence[wire.Select]) -> tuple[_CheckedSelect, ...]:
     if not selects:
         raise InvalidQuery(QueryErrorCode.INVALID_SELECT, ": at least one is required")
-    _check_length(selects, "maxSelects", QueryErrorCode.TOO_MANY_SELECTS)
-    return tuple(_check_select(table, select, names) for select in selects)
+    check_length(len(selects), "maxSelects", QueryErrorCode.TOO_MANY_SELECTS)
+    return tuple(_check_select(table, select) for select in selects)
 
 
-def _check_select(table: Table, select: wire.Select, names: OutputNames) -> PlannedSelect:
+def _check_select(table: Table, select: wire.Select) -> _CheckedSelect:
     column = None if select.field == ALL_ROWS else find_column(table, select.field)
     try:
         aggregate = Aggregate(select.aggregate)
@@ -118,8 +146,8 @@ def _check_select(table: Table, select: wire.Select, names: OutputNames) -> Plan
         detail = f" {quote_json(ALL_ROWS)}: it takes only count, {aggregate.value} needs a column"
         raise InvalidQuery(QueryErrorCode.NOT_AGGREGATABLE, detail)
     alias = _default_alias(select) if select.alias is None else _check_alias(select.alias)
-    names.add(alias)
-    return PlannedSelect(column, aggregate, alias)
+    filters = check_select_filters(table, select.filters or ())
+    return _CheckedSelect(column, aggregate, alias, filters)
 
 
 def _default_alias(select: wire.Select) -> str:
@@ -135,36 +163,6 @@ def _check_alias(alias: str) -> str:
     return alias
 
 
-def _check_filters(table: Table, filters: Sequence[wire.Filter]) -> tuple[_CheckedFilter, ...]:
-    _check_length(filters, "maxFilters", QueryErrorCode.TOO_MANY_FILTERS)
-    return tuple(_check_filter(table, sent) for sent in filters)
-
-
-def _check_filter(table: Table, sent: wire.Filter) -> _CheckedFilter:
-    column = find_filterable(table, sent.field)
-    try:
-        operator = Operator(sent.operator)
-    except ValueError:
-        hint = did_you_mean_one_of(sent.operator, (known.value for known in Operator))
-        detail = f" {quote_json(sent.operator)}{hint}"
-        raise InvalidQuery(QueryErrorCode.INVALID_OPERATOR, detail) from None
-    check_operator(column, operator)
-    return _CheckedFilter(column, operator, check_values(column, operator, sent.value))
-
-
-def _resolve_datetimes(checked: _CheckedFilter, zone: ZoneInfo) -> PlannedFilter:
-    """Interpret naive datetimes in the timezone of the query."""
-    values = tuple(
-        wall_clock_ms(value, zone) if isinstance(value, datetime) else value
-        for value in checked.values
-    )
-    return PlannedFilter(checked.column, checked.operator, values)
-
-
-def _check_group_by(table: Table, fields: Sequence[str], names: OutputNames) -> tuple[Column, ...]:
-    _check_length(fields, "maxGroupBy", QueryErrorCode.TOO_MANY_GROUP_BY)
-    columns: list[Column] = []
-    for field in fields:
-        columns.append(find_column(table, field))
-        names.add(field)
-    return tuple(columns)
+def _check_group_by(table: Table, fields: Sequence[str]) -> tuple[Column, ...]:
+    check_length(len(fields), "maxGroupBy", QueryErrorCode.TOO_MANY_GROUP_BY)
+    return tuple(find_column(table, field) for field in fields)

@@ -1,7 +1,18 @@
 """Find the columns that a query names; errors suggest a similar name."""
 
+from collections.abc import Callable
+
 from headrace.base.errors import InvalidQuery, QueryErrorCode
-from headrace.model.catalog import ANY_COLUMN_AGGREGATES, PROPERTY_PREFIX, Aggregate, Column, Table
+from headrace.model.catalog import (
+    ANY_COLUMN_AGGREGATES,
+    DATETIME_AGGREGATES,
+    PROPERTY_PREFIX,
+    SHARE_AGGREGATES,
+    Aggregate,
+    Column,
+    Kind,
+    Table,
+)
 from headrace.query.validate.suggest import did_you_mean, quote_json
 
 PROPERTY_COLUMN = f"{PROPERTY_PREFIX}KEY"
@@ -37,15 +48,27 @@ def find_filterable(table: Table, name: str) -> Column:
 
 def check_aggregatable(table: Table, column: Column, aggregate: Aggregate) -> None:
     """Raise `InvalidQuery` (`Column not aggregatable`) unless the aggregate takes the column."""
-    if aggregate in ANY_COLUMN_AGGREGATES or column.aggregatable:
+    if aggregate in ANY_COLUMN_AGGREGATES:
         return
-    measures = [known.name for known in table.columns if known.aggregatable]
+    accepts, plural = _accepted_columns(aggregate)
+    if accepts(column):
+        return
+    names = [known.name for known in table.columns if accepts(known)]
     reason = (
-        f"{aggregate.value} is for measures, such as {quote_json(measures[-1])}"
-        if measures
-        else f"{aggregate.value} is for measures, and it has none"
+        f"{aggregate.value} is for {plural}, such as {quote_json(names[-1])}"
+        if names
+        else f"{aggregate.value} is for {plural}, and it has none"
     )
     raise InvalidQuery(
         QueryErrorCode.NOT_AGGREGATABLE,
         f" {quote_json(column.name)} for table {quote_json(table.name)}: {reason}",
     )
+
+
+def _accepted_columns(aggregate: Aggregate) -> tuple[Callable[[Column], bool], str]:
+    """Return which columns an aggregate takes, and what they are called."""
+    if aggregate in DATETIME_AGGREGATES:
+        return lambda column: column.kind is Kind.DATETIME, "datetimes"
+    if aggregate in SHARE_AGGREGATES:
+        return lambda column: column.is_rated, "web vitals"
+    return lambda column: column.aggregatable, "measures"

@@ -1,12 +1,14 @@
 """Check startDate, endDate and timezone of a request."""
 
 import re
-from datetime import date
+from datetime import date, timedelta
 from zoneinfo import ZoneInfo
 
+from headrace.base.clock import utc_datetime
 from headrace.base.closest_match import closest_match
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.catalog import QUERY_LIMITS
+from headrace.query.validate.lengths import parse_whole_number
 from headrace.query.validate.suggest import quote_json, suggestion
 from headrace.query.validate.timezones import find_zone, zone_names
 
@@ -17,14 +19,43 @@ _MIN_ZONE_SIMILARITY = 0.85  # names of one continent share half of their letter
 
 def check_dates(start: object, end: object) -> tuple[date, date]:
     """Return both dates. Raises `InvalidQuery`: `Invalid startDate` or `Invalid endDate`."""
-    first = _check_date(start, QueryErrorCode.INVALID_START_DATE)
-    last = _check_date(end, QueryErrorCode.INVALID_END_DATE)
+    first = check_date(start, QueryErrorCode.INVALID_START_DATE)
+    last = check_date(end, QueryErrorCode.INVALID_END_DATE)
     maximum = QUERY_LIMITS["maxRangeYears"]
     if last < first:
         raise _invalid_end_date(last, "must not be before startDate")
-    if (last.year, last.month, last.day) >= (first.year + maximum, first.month, first.day):
+    # Ten years after a leap day there is no 29 February.
+    day = 28 if (first.month, first.day) == (2, 29) else first.day
+    if (last.year, last.month, last.day) >= (first.year + maximum, first.month, day):
         raise _invalid_end_date(last, f"the range must be shorter than {maximum} years")
     return first, last
+
+
+def check_period(start: object, end: object, last_days: object) -> tuple[date, date] | int:
+    """Return both dates, or the number of days up to today if `last_days` is in their place.
+
+    Raises `InvalidQuery`: `Invalid lastDays`, `Invalid startDate` or `Invalid endDate`.
+    """
+    if last_days is None:
+        return check_dates(start, end)
+    if start is not None or end is not None:
+        detail = ": lastDays is in the place of startDate and endDate"
+        raise InvalidQuery(QueryErrorCode.INVALID_START_DATE, detail)
+    days, maximum = parse_whole_number(last_days), QUERY_LIMITS["maxLastDays"]
+    if days is None or not 1 <= days <= maximum:
+        detail = f": must be a whole number from 1 to {maximum}"
+        raise InvalidQuery(QueryErrorCode.INVALID_LAST_DAYS, detail)
+    return days
+
+
+def resolve_period(
+    period: tuple[date, date] | int, zone: ZoneInfo, now_ms: int
+) -> tuple[date, date]:
+    """Return the first and the last day; a number of days ends today in the zone."""
+    if not isinstance(period, int):
+        return period
+    today = utc_datetime(now_ms).astimezone(zone).date()
+    return today - timedelta(days=period - 1), today
 
 
 def check_timezone(name: object) -> ZoneInfo:
@@ -56,7 +87,8 @@ def _invalid_end_date(last: date, reason: str) -> InvalidQuery:
     )
 
 
-def _check_date(value: object, code: QueryErrorCode) -> date:
+def check_date(value: object, code: QueryErrorCode) -> date:
+    """Return a date. Raises `InvalidQuery` with this code."""
     if value is None:
         raise InvalidQuery(code, ": a date such as 2026-01-31 is required")
     if not isinstance(value, str):

@@ -5,11 +5,13 @@ arithmetic on epoch seconds and the zone's offsets, which the SQL repeats.
 """
 
 from datetime import UTC, date, datetime, timedelta
+from typing import assert_never
 from zoneinfo import ZoneInfo
 
 from headrace.base.clock import (
     MILLISECONDS_PER_DAY,
     SECONDS_PER_DAY,
+    date_from_days,
     days_since_epoch,
     to_epoch_ms,
 )
@@ -19,7 +21,11 @@ from headrace.query.validate.timezones import OffsetChange, offsets_between
 _MARGIN_S = 2 * SECONDS_PER_DAY
 """An offset is less than a day, so this covers all timestamps of a day."""
 
-BUCKET_SECONDS = {Granularity.HOURLY: 3_600, Granularity.DAILY: SECONDS_PER_DAY}
+_HOUR_S = 3_600
+_DAYS_PER_WEEK = 7
+_MONTHS_PER_YEAR = 12
+_FIRST_MONDAY = -3
+"""Day 0, the first of 1970, was a Thursday."""
 
 OffsetRange = tuple[int, int, int]
 """(first epoch second, end excluded, offset in force)."""
@@ -80,11 +86,45 @@ def rollup_days_suffice(days: DateRange) -> bool:
 
 
 def buckets_of(days: DateRange, granularity: Granularity) -> list[int]:
-    """Return all buckets that exist on the zone's wall clock, as days or hours since 1970.
+    """Return all buckets that exist on the zone's wall clock, as numbers: see `OutputKind`.
 
     An hour that a clock change skips is no bucket; an hour that it repeats is one bucket.
     """
-    size_s = BUCKET_SECONDS[granularity]
+    if granularity is Granularity.HOURLY:
+        return _wall_clock_units(days, _HOUR_S)
+    existing = _wall_clock_units(days, SECONDS_PER_DAY)
+    return sorted({bucket_of_day(day, granularity) for day in existing})
+
+
+def bucket_of_day(day: int, granularity: Granularity) -> int:
+    """Return the bucket in which a day, counted from 1970, begins."""
+    match granularity:
+        case Granularity.HOURLY:
+            return day * (SECONDS_PER_DAY // _HOUR_S)
+        case Granularity.DAILY:
+            return day
+        case Granularity.WEEKLY:
+            return (day - _FIRST_MONDAY) // _DAYS_PER_WEEK
+        case Granularity.MONTHLY:
+            first = date_from_days(day)
+            return _MONTHS_PER_YEAR * first.year + first.month
+        case _:
+            assert_never(granularity)
+
+
+def first_date_of_week(week: int) -> date:
+    """Return the Monday of a week's bucket."""
+    return date_from_days(week * _DAYS_PER_WEEK + _FIRST_MONDAY)
+
+
+def first_date_of_month(month: int) -> date:
+    """Return the first day of a month's bucket."""
+    year, months = divmod(month - 1, _MONTHS_PER_YEAR)
+    return date(year, months + 1, 1)
+
+
+def _wall_clock_units(days: DateRange, size_s: int) -> list[int]:
+    """Return the units of time of this size that exist on the wall clock, counted from 1970."""
     first = days.first_day * SECONDS_PER_DAY // size_s
     last = ((days.last_day + 1) * SECONDS_PER_DAY - 1) // size_s
     buckets: set[int] = set()

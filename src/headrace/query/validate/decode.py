@@ -1,125 +1,26 @@
-"""Decodes the bytes of a body into a `wire.QueryRequest`: valid JSON, known keys, right types.
+"""Decodes the body of a custom query into a `wire.QueryRequest`."""
 
-The rules are the types of the wire structs. msgspec checks them, and its messages are reworded
-here; a message of unknown form, as another release of msgspec may bring, gives a generic error.
-"""
-
-import re
-from collections.abc import Mapping, Sequence
-
-import msgspec
-from msgspec import Struct
-
-from headrace.base.closest_match import closest_match
-from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
-from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
+from headrace.query.validate.decode_body import BodyType, check_filter_keys, check_keys, decode_body
 
-_DECODER = msgspec.json.Decoder(wire.QueryRequest)
-
-_UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
-_MISSING_KEY = re.compile(r"Object missing required field `(.*)`")
-_WRONG_TYPE = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
-_PATH = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`$")
-_BYTE = re.compile(r"(?:JSON is malformed: )?([^()]+) \(byte (\d+)\)$")
-
-_STRUCTS: Mapping[str, type[Struct]] = {
-    "": wire.QueryRequest,
-    "query": wire.Query,
-    "query.selects": wire.Select,
-    "query.filters": wire.Filter,
-    "orderBy": wire.OrderBy,
-}
-
-_TYPE_NAMES: Mapping[str, str] = {
-    "str": "a string",
-    "int": "a number",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "an array",
-    "object": "an object",
-    "null": "null",
-}
+CUSTOM_QUERY = BodyType(
+    wire.QueryRequest,
+    {
+        "query": wire.Query,
+        "query.selects": wire.Select,
+        "query.filters": wire.Filter,
+        "query.selects.filters": wire.Filter,
+        "orderBy": wire.OrderBy,
+        "having": wire.Having,
+    },
+)
 
 
 def decode_query(body: bytes) -> wire.QueryRequest:
     """Decode a body. Raises `InvalidQuery`: `Invalid request body` with the error and its path."""
-    try:
-        return _DECODER.decode(body)
-    except msgspec.ValidationError as error:
-        raise _invalid_body(explain_validation_error(str(error))) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _invalid_body(_explain_malformed(error)) from None
-    except RecursionError:
-        raise _invalid_body("it is nested too deeply") from None
-
-
-def _invalid_body(detail: str) -> InvalidQuery:
-    return InvalidQuery(QueryErrorCode.INVALID_BODY, f": {detail}")
-
-
-def explain_validation_error(message: str) -> str:
-    """Reword a message of msgspec. Never raises: one of unknown form is repeated as it is."""
-    match = _PATH.search(message)
-    path = match[1] if match else ""
-    problem = (message[: match.start()] if match else message) or "it is not valid"
-    struct = _STRUCTS.get(re.sub(r"\[\d+\]$", "", path))
-    if struct is not None and (unknown := _UNKNOWN_KEY.fullmatch(problem)):
-        return _explain_unknown_key(unknown[1], struct)
-    if missing := _MISSING_KEY.fullmatch(problem):
-        return f"missing key {quote_json(missing[1])}{f' in {path}' if path else ''}"
-    if wrong := _WRONG_TYPE.fullmatch(problem):
-        return f"{path or 'it'} must be {_expected(wrong[1])}, not {_type_name(wrong[2])}"
-    return f"{problem[0].lower()}{problem[1:]}{f' in {path}' if path else ''}"
-
-
-def _explain_unknown_key(key: str, struct: type[Struct]) -> str:
-    keys = _keys(struct)
-    hint = _suggest_other_path(key, keys) or did_you_mean_one_of(key, keys)
-    return f"unknown key {quote_json(key)}{hint}"
-
-
-def _suggest_other_path(key: str, keys: tuple[str, ...]) -> str:
-    """Return a hint for a key that belongs to another object, such as `limit` inside `query`.
-
-    Returns "" for any other key, and for one that is similar to one of the object's own `keys`.
-    """
-    paths_by_key = _paths_by_key()
-    if key in paths_by_key:
-        return f" (it belongs in {paths_by_key[key]})"
-    closest = closest_match(key, paths_by_key)
-    if closest is None or closest_match(key, keys) is not None:
-        return ""
-    return f" (did you mean {quote_json(closest)} in {paths_by_key[closest]}?)"
-
-
-def _paths_by_key() -> Mapping[str, str]:
-    """Return every key with the names of the objects that it belongs to."""
-    paths_by_key: dict[str, list[str]] = {}
-    for path, struct in _STRUCTS.items():
-        for key in _keys(struct):
-            paths_by_key.setdefault(key, []).append(path or "the outermost object")
-    return {key: _join_alternatives(paths) for key, paths in paths_by_key.items()}
-
-
-def _keys(struct: type[Struct]) -> tuple[str, ...]:
-    return tuple(field.encode_name for field in msgspec.structs.fields(struct))
-
-
-def _expected(union: str) -> str:
-    names = dict.fromkeys(_type_name(part) for part in union.split(" | ") if part != "null")
-    return _join_alternatives(list(names) or ["null"])
-
-
-def _type_name(name: str) -> str:
-    return _TYPE_NAMES.get(name, f"of type {name}")
-
-
-def _join_alternatives(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last
-
-
-def _explain_malformed(error: Exception) -> str:
-    where = _BYTE.fullmatch(str(error))
-    return f"it is not valid JSON{f' ({where[1]} at byte {where[2]})' if where else ''}"
+    request = decode_body(body, CUSTOM_QUERY)
+    check_keys(request.having, "having", CUSTOM_QUERY)
+    for index, select in enumerate(request.query.selects):
+        check_filter_keys(select.filters or (), f"query.selects[{index}].filters")
+    check_filter_keys(request.query.filters or (), "query.filters")
+    return request

@@ -12,6 +12,8 @@ from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.catalog import (
     BOOLEAN_OPERATORS,
     LIST_OPERATORS,
+    PATTERN_OPERATORS,
+    PRESENCE_OPERATORS,
     QUERY_LIMITS,
     TEXT_OPERATORS,
     Column,
@@ -19,8 +21,10 @@ from headrace.model.catalog import (
     Operator,
 )
 from headrace.model.plan import FilterScalar
+from headrace.model.wire import FilterValue as SentValue
 from headrace.model.wire import Scalar
 from headrace.query.validate.datetimes import parse_epoch_ms, parse_iso_datetime
+from headrace.query.validate.patterns import explain_invalid_pattern
 from headrace.query.validate.suggest import MAX_QUOTED_LENGTH, quote_json
 
 FilterValue = FilterScalar | datetime
@@ -96,19 +100,25 @@ def check_operator(column: Column, operator: Operator) -> None:
         raise _invalid_operator(column, operator, f"it is a {column.kind.value}")
 
 
-def check_values(
-    column: Column, operator: Operator, value: Scalar | list[Scalar]
-) -> tuple[FilterValue, ...]:
+def check_values(column: Column, operator: Operator, value: SentValue) -> tuple[FilterValue, ...]:
     """Return the values of a filter in the column's type.
 
     Raises `InvalidQuery`: `Invalid value`, or `Invalid operator` for comparing true or false by
     order.
     """
+    if operator in PRESENCE_OPERATORS:
+        return _check_absent(column, operator, value)
     if operator in LIST_OPERATORS:
         return tuple(_check_value(column, operator, item) for item in _check_list(column, value))
     if isinstance(value, list):
         raise _invalid_value(column, f"{operator.value} takes a single value, not an array")
     return (_check_value(column, operator, value),)
+
+
+def _check_absent(column: Column, operator: Operator, value: SentValue) -> tuple[FilterValue, ...]:
+    if value is not None:
+        raise _invalid_value(column, f"{operator.value} takes no value")
+    return ()
 
 
 def _check_list(column: Column, value: Scalar | list[Scalar]) -> list[Scalar]:
@@ -131,6 +141,8 @@ def _check_value(column: Column, operator: Operator, value: Scalar) -> FilterVal
         raise _invalid_value(column, f"{operator.value} requires a string", _quote_scalar(value))
     if isinstance(parsed, bool) and operator not in BOOLEAN_OPERATORS:
         raise _invalid_operator(column, operator, "true and false have no order")
+    if operator in PATTERN_OPERATORS and (reason := explain_invalid_pattern(str(parsed))):
+        raise _invalid_value(column, reason, _quote_scalar(value))
     return parsed
 
 

@@ -1,32 +1,24 @@
-"""Check the buckets, order and page of a query: granularity, orderBy, limit, offset, fill."""
+"""Check the outputs of a query: their names, buckets, order and page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
-from headrace.model.catalog import QUERY_LIMITS, Table
+from headrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS, Table
 from headrace.model.plan import DateRange, Direction, Granularity, PlannedOrder
 from headrace.query.validate.day_range import buckets_of
+from headrace.query.validate.lengths import parse_whole_number
 from headrace.query.validate.suggest import did_you_mean, did_you_mean_one_of, quote_json
 
 
-class OutputNames:
-    """The output names of a query, collected while it is checked."""
-
-    def __init__(self) -> None:
-        self._names: list[str] = []
-
-    def add(self, name: str) -> None:
-        """Add a name. Raises `InvalidQuery` (`Duplicate output name`) for a second one."""
-        if name in self._names:
+def check_output_names(names: Iterable[str], *, has_granularity: bool) -> tuple[str, ...]:
+    """Return all output names. Raises `InvalidQuery` (`Duplicate output name`) for equal ones."""
+    known: list[str] = []
+    for name in (*names, DATE_OUTPUT_NAME) if has_granularity else names:
+        if name in known:
             raise InvalidQuery(QueryErrorCode.DUPLICATE_OUTPUT_NAME, f" {quote_json(name)}")
-        self._names.append(name)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        known.append(name)
+    return tuple(known)
 
 
 def check_granularity(table: Table, value: object) -> Granularity | None:
@@ -51,7 +43,7 @@ def check_limit(value: object) -> int:
     """Return the maximum number of rows of the result; a limit over `maxLimit` is reduced to it."""
     if value is None:
         return QUERY_LIMITS["defaultLimit"]
-    limit = _whole_number(value)
+    limit = parse_whole_number(value)
     if limit is None or limit < 1:
         raise InvalidQuery(QueryErrorCode.INVALID_LIMIT, ": must be a whole number from 1")
     return min(limit, QUERY_LIMITS["maxLimit"])
@@ -61,14 +53,14 @@ def check_offset(value: object) -> int:
     """Return the number of rows to skip."""
     if value is None:
         return 0
-    offset, maximum = _whole_number(value), QUERY_LIMITS["maxOffset"]
+    offset, maximum = parse_whole_number(value), QUERY_LIMITS["maxOffset"]
     if offset is None or not 0 <= offset <= maximum:
         detail = f": must be a whole number from 0 to {maximum}"
         raise InvalidQuery(QueryErrorCode.INVALID_OFFSET, detail)
     return offset
 
 
-def check_order(keys: Sequence[wire.OrderBy], names: OutputNames) -> tuple[PlannedOrder, ...]:
+def check_order(keys: Sequence[wire.OrderBy], names: Sequence[str]) -> tuple[PlannedOrder, ...]:
     """Return the keys of the order; each names an output."""
     maximum = QUERY_LIMITS["maxOrderBy"]
     if len(keys) > maximum:
@@ -78,7 +70,12 @@ def check_order(keys: Sequence[wire.OrderBy], names: OutputNames) -> tuple[Plann
 
 
 def check_fill(
-    value: object, granularity: Granularity | None, days: DateRange, *, has_groups: bool
+    value: object,
+    granularity: Granularity | None,
+    days: DateRange,
+    *,
+    has_groups: bool,
+    has_having: bool,
 ) -> bool:
     """Return whether to add empty buckets.
 
@@ -90,6 +87,8 @@ def check_fill(
         raise InvalidQuery(QueryErrorCode.INVALID_FILL, ": must be true or false")
     if granularity is None:
         raise InvalidQuery(QueryErrorCode.INVALID_FILL, ": requires a granularity")
+    if has_having:  # a bucket that was taken out would come back as 0
+        raise InvalidQuery(QueryErrorCode.INVALID_FILL, ": not possible together with having")
     if not has_groups:
         check_filled_rows(len(buckets_of(days, granularity)))
     return True
@@ -106,7 +105,7 @@ def check_filled_rows(count: int) -> None:
         )
 
 
-def _check_order_key(key: wire.OrderBy, names: OutputNames) -> PlannedOrder:
+def _check_order_key(key: wire.OrderBy, names: Sequence[str]) -> PlannedOrder:
     if key.field not in names:
         detail = (
             f" {quote_json(key.field)}: no output has this name{did_you_mean(key.field, names)}"
@@ -118,10 +117,3 @@ def _check_order_key(key: wire.OrderBy, names: OutputNames) -> PlannedOrder:
         detail = f": direction {quote_json(sent)}{did_you_mean_one_of(sent, directions)}"
         raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, detail)
     return PlannedOrder(key.field, Direction(sent))
-
-
-def _whole_number(value: object) -> int | None:
-    """Return a whole number, `5.0` included; None for anything else, true and false included."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return int(value) if value == int(value) else None

@@ -30,7 +30,8 @@ def test_a_failed_select_is_translated_by_error_code(code: int, error: type[obje
     ("words", "name"),
     [
         ("<urlopen error [Errno 111] Connection refused>", "CONNECTION_REFUSED"),
-        ("Read timed out. (read timeout=10)", "TIMED_OUT"),
+        ("Read timed out. (read timeout=10)", "NO_RESPONSE_IN_TIME"),
+        ("Connection to h timed out. (connect timeout=3)", "TIMED_OUT"),
         ("[Errno -2] Name or service not known", "UNKNOWN_HOST"),
         ("certificate verify failed: self-signed certificate", "CERTIFICATE_REFUSED"),
         ("Remote end closed connection without response", "NO_ANSWER"),

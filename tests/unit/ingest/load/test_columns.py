@@ -246,6 +246,8 @@ PAGES = [
         id="absolute-path-is-split",
     ),
     pytest.param("http://example.com/a", "", "/a", "http://example.com/a", id="http"),
+    pytest.param("HTTP://example.com/a", "", "/a", "HTTP://example.com/a", id="HTTP"),
+    pytest.param("Https://example.com/a", "", "/a", "Https://example.com/a", id="Https"),
     pytest.param(
         "https://example.com/a%20b/%C3%A9",
         "",
@@ -276,7 +278,6 @@ PAGES = [
     pytest.param("", "/a?b=1", "/a", "/a?b=1", id="only-a-relative-url"),
     pytest.param("", "//example.com/a", "/a", "//example.com/a", id="only-url-without-scheme"),
     pytest.param("", "app://screen/home", "/home", "app://screen/home", id="url-of-an-app"),
-    pytest.param("HTTPS://example.com/a", "", "HTTPS://example.com/a", "", id="scheme-in-capitals"),
     pytest.param("https:/a", "", "https:/a", "", id="no-absolute-url"),
     pytest.param("/a/https://b", "", "/a/https://b", "", id="url-inside-a-path"),
 ]

@@ -29,9 +29,9 @@ class ListedClaims:
     def close(self) -> None: ...
 
 
-def record(*ids: str, key: bytes = b"") -> ReadRecord:
+def record(*ids: str, key: bytes = b"", has_api_key: bool | None = True) -> ReadRecord:
     items = [Event("web_a", NOON, f"name {name}", event_id=name) for name in ids]
-    content: LogRecord = EventRecord(NOON, UNKNOWN_VISITOR, items, key)
+    content: LogRecord = EventRecord(NOON, UNKNOWN_VISITOR, items, key, has_api_key)
     return ReadRecord("worker-0", LoggedRecord(b"", LOG_START, LOG_START), NOON, content)
 
 
@@ -52,8 +52,24 @@ def test_item_claimed_by_another_machine_is_dropped_and_counted() -> None:
         [record("2", "3"), record("3")], none_known, claims=second, batch=1
     )
     assert [list(indexes) for indexes in dedup.kept] == [[1], []]
-    assert dedup.duplicates == {EventKind.EVENTS: 2}
+    assert dedup.dropped == {(EventKind.EVENTS, "repeated"): 2}
     assert len(dedup.new_digests) == 1
+
+
+def test_ids_claimed_with_a_key_are_free_without_one() -> None:
+    owners: dict[bytes, str] = {}
+    assert kept(ListedClaims("a", owners), record("1")) == [[0]]
+    assert kept(ListedClaims("b", owners), record("1", has_api_key=False)) == [[0]]
+    assert kept(ListedClaims("c", owners), record("1", has_api_key=False), record("1")) == [[], []]
+
+
+def test_record_of_an_older_version_is_compared_as_before_and_claims_both_namespaces() -> None:
+    """Its batch may have begun before the upgrade: a redo must have the same contents."""
+    owners: dict[bytes, str] = {}
+    kept(ListedClaims("a", owners), record("1", has_api_key=False))
+    assert kept(ListedClaims("b", owners), record("1", "2", has_api_key=None)) == [[0, 1]]
+    third = ListedClaims("c", owners)
+    assert kept(third, record("1", "2"), record("2", has_api_key=False)) == [[], []]
 
 
 def test_repeated_batch_is_identical() -> None:

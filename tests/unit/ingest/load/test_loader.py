@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from headrace.adapters.memory.store import MemoryStore, Row
@@ -17,20 +18,26 @@ from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Metrics
 from headrace.ingest.load.batch_reader import BatchLimits
+from headrace.ingest.load.columns import TABLE_MAPPINGS, TableMapping
 from headrace.ingest.load.loader import Loader
-from headrace.model.catalog import Table
+from headrace.ingest.load.requeue import to_log_record
+from headrace.model.catalog import EVENTS, Table
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,
     ErrorEvent,
     ErrorRecord,
     Event,
+    EventKind,
     EventRecord,
+    ImportedRows,
     Vital,
     VitalRecord,
+    decode_record,
     encode_record,
 )
 from headrace.ports.event_log import LOG_START, LogChunk, LoggedRecord, LogOffset
 from headrace.ports.ledger import LogRange
+from headrace.ports.quarantine import QuarantineEntry
 from headrace.ports.store import BatchRejected
 
 NOON = 1_700_000_000_000
@@ -41,6 +48,7 @@ class ListedLogs:
     """A `LogReader` over lists of records: one segment each; offset N is the start of record N."""
 
     segment = 1
+    newest = 1
 
     def __init__(self, **logs: Sequence[bytes]) -> None:
         self.logs = {name.replace("_", "-"): list(records) for name, records in logs.items()}
@@ -64,6 +72,10 @@ class ListedLogs:
 
     def unreadable(self) -> Sequence[str]:
         return ()
+
+    def newest_segment(self, log: str) -> int:
+        del log  # they all have the same segments
+        return max(self.segment, self.newest)
 
     def size_between(self, log: str, *, after: LogOffset, until: LogOffset) -> int:
         return sum(map(len, self.logs[log][after.offset : until.offset]))
@@ -139,20 +151,27 @@ def harness(tmp_path: Path) -> Iterator[MakeHarness]:
 
 
 def events(
-    *names: str, at_ms: int = NOON, event_id: str = "", website: str = "web_a", key: bytes = b""
+    *names: str,
+    at_ms: int = NOON,
+    event_id: str = "",
+    website: str = "web_a",
+    key: bytes = b"",
+    has_api_key: bool | None = True,
+    expired: tuple[int, ...] = (),
 ) -> bytes:
     items = [Event(website, at_ms, name, event_id=event_id) for name in names]
-    return encode_record(EventRecord(at_ms, UNKNOWN_VISITOR, items, key))
+    record = EventRecord(at_ms, UNKNOWN_VISITOR, items, key, has_api_key, expired=expired)
+    return encode_record(record)
 
 
-def vital(event_id: str = "") -> bytes:
+def vital(event_id: str = "", *, has_api_key: bool = True) -> bytes:
     item = Vital("web_a", NOON, "LCP", 1.5, "/", event_id=event_id)
-    return encode_record(VitalRecord(NOON, UNKNOWN_VISITOR, [item]))
+    return encode_record(VitalRecord(NOON, UNKNOWN_VISITOR, [item], has_api_key=has_api_key))
 
 
-def error(event_id: str = "") -> bytes:
+def error(event_id: str = "", *, has_api_key: bool = True) -> bytes:
     item = ErrorEvent("web_a", NOON, "oops", "/", event_id=event_id)
-    return encode_record(ErrorRecord(NOON, UNKNOWN_VISITOR, [item]))
+    return encode_record(ErrorRecord(NOON, UNKNOWN_VISITOR, [item], has_api_key=has_api_key))
 
 
 def named(*names: str) -> Callable[[Row], bool]:
@@ -172,6 +191,38 @@ def test_loading_again_stores_nothing_more(harness: MakeHarness) -> None:
     made = harness(ListedLogs(worker_0=[events("a")]))
     assert [made.loader.load_available() for _ in range(2)] == [1, 0]
     assert made.names() == ["a"]
+
+
+def imported(*names: str, at_ms: int = NOON) -> tuple[bytes, list[bytes]]:
+    """Return a record of an import, received a minute later, and the ids of its rows."""
+    items = [Event("web_a", at_ms, name) for name in names]
+    ids = [(7 << 64 | number).to_bytes(16, "big") for number, _ in enumerate(names)]
+    received_ms = [at_ms + number for number, _ in enumerate(names)]
+    rows = ImportedRows(b"".join(ids), received_ms)
+    record = EventRecord(at_ms + 60_000, UNKNOWN_VISITOR, items, has_api_key=True, imported=rows)
+    return encode_record(record), ids
+
+
+def test_imported_items_keep_their_ids_and_times_of_receipt(harness: MakeHarness) -> None:
+    record, ids = imported("a", "b")
+    made = harness(ListedLogs(worker_0=[events("sent")], **{"import": [record]}))
+    made.loader.load_available()
+    rows = {row["event_name"]: row for row in made.store.rows["events"]}
+    assert [rows[name]["id"] for name in "ab"] == ids
+    received = [rows[name]["received_at"].timestamp() * 1000 for name in "ab"]
+    assert received == [NOON, NOON + 1]
+    assert rows["sent"]["id"] not in ids
+    assert made.ledger.imported_offsets() == {7: ids[1][8:]}
+
+
+def test_quarantined_import_is_requeued_with_its_id(harness: MakeHarness) -> None:
+    record, ids = imported("good", "bad")
+    made = harness(ListedLogs(**{"import": [record]}), MemoryStore(rejects=named("bad")))
+    made.loader.load_available()
+    (entry,) = made.quarantined()
+    requeued = decode_record(to_log_record(msgspec.convert(entry, QuarantineEntry)))
+    assert requeued.imported == ImportedRows(ids[1], [NOON + 1])
+    assert [item.website_id for item in requeued.items] == ["web_a"]
 
 
 def test_load_until_stops_at_the_offsets(harness: MakeHarness) -> None:
@@ -243,6 +294,26 @@ def test_repeated_event_id_is_not_stored_and_the_first_stays(
     assert repeated == 1
 
 
+@pytest.mark.parametrize("max_rows", [1, 100], ids=["batch-by-batch", "one-batch"])
+def test_expired_item_is_not_stored_and_its_event_id_is_remembered(
+    harness: MakeHarness, max_rows: int
+) -> None:
+    records = [
+        events("old", event_id="x", expired=(0,)),
+        events("new", event_id="x"),
+        events("old again", event_id="x", expired=(0,)),
+        events("kept", "without an id", expired=(1,)),
+    ]
+    made = harness(ListedLogs(worker_0=records), limits=BatchLimits(max_rows=max_rows))
+    made.loader.load_available()
+    assert made.names() == ["kept"]
+    counted = [
+        made.metric(f'headrace_items_total{{outcome="{outcome}",stream="events"}}')
+        for outcome in ("accepted", "repeated", "expired")
+    ]
+    assert counted == [1, 2, 2]
+
+
 def test_of_two_logs_the_item_received_first_stays(harness: MakeHarness) -> None:
     made = harness(
         ListedLogs(
@@ -275,6 +346,59 @@ def test_event_ids_of_the_event_kinds_are_independent(harness: MakeHarness) -> N
     logs = ListedLogs(worker_0=[events("a", event_id="x"), vital("x"), error("x"), vital("x")])
     made = harness(logs)
     assert made.loader.load_available() == 3
+
+
+@pytest.mark.parametrize("max_rows", [1, 100], ids=["batch-by-batch", "one-batch"])
+@pytest.mark.parametrize("has_api_key", [True, False], ids=["key first", "keyless first"])
+def test_event_ids_with_and_without_a_key_are_independent(
+    harness: MakeHarness, max_rows: int, has_api_key: bool
+) -> None:
+    records = [
+        record
+        for with_key in (has_api_key, not has_api_key)
+        for record in (
+            events("a", event_id="x", has_api_key=with_key),
+            vital("x", has_api_key=with_key),
+            error("x", has_api_key=with_key),
+        )
+    ]
+    made = harness(ListedLogs(worker_0=records * 2), limits=BatchLimits(max_rows=max_rows))
+    assert made.loader.load_available() == 6
+    assert {table: len(rows) for table, rows in made.store.rows.items()} == {
+        "events": 2,
+        "performance": 2,
+        "errors": 2,
+    }
+
+
+@pytest.mark.parametrize("max_rows", [1, 100], ids=["batch-by-batch", "one-batch"])
+@pytest.mark.parametrize("has_api_key", [True, False], ids=["with a key", "without a key"])
+def test_event_id_of_a_record_of_an_older_version_is_known_with_and_without_a_key(
+    harness: MakeHarness, max_rows: int, has_api_key: bool
+) -> None:
+    """Such a record does not say whether its request had a key."""
+    older = events("older", event_id="x", has_api_key=None)
+    logs = ListedLogs(
+        worker_0=[older, older, events("newer", event_id="x", has_api_key=has_api_key)]
+    )
+    made = harness(logs, limits=BatchLimits(max_rows=max_rows))
+    made.loader.load_available()
+    assert made.names() == ["older"]
+
+
+def test_dropped_record_of_an_older_version_claims_no_event_id_without_a_key(
+    harness: MakeHarness,
+) -> None:
+    logs = ListedLogs(
+        worker_0=[
+            events("keyed", event_id="x"),
+            events("older", event_id="x", has_api_key=None),
+            events("keyless", event_id="x", has_api_key=False),
+        ]
+    )
+    made = harness(logs)
+    made.loader.load_available()
+    assert made.names() == ["keyed", "keyless"]
 
 
 @pytest.mark.parametrize(
@@ -361,6 +485,27 @@ def test_tokens_of_another_ledger_differ(tmp_path: Path) -> None:
     assert tokens[0] != tokens[1]
 
 
+def _exhaust_memory(_batch: object) -> Any:
+    raise MemoryError
+
+
+@pytest.mark.parametrize("is_pending", [False, True], ids=["new batch", "repeated batch"])
+def test_lack_of_memory_is_no_fault_of_a_row(
+    harness: MakeHarness, monkeypatch: pytest.MonkeyPatch, is_pending: bool
+) -> None:
+    made = harness(ListedLogs(worker_0=[events("a", "b")]))
+    if is_pending:
+        made.ledger.begin({"worker-0": LogRange(LOG_START, LogOffset(1, 1))})
+    with monkeypatch.context() as lacking:
+        exhausted: TableMapping[Any] = TableMapping(EVENTS, _exhaust_memory)
+        lacking.setitem(cast("dict[EventKind, Any]", TABLE_MAPPINGS), EventKind.EVENTS, exhausted)
+        with pytest.raises(MemoryError):
+            made.loader.load_available()
+    made.loader.load_available()
+    assert made.names() == ["a", "b"]
+    assert made.quarantined() == []
+
+
 @pytest.mark.parametrize("bad", [["0"], ["9"], ["4"], ["3", "7"], list("0123456789")], ids=str)
 def test_rejected_rows_are_quarantined_and_the_rest_is_stored(
     harness: MakeHarness, bad: list[str]
@@ -411,6 +556,7 @@ def test_quarantine_entry_has_offset_reason_and_item(harness: MakeHarness) -> No
                 "device_type": "",
                 "is_bot": False,
             },
+            "profile_id": "",
             "received_ms": NOON + 5,
         },
     }
@@ -499,3 +645,15 @@ def test_log_whose_files_were_replaced_is_read_from_its_start(harness: MakeHarne
     )
     assert made.loader.load_available() == 1
     assert made.ledger.stored_offsets() == made.logs.durable_offsets()
+
+
+def test_end_from_before_a_power_cut_stores_nothing_twice(harness: MakeHarness) -> None:
+    made = harness(ListedLogs(worker_0=[events("a"), events("b")]))
+    made.loader.load_available()
+    stored = LogOffset(made.logs.segment + 1, 1)
+    batch = made.ledger.begin({"worker-0": LogRange(LOG_START, stored)}).batch
+    made.ledger.commit(batch, new_digests={}, forget_before_ms=0)
+    made.logs.newest = stored.segment
+    assert made.loader.load_available() == 0
+    assert made.names() == ["a", "b"]
+    assert made.ledger.stored_offsets() == {"worker-0": stored}

@@ -6,6 +6,7 @@ import pytest
 from headrace.ingest.receive.convert import AuthorizedBatch, convert_batch, promote_fields
 from headrace.ingest.receive.decode import PATH_SPECS, IngestPath, WireItem, decode_items
 from headrace.ingest.receive.enrich import Enrichment
+from headrace.ingest.receive.named_events import NamedEvent
 from headrace.model.catalog import PROMOTED_COLUMNS, Kind
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,
@@ -23,7 +24,9 @@ from headrace.model.log_records import (
 from headrace.model.tenancy import WebsiteId
 from headrace.model.wire import (
     CustomEvent,
+    Engagement,
     ErrorReport,
+    Identification,
     Level,
     MetricName,
     PageView,
@@ -46,6 +49,7 @@ def convert(
         timestamps_ms=[NOW_MS - index for index in range(len(items))],
         websites=[SHOP] * len(items),
         enrichment=enrichment or Enrichment(),
+        has_api_key=False,
         idempotency_digest=idempotency_digest,
     )
     record = decode_record(encode_record(convert_batch(endpoint, batch)))
@@ -93,6 +97,7 @@ def test_custom_event_becomes_an_event() -> None:
                 properties=b'{"plan":"pro"}',
             )
         ],
+        has_api_key=False,
     )
 
 
@@ -134,6 +139,7 @@ def test_item_without_an_anonymous_id_gets_the_visitor_id() -> None:
             Event("shop", NOW_MS, "a", "anon_day"),
             Event("shop", NOW_MS - 1, "b", "anon_1"),
         ],
+        has_api_key=False,
     )
 
 
@@ -152,6 +158,7 @@ def test_items_keep_their_own_visitor_fields() -> None:
             Event("shop", NOW_MS, "a", visitor=Visitor(country="DE")),
             Event("shop", NOW_MS - 1, "b"),
         ],
+        has_api_key=False,
     )
 
 
@@ -167,6 +174,7 @@ def test_record_contains_neither_address_nor_user_agent(endpoint: IngestPath) ->
             "metricValue": 1,
             "ip": "192.0.2.1",
             "userAgent": "Mozilla/5.0",
+            "profileId": "account-17",
         }
     )
     items = decode_items(endpoint, body, max_items=1)
@@ -200,7 +208,7 @@ def test_properties_are_kept_as_one_json_text(sent: bytes, kept: bytes) -> None:
     items = decode_items(IngestPath.TRACK, b'{"name":"a","properties":' + sent + b"}", max_items=1)
 
     assert convert(IngestPath.TRACK, *items) == EventRecord(
-        NOW_MS, UNKNOWN_VISITOR, [Event("shop", NOW_MS, "a", properties=kept)]
+        NOW_MS, UNKNOWN_VISITOR, [Event("shop", NOW_MS, "a", properties=kept)], has_api_key=False
     )
 
 
@@ -258,7 +266,7 @@ def test_custom_event_promotes_nothing_from_the_top_level() -> None:
     items = decode_items(IngestPath.TRACK, b'{"name":"a","title":"Home"}', max_items=1)
 
     assert convert(IngestPath.TRACK, *items) == EventRecord(
-        NOW_MS, UNKNOWN_VISITOR, [Event("shop", NOW_MS, "a")]
+        NOW_MS, UNKNOWN_VISITOR, [Event("shop", NOW_MS, "a")], has_api_key=False
     )
 
 
@@ -293,6 +301,7 @@ def test_web_vital_becomes_a_vital() -> None:
             ),
             Vital("shop", NOW_MS - 1, "LCP", -1.0, "", anonymous_id="anon_day"),
         ],
+        has_api_key=False,
     )
 
 
@@ -336,6 +345,7 @@ def test_error_report_becomes_an_error() -> None:
             ),
             ErrorEvent("shop", NOW_MS - 1, "", ""),
         ],
+        has_api_key=False,
     )
 
 
@@ -350,12 +360,27 @@ def test_long_message_and_stack_are_truncated_by_code_points() -> None:
         NOW_MS,
         UNKNOWN_VISITOR,
         [ErrorEvent("shop", NOW_MS, "\U0001f600" * 4096, "", stack="\U0001f600" * 65_536)],
+        has_api_key=False,
     )
 
 
+@pytest.mark.parametrize("endpoint", [IngestPath.TRACK, IngestPath.BATCH])
+def test_profile_ids_are_kept_of_the_events_that_have_one(endpoint: IngestPath) -> None:
+    event = PageView if endpoint is IngestPath.BATCH else CustomEvent
+
+    record = convert(endpoint, event(name="a", profile_id="account-17"), event(name="b"))
+
+    decoded = decode_record(encode_record(record))
+    assert isinstance(decoded, EventRecord)
+    profile_ids = {item.name: item.profile_id for item in decoded.items}
+    assert profile_ids == {"a": "account-17", "b": ""}
+
+
 def test_every_endpoint_is_converted_to_its_event_kind() -> None:
-    samples: dict[type[WireItem], WireItem] = {
+    samples: dict[type[WireItem | NamedEvent], WireItem] = {
         CustomEvent: CustomEvent(name="a"),
+        Engagement: CustomEvent(name="engagement"),
+        Identification: CustomEvent(name="identify"),
         PageView: PageView(name="a"),
         WebVital: WebVital(timestamp=1, path="", metric_name=MetricName.LCP, metric_value=1.0),
         ErrorReport: ErrorReport(timestamp=1, path="", message=""),

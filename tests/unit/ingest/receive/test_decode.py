@@ -27,7 +27,7 @@ from headrace.ingest.receive.validation_errors import (
 )
 from headrace.model.wire import CustomEvent, ErrorReport, MetricName, PageView, WebVital
 
-TRACK, VITALS, ERRORS, BATCH, PAGE = IngestPath
+TRACK, VITALS, ERRORS, BATCH, PAGE, ENGAGEMENT, IDENTIFY = IngestPath
 MAX_ITEMS = 20
 TEXT_256 = "must be text of at most 256 characters"
 TEXT_2048 = "must be text of at most 2048 characters"
@@ -49,6 +49,13 @@ def nested(levels: int) -> bytes:
     return b"[" * levels + b"]" * levels
 
 
+def nested_object(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
 GOOD: dict[str, tuple[IngestPath, bytes, list[WireItem]]] = {
     "bare object": (TRACK, b'{"name":"a"}', [CustomEvent(name="a")]),
     "array": (
@@ -57,7 +64,40 @@ GOOD: dict[str, tuple[IngestPath, bytes, list[WireItem]]] = {
         [CustomEvent(name="a"), CustomEvent(name="b")],
     ),
     "empty array": (TRACK, b"[]", []),
-    "unknown keys": (TRACK, b'{"name":"a","profileId":"p","x":{"y":[1]}}', [CustomEvent(name="a")]),
+    "unknown keys": (TRACK, b'{"name":"a","userId":"p","x":{"y":[1]}}', [CustomEvent(name="a")]),
+    "profile": (TRACK, b'{"name":"a","profileId":"p"}', [CustomEvent(name="a", profile_id="p")]),
+    "engagement": (
+        ENGAGEMENT,
+        b'[{"timestamp":5,"path":"/a","exitType":"spa","clicks":3,"sessionId":"s","name":"n"},{}]',
+        [
+            CustomEvent(
+                name="engagement",
+                timestamp=5,
+                path="/a",
+                session_id="s",
+                properties={"exitType": "spa", "clicks": 3, "name": "n"},
+            ),
+            CustomEvent(name="engagement", properties={}),
+        ],
+    ),
+    "engagement in nested objects": (
+        ENGAGEMENT,
+        b'{"x":%b,"y":"\\ud83d\\ude00"}' % (b'{"a":' * 62 + b"1" + b"}" * 62),
+        [CustomEvent(name="engagement", properties={"x": nested_object(62), "y": "\U0001f600"})],
+    ),
+    "identification": (
+        IDENTIFY,
+        b'{"profileId":"p","anonymousId":"a","traits":{"plan":"pro"},"ip":7}',
+        [
+            CustomEvent(
+                name="identify",
+                profile_id="p",
+                anonymous_id="a",
+                properties={"traits": {"plan": "pro"}},
+                ip=7,
+            )
+        ],
+    ),
     "null in every optional field": (
         TRACK,
         b'{"name":"a","properties":null,"anonymousId":null,"timestamp":null,"path":null,"ip":null}',
@@ -292,6 +332,28 @@ FAULTY: dict[str, tuple[IngestPath, bytes, list[tuple[str, str]]]] = {
         b'{"name":"a","title":"%b","referrer":"%b"}' % (b"x" * 513, b"x" * 2049),
         [("title", "must be text of at most 512 characters"), ("referrer", TEXT_2048)],
     ),
+    "identification without a profile": (IDENTIFY, b"{}", [("profileId", REQUIRED)]),
+    "identification with wrong types": (
+        IDENTIFY,
+        b'{"profileId":"","path":1,"traits":[],"x":"\\u0000"}',
+        [
+            ("profileId", "must be text of 1 to 128 characters"),
+            ("path", TEXT_2048),
+            ("traits", NOT_AN_OBJECT),
+            ("", INVALID_CHARACTER),
+        ],
+    ),
+    "array to /identify": (IDENTIFY, b'[{"profileId":"p"}]', [("", ARRAY_NOT_ALLOWED)]),
+    "engagement with a long profile": (
+        ENGAGEMENT,
+        b'{"profileId":"%b"}' % (b"x" * 129),
+        [("profileId", "must be text of at most 128 characters")],
+    ),
+    "engagement with a number out of range": (
+        ENGAGEMENT,
+        b'{"clicks":1e999}',
+        [("clicks", NUMBER_OUT_OF_RANGE)],
+    ),
     "array to /": (PAGE, b'[{"name":"a"}]', [("", ARRAY_NOT_ALLOWED)]),
     "text": (TRACK, b'"name"', [("", NOT_AN_OBJECT)]),
     "null": (TRACK, b"null", [("", NOT_AN_OBJECT)]),
@@ -326,16 +388,11 @@ FAULTY: dict[str, tuple[IngestPath, bytes, list[tuple[str, str]]]] = {
     "NUL in an unknown value": (
         TRACK,
         b'{"name":"a","x":["\\u0000"]}',
-        [("x", INVALID_CHARACTER)],
+        [("", INVALID_CHARACTER)],
     ),
     "NUL in an unknown key": (
         TRACK,
         b'{"name":"a","\\u0000":1}',
-        [("", INVALID_CHARACTER)],
-    ),
-    "NUL below a very long unknown key": (
-        TRACK,
-        b'{"name":"a","%b":"\\u0000"}' % (b"x" * 257),
         [("", INVALID_CHARACTER)],
     ),
     "high surrogate alone": (TRACK, b'{"name":"\\ud800"}', [("name", INVALID_CHARACTER)]),
@@ -350,11 +407,16 @@ FAULTY: dict[str, tuple[IngestPath, bytes, list[tuple[str, str]]]] = {
         b'{"name":"a","properties":{"\\ud800":"\\ud83d\\ude00"},"x":"\\udbff","\\udc00":1}',
         [
             ("properties", INVALID_CHARACTER),
-            ("x", INVALID_CHARACTER),
+            ("", INVALID_CHARACTER),
             ("", INVALID_CHARACTER),
         ],
     ),
     "65 levels": (TRACK, b'{"name":"a","x":%b}' % nested(64), [("x", TOO_DEEP)]),
+    "65 levels below a very long unknown key": (
+        TRACK,
+        b'{"name":"a","%b":%b}' % (b"x" * 257, nested(64)),
+        [("", TOO_DEEP)],
+    ),
     "65 levels in an array": (
         TRACK,
         b'[{"name":"a","properties":{"x":%b}}]' % nested(62),
@@ -443,6 +505,14 @@ TOO_MANY = {
 def test_too_many_items_are_rejected_before_validation(items: bytes) -> None:
     with pytest.raises(PayloadTooLarge):
         decode(TRACK, b"[" + items + b"]")
+
+
+@pytest.mark.parametrize("item", [b"{}", b'{"profileId":1}'], ids=["good", "bad"])
+def test_engagement_of_more_than_a_hundred_pages_is_rejected(item: bytes) -> None:
+    body = b"[" + b",".join([item] * 101) + b"]"
+
+    with pytest.raises(PayloadTooLarge):
+        decode_items(ENGAGEMENT, body, max_items=10_000)
 
 
 def test_maximum_item_count_is_accepted_at_any_size() -> None:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from headrace.base.clock import MILLISECONDS_PER_DAY
+from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock, utc_day
 from headrace.base.errors import OperatorError
 from headrace.ingest.receive.enrich import (
     ADDRESS_ERROR,
@@ -15,7 +15,7 @@ from headrace.ingest.receive.enrich import (
     check_user_agent,
     check_visitors,
 )
-from headrace.ingest.receive.visitor_salts import DailySalts
+from headrace.ingest.receive.visitor_salts import DailySalts, expire_salts
 from headrace.model.log_records import Visitor
 from headrace.model.wire import CustomEvent
 from testing.tenants import NOW_MS
@@ -44,7 +44,11 @@ async def enrich(
     now_ms: int = NOW_MS,
 ) -> Enrichment:
     return await (by or enricher()).enrich_client(
-        items, website_id=website_id, address=address, user_agent=user_agent, now_ms=now_ms
+        has_anonymous_ids=all(item.anonymous_id for item in items),
+        website_id=website_id,
+        address=address,
+        user_agent=user_agent,
+        now_ms=now_ms,
     )
 
 
@@ -204,6 +208,32 @@ class FakeSaltSource:
         if self.is_unavailable:
             raise OperatorError("the directory is away")
         return day.encode()
+
+
+async def test_salt_is_destroyed_when_its_day_is_over_without_an_event() -> None:
+    salt_source, forgotten, clock = FakeSaltSource(), list[str](), FixedClock(NOW_MS)
+    salts = DailySalts(salt_source.salt_of)
+    await salts.get(NOW_MS)
+
+    async def expire_once() -> None:
+        is_forgotten = threading.Event()
+
+        def forget(before: str) -> None:
+            forgotten.append(before)
+            is_forgotten.set()
+
+        expiring = asyncio.create_task(expire_salts(salts, forget, clock))
+        await asyncio.to_thread(is_forgotten.wait, 30)
+        expiring.cancel()
+
+    await expire_once()
+    kept = salts.get_nowait(NOW_MS)
+    clock.advance(MILLISECONDS_PER_DAY)
+    await expire_once()
+
+    assert kept is not None
+    assert salts.get_nowait(NOW_MS) is None
+    assert forgotten == [utc_day(NOW_MS), utc_day(NOW_MS + MILLISECONDS_PER_DAY)]
 
 
 async def test_salt_is_fetched_once_a_day_and_off_the_event_loop() -> None:

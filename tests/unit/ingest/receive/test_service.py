@@ -1,11 +1,14 @@
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from headrace.adapters.background.process import PooledProcess
 from headrace.adapters.data_dir.paths import IDEMPOTENCY
 from headrace.adapters.memory.log import MemoryLog
 from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
@@ -28,10 +31,13 @@ from headrace.base.errors import (
 from headrace.base.telemetry import Metrics
 from headrace.ingest.receive.authorize import NO_WEBSITE
 from headrace.ingest.receive.decode import IngestPath
+from headrace.ingest.receive.decode_request import BodyLimits
 from headrace.ingest.receive.enrich import ADDRESS_ERROR
-from headrace.ingest.receive.service import AcceptResult, IngestRequest, IngestService
+from headrace.ingest.receive.preparation import AcceptResult, IngestRequest
+from headrace.ingest.receive.service import IngestService
 from headrace.ingest.receive.timestamps import INVALID_TIMESTAMP, SECONDS_HINT
 from headrace.ingest.receive.validation_errors import REQUIRED
+from headrace.model.data_retention import DataRetention, RetentionPolicy
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,
     Event,
@@ -105,10 +111,13 @@ class Harness:
         log: MemoryLog | None = None,
         source: FakeTenancySource | None = None,
         nowait: bool = False,
+        default_days: int = 0,
     ) -> None:
         self.log = log or MemoryLog()
         self.clock = clock
         self.accepted_nowait = 0
+        self.reserved: list[int] = []
+        self.requests: list[IngestRequest] = []
         self._nowait = nowait
         self.source = source or FakeTenancySource(TENANCY)
         self._metrics = Metrics()
@@ -119,7 +128,9 @@ class Harness:
             log=self.log,
             idempotency_store=idempotency_store,
             metrics=self._metrics,
-            max_items=3,
+            limits=BodyLimits(max_items=3),
+            background=PooledProcess(),
+            retention=RetentionPolicy(default_days),
         )
 
     async def take(
@@ -142,8 +153,9 @@ class Harness:
             user_agent=user_agent,
             idempotency_key=idempotency_key,
         )
+        self.requests.append(request)
         accepted = await self._try_accept_nowait(request) if self._nowait else None
-        return accepted or await self._acceptor.accept(request)
+        return accepted or await self._acceptor.accept(request, self.reserved.append)
 
     async def _try_accept_nowait(self, request: IngestRequest) -> AcceptResult | None:
         on_durable = asyncio.get_running_loop().create_future()
@@ -181,17 +193,24 @@ async def idempotency_store(
 
 
 @pytest.fixture(params=[False, True], ids=["waiting", "directly"])
-def harness(
-    idempotency_store: SqliteIdempotencyStore, clock: FixedClock, request: pytest.FixtureRequest
-) -> Harness:
-    return Harness(idempotency_store, clock, nowait=request.param)
+def nowait(request: pytest.FixtureRequest) -> bool:
+    """Whether requests are accepted without waiting where that is possible."""
+    chosen: bool = request.param
+    return chosen
+
+
+@pytest.fixture
+def harness(idempotency_store: SqliteIdempotencyStore, clock: FixedClock, nowait: bool) -> Harness:
+    return Harness(idempotency_store, clock, nowait=nowait)
 
 
 async def test_event_of_a_browser_is_appended_with_its_visitor(harness: Harness) -> None:
     assert await harness.take(website_id="shop") == AcceptResult(1)
 
     assert harness.records() == [
-        EventRecord(NOW_MS, BERLIN_VISITOR, [Event("shop", NOW_MS, "signup", "anon_1")])
+        EventRecord(
+            NOW_MS, BERLIN_VISITOR, [Event("shop", NOW_MS, "signup", "anon_1")], has_api_key=False
+        )
     ]
     assert harness.counted("refused") == 0
 
@@ -235,6 +254,67 @@ async def test_asynchronous_append_failure_counts_the_items_as_rejected(
     assert (harness.accepted_nowait, harness.counted("refused"), harness.records()) == (1, 2, [])
 
 
+async def test_items_before_the_cutoff_are_acknowledged_and_marked_as_expired(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock, nowait: bool
+) -> None:
+    source = FakeTenancySource(
+        tenancy(
+            (
+                website("shop"),
+                msgspec.structs.replace(website("blog"), retention=DataRetention(events=2)),
+                msgspec.structs.replace(website("news"), retention=DataRetention(days=0)),
+            ),
+            (api_key(UNRESTRICTED_KEY),),
+        )
+    )
+    harness = Harness(idempotency_store, clock, source=source, nowait=nowait, default_days=10)
+    midnight_ms = NOW_MS - NOW_MS % MILLISECONDS_PER_DAY
+
+    async def expired_of(days: int, path: IngestPath, fields: dict[str, Any]) -> tuple[int, ...]:
+        cutoff_ms = midnight_ms - days * MILLISECONDS_PER_DAY
+        items = [
+            {**fields, "websiteId": name, "timestamp": cutoff_ms + later_ms}
+            for name, later_ms in (("shop", -1), ("blog", 0), ("blog", -1))
+        ]
+        body = json.dumps(items).encode()
+        accepted = await harness.take(body, endpoint=path, api_key=UNRESTRICTED_KEY)
+        assert accepted == AcceptResult(3)
+        return harness.records()[-1].expired
+
+    assert await expired_of(2, IngestPath.TRACK, {"name": "a"}) == (2,)
+    assert await expired_of(10, IngestPath.TRACK, {"name": "a"}) == (0, 1, 2)
+    error = {"message": "a", "path": "/"}
+    assert await expired_of(2, IngestPath.ERRORS, error) == ()
+    assert await expired_of(10, IngestPath.ERRORS, error) == (0, 2)
+    for days, expired in ((5_000, ()), (10, ())):
+        body = json.dumps({"name": "a", "timestamp": midnight_ms - days * MILLISECONDS_PER_DAY})
+        await harness.take(body.encode(), api_key=UNRESTRICTED_KEY, website_id="news")
+        assert harness.records()[-1].expired == expired
+
+
+async def test_cutoffs_of_items_follow_the_days_and_the_directory(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock
+) -> None:
+    kept_for = [
+        tenancy(
+            (msgspec.structs.replace(website("shop"), retention=DataRetention(days=days)),),
+            (api_key(UNRESTRICTED_KEY),),
+        )
+        for days in (3, 4)
+    ]
+    source = FakeTenancySource(*kept_for)
+    harness = Harness(idempotency_store, clock, source=source)
+    body = json.dumps({"name": "a", "timestamp": NOW_MS - 3 * MILLISECONDS_PER_DAY}).encode()
+    expired: list[tuple[int, ...]] = []
+    for step in (lambda: None, lambda: clock.advance(MILLISECONDS_PER_DAY), source.refreshed):
+        outcome = step()
+        if outcome is not None:
+            await outcome
+        await harness.take(body, api_key=UNRESTRICTED_KEY, website_id="shop")
+        expired.append(harness.records()[-1].expired)
+    assert expired == [(), (0,), ()]
+
+
 async def test_events_with_a_key_are_appended_without_their_sender(harness: Harness) -> None:
     body = json.dumps(
         [
@@ -251,6 +331,7 @@ async def test_events_with_a_key_are_appended_without_their_sender(harness: Harn
             NOW_MS,
             UNKNOWN_VISITOR,
             [Event("shop", OLD_MS, "a"), Event("blog", NOW_MS, "b", visitor=named)],
+            has_api_key=True,
         )
     ]
 
@@ -275,7 +356,9 @@ async def test_vitals_have_their_own_event_kind(harness: Harness) -> None:
 
     assert accepted == AcceptResult(1)
     assert harness.records() == [
-        VitalRecord(NOW_MS, UNKNOWN_VISITOR, [Vital("shop", OLD_MS, "LCP", 1.0, "/")])
+        VitalRecord(
+            NOW_MS, UNKNOWN_VISITOR, [Vital("shop", OLD_MS, "LCP", 1.0, "/")], has_api_key=True
+        )
     ]
 
 
@@ -297,7 +380,9 @@ async def test_time_far_ahead_becomes_the_time_of_receipt(harness: Harness) -> N
 
     await harness.take(b'{"name":"a","timestamp":%d}' % ahead_ms, api_key=LIMITED_KEY)
 
-    assert harness.records() == [EventRecord(NOW_MS, UNKNOWN_VISITOR, [Event("shop", NOW_MS, "a")])]
+    assert harness.records() == [
+        EventRecord(NOW_MS, UNKNOWN_VISITOR, [Event("shop", NOW_MS, "a")], has_api_key=True)
+    ]
 
 
 async def test_field_errors_of_types_timestamps_and_visitors_are_listed_together(
@@ -349,7 +434,9 @@ async def test_fields_of_a_visitor_are_unknown_keys_without_a_key(harness: Harne
 
     assert await harness.take(body, website_id="shop") == AcceptResult(1)
     assert harness.records() == [
-        EventRecord(NOW_MS, BERLIN_VISITOR, [Event("shop", NOW_MS, "a", "anon_1")])
+        EventRecord(
+            NOW_MS, BERLIN_VISITOR, [Event("shop", NOW_MS, "a", "anon_1")], has_api_key=False
+        )
     ]
 
 
@@ -457,9 +544,19 @@ async def test_unknown_key_or_website_needs_one_refresh(harness: Harness) -> Non
     assert harness.source.refreshes == 1
 
 
-async def test_repeat_gets_the_first_response_whatever_its_body(harness: Harness) -> None:
+async def test_repeat_with_an_invalid_body_gets_its_own_error(harness: Harness) -> None:
+    await harness.take(website_id="shop", idempotency_key="key-1")
+
+    for body in (b"[{}]", b"not JSON", b'{"name":"a","timestamp":"x"}'):
+        with pytest.raises(InvalidBody):
+            await harness.take(body, website_id="shop", idempotency_key="key-1")
+
+    assert (harness.counted("repeated"), harness.counted("refused")) == (0, 3)
+
+
+async def test_repeat_gets_the_first_response_whatever_its_valid_body(harness: Harness) -> None:
     first = b'[{"name":"a","eventId":"e1"},{"name":"b"}]'
-    others = (first, b'{"name":"c"}', b"[]", b"[{}]", b"not JSON", b'{"name":"a","websiteId":"x"}')
+    others = (first, b'{"name":"c"}', b"[]", b'{"name":"a","websiteId":"x"}')
 
     responses = [
         await harness.take(
@@ -468,9 +565,9 @@ async def test_repeat_gets_the_first_response_whatever_its_body(harness: Harness
         for body in (first, *others)
     ]
 
-    assert responses == [AcceptResult(2, ("e1", None))] * 7
+    assert responses == [AcceptResult(2, ("e1", None))] * 5
     assert len(harness.records()) == 1
-    assert (harness.counted("repeated"), harness.counted("refused")) == (12, 0)
+    assert (harness.counted("repeated"), harness.counted("refused")) == (8, 0)
 
 
 async def test_record_carries_its_idempotency_digest(harness: Harness) -> None:
@@ -562,7 +659,7 @@ async def test_retry_waits_while_the_first_request_runs(
     first = asyncio.create_task(harness.take(website_id="shop", idempotency_key="key-1"))
     await log.is_reached.wait()
     second = asyncio.create_task(
-        harness.take(b"not JSON", website_id="shop", idempotency_key="key-1")
+        harness.take(b'{"name":"another"}', website_id="shop", idempotency_key="key-1")
     )
     await asyncio.sleep(0.05)
     assert not second.done()
@@ -627,3 +724,83 @@ async def test_received_items_equal_counted_outcomes(harness: Harness) -> None:
 
     logged = sum(len(record.items) for record in harness.records())  # the loader counts these
     assert [logged, harness.counted("repeated"), harness.counted("refused")] == [4, 3, 2]
+
+
+def large(name: str = "large") -> bytes:
+    """Return an event that is decoded in the background: 300,000 values."""
+    values = b"1.50," * 300_000
+    return b'{"name":"%s","anonymousId":"anon_1","properties":{"x":[%s1]}}' % (
+        name.encode(),
+        values,
+    )
+
+
+async def test_large_body_is_stored_as_a_small_one_is(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock
+) -> None:
+    harness = Harness(idempotency_store, clock)
+
+    assert await harness.take(large(), website_id="shop") == AcceptResult(1)
+
+    properties = b'{"x":[' + b"1.5," * 300_000 + b"1]}"
+    event = Event("shop", NOW_MS, "large", "anon_1", properties=properties)
+    assert harness.records() == [EventRecord(NOW_MS, BERLIN_VISITOR, [event], has_api_key=False)]
+    assert harness.reserved == [len(large())]
+
+
+@pytest.mark.parametrize(
+    ("credentials", "error"),
+    [
+        ({"api_key": "hr_unknown"}, InvalidApiKey),
+        ({"api_key": READER_KEY}, MissingScope),
+        ({"website_id": "unknown"}, WebsiteNotFound),
+        ({}, MissingCredentials),
+    ],
+    ids=["unknown key", "key without scope", "unknown website", "none"],
+)
+async def test_errors_of_a_large_body_come_before_those_of_its_credentials(
+    idempotency_store: SqliteIdempotencyStore,
+    clock: FixedClock,
+    credentials: dict[str, Any],
+    error: type[ClientError],
+) -> None:
+    harness = Harness(idempotency_store, clock)
+    with pytest.raises(error):
+        await harness.take(large(), **credentials)
+    with pytest.raises(InvalidBody):
+        await harness.take(large(name=""), **credentials)
+
+    assert harness.counted("refused") == 2
+    assert harness.records() == []
+
+
+async def test_new_website_of_a_large_body_is_looked_up(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock
+) -> None:
+    source = FakeTenancySource(tenancy((), (), revision=0), TENANCY)
+    harness = Harness(idempotency_store, clock, source=source)
+
+    assert await harness.take(large(), website_id="shop") == AcceptResult(1)
+
+
+def count_dictionaries() -> int:
+    return sum(type(one) is dict for one in gc.get_objects())
+
+
+async def test_waiting_request_keeps_its_record_alone(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock
+) -> None:
+    log = SlowLog()
+    harness = Harness(idempotency_store, clock, log=log)
+    body = b'{"name":"a","properties":{"x":[' + b"{}," * 10_000 + b"{}]}}"
+    dictionaries = count_dictionaries()
+
+    waiting = asyncio.create_task(harness.take(body, website_id="shop"))
+    await log.is_reached.wait()
+    gc.collect()
+    kept = count_dictionaries() - dictionaries
+    log.may_go_on.set()
+    await waiting
+
+    assert kept < 1_000
+    assert harness.requests[-1].body == b""

@@ -1,38 +1,66 @@
 """The worker's client of the engine process: its `Store`, `RateLimiter` and load barrier."""
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from headrace.adapters.engine.ipc.protocol import (
     REPLY_DECODER,
     CallCounted,
     CheckReady,
     CountCall,
+    DescribeStorage,
+    EraseRows,
+    ErasureBegun,
+    ExportOpened,
+    ExportRead,
     Failure,
     FailureKind,
     FramedConnection,
     IpcReply,
     IpcRequest,
+    OpenExport,
     ProtocolError,
+    PruneRows,
+    ReadExport,
     Readiness,
+    RowsPruned,
     RunSelect,
     SelectResult,
+    StorageDescribed,
     Stored,
     WaitStored,
 )
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
+from headrace.model.erasure import ErasureRequest
+from headrace.model.export import Watermark
 from headrace.model.plan import CompiledQuery
+from headrace.model.stored_rows import ExpiredRows, StoredRows
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.erasure import Erasure
 from headrace.ports.rate_limiter import RateLimitResult
-from headrace.ports.store import QueryLimits, Rows, SelectFailed
+from headrace.ports.store import QueryLimits, Rows, SelectFailed, StoreStatus
 
 COUNT_CALL_TIMEOUT_S: Final = 1.0
 READY_TIMEOUT_S: Final = 1.0
 SELECT_GRACE_S: Final = 5.0
 """The engine ends a select at its deadline; no reply by this time after it means a failure."""
+
+OPEN_EXPORT_TIMEOUT_S: Final = 600.0
+"""An export begins when everything durable is stored, which takes long after an outage."""
+
+ERASE_TIMEOUT_S: Final = 900.0
+"""Loading after an outage, and the engine's own limit for rewriting parts."""
+
+DESCRIBE_TIMEOUT_S: Final = 60.0
+"""Counting 100 million rows takes a second; events that are not stored yet come first."""
+
+PRUNE_TIMEOUT_S: Final = 86_400.0
+"""All parts of all tables may be rewritten. What was begun goes on without the client."""
 
 _MAX_IDLE = 32
 
@@ -98,6 +126,24 @@ class EngineConnections:
         except (OSError, ProtocolError) as error:  # TimeoutError is an OSError
             raise StoreUnavailable("the engine is away") from error
 
+    @contextlib.asynccontextmanager
+    async def open_request(
+        self, request: IpcRequest, *, timeout_s: float
+    ) -> AsyncGenerator[IpcReply]:
+        """Send a request on a connection of its own, which is closed at the end of the context.
+
+        Yields the reply. Raises what `send_request` raises.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(timeout_s):
+                    connection = await self._connect()
+                    stack.callback(connection.close)
+                    reply = await connection.send_request(request)
+            except (OSError, ProtocolError) as error:
+                raise StoreUnavailable("the engine is away") from error
+            yield reply
+
     async def close(self) -> None:
         """Close the idle connections. May be called twice."""
         while self._idle:
@@ -151,28 +197,123 @@ class EngineStore:
             case _:
                 raise StoreUnavailable("unexpected reply of the engine")
 
-    async def is_ready(self) -> bool:
+    async def status(self) -> StoreStatus:
         """Return whether a select would succeed now. Never raises."""
         try:
             reply = await self._connections.send_request(CheckReady(), timeout_s=READY_TIMEOUT_S)
         except StoreUnavailable:
-            return False
-        return isinstance(reply, Readiness) and reply.is_ready
+            return StoreStatus.UNAVAILABLE
+        return reply.status if isinstance(reply, Readiness) else StoreStatus.UNAVAILABLE
+
+
+class EngineExportStore:
+    """The `ExportStore` over the engine process."""
+
+    def __init__(self, connections: EngineConnections) -> None:
+        self._connections = connections
+
+    @contextlib.asynccontextmanager
+    async def open(self, website_id: str) -> AsyncGenerator[Watermark]:
+        """Begin an export; see `ExportStore.open`."""
+        request = OpenExport(website_id)
+        async with self._connections.open_request(
+            request, timeout_s=OPEN_EXPORT_TIMEOUT_S
+        ) as reply:
+            match reply:
+                case ExportOpened(watermark=watermark):
+                    yield watermark
+                case Failure(reason=reason):
+                    raise StoreUnavailable(reason)
+                case _:
+                    raise StoreUnavailable("unexpected reply of the engine")
+
+    async def read(self, query: CompiledQuery, limits: QueryLimits) -> bytes:
+        """Run a SELECT that names its format; see `ExportStore.read`."""
+        request = ReadExport(
+            query.sql, encode_parameters(query.parameters), query.website_id, limits
+        )
+        timeout_s = limits.timeout_s + SELECT_GRACE_S
+        match await self._connections.send_request(request, timeout_s=timeout_s):
+            case ExportRead(output=output):
+                return output
+            case Failure(kind=kind, reason=reason):
+                raise _ERRORS[kind](reason)
+            case _:
+                raise StoreUnavailable("unexpected reply of the engine")
+
+    async def rows(self, query: CompiledQuery, limits: QueryLimits) -> Sequence[Sequence[Any]]:
+        """Run a SELECT and return its rows; see `ExportStore.rows`."""
+        return decode_rows(await self.read(query, limits))
+
+
+class EngineErasureClient:
+    """Begins erasures in the engine process."""
+
+    def __init__(self, connections: EngineConnections) -> None:
+        self._connections = connections
+
+    async def begin(self, request: ErasureRequest) -> Erasure:
+        """Begin an erasure; return when no answer has its rows any more.
+
+        Where that takes many minutes, returns an erasure of which it is not noted yet. Raises
+        `StoreUnavailable`.
+        """
+        match await self._connections.send_request(EraseRows(request), timeout_s=ERASE_TIMEOUT_S):
+            case ErasureBegun(erasure=erasure):
+                return erasure
+            case Failure(reason=reason):
+                raise StoreUnavailable(reason)
+            case _:
+                raise StoreUnavailable("unexpected reply of the engine")
+
+
+class EngineStorageClient:
+    """Prunes, and describes what is stored, in the engine process."""
+
+    def __init__(self, connections: EngineConnections) -> None:
+        self._connections = connections
+
+    async def describe(self, website_id: WebsiteId | None) -> tuple[StoredRows, ...]:
+        """Return the rows of one website, or of all, by table. Raises `StoreUnavailable`."""
+        request = DescribeStorage(website_id)
+        match await self._connections.send_request(request, timeout_s=DESCRIBE_TIMEOUT_S):
+            case StorageDescribed(rows=rows):
+                return rows
+            case Failure(reason=reason):
+                raise StoreUnavailable(reason)
+            case _:
+                raise StoreUnavailable("unexpected reply of the engine")
+
+    async def prune(self, *, dry_run: bool) -> tuple[ExpiredRows, ...]:
+        """Delete all expired rows and return them. Raises `StoreUnavailable`."""
+        request = PruneRows(dry_run)
+        match await self._connections.send_request(request, timeout_s=PRUNE_TIMEOUT_S):
+            case RowsPruned(rows=rows):
+                return rows
+            case Failure(reason=reason):
+                raise StoreUnavailable(reason)
+            case _:
+                raise StoreUnavailable("unexpected reply of the engine")
 
 
 class EngineBarrier:
-    """The load barrier of the engine process: for acknowledgements that promise a stored event."""
+    """The load barrier of the engine process.
 
-    def __init__(self, connections: EngineConnections, *, timeout_s: float) -> None:
+    With `all_logs` it fails while a log cannot be read, as acknowledgements require that promise a
+    stored event; without, it leaves out what cannot be read, as queries do.
+    """
+
+    def __init__(self, connections: EngineConnections, *, timeout_s: float, all_logs: bool) -> None:
         self._connections = connections
         self._timeout_s = timeout_s
+        self._request = WaitStored(all_logs=all_logs)
 
     async def wait(self) -> None:
         """Return when everything that is durable now is in the store.
 
         Raises `StoreUnavailable` when the load fails or takes too long.
         """
-        match await self._connections.send_request(WaitStored(), timeout_s=self._timeout_s):
+        match await self._connections.send_request(self._request, timeout_s=self._timeout_s):
             case Stored():
                 return
             case Failure(reason=reason):
@@ -182,21 +323,26 @@ class EngineBarrier:
 
     async def is_caught_up(self) -> bool:
         """Return whether the load loop is caught up. Never raises."""
-        return await EngineStore(self._connections).is_ready()
+        return await EngineStore(self._connections).status() is not StoreStatus.UNAVAILABLE
 
 
 class EngineLimiter:
-    """The `RateLimiter` over the engine process, which counts for all workers."""
+    """The `RateLimiter` over the engine process, which counts for all workers.
 
-    def __init__(self, connections: EngineConnections) -> None:
+    With `counts_writes` it counts calls that change rows, not queries. Raises `StoreUnavailable`
+    when the engine does not answer in time.
+    """
+
+    def __init__(self, connections: EngineConnections, *, counts_writes: bool = False) -> None:
         self._connections = connections
+        self._counts_writes = counts_writes
 
-    async def hit(self, caller: str) -> RateLimitResult | None:
-        """Count one call of a caller; None when the engine is away."""
-        try:
-            reply = await self._connections.send_request(
-                CountCall(caller), timeout_s=COUNT_CALL_TIMEOUT_S
-            )
-        except StoreUnavailable:
-            return None
-        return reply.verdict if isinstance(reply, CallCounted) else None
+    async def hit(self, caller: str) -> RateLimitResult:
+        """Count one call of a caller; see `RateLimiter.hit`."""
+        match await self._connections.send_request(
+            CountCall(caller, self._counts_writes), timeout_s=COUNT_CALL_TIMEOUT_S
+        ):
+            case CallCounted(verdict=result):
+                return result
+            case _:
+                raise StoreUnavailable("unexpected reply of the engine")

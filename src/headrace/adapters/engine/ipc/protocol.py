@@ -13,8 +13,13 @@ from typing import Generic, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from headrace.model.erasure import ErasureRequest
+from headrace.model.export import Watermark
+from headrace.model.stored_rows import ExpiredRows, StoredRows
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.erasure import Erasure
 from headrace.ports.rate_limiter import RateLimitResult
-from headrace.ports.store import QueryLimits
+from headrace.ports.store import QueryLimits, StoreStatus
 
 MAX_FRAME_BYTES = 1_073_741_824
 """A result takes at most 128 MiB in chDB's memory; as JSON it can be several times longer."""
@@ -32,9 +37,10 @@ class RunSelect(Struct, frozen=True, tag="select"):
 
 
 class CountCall(Struct, frozen=True, tag="hit"):
-    """Count one call of a caller."""
+    """Count one call of a caller: a query, or a call that changes rows."""
 
     caller: str
+    is_write: bool = False
 
 
 class CheckReady(Struct, frozen=True, tag="ask_ready"):
@@ -42,14 +48,71 @@ class CheckReady(Struct, frozen=True, tag="ask_ready"):
 
 
 class WaitStored(Struct, frozen=True, tag="await_stored"):
-    """Reply when everything that is durable now is in the store."""
+    """Reply when everything that is durable now and can be read is in the store.
+
+    With `all_logs`, fail while a log cannot be read.
+    """
+
+    all_logs: bool = False
 
 
 class TakeSnapshot(Struct, frozen=True, tag="take_snapshot"):
-    """Take a snapshot of the data directory, which exists until the connection is closed."""
+    """Take a snapshot of the data directory, which exists until the connection is closed.
+
+    A partial one leaves out what cannot be read of the logs.
+    """
+
+    partial: bool = False
 
 
-IpcRequest = RunSelect | CountCall | CheckReady | WaitStored | TakeSnapshot
+class OpenExport(Struct, frozen=True, tag="open_export"):
+    """Begin an export of a website, which ends when the connection is closed."""
+
+    website_id: str
+
+
+class ReadExport(Struct, frozen=True, tag="read_export"):
+    """Run a SELECT that names its format, without waiting for a load; see `RunSelect`."""
+
+    sql: str
+    parameters: dict[str, str]
+    website_id: str
+    limits: QueryLimits
+
+
+class EraseRows(Struct, frozen=True, tag="erase"):
+    """Begin an erasure; the reply comes when no answer has its rows. It goes on without a client.
+
+    A dry run only counts.
+    """
+
+    request: ErasureRequest
+
+
+class DescribeStorage(Struct, frozen=True, tag="describe_storage"):
+    """Describe what is stored of a website, or of all without one."""
+
+    website_id: WebsiteId | None = None
+
+
+class PruneRows(Struct, frozen=True, tag="prune"):
+    """Delete all expired rows; the reply comes when they are gone. A dry run only counts."""
+
+    dry_run: bool = False
+
+
+IpcRequest = (
+    RunSelect
+    | CountCall
+    | CheckReady
+    | WaitStored
+    | TakeSnapshot
+    | OpenExport
+    | ReadExport
+    | EraseRows
+    | DescribeStorage
+    | PruneRows
+)
 
 
 class SelectResult(Struct, frozen=True, tag="answer"):
@@ -59,15 +122,15 @@ class SelectResult(Struct, frozen=True, tag="answer"):
 
 
 class CallCounted(Struct, frozen=True, tag="verdict"):
-    """The reply to `CountCall`; the result is None when nothing could be counted."""
+    """The reply to `CountCall`."""
 
-    verdict: RateLimitResult | None
+    verdict: RateLimitResult
 
 
 class Readiness(Struct, frozen=True, tag="readiness"):
     """The reply to `CheckReady`."""
 
-    is_ready: bool
+    status: StoreStatus
 
 
 class Stored(Struct, frozen=True, tag="stored"):
@@ -75,14 +138,45 @@ class Stored(Struct, frozen=True, tag="stored"):
 
 
 class SnapshotTaken(Struct, frozen=True, tag="snapshot_taken"):
-    """The directory of the snapshot, and the number of entries below it."""
+    """The directory of the snapshot, the number of entries below it, and the unreadable logs."""
 
     path: str
     entries: int
+    unreadable: tuple[str, ...] = ()
+
+
+class ExportOpened(Struct, frozen=True, tag="export_opened"):
+    """The export has begun; the store has all rows before the watermark."""
+
+    watermark: Watermark
+
+
+class ExportRead(Struct, frozen=True, tag="export_read"):
+    """The output of a select in its format."""
+
+    output: bytes
+
+
+class ErasureBegun(Struct, frozen=True, tag="erasure_begun"):
+    """The erasure, as it is now."""
+
+    erasure: Erasure
+
+
+class StorageDescribed(Struct, frozen=True, tag="storage_described"):
+    """The reply to `DescribeStorage`."""
+
+    rows: tuple[StoredRows, ...]
+
+
+class RowsPruned(Struct, frozen=True, tag="rows_pruned"):
+    """The reply to `PruneRows`."""
+
+    rows: tuple[ExpiredRows, ...]
 
 
 class FailureKind(Enum):
-    """The kinds of failures of selects and snapshots."""
+    """The kinds of failures of selects, snapshots, exports and erasures."""
 
     TIMED_OUT = "timed_out"
     TOO_LARGE = "too_large"
@@ -91,13 +185,28 @@ class FailureKind(Enum):
 
 
 class Failure(Struct, frozen=True, tag="failure"):
-    """A select or a snapshot failed. `reason` never contains a value of a caller."""
+    """A select, a snapshot, an export or an erasure failed.
+
+    `reason` never contains a value of a caller.
+    """
 
     kind: FailureKind
     reason: str
 
 
-IpcReply = SelectResult | CallCounted | Readiness | Stored | SnapshotTaken | Failure
+IpcReply = (
+    SelectResult
+    | CallCounted
+    | Readiness
+    | Stored
+    | SnapshotTaken
+    | ExportOpened
+    | ExportRead
+    | ErasureBegun
+    | StorageDescribed
+    | RowsPruned
+    | Failure
+)
 
 _MessageT = TypeVar("_MessageT")
 

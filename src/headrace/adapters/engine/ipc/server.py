@@ -1,6 +1,7 @@
 """The engine's server: runs the workers' selects, counts their callers and takes snapshots."""
 
 import asyncio
+import contextlib
 import itertools
 import os
 from collections.abc import Awaitable, Callable, Coroutine
@@ -16,16 +17,26 @@ from headrace.adapters.engine.ipc.protocol import (
     CallCounted,
     CheckReady,
     CountCall,
+    DescribeStorage,
+    EraseRows,
+    ErasureBegun,
+    ExportOpened,
+    ExportRead,
     Failure,
     FailureKind,
     FramedConnection,
     IpcReply,
     IpcRequest,
+    OpenExport,
     ProtocolError,
+    PruneRows,
+    ReadExport,
     Readiness,
+    RowsPruned,
     RunSelect,
     SelectResult,
     SnapshotTaken,
+    StorageDescribed,
     Stored,
     TakeSnapshot,
     WaitStored,
@@ -36,10 +47,26 @@ from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import Logger
+from headrace.model.erasure import ErasureRequest
+from headrace.model.export import Watermark
+from headrace.model.stored_rows import ExpiredRows, StoredRows
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.erasure import Erasure
 from headrace.ports.rate_limiter import RateLimiter
-from headrace.ports.store import QueryLimits
+from headrace.ports.store import QueryLimits, StoreStatus
 
-_UnaryRequest: TypeAlias = RunSelect | CountCall | CheckReady | WaitStored
+_UnaryRequest: TypeAlias = (
+    RunSelect
+    | CountCall
+    | CheckReady
+    | WaitStored
+    | ReadExport
+    | EraseRows
+    | DescribeStorage
+    | PruneRows
+)
+_OpenRequest: TypeAlias = TakeSnapshot | OpenExport
+"""What it asks for exists until its connection is closed."""
 
 
 class SelectRunner(Protocol):
@@ -55,7 +82,7 @@ class SelectRunner(Protocol):
 class SnapshotTaker(Protocol):
     """Takes snapshots: `LiveSnapshots`."""
 
-    async def take(self) -> Snapshot:
+    async def take(self, *, partial: bool) -> Snapshot:
         """Take a snapshot. Raises `OperatorError`."""
         ...
 
@@ -64,8 +91,48 @@ class SnapshotTaker(Protocol):
         ...
 
 
+class ExportOpener(Protocol):
+    """Begins and reads exports: `EngineExports`."""
+
+    def open(self, website_id: str) -> contextlib.AbstractAsyncContextManager[Watermark]:
+        """Begin an export, which ends with the context. Raises `StoreUnavailable`."""
+        ...
+
+    async def read(
+        self,
+        sql: str,
+        parameters: EncodedParameters,
+        limits: QueryLimits,
+        query_id: str,
+        *,
+        website_id: str,
+    ) -> bytes:
+        """Run one SELECT and return its output; see `SelectRunner.select`."""
+        ...
+
+
+class ErasureRunner(Protocol):
+    """Begins erasures: `EngineErasures`."""
+
+    async def begin(self, request: ErasureRequest) -> Erasure:
+        """Begin an erasure; return when no answer has its rows. Raises `StoreUnavailable`."""
+        ...
+
+
+class Pruner(Protocol):
+    """Deletes expired rows and describes what is stored: `EnginePruning`."""
+
+    async def describe(self, website_id: WebsiteId | None) -> tuple[StoredRows, ...]:
+        """Return the rows of one website, or of all. Raises `StoreUnavailable`, `OperatorError`."""
+        ...
+
+    async def prune(self, *, dry_run: bool = False) -> tuple[ExpiredRows, ...]:
+        """Delete all expired rows and return them. Raises as `describe`."""
+        ...
+
+
 class _ServerConnection(FramedConnection[IpcRequest]):
-    """The engine's end of a connection. A disconnect cancels the request, except a snapshot."""
+    """The engine's end of a connection. A disconnect cancels the request, except an open one."""
 
     def __init__(
         self, handler: Callable[[IpcRequest, "_ServerConnection"], Coroutine[Any, Any, None]]
@@ -86,15 +153,15 @@ class _ServerConnection(FramedConnection[IpcRequest]):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - its cause is irrelevant
         """Cancel the request; called by the event loop."""
         self.disconnected.set()
-        if self.handler_task is not None and not isinstance(self._request, TakeSnapshot):
+        if self.handler_task is not None and not isinstance(self._request, _OpenRequest):
             self.handler_task.cancel()
 
 
 class EngineServer:
     """Serves one Unix socket on one event loop; `executor` decides which selects `runner` runs.
 
-    `load_barrier` returns when everything that was durable at the call is in the store, or raises
-    `StoreUnavailable`.
+    `load_barrier` returns when everything that was durable at the call and can be read is in the
+    store, `complete_barrier` when everything is. Both raise `StoreUnavailable`.
     """
 
     def __init__(
@@ -104,18 +171,28 @@ class EngineServer:
         runner: SelectRunner,
         executor: CoalescingExecutor[bytes],
         limiter: RateLimiter,
+        write_limiter: RateLimiter,
         load_barrier: Callable[[], Awaitable[None]],
-        is_ready: Callable[[], bool],
+        complete_barrier: Callable[[], Awaitable[None]],
+        status: Callable[[], StoreStatus],
         snapshots: SnapshotTaker,
+        exports: ExportOpener,
+        erasures: ErasureRunner,
+        pruner: Pruner,
         log: Logger,
     ) -> None:
         self._socket = socket
         self._runner = runner
         self._executor = executor
         self._limiter = limiter
+        self._write_limiter = write_limiter
         self._load_barrier = load_barrier
-        self._is_ready = is_ready
+        self._complete_barrier = complete_barrier
+        self._status = status
         self._snapshots = snapshots
+        self._exports = exports
+        self._erasures = erasures
+        self._pruner = pruner
         self._log = log
         self._query_ids = (f"{os.getpid()}-{number}" for number in itertools.count(1))
         self._connections: WeakSet[_ServerConnection] = WeakSet()
@@ -166,53 +243,106 @@ class EngineServer:
 
     async def _handler(self, request: IpcRequest, connection: _ServerConnection) -> None:
         try:
-            if isinstance(request, TakeSnapshot):
-                await self._serve_snapshot(connection)
-            else:
-                connection.send(await self._dispatch(request))
+            match request:
+                case TakeSnapshot():
+                    await self._serve_snapshot(request, connection)
+                case OpenExport():
+                    await self._serve_export(request, connection)
+                case _:
+                    connection.send(await self._dispatch(request))
         except BaseException:
             connection.close()
             raise
 
-    async def _serve_snapshot(self, connection: _ServerConnection) -> None:
+    async def _serve_snapshot(self, request: TakeSnapshot, connection: _ServerConnection) -> None:
         """Take a snapshot and keep it until the client disconnects."""
         try:
-            snapshot = await self._snapshots.take()
+            snapshot = await self._snapshots.take(partial=request.partial)
         except OperatorError as error:
             connection.send(Failure(FailureKind.UNAVAILABLE, str(error)))
             return
         self._log.info("snapshot_taken")
         try:
-            connection.send(SnapshotTaken(str(snapshot.path), snapshot.entries))
+            taken = SnapshotTaken(str(snapshot.path), snapshot.entries, snapshot.unreadable)
+            connection.send(taken)
             await connection.disconnected.wait()
         finally:
             await self._snapshots.remove(snapshot.path)
 
+    async def _serve_export(self, request: OpenExport, connection: _ServerConnection) -> None:
+        """Begin an export, which ends when the client disconnects."""
+        try:
+            async with self._exports.open(request.website_id) as watermark:
+                connection.send(ExportOpened(watermark))
+                await connection.disconnected.wait()
+        except StoreUnavailable as error:
+            connection.send(Failure(FailureKind.UNAVAILABLE, str(error)))
+
     async def _dispatch(self, request: _UnaryRequest) -> IpcReply:
         match request:
             case CountCall():
-                return CallCounted(await self._limiter.hit(request.caller))
+                limiter = self._write_limiter if request.is_write else self._limiter
+                return CallCounted(await limiter.hit(request.caller))
             case CheckReady():
-                return Readiness(self._is_ready())
+                return Readiness(self._status())
             case WaitStored():
-                return await self._wait_stored()
+                return await self._wait_stored(request)
             case RunSelect():
                 return await self._run_select(request)
+            case ReadExport():
+                return await self._read_export(request)
+            case EraseRows() | DescribeStorage() | PruneRows():
+                return await self._administer(request)
         assert_never(request)
 
-    async def _wait_stored(self) -> IpcReply:
+    async def _wait_stored(self, request: WaitStored) -> IpcReply:
         try:
-            await self._load_barrier()
+            await (self._complete_barrier if request.all_logs else self._load_barrier)()
         except StoreUnavailable as error:
             return Failure(FailureKind.UNAVAILABLE, str(error))
         return Stored()
+
+    async def _administer(self, request: EraseRows | DescribeStorage | PruneRows) -> IpcReply:
+        try:
+            match request:
+                case EraseRows():
+                    return ErasureBegun(await self._erasures.begin(request.request))
+                case DescribeStorage():
+                    return StorageDescribed(await self._pruner.describe(request.website_id))
+                case PruneRows():
+                    return RowsPruned(await self._pruner.prune(dry_run=request.dry_run))
+        except (StoreUnavailable, OperatorError) as error:
+            return Failure(FailureKind.UNAVAILABLE, str(error))
 
     async def _run_select(self, request: RunSelect) -> IpcReply:
         key = QueryKey(
             request.website_id, request.sql, tuple(request.parameters.items()), request.limits
         )
+        return await self._reply_or_failure(
+            request.sql, self._select_result(key, partial(self._run, request))
+        )
+
+    async def _read_export(self, request: ReadExport) -> IpcReply:
+        return await self._reply_or_failure(request.sql, self._export_output(request))
+
+    async def _select_result(
+        self, key: QueryKey, run: Callable[[QueryLimits], Coroutine[Any, Any, bytes]]
+    ) -> IpcReply:
+        return SelectResult(await self._executor.execute(key, run))
+
+    async def _export_output(self, request: ReadExport) -> IpcReply:
+        output = await self._exports.read(
+            request.sql,
+            EncodedParameters(request.parameters),
+            request.limits,
+            next(self._query_ids),
+            website_id=request.website_id,
+        )
+        return ExportRead(output)
+
+    async def _reply_or_failure(self, sql: str, reply: Awaitable[IpcReply]) -> IpcReply:
         try:
-            return SelectResult(await self._executor.execute(key, partial(self._run, request)))
+            return await reply
         except QueryTimedOut as error:
             return Failure(FailureKind.TIMED_OUT, str(error))
         except QueryTooLarge as error:
@@ -220,7 +350,7 @@ class EngineServer:
         except StoreUnavailable as error:
             return Failure(FailureKind.UNAVAILABLE, str(error))
         except ClickHouseError as failure:
-            self._log.error("select_refused", code=failure.code, name=failure.name, sql=request.sql)
+            self._log.error("select_refused", code=failure.code, name=failure.name, sql=sql)
             return Failure(FailureKind.FAILED, str(failure))
 
     async def _run(self, request: RunSelect, limits: QueryLimits) -> bytes:

@@ -1,6 +1,7 @@
-"""Runs selects, and reopens the tables when a select meets a part that cannot be read."""
+"""Runs selects, and repairs what a select cannot read: a part, or the rollup of a part."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
@@ -9,6 +10,7 @@ from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.clock import Clock
 from headrace.base.errors import Unavailable
 from headrace.base.telemetry import Logger
+from headrace.formats.rollup_columns import rollup_from_events
 from headrace.ports.store import QueryLimits
 
 _REPAIR_COOLDOWN_S: Final = 30.0
@@ -28,6 +30,19 @@ class SelectReader(Protocol):
         ...
 
 
+class RollupState(Protocol):
+    """Whether the rollup can be read: `RollupRebuilder`."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether selects may read the rollup."""
+        ...
+
+    def request_rebuild(self) -> None:
+        """Rebuild what cannot be read; selects must not read the rollup until then."""
+        ...
+
+
 class SelfHealingReader:
     """Runs the selects of one event loop. A select that meets a broken part raises `BrokenPart`.
 
@@ -39,12 +54,14 @@ class SelfHealingReader:
         self,
         reader: SelectReader,
         *,
+        rollup: RollupState,
         reopen_tables: Callable[[], None],
         run_exclusive: Callable[[Callable[[], None]], Awaitable[None]],
         clock: Clock,
         log: Logger,
     ) -> None:
         self._reader = reader
+        self._rollup = rollup
         self._reopen_tables = reopen_tables
         self._run_exclusive = run_exclusive
         self._clock = clock
@@ -55,9 +72,19 @@ class SelfHealingReader:
     async def select(
         self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
     ) -> bytes:
-        """Run one SELECT; see `ChdbReader.select`."""
+        """Run one SELECT; see `ChdbReader.select`.
+
+        While the rollup is not whole, and where it cannot be read, it is computed from the events:
+        the result is the same.
+        """
+        over_events = rollup_from_events(sql)
+        if self._rollup.is_whole and over_events != sql:
+            with contextlib.suppress(BrokenPart):
+                return await self._reader.select(sql, parameters, limits, query_id)
+            self._log.error("broken_rollup_met")
+            self._rollup.request_rebuild()
         try:
-            return await self._reader.select(sql, parameters, limits, query_id)
+            return await self._reader.select(over_events, parameters, limits, query_id)
         except BrokenPart:
             self._start_repair()
             raise

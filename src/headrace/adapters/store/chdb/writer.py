@@ -8,6 +8,12 @@ from msgspec import Struct
 
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.deduplication_log import newest_part, sync_log
+from headrace.adapters.store.chdb.rollup import Rollup
+from headrace.adapters.store.chdb.table_identity import (
+    ensure_identities,
+    sync_store_files,
+    table_directories,
+)
 from headrace.adapters.store.dialect.ddl import (
     CREATE_VERSION_TABLE,
     DATABASE,
@@ -19,11 +25,6 @@ from headrace.adapters.store.dialect.ddl import (
 )
 from headrace.adapters.store.dialect.errors import REJECTED_CODES, ClickHouseError
 from headrace.adapters.store.dialect.parameters import quote_literal
-from headrace.adapters.store.dialect.rollup_ddl import (
-    MATERIALIZE_PROJECTION,
-    count_parts_without_rollup,
-    count_projections,
-)
 from headrace.adapters.store.dialect.statements import render
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
@@ -41,7 +42,10 @@ _CORRUPTED = 246
 
 
 class ChdbWriter:
-    """The `StoreWriter` over chDB; used from one thread, with a connection of its own."""
+    """The `StoreWriter` over chDB; used from one thread, with a connection of its own.
+
+    `rollup` is checked when the tables are prepared or reopened; another thread rebuilds it.
+    """
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class ChdbWriter:
         self._database = database
         self._migrations = migrations
         self._change_listener = change_listener or NullChangeListener()
+        self.rollup = Rollup(chdb, database=database)
         self._session: ChdbSession | None = None
         self._stop_requested = False
         self._failures = 0
@@ -69,14 +74,29 @@ class ChdbWriter:
             self._chdb.execute(f"CREATE DATABASE IF NOT EXISTS `{self._database}`")
             session = self._open_session()
             session.execute(render(CREATE_VERSION_TABLE))
-            ((version,),) = session.execute(SELECT_VERSION)
-            for migration in pending_migrations(version, self._migrations):
+            for migration in self._pending_migrations(session):
                 for statement in migration.statements:
                     session.execute(render(statement))
                 session.execute(record_version(migration))
-            self._materialize_missing_rollups(session)
+            self.rollup.check()
+            self._make_durable()
         except ClickHouseError as failure:
             raise StoreUnavailable(str(failure)) from failure
+
+    def _pending_migrations(self, session: ChdbSession) -> tuple[Migration, ...]:
+        """Return the migrations to run: all of them where a table is missing."""
+        ((version,),) = session.execute(SELECT_VERSION)
+        pending = pending_migrations(version, self._migrations)
+        existing = table_directories(self._chdb, self._database)
+        return pending if existing.keys() == STORAGE_TABLES.keys() else self._migrations
+
+    def _make_durable(self) -> None:
+        """Name the tables, and sync what chDB leaves to the system: nothing is loaded before."""
+        try:
+            ensure_identities(table_directories(self._chdb, self._database))
+            sync_store_files(self._chdb.directory)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot sync the store: {error.strerror}") from error
 
     def insert(
         self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
@@ -213,29 +233,17 @@ class ChdbWriter:
         """
         get_logger().error("table_reopened", table=table.name)
         try:
-            with self._change_listener.all_rows_changing():
-                with contextlib.suppress(
-                    ClickHouseError
-                ):  # an earlier attempt may have detached it
-                    session.execute(f"DETACH TABLE `{self._database}`.`{table.name}` SYNC")
-                session.execute(f"ATTACH TABLE IF NOT EXISTS `{self._database}`.`{table.name}`")
-                self._materialize_missing_rollups(session)
+            with self._change_listener.all_rows_changing(), self.rollup.reopening():
+                self._detach_and_attach(session, table.name)
+            self._make_durable()
         except ClickHouseError as failure:
             raise StoreUnavailable(f"cannot reopen {table.name}: {failure}") from failure
         self._chdb.log_broken_parts()
 
-    def _materialize_missing_rollups(self, session: ChdbSession) -> None:
-        """Rebuild the projection in parts where it is missing or broken.
-
-        A power cut can break it: an insert does not fsync a projection's files. Every select of
-        the rollup that meets a broken one fails.
-        """
-        database = quote_literal(self._database)
-        ((has_projection,),) = session.execute(count_projections(database))
-        ((parts,),) = session.execute(count_parts_without_rollup(database))
-        if has_projection and parts:
-            get_logger().warning("rollup_rebuilt", parts=int(parts))
-            session.execute(render(MATERIALIZE_PROJECTION))
+    def _detach_and_attach(self, session: ChdbSession, table: str) -> None:
+        with contextlib.suppress(ClickHouseError):  # an earlier attempt may have detached it
+            session.execute(f"DETACH TABLE `{self._database}`.`{table}` SYNC")
+        session.execute(f"ATTACH TABLE IF NOT EXISTS `{self._database}`.`{table}`")
 
     def _sync_deduplication_log(self, table: StoredTable) -> None:
         """Fsync the token of the stored batch, too: ClickHouse leaves that to the system.
@@ -310,6 +318,8 @@ def _read_batch(table: StoredTable, arrow_stream: bytes) -> _Batch | None:
     try:
         metadata = read_batch_metadata(arrow_stream)
         columns = inserted_columns(table, arrow_stream)
+    except MemoryError:
+        raise  # no fault of the stream
     except Exception as error:  # what arro3 raises has no narrower class
         raise BatchRejected(f"not an Arrow stream of the table: {error}") from error
     if metadata is None:

@@ -17,7 +17,7 @@ from headrace.model.storage import STORAGE_TABLES
 _READ_TIMEOUT_S = 600.0
 _ALL_SHARDS = {"skip_unavailable_shards": 0}
 _SELECT_IDS = (
-    "SELECT hex(id) FROM `{table}` WHERE hex(substring(id, 7, 2)) = {{number:String}} "
+    "SELECT hex(id) FROM {source} WHERE hex(substring(id, 7, 2)) = {{number:String}} "
     "AND hex(substring(id, 9, 8)) BETWEEN {{first:String}} AND {{last:String}}"
 )
 
@@ -46,7 +46,9 @@ def _check(
 ) -> StoreReport:
     client.database = address.database
     counts = [_count_rows(client, table) for table in STORAGE_TABLES]
-    issues = [issue for wanted in expected if (issue := _missing_rows(client, identity, wanted))]
+    issues = [
+        issue for wanted in expected if (issue := _missing_rows(client, address, identity, wanted))
+    ]
     return StoreReport(tuple(issues), parts=0, rows=sum(counts))
 
 
@@ -59,11 +61,20 @@ def _count_rows(client: SyncClient, table: str) -> int:
     return int(rows)
 
 
-def _missing_rows(client: SyncClient, identity: str, wanted: ExpectedRows) -> str | None:
+def _source(address: ClickHouseAddress, table: str) -> str:
+    """Return SQL for FROM: the table on all replicas, because one that is behind lacks rows."""
+    if not address.is_replicated:
+        return f"`{table}`"
+    return f"clusterAllReplicas(`{address.cluster}`, `{address.local_database}`, `{table}`)"
+
+
+def _missing_rows(
+    client: SyncClient, address: ClickHouseAddress, identity: str, wanted: ExpectedRows
+) -> str | None:
     offsets = sorted(row_id[8:].hex().upper() for row_id in wanted.ids)
     found = query_rows(
         client,
-        _SELECT_IDS.format(table=wanted.table),
+        _SELECT_IDS.format(source=_source(address, wanted.table)),
         encode_parameters(
             {
                 "number": f"{log_number(identity, wanted.log):04X}",
@@ -71,7 +82,7 @@ def _missing_rows(client: SyncClient, identity: str, wanted: ExpectedRows) -> st
                 "last": offsets[-1],
             }
         ),
-        _ALL_SHARDS,
+        {"skip_unavailable_shards": int(address.is_replicated)},
     )
     missing = wanted.ids - {bytes.fromhex(row_id) for (row_id,) in found}
     if not missing:

@@ -21,10 +21,14 @@ CONNECT_TIMEOUT_S: Final = 3
 NO_RESPONSE: Final = -1
 """The code of a failure that no server reported: it is away, or the connection broke."""
 
+NO_RESPONSE_IN_TIME: Final = "NO_RESPONSE_IN_TIME"
+"""The name of a failure of a host that took the request and did not respond within the timeout."""
+
 _CONNECTION_ERROR_NAMES: Final[Mapping[str, str]] = {
     "Connection refused": "CONNECTION_REFUSED",
     "Name or service not known": "UNKNOWN_HOST",
     "certificate verify failed": "CERTIFICATE_REFUSED",
+    "Read timed out": NO_RESPONSE_IN_TIME,
     "timed out": "TIMED_OUT",
 }
 """The cause in the log, by a part of the system's own message."""
@@ -53,12 +57,15 @@ class SyncClient(Protocol):
     def raw_insert(
         self,
         table: str,
-        column_names: Sequence[str],
+        column_names: Sequence[str] | None,
         insert_block: bytes,
         settings: dict[str, Any],
         fmt: str,
     ) -> object:
-        """Insert rows that are encoded in the format `fmt`."""
+        """Insert rows that are encoded in the format `fmt`.
+
+        `table` is the text between INSERT INTO and FORMAT where `column_names` is None.
+        """
         ...
 
     def close(self) -> None:
@@ -74,7 +81,7 @@ class AsyncClient(Protocol):
         ...
 
     async def raw_query(
-        self, query: str, parameters: dict[str, Any], *, settings: dict[str, Any], fmt: str
+        self, query: str, parameters: dict[str, Any], *, settings: dict[str, Any], fmt: str | None
     ) -> bytes:
         """Run a SELECT and return the body of the response."""
         ...
@@ -171,6 +178,8 @@ def translate_client_errors() -> Generator[None]:
     except ProgrammingError as error:  # raised before the request: a closed client, a setting
         raise ClickHouseError(_UNKNOWN_CODE, "REFUSED_BY_CLIENT", str(error)) from None
     except Error as error:
+        if not error.code:
+            raise connection_error(str(error.__cause__ or error)) from None
         raise _server_error(error.code, error.name, str(error)) from None
     except OSError as error:  # a certificate file, or a socket
         raise connection_error(str(error)) from None
@@ -182,9 +191,7 @@ def connection_error(message: str) -> ClickHouseError:
     return ClickHouseError(NO_RESPONSE, next(names, "NO_ANSWER"), message)
 
 
-def _server_error(code: int | None, name: str | None, message: str) -> ClickHouseError:
-    if not code:
-        return connection_error(message)
+def _server_error(code: int, name: str | None, message: str) -> ClickHouseError:
     if _SERVER_MEMORY_EXCEEDED in message:
         return ClickHouseError(_UNKNOWN_CODE, "NO_MEMORY", message)
     return ClickHouseError(code, name or "UNKNOWN", message)
@@ -206,6 +213,9 @@ class SyncClientPool:
         """Run `work` on the first host that responds; it may have run on an earlier one, too.
 
         Raises `ClickHouseError` that a server reported, `StoreUnavailable` when no host responds.
+        A host that took the request and did not respond in time fails the call: what keeps it
+        busy, such as a dead Keeper, would keep the others busy as long. The next call begins with
+        the next host.
         """
         for host in tuple(self._hosts):
             try:
@@ -214,8 +224,17 @@ class SyncClientPool:
                 if failure.code != NO_RESPONSE:
                     raise
                 get_logger().warning("clickhouse_away", host=str(host), reason=failure.name)
-            self._hosts.append(self._hosts.pop(0))
+                self.begin_with_next_host()
+                if failure.name == NO_RESPONSE_IN_TIME:
+                    raise StoreUnavailable(
+                        f"no ClickHouse server responds: {host} took the request and sent nothing "
+                        f"for {self._read_timeout_s:g} s"
+                    ) from failure
         raise StoreUnavailable("no ClickHouse server responds")
+
+    def begin_with_next_host(self) -> None:
+        """Begin the next call with another host: the first one may be the cause of a failure."""
+        self._hosts.append(self._hosts.pop(0))
 
     def run_on(self, host: Host, work: Callable[[SyncClient], _ResultT]) -> _ResultT:
         """Run `work` on this host. Raises `ClickHouseError`."""

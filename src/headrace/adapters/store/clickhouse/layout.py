@@ -2,8 +2,6 @@
 
 A cluster keeps its rows in the tables of a database of its own, one on each shard. The store's
 database has distributed tables of the same names over them, which queries read.
-
-Replicas and ON CLUSTER need ClickHouse Keeper: the tests only parse these statements.
 """
 
 from collections.abc import Sequence
@@ -26,11 +24,16 @@ from headrace.adapters.store.dialect.statements import (
     render,
 )
 
-DEDUPLICATION_WINDOW: Final = 10_000
+DEDUPLICATION_WINDOW: Final = 100_000
 DEDUPLICATION_WINDOW_S: Final = 604_800
-"""Keeper remembers the tokens of this many batches of a table, for a week at most."""
+"""A table remembers the tokens of this many batches; with replicas, for a week at most.
 
-_REPLICATED_SETTINGS: Final = {
+A batch takes effect within its deadline (`insertion`) or never. The window must outlast that, also
+with many machines that store ten batches a second each.
+"""
+
+_WINDOW: Final = {NON_REPLICATED_WINDOW: {NON_REPLICATED_WINDOW: DEDUPLICATION_WINDOW}}
+_REPLICATED_WINDOW: Final = {
     NON_REPLICATED_WINDOW: {
         "replicated_deduplication_window": DEDUPLICATION_WINDOW,
         "replicated_deduplication_window_seconds": DEDUPLICATION_WINDOW_S,
@@ -86,17 +89,17 @@ def distributed_names(migrations: Sequence[Migration]) -> list[str]:
     return [*created, VERSION_TABLE]
 
 
-def mutations_table(address: ClickHouseAddress) -> str:
-    """Return SQL for FROM: the mutations of all nodes that a statement runs on."""
+def system_table(address: ClickHouseAddress, name: str) -> str:
+    """Return SQL for FROM: a table of `system`, of all nodes that a statement runs on."""
     if not address.is_replicated:
-        return "system.mutations"
-    return f"clusterAllReplicas(`{address.cluster}`, `system`, `mutations`)"
+        return f"system.{name}"
+    return f"clusterAllReplicas(`{address.cluster}`, `system`, `{name}`)"
 
 
 def _target(address: ClickHouseAddress, *, shard_path: str, replica: str) -> Target:
     view_database = quote_literal(address.local_database)
     if not address.is_replicated:
-        return Target(view_database=view_database)
+        return Target(view_database=view_database, replaced_settings=_WINDOW)
     return Target(
         database=address.local_database,
         cluster=address.cluster,
@@ -104,8 +107,8 @@ def _target(address: ClickHouseAddress, *, shard_path: str, replica: str) -> Tar
         replication=Replication(
             path=f"'/headrace/{shard_path}/{{database}}/{{table}}'",
             replica=f"'{replica}'",
-            settings=_REPLICATED_SETTINGS,
         ),
+        replaced_settings=_REPLICATED_WINDOW,
     )
 
 

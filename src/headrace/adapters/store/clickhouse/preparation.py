@@ -12,7 +12,7 @@ from headrace.adapters.store.clickhouse.layout import (
     distribute_tables,
     distributed_names,
     local_target,
-    mutations_table,
+    system_table,
 )
 from headrace.adapters.store.dialect.ddl import (
     VERSION_TABLE,
@@ -143,7 +143,7 @@ class SchemaMigrator:
             self._check_not_stopped()
 
     def _is_mutation_running(self, client: SyncClient, mutation: AlterTable) -> bool:
-        sql = _RUNNING_MUTATIONS.format(mutations=mutations_table(self._address))
+        sql = _RUNNING_MUTATIONS.format(mutations=system_table(self._address, "mutations"))
         parameters = {
             "database": self._address.local_database,
             "table": mutation.name,

@@ -74,9 +74,17 @@ class ClickHouseReader:
         self._log = log
 
     async def select(
-        self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
+        self,
+        sql: str,
+        parameters: EncodedParameters,
+        limits: QueryLimits,
+        query_id: str,
+        *,
+        result_format: str | None = RESULT_FORMAT,
     ) -> bytes:
-        """Run one SELECT and return its rows in the format that `decode_rows` reads.
+        """Run one SELECT and return its rows in a format, by default what `decode_rows` reads.
+
+        Without a `result_format` the statement names one.
 
         Raises `QueryTimedOut`, `QueryTooLarge`, `StoreUnavailable` when no server responds or the
         server ended the query, else `ClickHouseError`. Cancelling the caller kills the query; the
@@ -91,7 +99,9 @@ class ClickHouseReader:
         }
         try:
             return await self._pool.run_on_any(
-                lambda client: self._run_query(client, sql, bind_parameters(parameters), settings)
+                lambda client: self._run_query(
+                    client, sql, bind_parameters(parameters), settings, result_format
+                )
             )
         except ClickHouseError as failure:
             error = select_error(failure)
@@ -117,10 +127,15 @@ class ClickHouseReader:
         await self._pool.close()
 
     async def _run_query(
-        self, client: AsyncClient, sql: str, parameters: dict[str, Any], settings: dict[str, str]
+        self,
+        client: AsyncClient,
+        sql: str,
+        parameters: dict[str, Any],
+        settings: dict[str, str],
+        result_format: str | None,
     ) -> bytes:
         future = asyncio.ensure_future(
-            client.raw_query(sql, parameters, settings=dict(settings), fmt=RESULT_FORMAT)
+            client.raw_query(sql, parameters, settings=dict(settings), fmt=result_format)
         )
         timeout_s = float(settings["max_execution_time"]) + _OVERRUN_S
         try:

@@ -14,7 +14,7 @@ from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.telemetry import Logger
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import QueryLimits, Rows, SelectFailed
+from headrace.ports.store import QueryLimits, Rows, SelectFailed, StoreStatus
 
 
 class ClickHouseStore:
@@ -49,9 +49,10 @@ class ClickHouseStore:
 
         return decode_rows(await self._executor.execute(key, run))
 
-    async def is_ready(self) -> bool:
+    async def status(self) -> StoreStatus:
         """Return whether a select would succeed now. Never raises."""
-        return await self._is_loaded() and await self._reader.is_ready()
+        is_ready = await self._is_loaded() and await self._reader.is_ready()
+        return StoreStatus.READY if is_ready else StoreStatus.UNAVAILABLE
 
     async def close(self) -> None:
         """Cancel the running selects and close the connections."""

@@ -9,7 +9,7 @@ import contextlib
 import re
 from collections.abc import Generator, Mapping
 from io import BytesIO
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from arro3.io import read_ipc_stream
@@ -19,6 +19,11 @@ from headrace.adapters.store.clickhouse.connection import (
     SyncClient,
     SyncClientPool,
     query_rows,
+)
+from headrace.adapters.store.clickhouse.insertion import (
+    MAX_EXECUTION_SHARE,
+    insert_settings,
+    insert_target,
 )
 from headrace.adapters.store.clickhouse.preparation import SchemaMigrator
 from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
@@ -39,8 +44,6 @@ hanging one is retried after `PREPARE_TIMEOUT_S`; each retry doubles the timeout
 for statements with much to do.
 """
 
-_QUORUM_TIMEOUT_MS: Final = 30_000
-
 _TRUNCATED_STREAM: Final = frozenset({32, 33})
 """ATTEMPT_TO_READ_AFTER_EOF, CANNOT_READ_ALL_DATA: also reported when another server hangs up."""
 
@@ -53,19 +56,12 @@ _USER_ERRORS: Final[Mapping[int, str]] = {
 _MISSING_GRANT = re.compile(r"necessary to have the grant (.+?)\. \(")
 _CLUSTER_DOESNT_EXIST: Final = 701
 
-_INSERT_SETTINGS: Final[Mapping[str, Any]] = {
-    "async_insert": 0,  # on by default: the response would precede the fsync of the rows
-    "insert_deduplicate": 1,
-    "input_format_null_as_default": 0,
-    "input_format_arrow_allow_missing_columns": 0,
-}
-
-
 _SELECT_SHARDS: Final = (
     "SELECT max(shard_num) FROM system.clusters WHERE cluster = {cluster:String}"
 )
 _COUNT_FIRST_ROW: Final = (
-    "SELECT toFloat64(count()) FROM {table} WHERE website_id = {{website:String}} "
+    "SELECT toFloat64(count()), toFloat64(toUnixTimestamp64Milli(now64(3))) "
+    "FROM {table} WHERE website_id = {{website:String}} "
     "AND time = fromUnixTimestamp64Milli({{time:Int64}}, 'UTC') AND id = unhex({{id:String}})"
 )
 
@@ -85,6 +81,7 @@ class ClickHouseWriter:
         self._address = address
         self._clock = clock or SystemClock()
         self._migrator = SchemaMigrator(address, migrations)
+        self._read_timeout_s = read_timeout_s
         self._prepare_timeout_s = prepare_timeout_s
         self._pool = SyncClientPool(address, read_timeout_s=read_timeout_s)
         self._shards: int | None = None
@@ -113,6 +110,9 @@ class ClickHouseWriter:
             raise _operator_error(failure, self._address) or StoreUnavailable(
                 f"{failure}; the statement was: {self.current_statement}"
             ) from failure
+        except StoreUnavailable:
+            self._address = self._address.rotated(1)  # the first host may be the one that hangs
+            raise
         finally:
             if self._clock.monotonic_s() - began_s > self._prepare_timeout_s:
                 self._prepare_timeout_s = min(self._prepare_timeout_s * 2, _MAX_PREPARE_TIMEOUT_S)
@@ -142,6 +142,7 @@ class ClickHouseWriter:
             elif failure.code in REJECTED_CODES:
                 raise BatchRejected(failure.message) from failure  # for the quarantine
             self._shards = None  # the next attempt prepares again: tables may have changed
+            self._pool.begin_with_next_host()  # a read-only replica may have an intact neighbour
             raise StoreUnavailable(str(failure)) from failure
 
     def request_stop(self) -> None:
@@ -188,17 +189,32 @@ class ClickHouseWriter:
         again = () if self._address.is_replicated else (f"{token}-again",)
         settings = self._insert_settings(token)
         for attempt in (token, *again):
-            if self._find_batch(table, row):
+            search = self._find_batch(table, row)
+            if search.is_found:
                 return
-            self._insert(table, arrow_stream, settings | {"insert_deduplication_token": attempt})
-        if again and not self._find_batch(table, row):
+            settings["insert_deduplication_token"] = attempt
+            self._insert(table, arrow_stream, settings, searched_ms=search.time_ms)
+        if again and not self._find_batch(table, row).is_found:
             raise StoreUnavailable(f"ClickHouse did not keep a batch of {table.name}")
 
-    def _insert(self, table: StoredTable, arrow_stream: bytes, settings: Mapping[str, Any]) -> None:
+    def _insert(
+        self,
+        table: StoredTable,
+        arrow_stream: bytes,
+        settings: Mapping[str, Any],
+        *,
+        searched_ms: int,
+    ) -> None:
+        target = insert_target(
+            self._address.database,
+            table,
+            inserted_columns(table, arrow_stream),
+            deadline_ms=searched_ms + int(self._read_timeout_s * 1000),
+        )
         self._pool.run_on_any(
             lambda client: client.raw_insert(
-                f"`{self._address.database}`.`{table.name}`",
-                inserted_columns(table, arrow_stream),
+                target,
+                None,
                 arrow_stream,
                 dict(settings),
                 "ArrowStream",
@@ -206,16 +222,13 @@ class ClickHouseWriter:
         )
 
     def _insert_settings(self, token: str) -> dict[str, Any]:
-        settings = dict(_INSERT_SETTINGS)
+        settings = insert_settings(read_timeout_s=self._read_timeout_s, quorum=self._address.quorum)
         if self._shards:
             settings["distributed_foreground_insert"] = 1
             settings["insert_shard_id"] = crc32(token.encode()) % self._shards + 1
-        if self._address.quorum:
-            settings["insert_quorum"] = self._address.quorum
-            settings["insert_quorum_timeout"] = _QUORUM_TIMEOUT_MS
         return settings
 
-    def _find_batch(self, table: StoredTable, row: RowKey) -> bool:
+    def _find_batch(self, table: StoredTable, row: RowKey) -> "_Search":
         """Search a batch by its first row: a batch is one part, stored wholly or not at all.
 
         Row ids depend on the log offset alone, so every attempt of a batch has the same ones.
@@ -226,19 +239,29 @@ class ClickHouseWriter:
         if address.is_replicated:
             local = f"`{address.local_database}`, `{table.name}`"
             source = f"clusterAllReplicas(`{address.cluster}`, {local})"
-        found = self._pool.run_on_any(
+        ((found, time_ms),) = self._pool.run_on_any(
             lambda client: query_rows(
                 client,
                 _COUNT_FIRST_ROW.format(table=source),
                 encode_parameters(
                     {"website": row.website_id, "time": row.time_ms, "id": row.row_id.hex()}
                 ),
-                {"skip_unavailable_shards": int(address.is_replicated)},
+                {
+                    "skip_unavailable_shards": int(address.is_replicated),
+                    "max_execution_time": self._read_timeout_s * MAX_EXECUTION_SHARE,
+                },
             )
-        )[0][0]
+        )
         if 0 < found < address.quorum:
             raise StoreUnavailable(f"too few replicas have a batch of {table.name} yet")
-        return bool(found)
+        return _Search(bool(found), int(time_ms))
+
+
+class _Search(NamedTuple):
+    """Whether a batch is stored, and the server's time of the search, in epoch milliseconds."""
+
+    is_found: bool
+    time_ms: int
 
 
 def _operator_error(failure: ClickHouseError, address: ClickHouseAddress) -> OperatorError | None:
@@ -267,5 +290,7 @@ def _check_complete(arrow_stream: bytes) -> None:
 def _translate_arrow_errors() -> Generator[None]:
     try:
         yield
+    except MemoryError:
+        raise  # no fault of the stream
     except Exception as error:  # what arro3 raises has no narrower class
         raise BatchRejected(f"not an Arrow stream of the table: {error}") from error

@@ -14,12 +14,12 @@ from headrace.adapters.store.dialect import rollup_ddl
 from headrace.adapters.store.dialect.statements import (
     AlterTable,
     CreateTable,
+    ModifySettings,
     Settings,
     Statement,
-    join_settings,
 )
 from headrace.base.errors import OperatorError
-from headrace.model.catalog import Kind
+from headrace.model.catalog import EVENTS, Kind, Table
 from headrace.model.storage import STORAGE_TABLES, StoredColumn, StoredTable
 
 DATABASE = "headrace"
@@ -38,22 +38,28 @@ _TYPES: Mapping[Kind, str] = {
     Kind.JSON: "String",
 }
 
+OLD_PARTS_LIFETIME_S: Final = 480
+"""Replaced parts stay until what replaced them is surely on disk."""
+
 _DURABILITY: Settings = {
     "fsync_after_insert": 1,  # off by default: a batch must be on disk when its insert returns
     "fsync_part_directory": 1,
     "min_rows_to_fsync_after_merge": 1,
     "min_compressed_bytes_to_fsync_after_merge": 1,
-    "old_parts_lifetime": 480,  # merged parts stay until the merge's result is surely on disk
+    "old_parts_lifetime": OLD_PARTS_LIFETIME_S,
 }
 
 _MERGE_SETTINGS: Settings = {"merge_selector_base": 8}
 """About this many parts of similar size are merged at once. ClickHouse's default of 5 writes each
 row half as often again; with more than 8 selects read more parts and little is saved."""
 
+_TOKEN_WINDOW: Settings = {NON_REPLICATED_WINDOW: DEDUPLICATION_WINDOW}
+"""A server has a longer one, and with replicas another setting: see the layout of its tables."""
+
 _SETTINGS: Settings = {
     **_DURABILITY,
     **_MERGE_SETTINGS,
-    NON_REPLICATED_WINDOW: DEDUPLICATION_WINDOW,
+    **_TOKEN_WINDOW,
     "default_compression_codec": "ZSTD(1)",
 }
 
@@ -87,8 +93,11 @@ def create_table(table: StoredTable) -> CreateTable:
     )
 
 
-def _modify_settings(table: str, settings: Settings) -> AlterTable:
-    return AlterTable(name=table, change=f"MODIFY SETTING {join_settings(settings)}")
+def _add_column(table: Table, name: str, *, after: str) -> AlterTable:
+    """Return the statement that adds a column of the catalog to the rows of older versions."""
+    (column,) = (one for one in STORAGE_TABLES[table.name].columns if one.name == name)
+    definition = f"`{name}` {column_type(column)} AFTER `{after}`"
+    return AlterTable(name=table.name, change=f"ADD COLUMN IF NOT EXISTS {definition}")
 
 
 CREATE_VERSION_TABLE: Final = CreateTable(
@@ -104,7 +113,9 @@ MIGRATIONS: tuple[Migration, ...] = (
     # its change in place in a new store, so it says ADD COLUMN IF NOT EXISTS.
     Migration(1, tuple(create_table(table) for table in STORAGE_TABLES.values())),
     Migration(2, rollup_ddl.STATEMENTS),
-    Migration(3, tuple(_modify_settings(name, _MERGE_SETTINGS) for name in STORAGE_TABLES)),
+    Migration(3, tuple(ModifySettings(name, _MERGE_SETTINGS) for name in STORAGE_TABLES)),
+    Migration(4, tuple(ModifySettings(name, _TOKEN_WINDOW) for name in STORAGE_TABLES)),
+    Migration(5, (_add_column(EVENTS, "profile_id", after="session_id"),)),
 )
 
 

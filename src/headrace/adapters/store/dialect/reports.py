@@ -8,18 +8,26 @@ from headrace.ports.event_log import LogOffset
 
 
 class StoreReport(Struct, frozen=True):
-    """Issues, one sentence each, and the number of active parts and of rows."""
+    """Issues, one sentence each, and the number of active parts and of rows.
+
+    `notes` are what the service repairs by itself: nothing is lost or damaged by them.
+    """
 
     issues: tuple[str, ...]
     parts: int
     rows: int
+    notes: tuple[str, ...] = ()
 
 
 class LoadedOffsets(Struct, frozen=True):
-    """The ledger's identity and, by log name, the offset before which rows may be stored."""
+    """The ledger's identity and, by log name, the offset before which rows may be stored.
+
+    `imported` has, by the number of a log, the last offset in the ids of imported rows.
+    """
 
     identity: str
     stored_until: Mapping[str, LogOffset]
+    imported: Mapping[int, LogOffset] = {}
 
 
 class ExpectedRows(Struct, frozen=True):

@@ -42,6 +42,14 @@ MATERIALIZE_PROJECTION: Final = AlterTable(
 )
 """Builds the projection in parts that have none, or a broken one; returns when all have it."""
 
+START_REBUILD: Final = AlterTable(
+    name=EVENTS.name,
+    change=MATERIALIZE_PROJECTION.change,
+    settings={"mutations_sync": 0},
+    is_mutation=True,
+)
+"""Starts to build the same; `select_unfinished_rebuilds` lists it until all parts have it."""
+
 # All columns: operators read the view, and clusters distribute it. A nested SELECT costs more.
 CREATE_VIEW: Final = CreateView(
     name=ROLLUP,
@@ -74,6 +82,15 @@ def count_parts_without_rollup(database: str) -> str:
     return (
         f"SELECT count() FROM system.parts WHERE {condition} "  # noqa: S608 - our own names
         f"AND ({missing} OR name IN ({broken}))"
+    )
+
+
+def select_unfinished_rebuilds(database: str) -> str:
+    """Return the statement that lists the mutations that still build the projection."""
+    return (
+        "SELECT mutation_id FROM system.mutations WHERE NOT is_done AND "  # noqa: S608 - our own names
+        f"database = {database} AND table = '{EVENTS.name}' "
+        f"AND position(command, 'MATERIALIZE PROJECTION {ROLLUP}') > 0"
     )
 
 

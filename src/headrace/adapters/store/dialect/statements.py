@@ -54,19 +54,24 @@ class AlterTable(Struct, frozen=True, kw_only=True):
     is_mutation: bool = False
 
 
-Statement: TypeAlias = CreateTable | CreateView | AlterTable
+class ModifySettings(Struct, frozen=True):
+    """Changes settings of a table."""
+
+    name: str
+    settings: Settings
+
+
+Statement: TypeAlias = CreateTable | CreateView | AlterTable | ModifySettings
 
 
 class Replication(Struct, frozen=True, kw_only=True):
     """What makes tables of a cluster's nodes replicas of each other.
 
-    `path` names a table in Keeper and `replica` a node; both are SQL string literals. `settings`
-    replaces settings that only tables without replicas have.
+    `path` names a table in Keeper and `replica` a node; both are SQL string literals.
     """
 
     path: str
     replica: str
-    settings: Mapping[str, Settings]
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -74,12 +79,14 @@ class Target(Struct, frozen=True, kw_only=True):
 
     An empty `database` is the one that the connection uses. `view_database` is SQL for the
     database that a view reads: a view is evaluated within the database of its caller.
+    `replaced_settings` has other settings in place of those of some names.
     """
 
     database: str = ""
     cluster: str = ""
     view_database: str = "currentDatabase()"
     replication: Replication | None = None
+    replaced_settings: Mapping[str, Settings] = {}
 
 
 CHDB_TARGET: Final = Target()
@@ -95,6 +102,9 @@ def render(statement: Statement, target: Target = CHDB_TARGET) -> str:
         case AlterTable():
             settings = f" SETTINGS {join_settings(statement.settings)}" * bool(statement.settings)
             return f"ALTER TABLE {_object(statement.name, target)} {statement.change}{settings}"
+        case ModifySettings():
+            settings = join_settings(dict(_settings(statement.settings, target)))
+            return f"ALTER TABLE {_object(statement.name, target)} MODIFY SETTING {settings}"
     assert_never(statement)
 
 
@@ -113,7 +123,7 @@ def on_cluster(cluster: str) -> str:
 
 def _render_table(table: CreateTable, target: Target) -> str:
     columns = ",\n".join(f"    {column}" for column in table.columns)
-    settings = dict(_settings(table.settings, target.replication))
+    settings = dict(_settings(table.settings, target))
     return (
         f"CREATE TABLE IF NOT EXISTS {_object(table.name, target)}\n(\n{columns}\n)\n"
         f"ENGINE = {_engine(table.engine, target.replication)}\nORDER BY {table.order_by}"
@@ -143,9 +153,6 @@ def _engine(engine: TableEngine, replication: Replication | None) -> str:
     return f"Replicated{engine.name}({', '.join(arguments)})"
 
 
-def _settings(
-    settings: Settings, replication: Replication | None
-) -> Iterator[tuple[str, int | str]]:
-    replaced: Mapping[str, Settings] = {} if replication is None else replication.settings
+def _settings(settings: Settings, target: Target) -> Iterator[tuple[str, int | str]]:
     for name, value in settings.items():
-        yield from replaced.get(name, {name: value}).items()
+        yield from target.replaced_settings.get(name, {name: value}).items()

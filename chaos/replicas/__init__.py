@@ -1,0 +1,1 @@
+"""The crash test on replicated ClickHouse servers: cut and slowed links, and kills."""

@@ -1,0 +1,79 @@
+// The core of the tracker: puts the parts together, and `window.headrace` before them.
+
+import { base, isAsked, isOn, options } from "./config";
+import { add, flush, retryNow, type Item } from "./outbox";
+import { address, isSkipped, watchPages } from "./pages";
+import { forget, ids, isOptedOut, optIn, optOut, profileId, setProfileId } from "./visitor";
+
+let globals: Item = {};
+let traits: Item = {};
+
+const isOff =
+  (isOn("privacySignals") &&
+    ((navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl ||
+      navigator.doNotTrack === "1")) ||
+  isAsked("disabled") ||
+  Math.random() >= +(options.samplingRate || 1);
+
+/** Write an item unless the visitor or the site is against it. */
+const put = (endpoint: string, item: Item): void => {
+  if (!isOff && !isOptedOut() && !isSkipped()) add(endpoint, { ...ids(), ...item });
+};
+
+/** Write an event; `fields` stand beside its properties. */
+const send = (name: string, properties?: Item, fields?: Item): void =>
+  put("batch", { name, path: address(), ...fields, properties: { ...globals, ...properties } });
+
+const view = watchPages(send);
+
+const identify = (id: string, newTraits?: Item): void => {
+  setProfileId(id);
+  traits = { ...traits, ...newTraits };
+  put("identify", { profileId: id, path: address(), traits });
+};
+
+const early: Event[] = [];
+let handle = (event: Event): unknown => early.push(event);
+
+const api = {
+  options,
+  put,
+  track: (name: string, properties?: Item) => send(name, properties),
+  screenView: view,
+  identify,
+  setTraits: (newTraits: Item) => identify(profileId(), newTraits),
+  getProfileId: profileId,
+  clearProfile: () => setProfileId(""),
+  setGlobalProperties: (properties: Item) => void (globals = { ...globals, ...properties }),
+  clear: () => {
+    globals = traits = {};
+    forget();
+  },
+  flush,
+  optOut,
+  optIn,
+  /** Hand errors and clicks to the second file, the earlier ones first. */
+  observe: (handler: (event: Event) => unknown) => early.forEach((handle = handler)),
+};
+export type Core = typeof api;
+
+const start = (): void => {
+  if (isOn("trackPageViews")) view();
+  addEventListener("online", retryNow);
+  retryNow(); // what earlier pages could not send
+  for (const name of ["error", "unhandledrejection", "click"]) {
+    addEventListener(name, (event) => handle(event), true);
+  }
+  (window.requestIdleCallback || setTimeout)(() => {
+    const script = document.createElement("script");
+    script.src = new URL("headrace-extras.js", base).href;
+    document.head.append(script);
+  });
+};
+
+if (!isOff) {
+  if ((document as { prerendering?: boolean }).prerendering) {
+    document.addEventListener("prerenderingchange", start);
+  } else start();
+}
+Object.assign(window, { headrace: api, db: api, databuddy: api });

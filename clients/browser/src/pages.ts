@@ -1,0 +1,101 @@
+// Page views and page exits, over real and virtual navigations.
+
+import { isAsked, patterns } from "./config";
+import { retryNow, sendOnLeaving, type Item } from "./outbox";
+
+const skipped = patterns("skipPatterns");
+const masked = patterns("maskPatterns");
+const hasHashRoutes = isAsked("trackHashChanges");
+
+let current = "";
+let visibleSince = 0;
+let interactions = 0;
+let depth = 0;
+let pending: ReturnType<typeof setTimeout>;
+
+/** The address of the page; of a masked one without its last part and its query. */
+export const address = (): string => {
+  const { origin, pathname, search, hash } = location;
+  return (
+    origin +
+    (masked.some((pattern) => pattern.test(pathname))
+      ? pathname.replace(/[^/]+$/, "*")
+      : pathname + search) +
+    (hasHashRoutes ? hash : "")
+  );
+};
+
+export const isSkipped = (): boolean => skipped.some((pattern) => pattern.test(location.pathname));
+
+const measure = (): void => {
+  const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
+  depth = Math.max(depth, Math.round((100 * (scrollTop + clientHeight)) / scrollHeight));
+};
+
+/** Watch navigations, and send each view and each exit. Returns what sends a view. */
+export const watchPages = (
+  send: (name: string, properties?: Item, fields?: Item) => void,
+): ((properties?: Item) => void) => {
+  const exit = (): void => {
+    if (visibleSince) {
+      send("page_exit", {}, {
+        path: current,
+        time_on_page: Math.round(performance.now() - visibleSince) / 1e3,
+        scroll_depth: Math.min(depth, 100),
+        interaction_count: interactions,
+      });
+    }
+    visibleSince = interactions = 0;
+  };
+  const show = (): void => {
+    if (!document.hidden) visibleSince ||= performance.now();
+  };
+  const view = (properties?: Item): void => {
+    const referrer = current || document.referrer;
+    current = address();
+    depth = 0;
+    show();
+    measure();
+    send("screen_view", properties, {
+      title: document.title,
+      referrer,
+      language: navigator.language,
+      timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      screen_resolution: screen.width + "x" + screen.height,
+      viewport_size: innerWidth + "x" + innerHeight,
+    });
+  };
+  const changed = (): void => {
+    if (address() !== current) {
+      exit();
+      clearTimeout(pending);
+      pending = setTimeout(view); // the new title is set after the navigation
+    }
+  };
+  const leave = (): void => (exit(), sendOnLeaving());
+
+  const { navigation } = window as { navigation?: EventTarget };
+  if (navigation) navigation.addEventListener("currententrychange", changed);
+  else {
+    for (const name of ["pushState", "replaceState"] as const) {
+      const original = history[name];
+      history[name] = (...entry) => {
+        original.apply(history, entry);
+        changed();
+      };
+    }
+    addEventListener("popstate", changed);
+  }
+  addEventListener("visibilitychange", () => (document.hidden ? leave() : show()));
+  addEventListener("pagehide", leave);
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) {
+      view();
+      retryNow();
+    }
+  });
+  addEventListener("scroll", measure);
+  addEventListener("click", () => interactions++);
+  addEventListener("keydown", () => interactions++);
+  return view;
+};

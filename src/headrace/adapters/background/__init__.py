@@ -1,0 +1,1 @@
+"""Long computations in a process of their own."""

@@ -1,0 +1,194 @@
+"""Erasures within the engine process: the order of their steps, and their repetition."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final, Generic, Protocol, TypeVar
+
+from headrace.adapters.engine.load_loop import LoadAll, LoadLoop
+from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.base.telemetry import Logger
+from headrace.model.erasure import ErasureRequest
+from headrace.ports.erasure import Erasure
+from headrace.ports.event_log import LogOffset
+
+ANSWER_TIMEOUT_S: Final = 300.0
+"""A caller waits so long for answers without the rows; then the erasure goes on without it."""
+
+_POLL_S: Final = 0.05
+_FILES_POLL_S: Final = 1.0
+_INITIAL_BACKOFF_S: Final = 0.5
+_MAX_BACKOFF_S: Final = 30.0
+
+_ResultT = TypeVar("_ResultT")
+LeftoversT = TypeVar("LeftoversT")
+
+
+class ErasureSteps(Protocol, Generic[LeftoversT]):
+    """The steps of erasures: `erasure.service.ErasureService`. Blocking, one at a time."""
+
+    def begin(self, request: ErasureRequest, log_ends: Mapping[str, LogOffset]) -> Erasure:
+        """Decide what is erased and begin to delete it."""
+        ...
+
+    def resume(self, erasure: Erasure, log_ends: Mapping[str, LogOffset]) -> Erasure:
+        """Begin to delete it once more."""
+        ...
+
+    def pending(self) -> Sequence[Erasure]:
+        """Return the erasures that are not done."""
+        ...
+
+    def is_deleting(self, erasure: Erasure) -> bool:
+        """Return whether answers may still have rows."""
+        ...
+
+    def note_clean(self, erasure: Erasure) -> Erasure:
+        """Note that answers have no rows any more."""
+        ...
+
+    def clean_files(self, erasure: Erasure) -> LeftoversT:
+        """Take the rows out of files; return those that go away by themselves."""
+        ...
+
+    def are_files_left(self, leftovers: LeftoversT) -> bool:
+        """Return whether some of these still exist."""
+        ...
+
+    def finish(self, erasure: Erasure) -> Erasure:
+        """Note that the erasure is done."""
+        ...
+
+    def note_failure(self, erasure: Erasure, reason: str) -> Erasure:
+        """Note why a step failed."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class EngineErasures(Generic[LeftoversT]):
+    """Runs erasures on one event loop; the steps run on a thread of their own or the loader's.
+
+    `blocking_requeue` is a context in which no entry of the quarantine moves to a log.
+    `forget_results` drops the cached results of a website; it runs on the loader's thread.
+    """
+
+    def __init__(
+        self,
+        steps: ErasureSteps[LeftoversT],
+        *,
+        load_loop: LoadLoop,
+        blocking_requeue: Callable[[], contextlib.AbstractContextManager[None]],
+        forget_results: Callable[[str], None],
+        log: Logger,
+        files_poll_s: float = _FILES_POLL_S,
+    ) -> None:
+        self._steps = steps
+        self._load_loop = load_loop
+        self._blocking_requeue = blocking_requeue
+        self._forget_results = forget_results
+        self._log = log
+        self._files_poll_s = files_poll_s
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="erase")
+        self._store_lock = asyncio.Lock()  # steps use the connections of one thread at a time
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def begin(self, request: ErasureRequest) -> Erasure:
+        """Begin an erasure; return when no answer has its rows, or after a time limit.
+
+        A dry run begins nothing. Raises `StoreUnavailable`: nothing has begun then.
+        """
+        erasure = await self._on_loader(partial(self._steps.begin, request))
+        if request.dry_run:
+            return erasure
+        clean: asyncio.Future[Erasure] = asyncio.get_running_loop().create_future()
+        self._start(self._complete(erasure, has_begun=True, clean=clean))
+        self._log.info("erasure_begun", erasure=erasure.id, website=erasure.website_id)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                return await asyncio.shield(clean)
+        return erasure
+
+    async def resume_pending(self) -> None:
+        """Go on with the erasures that an earlier process began."""
+        for erasure in await self._on_thread(self._steps.pending):
+            self._start(self._complete(erasure, has_begun=False))
+
+    async def close(self) -> None:
+        """End after the running step. The erasures go on when the engine starts again."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.to_thread(self._thread.shutdown)
+        await asyncio.to_thread(self._steps.close)
+
+    def _start(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _complete(
+        self,
+        erasure: Erasure,
+        *,
+        has_begun: bool,
+        clean: asyncio.Future[Erasure] | None = None,
+    ) -> None:
+        """Take the steps until the erasure is done; after a failure again from the first."""
+        backoff_s = _INITIAL_BACKOFF_S
+        while not erasure.is_done:
+            try:
+                if not has_begun:
+                    erasure = await self._on_loader(partial(self._steps.resume, erasure))
+                    has_begun = True
+                erasure = await self._until_clean(erasure)
+                if clean is not None and not clean.done():
+                    clean.set_result(erasure)
+                erasure = await self._until_done(erasure)
+            except Exception as error:  # noqa: BLE001 - no error may end an erasure
+                has_begun = False
+                erasure = await self._record_failure(erasure, error)
+                await asyncio.sleep(backoff_s)
+                backoff_s = min(backoff_s * 2, _MAX_BACKOFF_S)
+        self._log.info("erasure_done", erasure=erasure.id)
+
+    async def _until_clean(self, erasure: Erasure) -> Erasure:
+        while await self._on_thread(partial(self._steps.is_deleting, erasure)):  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S)  # no store notifies anybody
+        # A result that was computed meanwhile may have some of the rows.
+        await self._load_loop.run_exclusive(lambda: self._forget_results(erasure.website_id))
+        return await self._on_thread(partial(self._steps.note_clean, erasure))
+
+    async def _until_done(self, erasure: Erasure) -> Erasure:
+        left = await self._on_thread(partial(self._steps.clean_files, erasure))
+        while await self._on_thread(partial(self._steps.are_files_left, left)):  # noqa: ASYNC110
+            await asyncio.sleep(self._files_poll_s)
+        return await self._on_thread(partial(self._steps.finish, erasure))
+
+    async def _record_failure(self, erasure: Erasure, error: Exception) -> Erasure:
+        known = isinstance(error, StoreUnavailable | OperatorError)
+        reason = str(error) if known else "a step failed: the log of the engine has the cause"
+        self._log.warning("erasure_failed", erasure=erasure.id, reason=reason)
+        if not known:
+            self._log.error("erasure_step_failed", exc_info=error)
+        with contextlib.suppress(StoreUnavailable):
+            return await self._on_thread(partial(self._steps.note_failure, erasure, reason))
+        return erasure
+
+    async def _on_thread(self, step: Callable[[], _ResultT]) -> _ResultT:
+        async with self._store_lock:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, step)
+
+    async def _on_loader(self, step: Callable[[Mapping[str, LogOffset]], _ResultT]) -> _ResultT:
+        """Take a step between two loads, when all that is durable is loaded."""
+
+        def take(load_all: LoadAll) -> _ResultT:
+            with self._blocking_requeue():
+                return step(load_all())
+
+        async with self._store_lock:
+            return await self._load_loop.run_loaded(take)

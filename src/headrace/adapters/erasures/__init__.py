@@ -1,0 +1,1 @@
+"""The erasures of a data directory and their key."""

@@ -1,0 +1,105 @@
+"""Erasures as files of a data directory, one for each, and the key of their subjects.
+
+A file names the identifier only while its erasure is pending. A file is replaced as a whole, so no
+older content of it stays in the directory.
+"""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Generator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from headrace.adapters.data_dir.files import create_private_directory, write_atomically
+from headrace.adapters.data_dir.paths import UNFINISHED_SUFFIX
+from headrace.base.errors import StoreUnavailable
+from headrace.ports.erasure import Erasure
+
+KEY_FILE: Final = "key"
+
+_KEY_BYTES: Final = 32
+_SUFFIX: Final = ".json"
+_NONE: Final = frozenset[str]()
+
+
+class FileErasures:
+    """An `ErasureStore`. `path` is created with the first erasure."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def key(self) -> bytes:
+        """Return the key of the subjects; the first call creates it. See `ErasureStore.key`."""
+        with _translate_errors():
+            file = self._path / KEY_FILE
+            if not file.exists():
+                create_private_directory(self._path)
+                write_atomically(file, secrets.token_hex(_KEY_BYTES).encode())
+            return bytes.fromhex(file.read_text())
+
+    def set_key(self, key: bytes) -> None:
+        """Store the key of the subjects. Raises `StoreUnavailable`."""
+        with _translate_errors():
+            create_private_directory(self._path)
+            write_atomically(self._path / KEY_FILE, key.hex().encode())
+
+    def put(self, erasure: Erasure) -> None:
+        """Write an erasure; see `ErasureStore.put`."""
+        with _translate_errors():
+            create_private_directory(self._path)
+            write_atomically(self._file(erasure.id), msgspec.json.encode(erasure))
+
+    def get(self, erasure_id: str) -> Erasure | None:
+        """Return an erasure; see `ErasureStore.get`."""
+        if erasure_id not in self._ids():
+            return None
+        with _translate_errors():
+            return _decode(self._file(erasure_id).read_bytes())
+
+    def all(self) -> list[Erasure]:
+        """Return all erasures, oldest first; see `ErasureStore.all`."""
+        with _translate_errors():
+            found = [_decode(self._file(erasure_id).read_bytes()) for erasure_id in self._ids()]
+        return sorted(found, key=lambda erasure: (erasure.requested_ms, erasure.id))
+
+    def remove_unfinished(self) -> None:
+        """Remove what a killed process left of a file that it was writing."""
+        with _translate_errors():
+            for file in self._path.glob(f"*{UNFINISHED_SUFFIX}"):
+                file.unlink()
+
+    def _ids(self) -> list[str]:
+        """Return the names of the files. An id of a caller is compared with them, never a path."""
+        return [file.stem for file in self._path.glob(f"*{_SUFFIX}")]
+
+    def _file(self, erasure_id: str) -> Path:
+        return self._path / f"{erasure_id}{_SUFFIX}"
+
+
+def names_in(directory: Path) -> frozenset[str]:
+    """Return the names in a directory, none where it is missing. Raises `StoreUnavailable`."""
+    with _translate_errors():
+        return frozenset(path.name for path in directory.iterdir()) if directory.exists() else _NONE
+
+
+def new_erasure_id() -> str:
+    """Return a new id."""
+    return f"era_{secrets.token_hex(8)}"
+
+
+def _decode(content: bytes) -> Erasure:
+    return msgspec.json.decode(content, type=Erasure)
+
+
+@contextlib.contextmanager
+def _translate_errors() -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or os.strerror(error.errno or 0)
+        raise StoreUnavailable(f"cannot use the erasures {error.filename}: {reason}") from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise StoreUnavailable(f"cannot read the erasures: {error}") from error

@@ -1,0 +1,1 @@
+"""The files that imports read and write."""

@@ -1,0 +1,130 @@
+"""Reads files of lines in chunks, compressed ones by the ending of their name."""
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Final, Protocol, cast
+
+import zstandard
+
+from headrace.base.errors import OperatorError
+from headrace.model.imports import MAX_LINE_BYTES, LineChunk
+
+CHUNK_BYTES: Final = 8 * 1024 * 1024
+_READ_BYTES: Final = 64 * 1024
+_GZIP_WINDOW_BITS: Final = 31
+
+
+class DamagedFile(Exception):
+    """The rest of a file cannot be read. `line` is the first line that is missing."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"the file is damaged: {reason}")
+        self.line = line
+
+
+class _Decompressor(Protocol):
+    """One stream of a compressed file, which may have several."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+_MakeDecompressor = Callable[[], _Decompressor]
+
+
+def _gzip() -> _Decompressor:
+    return zlib.decompressobj(_GZIP_WINDOW_BITS)
+
+
+def _zstd() -> _Decompressor:
+    return cast("_Decompressor", zstandard.ZstdDecompressor().decompressobj())
+
+
+_DECOMPRESSORS: Mapping[str, _MakeDecompressor] = {".gz": _gzip, ".zst": _zstd}
+
+
+class LineFile:
+    """One file; blocking, read once from start to end. Raises `OperatorError` when opened."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        try:
+            self._file: IO[bytes] = path.open("rb")
+            self.size = path.stat().st_size
+        except OSError as error:
+            raise OperatorError(f"cannot open {path}: {error.strerror}") from error
+        self._make_decompressor = _DECOMPRESSORS.get(path.suffix.lower())
+        self._read_bytes = 0
+
+    def position(self) -> int:
+        """Return how many bytes of the file are read; of a compressed one, compressed bytes."""
+        return self._read_bytes
+
+    def close(self) -> None:
+        """Close the file. May be called twice."""
+        self._file.close()
+
+    def chunks(
+        self, *, chunk_bytes: int = CHUNK_BYTES, max_line_bytes: int = MAX_LINE_BYTES
+    ) -> Iterator[LineChunk]:
+        """Return the lines in chunks. Raises `DamagedFile` after the lines before the damage.
+
+        Of a line that is longer than `max_line_bytes`, more than so many bytes are returned, and
+        not necessarily all: memory does not depend on its length.
+        """
+        line, rest = 1, b""
+        pieces: list[bytes] = []
+        damage: Exception | None = None
+        blocks = self._blocks()
+        while True:
+            try:
+                block = next(blocks, b"")
+            except (OSError, zlib.error, zstandard.ZstdError, EOFError) as error:
+                block, damage = b"", error
+            if block:
+                pieces.append(block)
+                if sum(map(len, pieces)) < chunk_bytes:
+                    continue
+            lines = b"".join([rest, *pieces]).split(b"\n")
+            pieces = []
+            rest = lines.pop()[: max_line_bytes + 1]
+            if not block and rest:
+                lines.append(rest)
+            if lines:
+                yield LineChunk(self.name, line, lines)
+                line += len(lines)
+            if damage is not None:
+                raise DamagedFile(line, str(damage)) from damage
+            if not block:
+                return
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Return blocks of decompressed bytes, none of them empty."""
+        if self._make_decompressor is None:
+            yield from self._raw_blocks()
+            return
+        decompressor = self._make_decompressor()
+        is_begun = False
+        for block in self._raw_blocks():
+            compressed = block
+            while compressed:
+                is_begun = True
+                if content := decompressor.decompress(compressed):
+                    yield content
+                compressed = b""
+                if decompressor.eof:
+                    compressed = decompressor.unused_data
+                    decompressor, is_begun = self._make_decompressor(), False
+        if is_begun:
+            raise EOFError("it ends in the middle of a compressed stream")
+
+    def _raw_blocks(self) -> Iterator[bytes]:
+        while block := self._file.read(_READ_BYTES):
+            self._read_bytes += len(block)
+            yield block

@@ -1,0 +1,58 @@
+"""Deletes rows of the embedded store."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
+from headrace.adapters.store.dialect.ddl import DATABASE
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.row_deletion import (
+    count_replaced_parts,
+    delete_rows,
+    select_mutations,
+    select_table_size,
+)
+from headrace.adapters.store.dialect.statements import render
+from headrace.base.errors import StoreUnavailable
+from headrace.model.catalog import Table
+from headrace.ports.row_deletion import DeletionState, TableSize
+
+
+class ChdbRowDeleter:
+    """The `RowDeleter` over chDB, with a connection of its own."""
+
+    def __init__(self, chdb: ChdbInstance, *, database: str = DATABASE) -> None:
+        self._chdb = chdb
+        self._database = database
+        self._session: ChdbSession | None = None
+
+    def begin(self, table: Table, condition: str) -> None:
+        """Begin to delete rows; see `RowDeleter.begin`."""
+        self._execute(render(delete_rows(table.name, condition)))
+
+    def state(self, table: Table) -> DeletionState:
+        """Return how far the deletions of a table are."""
+        names = {"database": self._database, "table": table.name}
+        ((parts_left, failing),) = self._execute(select_mutations("system.mutations"), names)
+        ((replaced,),) = self._execute(count_replaced_parts("system.parts"), names)
+        return DeletionState(int(parts_left), bool(failing), int(replaced))
+
+    def size(self, table: Table) -> TableSize:
+        """Return the size of a table."""
+        names = {"database": self._database, "table": table.name}
+        ((rows, size),) = self._execute(select_table_size("system.parts"), names)
+        return TableSize(int(rows), int(size))
+
+    def close(self) -> None:
+        """Close the connection. May be called twice."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _execute(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[list[Any]]:
+        try:
+            if self._session is None:
+                self._session = self._chdb.session(self._database, writable=True)
+            return self._session.execute(sql, parameters)
+        except ClickHouseError as failure:
+            raise StoreUnavailable(str(failure)) from failure

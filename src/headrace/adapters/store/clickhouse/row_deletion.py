@@ -1,0 +1,92 @@
+"""Deletes rows on ClickHouse servers, of every shard.
+
+Without Keeper each host deletes its own rows; with it one statement is for all nodes.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from headrace.adapters.store.clickhouse.address import ClickHouseAddress
+from headrace.adapters.store.clickhouse.connection import (
+    SyncClient,
+    SyncClientPool,
+    query_rows,
+)
+from headrace.adapters.store.clickhouse.layout import local_target, system_table
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.adapters.store.dialect.row_deletion import (
+    count_replaced_parts,
+    delete_rows,
+    select_mutations,
+    select_table_size,
+)
+from headrace.adapters.store.dialect.statements import render
+from headrace.base.errors import StoreUnavailable
+from headrace.model.catalog import Table
+from headrace.ports.row_deletion import DeletionState, TableSize
+
+_READ_TIMEOUT_S: Final = 60.0
+
+_ResultT = TypeVar("_ResultT")
+
+
+class ClickHouseRowDeleter:
+    """The `RowDeleter` over ClickHouse servers. While a shard is away, every call fails."""
+
+    def __init__(self, address: ClickHouseAddress) -> None:
+        self._address = address
+        self._pool = SyncClientPool(address, read_timeout_s=_READ_TIMEOUT_S)
+
+    def begin(self, table: Table, condition: str) -> None:
+        """Begin to delete rows; see `RowDeleter.begin`."""
+
+        def run(client: SyncClient) -> None:
+            client.database = self._address.local_database
+            client.command(render(delete_rows(table.name, condition), local_target(self._address)))
+
+        self._on_all_shards(run)
+
+    def state(self, table: Table) -> DeletionState:
+        """Return how far the deletions of a table are, on all shards together."""
+        names = encode_parameters({"database": self._address.local_database, "table": table.name})
+        mutations = select_mutations(system_table(self._address, "mutations"))
+        parts = count_replaced_parts(system_table(self._address, "parts"))
+
+        def read(client: SyncClient) -> DeletionState:
+            ((parts_left, failing),) = query_rows(client, mutations, names)
+            ((replaced,),) = query_rows(client, parts, names)
+            return DeletionState(int(parts_left), bool(failing), int(replaced))
+
+        states = self._on_all_shards(read)
+        return DeletionState(
+            parts_left=sum(state.parts_left for state in states),
+            is_failing=any(state.is_failing for state in states),
+            replaced_parts=sum(state.replaced_parts for state in states),
+        )
+
+    def size(self, table: Table) -> TableSize:
+        """Return the size of a table on all shards together."""
+        names = encode_parameters({"database": self._address.local_database, "table": table.name})
+        select = select_table_size(system_table(self._address, "parts"))
+
+        def read(client: SyncClient) -> TableSize:
+            ((rows, size),) = query_rows(client, select, names)
+            return TableSize(int(rows), int(size))
+
+        sizes = self._on_all_shards(read)
+        return TableSize(sum(one.rows for one in sizes), sum(one.bytes for one in sizes))
+
+    def close(self) -> None:
+        """Close the connections. May be called twice."""
+        self._pool.close()
+
+    def _on_all_shards(self, work: Callable[[SyncClient], _ResultT]) -> list[_ResultT]:
+        """Run `work` on each host that has rows of its own, or on any of equal ones."""
+        address = self._address
+        try:
+            if address.cluster and not address.is_replicated:
+                return [self._pool.run_on(host, work) for host in address.hosts]
+            return [self._pool.run_on_any(work)]
+        except ClickHouseError as failure:
+            raise StoreUnavailable(str(failure)) from failure

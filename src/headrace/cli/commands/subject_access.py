@@ -1,0 +1,51 @@
+"""`headrace subject-access`."""
+
+import os
+import sys
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import click
+
+from headrace.base.settings import load_settings
+from headrace.base.telemetry import configure_logging
+from headrace.cli.options import data_options
+from headrace.cli.output import print_json
+from headrace.cli.selectors import given_selectors, selector_options
+from headrace.wiring.subject_access import show_subject
+
+_STANDARD_OUTPUT: Final = "-"
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+@click.command("subject-access")
+@click.argument("output", metavar="[OUTPUT|-]", default=_STANDARD_OUTPUT)
+@click.option("--website", required=True, metavar="ID", help="Website whose rows are shown.")
+@selector_options
+@data_options
+def subject_access_command(
+    *, output: str, website: str, data: str | None, as_json: bool, **texts: str | None
+) -> None:
+    """Show everything that is stored of a visitor, a session, a profile or an event.
+
+    Writes a JSON object for each row to a file that does not exist yet, or to standard output: the
+    table and all columns. Rows that retention hides, and rejected ones, are included.
+    """
+    configure_logging("warning", process="subject-access")
+    settings, selectors = load_settings({"data_dir": data}), given_selectors(texts)
+    if output == _STANDARD_OUTPUT:
+        show_subject(settings, website, selectors, sys.stdout.buffer)
+        return
+    with _new_private_file(Path(output)) as file:
+        count = show_subject(settings, website, selectors, file)
+    if as_json:
+        print_json({"file": output, "rows": count})
+    else:
+        click.echo(f"Wrote {count} rows to {output}.")
+
+
+def _new_private_file(path: Path) -> BinaryIO:
+    try:
+        return os.fdopen(os.open(path, _NEW, 0o600), "wb")
+    except FileExistsError as error:
+        raise click.UsageError(f"the file {path} exists") from error

@@ -1,0 +1,59 @@
+"""The options that select rows of a subject, and what they select."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import click
+
+from headrace.base.errors import OperatorError
+from headrace.erasure.selection import InvalidSelection, property_selectors
+from headrace.model.erasure import WHOLE_WEBSITE, Selector, SelectorKind
+
+_OPTIONS: Final = (
+    click.option("--anonymous-id", metavar="ID", help="All rows of a visitor."),
+    click.option("--session-id", metavar="ID", help="All rows of a session."),
+    click.option("--profile-id", metavar="ID", help="All rows of a profile."),
+    click.option("--event-id", metavar="ID", help="One row, by its id."),
+    click.option(
+        "--property",
+        "property_text",
+        metavar="KEY=VALUE",
+        help="All events whose properties have this value.",
+    ),
+)
+_KINDS: Final[Mapping[str, SelectorKind]] = {
+    "anonymous_id": SelectorKind.ANONYMOUS_ID,
+    "session_id": SelectorKind.SESSION_ID,
+    "profile_id": SelectorKind.PROFILE_ID,
+    "event_id": SelectorKind.EVENT_ID,
+}
+_NAMES: Final = "--anonymous-id, --session-id, --profile-id, --event-id and --property"
+
+_Command = Callable[..., None]
+
+
+def selector_options(command: _Command) -> _Command:
+    """Add the options, whose values `given_selectors` reads."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def given_selectors(
+    texts: Mapping[str, str | None], *, everything: bool = False
+) -> tuple[Selector, ...]:
+    """Return the selectors of the one option that was given. Raises `OperatorError`."""
+    given: list[tuple[Selector, ...]] = [
+        (Selector(kind, text),) for name, kind in _KINDS.items() if (text := texts[name])
+    ]
+    property_text = texts["property_text"]
+    if property_text is not None:
+        try:
+            given.append(property_selectors(property_text))
+        except InvalidSelection as error:
+            raise OperatorError(str(error)) from error
+    if everything:
+        given.append((WHOLE_WEBSITE,))
+    if len(given) != 1:
+        raise OperatorError(f"give exactly one of {_NAMES}")
+    return given[0]

@@ -1,0 +1,68 @@
+"""Checks what a caller wants to erase. Pure; raises `InvalidSelection` with the reason."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import msgspec
+
+from headrace.model.erasure import Selector, SelectorKind
+
+_PROPERTY_FIELDS: Final = frozenset({"key", "value"})
+_TEXT_KINDS: Final = frozenset(
+    {
+        SelectorKind.ANONYMOUS_ID,
+        SelectorKind.SESSION_ID,
+        SelectorKind.PROFILE_ID,
+        SelectorKind.EVENT_ID,
+    }
+)
+SELECTOR_FIELDS: Final[Mapping[str, SelectorKind]] = {
+    kind.value: kind for kind in SelectorKind if kind is not SelectorKind.WEBSITE
+}
+"""The kinds of selectors by their names in a body; the website itself is selected by no body."""
+
+
+class InvalidSelection(Exception):
+    """The selection breaks a rule; the message says which."""
+
+
+def parse_selector(fields: Mapping[str, Any]) -> Selector:
+    """Return the selector of a body, which must have exactly one."""
+    given = {name: value for name, value in fields.items() if name in SELECTOR_FIELDS}
+    if len(given) != 1:
+        raise InvalidSelection(f"exactly one of {', '.join(SELECTOR_FIELDS)} is required")
+    ((name, value),) = given.items()
+    kind = SELECTOR_FIELDS[name]
+    if kind in _TEXT_KINDS:
+        if not isinstance(value, str) or not value:
+            raise InvalidSelection(f"{name} must be a text that is not empty")
+        return Selector(kind, value)
+    return _property_selector(value)
+
+
+def property_selectors(text: str) -> tuple[Selector, ...]:
+    """Return the selectors of KEY=VALUE: the text, and the number or boolean that it may be."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise InvalidSelection(f"{text!r} is not KEY=VALUE")
+    selectors = [Selector(SelectorKind.PROPERTY, value, key)]
+    try:
+        scalar = msgspec.json.decode(value)
+    except msgspec.MsgspecError:
+        scalar = None
+    if isinstance(scalar, bool | int | float):
+        selectors.append(Selector(SelectorKind.PROPERTY, scalar, key))
+    return tuple(selectors)
+
+
+def _property_selector(given: Any) -> Selector:  # noqa: ANN401 - any JSON value
+    # JSON has no other keys
+    fields = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    if fields.keys() != _PROPERTY_FIELDS:
+        raise InvalidSelection("property must be an object with key and value")
+    key, value = fields["key"], fields["value"]
+    if not isinstance(key, str) or not key:
+        raise InvalidSelection("the key of property must be a text that is not empty")
+    if not isinstance(value, str | bool | int | float):
+        raise InvalidSelection("the value of property must be a text, a number or a boolean")
+    return Selector(SelectorKind.PROPERTY, value, key)

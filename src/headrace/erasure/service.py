@@ -1,0 +1,199 @@
+"""The steps of an erasure. The engine process runs them in order, and repeats those that fail."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+
+import msgspec
+from msgspec import Struct
+
+from headrace.base.clock import Clock
+from headrace.erasure.log_records import without_erased_items
+from headrace.erasure.planning import ErasurePlanner
+from headrace.erasure.receipt import QUARANTINE, describe_what_remains
+from headrace.erasure.statements import deletions
+from headrace.erasure.subjects import subjects_of
+from headrace.model.catalog import STORED_TABLES
+from headrace.model.erasure import ErasureRequest, SelectorKind, Subject
+from headrace.ports.erasure import (
+    ErasableEntries,
+    ErasableReplies,
+    Erasure,
+    ErasurePlan,
+    ErasureStore,
+    LogRewriter,
+    PartLifetimes,
+    RowFinder,
+)
+from headrace.ports.event_log import LogOffset
+from headrace.ports.row_deletion import RowDeleter
+
+_TABLES = {table.name: table for table in STORED_TABLES}
+
+
+class Leftovers(Struct, frozen=True):
+    """Files that still have erased rows: parts that were replaced, and snapshots of backups."""
+
+    parts: frozenset[str]
+    snapshots: frozenset[str]
+
+
+class ErasureService:
+    """The steps; blocking, one at a time. All raise `StoreUnavailable` where a retry may help.
+
+    `snapshots` names the snapshots that exist now, `damaged_files` counts the files in `damaged`.
+    """
+
+    def __init__(
+        self,
+        *,
+        erasures: ErasureStore,
+        planner: ErasurePlanner,
+        finder: RowFinder,
+        deleter: RowDeleter,
+        entries: ErasableEntries,
+        rewriter: LogRewriter,
+        replies: ErasableReplies,
+        lifetimes: PartLifetimes,
+        snapshots: Callable[[], Collection[str]],
+        damaged_files: Callable[[], int],
+        new_id: Callable[[], str],
+        clock: Clock,
+    ) -> None:
+        self._erasures = erasures
+        self._planner = planner
+        self._finder = finder
+        self._deleter = deleter
+        self._entries = entries
+        self._rewriter = rewriter
+        self._replies = replies
+        self._lifetimes = lifetimes
+        self._snapshots = snapshots
+        self._damaged_files = damaged_files
+        self._new_id = new_id
+        self._clock = clock
+
+    def begin(self, request: ErasureRequest, log_ends: Mapping[str, LogOffset]) -> Erasure:
+        """Decide what is erased, note it durably, and begin to delete it; not for a dry run.
+
+        Called between two loads, with requeueing blocked, when all before the ends is loaded.
+        """
+        selectors = request.selectors
+        if request.with_visitors:
+            selectors += self._planner.visitors(request.website_id, selectors)
+        plan = self._planner.plan(request.website_id, selectors, log_ends)
+        erasure = Erasure(
+            id=self._new_id(),
+            website_id=request.website_id,
+            kind=request.selectors[0].kind,
+            subjects=() if request.dry_run else self._subjects(request.website_id, plan),
+            by=request.by,
+            requested_ms=self._clock.now_ms(),
+            rows=_count_rows(plan),
+            plan=plan,
+        )
+        if not request.dry_run:
+            self._erasures.put(erasure)
+            self._delete(plan, request.website_id)
+        return erasure
+
+    def resume(self, erasure: Erasure, log_ends: Mapping[str, LogOffset]) -> Erasure:
+        """Begin to delete what the plan names once more, after a kill or a failure.
+
+        Without a plan, as after a restore, it is made: from the subjects. See `begin`.
+        """
+        if erasure.plan is None:
+            key, website_id = self._erasures.key(), erasure.website_id
+            selectors = self._planner.resolve(website_id, erasure.subjects, key)
+            plan = self._planner.plan(website_id, selectors, log_ends)
+            rows = erasure.rows or _count_rows(plan)
+            erasure = msgspec.structs.replace(erasure, plan=plan, rows=rows)
+            self._erasures.put(erasure)
+        self._delete(_plan_of(erasure), erasure.website_id)
+        return erasure
+
+    def pending(self) -> list[Erasure]:
+        """Return the erasures that are not done, oldest first; called once at the start."""
+        self._lifetimes.restore()
+        return [erasure for erasure in self._erasures.all() if not erasure.is_done]
+
+    def is_deleting(self, erasure: Erasure) -> bool:
+        """Return whether parts that selects read may still have the rows."""
+        tables = (_TABLES[rows.table] for rows in _plan_of(erasure).tables)
+        return any(self._deleter.state(table).parts_left for table in tables)
+
+    def note_clean(self, erasure: Erasure) -> Erasure:
+        """Note that no answer has the rows any more."""
+        clean_ms = erasure.answers_clean_ms or self._clock.now_ms()
+        clean = msgspec.structs.replace(erasure, answers_clean_ms=clean_ms, last_error="")
+        self._erasures.put(clean)
+        return clean
+
+    def clean_files(self, erasure: Erasure) -> Leftovers:
+        """Take the rows out of logs and kept replies; return which files remain to go away."""
+        plan, website_id = _plan_of(erasure), erasure.website_id
+        if plan.selectors:
+            rewrite = partial(without_erased_items, website_id=website_id, selectors=plan.selectors)
+            self._rewriter.rewrite(plan.log_ends, rewrite)
+        for selector in plan.selectors:
+            if selector.kind is SelectorKind.EVENT_ID:
+                self._replies.forget_event_id(str(selector.value))
+        return Leftovers(self._finder.replaced_parts(), frozenset(self._snapshots()))
+
+    def are_files_left(self, leftovers: Leftovers) -> bool:
+        """Return whether some of these files still exist."""
+        if not leftovers.snapshots.isdisjoint(self._snapshots()):
+            return True
+        if not leftovers.parts or leftovers.parts.isdisjoint(self._finder.replaced_parts()):
+            return False
+        self._lifetimes.shorten()
+        return True
+
+    def finish(self, erasure: Erasure) -> Erasure:
+        """Note that the erasure is done, and forget the identifier."""
+        done = msgspec.structs.replace(
+            erasure,
+            plan=None,
+            done_ms=self._clock.now_ms(),
+            last_error="",
+            by_hand=describe_what_remains(
+                damaged_files=self._damaged_files(), detached_parts=self._finder.detached_parts()
+            ),
+        )
+        self._lifetimes.restore()
+        self._erasures.put(done)
+        return done
+
+    def note_failure(self, erasure: Erasure, reason: str) -> Erasure:
+        """Note why a step failed; it is repeated."""
+        if erasure.last_error == reason:
+            return erasure
+        failed = msgspec.structs.replace(erasure, last_error=reason)
+        self._erasures.put(failed)
+        return failed
+
+    def close(self) -> None:
+        """Close the connections to the store. May be called twice."""
+        self._deleter.close()
+        self._finder.close()
+
+    def _subjects(self, website_id: str, plan: ErasurePlan) -> tuple[Subject, ...]:
+        return subjects_of(self._erasures.key(), website_id, plan.selectors)
+
+    def _delete(self, plan: ErasurePlan, website_id: str) -> None:
+        self._entries.remove(plan.quarantined)
+        for rows in plan.tables:
+            for condition in deletions(website_id, rows):
+                self._deleter.begin(_TABLES[rows.table], condition)
+
+
+def _plan_of(erasure: Erasure) -> ErasurePlan:
+    if erasure.plan is None:
+        raise ValueError(f"the erasure {erasure.id} is done")
+    return erasure.plan
+
+
+def _count_rows(plan: ErasurePlan) -> dict[str, int]:
+    rows = Counter({rows.table: rows.rows for rows in plan.tables})
+    counts = {name: rows[name] for name in sorted(_TABLES)}
+    return {**counts, QUARANTINE: len(plan.quarantined)}

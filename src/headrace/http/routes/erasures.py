@@ -1,0 +1,149 @@
+"""/v1/erasures: begins erasures, and shows their receipts."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from headrace.base.errors import InvalidBody, NotFound
+from headrace.base.json_size import JsonLimits, check_json_size
+from headrace.erasure.receipt import receipt, rows_to_erase
+from headrace.erasure.selection import SELECTOR_FIELDS, InvalidSelection, parse_selector
+from headrace.http.reading.body import BodyReader
+from headrace.http.reading.client_address import ClientAddresses
+from headrace.http.request import Request
+from headrace.http.responses import Response
+from headrace.http.routes.query import rate_limit_headers, read_query_credentials
+from headrace.model.erasure import ErasureRequest, SelectorKind
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.erasure import Erasure
+from headrace.query.authorize import QueryAuthorizer
+
+_OPTIONS: Final = frozenset({"dryRun", "withVisitors"})
+
+
+class ErasureResponse(Struct, frozen=True, rename="camel"):
+    """A response about erasures: `data` is a receipt, a list of them, or the rows of a dry run."""
+
+    success: bool
+    data: Any
+    request_id: str
+
+
+class ErasureBeginner(Protocol):
+    """Begins erasures: `EngineErasureClient`."""
+
+    async def begin(self, request: ErasureRequest) -> Erasure:
+        """Begin an erasure; return when no answer has its rows. Raises `StoreUnavailable`."""
+        ...
+
+
+class ErasureReader(Protocol):
+    """Reads erasures: `ErasureStore`. Blocking. Raises `StoreUnavailable`."""
+
+    def get(self, erasure_id: str) -> Erasure | None:
+        """Return an erasure, None for an unknown id."""
+        ...
+
+    def all(self) -> Sequence[Erasure]:
+        """Return all erasures, oldest first."""
+        ...
+
+
+class ErasuresRoute:
+    """POST begins an erasure, GET lists those of a website."""
+
+    def __init__(
+        self,
+        *,
+        authorizer: QueryAuthorizer,
+        addresses: ClientAddresses,
+        body_reader: BodyReader,
+        json_limits: JsonLimits,
+        beginner: ErasureBeginner,
+        reader: ErasureReader,
+    ) -> None:
+        self._authorizer = authorizer
+        self._addresses = addresses
+        self._body_reader = body_reader
+        self._json_limits = json_limits
+        self._beginner = beginner
+        self._reader = reader
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer one request."""
+        wire = await self._body_reader.receive(request)
+        credentials = read_query_credentials(request, self._addresses)
+        if request.scope["method"] == "GET":
+            website_id = await self._authorizer.authorize_management(credentials)
+            return await self._list(website_id, request)
+        caller = await self._authorizer.authorize_writing(
+            credentials,
+            lambda limit: request.response_headers.extend(rate_limit_headers(limit)),
+        )
+        body = await self._body_reader.decode(request, wire)
+        check_json_size(body, self._json_limits)
+        # Not cancelled when the client leaves: what has begun goes on.
+        erasure_request = parse_erasure(body, caller.website_id, by=caller.key_id)
+        erasure = await self._beginner.begin(erasure_request)
+        if erasure_request.dry_run:
+            return _success(200, rows_to_erase(erasure), request)
+        return _success(202, receipt(erasure), request)
+
+    async def _list(self, website_id: WebsiteId, request: Request) -> Response:
+        found = await asyncio.to_thread(self._reader.all)
+        receipts = [receipt(one) for one in reversed(found) if one.website_id == website_id]
+        return _success(200, receipts, request)
+
+
+def erasure_handler(
+    *,
+    authorizer: QueryAuthorizer,
+    addresses: ClientAddresses,
+    body_reader: BodyReader,
+    reader: ErasureReader,
+) -> Callable[[Request], Any]:
+    """Return the handler of GET /v1/erasures/ID."""
+
+    async def handle_erasure(request: Request) -> Response:
+        await body_reader.receive(request)
+        reaches = await authorizer.authorize_management_of_any(
+            read_query_credentials(request, addresses)
+        )
+        erasure = await asyncio.to_thread(reader.get, request.scope["path_params"]["id"])
+        if erasure is None or not reaches(erasure.website_id):
+            raise NotFound
+        return _success(200, receipt(erasure), request)
+
+    return handle_erasure
+
+
+def parse_erasure(body: bytes, website_id: WebsiteId, *, by: str) -> ErasureRequest:
+    """Return the erasure that a body asks for. Raises `InvalidBody`."""
+    try:
+        fields: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any])
+        if fields.keys() - SELECTOR_FIELDS.keys() - _OPTIONS:
+            raise InvalidBody
+        selector = parse_selector(fields)
+    except (msgspec.MsgspecError, InvalidSelection) as error:
+        raise InvalidBody from error
+    options = [fields.get(name, False) for name in sorted(_OPTIONS)]
+    if not all(isinstance(option, bool) for option in options):
+        raise InvalidBody
+    dry_run, with_visitors = options
+    if with_visitors and selector.kind is not SelectorKind.PROFILE_ID:
+        raise InvalidBody
+    return ErasureRequest(
+        website_id=website_id,
+        selectors=(selector,),
+        by=by,
+        with_visitors=with_visitors,
+        dry_run=dry_run,
+    )
+
+
+def _success(status: int, data: object, request: Request) -> Response:
+    body = ErasureResponse(success=True, data=data, request_id=request.request_id)
+    return Response(status, msgspec.json.encode(body))

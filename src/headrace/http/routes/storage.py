@@ -1,0 +1,65 @@
+"""GET /v1/storage: what is stored of a website."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from headrace.http.reading.body import BodyReader
+from headrace.http.reading.client_address import ClientAddresses
+from headrace.http.request import Request, cancel_on_disconnect
+from headrace.http.responses import Response
+from headrace.http.routes.query import rate_limit_headers, read_query_credentials
+from headrace.model.stored_rows import StoredRows
+from headrace.model.tenancy import WebsiteId
+from headrace.pruning.objects import StorageObject, storage_object
+from headrace.query.authorize import QueryAuthorizer
+
+
+class StorageDescriber(Protocol):
+    """Describes what is stored: `EngineStorageClient`."""
+
+    async def describe(self, website_id: WebsiteId | None) -> Sequence[StoredRows]:
+        """Return the rows of each table of a website. Raises `StoreUnavailable`."""
+        ...
+
+
+class StorageResponse(Struct, frozen=True, rename="camel"):
+    """The rows of each table of the website."""
+
+    success: bool
+    data: list[StorageObject]
+    request_id: str
+
+
+class StorageRoute:
+    """Describes what is stored of a website to whoever may query it."""
+
+    def __init__(
+        self,
+        *,
+        authorizer: QueryAuthorizer,
+        addresses: ClientAddresses,
+        body_reader: BodyReader,
+        describer: StorageDescriber,
+    ) -> None:
+        self._authorizer = authorizer
+        self._addresses = addresses
+        self._body_reader = body_reader
+        self._describer = describer
+
+    async def __call__(self, request: Request) -> Response:
+        """Return the rows of each table. The call counts towards the query rate."""
+        await self._body_reader.receive(request)
+        website_id = await self._authorizer.authorize(
+            read_query_credentials(request, self._addresses),
+            lambda rate_limit: request.response_headers.extend(rate_limit_headers(rate_limit)),
+        )
+        stored = await cancel_on_disconnect(self._describer.describe(website_id), request.receive)
+        body = StorageResponse(
+            success=True,
+            data=[storage_object(one) for one in stored],
+            request_id=request.request_id,
+        )
+        return Response(200, msgspec.json.encode(body))

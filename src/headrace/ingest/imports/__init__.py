@@ -1,0 +1,1 @@
+"""Imports: from the lines of files to records of the log."""

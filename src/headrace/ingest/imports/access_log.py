@@ -1,0 +1,154 @@
+"""Decodes the access logs of web servers, in the common and the combined format."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from hashlib import blake2b
+from typing import Any, Final
+
+from headrace.ingest.imports.decoder import InvalidLine, decode_lines
+from headrace.ingest.imports.hosted_products import FindVisitor
+from headrace.ingest.imports.mapped_events import PAGE_VIEW, MappedEvent, to_item
+from headrace.ingest.receive.body_scan import is_utf8
+from headrace.ingest.receive.enrich import MAX_USER_AGENT_LENGTH, make_visitor_id
+from headrace.ingest.receive.validation_errors import INVALID_CHARACTER
+from headrace.model.imports import DecodedChunk, ImportItem, LineChunk
+
+ASSET: Final = "asset"
+NOT_A_LOG_LINE = "it is no line of an access log in the common or combined format"
+
+_QUOTED = r'"((?:[^"\\]|\\.)*)"'
+_LINE = re.compile(
+    r"(?P<address>\S+) \S+ .*?\[(?P<time>[^\]]{20,40})\] "
+    rf"{_QUOTED.replace('(', '(?P<request>', 1)} (?P<status>[0-9]{{3}}) (?P<bytes>[0-9]{{1,18}}|-)"
+    rf"(?: {_QUOTED.replace('(', '(?P<referrer>', 1)} {_QUOTED.replace('(', '(?P<agent>', 1)})?"
+)
+_TIME = re.compile(
+    r"([0-9]{2})/([A-Z][a-z]{2})/([0-9]{4}):([0-9]{2}):([0-9]{2}):([0-9]{2}) "
+    r"([+-])([0-9]{2})([0-9]{2})"
+)
+_MONTHS: Final = (
+    "Jan",
+    "Feb",
+    "Mar",
+    "Apr",
+    "May",
+    "Jun",
+    "Jul",
+    "Aug",
+    "Sep",
+    "Oct",
+    "Nov",
+    "Dec",
+)
+_PAGE_METHODS = frozenset({"GET", "HEAD"})
+_PAGE_ENDINGS = frozenset({"html", "xhtml", "htm", "php"})
+_FIRST_ERROR: Final = 400
+_MISSING: Final = "-"
+
+MAX_LOG_LINE_BYTES: Final = 64 * 1024
+"""Servers limit request lines and headers to a fraction of it."""
+
+MAX_COUNTED_LINES: Final = 1 << 20
+"""Equal lines are counted among so many different ones before them: they have one second in common,
+so they are close to each other, and memory does not depend on the length of the file."""
+
+
+class AccessLogDecoder:
+    """Decodes one import. `salt` makes its visitor ids, and is forgotten with it."""
+
+    def __init__(
+        self, website_id: str, find_visitor: FindVisitor, *, salt: bytes, takes_assets: bool
+    ) -> None:
+        self._website_id = website_id
+        self._find_visitor = find_visitor
+        self._salt = salt
+        self._takes_assets = takes_assets
+        self._file = ""
+        self._counts: dict[bytes, int] = {}
+
+    def decode(self, chunk: LineChunk, *, now_ms: int) -> DecodedChunk:
+        """Return the items of a chunk; see `ChunkDecoder`. What is no page is skipped."""
+        if chunk.file != self._file:
+            self._file, self._counts = chunk.file, {}
+        return decode_lines(chunk, lambda line: self._item(line.rstrip(b"\r"), now_ms))
+
+    def _item(self, line: bytes, now_ms: int) -> ImportItem | None:
+        event = self._event(line)
+        return None if event is None else to_item(event, self._website_id, now_ms=now_ms)
+
+    def _event(self, line: bytes) -> MappedEvent | None:
+        """Return the event of a line, None for one that is no page."""
+        if not line or line.isspace():
+            return None
+        if len(line) > MAX_LOG_LINE_BYTES:
+            raise InvalidLine(f"it is longer than {MAX_LOG_LINE_BYTES // 1024} KiB")
+        if b"\0" in line:
+            raise InvalidLine(INVALID_CHARACTER)
+        text = line.decode() if is_utf8(line) else line.decode("latin-1")
+        found = _LINE.match(text)
+        if found is None:
+            raise InvalidLine(NOT_A_LOG_LINE)
+        request, status = found["request"].split(" "), int(found["status"])
+        if len(request) < 2 or request[0] not in _PAGE_METHODS or status >= _FIRST_ERROR:
+            return None
+        target = request[1]
+        name = PAGE_VIEW if _is_page(target) else ASSET
+        if name == ASSET and not self._takes_assets:
+            return None
+        agent = _present(found["agent"])[:MAX_USER_AGENT_LENGTH]
+        fields: dict[str, Any] = {
+            "name": name,
+            "timestamp": _epoch_ms(found["time"]),
+            "path": target.partition("?")[0],
+            "url": target if "?" in target else None,
+            "referrer": _present(found["referrer"]),
+            "anonymousId": make_visitor_id(
+                self._salt,
+                website_id=self._website_id,
+                address=found["address"],
+                user_agent=agent,
+            ),
+            "properties": {"method": request[0], "status": status, **_size(found["bytes"])},
+        }
+        visitor = self._find_visitor(found["address"], agent)
+        return MappedEvent(fields, self._source_id(line), visitor)
+
+    def _source_id(self, line: bytes) -> bytes:
+        """Return what identifies a line: its text, and which of the equal lines it is."""
+        digest = blake2b(line, digest_size=16).digest()
+        number = self._counts.pop(digest, 0)
+        self._counts[digest] = number + 1  # now the last one
+        if len(self._counts) > MAX_COUNTED_LINES:
+            del self._counts[next(iter(self._counts))]
+        return b"access-log\0%b\0%d" % (digest, number)
+
+
+def _is_page(target: str) -> bool:
+    last = target.partition("?")[0].rpartition("/")[2]
+    return "." not in last or last.rpartition(".")[2].lower() in _PAGE_ENDINGS
+
+
+def _epoch_ms(text: str) -> int:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise InvalidLine(NOT_A_LOG_LINE)
+    day, month, year, hour, minute, second, sign, hours, minutes = found.groups()
+    offset = timedelta(hours=int(hours), minutes=int(minutes))
+    try:
+        month_number = _MONTHS.index(month) + 1
+        zone = timezone(-offset if sign == "-" else offset)
+        local = datetime(
+            int(year), month_number, int(day), int(hour), int(minute), int(second),
+            tzinfo=zone,
+        )  # fmt: skip
+        return int(local.astimezone(UTC).timestamp()) * 1000
+    except (ValueError, OverflowError) as error:
+        raise InvalidLine(NOT_A_LOG_LINE) from error
+
+
+def _present(text: str | None) -> str:
+    return "" if text is None or text == _MISSING else text
+
+
+def _size(text: str) -> dict[str, int]:
+    return {} if text == _MISSING else {"bytes": int(text)}

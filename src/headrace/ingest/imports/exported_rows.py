@@ -1,0 +1,232 @@
+"""Decodes the rows of an export back to the items that they were made of.
+
+A row has all columns of its table. What the loader derives from an item (a path from a URL, columns
+from properties) is derived from the row again, with the same result.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from headrace.base.clock import MILLISECONDS_PER_DAY
+from headrace.formats.row_ids import ROW_ID_BYTES
+from headrace.ingest.imports.decoder import (
+    IN_THE_FUTURE,
+    InvalidLine,
+    JsonLineDecoder,
+    decode_lines,
+)
+from headrace.ingest.receive.timestamps import EARLIEST_MS, TOO_EARLY
+from headrace.ingest.receive.validation_errors import Check
+from headrace.model.catalog import PROMOTED_COLUMNS, Kind
+from headrace.model.imports import DecodedChunk, ImportItem, LineChunk
+from headrace.model.log_records import ErrorEvent, EventKind, Visitor, Vital
+from headrace.model.storage import STORAGE_TABLES, TABLE_OF_KIND, StoredColumn
+from headrace.model.wire import CustomEvent, ErrorReport, WebVital
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_WIRE_ITEMS: Mapping[EventKind, type[Struct]] = {
+    EventKind.EVENTS: CustomEvent,
+    EventKind.VITALS: WebVital,
+    EventKind.ERRORS: ErrorReport,
+}
+_WIRE_NAMES: Mapping[str, str] = {"event_name": "name"}
+_IGNORED = frozenset({"website_id"})
+_encode_json = msgspec.json.Encoder().encode
+
+ID_ERROR = f"must be {2 * ROW_ID_BYTES} hexadecimal digits"
+BOOLEAN_ERROR = "must be true or false"
+
+
+def _check_id(value: object) -> bytes:
+    text = value if isinstance(value, str) else ""
+    try:
+        row_id = bytes.fromhex(text)
+    except ValueError as error:
+        raise ValueError(ID_ERROR) from error
+    if len(row_id) != ROW_ID_BYTES or len(text) != 2 * ROW_ID_BYTES:
+        raise ValueError(ID_ERROR)
+    return row_id
+
+
+def _check_boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(BOOLEAN_ERROR)  # noqa: TRY004 - a field error, as all others
+    return value
+
+
+def _check_time(value: datetime) -> int:
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    time_ms = (value - _EPOCH) // _MILLISECOND
+    if time_ms < EARLIEST_MS:
+        raise ValueError(TOO_EARLY)
+    return time_ms
+
+
+_CHECKS: Mapping[Kind, Check] = {
+    Kind.IDENTIFIER: _check_id,
+    Kind.BOOLEAN: _check_boolean,
+    Kind.DATETIME: _check_time,
+}
+_TYPES: Mapping[Kind, Any] = {
+    Kind.IDENTIFIER: str,
+    Kind.BOOLEAN: Any,  # checked: the types of fields drop a wrong value that is a boolean
+    Kind.DATETIME: datetime,
+    Kind.NUMBER: float | None,
+    Kind.JSON: dict[str, Any] | None,
+}
+
+
+def _field(kind: EventKind, column: StoredColumn) -> tuple[str, Any] | tuple[str, Any, Any]:
+    """Return the field of a column: its type is that of the field of requests, where one exists."""
+    wire = {field.name: field for field in msgspec.structs.fields(_WIRE_ITEMS[kind])}
+    same = wire.get(_WIRE_NAMES.get(column.name, column.name))
+    if same is not None and column.kind is not Kind.JSON:
+        return (column.name, same.type) if same.required else (column.name, same.type, None)
+    if column.kind is Kind.TEXT:
+        table = TABLE_OF_KIND[kind]
+        max_length = next(c.max_length for c in table.columns if c.name == column.name)
+        text: Any = Annotated[str, Meta(max_length=max_length)]
+        return column.name, text | None, None
+    if column.kind in {Kind.IDENTIFIER, Kind.DATETIME}:
+        return column.name, _TYPES[column.kind]
+    default = False if column.kind is Kind.BOOLEAN else None
+    return column.name, _TYPES[column.kind], default
+
+
+def _columns(kind: EventKind) -> Sequence[StoredColumn]:
+    columns = STORAGE_TABLES[TABLE_OF_KIND[kind].name].columns
+    return [column for column in columns if column.name not in _IGNORED]
+
+
+def _row_type(kind: EventKind) -> type[Struct]:
+    fields = [_field(kind, column) for column in _columns(kind)]
+    return msgspec.defstruct(f"Exported{kind.name.title()}", fields, gc=False, kw_only=True)
+
+
+_ROW_TYPES: Mapping[EventKind, type[Struct]] = {kind: _row_type(kind) for kind in EventKind}
+_ROW_CHECKS: Mapping[EventKind, Mapping[str, Check]] = {
+    kind: {c.name: _CHECKS[c.kind] for c in _columns(kind) if c.kind in _CHECKS}
+    for kind in EventKind
+}
+_read_visitor_texts: Callable[[Any], tuple[Any, ...]] = attrgetter(
+    *(name for name in Visitor.__struct_fields__ if name != "is_bot")
+)
+_make_visitor: Callable[..., Visitor] = Visitor  # mypy counts the arguments after a star
+_TEXTS, _NUMBERS = (
+    tuple(
+        column.name
+        for column in PROMOTED_COLUMNS
+        if column.kind is kind and column.name not in {"path", "url"}
+    )
+    for kind in (Kind.TEXT, Kind.NUMBER)
+)
+_read_texts: Callable[[Any], tuple[Any, ...]] = attrgetter(*_TEXTS)
+_NO_NUMBERS = (None,) * len(_NUMBERS)
+_read_numbers: Callable[[Any], tuple[Any, ...]] = attrgetter(*_NUMBERS)
+
+
+class ExportedRowDecoder:
+    """Decodes NDJSON as `headrace export` writes it."""
+
+    def __init__(self, event_kind: EventKind, website_id: str) -> None:
+        self._website_id = website_id
+        self._decoder = JsonLineDecoder(_ROW_TYPES[event_kind], _ROW_CHECKS[event_kind])
+        self._convert = _CONVERTERS[event_kind]
+        self._has_receipt = event_kind is EventKind.EVENTS
+
+    def decode(self, chunk: LineChunk, *, now_ms: int) -> DecodedChunk:
+        """Return the items of a chunk; see `ChunkDecoder`. Empty lines are skipped."""
+        return decode_lines(chunk, lambda line: self._item(line, now_ms))
+
+    def _item(self, line: bytes, now_ms: int) -> ImportItem | None:
+        if not line or line.isspace():
+            return None
+        row = self._decoder.decode(line)
+        try:
+            row_id, time_ms = _check_id(row.id), _check_time(row.time)
+            received_ms = _check_time(row.received_at) if self._has_receipt else now_ms
+            _check_boolean(row.is_bot)
+        except ValueError as error:
+            raise InvalidLine(self._decoder.errors(line)) from error
+        if max(time_ms, received_ms) > now_ms + MILLISECONDS_PER_DAY:
+            raise InvalidLine(f"time and received_at {IN_THE_FUTURE}")
+        return ImportItem(
+            time_ms, row_id, received_ms, self._convert(row, self._website_id, time_ms)
+        )
+
+
+def _event(row: Any, website_id: str, time_ms: int) -> tuple[Any, ...]:  # noqa: ANN401 - as read
+    promoted = {name: text for name, text in zip(_TEXTS, _read_texts(row), strict=False) if text}
+    numbers = _read_numbers(row)
+    if numbers != _NO_NUMBERS:
+        present = zip(_NUMBERS, numbers, strict=False)
+        promoted.update({name: number for name, number in present if number is not None})
+    return (
+        website_id,
+        time_ms,
+        row.event_name,
+        row.anonymous_id or "",
+        row.session_id or "",
+        row.namespace or "",
+        row.source or "",
+        "",
+        row.path or "",
+        row.url or "",
+        _encode_json(row.properties) if row.properties is not None else b"",
+        promoted or None,
+        _visitor(row),
+        row.profile_id or "",
+    )
+
+
+def _vital(row: Any, website_id: str, time_ms: int) -> Vital:  # noqa: ANN401 - as read
+    return Vital(
+        website_id,
+        time_ms,
+        row.metric_name.value,
+        row.metric_value,
+        row.path,
+        row.url or "",
+        row.anonymous_id or "",
+        row.session_id or "",
+        "",
+        _visitor(row),
+    )
+
+
+def _error(row: Any, website_id: str, time_ms: int) -> ErrorEvent:  # noqa: ANN401 - as read
+    return ErrorEvent(
+        website_id,
+        time_ms,
+        row.message,
+        row.path,
+        row.level.value if row.level is not None else "error",
+        row.error_type or "",
+        row.filename or "",
+        row.url or "",
+        row.lineno,
+        row.colno,
+        row.stack or "",
+        row.anonymous_id or "",
+        row.session_id or "",
+        "",
+        _visitor(row),
+    )
+
+
+def _visitor(row: Any) -> Visitor:  # noqa: ANN401 - as read
+    return _make_visitor(*[text or "" for text in _read_visitor_texts(row)], row.is_bot)
+
+
+_CONVERTERS: Mapping[EventKind, Callable[[Any, str, int], Any]] = {
+    EventKind.EVENTS: _event,
+    EventKind.VITALS: _vital,
+    EventKind.ERRORS: _error,
+}

@@ -1,0 +1,73 @@
+"""The steps of pruning: find the expired rows, begin to delete them, see whether they are gone."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from headrace.base.clock import Clock
+from headrace.base.errors import StoreUnavailable
+from headrace.model.catalog import STORED_TABLES
+from headrace.model.stored_rows import ExpiredRows
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.row_deletion import RowDeleter
+from headrace.pruning.description import StorageDescriber
+from headrace.pruning.statements import deletions
+
+
+class PruneSteps:
+    """Blocking, used from one thread at a time.
+
+    All methods raise `StoreUnavailable`. Rows that were received within `min_age_ms` are not
+    deleted: another machine may be about to store their batch once more.
+    """
+
+    def __init__(
+        self,
+        describer: StorageDescriber,
+        deleter: RowDeleter,
+        *,
+        clock: Clock,
+        min_age_ms: int = 0,
+    ) -> None:
+        self._describer = describer
+        self._deleter = deleter
+        self._clock = clock
+        self._min_age_ms = min_age_ms
+
+    def find_expired(self) -> tuple[ExpiredRows, ...]:
+        """Return the expired rows of the websites of the directory.
+
+        Also raises `OperatorError` where the directory cannot be read.
+        """
+        return tuple(
+            ExpiredRows(
+                website_id=stored.website_id,
+                table=stored.table,
+                rows=stored.expired,
+                bytes=stored.bytes * stored.expired // (stored.rows + stored.expired),
+                cutoff_ms=stored.cutoff_ms,
+            )
+            for stored in self._describer.describe()
+            if stored.expired and stored.cutoff_ms is not None
+        )
+
+    def begin(self, expired: Sequence[ExpiredRows]) -> None:
+        """Begin to delete rows. No batch may be pending; see `RowDeleter.begin`."""
+        cutoffs_ms: defaultdict[str, dict[WebsiteId, int]] = defaultdict(dict)
+        for rows in expired:
+            cutoffs_ms[rows.table][rows.website_id] = rows.cutoff_ms
+        received_before_ms = self._clock.now_ms() - self._min_age_ms if self._min_age_ms else None
+        for table in STORED_TABLES:
+            for condition in deletions(
+                cutoffs_ms[table.name], received_before_ms=received_before_ms
+            ):
+                self._deleter.begin(table, condition)
+
+    def is_deleting(self) -> bool:
+        """Return whether rows that are being deleted may still be in parts that are read.
+
+        Also raises `StoreUnavailable` when the store meets an error, which it keeps retrying.
+        """
+        states = [self._deleter.state(table) for table in STORED_TABLES]
+        if any(state.is_failing for state in states):
+            raise StoreUnavailable("the store cannot delete rows now; it keeps trying")
+        return any(state.parts_left for state in states)

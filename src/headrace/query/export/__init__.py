@@ -1,0 +1,1 @@
+"""The export use case: a request → chunks at one watermark → the bytes of one file."""

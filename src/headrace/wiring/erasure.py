@@ -1,0 +1,110 @@
+"""Erases rows by a command, whether the service runs or not."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from headrace.adapters.engine.ipc.client import EngineErasureClient
+from headrace.adapters.erasures.erasure_set import read_erasure_set, write_erasure_set
+from headrace.adapters.erasures.file_erasures import FileErasures
+from headrace.base.clock import SystemClock
+from headrace.base.errors import HeadraceError, OperatorError
+from headrace.base.settings import Settings
+from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest
+from headrace.ports.erasure import Erasure
+from headrace.wiring.data import data_dir_paths, require_data
+from headrace.wiring.engine_access import EngineRuntime, connect_engine, find_engine
+from headrace.wiring.shared import open_configured_directory
+
+_POLL_S: Final = 0.2
+
+DELETION_NOTICE_S: Final = 5.0
+"""So long after a website was deleted, workers may still accept its events."""
+
+ShowErasure = Callable[[Erasure], None]
+"""Called with the state of an erasure each time that it was read."""
+
+
+def erase(
+    settings: Settings, request: ErasureRequest, *, waits: bool, show: ShowErasure
+) -> Erasure:
+    """Erase rows; return when the erasure is done, or when answers are right unless it `waits`.
+
+    Raises `OperatorError`. An erasure that has begun goes on in the service.
+    """
+    require_data(settings)
+    _check_website(settings, request)
+    with find_engine(settings, "headrace erase") as runtime:
+        if WHOLE_WEBSITE in request.selectors and not runtime.is_own:
+            time.sleep(DELETION_NOTICE_S)
+        return asyncio.run(_erase(settings, runtime, request, waits=waits, show=show))
+
+
+def erasures_of(settings: Settings) -> FileErasures:
+    """Return the erasures of the configured data directory."""
+    return FileErasures(data_dir_paths(settings).erasures)
+
+
+def export_erasures_to(settings: Settings, file: Path) -> int:
+    """Write all erasures to a file; return their number. Raises `OperatorError`."""
+    require_data(settings)
+    found = read_erasure_set(data_dir_paths(settings).root)
+    write_erasure_set(found, file)
+    return len(found.erasures)
+
+
+async def _erase(
+    settings: Settings,
+    runtime: EngineRuntime,
+    request: ErasureRequest,
+    *,
+    waits: bool,
+    show: ShowErasure,
+) -> Erasure:
+    try:
+        async with connect_engine(settings, runtime) as engine:
+            erasure = await EngineErasureClient(engine).begin(request)
+            if waits and not request.dry_run:
+                return await _until_done(erasures_of(settings), erasure, show)
+            return erasure
+    except OperatorError:
+        raise
+    except HeadraceError as error:
+        raise OperatorError(f"cannot erase: {error}") from error
+
+
+async def _until_done(erasures: FileErasures, erasure: Erasure, show: ShowErasure) -> Erasure:
+    while not erasure.is_done:
+        show(erasure)
+        await asyncio.sleep(_POLL_S)
+        current = await asyncio.to_thread(erasures.get, erasure.id)
+        erasure = current or erasure
+    return erasure
+
+
+def check_website_exists(settings: Settings, website_id: str) -> None:
+    """Raise `OperatorError` for an unknown website, or a directory without data."""
+    require_data(settings)
+    if not _exists(settings, website_id):
+        raise OperatorError(f"there is no website {website_id}")
+
+
+def _check_website(settings: Settings, request: ErasureRequest) -> None:
+    """Check that the website exists; one that is erased as a whole must have been deleted."""
+    if WHOLE_WEBSITE not in request.selectors:
+        check_website_exists(settings, request.website_id)
+    elif _exists(settings, request.website_id):
+        raise OperatorError(
+            f"the website {request.website_id} exists: delete it with its rows by "
+            f"`headrace website delete {request.website_id} --erase`"
+        )
+
+
+def _exists(settings: Settings, website_id: str) -> bool:
+    directory = open_configured_directory(settings, SystemClock())
+    try:
+        return website_id in {website.id for website in directory.websites()}
+    finally:
+        directory.close()

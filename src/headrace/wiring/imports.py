@@ -1,0 +1,246 @@
+"""Imports files into a website, whether the service runs or not."""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from headrace.adapters.data_dir.paths import IMPORT_LOG
+from headrace.adapters.engine.import_store import LookupImportStore
+from headrace.adapters.engine.ipc.client import EngineBarrier, EngineConnections
+from headrace.adapters.enrichment.geo import open_geo_database
+from headrace.adapters.enrichment.user_agents import UapUserAgentParser
+from headrace.adapters.event_log.backpressure_log import (
+    BackpressureLog,
+    Thresholds,
+    read_disk_usage,
+)
+from headrace.adapters.event_log.segment_log import SegmentLog
+from headrace.adapters.imports.line_files import DamagedFile, LineFile
+from headrace.adapters.imports.parquet_files import ParquetFile
+from headrace.adapters.imports.report_file import ReportFile
+from headrace.base.clock import Clock, SystemClock
+from headrace.base.errors import DurabilityUnknown, OperatorError, Unavailable
+from headrace.base.settings import Settings
+from headrace.base.telemetry import Metrics
+from headrace.ingest.imports.decoder import ChunkDecoder
+from headrace.ingest.imports.formats import make_decoder
+from headrace.ingest.imports.hosted_products import FindVisitor
+from headrace.ingest.imports.importer import Importer
+from headrace.ingest.imports.umami import is_session_file
+from headrace.ingest.receive.enrich import look_up_visitor
+from headrace.model.imports import (
+    DecodedChunk,
+    ImportFormat,
+    ImportRequest,
+    ImportTotals,
+    LineChunk,
+    RefusedLine,
+)
+from headrace.model.storage import TABLE_OF_KIND
+from headrace.wiring.data import data_dir_paths
+from headrace.wiring.engine_access import connect_engine, cutoffs_of, find_engine
+from headrace.wiring.store import open_export_store
+
+_BARRIER_TIMEOUT_S: Final = 600.0
+"""What is durable is loaded first, which takes long after an outage."""
+
+_VISITOR_CACHE_SIZE: Final = 65_536
+_SALT_BYTES: Final = 32
+
+ShowProgress = Callable[[int, int], None]
+"""Receives the bytes that are read, and all bytes of the files."""
+
+OnRefused = Callable[[RefusedLine], None]
+
+
+def import_files(
+    settings: Settings,
+    request: ImportRequest,
+    files: Sequence[Path],
+    *,
+    on_refused: OnRefused,
+    progress: ShowProgress,
+) -> ImportTotals:
+    """Import the lines of files in order. Raises `OperatorError`; see `open_files`."""
+    with ExitStack() as stack:
+        opened = [
+            stack.enter_context(contextlib.closing(file))
+            for file in open_files(request.format, files)
+        ]
+        runtime = stack.enter_context(find_engine(settings, "headrace import"))
+        cutoffs = cutoffs_of(settings, request.website_id)
+        table = TABLE_OF_KIND[request.event_kind]
+        request = msgspec.structs.replace(request, cutoff_ms=cutoffs.of_table(table))
+        totals = ImportTotals()
+
+        async def run() -> None:
+            nonlocal totals
+            clock = SystemClock()
+            async with AsyncExitStack() as tasks:
+                engine = await tasks.enter_async_context(connect_engine(settings, runtime))
+                importer = await _importer(settings, request, tasks, engine, clock=clock)
+                totals = importer.totals
+                decoder = make_decoder(
+                    request, _visitor_finder(settings, tasks), salt=secrets.token_bytes(_SALT_BYTES)
+                )
+                total = sum(file.size for file in opened)
+                progress(0, total)
+                chunks = await tasks.enter_async_context(
+                    contextlib.aclosing(_decoded(opened, decoder, clock))
+                )
+                async for chunk in importer.run(chunks):
+                    for refused in chunk.refused:
+                        on_refused(refused)
+                    progress(sum(file.position() for file in opened), total)
+
+        try:
+            asyncio.run(run())
+        except (Unavailable, DurabilityUnknown) as error:
+            raise OperatorError(
+                f"cannot import: {error}; {totals.stored} events are stored until then, and the "
+                "same command goes on with the others"
+            ) from error
+        return totals
+
+
+class SourceFile(Protocol):
+    """One file of an import; blocking, read once from start to end."""
+
+    name: str
+    size: int
+
+    def position(self) -> int:
+        """Return about how many of its bytes are read."""
+        ...
+
+    def chunks(self) -> Iterator[LineChunk]:
+        """Return its lines. Raises `DamagedFile` after those before a damage."""
+        ...
+
+    def close(self) -> None:
+        """Close it. May be called twice."""
+        ...
+
+
+_SOURCES: Mapping[ImportFormat, Callable[[Path], SourceFile]] = {ImportFormat.PARQUET: ParquetFile}
+"""The formats that are no lines of text."""
+
+
+def _sessions_first(files: Sequence[Path]) -> Sequence[Path]:
+    """Return the files of Umami in the order in which they are read: events refer to sessions."""
+    headers: dict[Path, bytes] = {}
+    for path in files:
+        with contextlib.closing(LineFile(path)) as file, contextlib.suppress(DamagedFile):
+            headers[path] = next((chunk.lines[0] for chunk in file.chunks(chunk_bytes=1)), b"")
+    return sorted(files, key=lambda path: not is_session_file(headers.get(path, b"")))
+
+
+def open_files(import_format: ImportFormat, files: Sequence[Path]) -> list[SourceFile]:
+    """Open the files. Raises `OperatorError` for the first that cannot be opened."""
+    open_file = _SOURCES.get(import_format, LineFile)
+    if import_format is ImportFormat.UMAMI:
+        files = _sessions_first(files)
+    with ExitStack() as stack:
+        opened: list[SourceFile] = []
+        for path in files:
+            file = open_file(path)
+            stack.callback(file.close)
+            opened.append(file)
+        stack.pop_all()
+        return opened
+
+
+def check_files(import_format: ImportFormat, files: Sequence[Path]) -> None:
+    """Raise `OperatorError` where one of the files cannot be opened."""
+    for file in open_files(import_format, files):
+        file.close()
+
+
+def open_report(path: Path) -> ReportFile:
+    """Create the file for the lines that are not taken. Raises `OperatorError`."""
+    return ReportFile(path)
+
+
+def _visitor_finder(settings: Settings, stack: AsyncExitStack) -> FindVisitor:
+    geo = open_geo_database(settings.geo_database)
+    stack.callback(geo.close)
+    find_visitor = partial(look_up_visitor, geo, UapUserAgentParser())
+    return lru_cache(_VISITOR_CACHE_SIZE)(find_visitor)
+
+
+async def _importer(
+    settings: Settings,
+    request: ImportRequest,
+    stack: AsyncExitStack,
+    engine: EngineConnections,
+    *,
+    clock: Clock,
+) -> Importer:
+    log = await _open_log(settings, clock)
+    stack.push_async_callback(log.close)
+    barrier = EngineBarrier(engine, timeout_s=_BARRIER_TIMEOUT_S, all_logs=True)
+    store = LookupImportStore(
+        open_export_store(settings, stack, engine=engine),
+        barrier=barrier.wait,
+        table=TABLE_OF_KIND[request.event_kind],
+        website_id=request.website_id,
+    )
+    return Importer(request, log=log, store=store, clock=clock)
+
+
+async def _open_log(settings: Settings, clock: Clock) -> BackpressureLog:
+    """Open the log of imports. Its lock excludes a second import into the data directory."""
+    paths, metrics = data_dir_paths(settings), Metrics()
+    try:
+        segments = SegmentLog.open(
+            paths.log,
+            IMPORT_LOG,
+            metrics=metrics,
+            clock=clock,
+            segment_bytes=settings.log_segment_bytes,
+        )
+    except OperatorError as error:
+        raise OperatorError(f"{error}: another import may be running") from error
+    log = BackpressureLog(
+        segments,
+        read=partial(read_disk_usage, paths.root, paths.log),
+        limits=Thresholds(settings.min_free_bytes, settings.max_backlog_bytes),
+        metrics=metrics,
+    )
+    await log.start()
+    return log
+
+
+async def _decoded(
+    files: Sequence[SourceFile], decoder: ChunkDecoder, clock: Clock
+) -> AsyncGenerator[DecodedChunk]:
+    """Return decoded chunks; the next one is decoded in a thread while the caller has one."""
+    chunks = _decode_files(files, decoder, clock)
+    following = asyncio.create_task(asyncio.to_thread(next, chunks, None))
+    try:
+        while (chunk := await following) is not None:
+            following = asyncio.create_task(asyncio.to_thread(next, chunks, None))
+            yield chunk
+    finally:
+        await asyncio.gather(following, return_exceptions=True)  # a thread cannot be cancelled
+
+
+def _decode_files(
+    files: Sequence[SourceFile], decoder: ChunkDecoder, clock: Clock
+) -> Iterator[DecodedChunk]:
+    for file in files:
+        line = 1
+        try:
+            for chunk in file.chunks():
+                line += len(chunk.lines)
+                yield decoder.decode(chunk, now_ms=clock.now_ms())
+            yield decoder.decode(LineChunk(file.name, line, ()), now_ms=clock.now_ms())
+        except DamagedFile as damage:
+            yield DecodedChunk([], [RefusedLine(file.name, damage.line, str(damage))], lines=1)

@@ -1,0 +1,66 @@
+"""Shows what is stored of a subject to a command, whether the service runs or not."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import BinaryIO
+
+from headrace.adapters.engine.ipc.client import EngineConnections
+from headrace.adapters.quarantine.file_quarantine import FileQuarantine
+from headrace.base.errors import HeadraceError, OperatorError
+from headrace.base.settings import Settings
+from headrace.erasure.subject_access import SubjectAccessService
+from headrace.model.erasure import Selector
+from headrace.ports.export import ExportStore
+from headrace.wiring.data import data_dir_paths
+from headrace.wiring.engine_access import EngineRuntime, connect_engine, find_engine
+from headrace.wiring.erasure import check_website_exists
+from headrace.wiring.store import open_export_store
+from headrace.wiring.store_address import store_dialect
+
+
+def subject_access_of(settings: Settings, store: ExportStore) -> SubjectAccessService:
+    """Return the use case over a store that is open for exports."""
+    return SubjectAccessService(
+        store,
+        dialect=store_dialect(settings),
+        read_entries=FileQuarantine(data_dir_paths(settings).quarantine).decodable,
+        max_memory_bytes=settings.query_max_memory_bytes,
+    )
+
+
+def show_subject(
+    settings: Settings, website_id: str, selectors: Sequence[Selector], output: BinaryIO
+) -> int:
+    """Write a line for each row of a subject; return their number. Raises `OperatorError`."""
+    check_website_exists(settings, website_id)
+    with find_engine(settings, "headrace subject-access") as runtime:
+        try:
+            return asyncio.run(_show(settings, runtime, website_id, selectors, output))
+        except OperatorError:
+            raise
+        except HeadraceError as error:
+            raise OperatorError(f"cannot show what is stored: {error}") from error
+
+
+async def _show(
+    settings: Settings,
+    runtime: EngineRuntime,
+    website_id: str,
+    selectors: Sequence[Selector],
+    output: BinaryIO,
+) -> int:
+    count = 0
+    async with AsyncExitStack() as stack:
+        engine: EngineConnections = await stack.enter_async_context(
+            connect_engine(settings, runtime)
+        )
+        store = open_export_store(settings, stack, engine=engine)
+        service = subject_access_of(settings, store)
+        async with contextlib.aclosing(service.lines(website_id, selectors)) as lines:
+            async for line in lines:
+                output.write(line)
+                count += 1
+    output.flush()
+    return count

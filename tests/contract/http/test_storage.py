@@ -1,0 +1,83 @@
+"""GET /v1/storage over a fake use case: who may ask, and what is returned."""
+
+from typing import Any
+
+import pytest
+
+from headrace.base.errors import StoreUnavailable
+from tests.contract.http.fakes import (
+    FOREIGN_KEY,
+    MANAGER_KEY,
+    PRIVATE,
+    PUBLIC,
+    READER_KEY,
+    REQUEST_ID,
+    Harness,
+    Response,
+)
+
+EVENTS = {
+    "table": "events",
+    "rows": 2,
+    "expired": 1,
+    "bytes": 300,
+    "oldest": "2026-01-05T10:00:00.000Z",
+    "newest": "2026-01-05T10:00:00.007Z",
+    "retainDays": 30,
+    "cutoff": "2026-01-05T00:00:00.000Z",
+}
+ERRORS = {
+    "table": "errors",
+    "rows": 0,
+    "expired": 0,
+    "bytes": 0,
+    "oldest": None,
+    "newest": None,
+    "retainDays": 0,
+    "cutoff": None,
+}
+
+
+def send(harness: Harness, website: str | None = PRIVATE, key: str | None = READER_KEY) -> Response:
+    query = "" if website is None else f"website_id={website}"
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    return harness.call("GET", "/v1/storage", query=query, headers=headers)
+
+
+def described(website: str) -> dict[str, Any]:
+    rows = [{"website": website, **EVENTS}, {"website": website, **ERRORS}]
+    return {"success": True, "data": rows, "requestId": REQUEST_ID}
+
+
+@pytest.mark.parametrize(
+    ("website", "key"), [(PRIVATE, READER_KEY), (PUBLIC, None)], ids=["key", "public website"]
+)
+def test_storage_describes_each_table_of_the_website(website: str, key: str | None) -> None:
+    response = send(Harness(), website, key)
+    assert (response.status, response.json) == (200, described(website))
+    assert response.headers["content-type"] == "application/json"
+    assert "x-ratelimit-remaining" in response.headers
+
+
+@pytest.mark.parametrize(
+    ("website", "key", "status", "error"),
+    [
+        (PRIVATE, None, 401, "Authentication required"),
+        (PRIVATE, "hr_unknown", 401, "Invalid API key"),
+        (PRIVATE, MANAGER_KEY, 403, "API key missing read:data scope"),
+        (None, READER_KEY, 400, "website_id is required"),
+        (PRIVATE, FOREIGN_KEY, 404, "Website not found"),
+    ],
+)
+def test_storage_is_refused_as_a_query_is(
+    website: str | None, key: str | None, status: int, error: str
+) -> None:
+    response = send(Harness(), website, key)
+    assert (response.status, response.json["error"]) == (status, error)
+
+
+def test_storage_is_unavailable_while_the_engine_is_away() -> None:
+    harness = Harness()
+    harness.storage.outcome = StoreUnavailable("the engine is away")
+    response = send(harness)
+    assert (response.status, response.json["code"]) == (503, "UNAVAILABLE")

@@ -1,0 +1,162 @@
+"""Finding and deleting the rows of an erasure, over each store."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
+from headrace.adapters.store.chdb.row_finder import ChdbRowFinder
+from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
+from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
+from headrace.erasure.statements import (
+    compared_column,
+    count_rows,
+    deletions,
+    find_rows,
+    find_values,
+)
+from headrace.erasure.subjects import hash_prefixes, subject_of
+from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Table
+from headrace.model.erasure import WHOLE_WEBSITE, Selector, SelectorKind
+from headrace.ports.erasure import RowFinder, RowsToErase
+from headrace.ports.store import CHDB_DIALECT
+from testing.chdb import FreshStore
+from testing.clickhouse import ClickHouseTables
+from testing.tables import Tables
+
+T = 1_700_000_000_000
+DEADLINE_S = 120.0
+AWKWARD = "an'n\\\t{x:String}"
+KEY = bytes(32)
+
+
+def finder_of(tables: Tables) -> RowFinder:
+    if isinstance(tables, FreshStore):
+        return ChdbRowFinder(tables.engine, database=tables.database)
+    assert isinstance(tables, ClickHouseTables)
+    return ClickHouseRowFinder(tables.address)
+
+
+def found(tables: Tables, table: Table, selector: Selector, website: str = "web_1") -> list[Any]:
+    query = find_rows(table, website, [selector], tables.dialect)
+    assert query is not None
+    finder = finder_of(tables)
+    try:
+        return sorted((bytes.fromhex(row_id)[-1], int(at)) for row_id, at in finder.select(query))
+    finally:
+        finder.close()
+
+
+def delete(tables: Tables, table: Table, conditions: Sequence[str]) -> None:
+    deleter = (
+        ChdbRowDeleter(tables.engine, database=tables.database)
+        if isinstance(tables, FreshStore)
+        else ClickHouseRowDeleter(tables.address)  # type: ignore[attr-defined] # of servers
+    )
+    deadline = time.monotonic() + DEADLINE_S
+    for condition in conditions:
+        deleter.begin(table, condition)
+    while deleter.state(table).parts_left:
+        assert time.monotonic() < deadline
+    deleter.close()
+
+
+def event(number: int, **columns: Any) -> dict[str, Any]:
+    return {"id": number.to_bytes(16), "website_id": "web_1", "time": T + number, **columns}
+
+
+def insert_examples(tables: Tables) -> None:
+    tables.insert(
+        EVENTS,
+        [
+            event(1, anonymous_id=AWKWARD, properties=b'{"email":"a@b","n":1}'),
+            event(2, anonymous_id="bob", session_id="s", properties=b'{"email":"A@b","n":"1"}'),
+            event(3, anonymous_id=AWKWARD, website_id="web_2"),
+        ],
+    )
+    tables.insert(ERRORS, [{**event(4, anonymous_id=AWKWARD), "message": "m"}])
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        (Selector(SelectorKind.ANONYMOUS_ID, AWKWARD), [1]),
+        (Selector(SelectorKind.SESSION_ID, "s"), [2]),
+        (Selector(SelectorKind.EVENT_ID, bytes(15).hex() + "02"), [2]),
+        (Selector(SelectorKind.PROPERTY, "a@b", "email"), [1]),
+        (Selector(SelectorKind.PROPERTY, 1, "n"), [1]),
+        (Selector(SelectorKind.PROPERTY, "1", "n"), [2]),
+        (Selector(SelectorKind.PROPERTY, True, "n"), []),
+    ],
+)
+def test_selectors_find_their_rows(
+    chdb_store: FreshStore, selector: Selector, expected: list[int]
+) -> None:
+    insert_examples(chdb_store)
+    assert found(chdb_store, EVENTS, selector) == [(number, T + number) for number in expected]
+
+
+def test_a_table_without_the_column_has_no_rows_of_a_selector() -> None:
+    email = Selector(SelectorKind.PROPERTY, "a@b", "email")
+    assert find_rows(ERRORS, "web_1", [email], CHDB_DIALECT) is None
+    assert compared_column(PERFORMANCE, WHOLE_WEBSITE) is None
+
+
+def test_rows_are_found_and_deleted_by_id_and_others_stay(tables: Tables) -> None:
+    insert_examples(tables)
+    selector = Selector(SelectorKind.ANONYMOUS_ID, AWKWARD)
+    assert found(tables, EVENTS, selector) == [(1, T + 1)]
+    assert found(tables, ERRORS, selector) == [(4, T + 4)]
+    rows = RowsToErase("events", 1, ((1).to_bytes(16),), T + 1, T + 1)
+    delete(tables, EVENTS, list(deletions("web_1", rows)))
+    assert sorted(tables.rows("SELECT website_id, anonymous_id FROM events")) == [
+        ["web_1", "bob"],
+        ["web_2", AWKWARD],
+    ]
+    finder = finder_of(tables)
+    assert finder.replaced_parts()
+    assert not finder.detached_parts()
+    finder.close()
+
+
+def test_a_whole_website_is_deleted_and_no_other(chdb_store: FreshStore) -> None:
+    insert_examples(chdb_store)
+    finder = finder_of(chdb_store)
+    assert finder.select(count_rows(EVENTS, "web_1")) == [[2]]
+    finder.close()
+    delete(chdb_store, EVENTS, list(deletions("web_1", RowsToErase("events", 2))))
+    assert chdb_store.rows("SELECT website_id FROM events") == [["web_2"]]
+
+
+def test_many_ids_make_several_mutations_of_a_bounded_length(chdb_store: FreshStore) -> None:
+    ids = tuple(number.to_bytes(16) for number in range(10_001))
+    conditions = list(deletions("web_1", RowsToErase("events", len(ids), ids, T, T + 10_001)))
+    assert len(conditions) == 3
+    chdb_store.insert(EVENTS, [event(number) for number in (0, 7_000, 10_000, 10_001)])
+    delete(chdb_store, EVENTS, conditions)
+    assert chdb_store.rows("SELECT hex(id) FROM events") == [[(10_001).to_bytes(16).hex().upper()]]
+
+
+def test_a_store_finds_the_value_of_a_subject(tables: Tables) -> None:
+    insert_examples(tables)
+    selector = Selector(SelectorKind.ANONYMOUS_ID, AWKWARD)
+    column = compared_column(EVENTS, selector)
+    assert column is not None
+    prefixes = hash_prefixes(KEY, "web_1", selector.kind)
+    digests = [subject_of(KEY, "web_1", selector).digest, "00" * 32]
+    finder = finder_of(tables)
+    assert finder.select(find_values(EVENTS, "web_1", column, prefixes, digests)) == [[AWKWARD]]
+    finder.close()
+
+
+def test_mutations_name_neither_values_nor_websites_as_text() -> None:
+    rows = RowsToErase("events", 1, (b"\xff" * 16,), T, T)
+    (condition,) = deletions("web_'1", rows)
+    assert condition == (
+        "website_id = unhex('7765625f2731') "
+        f"AND time >= fromUnixTimestamp64Milli({T}, 'UTC') "
+        f"AND time <= fromUnixTimestamp64Milli({T}, 'UTC') "
+        f"AND hex(id) IN ('{'FF' * 16}')"
+    )

@@ -1,0 +1,114 @@
+"""The contract of deleting stored rows for good, over each store."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
+from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
+from headrace.model.catalog import ERRORS, EVENTS, Table
+from headrace.ports.row_deletion import DeletionState, RowDeleter
+from testing.chdb import FreshStore
+from testing.clickhouse import ClickHouseTables
+from testing.tables import Tables
+
+DAY_MS = 86_400_000
+T = 1_700_000_000_000
+DEADLINE_S = 120.0
+
+
+def deleter_of(tables: Tables) -> RowDeleter:
+    if isinstance(tables, FreshStore):
+        return ChdbRowDeleter(tables.engine, database=tables.database)
+    assert isinstance(tables, ClickHouseTables)
+    return ClickHouseRowDeleter(tables.address)
+
+
+def wait_until(deleter: RowDeleter, table: Table, is_met: Callable[[DeletionState], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not is_met(state := deleter.state(table)):
+        assert time.monotonic() < deadline, state
+        time.sleep(0.05)
+
+
+def delete(tables: Tables, table: Table, condition: str) -> None:
+    deleter = deleter_of(tables)
+    try:
+        deleter.begin(table, condition)
+        wait_until(deleter, table, lambda state: not state.parts_left)
+    finally:
+        deleter.close()
+
+
+def event(number: int, **columns: Any) -> dict[str, Any]:
+    return {
+        "id": number.to_bytes(16),
+        "website_id": f"web_{number % 2}",
+        "event_name": "screen_view",
+        "session_id": f"s{number}",
+        "anonymous_id": f"a{number}",
+        "time": T + number * DAY_MS,
+        **columns,
+    }
+
+
+def test_rows_that_match_are_gone_and_all_others_stay(tables: Tables) -> None:
+    tables.insert(EVENTS, [event(number) for number in range(10)])
+    tables.insert(ERRORS, [{"message": "m", "website_id": "web_0"}])
+    bound = f"fromUnixTimestamp64Milli({T + 5 * DAY_MS}, 'UTC')"
+    delete(tables, EVENTS, f"website_id = 'web_0' AND time < {bound}")
+    kept = tables.rows("SELECT session_id FROM events ORDER BY session_id")
+    assert kept == [["s1"], ["s3"], ["s5"], ["s6"], ["s7"], ["s8"], ["s9"]]
+    assert tables.rows("SELECT count() FROM errors") == [[1]]
+
+
+def test_the_rollup_has_the_rows_that_remain_and_no_others(tables: Tables) -> None:
+    tables.insert(EVENTS, [event(number) for number in range(10)])
+    delete(tables, EVENTS, "website_id = 'web_1'")
+    rollup = "SELECT session_id, event_count FROM visits ORDER BY session_id"
+    if tables.dialect.is_distributed:
+        assert tables.rows(rollup) == [[f"s{number}", 1] for number in range(0, 10, 2)]
+    else:
+        projection = "mergeTreeProjection('', 'events', 'visits')"
+        assert tables.rows(f"SELECT session_id FROM {projection} ORDER BY session_id") == [
+            [f"s{number}"] for number in range(0, 10, 2)
+        ]
+
+
+def test_a_row_stored_after_the_deletion_began_stays(tables: Tables) -> None:
+    tables.insert(EVENTS, [event(2)])
+    deleter = deleter_of(tables)
+    deleter.begin(EVENTS, "website_id = 'web_0'")
+    tables.insert(EVENTS, [event(4)])
+    wait_until(deleter, EVENTS, lambda state: not state.parts_left)
+    deleter.close()
+    assert tables.rows("SELECT session_id FROM events") == [["s4"]]
+
+
+def test_a_deletion_that_was_begun_is_never_reported_as_complete_too_early(
+    tables: Tables,
+) -> None:
+    for number in range(4):
+        tables.insert(EVENTS, [event(number)])
+    deleter = deleter_of(tables)
+    deleter.begin(EVENTS, "true")
+    while deleter.state(EVENTS).parts_left:
+        pass
+    deleter.close()
+    assert tables.rows("SELECT count() FROM events") == [[0]]
+
+
+def test_parts_that_were_rewritten_are_reported_until_their_files_are_gone(
+    chdb_store: FreshStore,
+) -> None:
+    chdb_store.insert(EVENTS, [event(1), event(2)])
+    deleter = deleter_of(chdb_store)
+    assert deleter.state(EVENTS) == DeletionState(0, is_failing=False, replaced_parts=0)
+    deleter.begin(EVENTS, "website_id = 'web_0'")
+    wait_until(deleter, EVENTS, lambda state: not state.parts_left)
+    assert deleter.state(EVENTS) == DeletionState(0, is_failing=False, replaced_parts=1)
+    chdb_store.engine.execute(
+        f"ALTER TABLE `{chdb_store.database}`.events MODIFY SETTING old_parts_lifetime = 1"
+    )
+    wait_until(deleter, EVENTS, lambda state: not state.replaced_parts)
+    deleter.close()

@@ -1,0 +1,147 @@
+"""Files of the embedded store disappear, and the ledger still says that all events are stored.
+
+A power cut on a file system without a journal can do that: chDB does not sync its metadata.
+"""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testing.service import HEADRACE, Service, clean_environment, wait_until
+from tests.e2e.conftest import ServiceMaker
+
+pytestmark = pytest.mark.slow
+
+ERROR = {"timestamp": 1_780_000_000_000, "path": "/x", "message": "boom"}
+VITAL = {"timestamp": 1_780_000_000_000, "path": "/x", "metricName": "LCP", "metricValue": 1.5}
+COUNT = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
+
+
+def remove_store(store: Path) -> None:
+    shutil.rmtree(store)
+
+
+def remove_database(store: Path) -> None:
+    (store / "metadata" / "headrace.sql").unlink()
+    (store / "metadata" / "headrace").unlink()
+
+
+def remove_database_file(store: Path) -> None:
+    (store / "metadata" / "headrace.sql").unlink()
+
+
+def remove_events_table(store: Path) -> None:
+    (store / "metadata" / "headrace" / "events.sql").unlink()
+
+
+def remove_all_tables(store: Path) -> None:
+    for file in (store / "metadata" / "headrace").glob("*.sql"):
+        file.unlink()
+
+
+def remove_events_directory(store: Path) -> None:
+    shutil.rmtree((store / "data" / "headrace" / "events").resolve())
+
+
+LOSSES = {
+    "store": remove_store,
+    "database": remove_database,
+    "database file": remove_database_file,
+    "all tables": remove_all_tables,
+    "a table": remove_events_table,
+    "a table's directory": remove_events_directory,
+}
+
+
+def send(service: Service, website: str, number: int) -> None:
+    """Send an event with an id, twice, an event without one, an error and a vital."""
+    events = [{"name": f"known {number}", "eventId": f"e{number}"}, {"name": f"plain {number}"}]
+    for path, body in (("track", events), ("errors", [ERROR]), ("vitals", [VITAL])):
+        assert service.post(f"/{path}?website_id={website}", body).status_code == 200
+    assert service.post(f"/track?website_id={website}", events[0]).status_code == 200
+
+
+def counts(service: Service, website: str) -> dict[str, int]:
+    return {table: service.count(website, table) for table in ("events", "errors", "performance")}
+
+
+def verify(data: Path, *options: str) -> list[str]:
+    """Return the problems of the store that `headrace verify` reports."""
+    done = subprocess.run(
+        [HEADRACE, "verify", "--data", str(data), "--json", *options],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        timeout=120,
+        check=False,
+    )
+    problems: list[dict[str, Any]] = json.loads(done.stdout)["problems"]
+    return [each["problem"] for each in problems if each["part"] == "store"]
+
+
+@pytest.mark.parametrize("remove", LOSSES.values(), ids=list(LOSSES))
+def test_lost_tables_are_loaded_again_from_the_log(
+    remove: Callable[[Path], None], dedicated_service: ServiceMaker
+) -> None:
+    service = dedicated_service().start()
+    website = service.website()
+    for number in range(3):
+        send(service, website, number)
+    before = counts(service, website)
+    assert before == {"events": 6, "errors": 3, "performance": 3}
+    assert service.stop() == 0
+    remove(service.data / "store")
+
+    service.start()
+
+    assert counts(service, website) == before
+    send(service, website, 0)  # its eventId is known again
+    assert counts(service, website) == {"events": 7, "errors": 4, "performance": 4}
+    assert '"store_created_again"' in service.log_text()
+    assert service.stop() == 0
+    assert verify(service.data) == []
+
+
+@pytest.mark.parametrize("remove", [remove_store, remove_events_table])
+def test_events_that_the_log_no_longer_has_are_reported_until_an_operator_accepts_the_loss(
+    remove: Callable[[Path], None], dedicated_service: ServiceMaker
+) -> None:
+    service = dedicated_service(settings={"HEADRACE_LOG_SEGMENT_BYTES": "4096"}).start()
+    website = service.website()
+    first = service.data / "log" / "worker-0" / f"{1:020}.segment"
+    send(service, website, 0)
+    number = 0
+    while first.exists():
+        number += 1
+        send(service, website, number)
+        counts(service, website)
+    assert service.stop() == 0
+    remove(service.data / "store")
+
+    service.launch()
+    parts = {"log": "ready", "disk": "ready", "backlog": "ready", "engine": "incomplete"}
+    wait_until(lambda: readiness(service) == parts, "/ready names the incomplete store")
+
+    assert service.send_query(website, COUNT).status_code == 503
+    assert service.post(f"/track?website_id={website}", {"name": "later"}).status_code == 200
+    assert service.stop() == 0
+    (problem, *_) = [each for each in verify(service.data) if "the table events was" in each]
+    assert problem.endswith("or accept the loss with `headrace verify --accept-loss`")
+    service.launch()
+    wait_until(lambda: readiness(service) == parts, "it is still incomplete after a restart")
+    assert service.stop() == 0
+    assert verify(service.data, "--accept-loss") == []
+    service.start()
+    assert service.counts(website, "events", "event_name")["later"] == 1
+
+
+def readiness(service: Service) -> Any:
+    try:
+        return service.get("/ready").json()["parts"]
+    except OSError:
+        return None

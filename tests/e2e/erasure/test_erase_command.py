@@ -1,0 +1,197 @@
+"""`headrace erase`: what goes from every file of a data directory, and what stays."""
+
+import json
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testing.service import HEADRACE, Service, bearer, clean_environment
+from tests.e2e.conftest import ServiceMaker
+
+TIMEOUT_S = 110  # without a service chDB removes files after 30 to 40 seconds
+
+
+def erase(service: Service, website: str, *arguments: str) -> dict[str, Any]:
+    command = [HEADRACE, "erase", "--website", website, "--data", str(service.data), "--json"]
+    done = subprocess.run(
+        [*command, *arguments],
+        capture_output=True,
+        env=clean_environment(),
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def files_with(service: Service, text: str, *, below: str = "") -> list[str]:
+    """Return the files of the data directory that contain a text."""
+    root = service.data / below
+    return sorted(
+        str(file.relative_to(service.data))
+        for file in root.rglob("*")
+        if file.is_file() and text.encode() in file.read_bytes()
+    )
+
+
+def send(service: Service, website: str, path: str, items: object, **headers: str) -> None:
+    response = service.post(
+        f"{path}?website_id={website}", items, headers={**bearer(service.master), **headers}
+    )
+    assert response.status_code == 200, response.text
+
+
+def event(anonymous_id: str, **fields: Any) -> dict[str, Any]:
+    return {"name": "bought", "anonymousId": anonymous_id, **fields}
+
+
+def send_examples(service: Service, website: str) -> None:
+    """Send items of two visitors, in the same requests, to all tables."""
+    for ann in ("ann-secret", "bob-public"):
+        properties = {"email": f"{ann}@example.com", "plan": "free"}
+        send(service, website, "/track", [event(ann, properties=properties), event("eve")])
+        send(service, website, "/vitals", [vital(ann), vital("eve")])
+        send(service, website, "/errors", [error(ann), error("eve")])
+
+
+def vital(anonymous_id: str) -> dict[str, Any]:
+    return {
+        "timestamp": 1_767_607_200_000,
+        "path": f"/{anonymous_id}",
+        "metricName": "LCP",
+        "metricValue": 1,
+        "anonymousId": anonymous_id,
+    }
+
+
+def error(anonymous_id: str) -> dict[str, Any]:
+    return {
+        "timestamp": 1_767_607_200_000,
+        "path": "/",
+        "message": f"failed for {anonymous_id}",
+        "anonymousId": anonymous_id,
+    }
+
+
+def visitors(service: Service, website: str, tables: Iterable[str]) -> dict[str, dict[str, int]]:
+    return {table: service.counts(website, table, "anonymous_id") for table in tables}
+
+
+TABLES = ("events", "errors", "performance")
+
+
+@pytest.fixture(name="running")
+def running_service(dedicated_service: ServiceMaker) -> Service:
+    return dedicated_service(workers=2).start()
+
+
+def test_a_visitor_is_erased_beside_a_service_and_without_one(running: Service) -> None:
+    website, other = running.website(), running.website()
+    send_examples(running, website)
+    send(running, other, "/track", [event("ann-secret")])
+    expected = {"errors": 1, "events": 1, "performance": 1, "quarantine": 0}
+    wanted = ("--anonymous-id", "ann-secret")
+    assert erase(running, website, *wanted, "--dry-run") == {"dryRun": True, "rows": expected}
+    everybody = {"ann-secret": 1, "bob-public": 1, "eve": 2}
+    assert visitors(running, website, TABLES) == dict.fromkeys(TABLES, everybody)
+
+    receipt = erase(running, website, *wanted, "--no-wait")
+    assert (receipt["state"], receipt["rows"]) == ("pending", expected)
+    assert "ann-secret" not in json.dumps(receipt)
+    others = {"bob-public": 1, "eve": 2}
+    assert visitors(running, website, TABLES) == dict.fromkeys(TABLES, others)
+    assert running.count(website, "profiles") == len(others)
+    assert running.counts(other, "events", "anonymous_id") == {"ann-secret": 1}
+
+    erase(running, other, "--property", "plan=free", "--no-wait")
+    erase(running, other, *wanted, "--no-wait")
+    send_examples(running, third := running.website())
+    running.stop()
+    deleted = running.command("website", "delete", third, "--erase")
+    assert deleted["rows"] == {"errors": 4, "events": 4, "performance": 4, "quarantine": 0}
+    assert deleted["state"] == "done"
+    done = erase(running, website, "--property", "email=bob-public@example.com")
+    assert (done["state"], done["rows"]["events"]) == ("done", 1)
+    states = running.command("erasures", "list")
+    assert [one["state"] for one in states] == ["done"] * 5
+    assert files_with(running, "ann-secret") == []
+    assert files_with(running, "bob-public@example.com") == []
+    assert files_with(running, "bob-public")
+    running.command("verify")  # fails if it finds rows missing
+
+    running.restart()
+    left = {"events": {"eve": 2}, "errors": others, "performance": others}
+    assert visitors(running, website, TABLES) == left
+
+
+def test_subject_access_shows_all_rows_with_all_columns(
+    service: Service, website: str, tmp_path: Path
+) -> None:
+    send_examples(service, website)
+    output = tmp_path / "subject.ndjson"
+    arguments = (str(output), "--website", website, "--anonymous-id", "ann-secret")
+    assert service.command("subject-access", *arguments) == {"file": str(output), "rows": 3}
+    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    assert sorted(line["table"] for line in lines) == ["errors", "events", "performance"]
+    assert {line["anonymous_id"] for line in lines} == {"ann-secret"}
+    (event_line,) = (line for line in lines if line["table"] == "events")
+    assert event_line["properties"] == {"email": "ann-secret@example.com", "plan": "free"}
+    assert event_line["time"].endswith("Z")
+    erased = erase(service, website, "--event-id", event_line["id"], "--no-wait")
+    assert erased["rows"]["events"] == 1
+
+
+def test_events_of_an_erased_visitor_that_come_later_are_stored(
+    service: Service, website: str
+) -> None:
+    send(service, website, "/track", [event("late", eventId="e1")])
+    assert erase(service, website, "--anonymous-id", "late", "--no-wait")["rows"]["events"] == 1
+    send(service, website, "/track", [event("late", eventId="e1"), event("late", eventId="e2")])
+    assert service.counts(website, "events", "anonymous_id") == {"late": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "give exactly one of --anonymous-id"),
+        (("--anonymous-id", "a", "--session-id", "b"), "give exactly one of --anonymous-id"),
+        (("--anonymous-id", "a", "--with-visitors"), "--with-visitors needs --profile-id"),
+        (("--property", "email"), "'email' is not KEY=VALUE"),
+        (("--all",), "delete it with its rows by `headrace website delete"),
+    ],
+)
+def test_what_cannot_be_erased_is_refused_with_the_reason(
+    service: Service, website: str, arguments: tuple[str, ...], reason: str
+) -> None:
+    done = run(service, website, *arguments)
+    assert done.returncode == 1
+    assert reason in done.stderr.decode()
+
+
+def test_an_unknown_website_is_refused(service: Service) -> None:
+    done = run(service, "web_unknown", "--anonymous-id", "a")
+    assert done.stderr.decode() == "headrace: there is no website web_unknown\n"
+
+
+def test_a_directory_without_data_is_refused(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [HEADRACE, "erase", "--website", "w", "--session-id", "s", "--data", str(tmp_path)],
+        capture_output=True,
+        env=clean_environment(),
+        check=False,
+    )
+    assert b"is not a data directory" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def run(service: Service, website: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [HEADRACE, "erase", "--website", website, "--data", str(service.data), *arguments],
+        capture_output=True,
+        env=clean_environment(),
+        check=False,
+    )

@@ -1,0 +1,64 @@
+"""Backups from before an erasure are restored without the rows that were erased."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from testing.service import HEADRACE, Service, clean_environment
+from tests.e2e.conftest import ServiceMaker
+from tests.e2e.erasure.test_erase_command import erase, event, files_with, send
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [HEADRACE, *arguments],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        timeout=110,
+        check=False,
+    )
+
+
+def test_a_restore_applies_the_erasures_that_were_made_after_the_backup(
+    dedicated_service: ServiceMaker, tmp_path: Path
+) -> None:
+    service = dedicated_service().start()
+    website = service.website()
+    properties = {"mail": "carl@example.com"}
+    send(service, website, "/track", [event("ann-secret"), event("eve")])
+    send(service, website, "/track", [event("carl", properties=properties)])
+    backup, known = tmp_path / "backup.tar.zst", tmp_path / "erasures.json"
+    assert run("backup", str(backup), "--data", str(service.data)).returncode == 0
+    erase(service, website, "--anonymous-id", "ann-secret", "--no-wait")
+    erase(service, website, "--property", "mail=carl@example.com", "--no-wait")
+    send(service, website, "/track", [event("ann-secret")])
+    assert service.command("erasures", "export", str(known))["erasures"] == 2
+    assert "ann-secret" not in known.read_text()
+    assert service.stop() == 0
+
+    unaware = tmp_path / "unaware"
+    done = run("restore", str(backup), "--data", str(unaware), "--json")
+    assert (done.returncode, json.loads(done.stdout)["erasures"]) == (0, 0)
+    assert "erasures that were made after the backup are not known" in done.stderr
+
+    foreign = tmp_path / "foreign"
+    done = run("restore", str(backup), "--data", str(foreign), "--erasures", str(tmp_path))
+    assert (done.returncode, "it has no file key" in done.stderr) == (1, True)
+
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    shutil.copytree(service.data / "erasures", lost / "erasures")
+    done = run("restore", str(backup), "--data", str(lost), "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["erasures"] == 2
+    restored = Service(lost)
+    assert files_with(restored, "ann-secret") == []
+    assert files_with(restored, "carl@example.com") == []
+    assert [one["state"] for one in restored.command("erasures", "list")] == ["done"] * 2
+    try:
+        restored.start()
+        assert restored.counts(website, "events", "anonymous_id") == {"eve": 1}
+    finally:
+        restored.kill()

@@ -1,0 +1,164 @@
+"""`headrace import`: beside a service and without one, again and again."""
+
+import gzip
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from testing.service import HEADRACE, Service, clean_environment
+from tests.e2e.conftest import ServiceMaker
+from tests.e2e.export.exports import NOON_MS, decode, events, request_export, send
+
+TIMEOUT_S = 120
+VITAL = {"timestamp": NOON_MS, "path": "/a", "metricName": "LCP", "metricValue": 1.5}
+ERROR = {"timestamp": NOON_MS, "path": "/a", "message": "oops", "lineno": 3, "level": "fatal"}
+
+
+def run(service: Service, *arguments: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [HEADRACE, *map(str, arguments), "--data", str(service.data)],
+        capture_output=True,
+        env=clean_environment(),
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+def run_import(service: Service, website: str, *arguments: object) -> tuple[int, dict[str, Any]]:
+    done = run(service, "import", *arguments, "--website", website, "--json")
+    assert done.stdout, done.stderr.decode()
+    return done.returncode, json.loads(done.stdout)
+
+
+def export(service: Service, website: str, table: str = "events") -> list[dict[str, Any]]:
+    response = request_export(service, website, table=table)
+    assert response.status_code == 200, response.text
+    return sorted(decode(response.content, "ndjson"), key=lambda row: str(row["id"]))
+
+
+def ndjson(rows: list[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+
+
+def result(lines: int, *, stored: int = 0, repeated: int = 0, **other: Any) -> dict[str, Any]:
+    empty: dict[str, Any] = {"expired": 0, "skipped": 0, "refused": []}
+    return {"lines": lines, "stored": stored, "repeated": repeated, **empty, **other}
+
+
+@pytest.mark.parametrize(
+    ("case", "batch"),
+    [
+        (
+            "ndjson events /batch",
+            [
+                *events(20, path="https://shop.example/a?utm_source=ads#x", sessionId="s"),
+                {"name": "signup", "timestamp": NOON_MS, "profileId": "account-17"},
+                {"name": "screen_view", "timestamp": NOON_MS, "title": "Ä", "value": 0},
+                {"name": "no time", "properties": {"title": 5, "deep": {"a": [1.5, None, 2**70]}}},
+            ],
+        ),
+        ("parquet events /batch", [*events(2000), {"name": "bare", "timestamp": NOON_MS}]),
+        ("parquet performance /vitals", [VITAL, VITAL]),
+        ("ndjson errors /errors", [ERROR, {**ERROR, "stack": "at x\n"}]),
+    ],
+)
+def test_rows_of_an_export_come_back_in_all_columns(
+    service: Service,
+    tmp_path: Path,
+    case: str,
+    batch: list[dict[str, Any]],
+) -> None:
+    format_name, table, path = case.split()
+    source, target = service.website(), service.website()
+    send(service, source, batch, path)
+    rows = export(service, source, table)
+    file = tmp_path / "rows"
+    exported = request_export(service, source, table=table, format_name=format_name)
+    file.write_bytes(exported.content)
+    arguments = (file, "--format", format_name, "--table", table)
+    assert run_import(service, target, *arguments, "--dry-run") == (
+        0,
+        result(len(batch), stored=len(batch)),
+    )
+    assert export(service, target, table) == []
+    assert run_import(service, target, *arguments) == (0, result(len(batch), stored=len(batch)))
+    assert export(service, target, table) == [{**row, "website_id": target} for row in rows]
+    for _ in range(2):
+        repeated = result(len(batch), repeated=len(batch))
+        assert run_import(service, target, *arguments) == (0, repeated)
+    assert len(export(service, target, table)) == len(batch)
+
+
+def test_import_into_a_stopped_service_passes_verify(
+    service: Service, website: str, dedicated_service: ServiceMaker, tmp_path: Path
+) -> None:
+    send(service, website, events(30))
+    file = tmp_path / "rows.ndjson"
+    file.write_bytes(ndjson(export(service, website)))
+    other = dedicated_service().start()
+    target = other.website()
+    other.stop()
+    arguments = (file, "--format", "ndjson")
+    assert run_import(other, target, *arguments) == (0, result(30, stored=30))
+    verified = run(other, "verify", "--json")
+    assert (verified.returncode, json.loads(verified.stdout)["problems"]) == (0, [])
+    other.start()
+    assert run_import(other, target, *arguments) == (0, result(30, repeated=30))
+    assert len(export(other, target)) == 30
+
+
+def test_refused_lines_are_reported_and_the_others_stored(service: Service, tmp_path: Path) -> None:
+    source, target = service.website(), service.website()
+    send(service, source, events(3))
+    first, second, third = export(service, source)
+    file, report = tmp_path / "rows.ndjson", tmp_path / "report.ndjson"
+    wrong = {**second, "id": "1", "time": "1999-12-31T23:59:59.999Z", "is_bot": "no", "title": 3}
+    lines = [ndjson([first]), b"{\n", ndjson([wrong]), b"\n", ndjson([third])[:-1]]
+    file.write_bytes(b"".join(lines))
+    code, found = run_import(service, target, file, "--format", "ndjson", "--report", report)
+    reasons = [
+        {"file": str(file), "line": 2, "reason": "it is no JSON object"},
+        {
+            "file": str(file),
+            "line": 3,
+            "reason": "id must be 32 hexadecimal digits; "
+            "title must be text of at most 512 characters; time must not be before 2000-01-01; "
+            "is_bot must be true or false",
+        },
+    ]
+    assert (code, found) == (1, result(5, stored=2, skipped=1, refused=reasons))
+    assert [json.loads(line) for line in report.read_bytes().splitlines()] == reasons
+
+
+def test_compressed_files_are_read_and_their_damage_is_reported(
+    service: Service, tmp_path: Path
+) -> None:
+    source, target = service.website(), service.website()
+    send(service, source, events(40))
+    rows = export(service, source)
+    zipped, zstd, damaged = (tmp_path / name for name in ("a.ndjson.gz", "b.zst", "c.gz"))
+    zipped.write_bytes(gzip.compress(ndjson(rows[:10])))
+    zstd.write_bytes(zstandard.compress(ndjson(rows[5:20])))
+    damaged.write_bytes(gzip.compress(ndjson(rows[20:]))[:-9])
+    code, found = run_import(service, target, zipped, zstd, damaged, "--format", "ndjson")
+    (refused,) = found["refused"]
+    assert (code, found["stored"], found["repeated"]) == (1, 40, 5)
+    assert (refused["file"], refused["line"]) == (str(damaged), 21)
+    assert refused["reason"].startswith("the file is damaged: ")
+
+
+def test_files_that_cannot_be_opened_are_exit_code_2(service: Service, website: str) -> None:
+    done = run(service, "import", "missing.ndjson", "--format", "ndjson", "--website", website)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"headrace: cannot open missing.ndjson: No such file or directory\n"
+
+
+def test_unknown_website_is_refused(service: Service, tmp_path: Path) -> None:
+    (tmp_path / "rows.ndjson").write_bytes(b"")
+    arguments = (tmp_path / "rows.ndjson", "--format", "ndjson", "--website", "web_none")
+    done = run(service, "import", *arguments)
+    assert (done.returncode, done.stderr) == (1, b"headrace: there is no website web_none\n")

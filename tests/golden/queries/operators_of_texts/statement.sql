@@ -1,0 +1,79 @@
+WITH
+    position(properties, '\\') + position(properties, ':{"') + position(properties, ',{"') + position(properties, '[{"') = 0 AS properties_flat,
+    simpleJSONExtractRaw(properties, {p8:String}) AS property_0_found,
+    if(
+        bitAnd(properties_flat, ascii(property_0_found) <= 34),
+        nullIf(property_0_found, ''),
+        if(
+            properties_flat AND (property_0_found IN ('true', 'false') OR toUInt32OrZero(property_0_found) > 0),
+            property_0_found,
+            arrayMap(
+                raw -> arrayMap(
+                    json -> multiIf(
+                        json IN ('', 'null'), NULL,
+                        json = '-0', '0',
+                        startsWith(json, '"'), concat('"', JSONExtractString(json), '"'),
+                        json
+                    ),
+                    [if(length(raw) <= 20, raw, arrayMap(
+                        long -> if(empty(long), raw, arrayFold(
+                            (text, digits) -> replaceAll(
+                                replaceAll(text, digits, trim(BOTH '"' FROM digits)),
+                                concat('"(text)', substring(digits, 2)),
+                                digits
+                            ),
+                            long,
+                            arrayMap(
+                                marked -> JSONExtractRaw(marked, {p7:String}),
+                                [arrayFold(
+                                    (text, digits) -> replaceAll(text, digits, concat('"(text)', substring(digits, 2))),
+                                    long,
+                                    properties
+                                )]
+                            )[1]
+                        )),
+                        [arrayDistinct(extractAll(raw, '"-?[1-9][0-9]{18,}"'))]
+                    )[1])]
+                )[1],
+                [JSONExtractRaw(properties, {p7:String})]
+            )[1]
+        )
+    ) AS property_0
+SELECT
+    path AS c0,
+    count() AS c1
+FROM events
+WHERE
+    website_id = {p0:String} AND
+    time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
+    time < fromUnixTimestamp64Milli({p2:Int64}, 'UTC') AND
+    NOT is_bot AND
+    match(path, {p3:String}) AND
+    NOT match(referrer, {p4:String}) AND
+    (
+        endsWith(path, {p5:String}) OR
+        NOT startsWith(path, {p6:String})
+    ) AND
+    (path != '') AND
+    NOT isNotNull(load_time) AND
+    NOT ifNull(property_0 != '""', false) AND
+    ifNull(NOT endsWith(if(startsWith(property_0, '"'), substring(property_0, 2, -1), NULL), {p9:String}), true)
+GROUP BY
+    c0
+ORDER BY
+    c1 DESC NULLS LAST,
+    c0 ASC NULLS LAST
+LIMIT {p10:UInt64} OFFSET {p11:UInt64}
+
+-- p0 = "web_1"
+-- p1 = 1761256800000
+-- p2 = 1761606000000
+-- p3 = "(?-s)^/(pricing|checkout)?$"
+-- p4 = "(?-s)[^\\x00-\\x{10FFFF}]|é$"
+-- p5 = "g"
+-- p6 = "/p"
+-- p7 = "plan"
+-- p8 = "plan"
+-- p9 = "ee"
+-- p10 = 1001
+-- p11 = 0

@@ -1,0 +1,104 @@
+"""Data and bodies for funnels and retention: few people, few events, and many equal timestamps."""
+
+from typing import Any
+
+from tests.oracle.rows import Row, Stored
+from tests.oracle.stored import event_row
+from tests.property.generators.chances import SeededRandom, random_strategy
+
+Body = dict[str, Any]
+
+NAMES = ("a", "b", "c", "d")
+_ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu")
+_HOUR_MS = 3_600_000
+_START_MS = 1_761_264_000_000  # 2025-10-24T00:00Z; clocks go back in Berlin on the 26th
+_WINDOWS = (1, 2, 10, 60, 3600, 86_400, 259_200)
+_STEPS_MS = (
+    *(0, 0, 0, 1, 999, 1000, 1001, 2000, 10_000, 60_000, _HOUR_MS),
+    *(24 * _HOUR_MS, 31 * 24 * _HOUR_MS),
+)
+_GROUPS = ("path", "properties.n", "value", "is_bot", "country", "time", "properties.k")
+
+
+def _event(random_source: SeededRandom, arrival: int, timestamp_ms: int) -> Row:
+    item = {
+        "name": random_source.choice(NAMES),
+        "timestamp": timestamp_ms,
+        "anonymousId": random_source.choice(("u1", "u2", "u3", "u4", "")),
+        "sessionId": random_source.choice(("s1", "s2", None)),
+        "path": random_source.choice(("/", "/a")),
+        "properties": {
+            "n": random_source.choice((1, 2, "1", None)),
+            "k": random_source.choice(("x", True, [1], 2.5)),
+            "value": random_source.choice((1, 2.5, None)),
+        },
+    }
+    return event_row(item, arrival=arrival, visitor={"is_bot": random_source.has_probability(0.1)})
+
+
+def _data_set(random_source: SeededRandom) -> Stored:
+    timestamp_ms = _START_MS + random_source.integer(0, 48) * _HOUR_MS
+    events: list[Row] = []
+    for arrival in range(random_source.integer(0, 40)):
+        if random_source.has_probability(0.9):
+            timestamp_ms += random_source.choice(_STEPS_MS)
+        early_ms = random_source.choice((0, 0, 0, 1000, 86_400_000))
+        events.append(_event(random_source, arrival, timestamp_ms - early_ms))
+    return Stored(events=events)
+
+
+def _filters(random_source: SeededRandom) -> list[Body]:
+    filters: list[Body] = []
+    if random_source.has_probability(0.9):
+        names = random_source.sample(NAMES, 1, 2)
+        filters.append({"field": "event_name", "operator": "in", "value": names})
+    if random_source.has_probability(0.2):
+        one = {"field": "properties.n", "operator": "eq", "value": 1}
+        other = {"field": "path", "operator": "eq", "value": "/a"}
+        filters.append({"or": [one, other]})
+    if random_source.has_probability(0.15):
+        filters.append({"field": "is_bot", "operator": "in", "value": [True, False]})
+    return filters
+
+
+def days(random_source: SeededRandom) -> Body:
+    """Draw a range; most contain most events."""
+    start = random_source.choice((24, 24, 24, 25, 26))
+    return {
+        "startDate": f"2025-10-{start}",
+        "endDate": f"2025-10-{random_source.integer(start, 31)}",
+        "timezone": random_source.choice(_ZONES),
+    }
+
+
+def _funnel(random_source: SeededRandom) -> Body:
+    steps = [
+        {"filters": _filters(random_source), "name": random_source.choice((None, "step"))}
+        for _ in range(random_source.choice((2, 2, 3, 3, 4, 10)))
+    ]
+    body = {"steps": steps, **days(random_source)}
+    if random_source.has_probability(0.8):
+        body["window"] = random_source.choice(_WINDOWS)
+    if random_source.has_probability(0.3):
+        body["by"] = random_source.choice(("anonymous_id", "session_id"))
+    if random_source.has_probability(0.4):
+        body["groupBy"] = random_source.choice(_GROUPS)
+    return body
+
+
+def _retention(random_source: SeededRandom) -> Body:
+    body = {
+        "first": {"filters": _filters(random_source)},
+        "return": {"filters": _filters(random_source)},
+        "granularity": random_source.choice(("daily", "daily", "weekly", "monthly")),
+        "periods": random_source.choice((1, 2, 3, 10, 60)),
+        **days(random_source),
+    }
+    if random_source.has_probability(0.3):
+        body["by"] = random_source.choice(("anonymous_id", "session_id"))
+    return body
+
+
+path_data = random_strategy(_data_set)
+funnels = random_strategy(_funnel)
+retentions = random_strategy(_retention)

@@ -1,0 +1,88 @@
+"""Files of lines, read in chunks: plain, compressed, damaged."""
+
+import gzip
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.adapters.imports.line_files import DamagedFile, LineFile
+from headrace.base.errors import OperatorError
+
+COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    "a": lambda content: content,
+    "a.gz": gzip.compress,
+    "a.GZ": lambda content: gzip.compress(content[:5]) + gzip.compress(content[5:]),
+    "a.zst": zstandard.compress,
+    "b.zst": lambda content: zstandard.compress(content[:5]) + zstandard.compress(content[5:]),
+}
+
+
+def lines_of(path: Path, chunk_bytes: int) -> list[bytes]:
+    """Return all lines; the numbers of the chunks must continue."""
+    file = LineFile(path)
+    lines: list[bytes] = []
+    for chunk in file.chunks(chunk_bytes=chunk_bytes):
+        assert (chunk.file, chunk.first_line) == (str(path), len(lines) + 1)
+        assert chunk.lines
+        lines += chunk.lines
+    assert file.position() == file.size
+    file.close()
+    return lines
+
+
+@pytest.mark.parametrize("name", COMPRESSIONS)
+@given(content=st.binary(max_size=60) | st.text("a\n", max_size=60).map(str.encode))
+@pytest.mark.parametrize("chunk_bytes", [1, 20, 1000])
+def test_lines_are_those_of_the_content(
+    tmp_path_factory: pytest.TempPathFactory, name: str, content: bytes, chunk_bytes: int
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / name
+    path.write_bytes(COMPRESSIONS[name](content))
+    expected = content.split(b"\n")
+    if not expected[-1]:
+        expected.pop()
+    assert lines_of(path, chunk_bytes) == expected
+
+
+@pytest.mark.parametrize("name", ["a.gz", "a.zst"])
+def test_lines_before_the_damage_are_returned(tmp_path: Path, name: str) -> None:
+    compressed = COMPRESSIONS[name](b"one\ntwo\nthree")
+    path = tmp_path / name
+    path.write_bytes(compressed + compressed[:-3])
+    with closing(LineFile(path)) as file:
+        chunks = file.chunks()
+        lines = list(next(chunks).lines)
+        with pytest.raises(DamagedFile) as caught:
+            next(chunks)
+    assert lines[:2] == [b"one", b"two"]
+    assert caught.value.line == len(lines) + 1
+    assert str(caught.value) == (
+        "the file is damaged: it ends in the middle of a compressed stream"
+    )
+
+
+def test_file_that_is_not_compressed_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(b"plain text")
+    with closing(LineFile(tmp_path / "a.gz")) as file, pytest.raises(DamagedFile):
+        list(file.chunks())
+
+
+def test_endless_line_is_cut_but_stays_too_long(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 1_000_000 + b"\nshort")
+    with closing(LineFile(path)) as file:
+        chunks = file.chunks(chunk_bytes=1, max_line_bytes=10)
+        cut, short = [line for chunk in chunks for line in chunk.lines]
+    assert 10 < len(cut) < 100_000
+    assert short == b"short"
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError) as caught:
+        LineFile(tmp_path / "none")
+    assert str(caught.value) == f"cannot open {tmp_path / 'none'}: No such file or directory"

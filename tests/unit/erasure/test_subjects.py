@@ -1,0 +1,29 @@
+"""The keyed hash of an identifier."""
+
+import hashlib
+
+from headrace.erasure.subjects import hash_prefixes, subject_of
+from headrace.model.erasure import Selector, SelectorKind
+
+KEY = bytes(range(32))
+ANN = Selector(SelectorKind.ANONYMOUS_ID, "änn")
+
+
+def test_a_subject_depends_on_key_website_kind_and_value() -> None:
+    subjects = {
+        subject_of(KEY, "web_1", ANN).digest,
+        subject_of(KEY[1:], "web_1", ANN).digest,
+        subject_of(KEY, "web_2", ANN).digest,
+        subject_of(KEY, "web_1", Selector(SelectorKind.SESSION_ID, "änn")).digest,
+        subject_of(KEY, "web_1", Selector(SelectorKind.ANONYMOUS_ID, "ann")).digest,
+        subject_of(KEY, "web_1", Selector(SelectorKind.PROPERTY, "1", "k")).digest,
+        subject_of(KEY, "web_1", Selector(SelectorKind.PROPERTY, 1, "k")).digest,
+    }
+    assert len(subjects) == 7
+
+
+def test_a_store_computes_the_same_hash_from_the_prefixes() -> None:
+    prefixes = hash_prefixes(KEY, "web_1", ANN.kind)
+    inner = hashlib.sha256(prefixes.inner + "änn".encode()).digest()
+    digest = hashlib.sha256(prefixes.outer + inner).hexdigest()
+    assert digest == subject_of(KEY, "web_1", ANN).digest

@@ -1,0 +1,129 @@
+"""The importer: what it appends, what it leaves out, and in which order it waits."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+import msgspec
+import pytest
+
+from headrace.adapters.memory.log import MemoryLog
+from headrace.base.clock import FixedClock
+from headrace.base.errors import LogUnavailable
+from headrace.ingest.imports.importer import RECORD_ITEMS, Importer
+from headrace.model.imports import (
+    DecodedChunk,
+    ImportFormat,
+    ImportItem,
+    ImportRequest,
+    ImportTotals,
+    RefusedLine,
+)
+from headrace.model.log_records import EventKind, Vital, decode_record
+from headrace.model.tenancy import WebsiteId
+
+NOON = 1_768_478_400_000
+REQUEST = ImportRequest(
+    format=ImportFormat.NDJSON, website_id=WebsiteId("w"), event_kind=EventKind.VITALS
+)
+
+
+def item(number: int) -> ImportItem:
+    time_ms = NOON + number
+    vital = Vital("w", time_ms, "LCP", 1.5, "/")
+    return ImportItem(time_ms, number.to_bytes(16, "big"), time_ms + 1, vital)
+
+
+def chunk(*numbers: int, refused: int = 0) -> DecodedChunk:
+    wrong = [RefusedLine("a", line, "wrong") for line in range(refused)]
+    return DecodedChunk([item(number) for number in numbers], wrong, len(numbers) + refused)
+
+
+class LoadedStore:
+    """An `ImportStore` that loads a `MemoryLog`."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        self._log = log
+        self.ids: list[bytes] = []
+        self._loaded = 0
+
+    async def wait_stored(self) -> None:
+        for payload in self._log.records[self._loaded :]:
+            imported = decode_record(payload).imported
+            assert imported is not None
+            joined = imported.row_ids
+            self.ids += [joined[at : at + 16] for at in range(0, len(joined), 16)]
+        self._loaded = len(self._log.records)
+
+    async def known_ids(self, items: Sequence[ImportItem]) -> frozenset[bytes]:
+        return frozenset(item.row_id for item in items) & frozenset(self.ids)
+
+    def numbers(self) -> list[int]:
+        return [int.from_bytes(row_id, "big") for row_id in self.ids]
+
+
+async def run(
+    importer: Importer, chunks: Sequence[DecodedChunk]
+) -> tuple[ImportTotals, Sequence[DecodedChunk]]:
+    async def given() -> AsyncGenerator[DecodedChunk]:
+        for one in chunks:
+            yield one
+
+    returned = [one async for one in importer.run(given())]
+    return importer.totals, returned
+
+
+def import_chunks(
+    *chunks: DecodedChunk, log: MemoryLog | None = None, request: ImportRequest = REQUEST
+) -> tuple[ImportTotals, list[int]]:
+    log = log or MemoryLog()
+    store = LoadedStore(log)
+    importer = Importer(request, log=log, store=store, clock=FixedClock(NOON))
+    totals, returned = asyncio.run(run(importer, chunks))
+    assert list(returned) == list(chunks)
+    return totals, store.numbers()
+
+
+def test_every_row_is_stored_once_and_every_line_is_counted() -> None:
+    totals, stored = import_chunks(chunk(1, 2, 1), chunk(3, 2, refused=2), chunk(4))
+    assert stored == [1, 2, 3, 4]
+    assert totals == ImportTotals(lines=8, stored=4, repeated=2, refused=2)
+
+
+def test_second_run_finds_the_rows_of_a_run_that_was_killed() -> None:
+    log = MemoryLog()
+    import_chunks(chunk(1, 2), log=log)
+    totals, stored = import_chunks(chunk(1, 2), chunk(3), log=log)
+    assert stored == [1, 2, 3]
+    assert totals == ImportTotals(lines=3, stored=1, repeated=2)
+
+
+def test_dry_run_appends_nothing() -> None:
+    log = MemoryLog()
+    request = msgspec.structs.replace(REQUEST, is_dry_run=True)
+    totals, stored = import_chunks(chunk(1, 2, 1), log=log, request=request)
+    assert (log.records, stored) == ([], [])
+    assert totals == ImportTotals(lines=3, stored=2, repeated=1)
+
+
+def test_rows_before_the_cutoff_are_expired() -> None:
+    request = msgspec.structs.replace(REQUEST, cutoff_ms=NOON + 2)
+    totals, stored = import_chunks(chunk(1, 2, 3, 2), request=request)
+    assert stored == [2, 3]
+    assert totals == ImportTotals(lines=4, stored=2, repeated=1, expired=1)
+
+
+def test_large_chunks_become_several_records() -> None:
+    log = MemoryLog()
+    import_chunks(chunk(*range(RECORD_ITEMS + 1)), log=log)
+    assert [len(decode_record(record).items) for record in log.records] == [RECORD_ITEMS, 1]
+
+
+def test_what_cannot_be_appended_is_not_counted() -> None:
+    log = MemoryLog()
+    log.is_broken = True
+    importer = Importer(
+        REQUEST, log=log, store=LoadedStore(log), clock=FixedClock(NOON), retry_pauses_s=(0.0,)
+    )
+    with pytest.raises(LogUnavailable):
+        asyncio.run(run(importer, [chunk(1)]))
+    assert importer.totals == ImportTotals()

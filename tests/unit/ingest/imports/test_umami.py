@@ -1,0 +1,135 @@
+"""Umami: events joined with their sessions, from CSV files and from a dump."""
+
+import json
+from typing import Any
+
+import pytest
+
+from headrace.ingest.imports.umami import is_session_file
+from headrace.model.imports import DecodedChunk, ImportFormat, LineChunk
+from testing.imports import NOW_MS, SAMPLES, decoder_of, refusals, rows_of
+
+KEYS = ("id", "website_id", "time", "received_at")
+
+
+def decode(*names: str, chunk_lines: int = 1000) -> list[DecodedChunk]:
+    """Decode sample files with one decoder, in chunks of so many lines."""
+    decoder = decoder_of(ImportFormat.UMAMI)
+    chunks: list[DecodedChunk] = []
+    for name in names:
+        lines = (SAMPLES / name).read_bytes().split(b"\n")[:-1]
+        for first in range(0, len(lines), chunk_lines):
+            chunk = LineChunk(name, first + 1, lines[first : first + chunk_lines])
+            chunks.append(decoder.decode(chunk, now_ms=NOW_MS))
+    return chunks
+
+
+def rows_in(chunks: list[DecodedChunk]) -> list[dict[str, Any]]:
+    return [dict(row) for chunk in chunks for row in (rows_of(chunk.items) if chunk.items else [])]
+
+
+def without_keys(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in KEYS}
+
+
+@pytest.mark.parametrize("chunk_lines", [1, 2, 1000])
+def test_events_are_joined_with_their_sessions(chunk_lines: int) -> None:
+    chunks = decode("umami-session.csv", "umami-website_event.csv", chunk_lines=chunk_lines)
+    view, signup = rows_in(chunks)
+    assert view["time"].isoformat() == "2026-01-15T12:00:00.123000+00:00"
+    assert without_keys(view) == {
+        "event_name": "screen_view",
+        "anonymous_id": "6f1d2e00-0000-4000-8000-000000000001",
+        "session_id": "7a000000-0000-4000-8000-000000000001",
+        "url": "https://shop.example/pricing?utm_source=news",
+        "path": "/pricing",
+        "title": 'Pricing, "new"\nsecond line',
+        "referrer": "https://news.example/a",
+        "country": "DE",
+        "region": "DE-BE",
+        "city": "Berlin",
+        "browser_name": "Edge",
+        "os_name": "Windows",
+        "os_version": "10",
+        "device_type": "desktop",
+        "language": "de-DE",
+        "screen_resolution": "1536x864",
+        "utm_source": "news",
+    }
+    assert json.loads(signup.pop("properties")) == {"tag": "beta"}
+    assert without_keys(signup) == {
+        "event_name": "signup",
+        "anonymous_id": "6f1d2e00-0000-4000-8000-000000000002",
+        "session_id": "6f1d2e00-0000-4000-8000-000000000002",
+        "path": "/pricing",
+        "title": "Pricing",
+        "country": "FR",
+        "browser_name": "Safari",
+        "os_name": "iOS",
+        "device_type": "mobile",
+        "language": "fr-FR",
+        "screen_resolution": "390x844",
+    }
+    refused = {line: reason for chunk in chunks for line, reason in refusals(chunk).items()}
+    time_error = "must be epoch milliseconds, an ISO 8601 date or time, or an RFC 2822 date"
+    assert refused == {
+        5: "it has another number of columns than its header",
+        6: f"timestamp {time_error}",
+    }
+    lines = sum(chunk.lines for chunk in chunks)
+    assert lines == 9 == 2 + 2 + sum(chunk.skipped for chunk in chunks)
+
+
+def test_dump_of_postgresql_is_read() -> None:
+    chunks = decode("umami-dump.sql")
+    (row,) = rows_in(chunks)
+    assert without_keys(row) == {
+        "event_name": "screen_view",
+        "anonymous_id": "6f1d2e00-0000-4000-8000-000000000001",
+        "session_id": "7a000000-0000-4000-8000-000000000001",
+        "path": "/a",
+        "title": "Tab\tand\\slash",
+        "country": "US",
+        "region": "US-CA",
+        "browser_name": "Firefox",
+        "os_name": "macOS",
+        "device_type": "desktop",
+        "language": "en-US",
+        "screen_resolution": "1920x1080",
+    }
+    assert [refusals(chunk) for chunk in chunks] == [{}]
+
+
+def test_session_files_are_known_by_their_header() -> None:
+    headers = {
+        name: is_session_file((SAMPLES / name).read_bytes().split(b"\n")[0])
+        for name in ("umami-session.csv", "umami-website_event.csv", "umami-dump.sql")
+    }
+    assert list(headers.values()) == [True, False, False]
+
+
+def test_files_of_other_tables_are_refused() -> None:
+    decoder = decoder_of(ImportFormat.UMAMI)
+    chunk = decoder.decode(LineChunk("a", 1, [b"user_id,name", b"1,a"]), now_ms=NOW_MS)
+    assert chunk.items == []
+    reason = "it belongs neither to website_event nor to session: a header must name columns"
+    assert refusals(chunk) == {1: reason, 2: reason}
+
+
+def test_quote_that_does_not_end_is_reported_and_swallows_no_more_than_a_record() -> None:
+    decoder = decoder_of(ImportFormat.UMAMI)
+    header, *_ = (SAMPLES / "umami-website_event.csv").read_bytes().split(b"\n")
+    lines = [header, b'"', *[b"x" * 10_000] * 8]
+    chunk = decoder.decode(LineChunk("a", 1, lines), now_ms=NOW_MS)
+    assert refusals(chunk)[9] == "a quoted field does not end"
+    decoder.decode(LineChunk("a", 11, [b'"']), now_ms=NOW_MS)
+    end = decoder.decode(LineChunk("a", 12, []), now_ms=NOW_MS)
+    assert refusals(end) == {12: "a quoted field does not end"}
+
+
+@pytest.mark.parametrize("line", [b"\xff", b'a,"b"c', b"\0", b",,,,,,,,,,,,,,"])
+def test_hostile_lines_are_refused(line: bytes) -> None:
+    decoder = decoder_of(ImportFormat.UMAMI)
+    header = (SAMPLES / "umami-website_event.csv").read_bytes().split(b"\n")[0]
+    chunk = decoder.decode(LineChunk("a", 1, [header, line]), now_ms=NOW_MS)
+    assert (chunk.items, sorted(refusals(chunk))) == ([], [2])
