@@ -1,0 +1,109 @@
+// Properties of the page's pure modules: what a URL says is what was shown.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+
+import * as dates from "../../../src/headrace/http/page/state/dates.js";
+import * as filters from "../../../src/headrace/http/page/state/filters.js";
+import * as format from "../../../src/headrace/http/page/state/format.js";
+import { formatUrl, parseUrl, VIEWS } from "../../../src/headrace/http/page/state/page_state.js";
+
+const text = fc.string({ unit: "grapheme", maxLength: 40 });
+const date = fc
+  .date({ min: new Date("1999-12-31"), max: new Date("2040-01-01"), noInvalidDate: true })
+  .map((day) => day.toISOString().slice(0, 10));
+const range = fc.oneof(
+  fc.integer({ min: 1, max: dates.MAX_DAYS }).map((last) => ({ last })),
+  fc.tuple(date, date).map((days) => ({ from: days.toSorted()[0], to: days.toSorted()[1] })),
+);
+const scalar = fc.oneof(text, fc.integer(), fc.boolean());
+const single = fc.record({
+  field: text,
+  operator: fc.constantFrom(...Object.keys(filters.OPERATOR_WORDS)),
+  value: fc.oneof(scalar, fc.array(scalar, { maxLength: 3 })),
+});
+const { item } = fc.letrec((tie) => ({
+  item: fc.oneof(
+    { maxDepth: 2 },
+    single,
+    fc.record({ or: fc.array(tie("item"), { maxLength: 3 }) }),
+    fc.record({ and: fc.array(tie("item"), { maxLength: 3 }) }),
+  ),
+}));
+const state = fc.record({
+  view: fc.constantFrom(...VIEWS),
+  item: fc.array(text, { maxLength: 2 }).map((parts) => parts.join("/")),
+  website: text,
+  range,
+  timezone: fc.constantFrom("", "UTC", "Europe/Lisbon", "Asia/Kathmandu", "America/Argentina/Buenos_Aires"),
+  granularity: fc.constantFrom("", "hourly", "daily", "weekly", "monthly"),
+  compare: fc.constantFrom("previous_period", "previous_year", "none"),
+  filters: fc.array(item, { maxLength: 4 }),
+  metric: text,
+  query: text,
+});
+const plain = (/** @type {unknown} */ value) => JSON.parse(JSON.stringify(value));
+
+test("a URL that was made of a state means that state", () => {
+  fc.assert(
+    fc.property(state, (shown) => {
+      fc.pre(!shown.item.split("/").some((part) => part === "." || part === ".."));
+      fc.pre(shown.item === "" || shown.view !== "overview");
+      assert.deepEqual(plain(parseUrl(formatUrl(shown))), plain(shown));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("any URL has a meaning, and its canonical form has the same", () => {
+  fc.assert(
+    fc.property(fc.webQueryParameters(), fc.constantFrom("from", "to", "last", "filters", "timezone", "x"), (query, name) => {
+      const once = formatUrl(parseUrl(`/app/errors?${name}=${query}`));
+      assert.equal(formatUrl(parseUrl(once)), once);
+    }),
+  );
+});
+
+test("a shifted range is as long and touches the range it came from", () => {
+  fc.assert(
+    fc.property(date, fc.integer({ min: 0, max: 900 }), (startDate, days) => {
+      const bounds = { startDate, endDate: dates.addDays(startDate, days) };
+      const before = dates.shifted(bounds, -1);
+      assert.equal(dates.dayCount(before), dates.dayCount(bounds));
+      assert.equal(dates.addDays(before.endDate, 1), startDate);
+      assert.deepEqual(dates.shifted(before, 1), bounds);
+    }),
+  );
+});
+
+test("the last days end today, in the zone of the page", () => {
+  const now = Date.parse("2026-03-01T03:30:00Z");
+  assert.deepEqual(dates.boundsOf({ last: 2 }, "Asia/Tokyo", now), { startDate: "2026-02-28", endDate: "2026-03-01" });
+  assert.deepEqual(dates.boundsOf({ last: 2 }, "America/New_York", now), { startDate: "2026-02-27", endDate: "2026-02-28" });
+});
+
+test("a year before 29 February is 28 February", () => {
+  const bounds = { startDate: "2024-02-29", endDate: "2024-03-01" };
+  assert.deepEqual(dates.comparedBounds(bounds, "previous_year"), { startDate: "2023-02-28", endDate: "2023-03-01" });
+});
+
+test("an impossible day is no day", () => {
+  assert.deepEqual(["2026-02-30", "2026-2-03", "", "2026-02-03"].map(dates.isDate), [false, false, false, true]);
+});
+
+test("a filter that is clicked twice is gone", () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(item, { selector: JSON.stringify, maxLength: 4 }), single, (items, clicked) => {
+      fc.pre(!items.some((other) => JSON.stringify(other) === JSON.stringify(clicked)));
+      assert.deepEqual(filters.toggled(filters.toggled(items, clicked), clicked), items);
+    }),
+  );
+});
+
+test("numbers below 10,000 are shown exactly", () => {
+  assert.deepEqual([0, 9999, 10_000, 1_234_567, null].map(format.shortNumber), ["0", "9,999", "10K", "1.23M", "–"]);
+});
+
+test("durations are read at a glance", () => {
+  assert.deepEqual([0, 0.25, 59.4, 61, 3660, null].map(format.duration), ["0s", "250 ms", "59s", "1m 01s", "1h 1m", "–"]);
+});

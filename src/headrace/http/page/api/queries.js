@@ -1,0 +1,69 @@
+/** The query endpoints: custom queries, other analyses, the schema, values of columns. */
+
+import { call } from "./client.js";
+
+/** @typedef {import("./client.js").Row} Row */
+/** @typedef {import("../state/filters.js").FilterItem} FilterItem */
+/** @typedef {{field: string, aggregate: string, alias?: string, filters?: FilterItem[]}} Select */
+/**
+ * @typedef {object} CustomBody
+ * @property {{table: string, selects: Select[], filters?: FilterItem[], groupBy?: string[]}} query
+ * @property {string} [startDate]
+ * @property {string} [endDate]
+ * @property {number} [lastDays]
+ * @property {string} [timezone]
+ * @property {string} [granularity]
+ * @property {number} [limit]
+ * @property {number} [offset]
+ * @property {boolean} [fill]
+ * @property {{field: string, direction?: string}[]} [orderBy]
+ * @property {{field: string, operator: string, value: number}[]} [having]
+ * @property {number} [top]
+ * @property {boolean} [others]
+ * @property {string | {startDate: string, endDate: string}} [compare]
+ * @property {boolean} [totals]
+ */
+/** @typedef {Record<string, any> & {rowCount: number, executionTime: number}} Meta */
+/** @typedef {{data: Row[], meta: Meta, totals?: Row, others?: Row[]}} Answer */
+/** @typedef {{name: string, type: string, filterable: boolean, aggregatable: boolean, description: string}} Column */
+/** @typedef {{name: string, description: string, columns: Column[]}} Table */
+/** @typedef {{tables: Table[], aggregates: string[], operators: string[], limits: Record<string, number>, eventNames?: {name: string, count: number, lastSeen: string}[], properties?: {key: string, kinds: string[], count: number}[]}} Schema */
+
+/** @param {string} website @param {CustomBody} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
+export function custom(website, body, signal) {
+  return call("POST", "/v1/query/custom", { parameters: { website_id: website }, body, signal });
+}
+
+/** @param {string} website @param {object} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
+export function funnel(website, body, signal) {
+  return call("POST", "/v1/query/funnel", { parameters: { website_id: website }, body, signal });
+}
+
+/** @param {string} website @param {object} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
+export function retention(website, body, signal) {
+  return call("POST", "/v1/query/retention", { parameters: { website_id: website }, body, signal });
+}
+
+/**
+ * The most frequent values of a column.
+ * @param {string} website
+ * @param {{table: string, field: string, search?: string, limit?: number}} wanted
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<{value: any, count: number}[]>}
+ */
+export async function values(website, wanted, signal) {
+  const parameters = { website_id: website, ...wanted, search: wanted.search || undefined };
+  return (await call("GET", "/v1/query/values", { parameters, signal })).data;
+}
+
+/** @type {Promise<Schema> | null} */
+let known = null;
+
+/** All tables and columns; read once. @returns {Promise<Schema>} */
+export function schema() {
+  known ??= call("GET", "/v1/query/schema").catch((error) => {
+    known = null;
+    throw error;
+  });
+  return known;
+}

@@ -1,0 +1,34 @@
+/** Who is signed in: a cookie that scripts cannot read, so the service is asked. */
+
+import { ApiError, call } from "./client.js";
+
+/** @typedef {{id: string, name: string, domain: string}} Website */
+/** @typedef {{scopes: string[], websites: Website[], expires: string}} Session */
+
+/** @returns {Promise<Session | null>} null where nobody is signed in */
+export async function fetchSession() {
+  try {
+    return sessionOf((await call("GET", "/v1/session")).data);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) return null;
+    throw error;
+  }
+}
+
+/** @param {{key: string} | {code: string}} credentials @returns {Promise<Session>} */
+export async function signIn(credentials) {
+  return sessionOf((await call("POST", "/v1/session", { body: credentials })).data);
+}
+
+export async function signOut() {
+  await call("DELETE", "/v1/session");
+}
+
+/** @param {any} data @returns {Session} */
+function sessionOf(data) {
+  const websites = (data.websites ?? []).map((/** @type {any} */ site) => {
+    const { id, name = "", domain = "" } = typeof site === "string" ? { id: site } : site;
+    return { id, name: name || domain || id, domain: domain ?? "" };
+  });
+  return { scopes: data.scopes ?? [], expires: data.expires ?? "", websites };
+}

@@ -1,0 +1,77 @@
+/** What all views share: the state of the URL, who is signed in, the colours. */
+
+import { computed, signal } from "./vendor/signals.js";
+import { boundsOf, localTimezone, suitableGranularity } from "./state/dates.js";
+import { DEFAULT_STATE, formatUrl, parseUrl } from "./state/page_state.js";
+
+/** @typedef {import("./state/page_state.js").PageState} PageState */
+/** @typedef {import("./api/session.js").Session} Session */
+
+export const page = signal(parseUrl(location.href));
+/** undefined until the service has answered, null where nobody is signed in. */
+export const session = signal(/** @type {Session | null | undefined} */ (undefined));
+export const theme = signal(document.documentElement.dataset["theme"] ?? "auto");
+
+export const timezone = computed(() => page.value.timezone || localTimezone());
+export const bounds = computed(() => boundsOf(page.value.range, timezone.value));
+export const granularity = computed(() => page.value.granularity || suitableGranularity(bounds.value));
+export const website = computed(() => session.value?.websites.find(({ id }) => id === page.value.website) ?? null);
+
+/** The URL of the state with some changes. @param {Partial<PageState>} changes */
+export function urlWith(changes) {
+  return formatUrl({ ...page.value, ...changes });
+}
+
+/** The URL of a view that keeps website, range, zone and filters. @param {string} view @param {string} [item] */
+export function viewUrl(view, item = "") {
+  return urlWith({ view, item, metric: "", query: "" });
+}
+
+/** Change the state as a step of the history. @param {Partial<PageState>} changes */
+export function navigate(changes) {
+  follow(urlWith(changes));
+}
+
+/** Change the state without a step of the history. @param {Partial<PageState>} changes */
+export function amend(changes) {
+  page.value = { ...page.value, ...changes };
+  history.replaceState(null, "", formatUrl(page.value));
+}
+
+/** Go to a URL of this page. @param {string} url */
+export function follow(url) {
+  history.pushState(null, "", url);
+  page.value = parseUrl(location.href);
+}
+
+/** Forget all but the website. */
+export function reset() {
+  navigate({ ...DEFAULT_STATE, view: page.value.view, website: page.value.website, timezone: page.value.timezone });
+}
+
+/** Follow links and the browser's own buttons without loading the page again. */
+export function listen() {
+  addEventListener("popstate", () => {
+    page.value = parseUrl(location.href);
+  });
+  addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+    if (!link || !isPlain || event.defaultPrevented || link.target || link.hasAttribute("download")) return;
+    if (link.origin !== location.origin || !link.pathname.startsWith("/app/")) return;
+    event.preventDefault();
+    follow(link.href);
+  });
+}
+
+/** @param {string} chosen "auto", "light" or "dark" */
+export function chooseTheme(chosen) {
+  theme.value = chosen;
+  if (chosen === "auto") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = chosen;
+  try {
+    localStorage.setItem("headrace_theme", chosen);
+  } catch {
+    // Storage may be forbidden: the choice then holds until the page is closed.
+  }
+}

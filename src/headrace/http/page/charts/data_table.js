@@ -1,0 +1,30 @@
+/** Rows as a table; numbers have a bar in their cell. */
+
+import { html } from "../html.js";
+import { exactNumber } from "../state/format.js";
+
+/** @typedef {{key: string, label: string, isNumber?: boolean, hasBar?: boolean, format?: (value: any) => any}} TableColumn */
+
+/** @param {{columns: TableColumn[], rows: Record<string, any>[], caption: string}} props */
+export function DataTable({ columns, rows, caption }) {
+  const highest = Object.fromEntries(columns.filter(({ hasBar }) => hasBar).map(({ key }) => [key, Math.max(0, ...rows.map((row) => Number(row[key]) || 0))]));
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
+    <table class="data"><caption class="hidden">${caption}</caption>
+      <thead><tr>${columns.map(({ key, label, isNumber }) => html`<th key=${key} scope="col" class=${isNumber ? "number" : ""}><bdi>${label}</bdi></th>`)}</tr></thead>
+      <tbody>${rows.map((row, index) => html`<tr key=${index}>${columns.map((column) => html`<${Cell} key=${column.key} column=${column} value=${row[column.key]} highest=${highest[column.key]} />`)}</tr>`)}</tbody>
+    </table></div>`;
+}
+
+/** @param {{column: TableColumn, value: any, highest: number | undefined}} props */
+function Cell({ column, value, highest }) {
+  const shown = column.format ? column.format(value) : plain(value);
+  const width = highest ? `${(100 * Math.max(0, Number(value) || 0)) / highest}%` : null;
+  return html`<td class=${column.isNumber ? "number" : ""}>${width && html`<i class="cell-bar" style=${{ width }}></i>`}<bdi>${shown}</bdi></td>`;
+}
+
+/** @param {any} value */
+function plain(value) {
+  if (value == null) return html`<span class="faint">not set</span>`;
+  if (value === "") return html`<span class="faint">empty</span>`;
+  return typeof value === "number" ? exactNumber(value) : String(value);
+}

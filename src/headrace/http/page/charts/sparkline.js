@@ -1,0 +1,16 @@
+/** A line without axes. */
+
+import { html } from "../html.js";
+
+const WIDTH = 120;
+const HEIGHT = 28;
+
+/** @param {{values: (number | null)[], label: string}} props */
+export function Sparkline({ values, label }) {
+  const numbers = values.map((value) => value ?? 0);
+  const high = Math.max(1e-9, ...numbers);
+  const step = WIDTH / Math.max(1, numbers.length - 1);
+  const points = numbers.map((value, index) => `${(index * step).toFixed(1)},${(HEIGHT - 2 - (value / high) * (HEIGHT - 4)).toFixed(1)}`);
+  return html`<svg class="sparkline" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${label}>
+    <polygon points=${`0,${HEIGHT} ${points.join(" ")} ${WIDTH},${HEIGHT}`} /><polyline points=${points.join(" ")} /></svg>`;
+}

@@ -1,0 +1,142 @@
+/** A chart over time by uPlot, which is loaded when the first one is needed. */
+
+import { theme } from "../app_state.js";
+import { html } from "../html.js";
+import { useEffect, useRef, useState } from "../vendor/hooks.js";
+
+/** @typedef {import("../vendor/uplot.js").default} Plot */
+/** @typedef {{label: string, values: (number | null)[], isPrevious?: boolean, color?: string}} Series */
+
+const PALETTE = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6", "--series-7", "--series-8"];
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+/**
+ * @param {{times: number[], series: Series[], label: string, names: (index: number) => string,
+ *   format: (value: number | null) => string, axisFormat?: (value: number) => string, height?: number, isArea?: boolean, max?: number}} props
+ *   `times` are epoch seconds, read as UTC.
+ */
+export function TimeSeries({ times, series, label, names, format, axisFormat, height = 260, isArea = true, max }) {
+  const host = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const [tip, setTip] = useState(/** @type {{index: number, left: number, width: number} | null} */ (null));
+  const [scheme, setScheme] = useState(dark.matches);
+  useEffect(() => {
+    const onChange = () => setScheme(dark.matches);
+    dark.addEventListener("change", onChange);
+    return () => dark.removeEventListener("change", onChange);
+  }, []);
+  const content = JSON.stringify([times, series]);
+  useEffect(() => {
+    /** @type {Plot | undefined} */
+    let plot;
+    let isGone = false;
+    const observer = new ResizeObserver(() => {
+      if (host.current && plot) plot.setSize({ width: host.current.clientWidth, height });
+    });
+    import("../vendor/uplot.js").then(({ default: UPlot }) => {
+      const root = host.current;
+      if (isGone || !root) return;
+      plot = new UPlot(
+        optionsOf({ UPlot, times, series, axisFormat: axisFormat ?? format, height, width: root.clientWidth, isArea, max, onMove: setTip }),
+        /** @type {any} */ ([times, ...series.map(({ values }) => values)]),
+        root,
+      );
+      observer.observe(root);
+    });
+    return () => {
+      isGone = true;
+      observer.disconnect();
+      plot?.destroy();
+      setTip(null);
+    };
+  }, [content, theme.value, scheme, height]);
+  const colors = seriesColors(series);
+  return html`<figure class="chart" aria-label=${label}>
+    <div ref=${host} style=${{ height: `${height}px` }} aria-hidden="true"></div>
+    ${tip && html`<div class="tip" style=${tip.left > tip.width / 2 ? { right: `${tip.width - tip.left + 14}px` } : { left: `${tip.left + 14}px` }}>
+      <b>${names(tip.index)}</b>
+      ${series.map(({ label: name, values }, index) => html`<div key=${name}>
+        <i style=${{ background: `var(${colors[index]})` }}></i><bdi>${name}</bdi><span>${format(values[tip.index] ?? null)}</span></div>`)}
+    </div>`}
+  </figure>`;
+}
+
+/** @param {any} wanted @returns {any} */
+function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, max, onMove }) {
+  const style = getComputedStyle(document.documentElement);
+  const color = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+  const font = `11px ${style.getPropertyValue("--font")}`;
+  const axis = { stroke: color("--faint"), font, ticks: { show: false }, border: { show: false } };
+  const colors = seriesColors(series);
+  return {
+    width,
+    height,
+    padding: [12, 12, 0, 4],
+    legend: { show: false },
+    tzDate: (/** @type {number} */ time) => UPlot.tzDate(new Date(time * 1000), "Etc/UTC"),
+    cursor: { y: false, points: { size: 8, width: 2 }, drag: { x: false, y: false } },
+    scales: { x: { time: true }, y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => [Math.min(0, low ?? 0), max ?? roundedUp(high)] } },
+    axes: [
+      { ...axis, grid: { show: false }, size: 28, gap: 6, space: 70, values: dateTicks() },
+      { ...axis, grid: { stroke: color("--line"), width: 1 }, size: 52, gap: 6, space: 44, values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => axisFormat(tick)) },
+    ],
+    series: [
+      {},
+      ...series.map((/** @type {Series} */ one, /** @type {number} */ index) => {
+        const stroke = color(colors[index] ?? "");
+        return {
+          label: one.label,
+          stroke,
+          width: one.isPrevious ? 1.5 : 2,
+          dash: one.isPrevious ? [5, 5] : undefined,
+          fill: isArea && !one.isPrevious && series.filter((/** @type {Series} */ other) => !other.isPrevious).length === 1 ? gradient(stroke) : undefined,
+          points: { show: times.length < 3 },
+          spanGaps: false,
+        };
+      }),
+    ],
+    hooks: {
+      setCursor: [
+        (/** @type {any} */ plot) => {
+          const { idx, left } = plot.cursor;
+          const offset = plot.over.offsetLeft;
+          onMove(idx == null || left < 0 ? null : { index: idx, left: left + offset, width: plot.root.clientWidth });
+        },
+      ],
+    },
+  };
+}
+
+/** A custom property for each series; a series of before takes none of the palette. @param {Series[]} series */
+function seriesColors(series) {
+  let next = 0;
+  return series.map(({ isPrevious, color }) => (isPrevious ? "--previous" : (color ?? PALETTE[next++ % PALETTE.length])));
+}
+
+/** Fades out downwards. @param {string} stroke */
+function gradient(stroke) {
+  return (/** @type {any} */ plot) => {
+    const { top, height } = plot.bbox;
+    if (!Number.isFinite(top + height) || height <= 0) return "transparent";
+    const fill = plot.ctx.createLinearGradient(0, top, 0, top + height);
+    fill.addColorStop(0, `color-mix(in srgb, ${stroke} 26%, transparent)`);
+    fill.addColorStop(1, `color-mix(in srgb, ${stroke} 2%, transparent)`);
+    return fill;
+  };
+}
+
+/** @param {number | null} high */
+function roundedUp(high) {
+  return high == null || high <= 0 ? 1 : high * 1.08;
+}
+
+/** Ticks of days and hours in 24 hours, as uPlot's table of formats. */
+function dateTicks() {
+  const [hour, day, month, year] = [3600, 86_400, 2_592_000, 31_536_000];
+  return [
+    [year, "{YYYY}", null, null, null, null, null, null, 1],
+    [month, "{MMM}", " {YYYY}", null, null, null, null, null, 1],
+    [day, "{D} {MMM}", null, null, null, null, null, null, 1],
+    [hour, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
+    [60, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
+  ];
+}

@@ -1,0 +1,68 @@
+/** A card of tabs, each the most frequent values of a dimension. A click on a value filters by it. */
+
+import { navigate, page } from "../app_state.js";
+import { html } from "../html.js";
+import { columnWords, toggled } from "../state/filters.js";
+import { exactNumber, percent, shortNumber } from "../state/format.js";
+import { useState } from "../vendor/hooks.js";
+import { Empty, Skeleton } from "./messages.js";
+
+/** @typedef {Record<string, any>} Row */
+/**
+ * @typedef {object} Tab
+ * @property {string} type
+ * @property {string} name
+ * @property {string[]} columns  what is grouped by
+ * @property {string} figure  the alias that rows are compared by
+ * @property {string} unit  what the figure counts
+ * @property {(value: any) => string} [words]
+ * @property {string} moreUrl
+ */
+
+/** @param {{tabs: Tab[], rows: Record<string, Row[] | null> | undefined, totals: Row, isLoading: boolean}} props */
+export function Breakdown({ tabs, rows, totals, isLoading }) {
+  const [chosen, setChosen] = useState(0);
+  const tab = /** @type {Tab} */ (tabs[chosen] ?? tabs[0]);
+  const shown = rows?.[tab.type];
+  return html`<section class=${`card breakdown ${isLoading ? "stale" : ""}`} aria-label=${tab.name}>
+    <header>
+      <div class="tabs" role="tablist">${tabs.map((one, index) => html`<button key=${one.type} type="button" role="tab"
+        aria-selected=${index === chosen} onClick=${() => setChosen(index)}>${one.name}</button>`)}</div>
+      <small class="faint">${tab.unit}</small>
+    </header>
+    ${rows === undefined ? html`<${Skeleton} lines=${7} />` : html`<${Rows} tab=${tab} rows=${shown ?? null} total=${totals[tab.figure]} />`}
+    ${shown && shown.length > 0 && html`<footer><a href=${tab.moreUrl}>All ${tab.name.toLowerCase()} <span aria-hidden="true">→</span></a></footer>`}
+  </section>`;
+}
+
+/** @param {{tab: Tab, rows: Row[] | null, total: number | undefined}} props */
+function Rows({ tab, rows, total }) {
+  if (rows === null) {
+    return html`<${Empty} title="Not with these filters">A filter of this page has no meaning for ${tab.name.toLowerCase()}.<//>`;
+  }
+  if (rows.length === 0) return html`<${Empty} title=${`No ${tab.name.toLowerCase()} in this range`} />`;
+  const highest = Math.max(...rows.map((row) => row[tab.figure]));
+  return html`<ol class="ranked">${rows.map((row) => html`<${Line} key=${JSON.stringify(tab.columns.map((name) => row[name]))}
+    tab=${tab} row=${row} highest=${highest} total=${total} />`)}</ol>`;
+}
+
+/** @param {{tab: Tab, row: Row, highest: number, total: number | undefined}} props */
+function Line({ tab, row, highest, total }) {
+  const set = tab.columns.filter((name) => row[name]);
+  const words = set.map((name) => (tab.words ?? String)(row[name])).join(" · ");
+  const value = row[tab.figure];
+  const items = set.map((field) => ({ field, operator: "eq", value: row[field] }));
+  const isChosen = items.every((item) => page.value.filters.some((other) => JSON.stringify(other) === JSON.stringify(item)));
+  const onClick = () => navigate({ filters: items.reduce((filters, item) => (isChosen === hasItem(filters, item) ? toggled(filters, item) : filters), page.value.filters) });
+  return html`<li>
+    <button type="button" aria-pressed=${isChosen} onClick=${onClick}
+      title=${`${set.map((name) => `${columnWords(name)}: ${row[name]}`).join(", ")}\n${exactNumber(value)} ${tab.unit.toLowerCase()}${total ? `, ${percent(value / total)}` : ""}`}>
+      <i style=${{ width: `${(100 * value) / highest}%` }}></i><bdi>${words}</bdi>
+      <small>${total && value <= total ? percent(value / total) : ""}</small><b>${shortNumber(value)}</b>
+    </button></li>`;
+}
+
+/** @param {import("../state/filters.js").FilterItem[]} filters @param {object} item */
+function hasItem(filters, item) {
+  return filters.some((other) => JSON.stringify(other) === JSON.stringify(item));
+}

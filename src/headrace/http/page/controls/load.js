@@ -1,0 +1,58 @@
+/** Loading what a view shows: the last answer stays until the next one is there. */
+
+import { useCallback, useEffect, useState } from "../vendor/hooks.js";
+
+/** Answers of the last minute, so that going back asks nothing again. @type {Map<string, {value: unknown, time: number}>} */
+const kept = new Map();
+const KEPT_MS = 60_000;
+const MAX_KEPT = 50;
+
+/**
+ * @template T
+ * @typedef {{value: T | undefined, error: unknown, isLoading: boolean, reload: () => void}} Loaded
+ */
+
+/**
+ * Load once for each `key`. An answer that came too late is dropped; "" loads nothing.
+ * @template T
+ * @param {string} key
+ * @param {(signal: AbortSignal) => Promise<T>} load
+ * @returns {Loaded<T>}
+ */
+export function useLoad(key, load) {
+  const [turn, setTurn] = useState(0);
+  const [state, setState] = useState(/** @type {{key: string, value: T | undefined, error: unknown}} */ ({ key: "", value: undefined, error: null }));
+  useEffect(() => {
+    if (!key) return undefined;
+    const before = kept.get(key);
+    if (turn === 0 && before && Date.now() - before.time < KEPT_MS) {
+      setState({ key, value: /** @type {T} */ (before.value), error: null });
+      return undefined;
+    }
+    const controller = new AbortController();
+    setState((last) => ({ ...last, error: null }));
+    load(controller.signal).then(
+      (value) => {
+        if (controller.signal.aborted) return;
+        keep(key, value);
+        setState({ key, value, error: null });
+      },
+      (error) => {
+        if (!controller.signal.aborted) setState((last) => ({ key, value: last.key === key ? last.value : undefined, error }));
+      },
+    );
+    return () => controller.abort();
+  }, [key, turn]);
+  const reload = useCallback(() => {
+    kept.delete(key);
+    setTurn((last) => last + 1);
+  }, [key]);
+  return { value: state.value, error: state.key === key ? state.error : null, isLoading: Boolean(key) && state.key !== key, reload };
+}
+
+/** @param {string} key @param {unknown} value */
+function keep(key, value) {
+  kept.delete(key);
+  kept.set(key, { value, time: Date.now() });
+  if (kept.size > MAX_KEPT) kept.delete(String(kept.keys().next().value));
+}

@@ -1,0 +1,66 @@
+/** What is shown in the place of figures: nothing yet, nothing at all, or why not. */
+
+import { ApiError } from "../api/client.js";
+import { html } from "../html.js";
+import { useEffect, useState } from "../vendor/hooks.js";
+
+/** @param {{lines?: number}} props */
+export function Skeleton({ lines = 6 }) {
+  return html`<div class="skeleton" aria-hidden="true">
+    ${Array.from({ length: lines }, (_, index) => html`<i key=${index} style=${{ width: `${92 - ((index * 37) % 48)}%` }}></i>`)}
+  </div>`;
+}
+
+/** @param {{title: string, children?: any}} props */
+export function Empty({ title, children }) {
+  return html`<div class="empty"><strong>${title}</strong>${children && html`<p>${children}</p>`}</div>`;
+}
+
+/** A failure in a sentence, with what to do. @param {{error: unknown, onRetry?: () => void}} props */
+export function Failure({ error, onRetry }) {
+  const wait = error instanceof ApiError && (error.status === 429 || error.status === 503) ? Math.max(1, error.retryAfterS) : 0;
+  const left = useCountdown(error, wait, onRetry);
+  const { title, advice } = explain(error);
+  return html`<div class="failure" role="alert">
+    <strong>${title}</strong>
+    <p>${advice}${wait > 0 && onRetry && html` Trying again in ${left} s.`}</p>
+    ${error instanceof ApiError && error.requestId && html`<p class="faint">Request ${error.requestId}</p>`}
+    ${onRetry && html`<button type="button" onClick=${onRetry}>Try again</button>`}
+  </div>`;
+}
+
+/** @param {unknown} error @returns {{title: string, advice: string}} */
+export function explain(error) {
+  if (!(error instanceof ApiError)) return { title: "This page failed", advice: error instanceof Error ? error.message : String(error) };
+  const advice = /** @type {Record<number, string>} */ ({
+    0: "It may be restarting, or the network is down. Nothing that was acknowledged is lost.",
+    401: "Sign in again to go on.",
+    403: "The key of this session lacks the right to do this.",
+    404: "It does not exist, or this session may not see it.",
+    422: "The query needs more memory than it may take. Choose a shorter range or fewer groups.",
+    429: "There is a limit of queries a minute for each key.",
+    503: "The service accepts events, but cannot answer just now.",
+    504: "The query took longer than it may. Choose a shorter range or fewer groups.",
+  })[error.status];
+  return { title: error.message, advice: advice ?? "" };
+}
+
+/** @param {unknown} error @param {number} seconds @param {(() => void) | undefined} onEnd */
+function useCountdown(error, seconds, onEnd) {
+  const [left, setLeft] = useState(seconds);
+  useEffect(() => {
+    setLeft(seconds);
+    if (seconds === 0 || !onEnd) return undefined;
+    const end = Date.now() + seconds * 1000;
+    const timer = setInterval(() => {
+      const rest = Math.max(0, Math.ceil((end - Date.now()) / 1000));
+      setLeft(rest);
+      if (rest === 0) {
+        clearInterval(timer);
+        onEnd();
+      }
+    }, 250);
+    return () => clearInterval(timer);
+  }, [error]);
+  return left;
+}

@@ -1,0 +1,47 @@
+/** A list to choose from, with a field that narrows it and takes what is not in it. */
+
+import { html } from "../html.js";
+import { useEffect, useRef, useState } from "../vendor/hooks.js";
+
+/** @typedef {{value: string, label?: string, hint?: string}} Option */
+
+const MAX_SHOWN = 200;
+
+/**
+ * @param {{options: Option[], value?: string, label: string, isSearchable?: boolean, takesOther?: boolean,
+ *   isLoading?: boolean, onSearch?: (text: string) => void, onChoose: (value: string) => void}} props
+ */
+export function OptionList({ options, value, label, isSearchable = false, takesOther = false, isLoading = false, onSearch, onChoose }) {
+  const [search, setSearch] = useState("");
+  const [at, setAt] = useState(() => Math.max(0, options.findIndex((option) => option.value === value)));
+  const list = useRef(/** @type {HTMLUListElement | null} */ (null));
+  const wanted = search.trim().toLowerCase();
+  const found = options.filter((option) => !wanted || `${option.label ?? ""} ${option.value}`.toLowerCase().includes(wanted));
+  const isOther = takesOther && search !== "" && !options.some((option) => option.value === search);
+  const shown = [...(isOther ? [{ value: search, label: `“${search}”`, hint: "as typed" }] : []), ...found].slice(0, MAX_SHOWN);
+  useEffect(() => {
+    list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  }, [at]);
+  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const chosen = shown[at];
+    if (step) setAt(Math.min(shown.length - 1, Math.max(0, at + step)));
+    else if (event.key === "Enter" && chosen) onChoose(chosen.value);
+    else return;
+    event.preventDefault();
+  };
+  const onInput = (/** @type {any} */ event) => {
+    setSearch(event.target.value);
+    setAt(0);
+    onSearch?.(event.target.value);
+  };
+  return html`<div class="options" onKeyDown=${onKeyDown}>
+    ${isSearchable && html`<input type="search" placeholder="Search" aria-label=${`Search ${label}`} value=${search} onInput=${onInput} />`}
+    <ul role="listbox" aria-label=${label} ref=${list} tabindex=${isSearchable ? -1 : 0}>
+      ${shown.map((option, index) => html`<li key=${option.value} role="option" aria-selected=${index === at}
+        class=${option.value === value ? "chosen" : ""} onPointerEnter=${() => setAt(index)} onClick=${() => onChoose(option.value)}>
+        <span>${option.label ?? option.value}</span>${option.hint && html`<small>${option.hint}</small>`}</li>`)}
+      ${shown.length === 0 && html`<li class="none">${isLoading ? "Loading" : "Nothing found"}</li>`}
+    </ul>
+  </div>`;
+}

@@ -1,0 +1,37 @@
+/** A button that opens a panel: by Escape or a click elsewhere it closes, and gives back the focus. */
+
+import { html } from "../html.js";
+import { useEffect, useRef, useState } from "../vendor/hooks.js";
+
+/**
+ * @param {{label: any, title?: string, className?: string, panelClass?: string, shortcut?: string,
+ *   align?: "start" | "end", openAtFirst?: boolean, children: (close: () => void) => any}} props
+ */
+export function Popover({ label, title, className = "", panelClass = "", shortcut, align = "start", openAtFirst = false, children }) {
+  const [isOpen, setOpen] = useState(openAtFirst);
+  const root = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const close = () => {
+    setOpen(false);
+    root.current?.querySelector("button")?.focus();
+  };
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const onPointer = (/** @type {Event} */ event) => {
+      if (!root.current?.contains(/** @type {Node} */ (event.target))) setOpen(false);
+    };
+    addEventListener("pointerdown", onPointer);
+    const first = root.current?.querySelector(".panel input, .panel select, .panel [aria-selected=true], .panel button, .panel a");
+    if (first instanceof HTMLElement) first.focus();
+    return () => removeEventListener("pointerdown", onPointer);
+  }, [isOpen]);
+  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Escape" || !isOpen) return;
+    event.stopPropagation();
+    close();
+  };
+  return html`<div class="popover" ref=${root} onKeyDown=${onKeyDown}>
+    <button type="button" class=${className} title=${title} aria-haspopup="dialog" aria-expanded=${isOpen}
+      data-shortcut=${shortcut} onClick=${() => setOpen(!isOpen)}>${label}</button>
+    ${isOpen && html`<div class=${`panel ${align} ${panelClass}`} role="dialog" aria-label=${title}>${children(close)}</div>`}
+  </div>`;
+}

@@ -1,0 +1,96 @@
+/** The range of days, its comparison, bucket and time zone. */
+
+import { amend, bounds, granularity, navigate, page, timezone } from "../app_state.js";
+import { html } from "../html.js";
+import { comparedBounds, isDate, localTimezone, shifted, todayIn } from "../state/dates.js";
+import { rangeName } from "../state/format.js";
+import { useState } from "../vendor/hooks.js";
+import { OptionList } from "./option_list.js";
+import { Popover } from "./popover.js";
+
+/** @typedef {import("../state/page_state.js").PageState} PageState */
+
+export const PRESETS = [
+  { last: 1, name: "Today" },
+  { last: 7, name: "Last 7 days" },
+  { last: 14, name: "Last 14 days" },
+  { last: 30, name: "Last 30 days" },
+  { last: 90, name: "Last 90 days" },
+  { last: 365, name: "Last 12 months" },
+];
+const COMPARES = { previous_period: "the previous period", previous_year: "the previous year", none: "nothing" };
+const BUCKETS = { "": "suitable", hourly: "hour", daily: "day", weekly: "week", monthly: "month" };
+
+/** @param {{hasCompare?: boolean, hasGranularity?: boolean}} props */
+export function RangePicker({ hasCompare = true, hasGranularity = true }) {
+  const { range, compare } = page.value;
+  const preset = "last" in range ? PRESETS.find(({ last }) => last === range.last) : undefined;
+  const name = preset?.name ?? ("last" in range ? `Last ${range.last} days` : rangeName(bounds.value));
+  const compared = compare === "none" ? null : comparedBounds(bounds.value, compare);
+  return html`<div class="ranges">
+    <div class="joined">
+      <button type="button" title="Period before ( [ )" aria-label="Period before" onClick=${() => shiftRange(-1)}>‹</button>
+      <${Popover} title="Range of days" label=${html`<span>${name}</span>${preset && html`<small class="wide">${rangeName(bounds.value)}</small>`}`}>
+        ${(/** @type {() => void} */ close) => html`<${RangePanel} close=${close} />`}
+      <//>
+      <button type="button" title="Period after ( ] )" aria-label="Period after" disabled=${isLatest()} onClick=${() => shiftRange(1)}>›</button>
+    </div>
+    ${hasCompare && html`<${Popover} title="Compare with" className="quiet" label=${html`<span class="faint">vs</span> ${compared ? rangeName(compared) : "nothing"}`}>
+      ${(/** @type {() => void} */ close) => html`<${OptionList} label="Compare with" value=${compare}
+        options=${Object.entries(COMPARES).map(([value, words]) => ({ value, label: `Compare with ${words}` }))}
+        onChoose=${(/** @type {any} */ value) => (navigate({ compare: value }), close())} />`}
+    <//>`}
+    ${hasGranularity && html`<${Popover} title="Bucket of the chart" className="quiet" label=${html`<span class="faint">by</span> ${BUCKETS[granularity.value]}`}>
+      ${(/** @type {() => void} */ close) => html`<${OptionList} label="Bucket" value=${page.value.granularity}
+        options=${Object.entries(BUCKETS).map(([value, label]) => ({ value, label: `By ${label}${value ? "" : " bucket"}` }))}
+        onChoose=${(/** @type {any} */ value) => (navigate({ granularity: value }), close())} />`}
+    <//>`}
+    <${Popover} title="Time zone" align="end" className="quiet" label=${timezone.value.replaceAll("_", " ")}>
+      ${(/** @type {() => void} */ close) => html`<${OptionList} label="time zones" isSearchable=${true} value=${timezone.value} options=${zones()}
+        onChoose=${(/** @type {string} */ value) => (navigate({ timezone: value }), close())} />`}
+    <//>
+  </div>`;
+}
+
+/** @param {{close: () => void}} props */
+function RangePanel({ close }) {
+  const [from, setFrom] = useState(bounds.value.startDate);
+  const [to, setTo] = useState(bounds.value.endDate);
+  const isRange = isDate(from) && isDate(to) && from <= to;
+  const choose = (/** @type {PageState["range"]} */ range) => {
+    navigate({ range });
+    close();
+  };
+  return html`<div class="range-panel">
+    <${OptionList} label="Range" value=${"last" in page.value.range ? String(page.value.range.last) : ""}
+      options=${PRESETS.map(({ last, name }) => ({ value: String(last), label: name }))}
+      onChoose=${(/** @type {string} */ last) => choose({ last: Number(last) })} />
+    <form onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isRange && choose({ from, to }))}>
+      <label>From <input type="date" value=${from} onInput=${(/** @type {any} */ event) => setFrom(event.target.value)} /></label>
+      <label>To <input type="date" value=${to} onInput=${(/** @type {any} */ event) => setTo(event.target.value)} /></label>
+      <button type="submit" class="primary" disabled=${!isRange}>Show these days</button>
+    </form>
+  </div>`;
+}
+
+/** Move the range by its own length, but not into the future. @param {1 | -1} step */
+export function shiftRange(step) {
+  if (step === 1 && isLatest()) return;
+  const { startDate, endDate } = shifted(bounds.value, step);
+  navigate({ range: { from: startDate, to: endDate } });
+}
+
+function isLatest() {
+  return bounds.value.endDate >= todayIn(timezone.value);
+}
+
+function zones() {
+  const known = Intl.supportedValuesOf("timeZone");
+  const first = [...new Set([localTimezone(), "UTC"])];
+  return [...first, ...known.filter((zone) => !first.includes(zone))].map((value) => ({ value, label: value.replaceAll("_", " ") }));
+}
+
+/** Write range and zone into the URL, so that it means the same to whoever opens it. */
+export function settleZone() {
+  if (!page.value.timezone) amend({ timezone: localTimezone() });
+}

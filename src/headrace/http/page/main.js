@@ -1,0 +1,76 @@
+/** The page: who is signed in, and the view that the URL names. */
+
+import { amend, listen, page, session, website } from "./app_state.js";
+import { whenSignedOut } from "./api/client.js";
+import { fetchSession } from "./api/session.js";
+import { Empty, Failure } from "./controls/messages.js";
+import { settleZone } from "./controls/range_picker.js";
+import { html } from "./html.js";
+import { useEffect, useState } from "./vendor/hooks.js";
+import { render } from "./vendor/preact.js";
+import { Overview } from "./views/overview.js";
+import { Shell } from "./views/shell.js";
+import { SignIn } from "./views/sign_in.js";
+
+/** @typedef {{title: string, load: () => Promise<() => any>}} View */
+
+/** Views but for the first are loaded when they are opened. @type {Record<string, View>} */
+const VIEWS = {
+  overview: { title: "Overview", load: async () => Overview },
+};
+
+/** @type {Map<string, () => any>} */
+const loaded = new Map([["overview", Overview]]);
+
+function Page() {
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const ask = () => {
+    setError(null);
+    fetchSession().then((found) => (session.value = found), setError);
+  };
+  useEffect(ask, []);
+  if (error != null) return html`<main class="lone"><${Failure} error=${error} onRetry=${ask} /></main>`;
+  if (session.value === undefined) return null;
+  const isPublic = session.value === null && page.value.website !== "" && !isRefused;
+  if (session.value === null && !isPublic) return html`<${SignIn} />`;
+  return html`<${Signed} />`;
+}
+
+/** Whether a call without credentials was refused: the website of the URL is not public. */
+let isRefused = false;
+
+function Signed() {
+  const { view } = page.value;
+  const entry = VIEWS[view];
+  const first = session.value?.websites[0];
+  useEffect(() => {
+    if (!page.value.website && first) amend({ website: first.id });
+    settleZone();
+  });
+  const title = entry?.title ?? "Not found";
+  useEffect(() => {
+    document.title = `${title} · ${website.value?.name ?? "Headrace"}`;
+  });
+  return html`<${Shell} title=${title}>${entry ? html`<${Opened} key=${view} name=${view} entry=${entry} />` : html`<${Empty} title="There is no such page">Choose one from the list.<//>`}<//>`;
+}
+
+/** @param {{name: string, entry: View}} props */
+function Opened({ name, entry }) {
+  const [, setTurn] = useState(0);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const Content = loaded.get(name);
+  useEffect(() => {
+    if (Content) return;
+    entry.load().then((component) => (loaded.set(name, component), setTurn(1)), setError);
+  }, []);
+  if (error != null) return html`<${Failure} error=${error} />`;
+  if (!page.value.website) return html`<${Empty} title="No website yet">Make one with <code>headrace website create</code>, or choose another key.<//>`;
+  return Content ? html`<${Content} />` : null;
+}
+
+whenSignedOut(() => {
+  isRefused = true;
+  session.value = null;
+});
+listen();
+render(html`<${Page} />`, /** @type {HTMLElement} */ (document.getElementById("page")));

@@ -1,0 +1,80 @@
+/** Calendar days of a time zone, as `YYYY-MM-DD`, and ranges of them. Pure. */
+
+/** @typedef {{last: number} | {from: string, to: string}} Range */
+/** @typedef {{startDate: string, endDate: string}} Bounds  Both ends are included. */
+/** @typedef {"hourly" | "daily" | "weekly" | "monthly"} Granularity */
+
+export const MAX_DAYS = 3652;
+const DAY_MS = 86_400_000;
+
+/** @param {string} text */
+export function isDate(text) {
+  return /^\d{4}-\d\d-\d\d$/.test(text) && addDays(text, 0) === text;
+}
+
+/** @param {string} date @param {number} days @returns {string} "" for an impossible date */
+export function addDays(date, days) {
+  const time = Date.parse(`${date}T00:00:00Z`) + days * DAY_MS;
+  return Number.isNaN(time) ? "" : new Date(time).toISOString().slice(0, 10);
+}
+
+/** How many days a range has. @param {Bounds} bounds */
+export function dayCount({ startDate, endDate }) {
+  return (Date.parse(endDate) - Date.parse(startDate)) / DAY_MS + 1;
+}
+
+/** @param {string} timezone @param {number} now epoch milliseconds */
+export function todayIn(timezone, now = Date.now()) {
+  return new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short" }).format(now);
+}
+
+/** @param {Range} range @param {string} timezone @param {number} [now] @returns {Bounds} */
+export function boundsOf(range, timezone, now) {
+  if ("from" in range) return { startDate: range.from, endDate: range.to };
+  const endDate = todayIn(timezone, now);
+  return { startDate: addDays(endDate, 1 - range.last), endDate };
+}
+
+/** The same number of days before or after. @param {Bounds} bounds @param {1 | -1} step */
+export function shifted({ startDate, endDate }, step) {
+  const days = step * dayCount({ startDate, endDate });
+  return { startDate: addDays(startDate, days), endDate: addDays(endDate, days) };
+}
+
+/**
+ * The range that `compare` means. @param {Bounds} bounds
+ * @param {"previous_period" | "previous_year"} compare @returns {Bounds}
+ */
+export function comparedBounds(bounds, compare) {
+  if (compare === "previous_period") return shifted(bounds, -1);
+  return { startDate: yearBefore(bounds.startDate), endDate: yearBefore(bounds.endDate) };
+}
+
+/** @param {string} date */
+function yearBefore(date) {
+  const year = String(Number(date.slice(0, 4)) - 1).padStart(4, "0");
+  const same = `${year}${date.slice(4)}`;
+  return isDate(same) ? same : `${year}-02-28`;
+}
+
+/** The bucket that gives a chart between 24 and 120 points. @param {Bounds} bounds @returns {Granularity} */
+export function suitableGranularity(bounds) {
+  const days = dayCount(bounds);
+  if (days <= 3) return "hourly";
+  if (days <= 120) return "daily";
+  return days <= 800 ? "weekly" : "monthly";
+}
+
+/** @param {string} zone */
+export function isTimezone(zone) {
+  try {
+    return Boolean(zone) && Boolean(new Intl.DateTimeFormat("en", { timeZone: zone }));
+  } catch {
+    return false;
+  }
+}
+
+/** The zone of this browser. */
+export function localTimezone() {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+}

@@ -1,0 +1,94 @@
+/** Filters of a query: what they say, and on which tables they have a meaning. Pure. */
+
+/** @typedef {string | number | boolean} Scalar */
+/** @typedef {{field: string, operator: string, value?: Scalar | Scalar[] | null}} Filter */
+/** @typedef {Filter | {or: FilterItem[]} | {and: FilterItem[]}} FilterItem */
+
+export const OPERATOR_WORDS = /** @type {Record<string, string>} */ ({
+  eq: "is",
+  ne: "is not",
+  in: "is one of",
+  not_in: "is none of",
+  contains: "contains",
+  not_contains: "does not contain",
+  starts_with: "starts with",
+  not_starts_with: "does not start with",
+  ends_with: "ends with",
+  not_ends_with: "does not end with",
+  matches: "matches",
+  not_matches: "does not match",
+  gt: "is greater than",
+  gte: "is at least",
+  lt: "is less than",
+  lte: "is at most",
+  is_set: "is set",
+  is_not_set: "is not set",
+});
+
+const COLUMN_WORDS = /** @type {Record<string, string>} */ ({
+  path: "Page",
+  entry_path: "Entry page",
+  exit_path: "Exit page",
+  event_name: "Event",
+  browser_name: "Browser",
+  os_name: "System",
+  device_type: "Device",
+  utm_source: "Campaign source",
+  utm_medium: "Campaign medium",
+  utm_campaign: "Campaign",
+  is_bounce: "Bounce",
+  is_bot: "Bot",
+  anonymous_id: "Visitor",
+  session_id: "Session",
+});
+
+/** A column's name for people. @param {string} column */
+export function columnWords(column) {
+  const words = COLUMN_WORDS[column] ?? column.replace(/^properties\./, "property ").replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** All single filters, in order. @param {FilterItem[]} items @returns {Filter[]} */
+export function singleFilters(items) {
+  return items.flatMap((item) => {
+    if ("or" in item) return singleFilters(item.or);
+    return "and" in item ? singleFilters(item.and) : [item];
+  });
+}
+
+/** The fields that filters name. @param {FilterItem[]} items @returns {string[]} */
+export function filteredFields(items) {
+  return [...new Set(singleFilters(items).map(({ field }) => field))];
+}
+
+/**
+ * Add a filter, or take it away where it is already there.
+ * @param {FilterItem[]} items @param {FilterItem} item @returns {FilterItem[]}
+ */
+export function toggled(items, item) {
+  const text = JSON.stringify(item);
+  const rest = items.filter((other) => JSON.stringify(other) !== text);
+  return rest.length === items.length ? [...items, item] : rest;
+}
+
+/** @param {FilterItem} item @returns {string} one clause, as a person says it */
+export function filterSentence(item) {
+  if ("or" in item) return item.or.map(filterSentence).join(" or ");
+  if ("and" in item) return item.and.map(filterSentence).join(" and ");
+  const value = Array.isArray(item.value) ? item.value.map(shown).join(", ") : shown(item.value);
+  const words = OPERATOR_WORDS[item.operator] ?? item.operator;
+  return `${columnWords(item.field)} ${words}${item.value == null ? "" : ` ${value}`}`;
+}
+
+/** @param {unknown} value */
+function shown(value) {
+  return value === "" ? "(empty)" : String(value);
+}
+
+/** @param {unknown} value @returns {value is FilterItem} */
+export function isFilterItem(value) {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  if ("or" in value) return Array.isArray(value.or) && value.or.every(isFilterItem);
+  if ("and" in value) return Array.isArray(value.and) && value.and.every(isFilterItem);
+  return "field" in value && typeof value.field === "string" && "operator" in value && typeof value.operator === "string";
+}

@@ -1,0 +1,92 @@
+/** Values as people read them. Pure; English, as the page is. */
+
+const EXACT = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+const PERCENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
+const REGIONS = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
+const DAY = new Intl.DateTimeFormat("en", { timeZone: "UTC", day: "numeric", month: "short" });
+const WHOLE_DAY = new Intl.DateTimeFormat("en", { timeZone: "UTC", weekday: "short", day: "numeric", month: "short", year: "numeric" });
+const MONTH = new Intl.DateTimeFormat("en", { timeZone: "UTC", month: "long", year: "numeric" });
+
+export const NOTHING = "–";
+
+/** All digits that matter. @param {number | null | undefined} value */
+export function exactNumber(value) {
+  return value == null ? NOTHING : EXACT.format(value);
+}
+
+/** Exact below 10,000, else three digits and a letter. @param {number | null | undefined} value */
+export function shortNumber(value) {
+  if (value == null) return NOTHING;
+  return Math.abs(value) < 10_000 ? EXACT.format(Number.isInteger(value) ? value : Number(value.toPrecision(4))) : COMPACT.format(value);
+}
+
+/** @param {number | null | undefined} value a share, 0 to 1 */
+export function percent(value) {
+  return value == null ? NOTHING : PERCENT.format(value);
+}
+
+/** @param {number | null | undefined} seconds */
+export function duration(seconds) {
+  if (seconds == null) return NOTHING;
+  if (seconds < 1 && seconds > 0) return `${Math.round(seconds * 1000)} ms`;
+  const whole = Math.round(seconds);
+  const parts = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60), whole % 60];
+  if (parts[0]) return `${parts[0]}h ${parts[1]}m`;
+  return parts[1] ? `${parts[1]}m ${String(parts[2]).padStart(2, "0")}s` : `${whole}s`;
+}
+
+/** Relative change, null where it has no meaning. @param {number | null | undefined} now @param {number | null | undefined} before */
+export function change(now, before) {
+  if (now == null || before == null) return null;
+  if (before === 0) return now === 0 ? 0 : null;
+  return (now - before) / before;
+}
+
+/** @param {string} code ISO 3166-1 alpha-2 */
+export function countryName(code) {
+  return /^[A-Z]{2}$/.test(code) ? (REGIONS.of(code) ?? code) : code;
+}
+
+/** A referrer without what all have. @param {string} url */
+export function referrerName(url) {
+  return url.replace(/^https?:\/\/(www\.)?/, "").replace(/\/$/, "");
+}
+
+/** A bucket's `date` as a whole. @param {string} date @param {string} granularity */
+export function bucketName(date, granularity) {
+  const time = bucketTime(date) * 1000;
+  if (granularity === "monthly") return MONTH.format(time);
+  if (granularity === "weekly") return `Week of ${DAY.format(time)}`;
+  return granularity === "hourly" ? `${DAY.format(time)}, ${date.slice(11, 16)}` : WHOLE_DAY.format(time);
+}
+
+/** Epoch seconds of a bucket's label, as if it were in UTC. @param {string} date */
+export function bucketTime(date) {
+  return Date.parse(`${date.slice(0, 10)}T${date.slice(11) || "00:00:00"}Z`) / 1000;
+}
+
+/** @param {{startDate: string, endDate: string}} bounds */
+export function rangeName({ startDate, endDate }) {
+  const [from, to] = [Date.parse(startDate), Date.parse(endDate)];
+  if (startDate === endDate) return WHOLE_DAY.format(from);
+  const year = startDate.slice(0, 4) === endDate.slice(0, 4) ? "" : `, ${startDate.slice(0, 4)}`;
+  return `${DAY.format(from)}${year} – ${DAY.format(to)}, ${endDate.slice(0, 4)}`;
+}
+
+/** @param {string} iso a datetime of an answer @param {string} timezone */
+export function datetime(iso, timezone) {
+  if (!iso) return NOTHING;
+  return new Intl.DateTimeFormat("en", { timeZone: timezone, dateStyle: "medium", timeStyle: "medium", hour12: false }).format(Date.parse(iso));
+}
+
+/** How long ago. @param {string} iso @param {number} [now] */
+export function ago(iso, now = Date.now()) {
+  const seconds = Math.max(0, (now - Date.parse(iso)) / 1000);
+  if (!iso || Number.isNaN(seconds)) return NOTHING;
+  if (seconds < 60) return "just now";
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
+  const days = Math.floor(seconds / 86_400);
+  return days === 1 ? "yesterday" : `${days} days ago`;
+}

@@ -1,0 +1,119 @@
+/** The overview of a website: one request, beside the range before. */
+
+import { bounds, granularity, navigate, page, timezone, urlWith, website } from "../app_state.js";
+import { overview } from "../api/standard.js";
+import { DataTable } from "../charts/data_table.js";
+import { TimeSeries } from "../charts/timeseries.js";
+import { Breakdown } from "../controls/breakdown.js";
+import { Figure } from "../controls/figure.js";
+import { FilterBar } from "../controls/filter_bar.js";
+import { useLoad } from "../controls/load.js";
+import { Failure, Skeleton } from "../controls/messages.js";
+import { RangePicker } from "../controls/range_picker.js";
+import { html } from "../html.js";
+import { bucketName, bucketTime, countryName, duration, exactNumber, percent, referrerName, shortNumber } from "../state/format.js";
+import { breakdownQuery } from "../state/standard_types.js";
+import { useState } from "../vendor/hooks.js";
+
+/** @typedef {Record<string, any>} Row */
+/** @typedef {{name: string, shown: (value: any) => string, exact: (value: any) => string, isBetterLow?: boolean}} Metric */
+
+/** @type {Record<string, Metric>} */
+const METRICS = {
+  visitors: { name: "Visitors", shown: shortNumber, exact: exactNumber },
+  pageViews: { name: "Page views", shown: shortNumber, exact: exactNumber },
+  sessions: { name: "Sessions", shown: shortNumber, exact: exactNumber },
+  bounceRate: { name: "Bounce rate", shown: percent, exact: (value) => `${exactNumber(value == null ? null : value * 100)} %`, isBetterLow: true },
+  medianDuration: { name: "Median session", shown: duration, exact: (value) => `${exactNumber(value)} s` },
+};
+
+const CARDS = [
+  [
+    { type: "pages", name: "Pages", columns: ["path"], figure: "views", unit: "Views" },
+    { type: "entry_pages", name: "Entry", columns: ["entry_path"], figure: "sessions", unit: "Sessions" },
+    { type: "exit_pages", name: "Exit", columns: ["exit_path"], figure: "sessions", unit: "Sessions" },
+  ],
+  [
+    { type: "referrers", name: "Referrers", columns: ["referrer"], figure: "sessions", unit: "Sessions", words: referrerName },
+  ],
+  [
+    { type: "campaigns", name: "Campaigns", columns: ["utm_source", "utm_medium", "utm_campaign"], figure: "sessions", unit: "Sessions" },
+  ],
+  [{ type: "countries", name: "Countries", columns: ["country"], figure: "visitors", unit: "Visitors", words: countryName }],
+  [
+    { type: "browsers", name: "Browsers", columns: ["browser_name"], figure: "visitors", unit: "Visitors" },
+    { type: "systems", name: "Systems", columns: ["os_name"], figure: "visitors", unit: "Visitors" },
+    { type: "devices", name: "Devices", columns: ["device_type"], figure: "visitors", unit: "Visitors" },
+  ],
+  [{ type: "events", name: "Events", columns: ["event_name"], figure: "events", unit: "Events" }],
+];
+
+export function Overview() {
+  const { website: id, compare, filters } = page.value;
+  const request = { website: id, bounds: bounds.value, timezone: timezone.value, granularity: granularity.value, compare, filters };
+  const loaded = useLoad(`overview ${JSON.stringify(request)}`, (signal) => overview(request, signal));
+  const { value, error, isLoading, reload } = loaded;
+  const totals = { ...value?.summary, views: value?.summary["pageViews"] };
+  return html`
+    <div class="toolbar"><${RangePicker} /><${FilterBar} /></div>
+    ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
+    ${(value || error == null) && html`
+      <section class=${`card lead ${isLoading ? "stale" : ""}`} aria-busy=${isLoading}>
+        <${Figures} summary=${value?.summary} />
+        <${Chart} rows=${value?.timeseries} />
+      </section>
+      <div class="cards">${CARDS.map((tabs) => html`<${Breakdown} key=${tabs[0]?.type} isLoading=${isLoading} rows=${value?.breakdowns} totals=${totals}
+        tabs=${tabs.map((tab) => ({ ...tab, moreUrl: exploreUrl(tab.type) }))} />`)}</div>`}
+    ${value?.online != null && html`<${Online} count=${value.online} />`}`;
+}
+
+function metricName() {
+  return page.value.metric in METRICS ? page.value.metric : "visitors";
+}
+
+/** @param {{summary: Row | undefined}} props */
+function Figures({ summary }) {
+  return html`<div class="figures">${Object.entries(METRICS).map(([key, metric]) => {
+    const value = summary?.[key];
+    const previous = summary?.["previous"]?.[key];
+    return html`<${Figure} key=${key} name=${metric.name} value=${value} previous=${summary?.["previous"] ? (previous ?? null) : undefined}
+      shown=${summary ? metric.shown(value) : " "} exact=${metric.exact(value)} shownPrevious=${metric.shown(previous)} isBetterLow=${metric.isBetterLow}
+      isChosen=${key === metricName()} onChoose=${() => navigate({ metric: key === "visitors" ? "" : key })} />`;
+  })}</div>`;
+}
+
+/** @param {{rows: Row[] | undefined}} props */
+function Chart({ rows }) {
+  const [isTable, setTable] = useState(false);
+  if (!rows) return html`<div class="chart-space"><${Skeleton} lines=${5} /></div>`;
+  const key = metricName();
+  const metric = /** @type {Metric} */ (METRICS[key]);
+  const bucket = granularity.value;
+  const hasPrevious = rows.some((row) => row["previous"]);
+  const current = { label: metric.name, values: rows.map((row) => row[key] ?? null) };
+  const previous = { label: "Before", values: rows.map((row) => row["previous"]?.[key] ?? null), isPrevious: true };
+  const series = hasPrevious ? [previous, current] : [current];
+  const number = { isNumber: true, format: metric.exact };
+  return html`<div class="chart-head">
+      <p class="legend"><span><i class="line"></i>${metric.name}</span>${hasPrevious && html`<span><i class="line dashed"></i>Before</span>`}</p>
+      <button type="button" class="quiet" aria-pressed=${isTable} onClick=${() => setTable(!isTable)}>${isTable ? "Chart" : "Table"}</button>
+    </div>
+    ${isTable
+      ? html`<${DataTable} caption=${`${metric.name} over time`} rows=${rows.map((row) => ({ date: row["date"], now: row[key], before: row["previous"]?.[key] }))}
+          columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, bucket) }, { key: "now", label: metric.name, hasBar: true, ...number }, ...(hasPrevious ? [{ key: "before", label: "Before", ...number }] : [])]} />`
+      : html`<${TimeSeries} label=${`${metric.name} over time`} times=${rows.map((row) => bucketTime(row["date"]))} series=${series} max=${key === "bounceRate" ? 1 : undefined}
+          names=${(/** @type {number} */ index) => bucketName(rows[index]?.["date"] ?? "", bucket)} format=${metric.exact} axisFormat=${metric.shown} />`}`;
+}
+
+/** @param {{count: number}} props */
+function Online({ count }) {
+  return html`<p class="online" title="Visitors with an event in the last five minutes"><i class=${count ? "pulse" : ""}></i><b>${exactNumber(count)}</b> online now</p>`;
+}
+
+/** The rows of a breakdown, all of them, as a query to explore. @param {string} type */
+function exploreUrl(type) {
+  const body = { query: breakdownQuery(type, page.value.filters), ...bounds.value, timezone: timezone.value, limit: 1000 };
+  return urlWith({ view: "explore", item: "", query: JSON.stringify(body), filters: [], metric: "", granularity: "", compare: "previous_period", range: { last: 30 } });
+}
+
+export const title = () => website.value?.name ?? "Overview";

@@ -1,0 +1,56 @@
+/** What surrounds every view: navigation, website, colours, keyboard. */
+
+import { chooseTheme, navigate, page, session, theme, viewUrl, website } from "../app_state.js";
+import { signOut } from "../api/session.js";
+import { OptionList } from "../controls/option_list.js";
+import { Popover } from "../controls/popover.js";
+import { html } from "../html.js";
+
+/** @typedef {{view: string, name: string, key: string, icon: string}} Entry  `icon` is the path of a line drawing, 16 by 16 */
+
+/** @type {Entry[]} */
+export const ENTRIES = [
+  { view: "overview", name: "Overview", key: "o", icon: "M2 13.5h12M3.5 11V7M7 11V3.5M10.5 11V8.5M13.5 11V5.5" },
+  { view: "explore", name: "Explore", key: "e", icon: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.5 10.5l3.5 3.5" },
+];
+const THEMES = { auto: "Colours of the system", light: "Light", dark: "Dark" };
+
+/** @param {{children: any, title: string}} props */
+export function Shell({ children, title }) {
+  return html`<div class="shell">
+    <a class="skip" href="#content">Skip to the content</a>
+    <nav class="side" aria-label="Pages">
+      <a class="brand" href=${viewUrl("overview")}><img src=${new URL("../icon.svg", import.meta.url).href} alt="" width="22" height="22" />Headrace</a>
+      <${WebsitePicker} />
+      <ul>${ENTRIES.map(({ view, name, key, icon }) => html`<li key=${view}><a href=${viewUrl(view)} aria-current=${page.value.view === view ? "page" : undefined} title=${`${name} (g ${key})`}>
+        <svg viewBox="0 0 16 16" aria-hidden="true"><path d=${icon} /></svg>${name}</a></li>`)}</ul>
+      <div class="foot">
+        <${Popover} title="Colours" className="quiet" label=${html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11Zm0 0v11" /></svg><span>Colours</span>`}>
+          ${(/** @type {() => void} */ close) => html`<${OptionList} label="Colours" value=${theme.value}
+            options=${Object.entries(THEMES).map(([value, label]) => ({ value, label }))} onChoose=${(/** @type {string} */ chosen) => (chooseTheme(chosen), close())} />`}
+        <//>
+        <a class="quiet" href="/docs" target="_blank" rel="noreferrer"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M3 2.5h7l3 3v8H3zM6 8h4M6 10.5h4" /></svg><span>API</span></a>
+        <button type="button" class="quiet" onClick=${leave}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M9.5 3H3v10h6.5M6.5 8H14m-2.5-2.5L14 8l-2.5 2.5" /></svg><span>Sign out</span></button>
+      </div>
+    </nav>
+    <main id="content" tabindex="-1"><h1>${title}</h1>${children}</main>
+  </div>`;
+}
+
+async function leave() {
+  try {
+    await signOut();
+  } finally {
+    session.value = null;
+  }
+}
+
+export function WebsitePicker() {
+  const websites = session.value?.websites ?? [];
+  const options = websites.map(({ id, name, domain }) => ({ value: id, label: name, hint: domain }));
+  const name = website.value?.name ?? (page.value.website || "Choose a website");
+  return html`<${Popover} title="Website" className="site" label=${html`<bdi>${name}</bdi><span aria-hidden="true">▾</span>`}>
+    ${(/** @type {() => void} */ close) => html`<${OptionList} label="websites" isSearchable=${websites.length > 6} takesOther=${true} value=${page.value.website} options=${options}
+      onChoose=${(/** @type {string} */ id) => (navigate({ website: id, filters: [], item: "" }), close())} />`}
+  <//>`;
+}

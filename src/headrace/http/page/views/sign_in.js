@@ -1,0 +1,56 @@
+/** Signing in with a key, or with the code of a link that `headrace sign-in` prints. */
+
+import { session } from "../app_state.js";
+import { signIn } from "../api/session.js";
+import { explain } from "../controls/messages.js";
+import { html } from "../html.js";
+import { useEffect, useState } from "../vendor/hooks.js";
+
+export function SignIn() {
+  const [key, setKey] = useState("");
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const [isBusy, setBusy] = useState(false);
+  const send = async (/** @type {{key: string} | {code: string}} */ credentials) => {
+    setBusy(true);
+    setError(null);
+    try {
+      session.value = await signIn(credentials);
+    } catch (refusal) {
+      setError(refusal);
+    }
+    setBusy(false);
+  };
+  useEffect(() => {
+    const code = codeOfLink();
+    if (code) send({ code });
+  }, []);
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (key.trim()) send({ key: key.trim() });
+  };
+  return html`<main class="lone sign-in">
+    <h1><img src=${new URL("../icon.svg", import.meta.url).href} alt="" width="28" height="28" /> Headrace</h1>
+    <form class="card" onSubmit=${onSubmit}>
+      <label>API key
+        <input type="password" autocomplete="current-password" placeholder="hr_…" value=${key} required
+          aria-invalid=${error != null} onInput=${(/** @type {any} */ event) => setKey(event.target.value)} /></label>
+      ${error != null && html`<p class="refusal" role="alert"><strong>${refusalOf(error)}</strong></p>`}
+      <button type="submit" class="primary" disabled=${isBusy}>${isBusy ? "Signing in" : "Sign in"}</button>
+      <p class="faint">The key needs the scope <code>read:data</code>. This browser keeps a session of 12 hours, never the key.</p>
+    </form>
+    <p class="faint">No key at hand? On the machine of the service, <code>headrace sign-in</code> prints a link that signs in.</p>
+  </main>`;
+}
+
+/** @param {unknown} error */
+function refusalOf(error) {
+  const { title } = explain(error);
+  return title === "Invalid sign-in" ? "This key or link is not valid, or not any more." : title;
+}
+
+/** Take the code out of the URL, so that it stays in no history. */
+function codeOfLink() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code) history.replaceState(null, "", location.pathname + location.search);
+  return code;
+}

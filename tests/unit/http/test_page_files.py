@@ -1,0 +1,104 @@
+"""The files of the page: their imports, their size, and what their policy forbids."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[3]
+PAGE = PROJECT / "src" / "headrace" / "http" / "page"
+CLIENT = PROJECT / "clients" / "page"
+VENDOR = PAGE / "vendor"
+CHART = VENDOR / "uplot.js"
+MAX_GZIP_BYTES = 80 * 1024
+SCRIPTS = sorted(PAGE.rglob("*.js"))
+OWN_SCRIPTS = [script for script in SCRIPTS if VENDOR not in script.parents]
+
+LAYERS = {
+    "vendor": {"vendor"},
+    "state": {"state"},
+    "api": {"state", "api"},
+    "": {"vendor", "state", "api", ""},
+    "charts": {"vendor", "state", "", "charts"},
+    "controls": {"vendor", "state", "api", "", "charts", "controls"},
+    "views": {"vendor", "state", "api", "", "charts", "controls", "views"},
+}
+"""What a module may import, by folder; "" is what the page shares. `main.js` connects them all."""
+
+_IMPORT = re.compile(r"""(?:\bfrom\s*|\bimport\()["']([^"'\s]+)["'][;)]""")
+_FORBIDDEN = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function"
+    r"|setAttribute\([\"']style|\sstyle=\"|\son[a-z]+=\"|https?://(?!page\.invalid|www\.w3\.org)[a-z]"
+)
+
+
+def name(path: Path) -> str:
+    return path.relative_to(PAGE).as_posix()
+
+
+def imports(script: Path) -> Iterator[Path]:
+    for specifier in _IMPORT.findall(script.read_text()):
+        assert specifier.startswith("."), f"{name(script)} imports {specifier}, not a path"
+        yield (script.parent / specifier).resolve()
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=name)
+def test_module_imports_files_of_its_layer_or_below(script: Path) -> None:
+    imported = set(imports(script))
+
+    assert [path for path in imported if not path.is_file()] == []
+    if script.name != "main.js":
+        allowed = LAYERS[script.relative_to(PAGE).parent.as_posix().removeprefix(".")]
+        folders = {path.relative_to(PAGE).parent.as_posix().removeprefix(".") for path in imported}
+        assert folders - allowed == set()
+
+
+@pytest.mark.parametrize("script", OWN_SCRIPTS, ids=name)
+def test_module_does_nothing_that_the_policy_of_the_page_forbids(script: Path) -> None:
+    assert _FORBIDDEN.findall(script.read_text()) == []
+
+
+def test_index_loads_files_of_the_page_and_has_no_code_of_its_own() -> None:
+    index = (PAGE / "index.html").read_text()
+
+    linked = re.findall(r'(?:src|href)="/app/assets/([^"]+)"', index)
+
+    assert {"main.js", "page.css", "theme.js"} <= set(linked)
+    assert [file for file in linked if not (PAGE / file).is_file()] == []
+    assert re.findall(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=", index) == []
+
+
+def test_stylesheet_loads_nothing() -> None:
+    assert re.findall(r"@import|url\(", (PAGE / "page.css").read_text()) == []
+
+
+def test_all_files_before_the_chart_are_at_most_80_kb() -> None:
+    served = [*SCRIPTS, PAGE / "index.html", PAGE / "page.css", PAGE / "icon.svg"]
+
+    sizes = {
+        name(path): len(gzip.compress(path.read_bytes(), 9)) for path in served if path != CHART
+    }
+
+    assert sum(sizes.values()) <= MAX_GZIP_BYTES, sizes
+
+
+def test_vendored_libraries_are_pinned_and_their_licences_noted() -> None:
+    pinned = json.loads((CLIENT / "package.json").read_text())["devDependencies"]
+    locked = json.loads((CLIENT / "package-lock.json").read_text())["packages"]
+    notice = re.sub(r"\s+", " ", (PROJECT / "NOTICE").read_text())
+    libraries = ("preact", "@preact/signals", "@preact/signals-core", "htm", "uplot")
+
+    for library in libraries:
+        assert re.fullmatch(r"\d+\.\d+\.\d+", pinned[library]), library
+        assert locked[f"node_modules/{library}"]["version"] == pinned[library]
+        assert locked[f"node_modules/{library}"]["integrity"].startswith("sha512-")
+        assert f"{library} {pinned[library]}" in notice
+    assert sorted(path.name for path in VENDOR.glob("LICENSE.*")) == [
+        "LICENSE.htm",
+        "LICENSE.preact",
+        "LICENSE.signals",
+        "LICENSE.uplot",
+    ]
