@@ -22,7 +22,8 @@ from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORAGE_TABLES, StoredColumn
 from headrace.ports.store import CHDB_DIALECT, QueryLimits
 
-LIMITS = QueryLimits(timeout_s=15, max_memory_bytes=1_000_000_000)
+LIMITS = QueryLimits(timeout_s=120, max_memory_bytes=1_000_000_000)
+"""Limits that no test reaches, not even on a busy machine."""
 
 ENDLESS = "SELECT count() FROM numbers(1000000000000) WHERE number % 7 = 3"
 """A SELECT that runs until it is cancelled."""

@@ -18,12 +18,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from headrace.adapters.valkey.client import ValkeyClient
+from headrace.adapters.valkey.client import AsyncValkeyClient, ValkeyClient
 from headrace.base.errors import SharedStateUnavailable
 from testing.ports import free_port
 
 START_TIMEOUT_S = 180.0
 _PATIENCE_S = 0.05
+_COMMAND_TIMEOUT_S = 60.0
 
 
 class Server:
@@ -158,6 +159,10 @@ class ValkeyServer:
         """Return all keys."""
         found: list[bytes] = self._execute("KEYS", "*")
         return found
+
+    def connections(self) -> AsyncValkeyClient:
+        """Return connections that wait as long as commands take on a busy machine."""
+        return AsyncValkeyClient(self.url, timeout_s=_COMMAND_TIMEOUT_S)
 
     def put(self, key: str, value: str) -> None:
         """Set a key."""

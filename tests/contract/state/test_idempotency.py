@@ -89,7 +89,7 @@ class SharedMachines:
         self._opened: list[AsyncValkeyClient] = []
 
     async def worker(self, name: str = "worker-0") -> ValkeyIdempotencyStore:
-        connections = AsyncValkeyClient(self._server.url)
+        connections = self._server.connections()
         self._opened.append(connections)
         idempotency_store = ValkeyIdempotencyStore(connections, owner=name)
         await idempotency_store.open()

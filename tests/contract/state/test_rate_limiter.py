@@ -40,7 +40,7 @@ async def limiter(request: pytest.FixtureRequest) -> AsyncIterator[MakeLimiter]:
         return
     shared: ValkeyServer = request.getfixturevalue("valkey_server")
     shared.empty()
-    server = AsyncValkeyClient(shared.url)
+    server = shared.connections()
     yield partial(is_over_limit, server)
     await server.close()
 
@@ -195,7 +195,7 @@ async def test_worker_refuses_with_the_time_to_wait() -> None:
 
 async def test_machines_share_a_window(valkey_server: ValkeyServer) -> None:
     valkey_server.empty()
-    servers = [AsyncValkeyClient(valkey_server.url) for _ in range(3)]
+    servers = [valkey_server.connections() for _ in range(3)]
     windows = [is_over_limit(server, 20) for server in servers]
     verdicts = await asyncio.gather(
         *(windows[number % 3].hit(client) for number in range(90) for client in ("key:a", "b"))
@@ -207,7 +207,7 @@ async def test_machines_share_a_window(valkey_server: ValkeyServer) -> None:
 
 async def test_no_address_is_sent_to_valkey(valkey_server: ValkeyServer) -> None:
     valkey_server.empty()
-    server = AsyncValkeyClient(valkey_server.url)
+    server = valkey_server.connections()
     window = is_over_limit(server, 5)
     await window.hit("website:web_a:203.0.113.9")
     await window.hit("key:key_1")
@@ -235,7 +235,7 @@ async def test_unavailable_limiter_raises_and_recovers(
     valkey_server: ValkeyServer,
 ) -> None:
     valkey_server.empty()
-    server = AsyncValkeyClient(valkey_server.url)
+    server = valkey_server.connections()
     window = is_over_limit(server, 3)
     await window.hit("a")
     valkey_server.server.kill()

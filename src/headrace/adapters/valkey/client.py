@@ -25,7 +25,9 @@ Script = NewType("Script", str)
 """The text of a Lua script. The server runs it atomically."""
 
 _SCHEMES = {"valkey": "valkey", "valkeys": "valkeys", "redis": "valkey", "rediss": "valkeys"}
-_TIMEOUT_S = 1.0
+TIMEOUT_S = 1.0
+"""Of a connection and of a command, where a request waits: beyond it the server counts as away."""
+
 _BATCH_TIMEOUT_S = 5.0
 _MAX_CONNECTIONS = 64
 
@@ -74,7 +76,7 @@ class ValkeyClient:
             Valkey.from_url(  # pyright: ignore[reportUnknownMemberType] - the library's own gap
                 normalize_url(url),
                 socket_timeout=_BATCH_TIMEOUT_S,
-                socket_connect_timeout=_TIMEOUT_S,
+                socket_connect_timeout=TIMEOUT_S,
                 retry=Retry(NoBackoff(), 1),
                 retry_on_error=[ConnectionLost],
             ),
@@ -105,13 +107,13 @@ class ValkeyClient:
 class AsyncValkeyClient:
     """Connections for one event loop, opened as they are needed."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, timeout_s: float = TIMEOUT_S) -> None:
         self.pool = valkey_asyncio.BlockingConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType] - the library's own gap
             normalize_url(url),
             max_connections=_MAX_CONNECTIONS,
-            timeout=_TIMEOUT_S,
-            socket_timeout=_TIMEOUT_S,
-            socket_connect_timeout=_TIMEOUT_S,
+            timeout=timeout_s,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
             retry=AsyncRetry(NoBackoff(), 1),
             retry_on_error=[ConnectionLost],
         )
