@@ -314,11 +314,11 @@ def newer(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (cut, "is not a backup, or it is damaged"),
+        (cut, "cut off"),
         (flip, "damaged"),
-        (flip_checksum, "is not a backup, or it is damaged"),
+        (flip_checksum, "is not a backup, or it is damaged or cut off"),
         (cut_end, "is cut off"),
-        (foreign, "is not a backup, or it is damaged"),
+        (foreign, "is not a backup, or it is damaged or cut off"),
         (newer, f"in format 9; this is Headrace {__version__}, which supports formats up to 1"),
     ],
     ids=["cut", "flipped", "checksum", "end", "foreign", "newer"],

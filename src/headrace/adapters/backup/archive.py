@@ -214,7 +214,9 @@ def _translate_archive_errors(file: Path) -> Generator[None]:
     try:
         yield
     except (zstandard.ZstdError, tarfile.TarError, EOFError) as error:
-        raise OperatorError(f"{file} is not a backup, or it is damaged: {error}") from error
+        raise OperatorError(
+            f"{file} is not a backup, or it is damaged or cut off: {error}"
+        ) from error
     except OSError as error:
         path = error.filename or file
         raise OperatorError(f"cannot restore {file}: {path}: {error.strerror}") from error
