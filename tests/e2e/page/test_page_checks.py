@@ -27,6 +27,7 @@ def test_types_properties_and_vendored_files_of_the_page_are_right(tmp_path: Pat
     shutil.copytree(PROJECT / "clients" / "page", client, ignore=no_modules)
     served = Path("src", "headrace", "http", "page")
     shutil.copytree(PROJECT / served, tmp_path / served)
+    shutil.copytree(PROJECT / "tests" / "golden", tmp_path / "tests" / "golden")
 
     run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], client)
 

@@ -17,6 +17,7 @@ import { SignIn } from "./views/sign_in.js";
 /** Views but for the first are loaded when they are opened. @type {Record<string, View>} */
 const VIEWS = {
   overview: { title: "Overview", load: async () => Overview },
+  explore: { title: "Explore", load: async () => (await import("./views/explore.js")).Explore },
 };
 
 /** @type {Map<string, () => any>} */

@@ -31,7 +31,7 @@ export function RangePicker({ hasCompare = true, hasGranularity = true }) {
     <div class="joined">
       <button type="button" title="Period before ( [ )" aria-label="Period before" onClick=${() => shiftRange(-1)}>‹</button>
       <${Popover} title="Range of days" label=${html`<span>${name}</span>${preset && html`<small class="wide">${rangeName(bounds.value)}</small>`}`}>
-        ${(/** @type {() => void} */ close) => html`<${RangePanel} close=${close} />`}
+        ${(/** @type {() => void} */ close) => html`<${RangePanel} range=${range} bounds=${bounds.value} onChoose=${(/** @type {PageState["range"]} */ chosen) => (close(), navigate({ range: chosen }))} />`}
       <//>
       <button type="button" title="Period after ( ] )" aria-label="Period after" disabled=${isLatest()} onClick=${() => shiftRange(1)}>›</button>
     </div>
@@ -52,20 +52,16 @@ export function RangePicker({ hasCompare = true, hasGranularity = true }) {
   </div>`;
 }
 
-/** @param {{close: () => void}} props */
-function RangePanel({ close }) {
-  const [from, setFrom] = useState(bounds.value.startDate);
-  const [to, setTo] = useState(bounds.value.endDate);
+/** @param {{range: PageState["range"], bounds: import("../state/dates.js").Bounds, onChoose: (range: PageState["range"]) => void}} props */
+export function RangePanel({ range, bounds: { startDate, endDate }, onChoose }) {
+  const [from, setFrom] = useState(startDate);
+  const [to, setTo] = useState(endDate);
   const isRange = isDate(from) && isDate(to) && from <= to;
-  const choose = (/** @type {PageState["range"]} */ range) => {
-    navigate({ range });
-    close();
-  };
   return html`<div class="range-panel">
-    <${OptionList} label="Range" value=${"last" in page.value.range ? String(page.value.range.last) : ""}
+    <${OptionList} label="Range" value=${"last" in range ? String(range.last) : ""}
       options=${PRESETS.map(({ last, name }) => ({ value: String(last), label: name }))}
-      onChoose=${(/** @type {string} */ last) => choose({ last: Number(last) })} />
-    <form onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isRange && choose({ from, to }))}>
+      onChoose=${(/** @type {string} */ last) => onChoose({ last: Number(last) })} />
+    <form onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isRange && onChoose({ from, to }))}>
       <label>From <input type="date" value=${from} onInput=${(/** @type {any} */ event) => setFrom(event.target.value)} /></label>
       <label>To <input type="date" value=${to} onInput=${(/** @type {any} */ event) => setTo(event.target.value)} /></label>
       <button type="submit" class="primary" disabled=${!isRange}>Show these days</button>
@@ -84,7 +80,8 @@ function isLatest() {
   return bounds.value.endDate >= todayIn(timezone.value);
 }
 
-function zones() {
+/** All time zones, that of this browser first. */
+export function zones() {
   const known = Intl.supportedValuesOf("timeZone");
   const first = [...new Set([localTimezone(), "UTC"])];
   return [...first, ...known.filter((zone) => !first.includes(zone))].map((value) => ({ value, label: value.replaceAll("_", " ") }));

@@ -1,0 +1,87 @@
+// A query as a sentence: what is changed at a place, where a refusal belongs, what is copied.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import fc from "fast-check";
+
+import { COPIES } from "../../../src/headrace/http/page/state/copy_as.js";
+import { parseBody, valueAt, withAt } from "../../../src/headrace/http/page/state/query_body.js";
+import { corrected, locate } from "../../../src/headrace/http/page/state/refusals.js";
+import { applicableTables, BREAKDOWNS } from "../../../src/headrace/http/page/state/standard_types.js";
+
+const REFUSALS = JSON.parse(readFileSync(new URL("../../../tests/golden/refusals.json", import.meta.url), "utf8"));
+const is = (/** @type {string} */ field) => ({ field, operator: "eq", value: 1 });
+const bodyWith = (/** @type {object[]} */ filters) => ({
+  query: { table: "events", selects: [{ field: "*", aggregate: "count" }], filters },
+});
+
+test("every refusal of a well-formed query is shown at one of its words, or above all of them", () => {
+  const found = REFUSALS.map(({ body, error, code }) => {
+    const { body: parsed } = parseBody(JSON.stringify(body));
+    return parsed && locate({ message: error, code }, parsed);
+  }).filter(Boolean);
+
+  assert.ok(found.length > 40);
+  const atWords = found.filter(({ path }) => path.length > 0);
+  assert.ok(atWords.length > 0.6 * found.length, `${atWords.length} of ${found.length}`);
+});
+
+test("what was meant takes the place of what was refused, and of no value", () => {
+  const body = bodyWith([{ field: "pth", operator: "eq", value: "pth" }]);
+  const refusal = locate({ message: 'Invalid column "pth" for table "events" (did you mean "path"?)', code: "INVALID_COLUMN" }, body);
+
+  assert.deepEqual(refusal.path, ["query", "filters", 0]);
+  assert.deepEqual(corrected(body, refusal), bodyWith([{ field: "path", operator: "eq", value: "pth" }]));
+});
+
+test("a refused column of groupBy is shown at its entry", () => {
+  const body = { query: { ...bodyWith([]).query, groupBy: ["country", "brwser"] } };
+  const { path } = locate({ message: 'Invalid column "brwser" for table "events"', code: "INVALID_COLUMN" }, body);
+
+  assert.deepEqual(path, ["query", "groupBy", 1]);
+});
+
+test("a value that is set at a path is found there, and the given body is unchanged", () => {
+  const path = fc.constantFrom(["query", "filters", 0], ["query", "filters", 1, "or", 0], ["query", "filters", 2], ["limit"], ["query", "groupBy", 0]);
+  fc.assert(
+    fc.property(path, fc.jsonValue({ maxDepth: 1 }).filter((value) => !(Array.isArray(value) && value.length === 0)), (at, value) => {
+      const body = bodyWith([is("a"), { or: [is("b"), is("c")] }]);
+      const before = JSON.stringify(body);
+      assert.deepEqual(valueAt(withAt(body, at, value), at), value);
+      assert.equal(JSON.stringify(body), before);
+    }),
+  );
+});
+
+test("a group of one filter is that filter, and an empty list is none", () => {
+  const body = bodyWith([is("a"), { or: [is("b"), is("c")] }]);
+  const single = withAt(body, ["query", "filters", 1, "or", 0], undefined);
+
+  assert.deepEqual(single, bodyWith([is("a"), is("c")]));
+  const { query } = withAt(withAt(single, ["query", "filters", 1], undefined), ["query", "filters", 0], undefined);
+  assert.equal("filters" in query, false);
+});
+
+test("a copied command passes any text through a shell unchanged", () => {
+  const text = fc.string({ unit: "grapheme-composite", maxLength: 30 }).filter((one) => !one.includes("\0"));
+  fc.assert(
+    fc.property(text, (value) => {
+      const body = bodyWith([{ field: "path", operator: "eq", value }]);
+      const copied = COPIES.command.text({ origin: "http://127.0.0.1", website: "web_1", body });
+      const printed = copied.slice(0, copied.indexOf(" |\n  headrace query"));
+      assert.deepEqual(JSON.parse(execFileSync("sh", ["-c", printed], { encoding: "utf8" })), body);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test("filters say on which tables they have a meaning", () => {
+  const tables = (/** @type {string[]} */ ...fields) => [...applicableTables(fields.map(is))];
+
+  assert.deepEqual(tables("country", "utm_source"), ["events", "sessions"]);
+  assert.deepEqual(tables("path", "country"), ["events"]);
+  assert.deepEqual(tables("entry_path"), ["sessions"]);
+  assert.deepEqual(tables("entry_path", "path"), []);
+  assert.deepEqual([...new Set(Object.values(BREAKDOWNS).map(({ table }) => table))], ["events", "sessions"]);
+});

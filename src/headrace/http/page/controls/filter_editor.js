@@ -1,0 +1,96 @@
+/** Chooses column, operator and value of one filter. */
+
+import { website } from "../app_state.js";
+import { values } from "../api/queries.js";
+import { html } from "../html.js";
+import { columnWords, OPERATOR_WORDS } from "../state/filters.js";
+import { useState } from "../vendor/hooks.js";
+import { useLoad } from "./load.js";
+import { OptionList } from "./option_list.js";
+
+/** @typedef {import("../state/filters.js").Filter} Filter */
+/** @typedef {{name: string, type: string}} Column */
+
+const NUMBER_OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "is_set", "is_not_set"];
+const TEXT_OPERATORS = [
+  "eq", "ne", "in", "not_in", "contains", "not_contains", "starts_with", "not_starts_with", "ends_with",
+  "not_ends_with", "matches", "not_matches", "is_set", "is_not_set",
+];
+const OPERATORS = /** @type {Record<string, string[]>} */ ({
+  text: TEXT_OPERATORS,
+  json: Object.keys(OPERATOR_WORDS),
+  number: NUMBER_OPERATORS,
+  datetime: NUMBER_OPERATORS,
+  boolean: ["eq", "ne"],
+});
+
+/**
+ * @param {{table: string, columns: Column[], filter?: Filter, onDone: (filter: Filter) => void, onRemove?: () => void, onGroup?: () => void}} props
+ */
+export function FilterEditor({ table, columns, filter, onDone, onRemove, onGroup }) {
+  const [field, setField] = useState(filter?.field ?? "");
+  const [operator, setOperator] = useState(filter?.operator ?? "eq");
+  if (!field) {
+    const options = columns.map(({ name, type }) => ({ value: name, label: columnWords(name), hint: type === "json" ? "any key" : name }));
+    return html`<${OptionList} label="columns" isSearchable=${true} takesOther=${true} options=${options} onChoose=${setField} />`;
+  }
+  const type = typeOf(columns, field);
+  const operators = OPERATORS[type] ?? TEXT_OPERATORS;
+  const done = (/** @type {any} */ value) => onDone(operator.startsWith("is_") ? { field, operator } : { field, operator, value });
+  return html`<div class="filter-panel">
+    <p><button type="button" class="quiet" title="Another column" onClick=${() => setField("")}>‹ <bdi>${columnWords(field)}</bdi></button>
+      <select aria-label="Operator" value=${operator} onChange=${(/** @type {any} */ event) => setOperator(event.target.value)}>
+        ${operators.map((name) => html`<option key=${name} value=${name}>${OPERATOR_WORDS[name]}</option>`)}
+      </select></p>
+    <${ValueEditor} key=${`${field} ${operator}`} table=${field === "entry_path" || field === "exit_path" ? "sessions" : table} field=${field} type=${type} operator=${operator} value=${filter?.field === field ? filter.value : undefined} onDone=${done} />
+    ${(onRemove || onGroup) && html`<p class="actions">
+      ${onGroup && html`<button type="button" class="quiet" onClick=${onGroup}>or …</button>`}
+      ${onRemove && html`<button type="button" class="quiet danger" onClick=${onRemove}>Remove</button>`}</p>`}
+  </div>`;
+}
+
+/** @param {{table: string, field: string, type: string, operator: string, value: any, onDone: (value: any) => void}} props */
+function ValueEditor({ table, field, type, operator, value, onDone }) {
+  const [text, setText] = useState(Array.isArray(value) ? value.join(", ") : value == null ? "" : String(value));
+  if (operator.startsWith("is_")) return html`<button type="button" class="primary" onClick=${() => onDone(null)}>Apply</button>`;
+  if (type === "boolean") {
+    return html`<${OptionList} label="values" value=${String(value)} options=${[{ value: "true", label: "true" }, { value: "false", label: "false" }]}
+      onChoose=${(/** @type {string} */ chosen) => onDone(chosen === "true")} />`;
+  }
+  const isList = operator === "in" || operator === "not_in";
+  if (!isList && (operator === "eq" || operator === "ne") && type !== "number" && type !== "datetime") {
+    return html`<${ValueList} table=${table} field=${field} onChoose=${onDone} parse=${(/** @type {string} */ typed) => scalarOf(typed, type)} />`;
+  }
+  const list = text.split(",").map((one) => scalarOf(one.trim(), type)).filter((one) => one !== "");
+  const parsed = isList ? list : scalarOf(text, type);
+  const isReady = isList ? list.length > 0 : parsed !== "" || type === "text";
+  return html`<form class="value-form" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isReady && onDone(parsed))}>
+    <input aria-label="Value" value=${text} placeholder=${isList ? "Values, between commas" : type === "datetime" ? "2026-01-31 or 2026-01-31T12:00" : "Value"}
+      onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+    <button type="submit" class="primary" disabled=${!isReady}>Apply</button></form>`;
+}
+
+/** The frequent values of a column, or any other. @param {{field: string, table: string, parse: (typed: string) => any, onChoose: (value: any) => void}} props */
+function ValueList({ field, table, parse, onChoose }) {
+  const id = website.value?.id ?? "";
+  const { value, isLoading, error } = useLoad(id && `values ${id} ${table} ${field}`, (signal) => values(id, { table, field, limit: 200 }, signal));
+  const known = new Map((value ?? []).map((one) => [String(one.value), one]));
+  const options = [...known].map(([text, { count }]) => ({ value: text, hint: count.toLocaleString("en") }));
+  return html`<${OptionList} label="values" isSearchable=${true} takesOther=${true} isLoading=${isLoading && error == null} options=${options}
+    onChoose=${(/** @type {string} */ text) => onChoose(known.has(text) ? known.get(text)?.value : parse(text))} />`;
+}
+
+/** @param {string} text @param {string} type @returns {string | number | boolean} */
+function scalarOf(text, type) {
+  const isNumber = text.trim() !== "" && Number.isFinite(Number(text));
+  if (type === "number" || type === "json") {
+    if (isNumber) return Number(text);
+    if (type === "json" && (text === "true" || text === "false")) return text === "true";
+  }
+  return text;
+}
+
+/** @param {Column[]} columns @param {string} field */
+export function typeOf(columns, field) {
+  return columns.find(({ name }) => name === field)?.type ?? (field.startsWith("properties.") ? "json" : "text");
+}
