@@ -3,26 +3,8 @@
 import { call } from "./client.js";
 
 /** @typedef {import("./client.js").Row} Row */
-/** @typedef {import("../state/filters.js").FilterItem} FilterItem */
-/** @typedef {{field: string, aggregate: string, alias?: string, filters?: FilterItem[]}} Select */
-/**
- * @typedef {object} CustomBody
- * @property {{table: string, selects: Select[], filters?: FilterItem[], groupBy?: string[]}} query
- * @property {string} [startDate]
- * @property {string} [endDate]
- * @property {number} [lastDays]
- * @property {string} [timezone]
- * @property {string} [granularity]
- * @property {number} [limit]
- * @property {number} [offset]
- * @property {boolean} [fill]
- * @property {{field: string, direction?: string}[]} [orderBy]
- * @property {{field: string, operator: string, value: number}[]} [having]
- * @property {number} [top]
- * @property {boolean} [others]
- * @property {string | {startDate: string, endDate: string}} [compare]
- * @property {boolean} [totals]
- */
+/** @typedef {import("../state/query_body.js").CustomBody} CustomBody */
+/** @typedef {import("../state/query_body.js").Select} Select */
 /** @typedef {Record<string, any> & {rowCount: number, executionTime: number}} Meta */
 /** @typedef {{data: Row[], meta: Meta, totals?: Row, others?: Row[]}} Answer */
 /** @typedef {{name: string, type: string, filterable: boolean, aggregatable: boolean, description: string}} Column */

@@ -1,6 +1,25 @@
 /** The body of a custom query: read from text, changed at a place, described. Pure. */
 
-/** @typedef {import("../api/queries.js").CustomBody} CustomBody */
+/** @typedef {import("./filters.js").FilterItem} FilterItem */
+/** @typedef {{field: string, aggregate: string, alias?: string, filters?: FilterItem[]}} Select */
+/**
+ * @typedef {object} CustomBody
+ * @property {{table: string, selects: Select[], filters?: FilterItem[], groupBy?: string[]}} query
+ * @property {string} [startDate]
+ * @property {string} [endDate]
+ * @property {number} [lastDays]
+ * @property {string} [timezone]
+ * @property {string} [granularity]
+ * @property {number} [limit]
+ * @property {number} [offset]
+ * @property {boolean} [fill]
+ * @property {{field: string, direction?: string}[]} [orderBy]
+ * @property {{field: string, operator: string, value: number}[]} [having]
+ * @property {number} [top]
+ * @property {boolean} [others]
+ * @property {string | {startDate: string, endDate: string}} [compare]
+ * @property {boolean} [totals]
+ */
 /** @typedef {(string | number)[]} Path  keys and indexes, from the body inwards */
 
 /** @param {string} timezone @returns {CustomBody} */

@@ -1,6 +1,6 @@
 /** Where in a query a refusal belongs, and what the service thinks was meant. Pure. */
 
-/** @typedef {import("../api/queries.js").CustomBody} CustomBody */
+/** @typedef {import("./query_body.js").CustomBody} CustomBody */
 /** @typedef {import("./query_body.js").Path} Path */
 /** @typedef {{message: string, culprit: string, suggestion: string, path: Path}} Refusal  an empty path: the query as a whole */
 
