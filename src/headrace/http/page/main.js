@@ -18,6 +18,9 @@ import { SignIn } from "./views/sign_in.js";
 const VIEWS = {
   overview: { title: "Overview", load: async () => Overview },
   explore: { title: "Explore", load: async () => (await import("./views/explore.js")).Explore },
+  vitals: { title: "Web vitals", load: async () => (await import("./views/vitals.js")).Vitals },
+  errors: { title: "Errors", load: async () => (await import("./views/errors.js")).Errors },
+  setup: { title: "Setup", load: async () => (await import("./views/setup.js")).Setup },
 };
 
 /** @type {Map<string, () => any>} */

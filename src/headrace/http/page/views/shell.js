@@ -12,6 +12,9 @@ import { html } from "../html.js";
 export const ENTRIES = [
   { view: "overview", name: "Overview", key: "o", icon: "M2 13.5h12M3.5 11V7M7 11V3.5M10.5 11V8.5M13.5 11V5.5" },
   { view: "explore", name: "Explore", key: "e", icon: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.5 10.5l3.5 3.5" },
+  { view: "vitals", name: "Web vitals", key: "v", icon: "M2.5 11a5.5 5.5 0 0 1 11 0M8 11l2.5-3" },
+  { view: "errors", name: "Errors", key: "r", icon: "M8 2.5 14 13H2L8 2.5Zm0 4v3m0 1.6v.2" },
+  { view: "setup", name: "Setup", key: "s", icon: "M5.5 5 2.5 8l3 3M10.5 5l3 3-3 3" },
 ];
 const THEMES = { auto: "Colours of the system", light: "Light", dark: "Dark" };
 

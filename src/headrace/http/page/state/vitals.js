@@ -1,0 +1,34 @@
+/** Web vitals: what they measure, and where good ends and poor begins. Pure. */
+
+import { exactNumber } from "./format.js";
+
+/** @typedef {"good" | "fair" | "poor"} Rating */
+/** @typedef {{name: string, good: number, poor: number, unit: "ms" | "" | "fps"}} Vital  without a threshold: Infinity */
+
+/** @type {Record<string, Vital>} */
+export const VITALS = {
+  LCP: { name: "Largest contentful paint", good: 2500, poor: 4000, unit: "ms" },
+  INP: { name: "Interaction to next paint", good: 200, poor: 500, unit: "ms" },
+  CLS: { name: "Cumulative layout shift", good: 0.1, poor: 0.25, unit: "" },
+  FCP: { name: "First contentful paint", good: 1800, poor: 3000, unit: "ms" },
+  TTFB: { name: "Time to first byte", good: 800, poor: 1800, unit: "ms" },
+  FPS: { name: "Frames per second", good: Infinity, poor: Infinity, unit: "fps" },
+};
+
+export const RATING_WORDS = { good: "Good", fair: "Needs improvement", poor: "Poor" };
+
+/** @param {string} metric @param {number | null | undefined} value @returns {Rating | null} */
+export function ratingOf(metric, value) {
+  const vital = VITALS[metric];
+  if (value == null || !vital || vital.good === Infinity) return null;
+  if (value <= vital.good) return "good";
+  return value <= vital.poor ? "fair" : "poor";
+}
+
+/** @param {string} metric @param {number | null | undefined} value */
+export function vitalValue(metric, value) {
+  if (value == null) return "–";
+  const unit = VITALS[metric]?.unit ?? "";
+  if (unit === "ms") return value >= 1000 ? `${(value / 1000).toFixed(2)} s` : `${Math.round(value)} ms`;
+  return unit === "fps" ? `${Math.round(value)} fps` : exactNumber(Number(value.toFixed(3)));
+}

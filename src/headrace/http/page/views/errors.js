@@ -1,0 +1,137 @@
+/** Errors in groups, and one group with its stacks and what its sessions did before. */
+
+import { bounds, granularity, page, timezone, urlWith, viewUrl } from "../app_state.js";
+import { custom, schema } from "../api/queries.js";
+import { DataTable } from "../charts/data_table.js";
+import { Sparkline } from "../charts/sparkline.js";
+import { TimeSeries } from "../charts/timeseries.js";
+import { FilterBar } from "../controls/filter_bar.js";
+import { useLoad } from "../controls/load.js";
+import { Empty, Failure, Skeleton } from "../controls/messages.js";
+import { RangePicker } from "../controls/range_picker.js";
+import { html } from "../html.js";
+import { ago, bucketName, bucketTime, datetime, exactNumber, shortNumber } from "../state/format.js";
+import { useState } from "../vendor/hooks.js";
+
+/** @typedef {import("../state/query_body.js").CustomBody} CustomBody */
+/** @typedef {Record<string, any>} Row */
+
+const COLUMNS = ["message", "error_type", "level", "path", "filename", "browser_name", "os_name", "device_type", "country"];
+const COUNT = { field: "*", aggregate: "count", alias: "errors" };
+const VISITORS = { field: "anonymous_id", aggregate: "uniq", alias: "visitors" };
+const SESSIONS = { field: "session_id", aggregate: "uniq", alias: "sessions" };
+const SPAN = [
+  { field: "time", aggregate: "earliest", alias: "first" },
+  { field: "time", aggregate: "latest", alias: "last" },
+];
+const MAX_GROUPS = 50;
+
+export function Errors() {
+  const known = useLoad("schema", schema);
+  const table = known.value?.tables.find(({ name }) => name === "errors");
+  const key = table?.columns.some(({ name }) => name === "fingerprint") ? "fingerprint" : "message";
+  return html`
+    <div class="toolbar"><${RangePicker} hasCompare=${false} /><${FilterBar} columns=${COLUMNS} table="errors" /></div>
+    ${known.error != null && html`<${Failure} error=${known.error} onRetry=${known.reload} />`}
+    ${table && (page.value.item ? html`<${Group} key=${page.value.item} column=${key} id=${page.value.item} />` : html`<${Groups} column=${key} />`)}`;
+}
+
+/** @param {{column: string}} props */
+function Groups({ column }) {
+  const { filters } = page.value;
+  const groups = useQuery({ query: { table: "errors", selects: [COUNT, VISITORS, SESSIONS, ...SPAN], groupBy: [column], filters }, limit: MAX_GROUPS });
+  const texts = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: [...new Set([column, "error_type", "message"])], filters }, limit: 1000 });
+  const series = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: [column], filters }, granularity: granularity.value, fill: true, limit: 10_000 });
+  if (groups.error != null) return html`<${Failure} error=${groups.error} onRetry=${groups.reload} />`;
+  if (!groups.value) return html`<section class="card"><${Skeleton} lines=${9} /></section>`;
+  if (groups.value.data.length === 0) return html`<section class="card"><${Empty} title="No errors in this range">Nothing was reported, which is what one hopes for.<//></section>`;
+  const described = firstByKey(texts.value?.data ?? [], column);
+  const lines = groupBy(series.value?.data ?? [], column);
+  return html`<section class=${`card ${groups.isLoading ? "stale" : ""}`}><ul class="error-groups">
+    <li class="head"><span>Error</span><span>Over time</span><span class="number">Errors</span><span class="number">Visitors</span><span class="number">Sessions</span><span>Seen</span></li>
+    ${groups.value.data.map((row) => html`<li key=${row[column]}><a href=${viewUrl("errors", String(row[column]))}>
+      <${Title} row=${described.get(row[column]) ?? { message: row["message"] ?? row[column] }} />
+      <${Sparkline} values=${(lines.get(row[column]) ?? []).map((one) => one["errors"])} label="Errors over time" />
+      <b class="number" title=${exactNumber(row["errors"])}>${shortNumber(row["errors"])}</b>
+      <span class="number">${shortNumber(row["visitors"])}</span><span class="number">${shortNumber(row["sessions"])}</span>
+      <span class="seen" title=${`First ${datetime(row["first"], timezone.value)}, last ${datetime(row["last"], timezone.value)}`}>${ago(row["last"])}<small class="faint">first ${ago(row["first"])}</small></span></a></li>`)}</ul>
+    ${groups.value.meta["truncated"] && html`<p class="faint note">The ${MAX_GROUPS} most frequent. Explore has the rest.</p>`}</section>`;
+}
+
+/** @param {{row: Row}} props */
+function Title({ row }) {
+  return html`<span class="what"><b><bdi>${row["error_type"] || "Error"}</bdi></b><bdi class="message" title=${row["message"]}>${row["message"] || "(no message)"}</bdi></span>`;
+}
+
+/** @param {{column: string, id: string}} props */
+function Group({ column, id }) {
+  const filters = [{ field: column, operator: "eq", value: id }, ...page.value.filters];
+  const about = useQuery({ query: { table: "errors", selects: [COUNT, VISITORS, SESSIONS, ...SPAN], groupBy: ["error_type", "message"], filters }, limit: 20 });
+  const series = useQuery({ query: { table: "errors", selects: [COUNT], filters }, granularity: granularity.value, fill: true, limit: 10_000 });
+  const stacks = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: ["stack"], filters }, limit: 5 });
+  const places = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: ["path", "browser_name", "os_name"], filters }, limit: 50 });
+  const sessions = useQuery({ query: { table: "errors", selects: [COUNT, ...SPAN], groupBy: ["session_id"], filters }, orderBy: [{ field: "last", direction: "desc" }], limit: 8 });
+  const rows = about.value?.data ?? [];
+  const points = series.value?.data ?? [];
+  const back = html`<p class="back"><a href=${urlWith({ item: "" })}>‹ All errors</a></p>`;
+  if (about.error != null) return html`${back}<${Failure} error=${about.error} onRetry=${about.reload} />`;
+  if (!about.value) return html`${back}<section class="card"><${Skeleton} /></section>`;
+  if (rows.length === 0) return html`${back}<section class="card"><${Empty} title="Nothing of this error in this range" /></section>`;
+  const sum = (/** @type {string} */ name) => rows.reduce((total, row) => total + row[name], 0);
+  return html`${back}
+    <section class="card lead"><div class="error-head"><${Title} row=${rows[0] ?? {}} />
+      <p class="faint">${exactNumber(sum("errors"))} errors · first ${datetime(rows.map((row) => row["first"]).toSorted()[0], timezone.value)} · last ${datetime(rows.map((row) => row["last"]).toSorted().at(-1), timezone.value)}</p></div>
+      <${TimeSeries} label="Errors over time" height=${160} times=${points.map((row) => bucketTime(row["date"]))} series=${[{ label: "Errors", values: points.map((row) => row["errors"]), color: "--bad" }]}
+        names=${(/** @type {number} */ index) => bucketName(points[index]?.["date"], granularity.value)} format=${exactNumber} axisFormat=${shortNumber} /></section>
+    <div class="cards two">
+      <div class="column">
+        <section class="card"><h2 class="pad">Stacks</h2>${(stacks.value?.data ?? []).map((row) => html`<details key=${row["stack"]} open=${true}><summary>${exactNumber(row["errors"])} times</summary><pre>${row["stack"] || "No stack was sent"}</pre></details>`)}</section>
+        <section class="card"><h2 class="pad">What sessions did before</h2>${(sessions.value?.data ?? []).filter((row) => row["session_id"]).map((row) => html`<${Before} key=${row["session_id"]} session=${row["session_id"]} last=${row["last"]} />`)}</section>
+      </div>
+      <div class="column">
+        <section class="card"><h2 class="pad">Where</h2><${DataTable} caption="Where it happened" rows=${places.value?.data ?? []} columns=${[{ key: "path", label: "Page" }, { key: "browser_name", label: "Browser" }, { key: "os_name", label: "System" }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]} /></section>
+        ${rows.length > 1 && html`<section class="card"><h2 class="pad">Messages</h2><${DataTable} caption="Messages" rows=${rows} columns=${[{ key: "message", label: "Message" }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]} /></section>`}
+      </div>
+    </div>`;
+}
+
+/** The last events of a session before an error; asked when it is opened. @param {{session: string, last: string}} props */
+function Before({ session, last }) {
+  const [isOpen, setOpen] = useState(false);
+  const body = {
+    query: {
+      table: "events",
+      selects: [COUNT],
+      groupBy: ["time", "event_name", "path"],
+      filters: [{ field: "session_id", operator: "eq", value: session }, { field: "time", operator: "lte", value: last }],
+    },
+    orderBy: [{ field: "time", direction: "desc" }],
+    limit: 15,
+  };
+  const { value, error } = useQuery(body, isOpen);
+  return html`<details onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}><summary><bdi>${session}</bdi> <span class="faint">${ago(last)}</span></summary>
+    ${error != null && html`<${Failure} error=${error} />`}
+    ${isOpen && !value && error == null && html`<${Skeleton} lines=${3} />`}
+    <ol class="trail">${(value?.data ?? []).toReversed().map((row) => html`<li key=${JSON.stringify(row)}><span class="faint mono">${datetime(row["time"], timezone.value).slice(-8)}</span><b><bdi>${row["event_name"]}</bdi></b><bdi>${row["path"]}</bdi></li>`)}
+      ${value && html`<li class="refusal"><span class="mono">${datetime(last, timezone.value).slice(-8)}</span><b>this error</b></li>`}</ol></details>`;
+}
+
+/** @param {CustomBody} body @param {boolean} [isWanted] */
+function useQuery(body, isWanted = true) {
+  const whole = { ...body, ...bounds.value, timezone: timezone.value };
+  const id = page.value.website;
+  return useLoad(isWanted ? `errors ${id} ${JSON.stringify(whole)}` : "", (signal) => custom(id, whole, signal));
+}
+
+/** @param {Row[]} rows @param {string} column @returns {Map<any, Row>} */
+function firstByKey(rows, column) {
+  return new Map(rows.toReversed().map((row) => [row[column], row]));
+}
+
+/** @param {Row[]} rows @param {string} column @returns {Map<any, Row[]>} */
+function groupBy(rows, column) {
+  /** @type {Map<any, Row[]>} */
+  const groups = new Map();
+  for (const row of rows) groups.set(row[column], [...(groups.get(row[column]) ?? []), row]);
+  return groups;
+}

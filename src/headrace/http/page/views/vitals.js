@@ -1,0 +1,90 @@
+/** Web vitals at the 75th percentile, as the published thresholds ask for. */
+
+import { bounds, granularity, navigate, page, timezone } from "../app_state.js";
+import { custom } from "../api/queries.js";
+import { DataTable } from "../charts/data_table.js";
+import { TimeSeries } from "../charts/timeseries.js";
+import { FilterBar } from "../controls/filter_bar.js";
+import { useLoad } from "../controls/load.js";
+import { Empty, Failure, Skeleton } from "../controls/messages.js";
+import { RangePicker } from "../controls/range_picker.js";
+import { html } from "../html.js";
+import { bucketName, bucketTime, countryName, exactNumber, percent } from "../state/format.js";
+import { ratingOf, RATING_WORDS, VITALS, vitalValue } from "../state/vitals.js";
+import { useState } from "../vendor/hooks.js";
+
+/** @typedef {import("../state/query_body.js").CustomBody} CustomBody */
+/** @typedef {Record<string, any>} Row */
+
+const FIELD = "metric_value";
+const P75 = { field: FIELD, aggregate: "p75", alias: "p75" };
+const SAMPLES = { field: "*", aggregate: "count", alias: "samples" };
+const SHARES = ["good", "needs_improvement", "poor"].map((rating) => ({ field: FIELD, aggregate: `${rating}_share`, alias: rating }));
+const COLUMNS = ["path", "device_type", "country", "browser_name", "os_name"];
+const DIMENSIONS = { path: "Pages", device_type: "Devices", country: "Countries", browser_name: "Browsers", os_name: "Systems" };
+
+export function Vitals() {
+  const metric = page.value.metric in VITALS ? page.value.metric : "LCP";
+  const summary = useQuery({ query: { table: "performance", selects: [P75, SAMPLES, ...SHARES], groupBy: ["metric_name"], filters: page.value.filters } });
+  const rows = new Map((summary.value?.data ?? []).map((row) => [row["metric_name"], row]));
+  return html`
+    <div class="toolbar"><${RangePicker} hasCompare=${false} /><${FilterBar} columns=${COLUMNS} table="performance" /></div>
+    ${summary.error != null && html`<${Failure} error=${summary.error} onRetry=${summary.reload} />`}
+    ${summary.value && rows.size === 0
+      ? html`<section class="card"><${Empty} title="No web vitals in this range">The tracker sends them from the browsers of visitors. <a href="/docs">The reference</a> tells how.<//></section>`
+      : html`<div class="vitals">${Object.keys(VITALS).map((name) => html`<${VitalCard} key=${name} metric=${name} row=${rows.get(name)} isLoading=${!summary.value} isChosen=${name === metric} />`)}</div>
+        ${rows.has(metric) && html`<${Details} key=${metric} metric=${metric} />`}`}`;
+}
+
+/** @param {{metric: string, row: Row | undefined, isLoading: boolean, isChosen: boolean}} props */
+function VitalCard({ metric, row, isLoading, isChosen }) {
+  const rating = ratingOf(metric, row?.["p75"]);
+  return html`<button type="button" class="card vital" aria-pressed=${isChosen} onClick=${() => navigate({ metric: metric === "LCP" ? "" : metric })}>
+    <span class="name"><b>${metric}</b> ${VITALS[metric]?.name}</span>
+    ${isLoading ? html`<${Skeleton} lines=${2} />` : !row ? html`<span class="faint">No samples</span>` : html`
+      <span class="value">${vitalValue(metric, row["p75"])} ${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}</span>
+      ${rating && html`<${Shares} row=${row} />`}
+      <small class="faint">p75 of ${exactNumber(row["samples"])} samples</small>`}
+  </button>`;
+}
+
+/** @param {{row: Row}} props */
+function Shares({ row }) {
+  const parts = [["good", row["good"]], ["fair", row["needs_improvement"]], ["poor", row["poor"]]];
+  return html`<span class="shares" role="img" aria-label=${parts.map(([rating, share]) => `${RATING_WORDS[/** @type {"good"} */ (rating)]} ${percent(share)}`).join(", ")}>
+    ${parts.map(([rating, share]) => html`<i key=${rating} class=${rating} style=${{ width: `${100 * (share ?? 0)}%` }} title=${`${RATING_WORDS[/** @type {"good"} */ (rating)]}: ${percent(share)}`}></i>`)}</span>`;
+}
+
+/** @param {{metric: string}} props */
+function Details({ metric }) {
+  const [dimension, setDimension] = useState("path");
+  const filters = [{ field: "metric_name", operator: "eq", value: metric }, ...page.value.filters];
+  const series = useQuery({ query: { table: "performance", selects: [P75, SAMPLES], filters }, granularity: granularity.value, fill: true, limit: 10_000 });
+  const worst = useQuery({ query: { table: "performance", selects: [P75, SAMPLES, ...SHARES], groupBy: [dimension], filters }, orderBy: [{ field: "samples", direction: "desc" }], limit: 100 });
+  const rows = series.value?.data ?? [];
+  const ranked = (worst.value?.data ?? []).toSorted((one, other) => other["p75"] - one["p75"]);
+  const rate = (/** @type {number} */ value) => {
+    const rating = ratingOf(metric, value);
+    return html`${vitalValue(metric, value)} ${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}`;
+  };
+  const name = (/** @type {any} */ value) => html`<button type="button" class="link" onClick=${() => navigate({ filters: [...page.value.filters, { field: dimension, operator: "eq", value }] })}>${dimension === "country" ? countryName(value) : value || "(empty)"}</button>`;
+  const share = { isNumber: true, format: percent };
+  return html`
+    <section class="card lead"><div class="chart-head"><h2>${metric} at p75, over time</h2></div>
+      ${series.error != null && html`<${Failure} error=${series.error} onRetry=${series.reload} />`}
+      ${rows.length > 0 ? html`<${TimeSeries} label=${`${metric} at the 75th percentile over time`} height=${220} isArea=${false} times=${rows.map((row) => bucketTime(row["date"]))} series=${[{ label: "p75", values: rows.map((row) => row["p75"]) }]}
+        names=${(/** @type {number} */ index) => `${bucketName(rows[index]?.["date"], granularity.value)} · ${exactNumber(rows[index]?.["samples"])} samples`} format=${(/** @type {number} */ value) => vitalValue(metric, value)} />` : html`<div class="chart-space"></div>`}
+    </section>
+    <section class="card answer"><header><div class="tabs" role="tablist">${Object.entries(DIMENSIONS).map(([column, words]) => html`<button key=${column} type="button" role="tab" aria-selected=${column === dimension} onClick=${() => setDimension(column)}>${words}</button>`)}</div>
+      <small class="faint">Slowest first, of the 100 with most samples</small></header>
+      ${worst.error != null ? html`<${Failure} error=${worst.error} onRetry=${worst.reload} />` : worst.isLoading ? html`<${Skeleton} />` : html`<${DataTable} caption=${`${metric} by ${DIMENSIONS[/** @type {"path"} */ (dimension)]}`} rows=${ranked}
+        columns=${[{ key: dimension, label: DIMENSIONS[/** @type {"path"} */ (dimension)], format: name }, { key: "p75", label: "p75", isNumber: true, format: rate }, { key: "good", label: "Good", ...share }, { key: "needs_improvement", label: "Needs improvement", ...share }, { key: "poor", label: "Poor", ...share }, { key: "samples", label: "Samples", isNumber: true, hasBar: true }]} />`}
+    </section>`;
+}
+
+/** A custom query over the range of the page. @param {CustomBody} body */
+function useQuery(body) {
+  const whole = { ...body, ...bounds.value, timezone: timezone.value };
+  const id = page.value.website;
+  return useLoad(`vitals ${id} ${JSON.stringify(whole)}`, (signal) => custom(id, whole, signal));
+}
