@@ -20,6 +20,9 @@ const VIEWS = {
   explore: { title: "Explore", load: async () => (await import("./views/explore.js")).Explore },
   vitals: { title: "Web vitals", load: async () => (await import("./views/vitals.js")).Vitals },
   errors: { title: "Errors", load: async () => (await import("./views/errors.js")).Errors },
+  funnels: { title: "Funnels", load: async () => (await import("./views/funnels.js")).Funnels },
+  retention: { title: "Retention", load: async () => (await import("./views/retention.js")).Retention },
+  live: { title: "Live", load: async () => (await import("./views/live.js")).Live },
   setup: { title: "Setup", load: async () => (await import("./views/setup.js")).Setup },
 };
 

@@ -6,7 +6,8 @@ import { filteredFields } from "./filters.js";
 /** @typedef {{field: string, aggregate: string, alias?: string, filters?: FilterItem[]}} Select */
 /** @typedef {{table: string, groupBy: string[], selects: Select[], filters: FilterItem[]}} Definition */
 
-const PAGE_VIEW = { field: "event_name", operator: "in", value: ["screen_view", "pageview", "page_view"] };
+/** Matches page views by all names that trackers give them. */
+export const PAGE_VIEW = { field: "event_name", operator: "in", value: ["screen_view", "pageview", "page_view"] };
 const VISITORS = { field: "anonymous_id", aggregate: "uniq", alias: "visitors" };
 const BOUNCE = { field: "is_bounce", operator: "eq", value: true };
 

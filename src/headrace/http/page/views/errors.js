@@ -11,6 +11,7 @@ import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
 import { ago, bucketName, bucketTime, datetime, exactNumber, shortNumber } from "../state/format.js";
+import { firstByValue, rowsByValue } from "../state/rows.js";
 import { useState } from "../vendor/hooks.js";
 
 /** @typedef {import("../state/query_body.js").CustomBody} CustomBody */
@@ -45,8 +46,8 @@ function Groups({ column }) {
   if (groups.error != null) return html`<${Failure} error=${groups.error} onRetry=${groups.reload} />`;
   if (!groups.value) return html`<section class="card"><${Skeleton} lines=${9} /></section>`;
   if (groups.value.data.length === 0) return html`<section class="card"><${Empty} title="No errors in this range">Nothing was reported, which is what one hopes for.<//></section>`;
-  const described = firstByKey(texts.value?.data ?? [], column);
-  const lines = groupBy(series.value?.data ?? [], column);
+  const described = firstByValue(texts.value?.data ?? [], column);
+  const lines = rowsByValue(series.value?.data ?? [], column);
   return html`<section class=${`card ${groups.isLoading ? "stale" : ""}`}><ul class="error-groups">
     <li class="head"><span>Error</span><span>Over time</span><span class="number">Errors</span><span class="number">Visitors</span><span class="number">Sessions</span><span>Seen</span></li>
     ${groups.value.data.map((row) => html`<li key=${row[column]}><a href=${viewUrl("errors", String(row[column]))}>
@@ -121,17 +122,4 @@ function useQuery(body, isWanted = true) {
   const whole = { ...body, ...bounds.value, timezone: timezone.value };
   const id = page.value.website;
   return useLoad(isWanted ? `errors ${id} ${JSON.stringify(whole)}` : "", (signal) => custom(id, whole, signal));
-}
-
-/** @param {Row[]} rows @param {string} column @returns {Map<any, Row>} */
-function firstByKey(rows, column) {
-  return new Map(rows.toReversed().map((row) => [row[column], row]));
-}
-
-/** @param {Row[]} rows @param {string} column @returns {Map<any, Row[]>} */
-function groupBy(rows, column) {
-  /** @type {Map<any, Row[]>} */
-  const groups = new Map();
-  for (const row of rows) groups.set(row[column], [...(groups.get(row[column]) ?? []), row]);
-  return groups;
 }

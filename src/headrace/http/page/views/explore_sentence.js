@@ -1,15 +1,14 @@
 /** A custom query as a sentence. Each word is a button; the JSON says the same. */
 
 import { RangePanel, zones } from "../controls/range_picker.js";
-import { FilterEditor } from "../controls/filter_editor.js";
-import { OptionList } from "../controls/option_list.js";
+import { AddFilter, FilterWords } from "../controls/filter_words.js";
 import { SelectEditor, selectWords } from "../controls/select_editor.js";
-import { Word } from "../controls/word.js";
+import { Choice, Word } from "../controls/word.js";
 import { html } from "../html.js";
 import { boundsOf } from "../state/dates.js";
 import { columnWords, filterSentence } from "../state/filters.js";
 import { rangeName } from "../state/format.js";
-import { outputColumns, valueAt, withAt } from "../state/query_body.js";
+import { outputColumns, withAt } from "../state/query_body.js";
 import { corrected } from "../state/refusals.js";
 import { useState } from "../vendor/hooks.js";
 
@@ -33,7 +32,7 @@ export function Sentence(props) {
     refusal: refusal && JSON.stringify(refusal.path) === JSON.stringify(path) ? refusal : null,
     onCorrect: () => refusal && onChange(corrected(body, refusal)),
   });
-  const filterProps = { table: query.table, columns: columns.filter(({ filterable }) => filterable), body, at, set };
+  const filterProps = { table: query.table, columns: columns.filter(({ filterable }) => filterable), at, set };
   return html`<div class="sentence" role="group" aria-label="Query">
     <span>Show</span>
     ${query.selects.map((select, index) => html`<${Word} key=${`select ${index} ${JSON.stringify(select)}`} ...${at("query", "selects", index)} title="Figure" label=${selectLabel(select)}>
@@ -47,7 +46,7 @@ export function Sentence(props) {
       onChoose=${(/** @type {string} */ name) => onChange({ ...body, query: { ...query, table: name } })} />
     ${(query.filters ?? []).map((item, index) => html`<span key=${`word ${index}`}>${index ? "and" : "where"}</span>
       <${FilterWords} key=${`filter ${index} ${JSON.stringify(item)}`} item=${item} path=${["query", "filters", index]} ...${filterProps} />`)}
-    <${AddFilter} path=${["query", "filters", query.filters?.length ?? 0]} label=${query.filters?.length ? "+" : "+ where"} ...${filterProps} />
+    <${AddFilter} path=${["query", "filters", query.filters?.length ?? 0]} label=${query.filters?.length ? "+" : "+ where"} ...${filterProps} ...${at("query", "filters")} />
     ${(query.groupBy ?? []).map((column, index) => html`<span key=${`by ${index}`}>${index ? "and" : "by"}</span>
       <${Choice} key=${`group ${index} ${column}`} title="Group by" value=${column} label=${columnWords(column).toLowerCase()} isSearchable=${true} takesOther=${true} ...${at("query", "groupBy", index)}
         options=${columnOptions(columns)} onChoose=${(/** @type {string} */ name) => set(["query", "groupBy", index], name)} onRemove=${() => set(["query", "groupBy", index], undefined)} />`)}
@@ -63,34 +62,6 @@ export function Sentence(props) {
     <${Choice} title="Time zone" value=${body.timezone ?? "UTC"} isSearchable=${true} ...${at("timezone")} options=${zones()} onChoose=${(/** @type {string} */ zone) => set(["timezone"], zone)} />
     <${More} ...${props} set=${set} at=${at} />
   </div>`;
-}
-
-/** @param {any} props */
-function Choice({ title, value, label, options, refusal, onCorrect, isAdd, isSearchable, takesOther, onChoose, onRemove }) {
-  return html`<${Word} title=${title} label=${label ?? value} refusal=${refusal} onCorrect=${onCorrect} isAdd=${isAdd}>${(/** @type {() => void} */ close) => html`
-    <${OptionList} label=${title} value=${value} options=${options} isSearchable=${isSearchable} takesOther=${takesOther} onChoose=${(/** @type {string} */ chosen) => (close(), onChoose(chosen))} />
-    ${onRemove && html`<p class="actions"><button type="button" class="quiet danger" onClick=${() => (close(), onRemove())}>Remove</button></p>`}`}<//>`;
-}
-
-/** One filter, or a group of them in brackets. @param {any} props */
-function FilterWords({ item, path, ...shared }) {
-  const kind = "or" in item ? "or" : "and" in item ? "and" : "";
-  const { body, set, at, table, columns } = shared;
-  if (kind) {
-    return html`<span class="group">(</span>${item[kind].map((/** @type {any} */ inner, /** @type {number} */ index) => html`
-      ${index > 0 && html`<span key=${`joint ${index}`}>${kind}</span>`}<${FilterWords} key=${`inner ${index} ${JSON.stringify(inner)}`} item=${inner} path=${[...path, kind, index]} ...${shared} />`)}
-      <${AddFilter} path=${[...path, kind, item[kind].length]} label=${`+ ${kind}`} ...${shared} /><span class="group">)</span>`;
-  }
-  const isInGroup = typeof path.at(-2) === "string" && path.at(-2) !== "filters";
-  return html`<${Word} title="Filter" label=${filterSentence(item)} ...${at(...path)}>${(/** @type {() => void} */ close) => html`<${FilterEditor} table=${table} columns=${columns} filter=${item}
-    onDone=${(/** @type {any} */ changed) => (close(), set(path, changed))} onRemove=${() => (close(), set(path, undefined))}
-    onGroup=${isInGroup ? undefined : () => (close(), set(path, { or: [valueAt(body, path), { field: item.field, operator: "is_not_set" }] }))} />`}<//>`;
-}
-
-/** @param {any} props */
-function AddFilter({ path, label, table, columns, set, at }) {
-  return html`<${Word} isAdd=${true} title="Add a filter" label=${label} ...${path.length === 3 ? at("query", "filters") : {}}>${(/** @type {() => void} */ close) => html`<${FilterEditor}
-    table=${table} columns=${columns} onDone=${(/** @type {any} */ made) => (close(), set(path, made))} />`}<//>`;
 }
 
 /** What a query rarely needs. @param {Props & {set: (path: Path, value: unknown) => void, at: (...path: Path) => any}} props */

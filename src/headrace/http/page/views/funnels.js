@@ -1,0 +1,102 @@
+/** Who took each step, in how much time. The steps are in the URL. */
+
+import { amend, bounds, navigate, page, timezone } from "../app_state.js";
+import { funnel, schema } from "../api/queries.js";
+import { AddFilter, FilterWords } from "../controls/filter_words.js";
+import { useLoad } from "../controls/load.js";
+import { Empty, Failure, Skeleton } from "../controls/messages.js";
+import { RangePicker } from "../controls/range_picker.js";
+import { Choice } from "../controls/word.js";
+import { html } from "../html.js";
+import { columnWords } from "../state/filters.js";
+import { duration, exactNumber, percent, shortNumber } from "../state/format.js";
+import { withAt } from "../state/query_body.js";
+import { rowsByValue } from "../state/rows.js";
+import { PAGE_VIEW } from "../state/standard_types.js";
+
+/** @typedef {{name?: string, filters: import("../state/filters.js").FilterItem[]}} Step */
+/** @typedef {{steps: Step[], window: number, by: string, groupBy?: string}} Funnel */
+/** @typedef {Record<string, any>} Row */
+
+const MAX_STEPS = 10;
+const MAX_GROUPS = 30;
+const WINDOWS = { 1800: "half an hour", 3600: "an hour", 86400: "a day", 604800: "7 days", 2592000: "30 days", 7776000: "90 days" };
+const BY = { anonymous_id: "visitor", session_id: "session", profile_id: "profile" };
+const GROUPS = ["country", "browser_name", "os_name", "device_type", "utm_source", "utm_campaign", "referrer", "path"];
+
+/** @type {Funnel} */
+const FIRST = {
+  steps: [
+    { name: "Page view", filters: [PAGE_VIEW] },
+    { name: "Own event", filters: [{ field: "event_name", operator: "not_in", value: [...PAGE_VIEW.value, "page_exit"] }] },
+  ],
+  window: 86_400,
+  by: "anonymous_id",
+};
+
+export function Funnels() {
+  const wanted = funnelOf(page.value.query);
+  const body = { ...wanted, steps: wanted.steps.map(({ filters = [], ...step }) => ({ ...step, filters })), ...bounds.value, timezone: timezone.value };
+  const id = page.value.website;
+  const known = useLoad("schema", schema);
+  const { value, error, isLoading, reload } = useLoad(`funnel ${id} ${JSON.stringify(body)}`, (signal) => funnel(id, body, signal));
+  const columns = known.value?.tables.find(({ name }) => name === "events")?.columns.filter(({ filterable }) => filterable) ?? [];
+  const change = (/** @type {Funnel} */ changed) => navigate({ query: JSON.stringify(changed) });
+  return html`
+    <div class="toolbar"><${RangePicker} hasCompare=${false} hasGranularity=${false} /></div>
+    <section class="card query">
+      <div class="sentence"><span>Follow each</span><${Choice} title="Follow" value=${wanted.by} options=${BY} onChoose=${(/** @type {string} */ by) => change({ ...wanted, by })} />
+        <span>through these steps within</span><${Choice} title="Window" value=${String(wanted.window)} options=${WINDOWS} onChoose=${(/** @type {string} */ window) => change({ ...wanted, window: Number(window) })} />
+        <span>by</span><${Choice} title="Group by" value=${wanted.groupBy ?? ""} options=${{ "": "nothing", ...Object.fromEntries(GROUPS.map((name) => [name, columnWords(name).toLowerCase()])) }}
+          onChoose=${(/** @type {string} */ groupBy) => change({ ...wanted, groupBy: groupBy || undefined })} /></div>
+      <ol class="steps">${wanted.steps.map((step, index) => html`<${StepEditor} key=${index} step=${step} number=${index + 1} columns=${columns}
+        onChange=${(/** @type {Step} */ changed) => change({ ...wanted, steps: wanted.steps.with(index, changed) })}
+        onRemove=${wanted.steps.length > 2 ? () => change({ ...wanted, steps: wanted.steps.toSpliced(index, 1) }) : undefined} />`)}</ol>
+      ${wanted.steps.length < MAX_STEPS && html`<p class="actions"><button type="button" class="quiet" onClick=${() => change({ ...wanted, steps: [...wanted.steps, { filters: [] }] })}>+ Step</button></p>`}
+    </section>
+    ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
+    <section class=${`card answer ${isLoading ? "stale" : ""}`}>
+      ${!value ? error == null && html`<${Skeleton} />` : value.data.length === 0 ? html`<${Empty} title="Nobody took the first step in this range" />` : html`<${Steps} rows=${value.data} group=${wanted.groupBy} />`}
+    </section>`;
+}
+
+/** @param {{step: Step, number: number, columns: import("../api/queries.js").Column[], onChange: (step: Step) => void, onRemove?: () => void}} props */
+function StepEditor({ step, number, columns, onChange, onRemove }) {
+  const filters = step.filters ?? [];
+  const set = (/** @type {(string | number)[]} */ path, /** @type {unknown} */ changed) => onChange({ ...withAt(/** @type {any} */ (step), path, changed) });
+  const shared = { table: "events", columns, set, at: () => ({}) };
+  return html`<li><b>${number}</b><input aria-label=${`Name of step ${number}`} placeholder="Name" value=${step.name ?? ""} onChange=${(/** @type {any} */ event) => onChange({ ...step, name: event.target.value || undefined })} />
+    <div class="sentence">${filters.length === 0 && html`<span>any event</span>`}${filters.map((item, index) => html`${index > 0 && html`<span key=${`and ${index}`}>and</span>`}
+      <${FilterWords} key=${`${index} ${JSON.stringify(item)}`} item=${item} path=${["filters", index]} ...${shared} />`)}
+      <${AddFilter} path=${["filters", filters.length]} label=${filters.length ? "+" : "+ where"} ...${shared} /></div>
+    ${onRemove && html`<button type="button" class="quiet" aria-label=${`Remove step ${number}`} onClick=${onRemove}>×</button>`}</li>`;
+}
+
+/** @param {{rows: Row[], group: string | undefined}} props */
+function Steps({ rows, group }) {
+  const groups = rowsByValue(rows, group ?? "");
+  return html`${[...groups].slice(0, MAX_GROUPS).map(([value, steps]) => html`<div key=${String(value)} class="funnel">
+    ${group && html`<h2><bdi>${value == null ? "not set" : value === "" ? "empty" : String(value)}</bdi></h2>`}
+    <ol>${steps.map((row, index) => html`<li key=${row["step"]}>
+      <span class="name"><b>${row["step"]}</b> <bdi>${row["name"] ?? `Step ${row["step"]}`}</bdi></span>
+      <span class="track"><i style=${{ width: `${100 * (row["rate"] ?? 0)}%` }}></i><span>${percent(row["rate"])}</span></span>
+      <b class="number" title=${exactNumber(row["count"])}>${shortNumber(row["count"])}</b>
+      <small class="faint">${index === 0 ? "begin" : html`${percent(ratio(row["count"], steps[index - 1]?.["count"]))} of the step before${row["medianSeconds"] == null ? "" : `, after ${duration(row["medianSeconds"])} (median)`}`}</small></li>`)}</ol></div>`)}`;
+}
+
+/** @param {number} part @param {number} whole */
+function ratio(part, whole) {
+  return whole ? part / whole : null;
+}
+
+/** The funnel of the URL, or one to begin with. @param {string} text @returns {Funnel} */
+function funnelOf(text) {
+  try {
+    const found = JSON.parse(text);
+    if (Array.isArray(found.steps) && found.steps.length >= 2) return { window: FIRST.window, by: FIRST.by, ...found };
+  } catch {
+    // No funnel, or a broken one: the first one is shown and written into the URL.
+  }
+  queueMicrotask(() => page.value.view === "funnels" && amend({ query: JSON.stringify(FIRST) }));
+  return FIRST;
+}

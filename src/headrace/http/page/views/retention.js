@@ -1,0 +1,73 @@
+/** How many of those who came first in a week come back in later ones. */
+
+import { bounds, navigate, page, timezone } from "../app_state.js";
+import { retention, schema } from "../api/queries.js";
+import { AddFilter, FilterWords } from "../controls/filter_words.js";
+import { useLoad } from "../controls/load.js";
+import { Empty, Failure, Skeleton } from "../controls/messages.js";
+import { RangePicker } from "../controls/range_picker.js";
+import { Choice } from "../controls/word.js";
+import { html } from "../html.js";
+import { bucketName, exactNumber, percent, shortNumber } from "../state/format.js";
+import { withAt } from "../state/query_body.js";
+
+/** @typedef {import("../state/filters.js").FilterItem} FilterItem */
+/** @typedef {{first: {filters: FilterItem[]}, return: {filters: FilterItem[]}, granularity: string, periods: number, by: string}} Wanted */
+
+/** @type {Wanted} */
+const FIRST = { first: { filters: [] }, return: { filters: [] }, granularity: "weekly", periods: 9, by: "anonymous_id" };
+const BUCKETS = { daily: "day", weekly: "week", monthly: "month" };
+const BY = { anonymous_id: "visitors", session_id: "sessions", profile_id: "profiles" };
+const PERIODS = Object.fromEntries([4, 7, 9, 13, 31].map((count) => [String(count), `${count}`]));
+
+export function Retention() {
+  const wanted = wantedOf(page.value.query);
+  const body = { ...wanted, first: { filters: wanted.first.filters ?? [] }, return: { filters: wanted.return.filters ?? [] }, ...bounds.value, timezone: timezone.value };
+  const id = page.value.website;
+  const known = useLoad("schema", schema);
+  const { value, error, isLoading, reload } = useLoad(`retention ${id} ${JSON.stringify(body)}`, (signal) => retention(id, body, signal));
+  const columns = known.value?.tables.find(({ name }) => name === "events")?.columns.filter(({ filterable }) => filterable) ?? [];
+  const change = (/** @type {Wanted} */ changed) => navigate({ query: JSON.stringify(changed) });
+  const set = (/** @type {(string | number)[]} */ path, /** @type {unknown} */ changed) => change({ ...FIRST, ...withAt(wanted, path, changed) });
+  const shared = { columns, set };
+  return html`
+    <div class="toolbar"><${RangePicker} hasCompare=${false} hasGranularity=${false} /></div>
+    <section class="card query"><div class="sentence">
+      <span>Of</span><${Choice} title="Who" value=${wanted.by} options=${BY} onChoose=${(/** @type {string} */ by) => change({ ...wanted, by })} />
+      <span>who first had</span><${Events} side="first" filters=${wanted.first.filters ?? []} ...${shared} />
+      <span>in a</span><${Choice} title="Bucket" value=${wanted.granularity} options=${BUCKETS} onChoose=${(/** @type {string} */ granularity) => change({ ...wanted, granularity })} /><span>, show who had</span>
+      <${Events} side="return" filters=${wanted.return.filters ?? []} ...${shared} />
+      <span>in that and later ones,</span><${Choice} title="Periods" value=${String(wanted.periods)} options=${PERIODS} onChoose=${(/** @type {string} */ periods) => change({ ...wanted, periods: Number(periods) })} /><span>in all</span>
+    </div></section>
+    ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
+    <section class=${`card answer ${isLoading ? "stale" : ""}`}>
+      ${!value ? error == null && html`<${Skeleton} />` : value.data.length === 0 ? html`<${Empty} title="Nobody began in this range" />` : html`<${Cohorts} rows=${value.data} granularity=${wanted.granularity} periods=${wanted.periods} />`}
+    </section>`;
+}
+
+/** @param {{side: string, filters: FilterItem[], columns: object[], set: (path: (string | number)[], value: unknown) => void}} props */
+function Events({ side, filters, columns, set }) {
+  const shared = { table: "events", columns, set, at: () => ({}) };
+  return html`${filters.length === 0 ? html`<b>any event</b>` : html`<span>events where</span>`}${filters.map((item, index) => html`${index > 0 && html`<span key=${`and ${index}`}>and</span>`}
+    <${FilterWords} key=${`${index} ${JSON.stringify(item)}`} item=${item} path=${[side, "filters", index]} ...${shared} />`)}
+    <${AddFilter} path=${[side, "filters", filters.length]} label=${filters.length ? "+" : "+ where"} ...${shared} />`;
+}
+
+/** @param {{rows: Record<string, any>[], granularity: string, periods: number}} props */
+function Cohorts({ rows, granularity, periods }) {
+  const unit = BUCKETS[/** @type {"daily"} */ (granularity)] ?? "period";
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Cohorts"><table class="data cohorts"><caption class="hidden">Share of each cohort that came back</caption>
+    <thead><tr><th scope="col">First in</th><th scope="col" class="number">Size</th>${Array.from({ length: periods }, (_, index) => html`<th key=${index} scope="col" class="number">${index === 0 ? `Same ${unit}` : `+${index}`}</th>`)}</tr></thead>
+    <tbody>${rows.map((row) => html`<tr key=${row["date"]}><th scope="row">${bucketName(row["date"], granularity)}</th><td class="number" title=${exactNumber(row["size"])}>${shortNumber(row["size"])}</td>
+      ${row["returned"].map((/** @type {number | null} */ count, /** @type {number} */ index) => html`<td key=${index} class="number heat" style=${{ "--share": count == null ? 0 : count / row["size"] }} title=${count == null ? "Not yet" : `${exactNumber(count)} of ${exactNumber(row["size"])}`}>${count == null ? "" : percent(count / row["size"])}</td>`)}</tr>`)}</tbody></table></div>`;
+}
+
+/** @param {string} text @returns {Wanted} */
+function wantedOf(text) {
+  try {
+    const found = JSON.parse(text);
+    return { ...FIRST, ...found, first: found.first ?? FIRST.first, return: found.return ?? FIRST.return };
+  } catch {
+    return FIRST;
+  }
+}
