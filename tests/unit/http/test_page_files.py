@@ -3,7 +3,7 @@
 import gzip
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ CLIENT = PROJECT / "clients" / "page"
 VENDOR = PAGE / "vendor"
 CHART = VENDOR / "uplot.js"
 MAX_GZIP_BYTES = 80 * 1024
+MAX_VIEW_GZIP_BYTES = 20 * 1024
 SCRIPTS = sorted(PAGE.rglob("*.js"))
 OWN_SCRIPTS = [script for script in SCRIPTS if VENDOR not in script.parents]
 
@@ -29,6 +30,7 @@ LAYERS = {
 """What a module may import, by folder; "" is what the page shares. `main.js` connects them all."""
 
 _IMPORT = re.compile(r"""(?:\bfrom\s*|\bimport\()["']([^"'\s]+)["'][;)]""")
+_STATIC = re.compile(r"""\bfrom\s*["']([^"'\s]+)["'];""")
 _FORBIDDEN = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function"
     r"|setAttribute\([\"']style|\sstyle=\"|\son[a-z]+=\"|https?://(?!page\.invalid|www\.w3\.org)[a-z]"
@@ -75,14 +77,37 @@ def test_stylesheet_loads_nothing() -> None:
     assert re.findall(r"@import|url\(", (PAGE / "page.css").read_text()) == []
 
 
-def test_all_files_before_the_chart_are_at_most_80_kb() -> None:
-    served = [*SCRIPTS, PAGE / "index.html", PAGE / "page.css", PAGE / "icon.svg"]
+def loaded_with(script: Path) -> set[Path]:
+    """Return what a browser loads with a module: what it imports, and so on."""
+    found: set[Path] = set()
+    pending = [script]
+    while pending:
+        module = pending.pop()
+        found.add(module)
+        needed = [(module.parent / path).resolve() for path in _STATIC.findall(module.read_text())]
+        pending += [path for path in needed if path not in found]
+    return found
 
-    sizes = {
-        name(path): len(gzip.compress(path.read_bytes(), 9)) for path in served if path != CHART
-    }
 
-    assert sum(sizes.values()) <= MAX_GZIP_BYTES, sizes
+def gzip_bytes(paths: Iterable[Path]) -> int:
+    return sum(len(gzip.compress(path.read_bytes(), 9)) for path in paths)
+
+
+def test_first_view_loads_at_most_80_kb_before_its_chart() -> None:
+    page = {PAGE / "index.html", PAGE / "page.css", PAGE / "icon.svg", PAGE / "theme.js"}
+
+    loaded = page | loaded_with(PAGE / "main.js")
+
+    assert PAGE / "views" / "overview.js" in loaded
+    assert CHART not in loaded
+    assert gzip_bytes(loaded) <= MAX_GZIP_BYTES
+
+
+@pytest.mark.parametrize("view", sorted((PAGE / "views").glob("*.js")), ids=name)
+def test_view_loads_at_most_20_kb_more(view: Path) -> None:
+    added = loaded_with(view) - loaded_with(PAGE / "main.js")
+
+    assert gzip_bytes(added) <= MAX_VIEW_GZIP_BYTES
 
 
 def test_vendored_libraries_are_pinned_and_their_licences_noted() -> None:
