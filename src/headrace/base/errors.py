@@ -17,6 +17,7 @@ HeadraceError
     UnsupportedEncoding
     MethodNotAllowed
     NotFound                  no such path
+    NotAcceptable             the resource has no form that the client accepts
     RequestTimeout            the body stalled or trickled
     RateLimited
     MissingWebsiteId          a query that names no website
@@ -141,6 +142,10 @@ class MethodNotAllowed(ClientError):
 
 class NotFound(ClientError):
     """No such path."""
+
+
+class NotAcceptable(ClientError):
+    """The resource has no form that the client accepts."""
 
 
 class RequestTimeout(ClientError):

@@ -39,6 +39,7 @@ from headrace.http.routes.operations import (
     metrics_handler,
     readiness_handler,
 )
+from headrace.http.routes.page import page_handler, root_handler
 from headrace.http.routes.query import ParameterQueryRoute, QueryRoute, QueryRunner, schema_handler
 from headrace.http.routes.result_formats import result_formats
 from headrace.http.routes.storage import StorageDescriber, StorageRoute
@@ -168,6 +169,8 @@ def create_app(
         endpoints.OPENAPI: openapi_handler(settings),
         endpoints.DOCS: docs_handler(settings),
         **{spec: tracker_handler(spec) for spec in endpoints.TRACKER_ENDPOINTS},
+        endpoints.APP: page_handler(),
+        endpoints.ROOT: root_handler,
         endpoints.UNKNOWN: raise_not_found,
         endpoints.UNKNOWN_V1: raise_not_found,
     }
@@ -252,11 +255,12 @@ class Application:
     ) -> None:
         self.fast_path = fast_path
         self._ingestion = {spec.path: apps[spec] for spec in endpoints.INGESTION_ENDPOINTS}
+        self._root = apps[endpoints.ROOT]
         self._unknown = apps[endpoints.UNKNOWN]
         self._unknown_v1 = apps[endpoints.UNKNOWN_V1]
         rest = [spec for spec in endpoints.ENDPOINTS if spec.path not in self._ingestion]
         self._router = Router(
-            [Route(spec.path, apps[spec]) for spec in rest],
+            [Route(spec.path, apps[spec]) for spec in (*rest, endpoints.APP)],
             redirect_slashes=False,
             default=self._not_found,
         )
@@ -264,6 +268,8 @@ class Application:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer one request."""
         is_http = scope["type"] == "http"
+        if is_http and scope["path"] == "/" and scope["method"] in endpoints.ROOT.methods:
+            return self._root(scope, receive, send)
         endpoint = self._ingestion.get(scope["path"], self._router) if is_http else self._router
         return endpoint(scope, receive, send)
 

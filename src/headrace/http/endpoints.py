@@ -21,6 +21,7 @@ from headrace.base.errors import (
     MissingCredentials,
     MissingScope,
     MissingWebsiteId,
+    NotAcceptable,
     NotFound,
     OriginNotAuthorized,
     PayloadTooLarge,
@@ -312,6 +313,10 @@ TRACKER_MAP = _get_endpoint("tracker_map", "/headrace.js.map")
 TRACKER_EXTRAS = _get_endpoint("tracker_extras", "/headrace-extras.js", is_routine=True)
 TRACKER_EXTRAS_MAP = _get_endpoint("tracker_extras_map", "/headrace-extras.js.map")
 
+APP = EndpointSpec(
+    "app", "/app/{path:path}", ("GET", "HEAD"), errors=(MethodNotAllowed, NotFound), is_routine=True
+)
+ROOT = EndpointSpec("root", "/", ("GET", "HEAD"), errors=(MethodNotAllowed, NotAcceptable))
 UNKNOWN = EndpointSpec("unknown", "", (), errors=(NotFound,))
 UNKNOWN_V1 = EndpointSpec("unknown", "", (), Envelope.QUERY, errors=(NotFound,))
 
@@ -326,6 +331,9 @@ TRACKER_ENDPOINTS = (TRACKER, TRACKER_MAP, TRACKER_EXTRAS, TRACKER_EXTRAS_MAP)
 
 PARAMETER_QUERY_ENDPOINTS = (VALUES,)
 """The endpoints that run the query of their parameters, with the same formats and rate."""
+
+PAGE_ENDPOINTS = (APP, ROOT)
+"""The page for people. It is no part of the API, and so not of its description."""
 
 ENDPOINTS = (
     *INGESTION_ENDPOINTS,

@@ -31,6 +31,12 @@ def choose_media_type(accept: str, offered: Sequence[str]) -> str:
     return best if scores[best].quality > 0 else offered[0]
 
 
+def accepts_media_type(accept: str, media_type: str) -> bool:
+    """Return whether a client takes a type; an empty header accepts all."""
+    ranges = [_parse_range(part) for part in accept.lower().split(",") if part.strip()]
+    return not ranges or _score(media_type, ranges).quality > 0
+
+
 def _parse_range(part: str) -> MediaRange:
     name, *parameters = (piece.strip() for piece in part.split(";"))
     qualities = [_parse_quality(text) for text in parameters if text.startswith("q=")]
