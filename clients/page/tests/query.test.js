@@ -40,6 +40,8 @@ test("a refused column of groupBy is shown at its entry", () => {
   const { path } = locate({ message: 'Invalid column "brwser" for table "events"', code: "INVALID_COLUMN" }, body);
 
   assert.deepEqual(path, ["query", "groupBy", 1]);
+  const alone = { query: { ...bodyWith([]).query, groupBy: ["brwser"] } };
+  assert.deepEqual(locate({ message: 'Invalid column "brwser"', code: "INVALID_COLUMN" }, alone).path, ["query", "groupBy", 0]);
 });
 
 test("a value that is set at a path is found there, and the given body is unchanged", () => {

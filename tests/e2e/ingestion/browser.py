@@ -87,6 +87,11 @@ class Tab:
         body = {"script": script, "args": list(arguments)}
         return _wire("POST", f"{self._url}/execute/async", body)
 
+    def command(self, name: str, **parameters: Any) -> Any:
+        """Send a command of the Chrome DevTools Protocol."""
+        body = {"cmd": name, "params": parameters}
+        return _wire("POST", f"{self._url}/goog/cdp/execute", body)
+
 
 @contextmanager
 def opened_tab(profile: Path, *, user_agent: str | None = None) -> Generator[Tab]:

@@ -8,6 +8,7 @@ import { settleZone } from "./controls/range_picker.js";
 import { html } from "./html.js";
 import { useEffect, useState } from "./vendor/hooks.js";
 import { render } from "./vendor/preact.js";
+import { signal } from "./vendor/signals.js";
 import { Overview } from "./views/overview.js";
 import { Shell } from "./views/shell.js";
 import { SignIn } from "./views/sign_in.js";
@@ -38,13 +39,12 @@ function Page() {
   useEffect(ask, []);
   if (error != null) return html`<main class="lone"><${Failure} error=${error} onRetry=${ask} /></main>`;
   if (session.value === undefined) return null;
-  const isPublic = session.value === null && page.value.website !== "" && !isRefused;
-  if (session.value === null && !isPublic) return html`<${SignIn} />`;
-  return html`<${Signed} />`;
+  const isPublic = page.value.website !== "" && page.value.website !== refused.value;
+  return session.value === null && !isPublic ? html`<${SignIn} />` : html`<${Signed} />`;
 }
 
-/** Whether a call without credentials was refused: the website of the URL is not public. */
-let isRefused = false;
+/** The website that is not public: a call without credentials was refused. */
+const refused = signal("");
 
 function Signed() {
   const { view } = page.value;
@@ -76,7 +76,7 @@ function Opened({ name, entry }) {
 }
 
 whenSignedOut(() => {
-  isRefused = true;
+  refused.value = page.value.website;
   session.value = null;
 });
 listen();

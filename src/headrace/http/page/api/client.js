@@ -46,6 +46,7 @@ export async function call(method, path, { parameters = {}, body, signal } = {})
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   const reply = response.status === 204 ? null : await jsonOf(response);
+  if (response.status === 401 && path !== "/v1/session") for (const callback of onSignedOut) callback();
   if (!response.ok) throw failure(response, reply);
   return reply;
 }
@@ -79,7 +80,6 @@ async function jsonOf(response) {
 
 /** @param {Response} response @param {any} reply */
 function failure(response, reply) {
-  if (response.status === 401) for (const callback of onSignedOut) callback();
   return new ApiError(reply?.error ?? reply?.message ?? `The service answers ${response.status}`, {
     status: response.status,
     code: reply?.code,

@@ -10,7 +10,8 @@ export async function fetchSession() {
   try {
     return sessionOf((await call("GET", "/v1/session")).data);
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) return null;
+    // A service without sign-in has public websites alone.
+    if (error instanceof ApiError && (error.status === 401 || error.status === 404)) return null;
     throw error;
   }
 }

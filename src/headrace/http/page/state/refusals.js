@@ -54,7 +54,7 @@ export function corrected(body, { culprit, suggestion }) {
 function find(value, culprit, keys, path) {
   for (const [key, inner] of Object.entries(value ?? {})) {
     const at = [...path, Array.isArray(value) ? Number(key) : key];
-    if (keys.includes(key) && String(inner) === culprit) return path;
+    if (keys.includes(key) && !Array.isArray(inner) && String(inner) === culprit) return path;
     if (key === "groupBy" && keys.includes(key) && inner.includes(culprit)) return [...at, inner.indexOf(culprit)];
     const found = typeof inner === "object" ? find(inner, culprit, keys, at) : null;
     if (found) return found;

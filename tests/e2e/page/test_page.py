@@ -1,0 +1,257 @@
+"""The page in a real Chromium, over a public website whose events the test has counted."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+
+from testing.service import Json, Service, bearer
+from tests.e2e.ingestion.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (Path(CHROMIUM).exists() and Path(CHROMEDRIVER).exists()),
+        reason="chromium and chromium-driver are not installed",
+    ),
+]
+
+HOSTILE = [
+    "<script>hacked = 1</script>",
+    "<img src=x onerror=hacked=1>",
+    "x" * 256,
+    "عرض_المنتج",
+    "🏕️🏕️",
+]
+PATHS = ["/", "explore", "vitals", "errors", "funnels", "retention", "setup"]
+WATCH = """
+window.problems = [];
+addEventListener("securitypolicyviolation", (e) => problems.push(`policy: ${e.violatedDirective}`));
+addEventListener("error", (e) => problems.push(`error: ${e.message}`));
+addEventListener("unhandledrejection", (e) => problems.push(`rejection: ${e.reason}`));
+const report = console.error;
+console.error = (...all) => (problems.push(`console: ${all.join(" ")}`), report(...all));
+"""
+POLL = """
+const done = arguments[arguments.length - 1];
+const poll = () => {
+  let value;
+  try { value = (%s); } catch { value = null; }
+  value ? done(value) : setTimeout(poll, 50);
+};
+poll();
+"""
+VISITORS = 12
+VIEWS_OF_EACH = 3
+
+
+def seed(service: Service, website: str) -> None:
+    """Store visitors with three views each, half of them from Germany, and hostile names."""
+    noon = datetime.now(UTC).replace(hour=0, minute=0, second=1, microsecond=0) - timedelta(days=1)
+    start_ms = int(noon.timestamp() * 1000)
+    events: list[Json] = [
+        {
+            "name": "screen_view",
+            "anonymousId": f"v{visitor}",
+            "sessionId": f"s{visitor}",
+            "timestamp": start_ms + visitor * 60_000 + view * 20_000,
+            "ip": "91.12.3.4" if visitor % 2 else "8.8.8.8",
+            "properties": {"path": f"/page-{view}", "referrer": "https://example.org/a"},
+        }
+        for visitor in range(VISITORS)
+        for view in range(VIEWS_OF_EACH)
+    ]
+    events += [
+        {"name": name, "anonymousId": "v0", "sessionId": "s0", "timestamp": start_ms + 50_000}
+        for name in HOSTILE
+    ]
+    key = service.key("track:events", websites=[website])
+    sent = service.post(f"/track?website_id={website}", events, headers=bearer(key))
+    assert sent.status_code == 200, sent.text
+    faults = [
+        {"timestamp": start_ms, "path": "/page-1", "message": name, "errorType": "TypeError"}
+        for name in HOSTILE
+    ]
+    assert service.post(f"/errors?client_id={website}", faults).status_code == 200
+    vitals = [
+        {"timestamp": start_ms, "path": "/page-1", "metricName": "LCP", "metricValue": value}
+        for value in (1000, 2000, 9000)
+    ]
+    assert service.post(f"/vitals?client_id={website}", vitals).status_code == 200
+
+
+class Page:
+    """The page of one website in a tab."""
+
+    def __init__(self, tab: Tab, service: Service, website: str) -> None:
+        self.tab = tab
+        self.service = service
+        self.website = website
+
+    def open(self, path: str, **parameters: str) -> None:
+        pairs = {"website_id": self.website, "timezone": "UTC", **parameters}
+        query = "&".join(f"{name}={quote(value)}" for name, value in pairs.items())
+        self.tab.open(f"{self.service.url}/app/{path.removeprefix('/')}?{query}")
+
+    def until(self, condition: str) -> Any:
+        """Wait until an expression is true in the page, and return its value."""
+        return self.tab.run(POLL % condition)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            event = f"new KeyboardEvent('keydown', {{key: {json.dumps(key)}, bubbles: true}})"
+            self.until(f"document.body.dispatchEvent({event}) || true")
+
+    def click(self, selector: str, text: str = "") -> None:
+        """Click on the first element that has a text, as soon as there is one."""
+        found = (
+            f"[...document.querySelectorAll({json.dumps(selector)})]"
+            f".find((one) => one.textContent.includes({json.dumps(text)}))"
+        )
+        self.until(f"{found} && ({found}.click(), true)")
+
+    def figures(self, visitors: int) -> dict[str, str]:
+        """Return the figures of the overview, once the first of them is as expected."""
+        shown = (
+            "Object.fromEntries([...document.querySelectorAll('.figure')].map((one) =>"
+            " [one.querySelector('.name').textContent, one.querySelector('.value').textContent]))"
+        )
+        found: dict[str, str] = self.until(f"({shown}).Visitors === '{visitors}' && ({shown})")
+        return found
+
+    def parameter(self, name: str) -> str:
+        url: str = self.until("location.href")
+        return parse_qs(urlsplit(url).query)[name][0]
+
+    def problems(self) -> list[str]:
+        found: list[str] = self.until("window.problems")
+        return found
+
+    def set_width(self, width: int) -> None:
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.tab.command("Emulation.setDeviceMetricsOverride", **metrics)
+
+
+@pytest.fixture(scope="module")
+def page(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    website = service.website(public=True)
+    seed(service, website)
+    with opened_tab(tmp_path_factory.mktemp("chromium") / "profile") as tab:
+        tab.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
+        yield Page(tab, service, website)
+
+
+def test_overview_shows_what_was_stored_and_a_click_filters_it(page: Page) -> None:
+    page.open("/")
+    figures = page.figures(VISITORS)
+    page.click(".breakdown button[aria-pressed]", "Germany")
+    filtered = page.figures(VISITORS // 2)
+    filters = json.loads(page.parameter("filters"))
+    page.click(".chip button")
+
+    assert figures == {
+        "Visitors": "12",
+        "Page views": "36",
+        "Sessions": "12",
+        "Bounce rate": "0%",
+        "Median session": "40s",
+    }
+    assert filtered["Page views"] == "18"
+    assert filters == [{"field": "country", "operator": "eq", "value": "DE"}]
+    assert page.figures(VISITORS) == figures
+    assert page.problems() == []
+
+
+def test_reload_and_back_show_the_same(page: Page) -> None:
+    filters = json.dumps([{"field": "country", "operator": "eq", "value": "US"}])
+    page.open("/", filters=filters, last="7", metric="sessions")
+    shown = page.figures(VISITORS // 2)
+    url = page.until("location.href")
+    page.click("nav a", "Errors")
+    page.until("location.pathname === '/app/errors'")
+    page.until("history.back() || true")
+
+    assert page.until(f"location.href === {json.dumps(url)}")
+    assert page.figures(VISITORS // 2) == shown
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_view_breaks_no_policy_and_fits_a_phone(page: Page, path: str) -> None:
+    page.open(path)
+    page.until("document.querySelector('#content .card') && !document.querySelector('.skeleton')")
+    page.until("!document.querySelector('[aria-busy=true], .stale')")
+    page.set_width(390)
+    page.until("document.scrollingElement.scrollWidth <= innerWidth")
+    page.set_width(1280)
+
+    assert page.problems() == []
+    assert page.until("document.querySelector('.failure') === null")
+
+
+@pytest.mark.parametrize("path", ["/", "errors"])
+def test_hostile_names_are_shown_as_text(page: Page, path: str) -> None:
+    page.open(path)
+
+    for name in HOSTILE:
+        page.until(f"document.querySelector('#content').textContent.includes({json.dumps(name)})")
+
+    assert page.until("typeof hacked === 'undefined'")
+    assert page.until("document.querySelectorAll('#content script, #content img').length === 0")
+    assert page.problems() == []
+
+
+def test_refused_word_is_corrected_by_its_button(page: Page) -> None:
+    body = {
+        "query": {
+            "table": "events",
+            "selects": [{"field": "*", "aggregate": "count", "alias": "views"}],
+            "groupBy": ["pth"],
+            "filters": [{"field": "path", "operator": "is_set"}],
+        },
+        "lastDays": 7,
+        "timezone": "UTC",
+    }
+    page.open("explore", query=json.dumps(body))
+    reason = page.until("document.querySelector('.refused .why span').textContent")
+    page.click(".refused .why button")
+    page.until("document.querySelectorAll('.ranked.tall li').length === 3")
+    rows = page.until(
+        "[...document.querySelectorAll('.ranked.tall li')].map((one) =>"
+        " [one.querySelector('bdi').textContent, one.querySelector('b').textContent])"
+    )
+
+    assert reason == 'Invalid column "pth" for table "events"'
+    assert json.loads(page.parameter("query"))["query"]["groupBy"] == ["path"]
+    assert rows == [["/page-0", "12"], ["/page-1", "12"], ["/page-2", "12"]]
+
+
+def test_keys_go_everywhere(page: Page) -> None:
+    page.open("/", **{"from": "2026-03-01", "to": "2026-03-07"})
+    page.until("document.querySelector('.ranges')")
+    page.press("[")
+    earlier = (page.parameter("from"), page.parameter("to"))
+    page.press("]")
+    page.press("/")
+    page.until("document.activeElement.type === 'search'")
+    page.press("Escape")
+    page.press("?")
+    page.until("document.querySelector('dialog').open")
+    page.click("dialog button")
+    page.press("g", "e")
+
+    assert earlier == ("2026-02-22", "2026-02-28")
+    assert page.parameter("from") == "2026-03-01"
+    assert page.until("location.pathname === '/app/explore'")
+
+
+def test_private_website_asks_to_sign_in(page: Page) -> None:
+    private = Page(page.tab, page.service, page.service.website())
+    private.open("/")
+
+    assert private.until("document.querySelector('.sign-in input[type=password]') !== null")
+    assert private.until("document.querySelector('#content') === null")
