@@ -13,7 +13,14 @@ from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.model.plan import CompiledQuery, QueryPlan
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.data_retention import FixedCutoffs
-from headrace.ports.store import CHDB_DIALECT, Dialect, QueryLimits, Rows, Store, StoreStatus
+from headrace.ports.store import (
+    CHDB_DIALECT,
+    Dialect,
+    QueryLimits,
+    Store,
+    StoreResult,
+    StoreStatus,
+)
 from headrace.query.execution import QueryExecution
 from headrace.query.result_values import QueryResult
 from headrace.query.service import QueryService
@@ -87,8 +94,8 @@ class TablesOfTest:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
-        return self._tables.select(query, limits)
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> StoreResult:
+        return StoreResult(self._tables.select(query, limits))
 
     async def status(self) -> StoreStatus:
         return StoreStatus.READY

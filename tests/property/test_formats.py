@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headrace.http.routes.result_formats import write_arrow, write_csv, write_json
 from headrace.model.plan import OutputKind
-from headrace.query.result_values import QueryResult
+from headrace.query.result_values import QueryResult, ReadInfo
 
 Value = Any
 
@@ -65,6 +65,7 @@ def answers(draw: st.DrawFn) -> QueryResult:
         limit=6,
         truncated=draw(st.booleans()),
         execution_ms=1.5,
+        read=ReadInfo(7, 80, draw(st.booleans()), 1_767_607_200_123),
     )
 
 
@@ -78,6 +79,10 @@ def test_json_rows_are_objects_keyed_by_output_name(result: QueryResult) -> None
             "executionTime": 1.5,
             "limit": 6,
             "truncated": result.truncated,
+            "rowsRead": 7,
+            "bytesRead": 80,
+            "cached": result.read.cached,
+            "watermark": "2026-01-05T10:00:00.123Z",
         },
         "requestId": "r",
     }

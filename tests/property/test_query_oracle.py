@@ -89,7 +89,8 @@ def got_of(service: Service, website: str, body: Body) -> tuple[int, Any]:
     full = response.json()
     if response.status_code != 200:
         return response.status_code, full.get("code")
-    del full["meta"]["executionTime"]
+    for name in ("executionTime", "rowsRead", "bytesRead", "cached", "watermark"):
+        del full["meta"][name]
     return 200, {"data": full["data"], "meta": full["meta"]}
 
 

@@ -72,10 +72,13 @@ class Harness:
 
     def run_query(self, website: str, sql: str) -> None:
         key = QueryKey(website, sql, (), LIMITS)
-        task = asyncio.create_task(self.selects.execute(key, lambda _: self._run(website)))
+        task = asyncio.create_task(self._execute(key))
         self.sent_queries.append(
             SentQuery(website, self.acknowledged[website], self.newest_result[website], task)
         )
+
+    async def _execute(self, key: QueryKey) -> bytes:
+        return (await self.selects.execute(key, lambda _: self._run(key.website_id))).result
 
     def disconnect(self, number: int) -> None:
         if self.sent_queries:

@@ -43,6 +43,20 @@ Rows = Sequence[Sequence[Any]]
 """Rows of plain JSON values (text, int, float, bool, None), columns in the query's order."""
 
 
+class StoreResult(Struct, frozen=True):
+    """The result of a select, and the rows and bytes that were read for it.
+
+    `totals` is a row over all groups, of a statement WITH TOTALS. Nothing is read for a `cached`
+    result; selects that share one run all report what it has read.
+    """
+
+    rows: Rows
+    totals: Sequence[Any] | None = None
+    rows_read: int = 0
+    bytes_read: int = 0
+    cached: bool = False
+
+
 class ChangeListener(Protocol):
     """Receives notice of changing rows; used from the loader's thread."""
 
@@ -107,7 +121,7 @@ class StoreStatus(Enum):
 class Store(Protocol):
     """The reading side; used from one event loop by many tasks."""
 
-    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> StoreResult:
         """Run a query over everything acknowledged before the call.
 
         Raises `QueryTimedOut`, `QueryTooLarge`, or `StoreUnavailable` when the store is down.

@@ -1,7 +1,10 @@
 """What all query use cases share: one select in the store under limits, counted and timed."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct
 
 from headrace.base.clock import Clock
 from headrace.base.errors import (
@@ -17,6 +20,7 @@ from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.data_retention import CutoffSource
 from headrace.ports.store import Dialect, QueryLimits, Rows, Store
+from headrace.query.result_values import ReadInfo
 
 SUCCEEDED = "answered"
 FAILED = "failed"
@@ -30,6 +34,18 @@ NO_TABLE = "none"
 """The metric label of queries that were rejected before their table was known."""
 
 
+VISIBILITY_LAG_MS = 2000
+"""On a cluster an event of another machine is in every result this time after its response."""
+
+
+class Selected(Struct, frozen=True):
+    """Rows of the store; see `StoreResult`."""
+
+    rows: Rows
+    totals: Sequence[Any] | None
+    read: ReadInfo
+
+
 class RunningQuery:
     """One query of a caller from its body to its result. Its services set `table` once known."""
 
@@ -39,7 +55,10 @@ class RunningQuery:
 
 
 class QueryExecution:
-    """Runs the selects of queries over a store; for one event loop and many tasks."""
+    """Runs the selects of queries over a store; for one event loop and many tasks.
+
+    In a cluster other machines store events too.
+    """
 
     def __init__(
         self,
@@ -50,6 +69,7 @@ class QueryExecution:
         clock: Clock,
         dialect: Dialect,
         cutoffs: CutoffSource,
+        is_cluster: bool = False,
     ) -> None:
         self._store = store
         self._limits = limits
@@ -57,6 +77,7 @@ class QueryExecution:
         self._clock = clock
         self.dialect = dialect
         self._cutoffs = cutoffs
+        self._visibility_lag_ms = VISIBILITY_LAG_MS if is_cluster else 0
 
     @contextmanager
     def counted(self) -> Generator[RunningQuery]:
@@ -71,11 +92,14 @@ class QueryExecution:
         finally:
             self._metrics.count("headrace_queries_total", 1, running.table, outcome)
 
-    async def select(self, query: CompiledQuery) -> Rows:
+    async def select(self, query: CompiledQuery) -> Selected:
         """Return the rows of a statement. Raises what `Store.select` raises."""
-        started_s = self._clock.monotonic_s()
+        started_s, started_ms = self._clock.monotonic_s(), self._clock.now_ms()
         try:
-            return await self._store.select(query, self._limits)
+            result = await self._store.select(query, self._limits)
+            watermark_ms = started_ms - self._visibility_lag_ms
+            read = ReadInfo(result.rows_read, result.bytes_read, result.cached, watermark_ms)
+            return Selected(result.rows, result.totals, read)
         finally:
             self._metrics.observe("headrace_query_seconds", self._clock.monotonic_s() - started_s)
 

@@ -17,6 +17,18 @@ from headrace.query.validate.day_range import first_date_of_month, first_date_of
 _LARGEST_EXACT_INTEGER = 2.0**53
 
 
+class ReadInfo(Struct, frozen=True):
+    """What was read for a result.
+
+    Every event that was acknowledged before `watermark_ms` is in the result.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    cached: bool = False
+    watermark_ms: int = 0
+
+
 class QueryResult(Struct, frozen=True):
     """Formatted rows with their output names.
 
@@ -30,6 +42,7 @@ class QueryResult(Struct, frozen=True):
     limit: int
     truncated: bool
     execution_ms: float
+    read: ReadInfo = ReadInfo()
 
 
 def format_rows(rows: Rows, kinds: Sequence[OutputKind]) -> Rows:
@@ -84,7 +97,8 @@ def _format_numbers(values: Any) -> list[int | float | None]:  # noqa: ANN401
     return [None if value is None else _format_number(value) for value in values]
 
 
-def _format_datetime(value: Any) -> str:  # noqa: ANN401
+def format_datetime(value: Any) -> str:  # noqa: ANN401
+    """Return epoch milliseconds as ISO 8601 in UTC, with milliseconds and `Z`."""
     timestamp = utc_datetime(int(value))
     return f"{timestamp:%Y-%m-%dT%H:%M:%S}.{timestamp.microsecond // 1000:03d}Z"
 
@@ -126,7 +140,7 @@ FORMATTERS: Mapping[OutputKind, Callable[[Any], Any]] = {
     OutputKind.NUMBER: _format_number,
     OutputKind.NUMBERS: _format_numbers,
     OutputKind.BOOLEAN: bool,
-    OutputKind.DATETIME: _format_datetime,
+    OutputKind.DATETIME: format_datetime,
     OutputKind.JSON: _format_json,
     OutputKind.HOUR: _format_hour,
     OutputKind.DAY: _format_day,

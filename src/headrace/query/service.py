@@ -35,8 +35,8 @@ class QueryService:
 
     async def _execute(self, plan: QueryPlan, running: RunningQuery) -> QueryResult:
         query = compile_query(plan, self._execution.dialect)
-        rows = await self._execution.select(query)
-        page, truncated = _slice_page(plan, query, rows)
+        selected = await self._execution.select(query)
+        page, truncated = _slice_page(plan, query, selected.rows)
         kinds = tuple(output.kind for output in query.outputs)
         return QueryResult(
             names=tuple(output.name for output in query.outputs),
@@ -45,6 +45,7 @@ class QueryService:
             limit=plan.limit,
             truncated=truncated,
             execution_ms=self._execution.elapsed_ms(running),
+            read=selected.read,
         )
 
 

@@ -131,6 +131,7 @@ async def run_worker(
             metrics=metrics,
             clock=clock,
             cutoffs=cutoffs,
+            is_cluster=has_external_directory(settings),
         )
         export_store = open_export_store(settings, stack, engine=engine)
         app = create_app(

@@ -34,7 +34,7 @@ from headrace.model.tenancy import (
 from headrace.ports.erasure import Erasure
 from headrace.ports.event_log import OnDurable
 from headrace.ports.rate_limiter import RateLimitResult
-from headrace.ports.store import QueryLimits, Rows, StoreStatus
+from headrace.ports.store import QueryLimits, StoreResult, StoreStatus
 from headrace.query.export.service import ExportedPiece
 from headrace.query.result_values import QueryResult
 
@@ -160,7 +160,7 @@ class FakeStore:
     def __init__(self) -> None:
         self.store_status = StoreStatus.READY
 
-    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> StoreResult:
         raise NotImplementedError(query, limits)
 
     async def status(self) -> StoreStatus:
@@ -387,6 +387,15 @@ async def exchange(app: ASGIApp, scope: dict[str, Any], *chunks: bytes) -> Respo
     headers = [(name.decode(), value.decode()) for name, value in start["headers"]]
     assert len(headers) == len(dict(headers)), "a header was sent twice"
     return Response(start["status"], dict(headers), last["body"])
+
+
+NOTHING_READ: Mapping[str, Any] = {
+    "rowsRead": 0,
+    "bytesRead": 0,
+    "cached": False,
+    "watermark": "1970-01-01T00:00:00.000Z",
+}
+"""The metadata of a result of a fake: what its store has read, at the epoch."""
 
 
 def empty_result() -> QueryResult:

@@ -27,6 +27,7 @@ from headrace.query.result_values import QueryResult
 from tests.contract.http.fakes import (
     FOREIGN_KEY,
     JSON_HEADERS,
+    NOTHING_READ,
     NOW_MS,
     PRIVATE,
     PUBLIC,
@@ -91,7 +92,13 @@ def test_result_is_complete() -> None:
         {
             "success": True,
             "data": [dict(zip(RESULT.names, row, strict=True)) for row in ROWS],
-            "meta": {"rowCount": 2, "executionTime": 7.25, "limit": 2, "truncated": True},
+            "meta": {
+                "rowCount": 2,
+                "executionTime": 7.25,
+                "limit": 2,
+                "truncated": True,
+                **NOTHING_READ,
+            },
             "requestId": REQUEST_ID,
         },
     )

@@ -12,13 +12,14 @@ from headrace.http import endpoints
 from headrace.http.endpoints import QUERY_ENDPOINTS, EndpointSpec
 from headrace.http.routes.query import QueryRunner
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import QueryLimits, Rows, StoreStatus
+from headrace.ports.store import QueryLimits, Rows, StoreResult, StoreStatus
 from headrace.query.execution import QueryExecution
 from headrace.query.funnel.service import FunnelService
 from headrace.query.retention.service import RetentionService
 from headrace.query.values.service import ValuesService
 from testing.queries import execution_over_store
 from tests.contract.http.fakes import (
+    NOTHING_READ,
     NOW_MS,
     PRIVATE,
     READER_KEY,
@@ -32,6 +33,7 @@ from tests.contract.http.fakes import (
     status_and_body,
 )
 
+NOTHING_READ_NOW = {**NOTHING_READ, "watermark": "2026-01-05T10:00:00.000Z"}
 DAYS = {"startDate": "2026-01-01", "endDate": "2026-01-31"}
 STEPS = [
     {"name": "cart", "filters": [{"field": "path", "operator": "eq", "value": "/cart"}]},
@@ -45,9 +47,9 @@ class StoreOfRows:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> StoreResult:
         assert (query.website_id, limits.max_rows) == (PRIVATE, 10_001)
-        return self._rows
+        return StoreResult(self._rows)
 
     async def status(self) -> StoreStatus:
         return StoreStatus.READY
@@ -89,7 +91,13 @@ def test_every_query_endpoint_counts_one_request_and_runs_its_own_use_case(
         {
             "success": True,
             "data": [],
-            "meta": {"rowCount": 0, "executionTime": 1.5, "limit": 1000, "truncated": False},
+            "meta": {
+                "rowCount": 0,
+                "executionTime": 1.5,
+                "limit": 1000,
+                "truncated": False,
+                **NOTHING_READ,
+            },
             "requestId": REQUEST_ID,
         },
     )
@@ -135,7 +143,13 @@ def test_funnel_has_a_row_for_each_step_of_each_group() -> None:
                     ("", 2, None, 0, 0, None),
                 ]
             ],
-            "meta": {"rowCount": 4, "executionTime": 0, "limit": 1000, "truncated": False},
+            "meta": {
+                "rowCount": 4,
+                "executionTime": 0,
+                "limit": 1000,
+                "truncated": False,
+                **NOTHING_READ_NOW,
+            },
             "requestId": REQUEST_ID,
         },
     )
@@ -177,7 +191,13 @@ def test_retention_has_a_row_for_each_cohort() -> None:
         {
             "success": True,
             "data": [{"date": "2026-01-05", "size": 4, "returned": [3, None]}],
-            "meta": {"rowCount": 1, "executionTime": 0, "limit": 10_000, "truncated": False},
+            "meta": {
+                "rowCount": 1,
+                "executionTime": 0,
+                "limit": 10_000,
+                "truncated": False,
+                **NOTHING_READ_NOW,
+            },
             "requestId": REQUEST_ID,
         },
     )
@@ -220,7 +240,13 @@ def test_values_take_their_parameters_from_the_query_string() -> None:
         {
             "success": True,
             "data": [{"value": "/b", "count": 3}],
-            "meta": {"rowCount": 1, "executionTime": 0, "limit": 1, "truncated": True},
+            "meta": {
+                "rowCount": 1,
+                "executionTime": 0,
+                "limit": 1,
+                "truncated": True,
+                **NOTHING_READ_NOW,
+            },
             "requestId": REQUEST_ID,
         },
     )

@@ -14,6 +14,7 @@ from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.parameters import EncodedParameters
+from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import EVENTS
@@ -112,7 +113,7 @@ def test_rows_are_written_and_read_over_an_encrypted_connection(
     counting = reader.select(
         "SELECT count() FROM events", EncodedParameters({}), LIMITS, made.database
     )
-    assert made.run(counting) == b"[1]\n"
+    assert decode_rows(made.run(counting)) == [[1]]
     made.run(reader.close())
 
 

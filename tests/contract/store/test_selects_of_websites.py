@@ -64,7 +64,7 @@ class Machine:
         key = QueryKey(website, sql, tuple(texts.items()), limits)
         self._number += 1
         run = partial(self._run, sql, EncodedParameters(texts), f"{website}-{self._number}")
-        return decode_rows(await self.selects.execute(key, run))
+        return decode_rows((await self.selects.execute(key, run)).result)
 
     def begin(self, website: str, sql: str, *, timeout_s: float = 60) -> "asyncio.Task[Rows]":
         """Start a select in a task."""

@@ -71,7 +71,7 @@ class Machine:
 
     async def select(self, sql: str, limits: QueryLimits = LIMITS) -> list[list[object]]:
         query = CompiledQuery(sql=sql, parameters={}, outputs=())
-        return [list(row) for row in await self.store.select(query, limits)]
+        return [list(row) for row in (await self.store.select(query, limits)).rows]
 
     async def end(self, number: signal.Signals) -> tuple[int, str]:
         """Send a signal; return the exit code and the lines on standard error."""

@@ -160,7 +160,7 @@ async def select(
     limits: QueryLimits = LIMITS,
 ) -> Rows:
     query = CompiledQuery(sql=sql, parameters=dict(parameters or {}), outputs=())
-    return await EngineStore(connections).select(query, limits)
+    return (await EngineStore(connections).select(query, limits)).rows
 
 
 async def test_rows_have_the_order_of_the_columns(connections: EngineConnections) -> None:

@@ -56,7 +56,8 @@ def run(*arguments: str, given: str = "", **variables: str) -> Done:
         check=False,
     )
     out = re.sub(r"\d+\.\d ms", "N ms", done.stdout.decode())
-    out = re.sub(r'"executionTime":[\d.]+', '"executionTime":0', out)
+    out = re.sub(r'"(executionTime|rowsRead|bytesRead)":[\d.]+', r'"\1":0', out)
+    out = re.sub(r'"cached":\w+,"watermark":"[^"]+"', '"cached":false,"watermark":"NOW"', out)
     return Done(done.returncode, re.sub(r'"req_[^"]+"', '"ID"', out), done.stderr.decode())
 
 
@@ -169,7 +170,16 @@ def test_json_is_what_the_service_sends(run_query: RunQuery) -> None:
     assert result == {
         "success": True,
         "data": [{"total": 11.5}],
-        "meta": {"rowCount": 1, "executionTime": 0, "limit": 1000, "truncated": False},
+        "meta": {
+            "rowCount": 1,
+            "executionTime": 0,
+            "limit": 1000,
+            "truncated": False,
+            "rowsRead": 0,
+            "bytesRead": 0,
+            "cached": False,
+            "watermark": "NOW",
+        },
     }
 
 

@@ -1,6 +1,7 @@
 """Cached results have the rows of computed ones; only the metrics show the difference."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
@@ -29,10 +30,18 @@ def test_cached_result_looks_like_a_fresh_one(dedicated_service: ServiceMaker) -
     service = dedicated_service().start()
     website = service.website()
     send(service, website, event())
+    sent_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     first, second = (service.send_query(website, query()) for _ in range(2))
     assert rows_of(second) == rows_of(first) == [{"n": 1}]
     assert second.json()["meta"].keys() == first.json()["meta"].keys()
     assert second.json()["meta"]["executionTime"] > 0
+    read = [
+        tuple(one.json()["meta"][name] for name in ("cached", "rowsRead"))
+        for one in (first, second)
+    ]
+    assert read == [(False, 1), (True, 0)]
+    assert first.json()["meta"]["bytesRead"] > second.json()["meta"]["bytesRead"] == 0
+    assert sent_at <= first.json()["meta"]["watermark"] <= second.json()["meta"]["watermark"]
     assert first.json()["requestId"] != second.json()["requestId"]
 
 

@@ -119,6 +119,9 @@ def test_top_pages_with_visitors(service: Service, shop: str) -> None:
     body = response.json()
     assert body.pop("requestId")
     assert body["meta"].pop("executionTime") >= 0
+    assert body["meta"].pop("rowsRead") >= 11
+    assert body["meta"].pop("bytesRead") > 0
+    assert body["meta"].pop("watermark") > "2026"
     assert body == {
         "success": True,
         "data": [
@@ -126,7 +129,7 @@ def test_top_pages_with_visitors(service: Service, shop: str) -> None:
             {"path": "/pricing", "views": 3, "visitors": 2},
             {"path": "/docs", "views": 2, "visitors": 2},
         ],
-        "meta": {"rowCount": 3, "limit": 10, "truncated": False},
+        "meta": {"rowCount": 3, "limit": 10, "truncated": False, "cached": False},
     }
 
 

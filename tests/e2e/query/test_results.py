@@ -305,6 +305,10 @@ def meta(service: Service, website: str, **parts: Json) -> dict[str, Json]:
     execution_time = response["meta"].pop("executionTime")
     assert isinstance(execution_time, int | float)
     assert execution_time >= 0
+    assert response["meta"].pop("rowsRead") >= 0
+    assert response["meta"].pop("bytesRead") >= 0
+    assert response["meta"].pop("cached") in (True, False)
+    assert datetime.fromisoformat(response["meta"].pop("watermark")) <= datetime.now(UTC)
     assert response["meta"]["rowCount"] == len(response["data"])
     meta_value: dict[str, Json] = response["meta"]
     return meta_value

@@ -49,15 +49,21 @@ class Harness:
         self.runs: list[QueryLimits] = []
         self.endings: list[asyncio.Future[None]] = []
         self.cancelled_runs = 0
+        self.cached: list[bool] = []
 
     async def begin(
         self, sql: str = "SELECT 1", *, website: str = "a", timeout_s: float = 60
     ) -> RunningQuery:
         """Start a query and wait until it blocks."""
         key = QueryKey(website, sql, (), QueryLimits(timeout_s, 10**9))
-        sent_query = asyncio.create_task(self.selects.execute(key, self._run))
+        sent_query = asyncio.create_task(self._execute(key))
         await settled()
         return sent_query
+
+    async def _execute(self, key: QueryKey) -> bytes:
+        executed = await self.selects.execute(key, self._run)
+        self.cached.append(executed.cached)
+        return executed.result
 
     def end(self, number: int = -1, error: Exception | None = None) -> None:
         """End a run, with a result or an error."""
@@ -175,6 +181,7 @@ async def test_result_is_cached_until_rows_of_its_website_are_stored() -> None:
     with harness.versions.rows_changing({"b"}):
         pass
     assert await (await harness.begin()) == b"1"
+    assert harness.cached == [False, True]
     with harness.versions.rows_changing({"a"}):
         pass
     again = await harness.begin()

@@ -14,7 +14,7 @@ from headrace.model.catalog import EVENTS, Operator
 from headrace.model.data_retention import Cutoffs
 from headrace.model.plan import CompiledQuery, OutputKind, PlannedFilter
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows, StoreStatus
+from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows, StoreResult, StoreStatus
 from headrace.query.funnel.check import check_funnel, decode_funnel
 from headrace.query.funnel.compile import compile_funnel
 from headrace.query.funnel.plan import FunnelPlan, PlannedStep
@@ -207,9 +207,9 @@ class StoreOfGroups:
     def __init__(self, groups: Rows) -> None:
         self._groups = groups
 
-    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> StoreResult:
         assert (query.website_id, limits.max_rows) == (WEBSITE, 10_001)
-        return self._groups
+        return StoreResult(self._groups)
 
     async def status(self) -> StoreStatus:
         return StoreStatus.READY

@@ -13,7 +13,7 @@ from headrace.base.errors import InvalidQuery
 from headrace.model.data_retention import Cutoffs
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows, StoreStatus
+from headrace.ports.store import CHDB_DIALECT, QueryLimits, StoreResult, StoreStatus
 from headrace.query.retention.check import check_retention, decode_retention
 from headrace.query.retention.compile import compile_retention
 from headrace.query.retention.plan import RetentionPlan
@@ -187,9 +187,9 @@ def test_statement_depends_on_the_shape_alone() -> None:
 class StoreOfCohorts:
     """Returns the same cohorts for every select."""
 
-    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> StoreResult:
         assert (query.website_id, limits.max_rows) == (WEBSITE, 10_001)
-        return [[20_459, 8, [1, 2, 3]], [20_460, 4, [1, 0, 0]]]
+        return StoreResult([[20_459, 8, [1, 2, 3]], [20_460, 4, [1, 0, 0]]])
 
     async def status(self) -> StoreStatus:
         return StoreStatus.READY

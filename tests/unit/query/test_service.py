@@ -16,7 +16,7 @@ from headrace.base.errors import (
 from headrace.base.telemetry import Metrics
 from headrace.model.plan import CompiledQuery, OutputKind
 from headrace.ports.data_retention import FixedCutoffs
-from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows, StoreStatus
+from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows, StoreResult, StoreStatus
 from headrace.query.execution import QueryExecution
 from headrace.query.result_values import QueryResult
 from headrace.query.service import QueryService
@@ -40,13 +40,13 @@ class StoreOfRows:
         self._rows, self._error = rows, error
         self._clock, self._takes_ms = clock, takes_ms
 
-    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> StoreResult:
         self.sent_query.append((query, limits))
         if self._clock is not None:
             self._clock.advance(self._takes_ms)
         if self._error is not None:
             raise self._error
-        return self._rows
+        return StoreResult(self._rows)
 
     async def status(self) -> StoreStatus:
         return StoreStatus.READY if self._error is None else StoreStatus.UNAVAILABLE

@@ -59,6 +59,13 @@ class NoVersions:
         return None
 
 
+class Executed(Struct, Generic[ResultT], frozen=True):
+    """The result of a select, and whether it was cached."""
+
+    result: ResultT
+    cached: bool
+
+
 class StartedRun(Struct, frozen=True):
     """A run that has its slot: the version of the rows that it reads, and the time it has."""
 
@@ -104,7 +111,7 @@ class CoalescingExecutor(Generic[ResultT]):
         self._in_flight: dict[QueryKey, InFlight[ResultT]] = {}
         self._tasks: set[asyncio.Task[ResultT]] = set()
 
-    async def execute(self, key: QueryKey, run: Run[ResultT]) -> ResultT:
+    async def execute(self, key: QueryKey, run: Run[ResultT]) -> Executed[ResultT]:
         """Return the result over everything acknowledged before the call.
 
         `run` is called, with what remains of the limits, if no other run and no cached result
@@ -123,15 +130,18 @@ class CoalescingExecutor(Generic[ResultT]):
                 cached = self._cached_result(key)
                 if cached is not None:
                     self._metrics.count("headrace_selects_total", 1, "cached")
-                    return cached
+                    return Executed(cached, cached=True)
                 in_flight = self._join_or_start(key, run)
                 try:
-                    return await self._join(in_flight, wait_deadline_s, deadline_s)
+                    result = await self._join(in_flight, wait_deadline_s, deadline_s)
+                    return Executed(result, cached=False)
                 except QueryTimedOut:
                     if not _is_retry_worthwhile(in_flight, deadline_s):
                         raise
                 # The run started before this select joined it, with the earlier deadline of others.
-                return await self._join(self._join_or_start(key, run), deadline_s, deadline_s)
+                in_flight = self._join_or_start(key, run)
+                result = await self._join(in_flight, deadline_s, deadline_s)
+                return Executed(result, cached=False)
         except TimeoutError as error:
             raise QueryTimedOut("Query timed out") from error
 

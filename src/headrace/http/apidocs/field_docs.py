@@ -177,6 +177,10 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "executionTime": "milliseconds",
         "limit": "the limit that was used",
         "truncated": "whether more rows exist",
+        "rowsRead": "rows that the store has read; 0 for a cached result",
+        "bytesRead": "bytes that the store has read, uncompressed; 0 for a cached result",
+        "cached": "whether the result was computed for an earlier query",
+        "watermark": "every event that was acknowledged before this datetime is in the result",
     },
     "SchemaResponse": {
         "tables": "every table with its columns",

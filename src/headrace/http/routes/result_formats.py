@@ -17,7 +17,7 @@ from headrace.base.clock import to_epoch_ms
 from headrace.base.settings import Settings
 from headrace.http.responses import JSON_HEADER, JSON_TYPE, Header, Response
 from headrace.model.plan import OutputKind
-from headrace.query.result_values import QueryResult
+from headrace.query.result_values import QueryResult, format_datetime
 
 CSV_TYPE = "text/csv"
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
@@ -36,6 +36,10 @@ class QueryMeta(Struct, frozen=True, rename="camel"):
     execution_time: float
     limit: int
     truncated: bool
+    rows_read: int
+    bytes_read: int
+    cached: bool
+    watermark: str
 
 
 class QueryResponse(Struct, frozen=True, rename="camel"):
@@ -52,10 +56,23 @@ def write_json(result: QueryResult, request_id: str) -> Response:
     body = QueryResponse(
         success=True,
         data=_row_objects(result),
-        meta=QueryMeta(len(result.rows), result.execution_ms, result.limit, result.truncated),
+        meta=_meta_of(result),
         request_id=request_id,
     )
     return Response(200, msgspec.json.encode(body), (JSON_HEADER,))
+
+
+def _meta_of(result: QueryResult) -> QueryMeta:
+    return QueryMeta(
+        row_count=len(result.rows),
+        execution_time=result.execution_ms,
+        limit=result.limit,
+        truncated=result.truncated,
+        rows_read=result.read.rows,
+        bytes_read=result.read.bytes,
+        cached=result.read.cached,
+        watermark=format_datetime(result.read.watermark_ms),
+    )
 
 
 def _row_objects(result: QueryResult) -> Sequence[Any]:

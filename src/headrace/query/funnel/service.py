@@ -37,7 +37,7 @@ class FunnelService:
             )
             running.table = EVENTS.name
             query = compile_funnel(plan, self._execution.dialect)
-            groups = await self._execution.select(query)
+            selected = await self._execution.select(query)
             maximum = QUERY_LIMITS["maxFunnelGroups"]
             columns = [
                 *((output.name, output.kind) for output in query.outputs[:-2]),
@@ -47,10 +47,11 @@ class FunnelService:
             return QueryResult(
                 names=tuple(name for name, _ in columns),
                 kinds=kinds,
-                rows=format_rows(step_rows(plan, groups[:maximum]), kinds),
+                rows=format_rows(step_rows(plan, selected.rows[:maximum]), kinds),
                 limit=maximum,
-                truncated=len(groups) > maximum,
+                truncated=len(selected.rows) > maximum,
                 execution_ms=self._execution.elapsed_ms(running),
+                read=selected.read,
             )
 
 

@@ -29,15 +29,16 @@ class RetentionService:
             )
             running.table = EVENTS.name
             query = compile_retention(plan, self._execution.dialect)
-            cohorts = await self._execution.select(query)
+            selected = await self._execution.select(query)
             kinds = tuple(output.kind for output in query.outputs)
             return QueryResult(
                 names=tuple(output.name for output in query.outputs),
                 kinds=kinds,
-                rows=format_rows(known_periods(plan, cohorts), kinds),
+                rows=format_rows(known_periods(plan, selected.rows), kinds),
                 limit=QUERY_LIMITS["maxLimit"],
                 truncated=False,
                 execution_ms=self._execution.elapsed_ms(running),
+                read=selected.read,
             )
 
 

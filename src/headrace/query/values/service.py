@@ -27,13 +27,14 @@ class ValuesService:
             )
             running.table = plan.table.name
             query = compile_query(plan, self._execution.dialect)
-            rows = await self._execution.select(query)
+            selected = await self._execution.select(query)
             kinds = tuple(output.kind for output in query.outputs)
             return QueryResult(
                 names=("value", "count"),
                 kinds=kinds,
-                rows=format_rows(rows[: plan.limit], kinds),
+                rows=format_rows(selected.rows[: plan.limit], kinds),
                 limit=plan.limit,
-                truncated=len(rows) > plan.limit,
+                truncated=len(selected.rows) > plan.limit,
                 execution_ms=self._execution.elapsed_ms(running),
+                read=selected.read,
             )

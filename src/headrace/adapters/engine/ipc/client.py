@@ -34,7 +34,7 @@ from headrace.adapters.engine.ipc.protocol import (
     WaitStored,
 )
 from headrace.adapters.store.dialect.parameters import encode_parameters
-from headrace.adapters.store.dialect.results import decode_rows
+from headrace.adapters.store.dialect.results import decode_result, decode_rows
 from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.model.erasure import ErasureRequest
 from headrace.model.export import Watermark
@@ -43,7 +43,7 @@ from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.erasure import Erasure
 from headrace.ports.rate_limiter import RateLimitResult
-from headrace.ports.store import QueryLimits, Rows, SelectFailed, StoreStatus
+from headrace.ports.store import QueryLimits, SelectFailed, StoreResult, StoreStatus
 
 COUNT_CALL_TIMEOUT_S: Final = 1.0
 READY_TIMEOUT_S: Final = 1.0
@@ -180,7 +180,7 @@ class EngineStore:
     def __init__(self, connections: EngineConnections) -> None:
         self._connections = connections
 
-    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> StoreResult:
         """Run a query; see `Store.select`. Raises `SelectFailed` where the SQL itself is wrong."""
         request = RunSelect(
             sql=query.sql,
@@ -190,8 +190,8 @@ class EngineStore:
         )
         timeout_s = limits.timeout_s + SELECT_GRACE_S
         match await self._connections.send_request(request, timeout_s=timeout_s):
-            case SelectResult(rows=rows):
-                return decode_rows(rows)
+            case SelectResult(output=output, cached=cached):
+                return decode_result(output, cached=cached)
             case Failure(kind=kind, reason=reason):
                 raise _ERRORS[kind](reason)
             case _:

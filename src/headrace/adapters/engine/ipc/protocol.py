@@ -116,9 +116,10 @@ IpcRequest = (
 
 
 class SelectResult(Struct, frozen=True, tag="answer"):
-    """The rows of a select: a JSON array for each row, one a line."""
+    """The result of a select, in the format that `decode_result` reads."""
 
-    rows: bytes
+    output: bytes
+    cached: bool = False
 
 
 class CallCounted(Struct, frozen=True, tag="verdict"):

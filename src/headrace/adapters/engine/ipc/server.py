@@ -328,7 +328,8 @@ class EngineServer:
     async def _select_result(
         self, key: QueryKey, run: Callable[[QueryLimits], Coroutine[Any, Any, bytes]]
     ) -> IpcReply:
-        return SelectResult(await self._executor.execute(key, run))
+        executed = await self._executor.execute(key, run)
+        return SelectResult(executed.result, executed.cached)
 
     async def _export_output(self, request: ReadExport) -> IpcReply:
         output = await self._exports.read(

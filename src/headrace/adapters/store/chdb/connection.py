@@ -110,12 +110,21 @@ class ChdbSession:
 
         Raises `ClickHouseError`.
         """
-        with _translate_chdb_errors():
-            return self._connection.query(sql, result_format, parameters).bytes()
+        try:
+            with _translate_chdb_errors():
+                return self._connection.query(sql, result_format, parameters).bytes()
+        except ClickHouseError:
+            self._discard_output()
+            raise
 
     def close(self) -> None:
         """Close the connection. No call may run meanwhile. May be called twice."""
         self._connection.close()
+
+    def _discard_output(self) -> None:
+        """Discard what a failed statement has written: else the next result begins with it."""
+        with contextlib.suppress(RuntimeError):
+            self._connection.query("SELECT 1", RESULT_FORMAT, {})
 
     def _query(self, sql: str, parameters: EncodedParameters) -> bytes:
         return self.fetch(sql, parameters, RESULT_FORMAT)

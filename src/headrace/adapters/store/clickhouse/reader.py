@@ -58,6 +58,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "timeout_overflow_mode": "throw",  # no partial results, whatever the user's profile says
     "result_overflow_mode": "throw",
     "group_by_overflow_mode": "throw",
+    "http_write_exception_in_output_format": "0",  # an error is no result
     "skip_unavailable_shards": "0",
     "max_replica_delay_for_distributed_queries": str(_MAX_REPLICA_DELAY_S),
     "fallback_to_stale_replicas_for_distributed_queries": "0",

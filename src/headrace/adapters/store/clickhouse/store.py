@@ -11,10 +11,10 @@ from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.parameters import EncodedParameters
-from headrace.adapters.store.dialect.results import decode_rows
+from headrace.adapters.store.dialect.results import decode_result
 from headrace.base.telemetry import Logger
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import QueryLimits, Rows, SelectFailed, StoreStatus
+from headrace.ports.store import QueryLimits, SelectFailed, StoreResult, StoreStatus
 
 
 class ClickHouseStore:
@@ -39,7 +39,7 @@ class ClickHouseStore:
         id_prefix = f"headrace-{secrets.token_hex(4)}-{os.getpid()}"
         self._query_ids = (f"{id_prefix}-{number}" for number in itertools.count(1))
 
-    async def select(self, query: CompiledQuery, limits: QueryLimits) -> Rows:
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> StoreResult:
         """Run a query; see `Store.select`. Raises `SelectFailed` where the SQL itself is wrong."""
         sql, parameters = fit_parameters(query.sql, query.parameters)
         key = QueryKey(query.website_id, sql, tuple(parameters.items()), limits)
@@ -47,7 +47,8 @@ class ClickHouseStore:
         async def run(remaining: QueryLimits) -> bytes:
             return await self._run(sql, parameters, remaining)
 
-        return decode_rows(await self._executor.execute(key, run))
+        executed = await self._executor.execute(key, run)
+        return decode_result(executed.result, cached=executed.cached)
 
     async def status(self) -> StoreStatus:
         """Return whether a select would succeed now. Never raises."""

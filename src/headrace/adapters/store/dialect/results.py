@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
+
+from headrace.ports.store import StoreResult
 
 MAX_RESULT_BYTES: Final = 134_217_728
 """10,000 rows of 13 kB: the engine process and the worker each keep a result in memory."""
 
 
-RESULT_FORMAT: Final = "JSONCompactEachRow"
+RESULT_FORMAT: Final = "JSONCompact"
+"""It also has what a select has read. One that changes nothing but rows has no output at all."""
 
 
 READER_SETTINGS: Final[Mapping[str, str]] = {
@@ -31,9 +35,33 @@ READER_SETTINGS: Final[Mapping[str, str]] = {
 """The format and the limits of every result, of chDB and of servers."""
 
 
-_ROWS: msgspec.json.Decoder[list[Any]] = msgspec.json.Decoder(list[Any])
+class _Statistics(Struct, frozen=True):
+    rows_read: int
+    bytes_read: int
+
+
+class _Document(Struct, frozen=True):
+    data: list[Any]
+    statistics: _Statistics
+    totals: list[Any] | None = None
+
+
+_DOCUMENT: msgspec.json.Decoder[_Document] = msgspec.json.Decoder(_Document)
 
 
 def decode_rows(result: bytes) -> list[list[Any]]:
-    """Decode a result in `RESULT_FORMAT`: a JSON array for each row, one a line."""
-    return _ROWS.decode_lines(result)
+    """Return the rows of a result in `RESULT_FORMAT`; a statement without output has none."""
+    return _DOCUMENT.decode(result).data if result else []
+
+
+def decode_result(result: bytes, *, cached: bool = False) -> StoreResult:
+    """Return a result in `RESULT_FORMAT`, and what was read for it: nothing for a cached one."""
+    document = _DOCUMENT.decode(result)
+    statistics = _Statistics(0, 0) if cached else document.statistics
+    return StoreResult(
+        document.data,
+        totals=document.totals,
+        rows_read=statistics.rows_read,
+        bytes_read=statistics.bytes_read,
+        cached=cached,
+    )
