@@ -27,7 +27,7 @@ FLAGS = (
     "--disable-sync",
     "--disable-dev-shm-usage",
 )
-SCRIPT_TIMEOUT_MS = 20_000
+SCRIPT_TIMEOUT_MS = 90_000
 
 
 class _Page(BaseHTTPRequestHandler):
@@ -139,7 +139,7 @@ def _is_up(url: str) -> bool:
 def _wire(method: str, url: str, body: Any = None) -> Any:
     with requests.Session() as session:
         session.trust_env = False
-        response = session.request(method, url, json=body, timeout=60)
+        response = session.request(method, url, json=body, timeout=120)
     value = response.json()["value"]
     assert response.status_code == 200, value
     return value

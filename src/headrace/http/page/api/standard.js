@@ -1,10 +1,12 @@
 /**
- * The overview's figures: one call of the standard queries. What these cannot answer, because a
- * filter has no meaning on one of their tables, is asked of the other table by a custom query.
+ * The overview's figures by the standard queries, all in one call. What these cannot answer, because
+ * a filter has no meaning on one of their tables, is asked by custom queries; so is everything where
+ * the service has no standard queries. Custom queries are limited to 30 a minute: only what is
+ * looked at is asked for.
  */
 
-import { comparedBounds } from "../state/dates.js";
-import { applicableTables, BREAKDOWNS, breakdownQuery, SUMMARY_SELECTS } from "../state/standard_types.js";
+import { addDays, comparedBounds } from "../state/dates.js";
+import { applicableTables, BREAKDOWNS, breakdownQuery, SERIES_TABLES, summarySelects, TIME_COLUMNS } from "../state/standard_types.js";
 import { ApiError, call } from "./client.js";
 import { custom } from "./queries.js";
 
@@ -20,108 +22,100 @@ import { custom } from "./queries.js";
  * @property {"previous_period" | "previous_year" | "none"} compare
  * @property {FilterItem[]} filters
  */
-/**
- * @typedef {object} Overview
- * @property {Row} summary  with `previous` where it was compared
- * @property {Row[]} timeseries
- * @property {Record<string, Row[] | null>} breakdowns  null where a filter has no meaning
- * @property {number | null} online
- */
+/** @typedef {{summary: Row, timeseries: Row[], online: number | null}} Summary  rows have `previous` where they were compared */
 
 const ROWS = 10;
+const SHARED_MS = 5000;
 let hasStandard = true;
 
-/** @param {OverviewRequest} request @param {AbortSignal} signal @returns {Promise<Overview>} */
-export async function overview(request, signal) {
+/** Calls that several parts of the overview share. @type {Map<string, Promise<Record<string, any>>>} */
+const shared = new Map();
+
+/**
+ * Totals and the chart. @param {OverviewRequest} request
+ * @param {string} metric  what the chart shows @param {AbortSignal} signal @returns {Promise<Summary>}
+ */
+export async function summary(request, metric, signal) {
+  const parts = await standard(request);
+  if (parts?.["summary"]) return { summary: parts["summary"], timeseries: parts["timeseries"], online: parts["online"]?.visitors ?? null };
+  const tables = [...applicableTables(request.filters)];
+  const charted = tables.length === 1 ? String(tables[0]) : (SERIES_TABLES[metric] ?? "events");
+  const [totals, timeseries] = await Promise.all([
+    Promise.all(tables.map((table) => tableTotals(request, table, tables.length === 1, signal))),
+    tables.length === 0 ? [] : tableSeries(request, charted, tables.length === 1, signal),
+  ]);
+  const merged = totals.reduce((all, one) => ({ now: { ...all.now, ...one.now }, before: { ...all.before, ...one.before } }), { now: {}, before: {} });
+  const before = request.compare === "none" ? {} : { previous: rated(merged.before) };
+  return { summary: { ...rated(merged.now), ...before }, timeseries, online: parts?.["online"]?.visitors ?? null };
+}
+
+/** The most frequent values of a dimension; null where a filter has no meaning. @param {OverviewRequest} request @param {string} type @param {AbortSignal} signal @returns {Promise<Row[] | null>} */
+export async function breakdown(request, type, signal) {
+  if (!applicableTables(request.filters).has(String(BREAKDOWNS[type]?.table))) return null;
+  const parts = await standard(request);
+  if (parts) return parts[type];
+  const query = breakdownQuery(type, request.filters);
+  return (await custom(request.website, { query, ...request.bounds, timezone: request.timezone, limit: ROWS }, signal)).data;
+}
+
+/** All parts that the filters allow, in one call that is shared; null where there is none. @param {OverviewRequest} request */
+async function standard(request) {
   const tables = applicableTables(request.filters);
-  const types = Object.keys(BREAKDOWNS).filter((type) => tables.has(String(BREAKDOWNS[type]?.table)));
-  const [parts, series] = await Promise.all([
-    standard(request, tables.size === 2 ? ["summary", "timeseries", ...types] : types, signal),
-    tables.size === 2 ? null : oneTableSeries(request, [...tables], signal),
-  ]);
-  const breakdowns = Object.fromEntries(Object.keys(BREAKDOWNS).map((type) => [type, parts[type] ?? null]));
-  return {
-    summary: series?.summary ?? parts["summary"] ?? {},
-    timeseries: series?.timeseries ?? parts["timeseries"] ?? [],
-    breakdowns,
-    online: parts["online"]?.visitors ?? null,
-  };
-}
-
-/** @param {OverviewRequest} request @param {string[]} types @param {AbortSignal} signal @returns {Promise<Record<string, any>>} */
-async function standard(request, types, signal) {
-  if (types.length === 0) return {};
-  if (hasStandard) {
-    try {
-      const online = applicableTables(request.filters).has("events") ? ["online"] : [];
-      const body = {
-        types: [...types, ...online],
-        filters: request.filters,
-        ...request.bounds,
-        timezone: request.timezone,
-        granularity: request.granularity,
-        limit: ROWS,
-        ...(request.compare !== "none" && types.includes("summary") && { compare: request.compare }),
-      };
-      return (await call("POST", "/v1/query/standard", { parameters: { website_id: request.website }, body, signal })).data;
-    } catch (error) {
-      if (!(error instanceof ApiError && error.status === 404 && error.code === "NOT_FOUND")) throw error;
-      hasStandard = false;
-    }
+  const key = JSON.stringify(request);
+  if (!hasStandard || tables.size === 0) return null;
+  if (!shared.has(key)) {
+    const types = Object.keys(BREAKDOWNS).filter((type) => tables.has(String(BREAKDOWNS[type]?.table)));
+    if (tables.size === 2) types.unshift("summary", "timeseries");
+    if (tables.has("events")) types.push("online");
+    shared.set(key, ask(request, types));
+    setTimeout(() => shared.delete(key), SHARED_MS);
   }
-  return composed(request, types, signal);
+  try {
+    return await /** @type {Promise<Record<string, any>>} */ (shared.get(key));
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 404 && error.code === "NOT_FOUND")) throw error;
+    hasStandard = false;
+    return null;
+  }
 }
 
-/** The same answers from custom queries. @param {OverviewRequest} request @param {string[]} types @param {AbortSignal} signal */
-async function composed(request, types, signal) {
-  const breakdowns = types.filter((type) => type in BREAKDOWNS);
-  const answers = await Promise.all(
-    breakdowns.map((type) => {
-      const query = breakdownQuery(type, request.filters);
-      return custom(request.website, { query, ...request.bounds, timezone: request.timezone, limit: ROWS }, signal);
-    }),
+/** @param {OverviewRequest} request @param {string[]} types @returns {Promise<Record<string, any>>} */
+async function ask({ website, filters, bounds, timezone, granularity, compare }, types) {
+  const body = { types, filters, ...bounds, timezone, granularity, limit: ROWS, ...(compare !== "none" && { compare }) };
+  return (await call("POST", "/v1/query/standard", { parameters: { website_id: website }, body })).data;
+}
+
+/**
+ * Totals of a range and of that before it, in one query: each figure has the days as its own filter.
+ * @param {OverviewRequest} request @param {string} table @param {boolean} isAlone @param {AbortSignal} signal
+ */
+async function tableTotals({ website, bounds, timezone, compare, filters }, table, isAlone, signal) {
+  const compared = compare === "none" ? null : comparedBounds(bounds, compare);
+  const ranges = compared ? { now: bounds, before: compared } : { now: bounds };
+  const selects = Object.entries(ranges).flatMap(([name, range]) =>
+    summarySelects(table, isAlone).map((select) => ({ ...select, alias: `${name} ${select.alias}`, filters: [...(select.filters ?? []), ...within(table, range)] })),
   );
-  const parts = Object.fromEntries(breakdowns.map((type, index) => [type, answers[index]?.data ?? []]));
-  if (!types.includes("summary")) return parts;
-  return { ...parts, ...(await oneTableSeries(request, ["events", "sessions"], signal)) };
+  const whole = { startDate: compared?.startDate ?? bounds.startDate, endDate: bounds.endDate };
+  const row = (await custom(website, { query: { table, selects, filters }, ...whole, timezone }, signal)).data[0] ?? {};
+  const partOf = (/** @type {string} */ name) => Object.fromEntries(Object.entries(row).filter(([alias]) => alias.startsWith(`${name} `)).map(([alias, value]) => [alias.slice(name.length + 1), value]));
+  return { now: partOf("now"), before: partOf("before") };
 }
 
-/** @param {OverviewRequest} request @param {string[]} tables @param {AbortSignal} signal */
-async function oneTableSeries(request, tables, signal) {
-  const ranges = request.compare === "none" ? [request.bounds] : [request.bounds, comparedBounds(request.bounds, request.compare)];
-  const answers = await Promise.all(
-    ranges.map((bounds) => Promise.all(tables.map((table) => tableSeries({ ...request, bounds }, table, tables.length === 1, signal)))),
+/** @param {string} table @param {Bounds} bounds @returns {FilterItem[]} */
+function within(table, { startDate, endDate }) {
+  const field = TIME_COLUMNS[table] ?? "time";
+  return [{ field, operator: "gte", value: startDate }, { field, operator: "lt", value: addDays(endDate, 1) }];
+}
+
+/** @param {OverviewRequest} request @param {string} table @param {boolean} isAlone @param {AbortSignal} signal @returns {Promise<Row[]>} */
+async function tableSeries({ website, bounds, timezone, granularity, compare, filters }, table, isAlone, signal) {
+  const ranges = compare === "none" ? [bounds] : [bounds, comparedBounds(bounds, compare)];
+  const query = { table, selects: summarySelects(table, isAlone), filters };
+  const [now = [], before] = await Promise.all(
+    ranges.map(async (range) => (await custom(website, { query, ...range, timezone, granularity, fill: true, limit: 10_000 }, signal)).data.map(rated)),
   );
-  const [current, previous] = answers.map((parts) => ({
-    summary: rated(Object.assign({}, ...parts.map(({ summary }) => summary))),
-    timeseries: (parts[0]?.timeseries ?? []).map((row, index) => rated(Object.assign({}, row, ...parts.slice(1).map(({ timeseries }) => timeseries[index])))),
-  }));
-  const summary = { ...current?.summary, ...(previous && { previous: previous.summary }) };
-  const timeseries = (current?.timeseries ?? []).map((row, index) => ({ ...row, ...(previous && { previous: previous.timeseries[index] ?? null }) }));
-  return { summary, timeseries };
+  return now.map((row, index) => ({ ...row, ...(before && { previous: before[index] ?? null }) }));
 }
-
-/** @param {OverviewRequest} request @param {string} table @param {boolean} alone @param {AbortSignal} signal */
-async function tableSeries({ website, bounds, timezone, granularity, filters }, table, alone, signal) {
-  const selects = alone ? ONE_TABLE_SELECTS[table] : SUMMARY_SELECTS[/** @type {"events" | "sessions"} */ (table)];
-  const query = { table, selects: selects ?? [], filters };
-  const [total, series] = await Promise.all([
-    custom(website, { query, ...bounds, timezone }, signal),
-    custom(website, { query, ...bounds, timezone, granularity, fill: true, limit: 10_000 }, signal),
-  ]);
-  return { summary: total.data[0] ?? {}, timeseries: series.data };
-}
-
-/** As much of a summary as one table can tell. @type {Record<string, import("./queries.js").Select[]>} */
-const ONE_TABLE_SELECTS = {
-  events: [...SUMMARY_SELECTS.events, { field: "session_id", aggregate: "uniq", alias: "sessions" }],
-  sessions: [
-    ...SUMMARY_SELECTS.sessions,
-    { field: "anonymous_id", aggregate: "uniq", alias: "visitors" },
-    { field: "page_views", aggregate: "sum", alias: "pageViews" },
-    { field: "event_count", aggregate: "sum", alias: "events" },
-  ],
-};
 
 /** @param {Row} row */
 function rated(row) {

@@ -1,11 +1,13 @@
 /** A card of tabs, each the most frequent values of a dimension. A click on a value filters by it. */
 
 import { navigate, page } from "../app_state.js";
+import { breakdown } from "../api/standard.js";
 import { html } from "../html.js";
 import { columnWords, toggled } from "../state/filters.js";
 import { exactNumber, percent, shortNumber } from "../state/format.js";
 import { useState } from "../vendor/hooks.js";
-import { Empty, Skeleton } from "./messages.js";
+import { useLoad } from "./load.js";
+import { Empty, Failure, Skeleton } from "./messages.js";
 
 /** @typedef {Record<string, any>} Row */
 /**
@@ -19,19 +21,22 @@ import { Empty, Skeleton } from "./messages.js";
  * @property {string} moreUrl
  */
 
-/** @param {{tabs: Tab[], rows: Record<string, Row[] | null> | undefined, totals: Row, isLoading: boolean}} props */
-export function Breakdown({ tabs, rows, totals, isLoading }) {
+/** @param {{tabs: Tab[], request: import("../api/standard.js").OverviewRequest, totals: Row}} props */
+export function Breakdown({ tabs, request, totals }) {
   const [chosen, setChosen] = useState(0);
   const tab = /** @type {Tab} */ (tabs[chosen] ?? tabs[0]);
-  const shown = rows?.[tab.type];
-  return html`<section class=${`card breakdown ${isLoading ? "stale" : ""}`} aria-label=${tab.name}>
+  const { granularity: _, compare: __, ...asked } = request;
+  const { value, error, isLoading, reload } = useLoad(`breakdown ${tab.type} ${JSON.stringify(asked)}`, (signal) => breakdown(request, tab.type, signal));
+  const isOther = value !== undefined && value !== null && value.length > 0 && !(String(tab.columns[0]) in (value[0] ?? {}));
+  const rows = isOther ? undefined : value;
+  return html`<section class=${`card breakdown ${isLoading ? "stale" : ""}`} aria-busy=${isLoading} aria-label=${tab.name}>
     <header>
       <div class="tabs" role="tablist">${tabs.map((one, index) => html`<button key=${one.type} type="button" role="tab"
         aria-selected=${index === chosen} onClick=${() => setChosen(index)}>${one.name}</button>`)}</div>
       <small class="faint">${tab.unit}</small>
     </header>
-    ${rows === undefined ? html`<${Skeleton} lines=${7} />` : html`<${Rows} tab=${tab} rows=${shown ?? null} total=${totals[tab.figure]} />`}
-    ${shown && shown.length > 0 && html`<footer><a href=${tab.moreUrl}>All ${tab.name.toLowerCase()} <span aria-hidden="true">→</span></a></footer>`}
+    ${error != null ? html`<${Failure} error=${error} onRetry=${reload} />` : rows === undefined ? html`<${Skeleton} lines=${7} />` : html`<${Rows} tab=${tab} rows=${rows} total=${totals[tab.figure]} />`}
+    ${rows && rows.length > 0 && html`<footer><a href=${tab.moreUrl}>All ${tab.name.toLowerCase()} <span aria-hidden="true">→</span></a></footer>`}
   </section>`;
 }
 

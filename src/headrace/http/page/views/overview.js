@@ -1,7 +1,7 @@
 /** The overview of a website: one request, beside the range before. */
 
 import { bounds, granularity, navigate, page, timezone, urlWith, website } from "../app_state.js";
-import { overview } from "../api/standard.js";
+import { summary } from "../api/standard.js";
 import { DataTable } from "../charts/data_table.js";
 import { TimeSeries } from "../charts/timeseries.js";
 import { Breakdown } from "../controls/breakdown.js";
@@ -51,8 +51,9 @@ const CARDS = [
 export function Overview() {
   const { website: id, compare, filters } = page.value;
   const request = { website: id, bounds: bounds.value, timezone: timezone.value, granularity: granularity.value, compare, filters };
-  const loaded = useLoad(`overview ${JSON.stringify(request)}`, (signal) => overview(request, signal));
-  const { value, error, isLoading, reload } = loaded;
+  const metric = metricName();
+  const key = JSON.stringify(request);
+  const { value, error, isLoading, reload } = useLoad(`overview ${metric} ${key}`, (signal) => summary(request, metric, signal));
   const totals = { ...value?.summary, views: value?.summary["pageViews"] };
   return html`
     <div class="toolbar"><${RangePicker} /><${FilterBar} /></div>
@@ -62,7 +63,7 @@ export function Overview() {
         <${Figures} summary=${value?.summary} />
         <${Chart} rows=${value?.timeseries} />
       </section>
-      <div class="cards">${CARDS.map((tabs) => html`<${Breakdown} key=${tabs[0]?.type} isLoading=${isLoading} rows=${value?.breakdowns} totals=${totals}
+      <div class="cards">${CARDS.map((tabs) => html`<${Breakdown} key=${tabs[0]?.type} request=${request} totals=${totals}
         tabs=${tabs.map((tab) => ({ ...tab, moreUrl: exploreUrl(tab.type) }))} />`)}</div>`}
     ${value?.online != null && html`<${Online} count=${value.online} />`}`;
 }
