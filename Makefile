@@ -7,7 +7,7 @@ DATA ?= data
 TEST_PROCESSES ?= 4
 FAST_PROCESSES ?= 3
 MEASURED_TESTS := tests/unit tests/contract
-PYTEST = $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
+PYTEST = $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
 SERVE_ARGS ?=
 # Container images often set it: each process of a test run would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -1,11 +1,13 @@
 """Fixtures for all tests, their Hypothesis profiles, and their timeouts."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from testing.chdb import chdb_engine, chdb_store, chdb_store_of_module
 from testing.clickhouse import clickhouse_servers, dedicated_shards
+from testing.distribution import ServersScheduling, in_order
 from testing.examples import register_profiles
 from testing.replicas import replicated_servers, replicated_tables
 from testing.servers import postgresql, valkey_server
@@ -36,11 +38,22 @@ MEASURED_SUITES = ("unit", "contract")
 register_profiles()
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give marked tests the long timeout, and measure coverage in unit and contract tests alone.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Group tests by their servers in the distribution mode of `make test`."""
+    if config.getoption("dist") != "loadscope":
+        return None
+    return ServersScheduling(config, log)
 
-    A timeout on the command line applies to all tests.
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order the tests, give marked ones the long timeout, and measure coverage in two suites.
+
+    Coverage is that of unit and contract tests alone. A timeout on the command line applies to all
+    tests.
     """
+    items[:] = in_order(items)
     timeout_given = config.getoption("timeout", None) is not None
     for item in items:
         if not timeout_given and any(map(item.get_closest_marker, LONG_MARKS)):
