@@ -82,6 +82,13 @@ test("the last days end today, in the zone of the page", () => {
   assert.deepEqual(dates.boundsOf({ last: 2 }, "America/New_York", now), { startDate: "2026-02-27", endDate: "2026-02-28" });
 });
 
+test("a bucket has begun when its first moment is there", () => {
+  const now = Date.parse("2026-03-01T03:30:00Z");
+  const labels = ["2026-03-01 03:00:00", "2026-03-01 04:00:00", "2026-03-01", "2026-03-02"];
+  assert.deepEqual(labels.map((label) => dates.hasBegun(label, "UTC", now)), [true, false, true, false]);
+  assert.equal(dates.hasBegun("2026-03-01 12:00:00", "Asia/Tokyo", now), true);
+});
+
 test("a year before 29 February is 28 February", () => {
   const bounds = { startDate: "2024-02-29", endDate: "2024-03-01" };
   assert.deepEqual(dates.comparedBounds(bounds, "previous_year"), { startDate: "2023-02-28", endDate: "2023-03-01" });

@@ -8,6 +8,9 @@ import { useEffect, useRef, useState } from "../vendor/hooks.js";
 /** @typedef {{label: string, values: (number | null)[], isPrevious?: boolean, color?: string}} Series */
 
 const PALETTE = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6", "--series-7", "--series-8"];
+const DAY_S = 86_400;
+/** Distances of ticks where a bucket has a day or more: uPlot would choose hours. */
+const DAY_STEPS = [1, 2, 3, 7, 14, 28, 31, 61, 92, 183, 365, 730].map((days) => days * DAY_S);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /**
@@ -67,6 +70,7 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
   const font = `11px ${style.getPropertyValue("--font")}`;
   const axis = { stroke: color("--faint"), font, ticks: { show: false }, border: { show: false } };
   const colors = seriesColors(series);
+  const isHourly = times.length > 1 && times[1] - times[0] < DAY_S;
   return {
     width,
     height,
@@ -76,7 +80,7 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
     cursor: { y: false, points: { size: 8, width: 2 }, drag: { x: false, y: false } },
     scales: { x: { time: true }, y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => [Math.min(0, low ?? 0), max ?? roundedUp(high)] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 28, gap: 6, space: 70, values: dateTicks() },
+      { ...axis, grid: { show: false }, size: isHourly ? 42 : 28, gap: 6, space: 70, values: dateTicks(), ...(!isHourly && { incrs: DAY_STEPS }) },
       { ...axis, grid: { stroke: color("--line"), width: 1 }, size: 52, gap: 6, space: 44, values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => axisFormat(tick)) },
     ],
     series: [

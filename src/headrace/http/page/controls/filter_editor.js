@@ -4,6 +4,7 @@ import { website } from "../app_state.js";
 import { values } from "../api/queries.js";
 import { html } from "../html.js";
 import { columnWords, OPERATOR_WORDS } from "../state/filters.js";
+import { countryName } from "../state/format.js";
 import { useState } from "../vendor/hooks.js";
 import { useLoad } from "./load.js";
 import { OptionList } from "./option_list.js";
@@ -75,7 +76,7 @@ function ValueList({ field, table, parse, onChoose }) {
   const id = website.value?.id ?? "";
   const { value, isLoading, error } = useLoad(id && `values ${id} ${table} ${field}`, (signal) => values(id, { table, field, limit: 200 }, signal));
   const known = new Map((value ?? []).map((one) => [String(one.value), one]));
-  const options = [...known].map(([text, { count }]) => ({ value: text, hint: count.toLocaleString("en") }));
+  const options = [...known].map(([text, { count }]) => ({ value: text, label: field === "country" ? countryName(text) : text, hint: count.toLocaleString("en") }));
   return html`<${OptionList} label="values" isSearchable=${true} takesOther=${true} isLoading=${isLoading && error == null} options=${options}
     onChoose=${(/** @type {string} */ text) => onChoose(known.has(text) ? known.get(text)?.value : parse(text))} />`;
 }

@@ -28,6 +28,12 @@ export function todayIn(timezone, now = Date.now()) {
   return new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short" }).format(now);
 }
 
+/** Whether a bucket has begun; its label is in the same zone. @param {string} label @param {string} timezone @param {number} [now] */
+export function hasBegun(label, timezone, now = Date.now()) {
+  const text = new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short", timeStyle: "medium" }).format(now);
+  return label <= text.slice(0, label.length);
+}
+
 /** @param {Range} range @param {string} timezone @param {number} [now] @returns {Bounds} */
 export function boundsOf(range, timezone, now) {
   if ("from" in range) return { startDate: range.from, endDate: range.to };

@@ -11,6 +11,7 @@ import { useLoad } from "../controls/load.js";
 import { Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
+import { hasBegun } from "../state/dates.js";
 import { bucketName, bucketTime, countryName, duration, exactNumber, percent, referrerName, shortNumber } from "../state/format.js";
 import { breakdownQuery } from "../state/standard_types.js";
 import { useState } from "../vendor/hooks.js";
@@ -91,7 +92,7 @@ function Chart({ rows }) {
   const metric = /** @type {Metric} */ (METRICS[key]);
   const bucket = granularity.value;
   const hasPrevious = rows.some((row) => row["previous"]);
-  const current = { label: metric.name, values: rows.map((row) => row[key] ?? null) };
+  const current = { label: metric.name, values: rows.map((row) => (hasBegun(row["date"], timezone.value) ? (row[key] ?? null) : null)) };
   const previous = { label: "Before", values: rows.map((row) => row["previous"]?.[key] ?? null), isPrevious: true };
   const series = hasPrevious ? [previous, current] : [current];
   const number = { isNumber: true, format: metric.exact };
