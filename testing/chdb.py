@@ -14,13 +14,13 @@ import pytest
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.parameters import encode_parameters
-from headrace.adapters.store.dialect.results import decode_rows
+from headrace.adapters.store.dialect.results import decode_result, decode_rows
 from headrace.base.telemetry import get_logger
 from headrace.formats.arrow_batch import write_stream
 from headrace.model.catalog import Kind, Table
 from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORAGE_TABLES, StoredColumn
-from headrace.ports.store import CHDB_DIALECT, QueryLimits
+from headrace.ports.store import CHDB_DIALECT, QueryLimits, StoreResult
 
 LIMITS = QueryLimits(timeout_s=120, max_memory_bytes=1_000_000_000)
 """Limits that no test reaches, not even on a busy machine."""
@@ -61,6 +61,10 @@ class FreshStore:
         """Run a compiled query as the engine process does."""
         return self.rows(query.sql, query.parameters, limits)
 
+    def result(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> StoreResult:
+        """Run a compiled query and return its rows, its totals and what it has read."""
+        return decode_result(self._output(query.sql, query.parameters, limits))
+
     def rows(
         self,
         sql: str,
@@ -68,8 +72,11 @@ class FreshStore:
         limits: QueryLimits = LIMITS,
     ) -> list[list[Any]]:
         """Run a SELECT with values by parameter name and return its rows."""
-        texts = encode_parameters(parameters or {})
-        return decode_rows(self._session.select(sql, texts, limits, f"test-{next(_NUMBERS)}"))
+        return decode_rows(self._output(sql, parameters or {}, limits))
+
+    def _output(self, sql: str, parameters: Mapping[str, object], limits: QueryLimits) -> bytes:
+        texts = encode_parameters(parameters)
+        return self._session.select(sql, texts, limits, f"test-{next(_NUMBERS)}")
 
     def empty(self) -> None:
         """Delete all rows and keep the tables."""

@@ -26,12 +26,12 @@ from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
-from headrace.adapters.store.dialect.results import decode_rows
+from headrace.adapters.store.dialect.results import decode_result, decode_rows
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORAGE_TABLES
-from headrace.ports.store import SERVER_DIALECT, QueryLimits
+from headrace.ports.store import SERVER_DIALECT, QueryLimits, StoreResult
 from testing.chdb import LIMITS, Row, arrow_stream
 from testing.clickhouse_configuration import (
     READER,
@@ -281,6 +281,10 @@ class ClickHouseTables:
         """Run a compiled query as a worker does."""
         return self.rows(query.sql, query.parameters, limits)
 
+    def result(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> StoreResult:
+        """Run a compiled query and return its rows, its totals and what it has read."""
+        return decode_result(self._output(query.sql, query.parameters, limits))
+
     def rows(
         self,
         sql: str,
@@ -288,9 +292,12 @@ class ClickHouseTables:
         limits: QueryLimits = LIMITS,
     ) -> list[list[Any]]:
         """Run a SELECT with values by parameter name and return its rows."""
-        matching, texts = fit_parameters(sql, parameters or {})
+        return decode_rows(self._output(sql, parameters or {}, limits))
+
+    def _output(self, sql: str, parameters: Mapping[str, object], limits: QueryLimits) -> bytes:
+        matching, texts = fit_parameters(sql, parameters)
         query_id = f"{self.database}-{next(_NUMBERS)}"
-        return decode_rows(self.run(self.reader.select(matching, texts, limits, query_id)))
+        return self.run(self.reader.select(matching, texts, limits, query_id))
 
     def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         """Run a coroutine on the event loop of the reader. Call it from any other thread."""

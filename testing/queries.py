@@ -95,7 +95,7 @@ class TablesOfTest:
         self._tables = tables
 
     async def select(self, query: CompiledQuery, limits: QueryLimits) -> StoreResult:
-        return StoreResult(self._tables.select(query, limits))
+        return self._tables.result(query, limits)
 
     async def status(self) -> StoreStatus:
         return StoreStatus.READY

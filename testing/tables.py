@@ -12,7 +12,7 @@ from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
 from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import Dialect, QueryLimits, StoreWriter
+from headrace.ports.store import Dialect, QueryLimits, StoreResult, StoreWriter
 from testing.chdb import LIMITS, FreshStore, Row
 from testing.clickhouse import ClickHouseServers, ClickHouseTables
 from testing.clickhouse_configuration import CLUSTER
@@ -36,6 +36,10 @@ class Tables(Protocol):
 
     def select(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> list[list[Any]]:
         """Run a compiled query."""
+        ...
+
+    def result(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> StoreResult:
+        """Run a compiled query and return its rows, its totals and what it has read."""
         ...
 
     def rows(

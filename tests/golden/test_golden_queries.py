@@ -67,7 +67,8 @@ def result_text(result: QueryResult) -> str:
     """Format a result with one row on each line."""
     rows = [dict(zip(result.names, row, strict=True)) for row in result.rows]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    return f'{{"truncated": {json.dumps(result.truncated)}, "data": [\n{lines}\n]}}\n'
+    totals = "" if result.totals is None else f', "totals": {json.dumps(result.totals)}'
+    return f'{{"truncated": {json.dumps(result.truncated)}, "data": [\n{lines}\n]{totals}}}\n'
 
 
 def check_file(file: Path, text: str) -> None:

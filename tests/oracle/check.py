@@ -34,6 +34,7 @@ ERROR_PREFIXES = {
     "INVALID_ORDER_BY": "Invalid orderBy",
     "INVALID_FILL": "Invalid fill",
     "INVALID_HAVING": "Invalid having",
+    "INVALID_TOTALS": "Invalid totals",
     "INVALID_LAST_DAYS": "Invalid lastDays",
     "DUPLICATE_OUTPUT_NAME": "Duplicate output name",
 }
@@ -56,7 +57,7 @@ MAX_PATTERN_LENGTH = 256
 _RANGE_KEYS = ("startDate", "endDate", "timezone", "granularity")
 _CONDITION = ("field", "operator", "value")
 _GROUPS = ("or", "and")
-_PAGE = ("limit", "offset", "fill", "orderBy", "having", "lastDays")
+_PAGE = ("limit", "offset", "fill", "orderBy", "having", "lastDays", "totals")
 _HAVING = ("eq", "ne", "gt", "lt", "gte", "lte")
 
 
@@ -114,6 +115,7 @@ class Query:
     order_by: list[tuple[str, bool]]  # output name, whether descending
     fill: bool
     having: list[tuple[str, str, float]]
+    totals: bool
 
 
 def check(body: object) -> Query:
@@ -151,6 +153,7 @@ def check(body: object) -> Query:
             root.get("having"),
             [one.name for one in selects if one.aggregate not in DATETIME_AGGREGATES],
         ),
+        totals=_totals(root.get("totals")),
     )
 
 
@@ -498,3 +501,9 @@ def _fill(value: object, granularity: str | None, having: object) -> bool:
         raise QueryRejected("INVALID_FILL")
     _require(not value or having in (None, []), "INVALID_FILL")
     return value
+
+
+def _totals(value: object) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise QueryRejected("INVALID_TOTALS")
+    return bool(value)

@@ -38,11 +38,13 @@ class Answer:
     rows: list[Row]
     limit: int
     truncated: bool
+    totals: Row | None
 
 
 def evaluated(query: Query, stored: Stored) -> Answer:
     """Evaluate a query; raises `QueryRejected` if gap filling adds too many rows."""
     rows = matching_rows(query, stored)
+    totals = _selects(query, rows)
     groups: dict[tuple[Any, ...], list[Row]] = {}
     if not query.group_by and not query.granularity:
         groups[()] = []
@@ -54,7 +56,8 @@ def evaluated(query: Query, stored: Stored) -> Answer:
     outputs = [row for row in outputs if _is_kept(query, row)]
     ordered = _ordered(query, outputs)
     page = ordered[query.offset : query.offset + query.limit]
-    return Answer(page, query.limit, truncated=len(ordered) > query.offset + query.limit)
+    truncated = len(ordered) > query.offset + query.limit
+    return Answer(page, query.limit, truncated, totals if query.totals else None)
 
 
 def matching_rows(query: Query, stored: Stored) -> list[Row]:
@@ -206,11 +209,14 @@ def _shown(table: str, name: str, value: Any) -> Any:
 def _output(query: Query, key: tuple[Any, ...], rows: list[Row]) -> Row:
     bucket, values = (key[:1], key[1:]) if query.granularity else ((), key)
     groups = dict(zip(query.group_by, (value for _, value in values), strict=True))
-    selects = {
+    return {**({"date": bucket[0]} if bucket else {}), **groups, **_selects(query, rows)}
+
+
+def _selects(query: Query, rows: list[Row]) -> Row:
+    return {
         select.name: _aggregate(query.table, select, _rows_of_select(query, select, rows))
         for select in query.selects
     }
-    return {**({"date": bucket[0]} if bucket else {}), **groups, **selects}
 
 
 def _rows_of_select(query: Query, select: Select, rows: list[Row]) -> list[Row]:

@@ -80,7 +80,8 @@ def expected_of(body: Body, stored: Stored) -> tuple[int, Any]:
         "limit": expected.limit,
         "truncated": expected.truncated,
     }
-    return 200, {"data": expected.rows, "meta": meta}
+    totals = {} if expected.totals is None else {"totals": expected.totals}
+    return 200, {"data": expected.rows, "meta": meta, **totals}
 
 
 def got_of(service: Service, website: str, body: Body) -> tuple[int, Any]:
@@ -91,7 +92,7 @@ def got_of(service: Service, website: str, body: Body) -> tuple[int, Any]:
         return response.status_code, full.get("code")
     for name in ("executionTime", "rowsRead", "bytesRead", "cached", "watermark"):
         del full["meta"][name]
-    return 200, {"data": full["data"], "meta": full["meta"]}
+    return 200, {name: full[name] for name in full if name not in ("success", "requestId")}
 
 
 def are_alike(service: Service, website: str, stored: Stored, body: Body) -> None:

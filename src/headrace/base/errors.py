@@ -189,6 +189,7 @@ class QueryErrorCode(Enum):
     INVALID_ORDER_BY = "Invalid orderBy"
     INVALID_FILL = "Invalid fill"
     INVALID_HAVING = "Invalid having"
+    INVALID_TOTALS = "Invalid totals"
     INVALID_LAST_DAYS = "Invalid lastDays"
     DUPLICATE_OUTPUT_NAME = "Duplicate output name"
     INVALID_STEPS = "Invalid steps"

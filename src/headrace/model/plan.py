@@ -108,7 +108,10 @@ class DateRange(Struct, frozen=True):
 
 
 class QueryPlan(Struct, frozen=True):
-    """A valid query for one website. Rows before `cutoff_ms` are expired; None is without one."""
+    """A valid query for one website. Rows before `cutoff_ms` are expired; None is without one.
+
+    With `totals` the result also has the selects over all rows that match the filters.
+    """
 
     website_id: WebsiteId
     table: Table
@@ -122,7 +125,13 @@ class QueryPlan(Struct, frozen=True):
     offset: int
     fill: bool
     having: tuple[PlannedHaving, ...] = ()
+    totals: bool = False
     cutoff_ms: int | None = None
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the result has a row for each group or bucket; without them it has one row."""
+        return bool(self.group_by) or self.granularity is not None
 
 
 class OutputKind(Enum):

@@ -243,3 +243,4 @@ class QueryRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     fill: Any = None
     having: Any = None  # `Having` objects
     last_days: Any = None
+    totals: Any = None

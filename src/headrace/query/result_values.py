@@ -33,7 +33,7 @@ class QueryResult(Struct, frozen=True):
     """Formatted rows with their output names.
 
     `truncated` is true if more rows exist beyond the limit. `execution_ms` includes the wait for
-    the store.
+    the store. `totals` are by output name; None where the query does not ask for them.
     """
 
     names: tuple[str, ...]
@@ -43,6 +43,7 @@ class QueryResult(Struct, frozen=True):
     truncated: bool
     execution_ms: float
     read: ReadInfo = ReadInfo()
+    totals: Mapping[str, Any] | None = None
 
 
 def format_rows(rows: Rows, kinds: Sequence[OutputKind]) -> Rows:

@@ -1,14 +1,16 @@
 """The use case of custom queries: body → request → plan → statement → rows → result."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from headrace.model.plan import CompiledQuery, QueryPlan
+from headrace.model.plan import CompiledQuery, OutputKind, QueryPlan
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.store import Rows
-from headrace.query.execution import QueryExecution, RunningQuery
+from headrace.ports.store import Rows, SelectFailed
+from headrace.query.execution import QueryExecution, RunningQuery, Selected
 from headrace.query.gap_fill import fill_buckets
+from headrace.query.having import matches_having
 from headrace.query.result_values import QueryResult, format_rows
-from headrace.query.sql.compile import compile_query
+from headrace.query.sql.compile import compile_query, is_row_of_totals
 from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
 
@@ -46,14 +48,32 @@ class QueryService:
             truncated=truncated,
             execution_ms=self._execution.elapsed_ms(running),
             read=selected.read,
+            totals=_find_totals(plan, kinds, selected),
         )
+
+
+def _find_totals(
+    plan: QueryPlan, kinds: tuple[OutputKind, ...], selected: Selected
+) -> Mapping[str, Any] | None:
+    """Return the totals by output name, if the query asks for them."""
+    if not plan.totals:
+        return None
+    row = selected.rows[0] if is_row_of_totals(plan) else selected.totals
+    if row is None:
+        raise SelectFailed("the store has returned no totals")
+    count = len(plan.selects)
+    (values,) = format_rows([row[-count:]], kinds[-count:])
+    return {select.alias: value for select, value in zip(plan.selects, values, strict=True)}
 
 
 def _slice_page(plan: QueryPlan, query: CompiledQuery, rows: Rows) -> tuple[Rows, bool]:
     """Return the rows of the requested page, and whether more rows follow it.
 
-    The store has applied the offset already, except to a plan with `fill`.
+    The store has applied the offset already, except to a plan with `fill` and to a row of totals.
     """
+    if is_row_of_totals(plan):
+        kept = [row for row in rows if matches_having(plan, row)]
+        return kept[plan.offset :], False
     if not plan.fill:
         return rows[: plan.limit], len(rows) > plan.limit
     filled: list[list[Any]] = fill_buckets(plan, query.outputs, rows)

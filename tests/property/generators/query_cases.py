@@ -340,6 +340,8 @@ def _page(random_source: SeededRandom, query: Body, *, has_buckets: bool) -> Bod
         page["having"] = random_source.times(
             0, 2, lambda random_source: _having(random_source, query)
         )
+    if random_source.has_probability(0.3):
+        page["totals"] = random_source.choice((True, True, False, None))
     if random_source.has_probability(0.5):
         names = output_names(query, page)
         page["orderBy"] = random_source.times(

@@ -142,6 +142,7 @@ SINGLE_ERRORS: tuple[Callable[[Body], None], ...] = (
     _at("offset", to=None),
     _at("fill", to=True),
     _at("fill", to="yes"),
+    _at("totals", to=1),
     _at("having", to=5),
     _at("having", to=[]),
     _at("having", to={}),

@@ -377,6 +377,12 @@ REJECTIONS = [
         id="fill with having",
     ),
     pytest.param(
+        rooted(totals=1),
+        "INVALID_TOTALS",
+        "Invalid totals: must be true or false",
+        id="totals that are no boolean",
+    ),
+    pytest.param(
         rooted(lastDays=7),
         "INVALID_START_DATE",
         "Invalid startDate: lastDays is in the place of startDate and endDate",

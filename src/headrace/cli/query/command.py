@@ -108,6 +108,7 @@ _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
 )
 @click.option("--offset", type=int, help="Rows to skip.")
 @click.option("--fill", is_flag=True, help="Include empty buckets.")
+@click.option("--totals", is_flag=True, help="Add a row over all groups.")
 @click.option(
     "--format",
     "format_name",

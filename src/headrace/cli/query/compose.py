@@ -49,6 +49,7 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
     limit: int | None = None
     offset: int | None = None
     fill: bool = False
+    totals: bool = False
 
 
 def compose_query(source: str | None, options: QueryOptions, clock: Clock) -> bytes:
@@ -135,6 +136,7 @@ def _fields_beside_query(options: QueryOptions) -> JsonObject:
         "limit": options.limit,
         "offset": options.offset,
         "fill": options.fill or None,
+        "totals": options.totals or None,
     }
     return _without_nulls(fields)
 

@@ -33,6 +33,7 @@ class _Meta(Struct, frozen=True, rename="camel"):
 class _ResultBody(Struct, frozen=True):
     data: list[JsonObject]
     meta: _Meta
+    totals: JsonObject | None = None
 
 
 def print_result_table(response: QueryResponse) -> None:
@@ -43,6 +44,10 @@ def print_result_table(response: QueryResponse) -> None:
         raise OperatorError("the response is not one of a Headrace service") from None
     if result.data:
         print_cells(_cells(result.data))
+        click.echo()
+    if result.totals is not None:
+        click.echo("Totals")
+        print_cells(_cells([result.totals]))
         click.echo()
     facts = [pluralize(result.meta.row_count, "row"), f"{result.meta.execution_time:.1f} ms"]
     click.echo(", ".join([*facts, _MORE_ROWS] if result.meta.truncated else facts))

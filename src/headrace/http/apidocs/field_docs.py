@@ -79,6 +79,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "fill": "adds the empty buckets of the range; needs granularity",
         "having": "conditions for the rows of the result, joined by AND",
         "lastDays": "that many days up to today in the timezone, instead of startDate and endDate",
+        "totals": "adds `totals`: the selects over all rows that match the filters",
     },
     "FunnelRequest": {
         "steps": "the steps, in order",
@@ -171,6 +172,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "data": "one object for each row: `date`, group columns and outputs by name",
         "meta": "information about the rows",
         "requestId": "the request's id, as in X-Request-Id",
+        "totals": "the outputs over all groups, where the query asks for `totals`",
     },
     "QueryMeta": {
         "rowCount": "rows in `data`",
@@ -294,6 +296,7 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
         "default": 0,
     },
     ("QueryRequest", "fill"): {**_optional(type="boolean"), "default": False},
+    ("QueryRequest", "totals"): {**_optional(type="boolean"), "default": False},
     ("QueryRequest", "orderBy"): _optional(**_list_of("OrderBy", "maxOrderBy")),
     ("FunnelRequest", "steps"): {
         "type": "array",

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from arro3.core import Array, DataType, Field, RecordBatch, Schema
 from arro3.io import write_ipc_stream
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from headrace.base.clock import to_epoch_ms
 from headrace.base.settings import Settings
@@ -49,6 +49,7 @@ class QueryResponse(Struct, frozen=True, rename="camel"):
     data: Sequence[_Row]
     meta: QueryMeta
     request_id: str
+    totals: _Row | UnsetType = UNSET
 
 
 def write_json(result: QueryResult, request_id: str) -> Response:
@@ -58,6 +59,7 @@ def write_json(result: QueryResult, request_id: str) -> Response:
         data=_row_objects(result),
         meta=_meta_of(result),
         request_id=request_id,
+        totals=UNSET if result.totals is None else result.totals,
     )
     return Response(200, msgspec.json.encode(body), (JSON_HEADER,))
 

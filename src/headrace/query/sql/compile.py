@@ -28,7 +28,8 @@ def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
 
     Its columns are `date`, the groups and the selects, in this order. It reads one row more than
     the limit, which shows whether the result is truncated. With `fill` it reads from the first row
-    up to one more than a filled result may have, because offset and limit apply after filling.
+    up to one more than a filled result may have, because offset and limit apply after filling. With
+    `totals` it also has a row over all groups, before having; without groups its row is that.
     """
     parameters = Parameters()
     visible = bind_visible_rows(plan.website_id, plan.cutoff_ms, parameters)
@@ -59,7 +60,8 @@ def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
         f"FROM {source.table}",
         clause("WHERE", " AND", [*source.conditions, *bots.rows, *filters]),
         clause("GROUP BY", ",", groups),
-        clause("HAVING", " AND", write_having(plan, aliases[len(groups) :], parameters)),
+        "WITH TOTALS" if groups and plan.totals else "",
+        clause("HAVING", " AND", _having_conditions(plan, aliases[len(groups) :], parameters)),
     )
     keys = order_keys(plan, outputs) if groups else ()
     sql = statement(
@@ -75,6 +77,18 @@ def write_having(plan: QueryPlan, columns: Sequence[str], parameters: Parameters
         f" {'true' if planned.operator is Operator.NE else 'false'})"
         for planned in plan.having
     ]
+
+
+def _having_conditions(
+    plan: QueryPlan, columns: Sequence[str], parameters: Parameters
+) -> list[str]:
+    """Return the conditions, except where the one row of the result is also its totals."""
+    return [] if is_row_of_totals(plan) else write_having(plan, columns, parameters)
+
+
+def is_row_of_totals(plan: QueryPlan) -> bool:
+    """Return whether the statement reads only the totals: having and offset apply to its row."""
+    return plan.totals and not plan.has_groups
 
 
 def _compare_select(planned: PlannedHaving, columns: Sequence[str], parameters: Parameters) -> str:
@@ -119,5 +133,6 @@ def _order_clause(keys: Sequence[OrderKey], columns: Sequence[str]) -> str:
 def _limit_clause(plan: QueryPlan, parameters: Parameters) -> str:
     rows = QUERY_LIMITS["maxLimit"] if plan.fill else plan.limit
     limit = parameters.bind(rows + 1, "UInt64")
-    offset = parameters.bind(0 if plan.fill else plan.offset, "UInt64")
+    is_paged_here = plan.fill or is_row_of_totals(plan)
+    offset = parameters.bind(0 if is_paged_here else plan.offset, "UInt64")
     return f"LIMIT {limit} OFFSET {offset}"

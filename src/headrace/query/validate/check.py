@@ -41,6 +41,7 @@ from headrace.query.validate.pagination import (
     check_offset,
     check_order,
     check_output_names,
+    check_totals,
 )
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
 
@@ -86,6 +87,7 @@ def check_query(
         [select.alias for select in selects],
         datetimes={select.alias for select in selects if select.aggregate in DATETIME_AGGREGATES},
     )
+    totals = check_totals(request.totals)
     return QueryPlan(
         website_id=website_id,
         table=table,
@@ -99,6 +101,7 @@ def check_query(
         offset=offset,
         fill=fill,
         having=having,
+        totals=totals,
         cutoff_ms=cutoffs.of_table(table),
     )
 

@@ -94,6 +94,15 @@ def check_fill(
     return True
 
 
+def check_totals(value: object) -> bool:
+    """Return whether the result has totals. Raises `InvalidQuery`: `Invalid totals`."""
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise InvalidQuery(QueryErrorCode.INVALID_TOTALS, ": must be true or false")
+    return value
+
+
 def check_filled_rows(count: int) -> None:
     """Raise `InvalidQuery` (`Invalid fill`) if the filled result has too many rows."""
     maximum = QUERY_LIMITS["maxLimit"]

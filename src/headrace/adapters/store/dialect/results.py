@@ -22,6 +22,7 @@ READER_SETTINGS: Final[Mapping[str, str]] = {
     "output_format_json_quote_decimals": "0",
     "output_format_json_validate_utf8": "1",
     "session_timezone": "UTC",
+    "totals_mode": "before_having",
     "max_result_bytes": str(MAX_RESULT_BYTES),
     # No spilling to disk: a query is limited by memory and must not fill the disk of the events.
     "max_bytes_ratio_before_external_group_by": "0",
@@ -49,14 +50,30 @@ class _Document(Struct, frozen=True):
 _DOCUMENT: msgspec.json.Decoder[_Document] = msgspec.json.Decoder(_Document)
 
 
+_DATA_BEGINS = b'"data":\n\t[\n'
+
+
+def _decode(result: bytes) -> _Document:
+    """Decode a result.
+
+    Of a statement WITH TOTALS without rows chDB 4.4 writes the end of the rows and the totals
+    before everything else.
+    """
+    misplaced, brace, document = result.partition(b'{\n\t"meta"')
+    if misplaced:
+        document = (brace + document).replace(_DATA_BEGINS, _DATA_BEGINS + misplaced, 1)
+        return _DOCUMENT.decode(document)
+    return _DOCUMENT.decode(result)
+
+
 def decode_rows(result: bytes) -> list[list[Any]]:
     """Return the rows of a result in `RESULT_FORMAT`; a statement without output has none."""
-    return _DOCUMENT.decode(result).data if result else []
+    return _decode(result).data if result else []
 
 
 def decode_result(result: bytes, *, cached: bool = False) -> StoreResult:
     """Return a result in `RESULT_FORMAT`, and what was read for it: nothing for a cached one."""
-    document = _DOCUMENT.decode(result)
+    document = _decode(result)
     statistics = _Statistics(0, 0) if cached else document.statistics
     return StoreResult(
         document.data,
