@@ -28,7 +28,7 @@ HOSTILE = [
     "عرض_المنتج",
     "🏕️🏕️",
 ]
-PATHS = ["/", "explore", "vitals", "errors", "funnels", "retention", "setup"]
+PATHS = ["/", "explore", "vitals", "errors", "funnels", "retention", "setup", "admin"]
 WATCH = """
 window.problems = [];
 addEventListener("securitypolicyviolation", (e) => problems.push(`policy: ${e.violatedDirective}`));

@@ -90,3 +90,11 @@ export function ago(iso, now = Date.now()) {
   const days = Math.floor(seconds / 86_400);
   return days === 1 ? "yesterday" : `${days} days ago`;
 }
+
+/** @param {number | null | undefined} count */
+export function bytes(count) {
+  if (count == null) return NOTHING;
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const power = count < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(count) / 10));
+  return `${EXACT.format(Number((count / 1024 ** power).toPrecision(power ? 3 : 15)))} ${units[power]}`;
+}

@@ -1,0 +1,44 @@
+/** Administration: what is stored, and what was erased. */
+
+import { page, session, timezone, viewUrl } from "../app_state.js";
+import { storage } from "../api/admin.js";
+import { DataTable } from "../charts/data_table.js";
+import { useLoad } from "../controls/load.js";
+import { Empty, Failure, Skeleton } from "../controls/messages.js";
+import { html } from "../html.js";
+import { bytes, datetime, exactNumber } from "../state/format.js";
+import { Erasures } from "./admin_erasures.js";
+
+/** @type {Record<string, {name: string, scope: string, view: () => any}>} */
+const TABS = {
+  storage: { name: "Storage", scope: "read:data", view: Storage },
+  erasures: { name: "Erasures", scope: "manage:data", view: Erasures },
+};
+
+export function Admin() {
+  const scopes = session.value?.scopes ?? ["read:data"];
+  const allowed = Object.entries(TABS).filter(([, { scope }]) => scopes.includes(scope));
+  const chosen = allowed.find(([name]) => name === page.value.item)?.[0] ?? "storage";
+  const View = TABS[chosen]?.view ?? Storage;
+  return html`<nav class="tabs pages" aria-label="Administration">${allowed.map(([name, tab]) => html`<a key=${name} href=${viewUrl("admin", name)} aria-current=${name === chosen ? "page" : undefined}>${tab.name}</a>`)}</nav>
+    <${View} key=${chosen} />`;
+}
+
+function Storage() {
+  const id = page.value.website;
+  const { value, error, reload } = useLoad(`storage ${id}`, (signal) => storage(id, signal));
+  if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
+  if (!value) return html`<section class="card"><${Skeleton} lines=${4} /></section>`;
+  if (value.length === 0) return html`<section class="card"><${Empty} title="Nothing is stored yet" /></section>`;
+  const time = (/** @type {string} */ iso) => (iso ? datetime(iso, timezone.value) : "–");
+  const number = { isNumber: true, format: exactNumber };
+  return html`<section class="card"><${DataTable} caption="What is stored" rows=${value} columns=${[
+    { key: "table", label: "Table" },
+    { key: "rows", label: "Rows", ...number, hasBar: true },
+    { key: "bytes", label: "On disk", isNumber: true, format: bytes },
+    { key: "expired", label: "Expired", ...number },
+    { key: "oldest", label: "Oldest", format: time },
+    { key: "newest", label: "Newest", format: time },
+    { key: "retainDays", label: "Kept", isNumber: true, format: (/** @type {number | null} */ days) => (days ? `${days} days` : "for ever") },
+  ]} /></section>`;
+}
