@@ -1,11 +1,19 @@
-"""Reads datetimes from text: ISO 8601 and RFC 2822. The ranges allowed are the callers' rules."""
+"""Reads datetimes from text: ISO 8601 and RFC 2822. The ranges allowed are the callers' rules.
+
+It also writes the one form that all objects of API and command line have.
+"""
 
 import re
 from datetime import date
 
 from msgspec import Struct
 
-from headrace.base.clock import MILLISECONDS_PER_DAY, MILLISECONDS_PER_MINUTE, days_since_epoch
+from headrace.base.clock import (
+    MILLISECONDS_PER_DAY,
+    MILLISECONDS_PER_MINUTE,
+    days_since_epoch,
+    utc_datetime,
+)
 
 _CLOCK_TIME = r"([0-9]{2}):([0-9]{2})"
 _ISO_8601 = re.compile(
@@ -50,6 +58,11 @@ class ParsedDatetime(Struct, frozen=True, gc=False):
     def epoch_ms(self) -> int:
         """Epoch milliseconds; without an offset the clock is taken to show UTC."""
         return self.wall_ms - (self.offset_ms or 0)
+
+
+def format_iso(epoch_ms: int) -> str:
+    """Return epoch milliseconds as ISO 8601 in UTC with milliseconds, for programs."""
+    return utc_datetime(epoch_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_iso_8601(text: str) -> ParsedDatetime | None:

@@ -7,6 +7,7 @@ HeadraceError
     MissingCredentials        neither key nor website identifier
     AuthenticationRequired    a query without a key for a website that is not public
     InvalidApiKey             unknown, revoked or expired
+    InvalidSignIn             a key or code that begins no session
     MissingScope              the key lacks a scope
     WebsiteNotFound
     WebsiteMissingOrganization
@@ -81,6 +82,10 @@ class AuthenticationRequired(ClientError):
 
 class InvalidApiKey(ClientError):
     """The key is unknown, revoked or expired."""
+
+
+class InvalidSignIn(ClientError):
+    """The key or the code of a sign-in is unknown, used or over."""
 
 
 class MissingScope(ClientError):

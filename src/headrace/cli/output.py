@@ -66,11 +66,6 @@ def format_bytes(size: int) -> str:
     return f"{scaled:.1f} {_BYTE_UNITS[unit]}"
 
 
-def format_iso_timestamp(epoch_ms: int) -> str:
-    """Return epoch milliseconds as ISO 8601 in UTC with milliseconds, for programs."""
-    return utc_datetime(epoch_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def format_short_timestamp(epoch_ms: int) -> str:
     """Return epoch milliseconds in UTC, truncated to the minute: `2026-11-22 16:09Z`."""
     return f"{utc_datetime(epoch_ms):%Y-%m-%d %H:%M}Z"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.administration.sign_in import SignInService
 from headrace.base.clock import Clock
 from headrace.base.errors import NotFound
 from headrace.base.json_size import JsonLimits
@@ -22,6 +23,7 @@ from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.cors import Cors, cors_for
 from headrace.http.reading.memory_limit import InflightLimiter
+from headrace.http.reading.session_cookie import SessionCookies
 from headrace.http.reading.slow_bodies import MinThroughput, SlowBodyGuard
 from headrace.http.request import Handler, Request
 from headrace.http.responses import Response
@@ -42,6 +44,7 @@ from headrace.http.routes.operations import (
 from headrace.http.routes.page import page_handler, root_handler
 from headrace.http.routes.query import ParameterQueryRoute, QueryRoute, QueryRunner, schema_handler
 from headrace.http.routes.result_formats import result_formats
+from headrace.http.routes.session import SessionRoute
 from headrace.http.routes.storage import StorageDescriber, StorageRoute
 from headrace.http.routes.tracker import tracker_handler
 from headrace.http.server.cached_heads import FastPathRoute
@@ -53,7 +56,8 @@ from headrace.http.server.fast_path import (
 from headrace.http.server.request_counter import BatchedCounter
 from headrace.ingest.receive.decode import IngestPath
 from headrace.ports.directory import TenancySource
-from headrace.ports.rate_limiter import RateLimiter
+from headrace.ports.rate_limiter import CountedCall, RateLimiters
+from headrace.ports.sessions import Sessions
 from headrace.ports.store import Store
 from headrace.query.authorize import QueryAuthorizer
 
@@ -79,8 +83,8 @@ def create_app(
     erasures: ErasureUseCases,
     storage_describer: StorageDescriber,
     tenancy: TenancySource,
-    limiter: RateLimiter,
-    write_limiter: RateLimiter,
+    sessions: Sessions,
+    limiters: RateLimiters,
     store: Store,
     readiness: ReadinessChecks,
     settings: Settings,
@@ -104,8 +108,8 @@ def create_app(
     inflight = InflightLimiter(settings.max_inflight_bytes)
     authorizer = QueryAuthorizer(
         tenancy=tenancy,
-        limiter=limiter,
-        write_limiter=write_limiter,
+        limiter=limiters[CountedCall.QUERY],
+        write_limiter=limiters[CountedCall.WRITE],
         rate_limit=settings.query_rate_limit,
         clock=clock,
     )
@@ -156,6 +160,17 @@ def create_app(
             addresses=addresses,
             body_reader=query_bodies,
             reader=erasures.reader,
+        ),
+        endpoints.SESSION: SessionRoute(
+            sign_in=SignInService(
+                sessions,
+                tenancy=tenancy,
+                failures=limiters[CountedCall.FAILED_SIGN_IN],
+                clock=clock,
+            ),
+            cookies=SessionCookies(addresses),
+            addresses=addresses,
+            body_reader=query_bodies,
         ),
         endpoints.STORAGE: StorageRoute(
             authorizer=authorizer,

@@ -16,6 +16,7 @@ from headrace.base.errors import (
     InvalidBody,
     InvalidIdempotencyKey,
     InvalidQuery,
+    InvalidSignIn,
     LogUnavailable,
     MethodNotAllowed,
     MissingCredentials,
@@ -129,6 +130,16 @@ _EXPORT_ERRORS = (
 )
 
 
+_SESSION_ERRORS = (
+    *_BODY_ERRORS,
+    InvalidBody,
+    AuthenticationRequired,
+    InvalidSignIn,
+    MissingScope,
+    OriginNotAuthorized,
+    RateLimited,
+    DirectoryUnavailable,
+)
 _STORAGE_ERRORS = (
     MethodNotAllowed,
     PayloadTooLarge,
@@ -294,6 +305,13 @@ ERASURE = EndpointSpec(
         DirectoryUnavailable,
     ),
     scope=Scope.MANAGE_DATA,
+)
+SESSION = EndpointSpec(
+    "session",
+    "/v1/session",
+    ("POST", "GET", "DELETE"),
+    Envelope.QUERY,
+    errors=_SESSION_ERRORS,
 )
 STORAGE = EndpointSpec(
     "storage",

@@ -73,8 +73,18 @@ class WebsiteChange(Struct, frozen=True, kw_only=True):
     retention: RetentionChange = RetentionChange()
 
 
+class KeyKind(Enum):
+    """What may carry a key's secret: headers of any client, or the cookie of the page."""
+
+    KEY = "key"
+    SESSION = "session"
+
+
 class ApiKey(Struct, frozen=True):
-    """A credential. Its secret is shown once and not stored; `prefix` identifies it to people."""
+    """A credential. Its secret is shown once and not stored; `prefix` identifies it to people.
+
+    `parent_id` is the key that a session was begun with, with which it ends.
+    """
 
     id: KeyId
     prefix: str
@@ -86,6 +96,8 @@ class ApiKey(Struct, frozen=True):
     default_website_id: WebsiteId | None = None
     expires_ms: int | None = None
     revoked_ms: int | None = None
+    kind: KeyKind = KeyKind.KEY
+    parent_id: KeyId | None = None
 
     def is_valid_at(self, now_ms: int) -> bool:
         """Return whether the key is neither revoked nor expired."""
@@ -103,7 +115,8 @@ class ApiKey(Struct, frozen=True):
 class TenancySnapshot(Struct, frozen=True):
     """All websites and valid keys, at one revision of the directory.
 
-    `keys` has every key that is not revoked, by the hash of its secret.
+    `keys` has every key that is not revoked, and `sessions` every session, by the hash of the
+    secret.
     `websites_by_organization` is in the order of creation.
     """
 
@@ -111,6 +124,7 @@ class TenancySnapshot(Struct, frozen=True):
     websites: Mapping[WebsiteId, Website]
     keys: Mapping[SecretHash, ApiKey]
     websites_by_organization: Mapping[OrganizationId, tuple[WebsiteId, ...]]
+    sessions: Mapping[SecretHash, ApiKey] = {}
 
     def default_website(self, key: ApiKey) -> WebsiteId | None:
         """Return the website of events that name none: the configured or only possible one.

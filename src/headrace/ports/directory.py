@@ -79,11 +79,11 @@ class Directory(Protocol):
         ...
 
     def keys(self) -> tuple[ApiKey, ...]:
-        """Return all keys, oldest first, including revoked ones."""
+        """Return all keys and sessions, oldest first, including revoked ones."""
         ...
 
     def revoke_key(self, key_id: KeyId) -> None:
-        """Revoke a key. Safe to call twice."""
+        """Revoke a key and its sessions, or one session. Safe to call twice."""
         ...
 
     def revision(self) -> int:

@@ -1,12 +1,28 @@
 """Rate limits per caller."""
 
 import math
-from typing import Final, Protocol
+from collections.abc import Mapping
+from enum import Enum
+from typing import Protocol
 
 from msgspec import Struct
 
-WRITES_PER_MINUTE: Final = 60
-"""Calls that a key may make in a minute to change rows."""
+
+class CountedCall(Enum):
+    """What a rate limit counts; each has windows of its own."""
+
+    QUERY = "query"
+    WRITE = "write"
+    FAILED_SIGN_IN = "failed sign-in"
+
+
+def calls_per_minute(queries: int) -> Mapping[CountedCall, int]:
+    """Return the limits, of which the settings have that of queries."""
+    return {
+        CountedCall.QUERY: queries,
+        CountedCall.WRITE: 60,
+        CountedCall.FAILED_SIGN_IN: 10,
+    }
 
 
 class RateLimitResult(Struct, frozen=True):
@@ -52,3 +68,7 @@ class RateLimiter(Protocol):
         Raises `Unavailable` when it cannot be counted now: the request is then refused.
         """
         ...
+
+
+RateLimiters = Mapping[CountedCall, RateLimiter]
+"""A limiter for everything that is counted."""

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from headrace.base.clock import utc_datetime
+from headrace.base.datetime_text import format_iso
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 
 
@@ -56,13 +56,9 @@ def pruned_object(expired: ExpiredRows) -> PrunedObject:
         table=expired.table,
         rows=expired.rows,
         bytes=expired.bytes,
-        cutoff=_iso(expired.cutoff_ms),
+        cutoff=format_iso(expired.cutoff_ms),
     )
 
 
-def _iso(epoch_ms: int) -> str:
-    return utc_datetime(epoch_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _iso_or_none(epoch_ms: int | None) -> str | None:
-    return None if epoch_ms is None else _iso(epoch_ms)
+    return None if epoch_ms is None else format_iso(epoch_ms)

@@ -32,11 +32,13 @@ class QueryCredentials(Struct, frozen=True):
 
     `api_key` is None when none was sent, and "" for an empty one (which is invalid);
     `website_id` is None when none was sent. `address` is the client's IP address, "" if unknown.
+    `session` is the secret of the page's cookie, where the request may use it.
     """
 
     api_key: str | None
     website_id: str | None
     address: str
+    session: str | None = None
 
 
 class QueryCaller(Struct, frozen=True):
@@ -147,10 +149,12 @@ class QueryAuthorizer:
     async def _find_manager(
         self, credentials: QueryCredentials
     ) -> tuple[TenancySnapshot, QueryCaller]:
-        if credentials.api_key is None:
+        if credentials.api_key is None and credentials.session is None:
             raise AuthenticationRequired
         tenancy = await self._tenancy_for(credentials)
         caller = authenticate(tenancy, credentials, self._clock.now_ms())
+        if caller.key is None:
+            raise AuthenticationRequired
         if not caller.has_scope(Scope.MANAGE_DATA):
             raise MissingScope(Scope.MANAGE_DATA.value)
         return tenancy, caller
@@ -164,9 +168,12 @@ class QueryAuthorizer:
 
 
 def has_key_and_website(tenancy: TenancySnapshot, credentials: QueryCredentials) -> bool:
-    """Return whether a snapshot contains the key and the website that the credentials name."""
+    """Return whether a snapshot contains what the credentials name: key or session, and website."""
     secret, website_id = credentials.api_key, credentials.website_id
     if secret is not None and hash_secret(secret) not in tenancy.keys:
+        return False
+    session = credentials.session if secret is None else None
+    if session is not None and hash_secret(session) not in tenancy.sessions:
         return False
     return website_id is None or WebsiteId(website_id) in tenancy.websites
 
@@ -176,6 +183,8 @@ def authenticate(
 ) -> QueryCaller:
     """Return the caller. A key that was sent must be valid even for a public website.
 
+    A session counts where no key was sent. One that has ended is as if there were none.
+
     Raises `InvalidApiKey`, or `AuthenticationRequired` without a key unless the website is public.
     """
     if credentials.api_key is not None:
@@ -183,6 +192,10 @@ def authenticate(
         if key is None or not key.is_valid_at(now_ms):
             raise InvalidApiKey
         return QueryCaller(key, f"key:{key.id}")
+    if credentials.session is not None:
+        session = tenancy.sessions.get(hash_secret(credentials.session))
+        if session is not None and session.is_valid_at(now_ms):
+            return QueryCaller(session, f"key:{session.id}")
     website = tenancy.websites.get(WebsiteId(credentials.website_id or ""))
     if website is None or not website.public:
         raise AuthenticationRequired

@@ -51,7 +51,7 @@ from headrace.ingest.load.loader import Loader
 from headrace.ports.dedup_claims import DedupClaims
 from headrace.ports.erasure import KeptPartLifetimes, PartLifetimes, RowFinder
 from headrace.ports.event_log import LogOffset
-from headrace.ports.rate_limiter import WRITES_PER_MINUTE
+from headrace.ports.rate_limiter import RateLimiters, calls_per_minute
 from headrace.ports.row_deletion import RowDeleter
 from headrace.ports.store import StoreWriter
 from headrace.wiring.data import data_dir_paths
@@ -126,9 +126,10 @@ class _Dependencies(NamedTuple):
             max_backoff_s=max_backoff_s,
         )
 
-    def limiter(self) -> WindowLimiter:
-        """Return what counts the queries of this machine."""
-        return WindowLimiter(self.settings.query_rate_limit, clock=SystemClock())
+    def limiters(self) -> RateLimiters:
+        """Return what counts the calls of this machine."""
+        limits = calls_per_minute(self.settings.query_rate_limit)
+        return {call: WindowLimiter(limit, clock=SystemClock()) for call, limit in limits.items()}
 
     def take_watermark(self, load_loop: LoadLoop, *, has_store: bool) -> TakeWatermark:
         """Return what takes the watermarks of exports.
@@ -220,8 +221,7 @@ def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None
             limits=limits,
             log=get_logger(),
         ),
-        limiter=dependencies.limiter(),
-        write_limiter=WindowLimiter(WRITES_PER_MINUTE, clock=SystemClock()),
+        limiters=dependencies.limiters(),
         snapshots=snapshots,
         snapshot_taker=LiveSnapshots(snapshots, load_loop),
         take_watermark=dependencies.take_watermark(load_loop, has_store=True),
@@ -262,8 +262,7 @@ def _clickhouse_engine_process(
         store=ClickHouseLifecycle(writer, log=get_logger()),
         load_loop=load_loop,
         query_service=None,
-        limiter=dependencies.limiter(),
-        write_limiter=WindowLimiter(WRITES_PER_MINUTE, clock=SystemClock()),
+        limiters=dependencies.limiters(),
         snapshots=snapshots,
         snapshot_taker=DrainedSnapshots(snapshots, load_loop),
         take_watermark=dependencies.take_watermark(load_loop, has_store=False),

@@ -23,7 +23,7 @@ from headrace.base.settings import Settings, worker_count
 from headrace.ingest.receive.visitor_salts import DailySalts
 from headrace.ports.dedup_claims import DedupClaims
 from headrace.ports.idempotency import IdempotencyStore
-from headrace.ports.rate_limiter import WRITES_PER_MINUTE, RateLimiter
+from headrace.ports.rate_limiter import RateLimiters, calls_per_minute
 from headrace.wiring.data import data_dir_paths
 from headrace.wiring.server_urls import read_server_url
 
@@ -37,8 +37,7 @@ class SharedState(Struct, frozen=True):
     """The stores of a worker. `readiness` has a check for each server that they depend on."""
 
     idempotency_store: IdempotencyStore
-    limiter: RateLimiter
-    write_limiter: RateLimiter
+    limiters: RateLimiters
     readiness: Mapping[str, Callable[[], Awaitable[bool]]]
 
 
@@ -54,22 +53,16 @@ async def open_shared_state(
     """Open the configured stores; `stack` closes them. Raises `OperatorError`."""
     url = read_server_url(settings, "valkey_url")
     paths = data_dir_paths(settings)
+    limits = calls_per_minute(settings.query_rate_limit)
     if not url:
         local_store = SqliteIdempotencyStore.open(paths.idempotency, owner=worker, clock=clock)
         stack.push_async_callback(local_store.close)
-        limiter = WorkerLimiter(
-            EngineLimiter(engine),
-            settings.query_rate_limit,
-            workers=worker_count(settings),
-            clock=clock,
-        )
-        write_limiter = WorkerLimiter(
-            EngineLimiter(engine, counts_writes=True),
-            WRITES_PER_MINUTE,
-            workers=worker_count(settings),
-            clock=clock,
-        )
-        return SharedState(local_store, limiter, write_limiter, {})
+        workers = worker_count(settings)
+        limiters = {
+            call: WorkerLimiter(EngineLimiter(engine, call), limit, workers=workers, clock=clock)
+            for call, limit in limits.items()
+        }
+        return SharedState(local_store, limiters, {})
     # The client takes 0.2 s and 10 MiB to import.
     from headrace.adapters.valkey.client import AsyncValkeyClient  # noqa: PLC0415
     from headrace.adapters.valkey.idempotency import ValkeyIdempotencyStore  # noqa: PLC0415
@@ -79,13 +72,11 @@ async def open_shared_state(
     stack.push_async_callback(server.close)
     idempotency_store = ValkeyIdempotencyStore(server, owner=f"{machine_name(paths.root)}/{worker}")
     await idempotency_store.open()
-    shared_limiter = ValkeyRateLimiter(
-        server, settings.query_rate_limit, get_salt=salts.get, clock=clock
-    )
-    shared_writes = ValkeyRateLimiter(server, WRITES_PER_MINUTE, get_salt=salts.get, clock=clock)
-    return SharedState(
-        idempotency_store, shared_limiter, shared_writes, {"shared": server.is_ready}
-    )
+    shared_limiters = {
+        call: ValkeyRateLimiter(server, limit, get_salt=salts.get, clock=clock)
+        for call, limit in limits.items()
+    }
+    return SharedState(idempotency_store, shared_limiters, {"shared": server.is_ready})
 
 
 def open_claims(

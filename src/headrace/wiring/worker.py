@@ -153,8 +153,8 @@ async def run_worker(
             ),
             storage_describer=EngineStorageClient(engine),
             tenancy=tenancy,
-            limiter=shared_state.limiter,
-            write_limiter=shared_state.write_limiter,
+            sessions=directory.sessions,
+            limiters=shared_state.limiters,
             store=worker_store.store,
             readiness={
                 **log_checks,

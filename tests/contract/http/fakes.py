@@ -33,7 +33,7 @@ from headrace.model.tenancy import (
 )
 from headrace.ports.erasure import Erasure
 from headrace.ports.event_log import OnDurable
-from headrace.ports.rate_limiter import RateLimitResult
+from headrace.ports.rate_limiter import CountedCall, RateLimitResult
 from headrace.ports.store import QueryLimits, StoreResult, StoreStatus
 from headrace.query.export.service import ExportedPiece
 from headrace.query.result_values import QueryResult
@@ -280,6 +280,7 @@ class Harness:
         self.erasures = FakeErasures()
         self.limiter = FakeRateLimiter()
         self.write_limiter = FakeRateLimiter()
+        self.sign_in_limiter = FakeRateLimiter()
         self.store = FakeStore()
         self.log_is_ready = True
         self.lines: list[dict[str, Any]] = []
@@ -297,8 +298,11 @@ class Harness:
             erasures=ErasureUseCases(self.erasures, self.erasures),
             storage_describer=self.storage,
             tenancy=self.tenancy,
-            limiter=self.limiter,
-            write_limiter=self.write_limiter,
+            limiters={
+                CountedCall.QUERY: self.limiter,
+                CountedCall.WRITE: self.write_limiter,
+                CountedCall.FAILED_SIGN_IN: self.sign_in_limiter,
+            },
             store=self.store,
             readiness=self._readiness(),
             settings=self.settings,

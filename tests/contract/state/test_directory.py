@@ -567,6 +567,9 @@ def test_websites_of_the_first_schema_have_no_retention_of_their_own(
     database = open_database(location)
     with database.write_engine.begin() as connection:
         connection.execute(text("ALTER TABLE websites DROP COLUMN retention"))
+        connection.execute(text("ALTER TABLE api_keys DROP COLUMN kind"))
+        connection.execute(text("ALTER TABLE api_keys DROP COLUMN parent_id"))
+        connection.execute(text("DROP TABLE sign_in_codes"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     database.read_engine.dispose()
     migrated = reopened(location)

@@ -30,6 +30,7 @@ from headrace.model.erasure import ErasureRequest
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.erasure import Erasure
+from headrace.ports.rate_limiter import CountedCall
 
 
 class NoErasures:
@@ -93,8 +94,7 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
             limits=limits,
             log=get_logger(),
         ),
-        limiter=WindowLimiter(30, clock=SystemClock()),
-        write_limiter=WindowLimiter(30, clock=SystemClock()),
+        limiters={call: WindowLimiter(30, clock=SystemClock()) for call in CountedCall},
         snapshots=snapshots,
         snapshot_taker=LiveSnapshots(snapshots, load_loop),
         take_watermark=watermark_taker(

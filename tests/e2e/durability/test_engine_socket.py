@@ -44,7 +44,7 @@ from headrace.base.telemetry import Metrics, get_logger
 from headrace.model.catalog import EVENTS
 from headrace.model.export import LogEnd, Watermark
 from headrace.model.plan import CompiledQuery
-from headrace.ports.rate_limiter import RateLimitResult
+from headrace.ports.rate_limiter import CountedCall, RateLimitResult
 from headrace.ports.store import QueryLimits, Rows, SelectFailed, StoreStatus
 from testing.chdb import ENDLESS, LIMITS, FreshStore, until_running
 from testing.erasures import NoErasures
@@ -87,8 +87,7 @@ class Engine:
                 wait_timeout_s=3,
                 metrics=Metrics(),
             ),
-            limiter=WindowLimiter(3, clock=SystemClock()),
-            write_limiter=WindowLimiter(3, clock=SystemClock()),
+            limiters={call: WindowLimiter(3, clock=SystemClock()) for call in CountedCall},
             load_barrier=self._barrier,
             complete_barrier=self._complete_barrier,
             status=lambda: StoreStatus.READY if self.is_ready else StoreStatus.UNAVAILABLE,
@@ -281,6 +280,8 @@ async def test_all_workers_share_the_rate_limit_windows(engine: Engine) -> None:
     ]
     rejected = await workers[1].hit("caller")
     assert not rejected.allowed
+    writes = await EngineLimiter(connections[0], CountedCall.WRITE).hit("caller")
+    assert writes.remaining == 2
     await asyncio.gather(*(one.close() for one in connections))
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 from sqlalchemy import Row
 
 from headrace.model.data_retention import DataRetention
-from headrace.model.tenancy import ApiKey, Organization, Scope, SecretHash, Website
+from headrace.model.tenancy import ApiKey, KeyKind, Organization, Scope, SecretHash, Website
 
 
 def organization_values(organization: Organization) -> Mapping[str, object]:
@@ -48,6 +48,8 @@ def key_values(key: ApiKey) -> Mapping[str, object]:
         "created_ms": key.created_ms,
         "expires_ms": key.expires_ms,
         "revoked_ms": key.revoked_ms,
+        "kind": key.kind.value,
+        "parent_id": key.parent_id,
     }
 
 
@@ -83,4 +85,6 @@ def read_key(row: Row[Any]) -> ApiKey:
         default_website_id=row.home_website_id,
         expires_ms=row.expires_ms,
         revoked_ms=row.revoked_ms,
+        kind=KeyKind(row.kind),
+        parent_id=row.parent_id,
     )

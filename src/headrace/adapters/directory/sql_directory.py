@@ -4,14 +4,12 @@ Every change increments the revision first. Workers poll the revision. Its row l
 changes, so each of them sees the previous one.
 """
 
-import contextlib
 import secrets
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import UNSET
-from sqlalchemy import Connection
 
 from headrace.adapters.directory.connection import (
     DirectoryDatabase,
@@ -20,7 +18,6 @@ from headrace.adapters.directory.connection import (
 )
 from headrace.adapters.directory.rows import (
     key_values,
-    organization_values,
     read_key,
     read_organization,
     read_website,
@@ -34,10 +31,11 @@ from headrace.adapters.directory.rules import (
     normalize_text,
 )
 from headrace.adapters.directory.schema import migrate_schema
+from headrace.adapters.directory.sql_sessions import SqlSessions
 from headrace.adapters.directory.statements import (
     WriteTransaction,
+    add_organization,
     all_rows,
-    begin_write,
     delete_row,
     delete_salts,
     find_default_organization,
@@ -48,21 +46,24 @@ from headrace.adapters.directory.statements import (
     read_revision,
     require_row,
     require_website,
+    resolve_organization,
     revoke_row,
     update_row,
 )
 from headrace.adapters.directory.tables import API_KEYS, ORGANIZATIONS, WEBSITES
 from headrace.adapters.directory.tokens import PREFIX_LENGTH, Randomness, new_id, new_secret
+from headrace.adapters.directory.transactions import reading, writing
 from headrace.base.clock import Clock
 from headrace.base.errors import OperatorError
 from headrace.base.telemetry import get_logger
 from headrace.model.tenancy import (
-    DEFAULT_ORGANIZATION_NAME,
     ApiKey,
     KeyId,
+    KeyKind,
     Organization,
     OrganizationId,
     Scope,
+    SecretHash,
     TenancySnapshot,
     Website,
     WebsiteChange,
@@ -107,6 +108,11 @@ class SqlDirectory:
         self._randomness = randomness
         self._has_scrubbed = False
 
+    @property
+    def sessions(self) -> SqlSessions:
+        """The sessions, which stand beside the keys."""
+        return SqlSessions(self._database, clock=self._clock, randomness=self._randomness)
+
     def close(self) -> None:
         """Close the connections. May be called twice."""
         self._database.read_engine.dispose()
@@ -114,26 +120,28 @@ class SqlDirectory:
     def create_organization(self, name: str) -> Organization:
         """Create an organization."""
         name = normalize_name("an organization", name)
-        with self._write_transaction() as transaction:
-            return self._add_organization(transaction, name)
+        with writing(self._database) as transaction:
+            return add_organization(
+                transaction, name, now_ms=self._clock.now_ms(), randomness=self._randomness
+            )
 
     def default_organization(self) -> Organization:
         """Return the oldest organization named `default`; create it if there is none."""
-        with self._read_transaction() as connection:
+        with reading(self._database) as connection:
             found = find_default_organization(connection)
         if found is not None:
             return found
-        with self._write_transaction() as transaction:
+        with writing(self._database) as transaction:
             return self._resolve_organization(transaction, None)
 
     def organizations(self) -> tuple[Organization, ...]:
         """All organizations, oldest first."""
-        with self._read_transaction() as connection:
+        with reading(self._database) as connection:
             return tuple(map(read_organization, all_rows(connection, ORGANIZATIONS)))
 
     def delete_organization(self, organization_id: OrganizationId) -> None:
         """Delete an organization and its keys. Its websites remain, without an organization."""
-        with self._write_transaction() as transaction:
+        with writing(self._database) as transaction:
             delete_row(transaction, ORGANIZATIONS, organization_id)
 
     def create_website(
@@ -149,7 +157,7 @@ class SqlDirectory:
         name = normalize_name("a website", name)
         domain = normalize_text("the domain of a website", domain)
         origins = normalize_origins(origins)
-        with self._write_transaction() as transaction:
+        with writing(self._database) as transaction:
             website = Website(
                 id=WebsiteId(new_id("web", self._randomness)),
                 name=name,
@@ -164,12 +172,12 @@ class SqlDirectory:
 
     def websites(self) -> tuple[Website, ...]:
         """All websites, oldest first."""
-        with self._read_transaction() as connection:
+        with reading(self._database) as connection:
             return tuple(map(read_website, all_rows(connection, WEBSITES)))
 
     def update_website(self, website_id: WebsiteId, change: WebsiteChange) -> Website:
         """Change a website and return it."""
-        with self._write_transaction() as transaction:
+        with writing(self._database) as transaction:
             if change.organization_id is not UNSET:
                 require_row(transaction.connection, ORGANIZATIONS, change.organization_id)
             website = changed_website(require_website(transaction, website_id), change)
@@ -178,7 +186,7 @@ class SqlDirectory:
 
     def delete_website(self, website_id: WebsiteId) -> None:
         """Delete a website. Its stored events remain."""
-        with self._write_transaction() as transaction:
+        with writing(self._database) as transaction:
             delete_row(transaction, WEBSITES, website_id)
 
     def create_key(
@@ -195,7 +203,7 @@ class SqlDirectory:
         Rejects websites of another organization, and a home that the key may not write.
         """
         secret = new_secret(self._randomness)
-        with self._write_transaction() as transaction:
+        with writing(self._database) as transaction:
             organization = self._resolve_organization(transaction, organization_id)
             websites = [require_website(transaction, each) for each in dict.fromkeys(website_ids)]
             home = (
@@ -219,18 +227,18 @@ class SqlDirectory:
         return key, secret
 
     def keys(self) -> tuple[ApiKey, ...]:
-        """All keys, revoked ones included, oldest first."""
-        with self._read_transaction() as connection:
+        """All keys and sessions, revoked ones included, oldest first."""
+        with reading(self._database) as connection:
             return tuple(map(read_key, all_rows(connection, API_KEYS)))
 
     def revoke_key(self, key_id: KeyId) -> None:
         """Revoke a key. Safe to call twice: the first call sets the time."""
-        with self._write_transaction() as transaction:
+        with writing(self._database) as transaction:
             revoke_row(transaction, key_id, self._clock.now_ms())
 
     def revision(self) -> int:
         """Return a number that grows with every change of websites, keys or organizations."""
-        with self._read_transaction() as connection:
+        with reading(self._database) as connection:
             return read_revision(connection)
 
     def change_marker(self) -> ChangeMarker:
@@ -239,7 +247,7 @@ class SqlDirectory:
 
     def tenancy(self) -> TenancySnapshot:
         """Read the snapshot for the hot path, at one revision."""
-        with self._read_transaction() as connection:
+        with reading(self._database) as connection:
             revision = read_revision(connection)
             websites = [read_website(row) for row in all_rows(connection, WEBSITES)]
             keys = [read_key(row) for row in all_rows(connection, API_KEYS)]
@@ -250,8 +258,9 @@ class SqlDirectory:
         return TenancySnapshot(
             revision=revision,
             websites={website.id: website for website in websites},
-            keys={key.secret_hash: key for key in keys if key.revoked_ms is None},
+            keys=_by_secret(keys, KeyKind.KEY),
             websites_by_organization={owner: tuple(ids) for owner, ids in by_organization.items()},
+            sessions=_by_secret(keys, KeyKind.SESSION),
         )
 
     def visitor_salt(self, day: str) -> bytes:
@@ -260,11 +269,11 @@ class SqlDirectory:
         The first call of a day creates it and destroys the salts of earlier days. The revision
         does not change, so workers do not read websites and keys again.
         """
-        with self._read_transaction() as connection:
+        with reading(self._database) as connection:
             salt = find_salt(connection, day)
         if salt is not None:
             return salt
-        with self._write_transaction(bumps_revision=False) as transaction:
+        with writing(self._database, bumps_revision=False) as transaction:
             salt = find_salt(transaction.connection, day)
             if salt is not None:
                 return salt
@@ -276,10 +285,10 @@ class SqlDirectory:
 
     def forget_visitor_salts(self, before: str) -> None:
         """Destroy the salts of the days before a UTC day; see `ports.directory.Directory`."""
-        with self._read_transaction() as connection:
+        with reading(self._database) as connection:
             is_due = has_salts(connection, before=before)
         if is_due:
-            with self._write_transaction(bumps_revision=False) as transaction:
+            with writing(self._database, bumps_revision=False) as transaction:
                 delete_salts(transaction.connection, before=before)
         if is_due or not self._has_scrubbed:  # a crash may have prevented the last scrub
             self._scrub()
@@ -294,39 +303,16 @@ class SqlDirectory:
             self._has_scrubbed = False
             get_logger().warning("old_salts_not_scrubbed", reason=str(error))
 
-    def _add_organization(self, transaction: WriteTransaction, name: str) -> Organization:
-        organization = Organization(
-            id=OrganizationId(new_id("org", self._randomness)),
-            name=name,
-            created_ms=self._clock.now_ms(),
-        )
-        insert_row(transaction, ORGANIZATIONS, organization_values(organization))
-        return organization
-
     def _resolve_organization(
         self, transaction: WriteTransaction, organization_id: OrganizationId | None
     ) -> Organization:
-        """Return an organization; None means the default one, which is created if missing."""
-        if organization_id is None:
-            found = find_default_organization(transaction.connection)
-            return found or self._add_organization(transaction, DEFAULT_ORGANIZATION_NAME)
-        return read_organization(
-            require_row(transaction.connection, ORGANIZATIONS, organization_id)
+        return resolve_organization(
+            transaction,
+            organization_id,
+            now_ms=self._clock.now_ms(),
+            randomness=self._randomness,
         )
 
-    @contextlib.contextmanager
-    def _read_transaction(self) -> Generator[Connection]:
-        with (
-            translate_directory_errors(self._database.label),
-            self._database.read_engine.connect() as connection,
-        ):
-            yield connection
 
-    @contextlib.contextmanager
-    def _write_transaction(self, *, bumps_revision: bool = True) -> Generator[WriteTransaction]:
-        """Begin a write; commit it at the end of the block, roll back when the block raises."""
-        with (
-            translate_directory_errors(self._database.label),
-            self._database.write_engine.begin() as connection,
-        ):
-            yield begin_write(connection, bumps_revision=bumps_revision)
+def _by_secret(keys: Sequence[ApiKey], kind: KeyKind) -> Mapping[SecretHash, ApiKey]:
+    return {key.secret_hash: key for key in keys if key.kind is kind and key.revoked_ms is None}

@@ -3,18 +3,36 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, delete, insert, or_, select, update
 
-from headrace.adapters.directory.rows import read_organization, read_website
+from headrace.adapters.directory.rows import (
+    organization_values,
+    read_key,
+    read_organization,
+    read_website,
+)
 from headrace.adapters.directory.tables import (
     API_KEYS,
     DIRECTORY_REVISION,
     ORGANIZATIONS,
+    SIGN_IN_CODES,
     VISITOR_SALTS,
     WEBSITES,
 )
+from headrace.adapters.directory.tokens import Randomness, new_id
 from headrace.base.errors import OperatorError
-from headrace.model.tenancy import DEFAULT_ORGANIZATION_NAME, Organization, Website, WebsiteId
+from headrace.model.tenancy import (
+    DEFAULT_ORGANIZATION_NAME,
+    ApiKey,
+    KeyId,
+    KeyKind,
+    Organization,
+    OrganizationId,
+    Scope,
+    SecretHash,
+    Website,
+    WebsiteId,
+)
 
 _NOUNS = {ORGANIZATIONS.name: "organization", WEBSITES.name: "website", API_KEYS.name: "key"}
 
@@ -39,12 +57,85 @@ def begin_write(connection: Connection, *, bumps_revision: bool) -> WriteTransac
 
 
 def revoke_row(transaction: WriteTransaction, key_id: str, now_ms: int) -> None:
-    """Revoke a key; one that is revoked keeps its time. Raises `OperatorError` without the key."""
+    """Revoke a key and its sessions; one that is revoked keeps its time.
+
+    Raises `OperatorError` without the key.
+    """
     require_row(transaction.connection, API_KEYS, key_id)
     transaction.connection.execute(
         update(API_KEYS)
-        .where(API_KEYS.c.id == key_id, API_KEYS.c.revoked_ms.is_(None))
+        .where(
+            or_(API_KEYS.c.id == key_id, API_KEYS.c.parent_id == key_id),
+            API_KEYS.c.revoked_ms.is_(None),
+        )
         .values(revoked_ms=now_ms)
+    )
+
+
+def revoke_session(connection: Connection, session_id: str, now_ms: int) -> None:
+    """Revoke a session, if there is one with this id that is not revoked."""
+    connection.execute(
+        update(API_KEYS)
+        .where(
+            API_KEYS.c.id == session_id,
+            API_KEYS.c.kind == KeyKind.SESSION.value,
+            API_KEYS.c.revoked_ms.is_(None),
+        )
+        .values(revoked_ms=now_ms)
+    )
+
+
+def delete_ended_sessions(connection: Connection, now_ms: int) -> None:
+    """Delete the sessions and codes whose time is over."""
+    is_session = API_KEYS.c.kind == KeyKind.SESSION.value
+    connection.execute(delete(API_KEYS).where(is_session, API_KEYS.c.expires_ms <= now_ms))
+    connection.execute(delete(SIGN_IN_CODES).where(SIGN_IN_CODES.c.expires_ms <= now_ms))
+
+
+def find_key(connection: Connection, secret_hash: SecretHash) -> ApiKey | None:
+    """Return the key or session with this hash of its secret, or None."""
+    found = select(API_KEYS).where(API_KEYS.c.secret_hash == secret_hash)
+    row = connection.execute(found).first()
+    return read_key(row) if row else None
+
+
+def insert_code(
+    transaction: WriteTransaction,
+    code_hash: SecretHash,
+    *,
+    organization_id: OrganizationId,
+    scopes: frozenset[Scope],
+    website_ids: tuple[WebsiteId, ...],
+    expires_ms: int,
+) -> None:
+    """Insert a sign-in code with the rights of its session."""
+    values = {
+        "code_hash": code_hash,
+        "organization_id": organization_id,
+        "scopes": sorted(scope.value for scope in scopes),
+        "website_ids": list(website_ids),
+        "expires_ms": expires_ms,
+    }
+    insert_row(transaction, SIGN_IN_CODES, values)
+
+
+def take_code(connection: Connection, code_hash: SecretHash, now_ms: int) -> ApiKey | None:
+    """Delete a sign-in code; return the rights of its session, without an id, or None."""
+    is_code = SIGN_IN_CODES.c.code_hash == code_hash
+    row = connection.execute(select(SIGN_IN_CODES).where(is_code)).first()
+    if row is None:
+        return None
+    connection.execute(delete(SIGN_IN_CODES).where(is_code))
+    if row.expires_ms <= now_ms:
+        return None
+    return ApiKey(
+        id=KeyId(""),
+        prefix="",
+        secret_hash=code_hash,
+        organization_id=row.organization_id,
+        scopes=frozenset(map(Scope, row.scopes)),
+        created_ms=now_ms,
+        website_ids=tuple(row.website_ids),
     )
 
 
@@ -99,6 +190,34 @@ def find_default_organization(connection: Connection) -> Organization | None:
         .order_by(ORGANIZATIONS.c.revision)
     ).first()
     return read_organization(row) if row else None
+
+
+def resolve_organization(
+    transaction: WriteTransaction,
+    organization_id: OrganizationId | None,
+    *,
+    now_ms: int,
+    randomness: Randomness,
+) -> Organization:
+    """Return an organization; None means the default one, which is created if missing."""
+    if organization_id is not None:
+        return read_organization(
+            require_row(transaction.connection, ORGANIZATIONS, organization_id)
+        )
+    return find_default_organization(transaction.connection) or add_organization(
+        transaction, DEFAULT_ORGANIZATION_NAME, now_ms=now_ms, randomness=randomness
+    )
+
+
+def add_organization(
+    transaction: WriteTransaction, name: str, *, now_ms: int, randomness: Randomness
+) -> Organization:
+    """Insert an organization and return it."""
+    organization = Organization(
+        id=OrganizationId(new_id("org", randomness)), name=name, created_ms=now_ms
+    )
+    insert_row(transaction, ORGANIZATIONS, organization_values(organization))
+    return organization
 
 
 def require_website(transaction: WriteTransaction, website_id: WebsiteId) -> Website:

@@ -18,7 +18,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = "0002"
+SCHEMA_VERSION = "0003"
 """The newest migration. A directory that has it is opened without importing Alembic (0.2 s)."""
 
 METADATA = MetaData(
@@ -79,7 +79,27 @@ API_KEYS = Table(
     Column("expires_ms", BigInteger, nullable=True),
     Column("revoked_ms", BigInteger, nullable=True),
     Column("revision", BigInteger, nullable=False),
+    # What `model.tenancy.KeyKind` has. A session of a key has the key as its parent.
+    Column("kind", String(16), nullable=False, server_default="key"),
+    Column("parent_id", String(64), nullable=True),
 )
+
+SIGN_IN_CODES = Table(
+    "sign_in_codes",
+    METADATA,
+    Column("code_hash", LargeBinary(32), primary_key=True),
+    Column(
+        "organization_id",
+        String(64),
+        ForeignKey("organizations.id", ondelete="CASCADE"),
+        nullable=False,
+    ),
+    Column("scopes", JSON, nullable=False),
+    Column("website_ids", JSON, nullable=False),
+    Column("expires_ms", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+)
+"""Codes that begin a session. A row is deleted when its code is used."""
 
 Index("ix_websites_organization_id", WEBSITES.c.organization_id)
 Index("ix_api_keys_organization_id", API_KEYS.c.organization_id)

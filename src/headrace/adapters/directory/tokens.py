@@ -15,13 +15,23 @@ _SECRET_BYTES = 32
 
 
 def new_id(kind: str, randomness: Randomness) -> str:
-    """Return an id such as `web_…`: its kind (`web`, `org`, `key`) and sixteen characters."""
+    """Return an id such as `web_…`: its kind (or `org`, `key`, `ses`) and sixteen characters."""
     return f"{kind}_{_encode(randomness(_ID_BYTES))}"
 
 
 def new_secret(randomness: Randomness) -> str:
     """Return the secret of an API key: `hr_` and 42 characters."""
     return f"hr_{_encode(randomness(_SECRET_BYTES))}"
+
+
+def new_session_secret(randomness: Randomness) -> str:
+    """Return the secret of a session: `hs_` and 42 characters."""
+    return f"hs_{_encode(randomness(_SECRET_BYTES))}"
+
+
+def new_code(randomness: Randomness) -> str:
+    """Return a sign-in code: 42 characters."""
+    return _encode(randomness(_SECRET_BYTES))
 
 
 def _encode(octets: bytes) -> str:

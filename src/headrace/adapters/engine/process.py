@@ -24,7 +24,7 @@ from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, Sche
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Logger, Metrics
-from headrace.ports.rate_limiter import RateLimiter
+from headrace.ports.rate_limiter import RateLimiters
 from headrace.ports.store import QueryLimits, StoreStatus
 
 
@@ -118,8 +118,7 @@ class EngineProcess:
         store: StoreLifecycle,
         load_loop: LoadLoop,
         query_service: QueryService | None,
-        limiter: RateLimiter,
-        write_limiter: RateLimiter,
+        limiters: RateLimiters,
         snapshots: Snapshots,
         snapshot_taker: SnapshotTaker,
         take_watermark: TakeWatermark,
@@ -151,8 +150,7 @@ class EngineProcess:
                 wait_timeout_s=scheduler_limits.wait_timeout_s,
                 metrics=metrics,
             ),
-            limiter=limiter,
-            write_limiter=write_limiter,
+            limiters=limiters,
             load_barrier=load_loop.barrier,
             complete_barrier=load_loop.complete_barrier,
             status=self._status,

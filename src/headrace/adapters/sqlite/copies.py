@@ -6,7 +6,12 @@ from collections.abc import Generator
 from pathlib import Path
 
 _BUSY_TIMEOUT_S = 10
-_SALTS = "visitor_salts"
+_SHORT_LIVED = (
+    ("visitor_salts", "salt", "DELETE FROM visitor_salts"),
+    ("sign_in_codes", "code_hash", "DELETE FROM sign_in_codes"),
+    ("api_keys", "kind", "DELETE FROM api_keys WHERE kind = 'session'"),
+)
+"""Rows that a backup leaves out: a column of their table, and the statement that deletes them."""
 _MAX_ERRORS = 10
 
 
@@ -26,19 +31,20 @@ def copy_open_sqlite(connection: sqlite3.Connection, into: Path) -> None:
 
 
 def copy_directory_database(source: Path, into: Path) -> None:
-    """Copy the directory's database without the visitor salt of the day.
+    """Copy the directory's database without the visitor salt of the day, sessions and codes.
 
-    A salt is destroyed at the end of its day, and a backup with it would be kept longer. Raises
-    `sqlite3.Error`.
+    They end within a day, and a backup with them would be kept longer. Raises `sqlite3.Error`.
     """
     copy_sqlite(source, into)
     if not into.exists():
         return
     with _connected(into) as copy:
         copy.execute("PRAGMA journal_mode = MEMORY")
-        if copy.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (_SALTS,)).fetchone():
-            copy.execute(f"DELETE FROM {_SALTS}")  # noqa: S608 - our own name
-            copy.execute("VACUUM")  # rebuilds the file: the salt does not remain in free pages
+        for table, column, statement in _SHORT_LIVED:
+            found = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
+            if copy.execute(found, (table, column)).fetchone():  # not in every schema
+                copy.execute(statement)
+        copy.execute("VACUUM")  # rebuilds the file: nothing of it remains in free pages
 
 
 @contextlib.contextmanager

@@ -6,10 +6,11 @@ from pathlib import Path
 import click
 
 from headrace.base.clock import SystemClock
+from headrace.base.datetime_text import format_iso
 from headrace.base.settings import data_path, load_settings
 from headrace.base.telemetry import configure_logging
 from headrace.cli.options import data_options, make_private_directory
-from headrace.cli.output import format_bytes, format_iso_timestamp, print_json
+from headrace.cli.output import format_bytes, print_json
 from headrace.cli.progress import ProgressLine
 from headrace.wiring.backup import back_up, restore
 
@@ -27,7 +28,7 @@ def backup_command(file: Path, partial: bool, data: str | None, as_json: bool) -
     fails where a log cannot be read, unless the backup may be partial. FILE must not exist.
     """
     configure_logging("warning", process="backup")
-    made = format_iso_timestamp(SystemClock().now_ms())
+    made = format_iso(SystemClock().now_ms())
     settings = load_settings({"data_dir": data})
     with ProgressLine("Backing up", format_amount=format_bytes) as line:
         manifest = back_up(settings, file, made=made, partial=partial, progress=line.show)

@@ -3,14 +3,13 @@
 import click
 
 from headrace.base.clock import SystemClock
-from headrace.base.datetime_text import parse_iso_8601
+from headrace.base.datetime_text import format_iso, parse_iso_8601
 from headrace.base.errors import OperatorError
 from headrace.base.settings import load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import data_options
 from headrace.cli.output import (
     JsonObject,
-    format_iso_timestamp,
     format_short_timestamp,
     print_json,
     print_table,
@@ -137,9 +136,9 @@ def key_object(key: ApiKey) -> JsonObject:
         "organization": key.organization_id,
         "websites": key.website_ids,
         "home": key.default_website_id,
-        "created": format_iso_timestamp(key.created_ms),
-        "expires": None if key.expires_ms is None else format_iso_timestamp(key.expires_ms),
-        "revoked": None if key.revoked_ms is None else format_iso_timestamp(key.revoked_ms),
+        "created": format_iso(key.created_ms),
+        "expires": None if key.expires_ms is None else format_iso(key.expires_ms),
+        "revoked": None if key.revoked_ms is None else format_iso(key.revoked_ms),
     }
 
 

@@ -2,12 +2,12 @@
 
 import click
 
+from headrace.base.datetime_text import format_iso
 from headrace.base.settings import load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import data_options
 from headrace.cli.output import (
     JsonObject,
-    format_iso_timestamp,
     format_short_timestamp,
     print_json,
     print_table,
@@ -68,7 +68,7 @@ def organization_object(organization: Organization) -> JsonObject:
     return {
         "id": organization.id,
         "name": organization.name,
-        "created": format_iso_timestamp(organization.created_ms),
+        "created": format_iso(organization.created_ms),
     }
 
 

@@ -6,12 +6,12 @@ import click
 import msgspec
 
 from headrace.base.clock import SystemClock
+from headrace.base.datetime_text import format_iso
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, load_settings
 from headrace.cli.options import data_options
 from headrace.cli.output import (
     JsonObject,
-    format_iso_timestamp,
     format_short_timestamp,
     print_json,
     print_table,
@@ -86,7 +86,7 @@ def _as_object(stored: StoredEntry) -> JsonObject:
     item = stored.entry.item or {}
     return {
         "id": stored.id,
-        "set_aside": format_iso_timestamp(stored.quarantined_ms),
+        "set_aside": format_iso(stored.quarantined_ms),
         "stream": stored.entry.stream,
         "website": item.get("website_id"),
         "reason": stored.entry.reason,

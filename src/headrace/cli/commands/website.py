@@ -6,12 +6,12 @@ import click
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
+from headrace.base.datetime_text import format_iso
 from headrace.base.settings import load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import RetainDays, data_options
 from headrace.cli.output import (
     JsonObject,
-    format_iso_timestamp,
     format_short_timestamp,
     print_json,
     print_table,
@@ -215,7 +215,7 @@ def website_object(website: Website) -> JsonObject:
         "public": website.public,
         "origins": website.origins,
         "retention": asdict(website.retention),
-        "created": format_iso_timestamp(website.created_ms),
+        "created": format_iso(website.created_ms),
     }
 
 

@@ -39,6 +39,28 @@ class ClientAddresses:
                 break
         return nearest
 
+    def scheme(self, request: Request) -> str:
+        """Return the scheme under which the client sent the request: http or https."""
+        if self._is_from_proxy(request):
+            forwarded = request.headers.get(b"x-forwarded-proto", b"").split(b",")[0]
+            if (scheme := forwarded.strip().lower().decode("latin-1")) in ("http", "https"):
+                return scheme
+        return "https" if request.scope.get("scheme") == "https" else "http"
+
+    def host(self, request: Request) -> str:
+        """Return the host, with its port if it has one, to which the client sent the request."""
+        if self._is_from_proxy(request):
+            forwarded = request.headers.get(b"x-forwarded-host", b"").split(b",")[0]
+            if host := forwarded.strip().decode("latin-1"):
+                return host
+        return request.headers.get(b"host", b"").decode("latin-1")
+
+    def _is_from_proxy(self, request: Request) -> bool:
+        client = request.scope.get("client")
+        return bool(self._trusted) and self._is_trusted(
+            normalize_address(client[0]) if client else ""
+        )
+
     def _is_trusted(self, address: str) -> bool:
         return address != "" and any(ip_address(address) in proxy for proxy in self._trusted)
 

@@ -10,6 +10,7 @@ from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_api_key, read_parameter
 from headrace.http.reading.negotiation import choose_media_type
+from headrace.http.reading.session_cookie import SessionCookies
 from headrace.http.request import Handler, Request, cancel_on_disconnect
 from headrace.http.responses import Header, Response
 from headrace.http.routes.result_formats import Writer
@@ -116,6 +117,7 @@ def read_query_credentials(request: Request, addresses: ClientAddresses) -> Quer
         api_key=read_api_key(request.headers, request.scope["headers"]),
         website_id=read_parameter(request.scope["query_string"], b"website_id"),
         address=addresses.find(request),
+        session=SessionCookies(addresses).secret_of(request),
     )
 
 

@@ -42,7 +42,7 @@ from headrace.model.plan import CompiledQuery
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.erasure import Erasure
-from headrace.ports.rate_limiter import RateLimitResult
+from headrace.ports.rate_limiter import CountedCall, RateLimitResult
 from headrace.ports.store import QueryLimits, SelectFailed, StoreResult, StoreStatus
 
 COUNT_CALL_TIMEOUT_S: Final = 1.0
@@ -329,18 +329,19 @@ class EngineBarrier:
 class EngineLimiter:
     """The `RateLimiter` over the engine process, which counts for all workers.
 
-    With `counts_writes` it counts calls that change rows, not queries. Raises `StoreUnavailable`
-    when the engine does not answer in time.
+    Raises `StoreUnavailable` when the engine does not answer in time.
     """
 
-    def __init__(self, connections: EngineConnections, *, counts_writes: bool = False) -> None:
+    def __init__(
+        self, connections: EngineConnections, call: CountedCall = CountedCall.QUERY
+    ) -> None:
         self._connections = connections
-        self._counts_writes = counts_writes
+        self._call = call
 
     async def hit(self, caller: str) -> RateLimitResult:
         """Count one call of a caller; see `RateLimiter.hit`."""
         match await self._connections.send_request(
-            CountCall(caller, self._counts_writes), timeout_s=COUNT_CALL_TIMEOUT_S
+            CountCall(caller, self._call), timeout_s=COUNT_CALL_TIMEOUT_S
         ):
             case CallCounted(verdict=result):
                 return result

@@ -18,7 +18,7 @@ from headrace.model.export import Watermark
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.erasure import Erasure
-from headrace.ports.rate_limiter import RateLimitResult
+from headrace.ports.rate_limiter import CountedCall, RateLimitResult
 from headrace.ports.store import QueryLimits, StoreStatus
 
 MAX_FRAME_BYTES = 1_073_741_824
@@ -37,10 +37,10 @@ class RunSelect(Struct, frozen=True, tag="select"):
 
 
 class CountCall(Struct, frozen=True, tag="hit"):
-    """Count one call of a caller: a query, or a call that changes rows."""
+    """Count one call of a caller."""
 
     caller: str
-    is_write: bool = False
+    call: CountedCall
 
 
 class CheckReady(Struct, frozen=True, tag="ask_ready"):

@@ -52,7 +52,7 @@ from headrace.model.export import Watermark
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.erasure import Erasure
-from headrace.ports.rate_limiter import RateLimiter
+from headrace.ports.rate_limiter import RateLimiters
 from headrace.ports.store import QueryLimits, StoreStatus
 
 _UnaryRequest: TypeAlias = (
@@ -170,8 +170,7 @@ class EngineServer:
         socket: Path,
         runner: SelectRunner,
         executor: CoalescingExecutor[bytes],
-        limiter: RateLimiter,
-        write_limiter: RateLimiter,
+        limiters: RateLimiters,
         load_barrier: Callable[[], Awaitable[None]],
         complete_barrier: Callable[[], Awaitable[None]],
         status: Callable[[], StoreStatus],
@@ -184,8 +183,7 @@ class EngineServer:
         self._socket = socket
         self._runner = runner
         self._executor = executor
-        self._limiter = limiter
-        self._write_limiter = write_limiter
+        self._limiters = limiters
         self._load_barrier = load_barrier
         self._complete_barrier = complete_barrier
         self._status = status
@@ -281,8 +279,7 @@ class EngineServer:
     async def _dispatch(self, request: _UnaryRequest) -> IpcReply:
         match request:
             case CountCall():
-                limiter = self._write_limiter if request.is_write else self._limiter
-                return CallCounted(await limiter.hit(request.caller))
+                return CallCounted(await self._limiters[request.call].hit(request.caller))
             case CheckReady():
                 return Readiness(self._status())
             case WaitStored():

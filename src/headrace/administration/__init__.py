@@ -1,0 +1,1 @@
+"""The use cases of administration: who may do it, and what it changes."""
