@@ -91,6 +91,10 @@ COMMANDS: Mapping[str, LazyCommand] = {
         "headrace.cli.commands.reference:reference_command",
         "Write the reference pages of the documentation.",
     ),
+    "sign-in": LazyCommand(
+        "headrace.cli.commands.sign_in:sign_in_command",
+        "Print a link that signs in to the page.",
+    ),
     "worker": LazyCommand("headrace.cli.serve:worker_command", None),
     "engine": LazyCommand("headrace.cli.serve:engine_command", None),
 }

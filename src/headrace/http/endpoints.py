@@ -362,6 +362,7 @@ ENDPOINTS = (
     ERASURES,
     ERASURE,
     STORAGE,
+    SESSION,
     HEALTH,
     READY,
     METRICS,

@@ -13,6 +13,7 @@ from headrace.model.tenancy import (
     WebsiteChange,
     WebsiteId,
 )
+from headrace.ports.sessions import Sessions
 
 ChangeMarker: TypeAlias = tuple[int, ...]
 
@@ -22,6 +23,11 @@ class Directory(Protocol):
 
     Raises `OperatorError` with one clear sentence when a request cannot be carried out.
     """
+
+    @property
+    def sessions(self) -> Sessions:
+        """The sessions of the page, which stand beside the keys."""
+        ...
 
     def create_organization(self, name: str) -> Organization:
         """Create an organization."""

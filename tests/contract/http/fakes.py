@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import structlog
+from msgspec import structs
 from starlette.types import ASGIApp, Message
 
 from headrace.base.clock import FixedClock
@@ -24,6 +25,7 @@ from headrace.model.stored_rows import StoredRows
 from headrace.model.tenancy import (
     ApiKey,
     KeyId,
+    KeyKind,
     OrganizationId,
     Scope,
     TenancySnapshot,
@@ -34,6 +36,7 @@ from headrace.model.tenancy import (
 from headrace.ports.erasure import Erasure
 from headrace.ports.event_log import OnDurable
 from headrace.ports.rate_limiter import CountedCall, RateLimitResult
+from headrace.ports.sessions import SESSION_MS
 from headrace.ports.store import QueryLimits, StoreResult, StoreStatus
 from headrace.query.export.service import ExportedPiece
 from headrace.query.result_values import QueryResult
@@ -43,6 +46,7 @@ REQUEST_ID = "0123456789abcdef"
 CLIENT = ("203.0.113.9", 50_000)
 READER_KEY, WRITER_KEY, FOREIGN_KEY = "hr_reader", "hr_writer", "hr_stranger"
 MANAGER_KEY = "hr_manager"
+SESSION, SIGN_IN_CODE = "hs_session", "code"
 ACME, OTHERS = OrganizationId("org_acme"), OrganizationId("org_others")
 PRIVATE, PUBLIC = WebsiteId("web_private"), WebsiteId("web_public")
 
@@ -140,6 +144,46 @@ class FakeTenancySource:
     async def refreshed(self) -> TenancySnapshot:
         self.snapshot = self.newest
         return self.snapshot
+
+
+class FakeSessions:
+    """Begins the session `SESSION` with one code or one key, and puts it into the snapshot."""
+
+    def __init__(self, tenancy: FakeTenancySource) -> None:
+        self._tenancy = tenancy
+        self.ended: list[KeyId] = []
+
+    def create_code(
+        self,
+        *,
+        scopes: frozenset[Scope],
+        organization_id: OrganizationId | None = None,
+        website_ids: tuple[WebsiteId, ...] = (),
+    ) -> str:
+        raise AssertionError(f"no request creates a code: {scopes} {organization_id} {website_ids}")
+
+    def begin_with_code(self, code: str) -> tuple[ApiKey, str] | None:
+        return self._begin(frozenset({Scope.READ_DATA, Scope.MANAGE_DATA}), code == SIGN_IN_CODE)
+
+    def begin_with_key(self, secret: str) -> tuple[ApiKey, str] | None:
+        return self._begin(frozenset({Scope.READ_DATA}), secret == READER_KEY)
+
+    def end(self, session_id: KeyId) -> None:
+        self.ended.append(session_id)
+
+    def _begin(self, scopes: frozenset[Scope], is_valid: bool) -> tuple[ApiKey, str] | None:
+        if not is_valid:
+            return None
+        session = structs.replace(
+            _make_key(SESSION, ACME, *scopes),
+            id=KeyId("ses_1"),
+            kind=KeyKind.SESSION,
+            expires_ms=NOW_MS + SESSION_MS,
+        )
+        self._tenancy.newest = structs.replace(
+            self._tenancy.newest, sessions={session.secret_hash: session}
+        )
+        return session, SESSION
 
 
 class FakeRateLimiter:
@@ -277,6 +321,7 @@ class Harness:
         self.exporter = FakeExporter()
         self.storage = FakeStorageDescriber()
         self.tenancy = FakeTenancySource(make_tenancy())
+        self.sessions = FakeSessions(self.tenancy)
         self.erasures = FakeErasures()
         self.limiter = FakeRateLimiter()
         self.write_limiter = FakeRateLimiter()
@@ -298,6 +343,7 @@ class Harness:
             erasures=ErasureUseCases(self.erasures, self.erasures),
             storage_describer=self.storage,
             tenancy=self.tenancy,
+            sessions=self.sessions,
             limiters={
                 CountedCall.QUERY: self.limiter,
                 CountedCall.WRITE: self.write_limiter,
@@ -427,13 +473,13 @@ def make_tenancy() -> TenancySnapshot:
     )
 
 
-def _make_key(secret: str, organization: OrganizationId, scope: Scope) -> ApiKey:
+def _make_key(secret: str, organization: OrganizationId, *scopes: Scope) -> ApiKey:
     return ApiKey(
         id=KeyId(f"key_{secret}"),
         prefix=secret[:6],
         secret_hash=hash_secret(secret),
         organization_id=organization,
-        scopes=frozenset({scope}),
+        scopes=frozenset(scopes),
         created_ms=NOW_MS,
     )
 

@@ -294,6 +294,7 @@ def test_key_is_created_listed_without_its_secret_and_revoked(run: Run) -> None:
         "home": "WEB",
         "created": "TIMESTAMP",
         "expires": "TIMESTAMP",
+        "kind": "key",
         "revoked": None,
     }
     assert (made["websites"], made["home"]) == ([shop, blog], blog)
@@ -520,6 +521,7 @@ def test_init_creates_a_website_and_two_keys_once(run: Run) -> None:
             "home": "WEB",
             "created": "TIMESTAMP",
             "expires": None,
+            "kind": "key",
             "revoked": None,
         },
         "reading_key": {
@@ -532,6 +534,7 @@ def test_init_creates_a_website_and_two_keys_once(run: Run) -> None:
             "home": None,
             "created": "TIMESTAMP",
             "expires": None,
+            "kind": "key",
             "revoked": None,
         },
     }

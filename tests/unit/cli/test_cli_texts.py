@@ -129,6 +129,7 @@ def test_printed_example_requests_work_in_a_shell() -> None:
         tracking_secret="hr_send",
         reading=a_key(Scope.READ_DATA, "hr_read"),
         reading_secret="hr_read",
+        sign_in="http://127.0.0.1:8080/app/#code=3XJ0c9",
     )
     text = render(made, "http://127.0.0.1:8080", now_ms=1_772_323_200_000)
     assert [line for line in text.splitlines() if line.startswith("  export ")] == [
@@ -137,6 +138,7 @@ def test_printed_example_requests_work_in_a_shell() -> None:
         "  export TRACKING_KEY=hr_send",
         "  export HEADRACE_API_KEY=hr_read",
     ]
+    assert "\n  http://127.0.0.1:8080/app/#code=3XJ0c9\n" in text
     assert pasted_calls(text) == [
         (
             "http://127.0.0.1:8080/track",

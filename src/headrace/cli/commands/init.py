@@ -9,6 +9,7 @@ from msgspec import Struct
 from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock, utc_day
 from headrace.base.settings import Settings, load_settings
 from headrace.cli.commands.key import key_object
+from headrace.cli.commands.sign_in import CODE_MINUTES, first_sign_in_link
 from headrace.cli.commands.website import website_object
 from headrace.cli.directory import directory_label, opened_directory
 from headrace.cli.options import base_url, data_options, setting_options
@@ -36,6 +37,7 @@ class Bootstrap(Struct, frozen=True):
     tracking_secret: str
     reading: ApiKey
     reading_secret: str
+    sign_in: str
 
 
 @click.command("init")
@@ -53,7 +55,7 @@ def initialize_command(*, data: str | None, as_json: bool, **overrides: str | No
     clock = SystemClock()
     with opened_directory(settings, clock) as directory:
         existing = directory.websites()
-        made = None if existing else create_bootstrap(directory)
+        made = None if existing else create_bootstrap(directory, base_url(settings))
     if made is None:
         _print_existing(existing, settings, as_json=as_json)
     elif as_json:
@@ -62,8 +64,8 @@ def initialize_command(*, data: str | None, as_json: bool, **overrides: str | No
         click.echo(render(made, base_url(settings), now_ms=clock.now_ms()))
 
 
-def create_bootstrap(directory: Directory) -> Bootstrap:
-    """Create a website, a key for sending events to it and a key for queries.
+def create_bootstrap(directory: Directory, url: str) -> Bootstrap:
+    """Create a website, a key for sending events to it, one for queries, and a sign-in link.
 
     Two keys, because applications contain the first and must not be able to query. The website is
     that key's default, so that the key keeps working when there is a second website.
@@ -77,7 +79,8 @@ def create_bootstrap(directory: Directory) -> Bootstrap:
     reading, reading_secret = directory.create_key(
         scopes=frozenset({Scope.READ_DATA}), organization_id=website.organization_id
     )
-    return Bootstrap(website, tracking, tracking_secret, reading, reading_secret)
+    sign_in = first_sign_in_link(directory.sessions, url, website.organization_id)
+    return Bootstrap(website, tracking, tracking_secret, reading, reading_secret, sign_in)
 
 
 def render(made: Bootstrap, url: str, *, now_ms: int) -> str:
@@ -100,6 +103,11 @@ Count events by name, from today:
 {_curl(query_url, made.reading_secret, _query(now_ms))}
 
 API documentation, while the service runs: {url}/docs
+
+Look at your data: open this link within {CODE_MINUTES} minutes. It works once, and
+`headrace sign-in` prints another one.
+
+  {made.sign_in}
 """
 
 
@@ -123,6 +131,7 @@ def _as_object(made: Bootstrap, url: str) -> JsonObject:
         "created": True,
         "url": url,
         "website": website_object(made.website),
+        "sign_in": made.sign_in,
         "tracking_key": {"key": made.tracking_secret, **key_object(made.tracking)},
         "reading_key": {"key": made.reading_secret, **key_object(made.reading)},
     }

@@ -87,14 +87,14 @@ def create_key(
 @key.command("list")
 @data_options
 def list_keys(data: str | None, as_json: bool) -> None:
-    """List all API keys without their secrets, oldest first."""
+    """List all API keys and sessions of the page without their secrets, oldest first."""
     settings = load_settings({"data_dir": data})
     found = list_from_directory(settings, lambda directory: directory.keys())
     if as_json:
         print_json([key_object(each) for each in found])
     elif found:
         now_ms = SystemClock().now_ms()
-        headers = ("id", "prefix", "scopes", "organization", "websites", "home", "status")
+        headers = ("id", "kind", "prefix", "scopes", "organization", "websites", "home", "status")
         print_table(headers, [_row(each, now_ms) for each in found])
     else:
         click.echo(
@@ -107,7 +107,10 @@ def list_keys(data: str | None, as_json: bool) -> None:
 @click.argument("key_id", metavar="ID")
 @data_options
 def revoke_key(key_id: str, data: str | None, as_json: bool) -> None:
-    """Revoke an API key permanently. A running service rejects it within seconds."""
+    """Revoke an API key and its sessions, or one session, permanently.
+
+    A running service rejects it within seconds.
+    """
     with directory_of(data, create_if_missing=False) as directory:
         directory.revoke_key(KeyId(key_id))
         keys = directory.keys()
@@ -138,6 +141,7 @@ def key_object(key: ApiKey) -> JsonObject:
         "home": key.default_website_id,
         "created": format_iso(key.created_ms),
         "expires": None if key.expires_ms is None else format_iso(key.expires_ms),
+        "kind": key.kind.value,
         "revoked": None if key.revoked_ms is None else format_iso(key.revoked_ms),
     }
 
@@ -149,6 +153,7 @@ def _scope_names(key: ApiKey) -> list[str]:
 def _row(key: ApiKey, now_ms: int) -> tuple[str, ...]:
     return (
         key.id,
+        key.kind.value,
         key.prefix,
         ", ".join(_scope_names(key)),
         key.organization_id,

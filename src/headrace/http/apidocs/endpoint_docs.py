@@ -12,6 +12,7 @@ from headrace.http.routes.erasures import ErasureResponse
 from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
 from headrace.http.routes.result_formats import QueryResponse
+from headrace.http.routes.session import SessionResponse
 from headrace.http.routes.storage import StorageResponse
 from headrace.model.wire import (
     CustomEvent,
@@ -398,6 +399,26 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
         "Returns the state and the receipt of an erasure of a website that the key may manage.",
         ErasureResponse,
         {"success": True, "data": _RECEIPT, "requestId": EXAMPLE_REQUEST_ID},
+    ),
+    endpoints.SESSION: EndpointDoc(
+        MANAGEMENT,
+        "The session of the page",
+        "POST signs in with a key that has the scope `read:data`, or with the code of a link that"
+        " `headrace sign-in` prints, and sets a cookie for twelve hours; GET tells who is signed"
+        " in; DELETE signs out. The cookie has the rights of its key everywhere below `/v1`, for"
+        " requests of the page itself alone; a key in a header wins. After ten failed sign-ins in"
+        " a minute an address has to wait.",
+        SessionResponse,
+        {
+            "success": True,
+            "data": {
+                "scopes": ["read:data"],
+                "websites": [{"id": "web_3b9d", "name": "Blog", "domain": "blog.example"}],
+                "expires": "2026-07-02T04:00:00.000Z",
+            },
+            "requestId": EXAMPLE_REQUEST_ID,
+        },
+        example={"code": "3XJ0c9"},
     ),
     endpoints.STORAGE: EndpointDoc(
         QUERIES,

@@ -207,6 +207,25 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "aggregatable": "whether sum, avg, max, min and percentiles take it",
         "description": "what it means",
     },
+    "SignInBody": {
+        "key": "the secret of an API key with the scope `read:data`",
+        "code": "the code of a sign-in link",
+    },
+    "SessionResponse": {
+        "success": "always true",
+        "data": "the session",
+        "requestId": "the id of the request, as in `X-Request-Id`",
+    },
+    "SessionObject": {
+        "scopes": "what the session may do",
+        "websites": "the websites that it reaches, oldest first",
+        "expires": "when it ends",
+    },
+    "SessionWebsite": {
+        "id": "the id of the website",
+        "name": "its display name",
+        "domain": "its domain, for display",
+    },
     "StorageResponse": {
         "success": "always true",
         "data": "one object for each table",

@@ -14,6 +14,7 @@ from headrace.http.endpoints import (
     ERASURES,
     EXPORT,
     QUERY_ENDPOINTS,
+    SESSION,
     STORAGE,
     VALUES,
     EndpointSpec,
@@ -106,34 +107,34 @@ def _operation(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Docu
         "description": doc.description,
         "responses": make_responses(spec, doc),
     }
+    return {**described, **_request(spec, doc, settings)}
+
+
+def _request(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Document:
+    """Return what an operation has of credentials, parameters and body."""
+    request: Document = {}
     if spec is EXPORT:
-        return {**described, "security": _KEY_REQUIRED, "parameters": _export_parameters()}
-    if spec is ERASURES:
-        return {
-            **described,
-            "security": _KEY_REQUIRED,
-            "parameters": (_required("website_id", "query", "the website", minLength=1),),
-            "requestBody": {
-                "required": True,
-                "content": {JSON_TYPE: {"schema": ERASURE_BODY, "example": doc.example}},
-            },
-        }
-    if spec is ERASURE:
+        request = {"security": _KEY_REQUIRED, "parameters": _export_parameters()}
+    elif spec is ERASURES:
+        parameters = (_required("website_id", "query", "the website", minLength=1),)
+        body = _request_body({"schema": ERASURE_BODY, "example": doc.example})
+        request = {"security": _KEY_REQUIRED, "parameters": parameters, **body}
+    elif spec is ERASURE:
         parameters = (_required("id", "path", "the id of the erasure"),)
-        return {**described, "security": _KEY_REQUIRED, "parameters": parameters}
-    if spec in (STORAGE, VALUES):
-        return {**described, "security": _SECURITY, "parameters": _parameters(spec)}
-    if doc.item is None:
-        return described
-    return {
-        **described,
-        "security": _SECURITY,
-        "parameters": _parameters(spec),
-        "requestBody": {
-            "required": True,
-            "content": {JSON_TYPE: _request_content(doc, settings)},
-        },
-    }
+        request = {"security": _KEY_REQUIRED, "parameters": parameters}
+    elif spec is SESSION:
+        content = {"schema": schema_ref("SignInBody"), "example": doc.example}
+        request = {"security": (), **_request_body(content)}
+    elif spec in (STORAGE, VALUES):
+        request = {"security": _SECURITY, "parameters": _parameters(spec)}
+    elif doc.item is not None:
+        body = _request_body(_request_content(doc, settings))
+        request = {"security": _SECURITY, "parameters": _parameters(spec), **body}
+    return request
+
+
+def _request_body(content: Document) -> Document:
+    return {"requestBody": {"required": True, "content": {JSON_TYPE: content}}}
 
 
 def _request_content(doc: EndpointDoc, settings: Settings) -> Document:

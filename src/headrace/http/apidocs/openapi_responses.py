@@ -226,7 +226,7 @@ def _examples_for(
     elif error is InvalidBody and spec.is_ingestion:
         field_errors = (FieldError(0, "name", "must be text of 1 to 256 characters"),)
         yield _ErrorExample(name, status, code, entry.message or "", field_errors)
-    elif error is not InvalidBody:
+    else:
         yield _ErrorExample(name, status, code, entry.message or "")
 
 

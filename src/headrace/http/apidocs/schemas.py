@@ -18,6 +18,7 @@ from headrace.http.routes.erasures import ErasureResponse
 from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
 from headrace.http.routes.result_formats import QueryResponse
+from headrace.http.routes.session import SessionResponse, SignInBody
 from headrace.http.routes.storage import StorageResponse
 from headrace.model.wire import (
     CustomEvent,
@@ -68,6 +69,7 @@ REQUEST_BODIES: tuple[type[Struct], ...] = (
     QueryRequest,
     FunnelRequest,
     RetentionRequest,
+    SignInBody,
 )
 _RANGE = ("startDate", "endDate")
 _REQUIRED_BY_NAME: Mapping[str, tuple[str, ...]] = {
@@ -85,6 +87,7 @@ RESPONSE_BODIES: tuple[type[Struct], ...] = (
     QueryError,
     SchemaResponse,
     ErasureResponse,
+    SessionResponse,
     StorageResponse,
     HealthResponse,
     ReadyResponse,
