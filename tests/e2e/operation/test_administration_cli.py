@@ -475,11 +475,12 @@ def test_terminal_output_is_sentences_and_aligned_tables(run: Run) -> None:
     owner = ORGANIZATION_ID.findall(listed)[0]
     header, row = listed.splitlines()
     assert header == (
-        "ID                    PREFIX     SCOPES        ORGANIZATION          "
+        "ID                    KIND  PREFIX     SCOPES        ORGANIZATION          "
         "WEBSITES  HOME  STATUS"
     )
     assert row == (
-        f"{key}  {secret[:9]}  track:events  {owner}  all       -     expired 2020-01-01 00:00Z"
+        f"{key}  key   {secret[:9]}  track:events  {owner}  all       -     "
+        "expired 2020-01-01 00:00Z"
     )
     header, row = run("website", "list").out.splitlines()
     assert header == (
@@ -511,6 +512,7 @@ def test_init_creates_a_website_and_two_keys_once(run: Run) -> None:
             "retention": NO_RETENTION,
             "created": "TIMESTAMP",
         },
+        "sign_in": f"http://127.0.0.1:9000/app/#code={made['sign_in'][-42:]}",
         "tracking_key": {
             "key": "SECRET",
             "id": "KEY",
@@ -554,7 +556,7 @@ def test_init_prints_example_requests_with_the_configured_address(run: Run, data
     output = run("init", HEADRACE_HOST="::1", HEADRACE_PORT="9001")
     (website,) = run("website", "list", "--json").value
     assert (output.code, output.err) == (0, "")
-    assert output.out.count("http://[::1]:9001") == 4
+    assert output.out.count("http://[::1]:9001") == 5
     assert set(WEBSITE_ID.findall(output.out)) == {website["id"]}
     assert [len(set(SECRET.findall(output.out))), len(SECRET.findall(output.out))] == [2, 4]
     again = run("init")

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
+from headrace.model.tenancy import Scope, WebsiteId
 from testing.service import Json, Service, bearer
 from tests.e2e.ingestion.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab
 
@@ -115,8 +116,8 @@ class Page:
         )
         self.until(f"{found} && ({found}.click(), true)")
 
-    def figures(self, visitors: int) -> dict[str, str]:
-        """Return the figures of the overview, once the first of them is as expected."""
+    def totals(self, visitors: int) -> dict[str, str]:
+        """Return the totals of the overview, once the first of them is as expected."""
         shown = (
             "Object.fromEntries([...document.querySelectorAll('.figure')].map((one) =>"
             " [one.querySelector('.name').textContent, one.querySelector('.value').textContent]))"
@@ -148,13 +149,13 @@ def page(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def test_overview_shows_what_was_stored_and_a_click_filters_it(page: Page) -> None:
     page.open("/")
-    figures = page.figures(VISITORS)
+    totals = page.totals(VISITORS)
     page.click(".breakdown button[aria-pressed]", "Germany")
-    filtered = page.figures(VISITORS // 2)
+    filtered = page.totals(VISITORS // 2)
     filters = json.loads(page.parameter("filters"))
     page.click(".chip button")
 
-    assert figures == {
+    assert totals == {
         "Visitors": "12",
         "Page views": "36",
         "Sessions": "12",
@@ -163,21 +164,21 @@ def test_overview_shows_what_was_stored_and_a_click_filters_it(page: Page) -> No
     }
     assert filtered["Page views"] == "18"
     assert filters == [{"field": "country", "operator": "eq", "value": "DE"}]
-    assert page.figures(VISITORS) == figures
+    assert page.totals(VISITORS) == totals
     assert page.problems() == []
 
 
 def test_reload_and_back_show_the_same(page: Page) -> None:
     filters = json.dumps([{"field": "country", "operator": "eq", "value": "US"}])
     page.open("/", filters=filters, last="7", metric="sessions")
-    shown = page.figures(VISITORS // 2)
+    shown = page.totals(VISITORS // 2)
     url = page.until("location.href")
     page.click("nav a", "Errors")
     page.until("location.pathname === '/app/errors'")
     page.until("history.back() || true")
 
     assert page.until(f"location.href === {json.dumps(url)}")
-    assert page.figures(VISITORS // 2) == shown
+    assert page.totals(VISITORS // 2) == shown
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -249,7 +250,28 @@ def test_keys_go_everywhere(page: Page) -> None:
     assert page.until("location.pathname === '/app/explore'")
 
 
-def test_private_website_asks_to_sign_in(page: Page) -> None:
+def test_link_signs_in_until_signing_out(page: Page) -> None:
+    service, website = page.service, page.service.website()
+    private = Page(page.tab, service, website)
+    seed(service, website)
+    code = service.directory.sessions.create_code(
+        scopes=frozenset({Scope.READ_DATA}), website_ids=(WebsiteId(website),)
+    )
+    page.tab.open(f"{service.url}/app/#code={code}")
+    assert private.until("document.querySelector('#content') !== null")
+    assert private.until("!location.href.includes('code')")
+
+    private.open("/")
+    signed_in = private.totals(VISITORS)
+    private.click("button", "Sign out")
+    assert signed_in["Visitors"] == str(VISITORS)
+    assert private.until("document.querySelector('.sign-in input[type=password]') !== null")
+    private.open("/")
+    assert private.until("document.querySelector('.sign-in input[type=password]') !== null")
+    assert private.until("document.querySelector('#content') === null")
+
+
+def test_private_website_needs_a_sign_in(page: Page) -> None:
     private = Page(page.tab, page.service, page.service.website())
     private.open("/")
 

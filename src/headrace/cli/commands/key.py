@@ -87,7 +87,7 @@ def create_key(
 @key.command("list")
 @data_options
 def list_keys(data: str | None, as_json: bool) -> None:
-    """List all API keys and sessions of the page without their secrets, oldest first."""
+    """List all API keys and sessions, oldest first."""
     settings = load_settings({"data_dir": data})
     found = list_from_directory(settings, lambda directory: directory.keys())
     if as_json:
@@ -107,9 +107,9 @@ def list_keys(data: str | None, as_json: bool) -> None:
 @click.argument("key_id", metavar="ID")
 @data_options
 def revoke_key(key_id: str, data: str | None, as_json: bool) -> None:
-    """Revoke an API key and its sessions, or one session, permanently.
+    """Revoke an API key or a session permanently.
 
-    A running service rejects it within seconds.
+    Sessions that were begun with a key end with it. A running service rejects them within seconds.
     """
     with directory_of(data, create_if_missing=False) as directory:
         directory.revoke_key(KeyId(key_id))

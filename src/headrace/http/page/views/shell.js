@@ -49,7 +49,7 @@ async function leave() {
   try {
     await signOut();
   } finally {
-    session.value = null;
+    location.assign("/app/"); // a new document: nothing that was loaded stays in this one
   }
 }
 
