@@ -231,6 +231,18 @@ def test_refused_word_is_corrected_by_its_button(page: Page) -> None:
     assert rows == [["/page-0", "12"], ["/page-1", "12"], ["/page-2", "12"]]
 
 
+def test_service_that_does_not_answer_is_explained_until_it_does(page: Page) -> None:
+    page.tab.command("Network.enable")
+    page.tab.command("Network.setBlockedURLs", urls=["*/v1/query/*"])
+    page.open("/", last="14")
+    explained = page.until("document.querySelector('[role=alert] strong').textContent")
+    page.tab.command("Network.setBlockedURLs", urls=[])
+    page.click("[role=alert] button", "Try again")
+
+    assert explained == "The service does not answer"
+    assert page.totals(VISITORS)["Sessions"] == "12"
+
+
 def test_keys_go_everywhere(page: Page) -> None:
     page.open("/", **{"from": "2026-03-01", "to": "2026-03-07"})
     page.until("document.querySelector('.ranges')")

@@ -73,6 +73,14 @@ def test_index_loads_files_of_the_page_and_has_no_code_of_its_own() -> None:
     assert re.findall(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=", index) == []
 
 
+def test_index_preloads_every_module_that_the_first_view_loads() -> None:
+    index = (PAGE / "index.html").read_text()
+
+    preloaded = re.findall(r'<link rel="modulepreload" href="/app/assets/([^"]+)">', index)
+
+    assert preloaded == sorted(map(name, loaded_with(PAGE / "main.js") - {PAGE / "main.js"}))
+
+
 def test_stylesheet_loads_nothing() -> None:
     assert re.findall(r"@import|url\(", (PAGE / "page.css").read_text()) == []
 

@@ -73,6 +73,7 @@ async function standard(request) {
   try {
     return await /** @type {Promise<Record<string, any>>} */ (shared.get(key));
   } catch (error) {
+    shared.delete(key);
     if (!(error instanceof ApiError && error.status === 404 && error.code === "NOT_FOUND")) throw error;
     hasStandard = false;
     return null;
