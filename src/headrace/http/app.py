@@ -8,6 +8,8 @@ from typing import NamedTuple
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.administration.authorize import AdministrationAuthorizer
+from headrace.administration.resources import Resource
 from headrace.administration.sign_in import SignInService
 from headrace.base.clock import Clock
 from headrace.base.errors import NotFound
@@ -27,6 +29,7 @@ from headrace.http.reading.session_cookie import SessionCookies
 from headrace.http.reading.slow_bodies import MinThroughput, SlowBodyGuard
 from headrace.http.request import Handler, Request
 from headrace.http.responses import Response
+from headrace.http.routes.administration import AdministrationRoute
 from headrace.http.routes.erasures import (
     ErasureBeginner,
     ErasureReader,
@@ -83,6 +86,7 @@ def create_app(
     erasures: ErasureUseCases,
     storage_describer: StorageDescriber,
     tenancy: TenancySource,
+    resources: Mapping[EndpointSpec, Resource],
     sessions: Sessions,
     limiters: RateLimiters,
     store: Store,
@@ -96,9 +100,10 @@ def create_app(
 ) -> "Application":
     """Return the application over the use cases.
 
-    `query_runners` has the use case of every query endpoint; `nowait_acceptor` is that of the fast
-    path: see `Application.fast_path`. `readiness` has the checks of /ready, except that of the
-    engine, which is the store's. Raises `OperatorError` for an invalid setting.
+    `query_runners` has the use case of every query endpoint, `resources` that of every endpoint of
+    administration; `nowait_acceptor` is that of the fast path: see `Application.fast_path`.
+    `readiness` has the checks of /ready, except that of the engine, which is the store's. Raises
+    `OperatorError` for an invalid setting.
     """
     addresses = ClientAddresses(settings.trusted_proxies)
     slow_body_guard = SlowBodyGuard(
@@ -112,6 +117,9 @@ def create_app(
         write_limiter=limiters[CountedCall.WRITE],
         rate_limit=settings.query_rate_limit,
         clock=clock,
+    )
+    administrators = AdministrationAuthorizer(
+        tenancy=tenancy, limiter=limiters[CountedCall.WRITE], clock=clock
     )
     json_limits = JsonLimits(settings.max_body_objects, settings.max_body_keys)
     query_bodies = _query_body_reader(settings, slow_body_guard, inflight)
@@ -172,6 +180,16 @@ def create_app(
             addresses=addresses,
             body_reader=query_bodies,
         ),
+        **{
+            spec: AdministrationRoute(
+                resource,
+                authorizer=administrators,
+                addresses=addresses,
+                body_reader=query_bodies,
+                json_limits=json_limits,
+            )
+            for spec, resource in resources.items()
+        },
         endpoints.STORAGE: StorageRoute(
             authorizer=authorizer,
             addresses=addresses,

@@ -140,6 +140,16 @@ _SESSION_ERRORS = (
     RateLimited,
     DirectoryUnavailable,
 )
+_ADMINISTRATION_ERRORS = (
+    *_BODY_ERRORS[:-1],
+    InvalidQuery,
+    AuthenticationRequired,
+    InvalidApiKey,
+    MissingScope,
+    RateLimited,
+    DirectoryUnavailable,
+    SharedStateUnavailable,
+)
 _STORAGE_ERRORS = (
     MethodNotAllowed,
     PayloadTooLarge,
@@ -239,6 +249,29 @@ def _query_endpoint(name: str, path: str, query_errors: tuple[QueryErrorCode, ..
     )
 
 
+def _administration_endpoint(name: str, path: str, method: str = "POST") -> EndpointSpec:
+    """Return an endpoint of all objects of a kind, or of the one whose id is in the path."""
+    is_of_one = path.endswith("{id}")
+    others = ("GET", "DELETE") if is_of_one else ("GET",)
+    takes_body = method != "GET"
+    return EndpointSpec(
+        name,
+        f"/v1/admin/{path}",
+        tuple(dict.fromkeys((method, *others))),
+        Envelope.QUERY,
+        errors=(
+            *(
+                error
+                for error in _ADMINISTRATION_ERRORS
+                if takes_body or error not in (*_CONTENT_ERRORS, InvalidQuery)
+            ),
+            *((NotFound,) if is_of_one else ()),
+        ),
+        scope=Scope.MANAGE_CONFIG,
+        query_errors=(QueryErrorCode.INVALID_BODY,) if takes_body else (),
+    )
+
+
 def _get_endpoint(name: str, path: str, *, is_routine: bool = False) -> EndpointSpec:
     return EndpointSpec(name, path, ("GET", "HEAD"), is_routine=is_routine)
 
@@ -321,6 +354,12 @@ STORAGE = EndpointSpec(
     errors=_STORAGE_ERRORS,
     is_cancelled_by_disconnect=True,
 )
+ADMIN_ORGANIZATIONS = _administration_endpoint("admin_organizations", "organizations")
+ADMIN_ORGANIZATION = _administration_endpoint("admin_organization", "organizations/{id}", "PATCH")
+ADMIN_WEBSITES = _administration_endpoint("admin_websites", "websites")
+ADMIN_WEBSITE = _administration_endpoint("admin_website", "websites/{id}", "PATCH")
+ADMIN_KEYS = _administration_endpoint("admin_keys", "keys")
+ADMIN_KEY = _administration_endpoint("admin_key", "keys/{id}", "GET")
 HEALTH = _get_endpoint("health", "/health", is_routine=True)
 READY = _get_endpoint("ready", "/ready", is_routine=True)
 METRICS = _get_endpoint("metrics", "/metrics", is_routine=True)
@@ -347,6 +386,16 @@ QUERY_ENDPOINTS = (QUERY, FUNNEL, RETENTION)
 TRACKER_ENDPOINTS = (TRACKER, TRACKER_MAP, TRACKER_EXTRAS, TRACKER_EXTRAS_MAP)
 """The files of the browser tracker."""
 
+ADMINISTRATION_ENDPOINTS = (
+    ADMIN_ORGANIZATIONS,
+    ADMIN_ORGANIZATION,
+    ADMIN_WEBSITES,
+    ADMIN_WEBSITE,
+    ADMIN_KEYS,
+    ADMIN_KEY,
+)
+"""The endpoints that list and change organizations, websites and keys."""
+
 PARAMETER_QUERY_ENDPOINTS = (VALUES,)
 """The endpoints that run the query of their parameters, with the same formats and rate."""
 
@@ -363,6 +412,7 @@ ENDPOINTS = (
     ERASURE,
     STORAGE,
     SESSION,
+    *ADMINISTRATION_ENDPOINTS,
     HEALTH,
     READY,
     METRICS,

@@ -2,6 +2,7 @@
 
 from typing import Protocol, TypeAlias
 
+from headrace.model.data_retention import RetentionChange
 from headrace.model.tenancy import (
     ApiKey,
     KeyId,
@@ -41,6 +42,10 @@ class Directory(Protocol):
         """Return all organizations, oldest first."""
         ...
 
+    def rename_organization(self, organization_id: OrganizationId, name: str) -> Organization:
+        """Rename an organization and return it."""
+        ...
+
     def delete_organization(self, organization_id: OrganizationId) -> None:
         """Delete an organization and its keys. Its websites remain, without an organization."""
         ...
@@ -53,6 +58,7 @@ class Directory(Protocol):
         organization_id: OrganizationId | None = None,
         public: bool = False,
         origins: tuple[str, ...] = (),
+        retention: RetentionChange = RetentionChange(),  # noqa: B008 - frozen
     ) -> Website:
         """Create a website; without an organization it belongs to the default one."""
         ...

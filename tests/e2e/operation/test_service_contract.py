@@ -75,15 +75,18 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
     posted = {
         *("/track", "/vitals", "/errors", "/batch", "/", "/engagement", "/identify"),
         *("/v1/query/custom", "/v1/query/funnel", "/v1/query/retention", "/v1/erasures"),
+        *("/v1/admin/organizations", "/v1/admin/websites", "/v1/admin/keys", "/v1/session"),
     }
     read = {
         *("/health", "/ready", "/metrics", "/openapi.json", "/docs"),
         *("/headrace.js", "/headrace.js.map", "/headrace-extras.js", "/headrace-extras.js.map"),
         *("/v1/query/schema", "/v1/query/values", "/v1/export", "/v1/storage"),
-        "/v1/erasures/{id}",
+        *("/v1/erasures/{id}", "/v1/admin/keys/{id}"),
     }
+    changed = {"/v1/admin/organizations/{id}", "/v1/admin/websites/{id}"}
     assert {path for path, methods in document["paths"].items() if "post" in methods} == posted
     assert {path for path, methods in document["paths"].items() if "get" in methods} == read
+    assert {path for path, methods in document["paths"].items() if "patch" in methods} == changed
 
 
 def test_docs_is_a_self_contained_page(service: Service) -> None:

@@ -1,6 +1,6 @@
 """Validates and normalizes names, origins and keys, without I/O.
 
-Every function returns the value to store or raises `OperatorError` with one sentence.
+Every function returns the value to store or raises `RejectedField` with one sentence.
 """
 
 import ipaddress
@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
-from headrace.base.errors import OperatorError
+from headrace.base.errors import RejectedField
 from headrace.model.data_retention import MAX_RETAIN_DAYS, RetentionChange
 from headrace.model.tenancy import DEFAULT_PORTS, OrganizationId, Scope, Website, WebsiteChange
 
@@ -27,17 +27,19 @@ _ORIGIN = re.compile(
 
 def normalize_name(what: str, name: str) -> str:
     """Return a name without surrounding whitespace; it must be printable and not empty."""
-    name = normalize_text(f"the name of {what}", name)
+    name = normalize_text(f"the name of {what}", name, field="name")
     if not name:
-        raise OperatorError(f"the name of {what} must not be empty")
+        raise RejectedField("name", f"the name of {what} must not be empty")
     return name
 
 
-def normalize_text(what: str, value: str) -> str:
+def normalize_text(what: str, value: str, *, field: str = "domain") -> str:
     """Return a text without surrounding whitespace; it must be printable and may be empty."""
     value = value.strip()
     if not value.isprintable():
-        raise OperatorError(f"{what} must be one line of printable text, and {value!r} is not")
+        raise RejectedField(
+            field, f"{what} must be one line of printable text, and {value!r} is not"
+        )
     return value
 
 
@@ -60,8 +62,9 @@ def changed_website(website: Website, change: WebsiteChange) -> Website:
 def _check_days(change: RetentionChange) -> None:
     for days in _set_values(change).values():
         if days is not None and not 0 <= days <= MAX_RETAIN_DAYS:
-            raise OperatorError(
-                f"rows cannot be kept for {days} days: give 0 (for ever) to {MAX_RETAIN_DAYS}"
+            raise RejectedField(
+                "retention",
+                f"rows cannot be kept for {days} days: give 0 (for ever) to {MAX_RETAIN_DAYS}",
             )
 
 
@@ -112,8 +115,8 @@ def _check_port(origin: str, scheme: str, port: str | None) -> str:
     return "" if DEFAULT_PORTS.get(scheme) == int(port) else f":{int(port)}"
 
 
-def _invalid_origin(origin: str, reason: str) -> OperatorError:
-    return OperatorError(f"{origin!r} is not an origin: {reason}")
+def _invalid_origin(origin: str, reason: str) -> RejectedField:
+    return RejectedField("origins", f"{origin!r} is not an origin: {reason}")
 
 
 _NORMALIZED_FIELDS: Mapping[str, Callable[[Any], object]] = {
@@ -137,29 +140,33 @@ def check_key(
     if not scopes:
         *others, last = (scope.value for scope in Scope)
         names = f"{', '.join(others)} or {last}"
-        raise OperatorError(f"a key needs at least one scope: {names}")
-    for website in (*websites, *((home,) if home else ())):
-        _check_organization(website, organization_id)
+        raise RejectedField("scopes", f"a key needs at least one scope: {names}")
+    for website in websites:
+        _check_organization("websites", website, organization_id)
     if home is None:
         return
+    _check_organization("home", home, organization_id)
     if Scope.TRACK_EVENTS not in scopes:
-        raise OperatorError(
+        raise RejectedField(
+            "home",
             "a home website receives events, and this key may not send any: "
-            f"add the scope {Scope.TRACK_EVENTS.value}, or omit the home"
+            f"add the scope {Scope.TRACK_EVENTS.value}, or omit the home",
         )
     if websites and home not in websites:
-        raise OperatorError(
-            f"the home website {home.id} is not one of those to which the key is limited"
+        raise RejectedField(
+            "home", f"the home website {home.id} is not one of those to which the key is limited"
         )
 
 
-def _check_organization(website: Website, organization_id: OrganizationId) -> None:
+def _check_organization(field: str, website: Website, organization_id: OrganizationId) -> None:
     if website.organization_id is None:
-        raise OperatorError(
-            f"the organization of the website {website.id} was deleted, so no key can reach it"
+        raise RejectedField(
+            field,
+            f"the organization of the website {website.id} was deleted, so no key can reach it",
         )
     if website.organization_id != organization_id:
-        raise OperatorError(
+        raise RejectedField(
+            field,
             f"the website {website.id} belongs to the organization {website.organization_id}, "
-            f"and the key would belong to {organization_id}"
+            f"and the key would belong to {organization_id}",
         )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from headrace.adapters.directory.connection import (
     DirectoryDatabase,
@@ -56,6 +57,7 @@ from headrace.adapters.directory.transactions import reading, writing
 from headrace.base.clock import Clock
 from headrace.base.errors import OperatorError
 from headrace.base.telemetry import get_logger
+from headrace.model.data_retention import RetentionChange
 from headrace.model.tenancy import (
     ApiKey,
     KeyId,
@@ -139,6 +141,14 @@ class SqlDirectory:
         with reading(self._database) as connection:
             return tuple(map(read_organization, all_rows(connection, ORGANIZATIONS)))
 
+    def rename_organization(self, organization_id: OrganizationId, name: str) -> Organization:
+        """Rename an organization and return it."""
+        name = normalize_name("an organization", name)
+        with writing(self._database) as transaction:
+            row = require_row(transaction.connection, ORGANIZATIONS, organization_id)
+            update_row(transaction, ORGANIZATIONS, organization_id, {"name": name})
+        return replace(read_organization(row), name=name)
+
     def delete_organization(self, organization_id: OrganizationId) -> None:
         """Delete an organization and its keys. Its websites remain, without an organization."""
         with writing(self._database) as transaction:
@@ -152,6 +162,7 @@ class SqlDirectory:
         organization_id: OrganizationId | None = None,
         public: bool = False,
         origins: tuple[str, ...] = (),
+        retention: RetentionChange = RetentionChange(),  # noqa: B008 - frozen
     ) -> Website:
         """Create a website; without an organization it belongs to the default one."""
         name = normalize_name("a website", name)
@@ -167,6 +178,7 @@ class SqlDirectory:
                 public=public,
                 origins=origins,
             )
+            website = changed_website(website, WebsiteChange(retention=retention))
             insert_row(transaction, WEBSITES, website_values(website))
         return website
 

@@ -2,14 +2,17 @@
 
 import click
 
+from headrace.administration.objects import (
+    key_object,
+    new_key_object,
+    parse_expiry,
+    scope_names,
+)
 from headrace.base.clock import SystemClock
-from headrace.base.datetime_text import format_iso, parse_iso_8601
-from headrace.base.errors import OperatorError
 from headrace.base.settings import load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import data_options
 from headrace.cli.output import (
-    JsonObject,
     format_short_timestamp,
     print_json,
     print_table,
@@ -73,9 +76,9 @@ def create_key(
             expires_ms=expires_ms,
         )
     if as_json:
-        print_json({"key": secret, **key_object(made)})
+        print_json(new_key_object(made, secret))
     else:
-        scopes_made = ", ".join(_scope_names(made))
+        scopes_made = ", ".join(scope_names(made))
         click.echo(
             f"Created API key {made.id} ({scopes_made}). It is not shown again:\n\n  {secret}\n"
         )
@@ -120,42 +123,12 @@ def revoke_key(key_id: str, data: str | None, as_json: bool) -> None:
         click.echo(f"Revoked API key {key_id}.")
 
 
-def parse_expiry(text: str) -> int:
-    """Return epoch milliseconds of an ISO 8601 date or date-time. Without an offset it is UTC."""
-    parsed = parse_iso_8601(text.strip())
-    if parsed is None:
-        raise OperatorError(
-            f"{text!r} is not an ISO 8601 date, such as 2027-01-31 or 2027-01-31T12:00:00Z"
-        )
-    return parsed.epoch_ms
-
-
-def key_object(key: ApiKey) -> JsonObject:
-    """Return the JSON object of a key, without its secret."""
-    return {
-        "id": key.id,
-        "prefix": key.prefix,
-        "scopes": _scope_names(key),
-        "organization": key.organization_id,
-        "websites": key.website_ids,
-        "home": key.default_website_id,
-        "created": format_iso(key.created_ms),
-        "expires": None if key.expires_ms is None else format_iso(key.expires_ms),
-        "kind": key.kind.value,
-        "revoked": None if key.revoked_ms is None else format_iso(key.revoked_ms),
-    }
-
-
-def _scope_names(key: ApiKey) -> list[str]:
-    return sorted(scope.value for scope in key.scopes)
-
-
 def _row(key: ApiKey, now_ms: int) -> tuple[str, ...]:
     return (
         key.id,
         key.kind.value,
         key.prefix,
-        ", ".join(_scope_names(key)),
+        ", ".join(scope_names(key)),
         key.organization_id,
         ", ".join(key.website_ids) or "all",
         key.default_website_id or "-",

@@ -1,13 +1,12 @@
-"""`headrace organization`: creates, lists and deletes organizations."""
+"""`headrace organization`: creates, lists, renames and deletes organizations."""
 
 import click
 
-from headrace.base.datetime_text import format_iso
+from headrace.administration.objects import deleted_object, organization_object
 from headrace.base.settings import load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import data_options
 from headrace.cli.output import (
-    JsonObject,
     format_short_timestamp,
     print_json,
     print_table,
@@ -17,7 +16,7 @@ from headrace.model.tenancy import Organization, OrganizationId
 
 @click.group("organization")
 def organization() -> None:
-    """Create, list and delete organizations, which own websites and API keys."""
+    """Create, list, rename and delete organizations, which own websites and API keys."""
 
 
 @organization.command("create")
@@ -50,6 +49,20 @@ def list_organizations(data: str | None, as_json: bool) -> None:
         )
 
 
+@organization.command("update")
+@click.argument("organization_id", metavar="ID")
+@click.option("--name", required=True, help="Display name.")
+@data_options
+def update_organization(organization_id: str, name: str, data: str | None, as_json: bool) -> None:
+    """Rename an organization."""
+    with directory_of(data, create_if_missing=False) as directory:
+        changed = directory.rename_organization(OrganizationId(organization_id), name)
+    if as_json:
+        print_json(organization_object(changed))
+    else:
+        click.echo(f"Changed organization {changed.name}: {changed.id}")
+
+
 @organization.command("delete")
 @click.argument("organization_id", metavar="ID")
 @data_options
@@ -58,18 +71,9 @@ def delete_organization(organization_id: str, data: str | None, as_json: bool) -
     with directory_of(data, create_if_missing=False) as directory:
         directory.delete_organization(OrganizationId(organization_id))
     if as_json:
-        print_json({"id": organization_id, "deleted": True})
+        print_json(deleted_object(organization_id))
     else:
         click.echo(f"Deleted organization {organization_id} and its API keys.")
-
-
-def organization_object(organization: Organization) -> JsonObject:
-    """Return the JSON object of an organization."""
-    return {
-        "id": organization.id,
-        "name": organization.name,
-        "created": format_iso(organization.created_ms),
-    }
 
 
 def _row(organization: Organization) -> tuple[str, ...]:

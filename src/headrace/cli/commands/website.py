@@ -6,12 +6,11 @@ import click
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
-from headrace.base.datetime_text import format_iso
+from headrace.administration.objects import deleted_object, website_object
 from headrace.base.settings import load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import RetainDays, data_options
 from headrace.cli.output import (
-    JsonObject,
     format_short_timestamp,
     print_json,
     print_table,
@@ -185,7 +184,7 @@ def delete_website(website_id: str, erases: bool, data: str | None, as_json: boo
 
         erase_website(website_id, load_settings({"data_dir": data}), as_json=as_json)
     elif as_json:
-        print_json({"id": website_id, "deleted": True})
+        print_json(deleted_object(website_id))
     else:
         click.echo(f"Deleted website {website_id}.")
 
@@ -203,20 +202,6 @@ def _days(given: int | str | None) -> int | UnsetType | None:
 def _allowed_origins(origins: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the new list, None where no option was given."""
     return tuple(one for one in origins if one != _ANY_ORIGIN) if origins else None
-
-
-def website_object(website: Website) -> JsonObject:
-    """Return the JSON object of a website."""
-    return {
-        "id": website.id,
-        "name": website.name,
-        "domain": website.domain,
-        "organization": website.organization_id,
-        "public": website.public,
-        "origins": website.origins,
-        "retention": asdict(website.retention),
-        "created": format_iso(website.created_ms),
-    }
 
 
 def _row(website: Website) -> tuple[str, ...]:

@@ -5,9 +5,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from headrace.administration.bodies import NewKey, NewWebsite, OrganizationBody, WebsitePatch
 from headrace.http import endpoints
 from headrace.http.apidocs.schemas import SchemaResponse
 from headrace.http.endpoints import EndpointSpec
+from headrace.http.routes.administration import AdministrationResponse
 from headrace.http.routes.erasures import ErasureResponse
 from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
@@ -28,12 +30,15 @@ from headrace.model.wire_analyses import FunnelRequest, RetentionRequest
 INGESTION = "Ingestion"
 QUERIES = "Queries"
 MANAGEMENT = "Management"
+ADMINISTRATION = "Administration"
 SERVICE = "Service"
 
 TAGS: Mapping[str, str] = {
     INGESTION: "Endpoints that ingest events.",
     QUERIES: "Endpoints that run queries.",
     MANAGEMENT: "Endpoints that change what is stored.",
+    ADMINISTRATION: "Endpoints that change organizations, websites and keys. Their keys need the"
+    " scope `manage:config`.",
     SERVICE: "Endpoints about the service itself, for operators and monitoring.",
 }
 
@@ -72,6 +77,39 @@ _RECEIPT = {
     "byHand": ["Exports, and other copies outside of the data directory, are not changed."],
     "lastError": None,
 }
+
+
+_ORGANIZATION = {
+    "id": "org_Zb1Qm0cT9yWk3fVx",
+    "name": "Shop",
+    "created": "2026-01-05T10:00:00.000Z",
+}
+_WEBSITE = {
+    "id": "web_f2S8H3SVFqNSutOi",
+    "name": "My blog",
+    "domain": "blog.example.com",
+    "organization": "org_Zb1Qm0cT9yWk3fVx",
+    "public": False,
+    "origins": ["https://blog.example.com"],
+    "retention": {"days": 365, "events": None, "errors": 30, "performance": None},
+    "created": "2026-01-05T10:00:00.000Z",
+}
+_KEY = {
+    "id": "key_Vd8nYc2Lw7RtPa4e",
+    "prefix": "hr_4jQx9",
+    "scopes": ["read:data"],
+    "organization": "org_Zb1Qm0cT9yWk3fVx",
+    "websites": ["web_f2S8H3SVFqNSutOi"],
+    "home": None,
+    "created": "2026-01-05T10:00:00.000Z",
+    "expires": "2027-01-31T00:00:00.000Z",
+    "kind": "key",
+    "revoked": None,
+}
+
+
+def _administration_example(data: object) -> dict[str, Any]:
+    return {"success": True, "data": data, "requestId": EXAMPLE_REQUEST_ID}
 
 
 def _count_example(kind: str, count: int) -> dict[str, Any]:
@@ -444,6 +482,73 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
             ],
             "requestId": EXAMPLE_REQUEST_ID,
         },
+    ),
+    endpoints.ADMIN_ORGANIZATIONS: EndpointDoc(
+        ADMINISTRATION,
+        "Create an organization",
+        "Only a key of the organization `default` that is not limited to websites may. GET lists"
+        " all organizations to such a key, and none to others.",
+        AdministrationResponse,
+        _administration_example(_ORGANIZATION),
+        OrganizationBody,
+        {"name": "Shop"},
+        takes_arrays=False,
+    ),
+    endpoints.ADMIN_ORGANIZATION: EndpointDoc(
+        ADMINISTRATION,
+        "Rename an organization",
+        "GET returns the organization. DELETE deletes it with its keys; its websites remain, but"
+        " accept no events.",
+        AdministrationResponse,
+        _administration_example(_ORGANIZATION),
+        OrganizationBody,
+        {"name": "Shop"},
+        takes_arrays=False,
+    ),
+    endpoints.ADMIN_WEBSITES: EndpointDoc(
+        ADMINISTRATION,
+        "Create a website",
+        "The id of the website is not secret. GET lists the websites in reach, oldest first.",
+        AdministrationResponse,
+        _administration_example(_WEBSITE),
+        NewWebsite,
+        {"name": "My blog", "origins": ["https://blog.example.com"], "retention": {"days": 365}},
+        takes_arrays=False,
+    ),
+    endpoints.ADMIN_WEBSITE: EndpointDoc(
+        ADMINISTRATION,
+        "Change a website",
+        "What the body does not name stays as it is. GET returns the website. DELETE deletes it;"
+        " its rows remain on disk, but cannot be queried any more.",
+        AdministrationResponse,
+        _administration_example(_WEBSITE),
+        WebsitePatch,
+        {"public": True, "retention": {"errors": 30}},
+        takes_arrays=False,
+    ),
+    endpoints.ADMIN_KEYS: EndpointDoc(
+        ADMINISTRATION,
+        "Create an API key",
+        "The response has the secret as `key`. Only its hash is stored: it is not shown again. The"
+        " new key reaches no further than the one that creates it, but may have other scopes. GET"
+        " lists the keys and sessions in reach without secrets, oldest first.",
+        AdministrationResponse,
+        _administration_example({"key": "hr_4jQx9…", **_KEY}),
+        NewKey,
+        {
+            "scopes": ["read:data"],
+            "websites": ["web_f2S8H3SVFqNSutOi"],
+            "expires": "2027-01-31",
+        },
+        takes_arrays=False,
+    ),
+    endpoints.ADMIN_KEY: EndpointDoc(
+        ADMINISTRATION,
+        "Describe an API key",
+        "Returns a key or session without its secret. DELETE revokes it, with the sessions that"
+        " were begun with it. A key cannot be changed.",
+        AdministrationResponse,
+        _administration_example(_KEY),
     ),
     endpoints.HEALTH: EndpointDoc(
         SERVICE,

@@ -190,6 +190,42 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "operators": "names of the filter operators",
         "limits": "all limits of a query, by name",
     },
+    "AdministrationResponse": {
+        "success": "whether the call succeeded",
+        "data": "an object, or the list of all in reach, oldest first",
+        "requestId": "the request's id, as in X-Request-Id",
+    },
+    "OrganizationBody": {"name": "display name"},
+    "NewWebsite": {
+        "name": "display name",
+        "domain": "domain, for display only",
+        "organization": "owner of the website; without it, the caller's organization",
+        "public": "whether queries need no key; false without it",
+        "origins": "origins that may send events without a key; all of them without it",
+        "retention": "days that rows are kept",
+    },
+    "WebsitePatch": {
+        "name": "display name",
+        "domain": "domain, for display only",
+        "organization": "owner of the website",
+        "public": "whether queries need no key",
+        "origins": "replaces all allowed origins; an empty array allows every origin",
+        "retention": "days that rows are kept; what is absent stays",
+    },
+    "RetentionBody": {
+        "days": "days of all tables without days of their own; 0 keeps rows for ever, null leaves"
+        " it to the default of the service",
+        "events": "days of `events`; null leaves it to `days`",
+        "errors": "days of `errors`; null leaves it to `days`",
+        "performance": "days of `performance`; null leaves it to `days`",
+    },
+    "NewKey": {
+        "scopes": "permissions of the key, at least one",
+        "organization": "owner of the key; without it, the caller's organization",
+        "websites": "websites that the key is limited to; all of its organization without it",
+        "home": "website of events that name none",
+        "expires": "time from which the key is rejected, ISO 8601; never without it",
+    },
     "ErasureResponse": {
         "success": "whether the call succeeded",
         "data": "a receipt, a list of receipts, or the rows that a dry run found",

@@ -10,6 +10,7 @@ from headrace.http.apidocs.guide import build_guide, read_overview
 from headrace.http.apidocs.openapi_responses import HEADERS, make_responses
 from headrace.http.apidocs.schemas import make_schemas, schema_ref
 from headrace.http.endpoints import (
+    ADMINISTRATION_ENDPOINTS,
     ERASURE,
     ERASURES,
     EXPORT,
@@ -125,6 +126,8 @@ def _request(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Docume
     elif spec is SESSION:
         content = {"schema": schema_ref("SignInBody"), "example": doc.example}
         request = {"security": (), **_request_body(content)}
+    elif spec in ADMINISTRATION_ENDPOINTS:
+        request = {"security": _KEY_REQUIRED, **_administration(spec, doc, settings)}
     elif spec in (STORAGE, VALUES):
         request = {"security": _SECURITY, "parameters": _parameters(spec)}
     elif doc.item is not None:
@@ -135,6 +138,14 @@ def _request(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Docume
 
 def _request_body(content: Document) -> Document:
     return {"requestBody": {"required": True, "content": {JSON_TYPE: content}}}
+
+
+def _administration(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Document:
+    is_of_one = "{id}" in spec.path
+    return {
+        **({"parameters": (_required("id", "path", "the id of the object"),)} if is_of_one else {}),
+        **(_request_body(_request_content(doc, settings)) if doc.item is not None else {}),
+    }
 
 
 def _request_content(doc: EndpointDoc, settings: Settings) -> Document:

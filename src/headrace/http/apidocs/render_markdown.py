@@ -79,7 +79,7 @@ def _write_operation(method: str, path: str, operation: Document) -> Iterator[st
     if body := operation.get("requestBody"):
         yield from _write_example("Body", body["content"]["application/json"])
     yield from _write_example(
-        "Response", operation["responses"]["200"]["content"].get("application/json", {})
+        "Response", _success_of(operation)["content"].get("application/json", {})
     )
     yield write_table(("Status", "Code", "Message"), _response_rows(operation["responses"]))
 
@@ -195,3 +195,10 @@ def _format_json(value: Any, indent: str = "") -> str:  # noqa: ANN401 - plain J
 
 def _compact(value: Any) -> str:  # noqa: ANN401 - plain JSON
     return msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
+
+
+def _success_of(operation: Document) -> Document:
+    """Return the response to a request that succeeds: 201 where it creates something."""
+    responses: Document = operation["responses"]
+    found: Document = responses.get("200") or responses["201"]
+    return found

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from headrace.administration.bodies import NewKey, NewWebsite, OrganizationBody, WebsitePatch
 from headrace.http.apidocs.field_docs import (
     FIELD_DESCRIPTIONS,
     SCHEMA_OVERRIDES,
@@ -14,6 +15,7 @@ from headrace.http.apidocs.field_docs import (
     Schema,
 )
 from headrace.http.responses import IngestionError, QueryError
+from headrace.http.routes.administration import AdministrationResponse
 from headrace.http.routes.erasures import ErasureResponse
 from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
@@ -70,6 +72,10 @@ REQUEST_BODIES: tuple[type[Struct], ...] = (
     FunnelRequest,
     RetentionRequest,
     SignInBody,
+    OrganizationBody,
+    NewWebsite,
+    WebsitePatch,
+    NewKey,
 )
 _RANGE = ("startDate", "endDate")
 _REQUIRED_BY_NAME: Mapping[str, tuple[str, ...]] = {
@@ -89,6 +95,7 @@ RESPONSE_BODIES: tuple[type[Struct], ...] = (
     ErasureResponse,
     SessionResponse,
     StorageResponse,
+    AdministrationResponse,
     HealthResponse,
     ReadyResponse,
 )

@@ -1,0 +1,76 @@
+"""The JSON objects of organizations, websites and keys: the same for commands and over HTTP."""
+
+from typing import Any
+
+from msgspec.structs import asdict
+
+from headrace.base.datetime_text import format_iso, parse_iso_8601
+from headrace.base.errors import RejectedField
+from headrace.model.tenancy import ApiKey, Organization, Website
+
+JsonObject = dict[str, Any]
+
+
+def organization_object(organization: Organization) -> JsonObject:
+    """Return the JSON object of an organization."""
+    return {
+        "id": organization.id,
+        "name": organization.name,
+        "created": format_iso(organization.created_ms),
+    }
+
+
+def website_object(website: Website) -> JsonObject:
+    """Return the JSON object of a website."""
+    return {
+        "id": website.id,
+        "name": website.name,
+        "domain": website.domain,
+        "organization": website.organization_id,
+        "public": website.public,
+        "origins": website.origins,
+        "retention": asdict(website.retention),
+        "created": format_iso(website.created_ms),
+    }
+
+
+def key_object(key: ApiKey) -> JsonObject:
+    """Return the JSON object of a key, without its secret."""
+    return {
+        "id": key.id,
+        "prefix": key.prefix,
+        "scopes": scope_names(key),
+        "organization": key.organization_id,
+        "websites": key.website_ids,
+        "home": key.default_website_id,
+        "created": format_iso(key.created_ms),
+        "expires": None if key.expires_ms is None else format_iso(key.expires_ms),
+        "kind": key.kind.value,
+        "revoked": None if key.revoked_ms is None else format_iso(key.revoked_ms),
+    }
+
+
+def new_key_object(key: ApiKey, secret: str) -> JsonObject:
+    """Return the JSON object of a key that was just created: the only one with its secret."""
+    return {"key": secret, **key_object(key)}
+
+
+def deleted_object(object_id: str) -> JsonObject:
+    """Return the JSON object of what is no more."""
+    return {"id": object_id, "deleted": True}
+
+
+def scope_names(key: ApiKey) -> list[str]:
+    """Return the names of a key's scopes, sorted."""
+    return sorted(scope.value for scope in key.scopes)
+
+
+def parse_expiry(text: str) -> int:
+    """Return epoch milliseconds of an ISO 8601 date or date-time. Without an offset it is UTC."""
+    parsed = parse_iso_8601(text.strip())
+    if parsed is None:
+        raise RejectedField(
+            "expires",
+            f"{text!r} is not an ISO 8601 date, such as 2027-01-31 or 2027-01-31T12:00:00Z",
+        )
+    return parsed.epoch_ms

@@ -1,0 +1,126 @@
+"""/v1/admin: lists and changes organizations, websites and keys."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final, ParamSpec, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from headrace.administration.authorize import AdministrationAuthorizer
+from headrace.administration.resources import Keys, Organizations, Resource, Websites
+from headrace.base.errors import (
+    DirectoryUnavailable,
+    InvalidQuery,
+    OperatorError,
+    QueryErrorCode,
+    RejectedField,
+)
+from headrace.base.json_size import JsonLimits, check_json_size
+from headrace.http import endpoints
+from headrace.http.endpoints import EndpointSpec
+from headrace.http.reading.body import BodyReader
+from headrace.http.reading.client_address import ClientAddresses
+from headrace.http.request import Request
+from headrace.http.responses import JSON_HEADER, Header, Response
+from headrace.http.routes.query import rate_limit_headers, read_query_credentials
+from headrace.model.tenancy import ApiKey
+from headrace.ports.directory import Directory
+
+_NOT_STORED: Final[Header] = (b"cache-control", b"no-store")
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class AdministrationResponse(Struct, frozen=True, rename="camel"):
+    """The response of /v1/admin: an object, or a list of them."""
+
+    success: bool
+    data: Any
+    request_id: str
+
+
+class AdministrationRoute:
+    """One kind of objects: all of them, or the one whose id is in the path."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        *,
+        authorizer: AdministrationAuthorizer,
+        addresses: ClientAddresses,
+        body_reader: BodyReader,
+        json_limits: JsonLimits,
+    ) -> None:
+        self._resource = resource
+        self._authorizer = authorizer
+        self._addresses = addresses
+        self._body_reader = body_reader
+        self._json_limits = json_limits
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer one request. A change goes on when its client leaves."""
+        wire = await self._body_reader.receive(request)
+        object_id: str | None = request.scope["path_params"].get("id")
+        match request.scope["method"]:
+            case "GET":
+                caller = await self._authorizer.authorize_reading(
+                    read_query_credentials(request, self._addresses)
+                )
+                if object_id is None:
+                    return _success(200, await _run(self._resource.list, caller), request)
+                found = await _run(self._resource.read, caller, object_id)
+                return _success(200, found, request)
+            case "POST":
+                caller = await self._authorize_writing(request)
+                made = await _run(self._resource.create, caller, await self._body(request, wire))
+                return _success(201, made, request, *((_NOT_STORED,) if "key" in made else ()))
+            case "PATCH":
+                caller = await self._authorize_writing(request)
+                body = await self._body(request, wire)
+                changed = await _run(self._resource.change, caller, object_id or "", body)
+                return _success(200, changed, request)
+            case _:
+                caller = await self._authorize_writing(request)
+                left = await _run(self._resource.delete, caller, object_id or "")
+                return _success(200, left, request)
+
+    async def _authorize_writing(self, request: Request) -> ApiKey:
+        return await self._authorizer.authorize_writing(
+            read_query_credentials(request, self._addresses),
+            lambda rate_limit: request.response_headers.extend(rate_limit_headers(rate_limit)),
+        )
+
+    async def _body(self, request: Request, wire: bytes) -> bytes:
+        body = await self._body_reader.decode(request, wire)
+        check_json_size(body, self._json_limits)
+        return body
+
+
+def administration_resources(directory: Directory) -> Mapping[EndpointSpec, Resource]:
+    """Return what each endpoint of administration lists and changes."""
+    organizations, websites, keys = Organizations(directory), Websites(directory), Keys(directory)
+    return {
+        endpoints.ADMIN_ORGANIZATIONS: organizations,
+        endpoints.ADMIN_ORGANIZATION: organizations,
+        endpoints.ADMIN_WEBSITES: websites,
+        endpoints.ADMIN_WEBSITE: websites,
+        endpoints.ADMIN_KEYS: keys,
+        endpoints.ADMIN_KEY: keys,
+    }
+
+
+async def _run(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Run a blocking call of a resource, and say to the client what it did wrong."""
+    try:
+        return await asyncio.to_thread(call, *args, **kwargs)
+    except RejectedField as error:
+        raise InvalidQuery(QueryErrorCode.INVALID_BODY, f": {error.field}: {error}") from error
+    except OperatorError as error:
+        raise DirectoryUnavailable("the directory cannot be read or changed") from error
+
+
+def _success(status: int, data: object, request: Request, *headers: Header) -> Response:
+    body = AdministrationResponse(success=True, data=data, request_id=request.request_id)
+    return Response(status, msgspec.json.encode(body), (JSON_HEADER, *headers))
