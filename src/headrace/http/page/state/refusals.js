@@ -19,7 +19,6 @@ const ROOT_PLACES = /** @type {Record<string, Path>} */ ({
   INVALID_FILL: ["fill"],
   INVALID_ORDER_BY: ["orderBy"],
   INVALID_HAVING: ["having"],
-  INVALID_TOTALS: ["totals"],
   INVALID_TOP: ["top"],
   INVALID_COMPARE: ["compare"],
   INVALID_TOTALS: ["totals"],

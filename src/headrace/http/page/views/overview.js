@@ -1,6 +1,6 @@
 /** The overview of a website: one request, beside the range before. */
 
-import { bounds, granularity, navigate, page, timezone, urlWith, website } from "../app_state.js";
+import { bounds, granularity, navigate, page, timezone, urlWith, viewUrl, website } from "../app_state.js";
 import { summary } from "../api/standard.js";
 import { DataTable } from "../charts/data_table.js";
 import { TimeSeries } from "../charts/timeseries.js";
@@ -59,6 +59,8 @@ export function Overview() {
   return html`
     <div class="toolbar"><${RangePicker} /><${FilterBar} /></div>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
+    ${value && isNew(value.summary, filters) && html`<section class="card welcome"><strong>No events in this range</strong>
+      <p>Is the website new? <a href=${viewUrl("setup")}>Setup</a> has the line that each of its pages needs, and a light that turns green with the first event.</p></section>`}
     ${(value || error == null) && html`
       <section class=${`card lead ${isLoading ? "stale" : ""}`} aria-busy=${isLoading}>
         <${Figures} summary=${value?.summary} />
@@ -67,6 +69,11 @@ export function Overview() {
       <div class="cards">${CARDS.map((tabs) => html`<${Breakdown} key=${tabs[0]?.type} request=${request} totals=${totals}
         tabs=${tabs.map((tab) => ({ ...tab, moreUrl: exploreUrl(tab.type) }))} />`)}</div>`}
     ${value?.online != null && html`<${Online} count=${value.online} />`}`;
+}
+
+/** Whether there is nothing to show, and no filter that hides it. @param {Row} totals @param {object[]} filters */
+function isNew(totals, filters) {
+  return filters.length === 0 && !totals["visitors"] && !totals["pageViews"] && !totals["sessions"];
 }
 
 function metricName() {
