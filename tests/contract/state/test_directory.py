@@ -97,6 +97,27 @@ def test_organizations_are_listed_oldest_first_even_when_the_clock_goes_back(
     assert directory.organizations() == (first, second)
 
 
+def test_a_renamed_organization_keeps_its_id_and_its_position(
+    directory: SqlDirectory,
+) -> None:
+    first, second = directory.create_organization("acme"), directory.create_organization("bees")
+    renamed = directory.rename_organization(first.id, " Acme ")
+    assert renamed == Organization(id=first.id, name="Acme", created_ms=NOON)
+    assert directory.organizations() == (renamed, second)
+    assert rejection(lambda: directory.rename_organization(UNKNOWN_USER, "x")) == (
+        "no organization has the id 'org_nobody'"
+    )
+    assert rejection(lambda: directory.rename_organization(first.id, " ")) == (
+        "the name of an organization must not be empty"
+    )
+
+
+def test_a_website_is_created_with_its_retention(directory: SqlDirectory) -> None:
+    made = directory.create_website(name="Blog", retention=RetentionChange(days=30, errors=7))
+    assert made.retention == DataRetention(days=30, errors=7)
+    assert directory.websites() == (made,)
+
+
 def test_default_organization_is_created_once_and_recreated_after_deletion(
     directory: SqlDirectory,
 ) -> None:

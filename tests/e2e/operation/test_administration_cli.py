@@ -184,10 +184,15 @@ def test_process_imports_a_library_only_where_an_adapter_needs_it(
     assert start(sys.executable, "-c", _IMPORTED, module, *libraries) == Done(0, "\n", "")
 
 
-def test_organization_is_created_listed_and_deleted(run: Run) -> None:
+def test_organization_is_created_listed_renamed_and_deleted(run: Run) -> None:
     made = run("organization", "create", "--name", " acme ", "--json").value
     assert shape(made) == {"id": "ORG", "name": "acme", "created": "TIMESTAMP"}
     assert run("organization", "list", "--json").value == [made]
+    renamed = {**made, "name": "Acme & Sons"}
+    assert run("organization", "update", made["id"], "--name", "Acme & Sons", "--json").value == (
+        renamed
+    )
+    assert run("organization", "list", "--json").value == [renamed]
     assert run("organization", "delete", made["id"], "--json").value == {
         "id": made["id"],
         "deleted": True,
@@ -366,6 +371,7 @@ def test_default_website_that_the_key_cannot_write_is_rejected(run: Run) -> None
 
 NEED_DATA = (
     "organization delete org_x",
+    "organization update org_x --name Acme",
     "website update web_x --name Blog",
     "website delete web_x",
     "website create --name Blog --organization org_x",

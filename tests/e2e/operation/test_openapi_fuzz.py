@@ -92,3 +92,17 @@ def test_authenticated_responses_match_the_schema(
 @pytest.mark.parametrize("path", GOT)
 def test_get_responses_match_the_schema(schema: BaseSchema, path: str) -> None:
     check_operation(schema[path]["GET"], examples=3)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/admin/organizations", "/v1/admin/websites", "/v1/admin/keys"]
+)
+def test_responses_of_administration_match_the_schema(
+    service: Service, schema: BaseSchema, path: str
+) -> None:
+    organization = service.organization("fuzzed")
+    administrator = service.key("manage:config", organization=organization)
+
+    check_operation(schema[path]["POST"], examples=20, headers=bearer(administrator))
+
+    assert service.is_ready()
