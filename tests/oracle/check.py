@@ -34,6 +34,7 @@ ERROR_PREFIXES = {
     "INVALID_ORDER_BY": "Invalid orderBy",
     "INVALID_FILL": "Invalid fill",
     "INVALID_HAVING": "Invalid having",
+    "INVALID_COMPARE": "Invalid compare",
     "INVALID_TOTALS": "Invalid totals",
     "INVALID_LAST_DAYS": "Invalid lastDays",
     "DUPLICATE_OUTPUT_NAME": "Duplicate output name",
@@ -57,7 +58,7 @@ MAX_PATTERN_LENGTH = 256
 _RANGE_KEYS = ("startDate", "endDate", "timezone", "granularity")
 _CONDITION = ("field", "operator", "value")
 _GROUPS = ("or", "and")
-_PAGE = ("limit", "offset", "fill", "orderBy", "having", "lastDays", "totals")
+_PAGE = ("limit", "offset", "fill", "orderBy", "having", "lastDays", "compare", "totals")
 _HAVING = ("eq", "ne", "gt", "lt", "gte", "lte")
 
 
@@ -115,6 +116,7 @@ class Query:
     order_by: list[tuple[str, bool]]  # output name, whether descending
     fill: bool
     having: list[tuple[str, str, float]]
+    compare: tuple[date, date] | None
     totals: bool
 
 
@@ -128,6 +130,7 @@ def check(body: object) -> Query:
     group_by = _group_by(table, query.get("groupBy") or [])
     names = [*(select.name for select in selects), *group_by]
     names += [] if root.get("granularity") is None else ["date"]
+    names += [] if root.get("compare") is None else ["previous"]
     _require(len(set(names)) == len(names), "DUPLICATE_OUTPUT_NAME")
     period = _period(root)
     zone = _zone(root.get("timezone"))
@@ -153,6 +156,7 @@ def check(body: object) -> Query:
             root.get("having"),
             [one.name for one in selects if one.aggregate not in DATETIME_AGGREGATES],
         ),
+        compare=_compare(root.get("compare"), start, end),
         totals=_totals(root.get("totals")),
     )
 
@@ -181,6 +185,8 @@ def _check_shape(body: object) -> dict[str, Any]:
     for item in _list(_or_empty(query.get("filters"))):
         _filter_shape(item)
     _texts(*_list(_or_empty(query.get("groupBy"))))
+    if is_object(root.get("compare")):
+        _object(root["compare"], required=set(), optional=("startDate", "endDate"))
     for condition in _values(root.get("having")):
         known = condition.keys() if is_object(condition) else set[str]()
         _require(set(known) <= set(_CONDITION), "INVALID_BODY")
@@ -507,3 +513,26 @@ def _totals(value: object) -> bool:
     if value is not None and not isinstance(value, bool):
         raise QueryRejected("INVALID_TOTALS")
     return bool(value)
+
+
+def _compare(value: object, start: date, end: date) -> tuple[date, date] | None:
+    if value is None:
+        return None
+    if value == "previous_period":
+        length = end - start + timedelta(days=1)
+        return start - length, end - length
+    if value == "previous_year":
+        return _last_year(start), _last_year(end)
+    if not is_object(value):
+        raise QueryRejected("INVALID_COMPARE")
+    try:
+        return _dates(value.get("startDate"), value.get("endDate"))
+    except QueryRejected:
+        raise QueryRejected("INVALID_COMPARE") from None
+
+
+def _last_year(day: date) -> date:
+    try:
+        return day.replace(year=day.year - 1)
+    except ValueError:
+        return day.replace(year=day.year - 1, day=28)

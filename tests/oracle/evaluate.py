@@ -3,8 +3,8 @@
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from tests.oracle.check import (
@@ -39,11 +39,13 @@ class Answer:
     limit: int
     truncated: bool
     totals: Row | None
+    compare: tuple[date, date] | None
 
 
 def evaluated(query: Query, stored: Stored) -> Answer:
     """Evaluate a query; raises `QueryRejected` if gap filling adds too many rows."""
     rows = matching_rows(query, stored)
+    compared = _compared(query, stored)
     totals = _selects(query, rows)
     groups: dict[tuple[Any, ...], list[Row]] = {}
     if not query.group_by and not query.granularity:
@@ -53,11 +55,63 @@ def evaluated(query: Query, stored: Stored) -> Answer:
     if query.fill:
         _fill(query, groups)
     outputs = [_output(query, key, rows) for key, rows in groups.items()]
+    if compared is not None:
+        totals["previous"] = compared.totals
+        outputs = [row | {"previous": _counterpart(query, row, compared)} for row in outputs]
     outputs = [row for row in outputs if _is_kept(query, row)]
     ordered = _ordered(query, outputs)
     page = ordered[query.offset : query.offset + query.limit]
     truncated = len(ordered) > query.offset + query.limit
-    return Answer(page, query.limit, truncated, totals if query.totals else None)
+    return Answer(page, query.limit, truncated, totals if query.totals else None, query.compare)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The compared range: its selects by number of the bucket and groups, and over all rows."""
+
+    rows: dict[tuple[Any, ...], Row]
+    totals: Row
+
+
+def _compared(query: Query, stored: Stored) -> _Compared | None:
+    """Evaluate the same query over the compared range, whole and alone."""
+    if query.compare is None:
+        return None
+    start, end = query.compare
+    alone = replace(
+        query, start=start, end=end, compare=None, having=[], limit=10**9, offset=0, totals=True
+    )
+    answer = evaluated(alone, stored)
+    assert answer.totals is not None
+    names = [select.name for select in query.selects]
+    return _Compared(
+        {_number(alone, row): {name: row[name] for name in names} for row in answer.rows},
+        answer.totals,
+    )
+
+
+def _counterpart(query: Query, row: Row, compared: _Compared) -> Row | None:
+    return compared.rows.get(_number(query, row))
+
+
+def _number(query: Query, row: Row) -> tuple[Any, ...]:
+    """Return the number of a row's bucket in its range, the hour, and the groups with types."""
+    groups = [(_type(row[name]), row[name]) for name in query.group_by]
+    if query.granularity is None:
+        return (0, "", *groups)
+    day, hour = date.fromisoformat(row["date"][:10]), row["date"][10:]
+    match query.granularity:
+        case "weekly":
+            monday = query.start - timedelta(days=query.start.weekday())
+            return ((day - monday).days // 7, hour, *groups)
+        case "monthly":
+            return (
+                (day.year - query.start.year) * 12 + day.month - query.start.month,
+                hour,
+                *groups,
+            )
+        case _:
+            return ((day - query.start).days, hour, *groups)
 
 
 def matching_rows(query: Query, stored: Stored) -> list[Row]:

@@ -75,10 +75,12 @@ def expected_of(body: Body, stored: Stored) -> tuple[int, Any]:
         expected = evaluate_query(body, stored)
     except QueryRejected as refusal:
         return 400, refusal.code
+    days = None if expected.compare is None else [str(day) for day in expected.compare]
     meta = {
         "rowCount": len(expected.rows),
         "limit": expected.limit,
         "truncated": expected.truncated,
+        **({"compare": dict(zip(("startDate", "endDate"), days, strict=True))} if days else {}),
     }
     totals = {} if expected.totals is None else {"totals": expected.totals}
     return 200, {"data": expected.rows, "meta": meta, **totals}

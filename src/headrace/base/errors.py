@@ -195,6 +195,7 @@ class QueryErrorCode(Enum):
     INVALID_ORDER_BY = "Invalid orderBy"
     INVALID_FILL = "Invalid fill"
     INVALID_HAVING = "Invalid having"
+    INVALID_COMPARE = "Invalid compare"
     INVALID_TOTALS = "Invalid totals"
     INVALID_LAST_DAYS = "Invalid lastDays"
     DUPLICATE_OUTPUT_NAME = "Duplicate output name"

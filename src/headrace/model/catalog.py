@@ -221,6 +221,7 @@ VITAL_THRESHOLDS: Mapping[str, tuple[float, float]] = {
 
 PROPERTY_PREFIX = "properties."
 DATE_OUTPUT_NAME = "date"
+PREVIOUS_OUTPUT_NAME = "previous"
 ALL_ROWS = "*"
 PAGE_VIEW_NAMES = ("screen_view", "pageview", "page_view")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from headrace.model.catalog import Aggregate, Column, Operator, Table
+from headrace.model.catalog import QUERY_LIMITS, Aggregate, Column, Operator, Table
 from headrace.model.tenancy import WebsiteId
 
 
@@ -110,7 +110,8 @@ class DateRange(Struct, frozen=True):
 class QueryPlan(Struct, frozen=True):
     """A valid query for one website. Rows before `cutoff_ms` are expired; None is without one.
 
-    With `totals` the result also has the selects over all rows that match the filters.
+    With `compare` each row also has the values of that range. With `totals` the result also has
+    the selects over all rows that match the filters.
     """
 
     website_id: WebsiteId
@@ -125,6 +126,7 @@ class QueryPlan(Struct, frozen=True):
     offset: int
     fill: bool
     having: tuple[PlannedHaving, ...] = ()
+    compare: DateRange | None = None
     totals: bool = False
     cutoff_ms: int | None = None
 
@@ -160,10 +162,12 @@ class CompiledQuery(Struct, frozen=True):
     """SQL with bound parameters, and the names and kinds of its columns.
 
     The text depends on the plan's shape alone; every value of the caller is in `parameters`.
-    `website_id` is the website whose rows it reads, or "" where that is unknown.
+    `website_id` is the website whose rows it reads, or "" where that is unknown. A result of more
+    than `max_rows` is an error.
     """
 
     sql: str
     parameters: dict[str, Any]
     outputs: tuple[Output, ...]
     website_id: str = ""
+    max_rows: int = QUERY_LIMITS["maxLimit"] + 1

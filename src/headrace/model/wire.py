@@ -217,6 +217,13 @@ class Having(Struct, frozen=True, forbid_unknown_fields=True):
     value: Any = None
 
 
+class Compare(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The days to compare with. Wrong dates have an error code of their own."""
+
+    start_date: Any = None
+    end_date: Any = None
+
+
 class Query(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The query object of a request."""
 
@@ -243,4 +250,5 @@ class QueryRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     fill: Any = None
     having: Any = None  # `Having` objects
     last_days: Any = None
+    compare: Any = None  # a name, or a `Compare` object
     totals: Any = None

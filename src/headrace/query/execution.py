@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from headrace.base.clock import Clock
 from headrace.base.errors import (
@@ -96,12 +97,15 @@ class QueryExecution:
         """Return the rows of a statement. Raises what `Store.select` raises."""
         started_s, started_ms = self._clock.monotonic_s(), self._clock.now_ms()
         try:
-            result = await self._store.select(query, self._limits)
+            result = await self._store.select(query, self._limits_of(query))
             watermark_ms = started_ms - self._visibility_lag_ms
             read = ReadInfo(result.rows_read, result.bytes_read, result.cached, watermark_ms)
             return Selected(result.rows, result.totals, read)
         finally:
             self._metrics.observe("headrace_query_seconds", self._clock.monotonic_s() - started_s)
+
+    def _limits_of(self, query: CompiledQuery) -> QueryLimits:
+        return replace(self._limits, max_rows=query.max_rows)
 
     async def cutoffs(self, website_id: WebsiteId) -> Cutoffs:
         """Return the cutoffs of a website: a query reads no row before them."""

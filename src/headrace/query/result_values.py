@@ -29,6 +29,19 @@ class ReadInfo(Struct, frozen=True):
     watermark_ms: int = 0
 
 
+class Comparison(Struct, frozen=True):
+    """The range that a result is compared with: days counted from 1970.
+
+    The last `width` columns of the result are the values of that range, null in the rows that are
+    not `present` there.
+    """
+
+    first_day: int
+    last_day: int
+    width: int
+    present: Sequence[bool]
+
+
 class QueryResult(Struct, frozen=True):
     """Formatted rows with their output names.
 
@@ -44,6 +57,7 @@ class QueryResult(Struct, frozen=True):
     execution_ms: float
     read: ReadInfo = ReadInfo()
     totals: Mapping[str, Any] | None = None
+    comparison: Comparison | None = None
 
 
 def format_rows(rows: Rows, kinds: Sequence[OutputKind]) -> Rows:

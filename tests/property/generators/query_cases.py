@@ -340,6 +340,22 @@ def _page(random_source: SeededRandom, query: Body, *, has_buckets: bool) -> Bod
         page["having"] = random_source.times(
             0, 2, lambda random_source: _having(random_source, query)
         )
+    if random_source.has_probability(0.35):
+        page["compare"] = random_source.choice(
+            (
+                *("previous_period", "previous_period", "previous_year"),
+                dict(
+                    zip(("startDate", "endDate"), random_source.choice(FAR_RANGES)[:2], strict=True)
+                ),
+                dict(
+                    zip(
+                        ("startDate", "endDate"),
+                        sorted(random_source.choice(DATES) for _ in range(2)),
+                        strict=True,
+                    )
+                ),
+            )
+        )
     if random_source.has_probability(0.3):
         page["totals"] = random_source.choice((True, True, False, None))
     if random_source.has_probability(0.5):

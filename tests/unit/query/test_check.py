@@ -62,6 +62,18 @@ def in_groups(depth: int) -> Body:
 
 EMPTY: dict[str, Any] = {}
 NOTHING: list[Any] = []
+COMPARE_FAULTS: list[tuple[Any, str]] = [
+    (5, ': must be "previous_period" or "previous_year", or an object with dates'),
+    ("previous-year", ' "previous-year" (did you mean "previous_year"?)'),
+    ("", ' "" (one of previous_period, previous_year)'),
+    ({}, ": startDate: a date such as 2026-01-31 is required"),
+    ({"startDate": "2025-01-01"}, ": endDate: a date such as 2026-01-31 is required"),
+    (
+        {"startDate": "2025-02-01", "endDate": "2025-01-01"},
+        ': endDate "2025-01-01": must not be before startDate',
+    ),
+]
+
 HAVING_FAULTS: tuple[tuple[Any, str], ...] = (
     (5, ": must be an array of objects with field, operator and value"),
     ([NOTHING], ": must be an array of objects with field, operator and value"),
@@ -375,6 +387,24 @@ REJECTIONS = [
         "INVALID_FILL",
         "Invalid fill: not possible together with having",
         id="fill with having",
+    ),
+    *[
+        pytest.param(
+            rooted(compare=compare), "INVALID_COMPARE", f"Invalid compare{detail}", id=detail
+        )
+        for compare, detail in COMPARE_FAULTS
+    ],
+    pytest.param(
+        {**query_body(select("path", "uniq", "previous")), "compare": "previous_year"},
+        "DUPLICATE_OUTPUT_NAME",
+        'Duplicate output name "previous"',
+        id="an output called previous",
+    ),
+    pytest.param(
+        rooted(compare="previous_year", orderBy=[{"field": "previous"}]),
+        "INVALID_ORDER_BY",
+        'Invalid orderBy "previous": no output has this name',
+        id="order by what is compared",
     ),
     pytest.param(
         rooted(totals=1),

@@ -108,6 +108,11 @@ _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
 )
 @click.option("--offset", type=int, help="Rows to skip.")
 @click.option("--fill", is_flag=True, help="Include empty buckets.")
+@click.option(
+    "--compare",
+    metavar="TEXT",
+    help="Compare with previous_period, previous_year or 2026-01-01..2026-01-31.",
+)
 @click.option("--totals", is_flag=True, help="Add a row over all groups.")
 @click.option(
     "--format",

@@ -50,6 +50,7 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
     offset: int | None = None
     fill: bool = False
     totals: bool = False
+    compare: str | None = None
 
 
 def compose_query(source: str | None, options: QueryOptions, clock: Clock) -> bytes:
@@ -136,9 +137,16 @@ def _fields_beside_query(options: QueryOptions) -> JsonObject:
         "limit": options.limit,
         "offset": options.offset,
         "fill": options.fill or None,
+        "compare": options.compare and _compare(options.compare),
         "totals": options.totals or None,
     }
     return _without_nulls(fields)
+
+
+def _compare(text: str) -> JsonObject | str:
+    """Return the name of a period as it is, and DATE..DATE as a range."""
+    first, separator, last = text.partition("..")
+    return {"startDate": first, "endDate": last} if separator else text
 
 
 def _without_nulls(fields: Mapping[str, Any]) -> JsonObject:

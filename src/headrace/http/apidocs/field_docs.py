@@ -16,6 +16,7 @@ from headrace.model.catalog import (
     table_names,
 )
 from headrace.model.plan import Granularity
+from headrace.query.validate.compare import PERIODS
 from headrace.query.validate.identity import IDENTITIES
 
 Schema = dict[str, Any]
@@ -79,6 +80,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "fill": "adds the empty buckets of the range; needs granularity",
         "having": "conditions for the rows of the result, joined by AND",
         "lastDays": "that many days up to today in the timezone, instead of startDate and endDate",
+        "compare": "`previous_period`, `previous_year` or a range: each row gets `previous`",
         "totals": "adds `totals`: the selects over all rows that match the filters",
     },
     "FunnelRequest": {
@@ -183,7 +185,9 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "bytesRead": "bytes that the store has read, uncompressed; 0 for a cached result",
         "cached": "whether the result was computed for an earlier query",
         "watermark": "every event that was acknowledged before this datetime is in the result",
+        "compare": "the compared range, where the query asks for `compare`",
     },
+    "ComparedDays": {"startDate": "first day", "endDate": "last day, included"},
     "SchemaResponse": {
         "tables": "every table with its columns",
         "aggregates": "names of the aggregate functions",
@@ -351,6 +355,21 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
         "default": 0,
     },
     ("QueryRequest", "fill"): {**_optional(type="boolean"), "default": False},
+    ("QueryRequest", "compare"): {
+        "anyOf": [
+            {"enum": list(PERIODS)},
+            {
+                "type": "object",
+                "properties": {
+                    "startDate": {"type": "string", "format": "date"},
+                    "endDate": {"type": "string", "format": "date"},
+                },
+                "required": ["startDate", "endDate"],
+                "additionalProperties": False,
+            },
+            {"type": "null"},
+        ],
+    },
     ("QueryRequest", "totals"): {**_optional(type="boolean"), "default": False},
     ("QueryRequest", "orderBy"): _optional(**_list_of("OrderBy", "maxOrderBy")),
     ("FunnelRequest", "steps"): {

@@ -13,11 +13,13 @@ from arro3.core import Array, DataType, Field, RecordBatch, Schema
 from arro3.io import write_ipc_stream
 from msgspec import UNSET, Struct, UnsetType
 
-from headrace.base.clock import to_epoch_ms
+from headrace.base.clock import date_from_days, to_epoch_ms
 from headrace.base.settings import Settings
 from headrace.http.responses import JSON_HEADER, JSON_TYPE, Header, Response
+from headrace.model.catalog import PREVIOUS_OUTPUT_NAME
 from headrace.model.plan import OutputKind
-from headrace.query.result_values import QueryResult, format_datetime
+from headrace.ports.store import Rows
+from headrace.query.result_values import Comparison, QueryResult, format_datetime
 
 CSV_TYPE = "text/csv"
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
@@ -27,6 +29,13 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 _Row = Annotated[Any, msgspec.Meta(extra_json_schema={"type": "object"})]
+
+
+class ComparedDays(Struct, frozen=True, rename="camel"):
+    """The range that a result is compared with."""
+
+    start_date: str
+    end_date: str
 
 
 class QueryMeta(Struct, frozen=True, rename="camel"):
@@ -40,6 +49,7 @@ class QueryMeta(Struct, frozen=True, rename="camel"):
     bytes_read: int
     cached: bool
     watermark: str
+    compare: ComparedDays | UnsetType = UNSET
 
 
 class QueryResponse(Struct, frozen=True, rename="camel"):
@@ -74,16 +84,38 @@ def _meta_of(result: QueryResult) -> QueryMeta:
         bytes_read=result.read.bytes,
         cached=result.read.cached,
         watermark=format_datetime(result.read.watermark_ms),
+        compare=UNSET if result.comparison is None else _compared_days(result.comparison),
     )
 
 
+def _compared_days(comparison: Comparison) -> ComparedDays:
+    first, last = comparison.first_day, comparison.last_day
+    return ComparedDays(date_from_days(first).isoformat(), date_from_days(last).isoformat())
+
+
 def _row_objects(result: QueryResult) -> Sequence[Any]:
+    """Return rows that encode as objects."""
+    if result.comparison is None:
+        return _objects(result.names, result.rows)
+    width = result.comparison.width
+    outputs = result.names[:-width]
+    compared = _objects(outputs[-width:], [row[-width:] for row in result.rows])
+    rows = [
+        [*row[:-width], previous if is_present else None]
+        for row, previous, is_present in zip(
+            result.rows, compared, result.comparison.present, strict=True
+        )
+    ]
+    return _objects((*outputs, PREVIOUS_OUTPUT_NAME), rows)
+
+
+def _objects(names: tuple[str, ...], rows: Rows) -> Sequence[Any]:
     """Return rows that encode as objects. Structs encode in a tenth of the time of dicts."""
     try:
-        row_type = _row_type(result.names)
+        row_type = _row_type(names)
     except ValueError:  # msgspec cannot escape quotes, backslashes and controls in field names
-        return [dict(zip(result.names, row, strict=True)) for row in result.rows]
-    return list(starmap(row_type, result.rows))
+        return [dict(zip(names, row, strict=True)) for row in rows]
+    return list(starmap(row_type, rows))
 
 
 @lru_cache(maxsize=256)

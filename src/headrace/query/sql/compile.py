@@ -4,23 +4,40 @@ The text depends only on the shape of the plan: its table, columns, aggregates, 
 keys; how its filters are grouped, and those of its selects; whether an operator's values are texts
 or numbers; the number of dots in a property's key and whether the key begins like a separator of
 JSON; how often clocks change within the range, whether they go back across midnight at one of its
-ends, and whether it starts and ends within one UTC day. Every value is bound, the website exactly
-once.
+ends, and whether it starts and ends within one UTC day; the same of a compared range, and whether
+the two overlap. Every value is bound, the website exactly once.
 """
 
 from collections.abc import Sequence
 
-from headrace.model.catalog import DATE_OUTPUT_NAME, DATETIME_AGGREGATES, QUERY_LIMITS, Operator
-from headrace.model.plan import CompiledQuery, Output, OutputKind, PlannedHaving, QueryPlan
+from headrace.model.catalog import (
+    DATE_OUTPUT_NAME,
+    DATETIME_AGGREGATES,
+    PREVIOUS_OUTPUT_NAME,
+    QUERY_LIMITS,
+    Operator,
+)
+from headrace.model.plan import (
+    CompiledQuery,
+    Granularity,
+    Output,
+    OutputKind,
+    PlannedHaving,
+    QueryPlan,
+)
 from headrace.ports.store import Dialect
 from headrace.query.sql.bots import write_bot_rule
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
 from headrace.query.sql.conditions import OPERATORS, write_condition
 from headrace.query.sql.expressions import OUTPUT_KINDS, Expressions
 from headrace.query.sql.order_by import OrderKey, order_keys, write_order
-from headrace.query.sql.sources import build_source
-from headrace.query.sql.time_buckets import BUCKET_KINDS, bind_range, bucket_expr
+from headrace.query.sql.sources import Source, build_source
+from headrace.query.sql.time_buckets import BUCKET_KINDS, bind_ranges, bucket_expr
 from headrace.query.sql.visible_rows import bind_visible_rows
+from headrace.query.validate.day_range import bucket_shift
+
+ROW_COUNTS = ("rows", "compared rows")
+"""The names of the last columns of a comparison, which are not those of the result."""
 
 
 def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
@@ -33,10 +50,10 @@ def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
     """
     parameters = Parameters()
     visible = bind_visible_rows(plan.website_id, plan.cutoff_ms, parameters)
-    range_parameters = bind_range(plan.range, parameters, is_bucketed=plan.granularity is not None)
-    source = build_source(
-        plan, visible, range_parameters, parameters, is_distributed=dialect.is_distributed
+    ranges = bind_ranges(
+        plan.range, plan.compare, parameters, is_bucketed=plan.granularity is not None
     )
+    source = build_source(plan, visible, ranges, parameters, is_distributed=dialect.is_distributed)
     expressions = Expressions(parameters, dialect)
     own_conditions = [
         [write_condition(planned, expressions) for planned in select.filters]
@@ -46,10 +63,10 @@ def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
     select_conditions = [
         [*rule, *own] for rule, own in zip(bots.selects, own_conditions, strict=True)
     ]
-    outputs, columns = _write_columns(plan, expressions, select_conditions)
+    outputs, columns = _write_columns(plan, source, expressions, select_conditions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]
     aliases = [f"c{index}" for index in range(len(columns))]
-    groups = aliases[: -len(plan.selects)]
+    groups = aliases[: _first_select(plan)]
     rows = statement(
         clause("WITH", ",", [*source.definitions, *expressions.properties.definitions]),
         clause(
@@ -61,13 +78,14 @@ def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
         clause("WHERE", " AND", [*source.conditions, *bots.rows, *filters]),
         clause("GROUP BY", ",", groups),
         "WITH TOTALS" if groups and plan.totals else "",
-        clause("HAVING", " AND", _having_conditions(plan, aliases[len(groups) :], parameters)),
+        clause("HAVING", " AND", _having_conditions(plan, aliases, parameters)),
     )
-    keys = order_keys(plan, outputs) if groups else ()
+    keys = order_keys(plan, outputs[: _first_select(plan) + len(plan.selects)]) if groups else ()
     sql = statement(
         _wrap_in_subquery(rows, keys), _order_clause(keys, aliases), _limit_clause(plan, parameters)
     )
-    return CompiledQuery(sql, parameters.values, outputs, plan.website_id)
+    max_rows = _max_filled_rows(plan) + 1
+    return CompiledQuery(sql, parameters.values, outputs, plan.website_id, max_rows)
 
 
 def write_having(plan: QueryPlan, columns: Sequence[str], parameters: Parameters) -> list[str]:
@@ -83,7 +101,22 @@ def _having_conditions(
     plan: QueryPlan, columns: Sequence[str], parameters: Parameters
 ) -> list[str]:
     """Return the conditions, except where the one row of the result is also its totals."""
-    return [] if is_row_of_totals(plan) else write_having(plan, columns, parameters)
+    if is_row_of_totals(plan):
+        return []
+    conditions = write_having(plan, columns[_first_select(plan) :], parameters)
+    if plan.compare is None or plan.fill or not plan.has_groups:
+        return conditions
+    return [f"{columns[-2]} > 0", *conditions]
+
+
+def _first_select(plan: QueryPlan) -> int:
+    return len(plan.group_by) + (plan.granularity is not None)
+
+
+def _max_filled_rows(plan: QueryPlan) -> int:
+    """Return the most rows that a result is made of: with `fill`, the keys of both ranges."""
+    is_compared = plan.fill and plan.compare is not None
+    return QUERY_LIMITS["maxLimit"] * (2 if is_compared else 1)
 
 
 def is_row_of_totals(plan: QueryPlan) -> bool:
@@ -97,22 +130,48 @@ def _compare_select(planned: PlannedHaving, columns: Sequence[str], parameters: 
 
 
 def _write_columns(
-    plan: QueryPlan, expressions: Expressions, select_conditions: Sequence[Sequence[str]]
+    plan: QueryPlan,
+    source: Source,
+    expressions: Expressions,
+    select_conditions: Sequence[Sequence[str]],
 ) -> tuple[tuple[Output, ...], list[str]]:
+    """Return the columns of the statement.
+
+    Those of a comparison come last: the selects in the compared range, then how many rows count in
+    each range. So both ranges are read in one scan.
+    """
     outputs: list[Output] = []
     columns: list[str] = []
     if plan.granularity is not None:
         outputs.append(Output(DATE_OUTPUT_NAME, BUCKET_KINDS[plan.granularity]))
-        columns.append(bucket_expr(plan.granularity))
+        columns.append(_write_bucket(plan, plan.granularity, source, expressions.parameters))
     for column in plan.group_by:
         outputs.append(Output(column.name, OUTPUT_KINDS[column.kind]))
         columns.append(expressions.value(column))
-    for select, conditions in zip(plan.selects, select_conditions, strict=True):
-        is_datetime = select.aggregate in DATETIME_AGGREGATES
-        kind = OutputKind.DATETIME if is_datetime else OutputKind.NUMBER
-        outputs.append(Output(select.alias, kind))
-        columns.append(expressions.aggregate(select, conditions))
+    periods = [("", source.current), (f"{PREVIOUS_OUTPUT_NAME}.", source.compared)]
+    for prefix, counts in periods if plan.compare is not None else periods[:1]:
+        for select, conditions in zip(plan.selects, select_conditions, strict=True):
+            is_datetime = select.aggregate in DATETIME_AGGREGATES
+            kind = OutputKind.DATETIME if is_datetime else OutputKind.NUMBER
+            outputs.append(Output(f"{prefix}{select.alias}", kind))
+            columns.append(
+                expressions.aggregate(select, [*([counts] if counts else []), *conditions])
+            )
+    if plan.compare is not None:
+        outputs += [Output(name, OutputKind.NUMBER) for name in ROW_COUNTS]
+        columns += [f"countIf({source.current})", f"countIf({source.compared})"]
     return tuple(outputs), columns
+
+
+def _write_bucket(
+    plan: QueryPlan, granularity: Granularity, source: Source, parameters: Parameters
+) -> str:
+    """Return the bucket of a row; one of the compared range has that of the same number."""
+    bucket = bucket_expr(granularity)
+    if plan.compare is None:
+        return bucket
+    shift = parameters.bind(bucket_shift(plan.range, plan.compare, granularity), "Int32")
+    return f"toInt32({bucket} + if({source.current}, 0, {shift}))"
 
 
 def _wrap_in_subquery(rows: str, keys: Sequence[OrderKey]) -> str:
@@ -131,7 +190,7 @@ def _order_clause(keys: Sequence[OrderKey], columns: Sequence[str]) -> str:
 
 
 def _limit_clause(plan: QueryPlan, parameters: Parameters) -> str:
-    rows = QUERY_LIMITS["maxLimit"] if plan.fill else plan.limit
+    rows = _max_filled_rows(plan) if plan.fill else plan.limit
     limit = parameters.bind(rows + 1, "UInt64")
     is_paged_here = plan.fill or is_row_of_totals(plan)
     offset = parameters.bind(0 if is_paged_here else plan.offset, "UInt64")

@@ -1,7 +1,7 @@
 """The rows of each table as SQL: a stored table, or daily rollups grouped by session or profile."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -21,6 +21,11 @@ from headrace.query.sql.time_buckets import (
 from headrace.query.sql.visible_rows import VisibleRows
 from headrace.query.validate.day_range import rollup_days_suffice
 
+Ranges: TypeAlias = tuple[RangeParameters, RangeParameters | None]
+"""The range of a query, and the one that it is compared with."""
+
+_IN_RANGE, _IN_COMPARED = "in_range", "in_compared"
+
 
 class Grouping(NamedTuple):
     """What rollups are grouped by, and how the columns of a group are made.
@@ -39,22 +44,28 @@ _PROFILE = Grouping("anonymous_id", "{person_key}", profile_aggregate)
 
 
 class Source(Struct, frozen=True):
-    """Rows in SQL: the definitions of WITH, the table of FROM, the conditions of WHERE."""
+    """Rows in SQL: the definitions of WITH, the table of FROM, the conditions of WHERE.
+
+    Where two ranges are compared, `current` and `compared` are the conditions for a row to count in
+    each of them.
+    """
 
     definitions: list[str]
     table: str
     conditions: list[str]
+    current: str = ""
+    compared: str = ""
 
 
 def build_source(
     plan: QueryPlan,
     visible: VisibleRows,
-    range_parameters: RangeParameters,
+    ranges: Ranges,
     parameters: Parameters,
     *,
     is_distributed: bool,
 ) -> Source:
-    """Return the source of a plan's rows.
+    """Return the source of a plan's rows, in one range or two.
 
     In an `is_distributed` store lookups are GLOBAL: each machine gets the keys of all others.
     On a single machine GLOBAL would only copy them.
@@ -65,18 +76,46 @@ def build_source(
             [*visible.rollups(), RollupExpression(NOT_A_BOT)],
             use_view=is_distributed or _needs_events(plan),
         )
-        return _derived_source(
-            plan, visible, range_parameters, parameters, rollup, in_operator=in_operator
-        )
-    time = plan.table.time_column
-    conditions = [*visible.stored_rows(time), *range_conditions(time, range_parameters)]
-    return Source(wall_clock_exprs(time, range_parameters), plan.table.name, conditions)
+        return _derived_source(plan, visible, ranges, parameters, rollup, in_operator=in_operator)
+    return _timed_source(plan, plan.table.name, visible.stored_rows(plan.table.time_column), ranges)
+
+
+def _timed_source(plan: QueryPlan, table: str, conditions: list[str], ranges: Ranges) -> Source:
+    """Return the rows of a table whose time is in a range.
+
+    A row that is in both ranges counts in two buckets, so it is doubled; without buckets, and where
+    no row can be in both, the conditions alone tell.
+    """
+    time, (current, compared) = plan.table.time_column, ranges
+    definitions = wall_clock_exprs(time, current)
+    in_range = range_conditions(time, current)
+    if compared is None or plan.compare is None:
+        return Source(definitions, table, [*conditions, *in_range])
+    definitions += [
+        f"({' AND '.join(in_range)}) AS {_IN_RANGE}",
+        f"({' AND '.join(range_conditions(time, compared))}) AS {_IN_COMPARED}",
+    ]
+    conditions = [*conditions, f"({_IN_RANGE} OR {_IN_COMPARED})"]
+    if plan.granularity is None or not _overlap(plan.range, plan.compare):
+        return Source(definitions, table, conditions, _IN_RANGE, _IN_COMPARED)
+    periods = f"if({_IN_RANGE}, if({_IN_COMPARED}, [0, 1], [0]), [1])"
+    joined = f"{table}\nARRAY JOIN {periods} AS period"
+    return Source(definitions, joined, conditions, "period = 0", "period = 1")
+
+
+def _compared_ranges(plan: QueryPlan) -> list[DateRange]:
+    """Return the range of a plan, and the one that it is compared with if there is one."""
+    return [plan.range] if plan.compare is None else [plan.range, plan.compare]
+
+
+def _overlap(first: DateRange, second: DateRange) -> bool:
+    return first.first_day <= second.last_day and second.first_day <= first.last_day
 
 
 def _derived_source(
     plan: QueryPlan,
     visible: VisibleRows,
-    range_parameters: RangeParameters,
+    ranges: Ranges,
     parameters: Parameters,
     rollup: RollupTable,
     *,
@@ -91,34 +130,48 @@ def _derived_source(
     that are not in the range: conditions on the grouped rows remove them.
     """
     grouping = _PROFILE if plan.table.name == PROFILES.name else _SESSION
-    key_conditions = _key_conditions(plan.range, grouping, rollup, parameters, in_operator)
+    key_conditions = _key_conditions(plan, grouping, rollup, parameters, in_operator)
     if grouping is _SESSION:
-        time = plan.table.time_column
         sessions = _group_rollup(plan, grouping, rollup, key_conditions)
-        return Source(
-            wall_clock_exprs(time, range_parameters),
-            subquery(sessions),
-            range_conditions(time, range_parameters),
-        )
-    active = _active_in_range(plan.range, visible, range_parameters, in_operator)
-    having = RollupExpression(f"HAVING {active.template}", active.arguments)
-    return Source([], subquery(_group_rollup(plan, grouping, rollup, key_conditions, having)), [])
+        return _timed_source(plan, subquery(sessions), [], ranges)
+    current, compared = ranges
+    active = _active_in_range(plan.range, visible, current, in_operator)
+    if compared is None or plan.compare is None:
+        having = RollupExpression(f"HAVING {active.template}", active.arguments)
+        profiles = _group_rollup(plan, grouping, rollup, key_conditions, having)
+        return Source([], subquery(profiles), [])
+    before = _active_in_range(plan.compare, visible, compared, in_operator)
+    profiles = _group_rollup(
+        plan,
+        grouping,
+        rollup,
+        key_conditions,
+        RollupExpression(f"HAVING {_IN_RANGE} OR {_IN_COMPARED}"),
+        columns=[
+            RollupExpression(f"{active.template} AS {_IN_RANGE}", active.arguments),
+            RollupExpression(f"{before.template} AS {_IN_COMPARED}", before.arguments),
+        ],
+    )
+    return Source([], subquery(profiles), [], _IN_RANGE, _IN_COMPARED)
 
 
 def _key_conditions(
-    days: DateRange,
+    plan: QueryPlan,
     grouping: Grouping,
     rollup: RollupTable,
     parameters: Parameters,
     in_operator: str,
 ) -> list[RollupExpression]:
-    """Return the conditions for rollups of keys that have a rollup on a day of the range."""
-    bound_days = bind_utc_days(days, parameters)
+    """Return the conditions for rollups of keys that have a rollup on a day of a range."""
     half_key = f"toUInt64({grouping.key})"
     has_id = RollupExpression(f"{grouping.key} != {EMPTY_ID_HASH}")
-    on_days = RollupExpression(
-        "{day} BETWEEN {first} AND {last}", {"first": bound_days.first, "last": bound_days.last}
-    )
+    templates, arguments = list[str](), dict[str, str]()
+    for number, days in enumerate(_compared_ranges(plan)):
+        bound_days = bind_utc_days(days, parameters)
+        templates.append(f"{{day}} BETWEEN {{first{number}}} AND {{last{number}}}")
+        arguments |= {f"first{number}": bound_days.first, f"last{number}": bound_days.last}
+    joined = " OR ".join(templates)
+    on_days = RollupExpression(f"({joined})" if len(templates) > 1 else joined, arguments)
     keys_in_range = rollup.select([RollupExpression(half_key)], [on_days, has_id])
     in_range = RollupExpression(
         f"{half_key} {in_operator} {{keys}}", {"keys": subquery(keys_in_range)}
@@ -132,9 +185,14 @@ def _group_rollup(
     rollup: RollupTable,
     conditions: list[RollupExpression],
     *having: RollupExpression,
+    columns: Sequence[RollupExpression] = (),
 ) -> str:
     aggregates = [
-        RollupExpression(f"{grouping.aggregate(name)} AS {name}") for name in _needed_columns(plan)
+        *(
+            RollupExpression(f"{grouping.aggregate(name)} AS {name}")
+            for name in _needed_columns(plan)
+        ),
+        *columns,
     ]
     return rollup.select(
         aggregates or [RollupExpression(grouping.key)],
@@ -146,7 +204,9 @@ def _group_rollup(
 
 def _needs_events(plan: QueryPlan) -> bool:
     """Return whether rollups alone cannot decide who is in the range: see `_active_in_range`."""
-    return plan.table.name == PROFILES.name and not rollup_days_suffice(plan.range)
+    return plan.table.name == PROFILES.name and not all(
+        map(rollup_days_suffice, _compared_ranges(plan))
+    )
 
 
 def _active_in_range(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from headrace.model.plan import DateRange, Granularity, OutputKind
 from headrace.query.sql.builder import Parameters
@@ -50,13 +51,34 @@ def bind_range(days: DateRange, parameters: Parameters, *, is_bucketed: bool) ->
     Whether the range is contiguous and whether there are buckets is part of the statement's shape:
     without a wall clock to compute, the engine saves a millisecond.
     """
-    contiguous = is_contiguous(days)
+    return bind_ranges(days, None, parameters, is_bucketed=is_bucketed)[0]
+
+
+def bind_ranges(
+    days: DateRange, compared: DateRange | None, parameters: Parameters, *, is_bucketed: bool
+) -> tuple[RangeParameters, RangeParameters | None]:
+    """Bind the values of a range and of the one that it is compared with: they share a clock."""
+    bound = [_bind_ends(one, parameters) for one in (days, compared) if one is not None]
+    clock = days if compared is None else replace(days, offsets=_joint_offsets(days, compared))
+    if is_bucketed or any(one.dates is not None for one in bound):
+        wall_ms = _bind_offsets(clock, parameters)
+        bound = [replace(one, wall_ms=wall_ms) for one in bound]
+    return bound[0], bound[1] if compared is not None else None
+
+
+def _bind_ends(days: DateRange, parameters: Parameters) -> RangeParameters:
     return RangeParameters(
         start=_bind_timestamp(days.start_ms, parameters),
         end=_bind_timestamp(days.end_ms, parameters),
-        dates=None if contiguous else _bind_dates(days, parameters),
-        wall_ms=_bind_offsets(days, parameters) if is_bucketed or not contiguous else None,
+        dates=None if is_contiguous(days) else _bind_dates(days, parameters),
+        wall_ms=None,
     )
+
+
+def _joint_offsets(days: DateRange, compared: DateRange) -> tuple[tuple[int, int], ...]:
+    """Return the offsets within two ranges of a zone; what lies between them does not matter."""
+    first, *others = sorted({*days.offsets, *compared.offsets})
+    return first, *(after for before, after in pairwise([first, *others]) if after[1] != before[1])
 
 
 def _bind_dates(days: DateRange, parameters: Parameters) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from headrace.model import wire
 from headrace.model.catalog import (
     ALL_ROWS,
     DATETIME_AGGREGATES,
+    PREVIOUS_OUTPUT_NAME,
     QUERY_LIMITS,
     Aggregate,
     Column,
@@ -24,6 +25,7 @@ from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.model.plan import PlannedSelect, QueryPlan
 from headrace.model.tenancy import WebsiteId
 from headrace.query.validate.columns import check_aggregatable, find_column
+from headrace.query.validate.compare import check_compare
 from headrace.query.validate.dates import check_period, check_timezone, resolve_period
 from headrace.query.validate.day_range import range_of_days
 from headrace.query.validate.filters import (
@@ -65,7 +67,11 @@ def check_query(
     filters = check_filters(table, query.filters or ())
     group_by = _check_group_by(table, query.group_by or ())
     names = check_output_names(
-        [*(select.alias for select in selects), *(column.name for column in group_by)],
+        [
+            *(select.alias for select in selects),
+            *(column.name for column in group_by),
+            *([] if request.compare is None else [PREVIOUS_OUTPUT_NAME]),
+        ],
         has_granularity=request.granularity is not None,
     )
     period = check_period(request.start_date, request.end_date, request.last_days)
@@ -73,8 +79,9 @@ def check_query(
     granularity = check_granularity(table, request.granularity)
     limit = check_limit(request.limit)
     offset = check_offset(request.offset)
-    order_by = check_order(request.order_by or (), names)
-    days = range_of_days(*resolve_period(period, zone, now_ms), zone)
+    order_by = check_order(request.order_by or (), _orderable(names))
+    first, last = resolve_period(period, zone, now_ms)
+    days = range_of_days(first, last, zone)
     fill = check_fill(
         request.fill,
         granularity,
@@ -87,6 +94,7 @@ def check_query(
         [select.alias for select in selects],
         datetimes={select.alias for select in selects if select.aggregate in DATETIME_AGGREGATES},
     )
+    compared = check_compare(request.compare, first, last)
     totals = check_totals(request.totals)
     return QueryPlan(
         website_id=website_id,
@@ -101,9 +109,15 @@ def check_query(
         offset=offset,
         fill=fill,
         having=having,
+        compare=None if compared is None else range_of_days(*compared, zone),
         totals=totals,
         cutoff_ms=cutoffs.of_table(table),
     )
+
+
+def _orderable(names: Sequence[str]) -> list[str]:
+    """Return the outputs that rows can be ordered by: not the values of a compared range."""
+    return [name for name in names if name != PREVIOUS_OUTPUT_NAME]
 
 
 def check_table(name: str) -> Table:

@@ -96,6 +96,13 @@ def buckets_of(days: DateRange, granularity: Granularity) -> list[int]:
     return sorted({bucket_of_day(day, granularity) for day in existing})
 
 
+def bucket_shift(days: DateRange, compared: DateRange, granularity: Granularity) -> int:
+    """Return what to add to a bucket of `compared` for the bucket of the same number in `days`."""
+    return bucket_of_day(days.first_day, granularity) - bucket_of_day(
+        compared.first_day, granularity
+    )
+
+
 def bucket_of_day(day: int, granularity: Granularity) -> int:
     """Return the bucket in which a day, counted from 1970, begins."""
     match granularity:

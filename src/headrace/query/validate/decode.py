@@ -12,6 +12,7 @@ CUSTOM_QUERY = BodyType(
         "query.selects.filters": wire.Filter,
         "orderBy": wire.OrderBy,
         "having": wire.Having,
+        "compare": wire.Compare,
     },
 )
 
@@ -20,6 +21,7 @@ def decode_query(body: bytes) -> wire.QueryRequest:
     """Decode a body. Raises `InvalidQuery`: `Invalid request body` with the error and its path."""
     request = decode_body(body, CUSTOM_QUERY)
     check_keys(request.having, "having", CUSTOM_QUERY)
+    check_keys(request.compare, "compare", CUSTOM_QUERY)
     for index, select in enumerate(request.query.selects):
         check_filter_keys(select.filters or (), f"query.selects[{index}].filters")
     check_filter_keys(request.query.filters or (), "query.filters")
