@@ -433,3 +433,23 @@ def test_a_directory_that_fails_is_unavailable(sqlite_service: Service) -> None:
     sqlite_service.harness.directory = Failing()
     response = sqlite_service.call("GET", "websites", key=sqlite_service.operator.key)
     assert status_and_body(response) == (503, refusal("Service unavailable", "UNAVAILABLE"))
+
+
+def test_a_session_administers_from_the_page_alone_and_within_its_reach(
+    sqlite_service: Service,
+) -> None:
+    acme, sessions = sqlite_service.acme, sqlite_service.directory.sessions
+    code = sessions.create_code(
+        scopes=CONFIG, organization_id=acme.organization.id, website_ids=(acme.blog.id,)
+    )
+    begun = sessions.begin_with_code(code)
+    assert begun is not None
+    cookie = {"Cookie": f"headrace_session={begun[1]}"}
+    same = sqlite_service.call("GET", "websites", key=None, Sec_Fetch_Site="same-origin", **cookie)
+    assert [one["id"] for one in data(same)] == [acme.blog.id]
+    for site in ("same-site", "cross-site", "none"):
+        elsewhere = sqlite_service.call("GET", "websites", key=None, Sec_Fetch_Site=site, **cookie)
+        assert status_and_body(elsewhere) == (
+            401,
+            refusal("Authentication required", "UNAUTHORIZED"),
+        )
