@@ -1,0 +1,86 @@
+"""Results with a compared range and with totals over a real store, shards included."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from headrace.model.catalog import EVENTS
+from testing.queries import COUNT, WEBSITE, query_body, run_query, select, where
+from testing.tables import EACH_STORE, Tables, made_tables
+
+DAY_MS = 86_400_000
+JANUARY_5 = 1_767_571_200_000
+VISITORS = select("anonymous_id", "uniq", "visitors")
+NEXT_DAYS = {"startDate": "2026-01-06", "endDate": "2026-01-07"}
+VIEWS = [("/a", "u1", 0), ("/a", "u2", 0), ("/b", "u1", 1), ("/a", "u1", 1), ("/b", "u1", 2)]
+"""The path, the visitor and the day after 5 January of each event."""
+
+
+@pytest.fixture(scope="module", params=EACH_STORE)
+def views(request: pytest.FixtureRequest) -> Iterator[Tables]:
+    """A store with the events of VIEWS."""
+    with made_tables(request, request.param) as store:
+        rows = [
+            {
+                "id": number.to_bytes(16, "big"),
+                "website_id": WEBSITE,
+                "event_name": "screen_view",
+                "time": JANUARY_5 + day * DAY_MS,
+                "path": path,
+                "anonymous_id": visitor,
+                "session_id": f"{visitor} {day}",
+            }
+            for number, (path, visitor, day) in enumerate(VIEWS)
+        ]
+        store.insert(EVENTS, rows)
+        yield store
+
+
+def found(views: Tables, *selects: Any, **parts: Any) -> tuple[list[Any], Any]:
+    """Return the rows, compared values last, and the totals."""
+    result = run_query(views, {**query_body(*selects, **parts), "totals": True})
+    return [list(row) for row in result.rows], result.totals
+
+
+def test_groups_are_compared_with_the_period_before(views: Tables) -> None:
+    assert found(
+        views, COUNT, VISITORS, group_by=["path"], compare="previous_period", **NEXT_DAYS
+    ) == (
+        [["/b", 2, 1, None, None], ["/a", 1, 1, 2, 2]],
+        {"n": 3, "visitors": 1, "previous": {"n": 2, "visitors": 2}},
+    )
+
+
+def test_overlapping_ranges_are_compared_day_by_day(views: Tables) -> None:
+    days = {"startDate": "2026-01-05", "endDate": "2026-01-06"}
+    assert found(views, COUNT, granularity="daily", compare=days, **NEXT_DAYS) == (
+        [["2026-01-06", 2, 2], ["2026-01-07", 1, 2]],
+        {"n": 3, "previous": {"n": 4}},
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [("sessions", (2, 2)), ("profiles", (1, 2))],
+    ids=["sessions", "profiles"],
+)
+def test_derived_tables_are_compared(views: Tables, table: str, expected: tuple[int, int]) -> None:
+    rows, totals = found(views, COUNT, table=table, compare="previous_period", **NEXT_DAYS)
+    assert rows == [[*expected]]
+    assert totals == {"n": expected[0], "previous": {"n": expected[1]}}
+
+
+def test_totals_of_no_rows_are_those_of_no_rows(views: Tables) -> None:
+    nothing = [where("path", "eq", "/nowhere")]
+    average = select("value", "avg", "mean")
+    assert found(views, COUNT, average, group_by=["path"], filters=nothing) == (
+        [],
+        {"n": 0, "mean": None},
+    )
+
+
+def test_totals_are_those_before_having_and_pages(views: Tables) -> None:
+    having = [where("n", "gt", 100)]
+    assert found(views, COUNT, group_by=["path"], having=having, offset=3) == ([], {"n": 5})
+    assert found(views, COUNT, having=having, offset=3) == ([], {"n": 5})
