@@ -283,6 +283,36 @@ def test_link_signs_in_until_signing_out(page: Page) -> None:
     assert private.until("document.querySelector('#content') === null")
 
 
+def test_administration_makes_and_deletes_a_website(page: Page) -> None:
+    service = page.service
+    code = service.directory.sessions.create_code(
+        scopes=frozenset({Scope.READ_DATA, Scope.MANAGE_CONFIG}), website_ids=()
+    )
+    made = (
+        "[...document.querySelectorAll('tbody tr')]"
+        ".find((one) => one.textContent.includes('Made <here>'))"
+    )
+    delete = (
+        f"[...{made}.querySelectorAll('button')]"
+        ".find((one) => one.textContent === 'Delete').click() || true"
+    )
+    page.tab.open(f"{service.url}/app/admin/websites?website_id={page.website}#code={code}")
+    page.click("summary", "New website")
+    page.until(
+        "((field) => { field.value = 'Made <here>';"
+        " field.dispatchEvent(new Event('change', {bubbles: true})); return true; })"
+        "(document.querySelector('.new input'))"
+    )
+    page.click(".new button", "Make it")
+    page.until(delete)
+    page.until(f"{made}.textContent.includes('Its events are refused')")
+    page.until(delete)
+    page.until(f"!{made}")
+    page.click("button", "Sign out")
+
+    assert page.problems() == []
+
+
 def test_private_website_needs_a_sign_in(page: Page) -> None:
     private = Page(page.tab, page.service, page.service.website())
     private.open("/")

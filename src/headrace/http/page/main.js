@@ -40,8 +40,11 @@ function Page() {
   if (error != null) return html`<main class="lone"><${Failure} error=${error} onRetry=${ask} /></main>`;
   if (session.value === undefined) return null;
   const isPublic = page.value.website !== "" && page.value.website !== refused.value;
-  return session.value === null && !isPublic ? html`<${SignIn} />` : html`<${Signed} />`;
+  return session.value === null && (isLink || !isPublic) ? html`<${SignIn} />` : html`<${Signed} />`;
 }
+
+/** Whether the page was opened by a link that signs in. */
+const isLink = new URLSearchParams(location.hash.slice(1)).has("code");
 
 /** The website that is not public: a call without credentials was refused. */
 const refused = signal("");

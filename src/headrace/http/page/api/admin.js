@@ -1,8 +1,30 @@
-/** What is stored of a website, and what was erased. */
+/** What administers: objects, what is stored of a website, and what was erased. */
 
 import { call } from "./client.js";
 
 /** @typedef {import("./client.js").Row} Row */
+
+/** @typedef {"organizations" | "websites" | "keys"} Kind */
+
+/** @param {Kind} kind @param {AbortSignal} [signal] @returns {Promise<Row[]>} */
+export async function list(kind, signal) {
+  return (await call("GET", `/v1/admin/${kind}`, { signal })).data;
+}
+
+/** @param {Kind} kind @param {object} body @returns {Promise<Row>} the new object; of a key with its secret */
+export async function create(kind, body) {
+  return (await call("POST", `/v1/admin/${kind}`, { body })).data;
+}
+
+/** @param {Kind} kind @param {string} id @param {object} body @returns {Promise<Row>} */
+export async function change(kind, id, body) {
+  return (await call("PATCH", `/v1/admin/${kind}/${encodeURIComponent(id)}`, { body })).data;
+}
+
+/** Delete an object, or revoke a key. @param {Kind} kind @param {string} id @returns {Promise<Row>} */
+export async function remove(kind, id) {
+  return (await call("DELETE", `/v1/admin/${kind}/${encodeURIComponent(id)}`)).data;
+}
 
 /** @param {string} website @param {AbortSignal} [signal] @returns {Promise<Row[]>} one for each table */
 export async function storage(website, signal) {

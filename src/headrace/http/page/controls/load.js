@@ -50,6 +50,11 @@ export function useLoad(key, load) {
   return { value: state.value, error: state.key === key ? state.error : null, isLoading: Boolean(key) && state.key !== key, reload };
 }
 
+/** Forget all answers: whoever comes next may not see them. */
+export function forget() {
+  kept.clear();
+}
+
 /** @param {string} key @param {unknown} value */
 function keep(key, value) {
   kept.delete(key);

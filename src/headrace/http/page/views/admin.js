@@ -1,4 +1,4 @@
-/** Administration: what is stored, and what was erased. */
+/** Administration: what is stored, what was erased, and what a key with `manage:config` may change. */
 
 import { page, session, timezone, viewUrl } from "../app_state.js";
 import { storage } from "../api/admin.js";
@@ -8,11 +8,15 @@ import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { html } from "../html.js";
 import { bytes, datetime, exactNumber } from "../state/format.js";
 import { Erasures } from "./admin_erasures.js";
+import { Keys, Organizations, Websites } from "./admin_objects.js";
 
 /** @type {Record<string, {name: string, scope: string, view: () => any}>} */
 const TABS = {
   storage: { name: "Storage", scope: "read:data", view: Storage },
   erasures: { name: "Erasures", scope: "manage:data", view: Erasures },
+  websites: { name: "Websites", scope: "manage:config", view: Websites },
+  keys: { name: "Keys", scope: "manage:config", view: Keys },
+  organizations: { name: "Organizations", scope: "manage:config", view: Organizations },
 };
 
 export function Admin() {

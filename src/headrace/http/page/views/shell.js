@@ -1,7 +1,8 @@
 /** What surrounds every view: navigation, website, colours, keyboard. */
 
-import { chooseTheme, navigate, page, session, theme, viewUrl, website } from "../app_state.js";
+import { chooseTheme, follow, navigate, page, session, theme, viewUrl, website } from "../app_state.js";
 import { signOut } from "../api/session.js";
+import { forget } from "../controls/load.js";
 import { OptionList } from "../controls/option_list.js";
 import { Popover } from "../controls/popover.js";
 import { Shortcuts } from "../controls/shortcuts.js";
@@ -37,7 +38,7 @@ export function Shell({ children, title }) {
             options=${Object.entries(THEMES).map(([value, label]) => ({ value, label }))} onChoose=${(/** @type {string} */ chosen) => (chooseTheme(chosen), close())} />`}
         <//>
         <a class="quiet" href="/docs" target="_blank" rel="noreferrer"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M3 2.5h7l3 3v8H3zM6 8h4M6 10.5h4" /></svg><span>API</span></a>
-        <button type="button" class="quiet" onClick=${leave}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M9.5 3H3v10h6.5M6.5 8H14m-2.5-2.5L14 8l-2.5 2.5" /></svg><span>Sign out</span></button>
+        ${session.value ? html`<button type="button" class="quiet" onClick=${leave}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M9.5 3H3v10h6.5M6.5 8H14m-2.5-2.5L14 8l-2.5 2.5" /></svg><span>Sign out</span></button>` : html`<a class="quiet" href="/app/"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6.5 3H13v10H6.5M2 8h7.5M7 5.5 9.5 8 7 10.5" /></svg><span>Sign in</span></a>`}
       </div>
     </nav>
     <main id="content" tabindex="-1"><h1>${title}</h1>${children}</main>
@@ -49,7 +50,9 @@ async function leave() {
   try {
     await signOut();
   } finally {
-    location.assign("/app/"); // a new document: nothing that was loaded stays in this one
+    forget();
+    follow("/app/");
+    session.value = null;
   }
 }
 
