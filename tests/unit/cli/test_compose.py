@@ -211,6 +211,21 @@ def response(rows: list[dict[str, Any]], *, truncated: bool = False) -> QueryRes
 
 
 TABLES = {
+    "compared values have columns of their own": (
+        response(
+            [
+                {"path": "/a", "views": 3, "previous": None},
+                {"path": "/b", "views": 2, "previous": {"views": 5}},
+            ]
+        ),
+        [
+            "path  views  previous.views",
+            "/a        3",
+            "/b        2               5",
+            "",
+            "2 rows, 3.5 ms",
+        ],
+    ),
     "numbers stand at the right, null is empty": (
         response(
             [

@@ -11,6 +11,7 @@ from msgspec import Struct
 from headrace.base.errors import OperatorError
 from headrace.cli.output import Cell, JsonObject, pluralize, print_cells
 from headrace.cli.query.client import QueryResponse
+from headrace.model.catalog import PREVIOUS_OUTPUT_NAME
 
 _MORE_ROWS = "more rows exist"
 _JOINERS = "\u200c\u200d"
@@ -72,7 +73,29 @@ FORMATS: Mapping[str, OutputFormat] = {
 }
 
 
-def _cells(rows: list[JsonObject]) -> list[list[Cell]]:
+def _flattened(rows: list[JsonObject]) -> list[JsonObject]:
+    """Return rows with a column for each value of the compared range, as in CSV."""
+    compared = [_compared_values(row) for row in rows]
+    names = next((list(values) for values in compared if values), list[str]())
+    if not names:
+        return rows
+    return [
+        {
+            **{name: value for name, value in row.items() if name != PREVIOUS_OUTPUT_NAME},
+            **{f"{PREVIOUS_OUTPUT_NAME}.{name}": values.get(name) for name in names},
+        }
+        for row, values in zip(rows, compared, strict=True)
+    ]
+
+
+def _compared_values(row: JsonObject) -> JsonObject:
+    """Return the values of the compared range, the only object in a row; none where it has none."""
+    values: JsonObject | str | None = row.get(PREVIOUS_OUTPUT_NAME)
+    return values if isinstance(values, dict) else {}
+
+
+def _cells(sent: list[JsonObject]) -> list[list[Cell]]:
+    rows = _flattened(sent)
     cells = [[_cell(value) for value in row.values()] for row in rows]
     headers = [
         Cell(escape_unprintable(name), is_number=_are_numbers([row[name] for row in rows]))
