@@ -110,12 +110,10 @@ function within(table, { startDate, endDate }) {
 
 /** @param {OverviewRequest} request @param {string} table @param {boolean} isAlone @param {AbortSignal} signal @returns {Promise<Row[]>} */
 async function tableSeries({ website, bounds, timezone, granularity, compare, filters }, table, isAlone, signal) {
-  const ranges = compare === "none" ? [bounds] : [bounds, comparedBounds(bounds, compare)];
   const query = { table, selects: summarySelects(table, isAlone), filters };
-  const [now = [], before] = await Promise.all(
-    ranges.map(async (range) => (await custom(website, { query, ...range, timezone, granularity, fill: true, limit: 10_000 }, signal)).data.map(rated)),
-  );
-  return now.map((row, index) => ({ ...row, ...(before && { previous: before[index] ?? null }) }));
+  const compared = compare === "none" ? {} : { compare };
+  const { data } = await custom(website, { query, ...bounds, timezone, granularity, fill: true, limit: 10_000, ...compared }, signal);
+  return data.map(({ previous, ...row }) => ({ ...rated(row), ...("compare" in compared && { previous: previous ? rated(previous) : null }) }));
 }
 
 /** @param {Row} row */
