@@ -11,6 +11,8 @@ from testing.service import Service, bearer
 from tests.docs.guides import blocks
 from tests.docs.test_guides import run, variables
 
+pytestmark = pytest.mark.slow
+
 GUIDE = "keep-erase-take-out.md"
 LIBRARIES = ("duckdb", "pandas", "polars")
 

@@ -11,6 +11,8 @@ from testing.service import Service
 from tests.docs.guides import blocks
 from tests.docs.test_guides import variables
 
+pytestmark = pytest.mark.slow
+
 GUIDE = "move-to-headrace.md"
 FORMATS = {block.split("--format ")[1].split()[0]: block for block in blocks(GUIDE, "sh")}
 

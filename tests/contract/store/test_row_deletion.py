@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
 from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
 from headrace.model.catalog import ERRORS, EVENTS, Table
@@ -92,12 +94,12 @@ def test_a_deletion_that_was_begun_is_never_reported_as_complete_too_early(
         tables.insert(EVENTS, [event(number)])
     deleter = deleter_of(tables)
     deleter.begin(EVENTS, "true")
-    while deleter.state(EVENTS).parts_left:
-        pass
+    wait_until(deleter, EVENTS, lambda state: not state.parts_left)
     deleter.close()
     assert tables.rows("SELECT count() FROM events") == [[0]]
 
 
+@pytest.mark.slow
 def test_parts_that_were_rewritten_are_reported_until_their_files_are_gone(
     chdb_store: FreshStore,
 ) -> None:

@@ -11,6 +11,8 @@ import pytest
 from testing.service import HEADRACE, Service, bearer, clean_environment
 from tests.e2e.conftest import ServiceMaker
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT_S = 110  # without a service chDB removes files after 30 to 40 seconds
 
 

@@ -5,9 +5,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from testing.service import HEADRACE, Service, clean_environment
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.erasure.test_erase_command import erase, event, files_with, send
+
+pytestmark = pytest.mark.slow
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

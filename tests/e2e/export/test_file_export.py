@@ -18,6 +18,8 @@ from testing.service import HEADRACE, Service, clean_environment
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.export.exports import FORMATS, NOON_MS, decode, events, send
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT_S = 120
 
 

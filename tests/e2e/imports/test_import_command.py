@@ -13,6 +13,8 @@ from testing.service import HEADRACE, Service, clean_environment
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.export.exports import NOON_MS, decode, events, request_export, send
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT_S = 120
 VITAL = {"timestamp": NOON_MS, "path": "/a", "metricName": "LCP", "metricValue": 1.5}
 ERROR = {"timestamp": NOON_MS, "path": "/a", "message": "oops", "lineno": 3, "level": "fatal"}

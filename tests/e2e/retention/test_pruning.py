@@ -9,6 +9,8 @@ from testing.service import Service, bearer, wait_until
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.query.test_data_retention import midnight_ms, retain, send
 
+pytestmark = pytest.mark.slow
+
 
 def iso(epoch_ms: int) -> str:
     return utc_datetime(epoch_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
