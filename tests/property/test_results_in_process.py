@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.base.errors import InvalidQuery
+from headrace.http.routes.result_formats import write_json
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.data_retention import Cutoffs
 from testing.examples import examples
@@ -76,7 +77,7 @@ def expected_of(body: Body, stored: Stored) -> Any:
         expected = evaluate_query(body, stored)
     except QueryRejected as refusal:
         return refusal.code
-    return [expected.rows, expected.limit, expected.truncated]
+    return [expected.rows, expected.limit, expected.truncated, expected.totals]
 
 
 def got_of(store: Tables, body: Body, cutoffs: Cutoffs) -> Any:
@@ -84,8 +85,8 @@ def got_of(store: Tables, body: Body, cutoffs: Cutoffs) -> Any:
         got = run_query(store, body, cutoffs)
     except InvalidQuery as refusal:
         return refusal.code.name
-    rows = [dict(zip(got.names, row, strict=True)) for row in got.rows]
-    return [rows, got.limit, got.truncated]
+    sent = json.loads(write_json(got, request_id="").body)
+    return [sent["data"], got.limit, got.truncated, sent.get("totals")]
 
 
 @pytest.mark.parametrize("store", EACH_STORE)
