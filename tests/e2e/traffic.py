@@ -40,11 +40,15 @@ class Ledger:
         """Return whether an event was sent in an invalid batch, which the service must reject."""
         return one in self.bad
 
+    def missing(self, stored: dict[str, int]) -> set[str]:
+        """Return the acknowledged events that are not stored."""
+        return set(self.acknowledged) - stored.keys()
+
     def compare(self, stored: dict[str, int]) -> None:
         """Check the stored count of each event against the responses."""
         acknowledged, refused = set(self.acknowledged), set(self.refused)
         assert not acknowledged & self.bad, "bad events were acknowledged"
-        missing = acknowledged - stored.keys()
+        missing = self.missing(stored)
         assert not missing, f"{len(missing)} acknowledged events are missing"
         assert not (refused | self.bad) & stored.keys(), "refused events are stored"
         assert set(stored.values()) <= {1}, "events are stored twice"
