@@ -90,6 +90,13 @@ EACH_STORE = [
     pytest.param(name, marks=() if name == "embedded" else (pytest.mark.clickhouse,))
     for name in STORES
 ]
+"""The parameters of tests of what is written."""
+
+EACH_QUERIED_STORE = [param for param in EACH_STORE if param.values != ("cluster",)]
+"""The parameters of tests of results alone: `replicas` are shards, too, with the same statements.
+
+Tables without replicas differ in what writes them, for which there is `EACH_STORE`.
+"""
 
 
 def writer_of(
@@ -119,8 +126,8 @@ def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
         yield made
 
 
-@pytest.fixture(scope="module", params=EACH_STORE)
+@pytest.fixture(scope="module", params=EACH_QUERIED_STORE)
 def tables_of_module(request: pytest.FixtureRequest) -> Iterator[Tables]:
-    """Empty tables that the tests of one module share, in each of the stores."""
+    """Empty tables that the tests of one module share, in each kind of store that is queried."""
     with made_tables(request, request.param) as made:
         yield made

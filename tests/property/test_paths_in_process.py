@@ -11,7 +11,7 @@ from headrace.query.funnel.service import FunnelService
 from headrace.query.retention.service import RetentionService
 from testing.examples import examples
 from testing.queries import WEBSITE, as_bytes, execution_over
-from testing.tables import EACH_STORE, Tables, made_tables
+from testing.tables import EACH_QUERIED_STORE, Tables, made_tables
 from tests.e2e.query.queries import alike
 from tests.oracle import Stored
 from tests.oracle.funnel import evaluate_funnel
@@ -49,7 +49,7 @@ def retention_rows(tables: Tables, body: Body) -> list[Row]:
     return [dict(zip(result.names, row, strict=True)) for row in result.rows]
 
 
-@pytest.mark.parametrize("store", EACH_STORE)
+@pytest.mark.parametrize("store", EACH_QUERIED_STORE)
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of the data, at a failure
 @settings(max_examples=examples(DATA_SETS), **SETTINGS)
 @given(stored=path_data)

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.model.catalog import EVENTS
 from testing.queries import COUNT, WEBSITE, query_body, run_query, select, where
-from testing.tables import EACH_STORE, Tables, made_tables
+from testing.tables import EACH_QUERIED_STORE, Tables, made_tables
 
 DAY_MS = 86_400_000
 JANUARY_5 = 1_767_571_200_000
@@ -17,7 +17,7 @@ VIEWS = [("/a", "u1", 0), ("/a", "u2", 0), ("/b", "u1", 1), ("/a", "u1", 1), ("/
 """The path, the visitor and the day after 5 January of each event."""
 
 
-@pytest.fixture(scope="module", params=EACH_STORE)
+@pytest.fixture(scope="module", params=EACH_QUERIED_STORE)
 def views(request: pytest.FixtureRequest) -> Iterator[Tables]:
     """A store with the events of VIEWS."""
     with made_tables(request, request.param) as store:

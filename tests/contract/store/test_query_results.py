@@ -10,7 +10,7 @@ import pytest
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Kind
 from headrace.model.storage import STORAGE_TABLES
 from testing.queries import COUNT, WEBSITE, query_body, query_rows, run_query, select, where
-from testing.tables import EACH_STORE, Tables, made_tables
+from testing.tables import EACH_QUERIED_STORE, Tables, made_tables
 
 Row = Mapping[str, Any]
 Answer = list[dict[str, Any]]
@@ -47,7 +47,7 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
     return [{"id": index.to_bytes(16, "big"), **row} for index, row in enumerate(rows)]
 
 
-@pytest.fixture(scope="module", params=EACH_STORE)
+@pytest.fixture(scope="module", params=EACH_QUERIED_STORE)
 def elsewhere(request: pytest.FixtureRequest) -> Iterator[Tables]:
     """Tables whose rows belong to another website."""
     with made_tables(request, request.param) as store:
@@ -314,7 +314,7 @@ def test_property_is_found_by_key_then_by_path(
 # Filters.
 
 
-@pytest.fixture(scope="module", params=EACH_STORE)
+@pytest.fixture(scope="module", params=EACH_QUERIED_STORE)
 def filtered(request: pytest.FixtureRequest) -> Iterator[Tables]:
     """Rows identified by title: texts in `path`, numbers in `value`, JSON in `properties`."""
     with made_tables(request, request.param) as store:
