@@ -19,7 +19,18 @@ _QUORUM_SHARE: Final = 0.25
 _MILLISECONDS_PER_SECOND: Final = 1000
 _KEEPER_RETRIES: Final = 5  # 3 s in all; the server's default of 20 exceeds any timeout
 
+HUNG_HOST_SETTINGS: Final[Mapping[str, Any]] = {
+    "handshake_timeout_ms": 3_000,
+    "connections_with_failover_max_tries": 2,
+}
+"""How long servers wait for a host that accepts connections and does not respond.
+
+The defaults, three times 10 s, are all the time that a statement has: no batch would be stored
+until the host is back.
+"""
+
 _SETTINGS: Final[Mapping[str, Any]] = {
+    **HUNG_HOST_SETTINGS,
     "async_insert": 0,  # on by default: the response would precede the fsync of the rows
     "insert_deduplicate": 1,
     "deduplicate_insert_select": "enable_even_for_bad_queries",  # else it may be switched off

@@ -21,6 +21,7 @@ from headrace.adapters.store.clickhouse.connection import (
     query_rows,
 )
 from headrace.adapters.store.clickhouse.insertion import (
+    HUNG_HOST_SETTINGS,
     MAX_EXECUTION_SHARE,
     insert_settings,
     insert_target,
@@ -247,6 +248,7 @@ class ClickHouseWriter:
                     {"website": row.website_id, "time": row.time_ms, "id": row.row_id.hex()}
                 ),
                 {
+                    **HUNG_HOST_SETTINGS,
                     "skip_unavailable_shards": int(address.is_replicated),
                     "max_execution_time": self._read_timeout_s * MAX_EXECUTION_SHARE,
                 },
