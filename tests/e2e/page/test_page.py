@@ -269,7 +269,9 @@ def test_link_signs_in_until_signing_out(page: Page) -> None:
     code = service.directory.sessions.create_code(
         scopes=frozenset({Scope.READ_DATA}), website_ids=(WebsiteId(website),)
     )
-    page.tab.open(f"{service.url}/app/#code={code}")
+    page.tab.open(f"{service.url}/app/")
+    assert private.until("document.querySelector('.sign-in input[type=password]') !== null")
+    page.tab.open(f"{service.url}/app/#code={code}")  # in the same document
     assert private.until("document.querySelector('#content') !== null")
     assert private.until("!location.href.includes('code')")
 

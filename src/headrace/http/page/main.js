@@ -44,7 +44,11 @@ function Page() {
 }
 
 /** Whether the page was opened by a link that signs in. */
-const isLink = new URLSearchParams(location.hash.slice(1)).has("code");
+const isLink = hasCode();
+
+function hasCode() {
+  return new URLSearchParams(location.hash.slice(1)).has("code");
+}
 
 /** The website that is not public: a call without credentials was refused. */
 const refused = signal("");
@@ -82,5 +86,7 @@ whenSignedOut(() => {
   refused.value = page.value.website;
   session.value = null;
 });
+// A link that is opened where the page is open already changes the hash alone.
+addEventListener("hashchange", () => hasCode() && location.reload());
 listen();
 render(html`<${Page} />`, /** @type {HTMLElement} */ (document.getElementById("page")));
