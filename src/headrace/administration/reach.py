@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from headrace.base.errors import RejectedField
+from headrace.model.audit import AuditReach
 from headrace.model.tenancy import (
     DEFAULT_ORGANIZATION_NAME,
     ApiKey,
@@ -29,6 +30,13 @@ class Reach(Struct, frozen=True):
     def is_limited(self) -> bool:
         """Return whether the key is limited to websites."""
         return bool(self.key.website_ids)
+
+    @property
+    def of_audit_log(self) -> AuditReach | None:
+        """Return which lines of the audit log are in reach; None for all."""
+        if self.is_operator:
+            return None
+        return AuditReach(self.key.organization_id, frozenset(self.key.website_ids))
 
     def has_organization(self, organization_id: OrganizationId | None) -> bool:
         """Return whether websites and keys of an organization may be in reach."""

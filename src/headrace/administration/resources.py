@@ -17,7 +17,9 @@ from headrace.administration.bodies import (
     RetentionBody,
     parse_scopes,
 )
-from headrace.administration.objects import (
+from headrace.administration.reach import Reach, find_reach
+from headrace.base.errors import NotFound, RejectedField
+from headrace.formats.directory_objects import (
     JsonObject,
     deleted_object,
     key_object,
@@ -26,8 +28,7 @@ from headrace.administration.objects import (
     parse_expiry,
     website_object,
 )
-from headrace.administration.reach import Reach, find_reach
-from headrace.base.errors import NotFound, RejectedField
+from headrace.model.audit import actor_name
 from headrace.model.tenancy import ApiKey, Organization, Website, WebsiteChange, WebsiteId
 from headrace.ports.directory import Directory
 from headrace.query.validate.decode_body import decode_body
@@ -74,7 +75,7 @@ class Organizations:
                 "name", "only an unlimited key of the organization default creates organizations"
             )
         name = decode_body(body, ORGANIZATION).name
-        return organization_object(self._directory.create_organization(name))
+        return organization_object(_as(self._directory, caller).create_organization(name))
 
     def read(self, caller: ApiKey, object_id: str) -> JsonObject:
         """Return an organization."""
@@ -84,11 +85,13 @@ class Organizations:
         """Rename an organization."""
         organization_id = self._find(caller, object_id).id
         name = decode_body(body, ORGANIZATION).name
-        return organization_object(self._directory.rename_organization(organization_id, name))
+        directory = _as(self._directory, caller)
+        return organization_object(directory.rename_organization(organization_id, name))
 
     def delete(self, caller: ApiKey, object_id: str) -> JsonObject:
         """Delete an organization and its keys."""
-        self._directory.delete_organization(self._find(caller, object_id).id)
+        found = self._find(caller, object_id)
+        _as(self._directory, caller).delete_organization(found.id)
         return deleted_object(object_id)
 
     def _reached(self, caller: ApiKey) -> tuple[Organization, ...]:
@@ -120,7 +123,7 @@ class Websites:
         given = decode_body(body, NEW_WEBSITE)
         if reach.is_limited:
             raise RejectedField("name", "a key that is limited to websites cannot create another")
-        made = self._directory.create_website(
+        made = _as(self._directory, caller).create_website(
             name=given.name,
             domain=given.domain or "",
             organization_id=reach.organization_for(given.organization, organizations),
@@ -151,11 +154,12 @@ class Websites:
             origins=given.origins,
             retention=RetentionBody() if given.retention is UNSET else given.retention,
         )
-        return website_object(self._directory.update_website(website_id, change))
+        return website_object(_as(self._directory, caller).update_website(website_id, change))
 
     def delete(self, caller: ApiKey, object_id: str) -> JsonObject:
         """Delete a website. Its stored rows remain."""
-        self._directory.delete_website(self._find(_reach(self._directory, caller), object_id).id)
+        found = self._find(_reach(self._directory, caller), object_id)
+        _as(self._directory, caller).delete_website(found.id)
         return deleted_object(object_id)
 
     def _find(self, reach: Reach, object_id: str) -> Website:
@@ -189,7 +193,7 @@ class Keys:
             names = ", ".join(caller.website_ids)
             raise RejectedField("websites", f"name at least one of those of your key: {names}")
         home = reach.websites_for([given.home] if given.home else (), websites, field="home")
-        made, secret = self._directory.create_key(
+        made, secret = _as(self._directory, caller).create_key(
             scopes=scopes,
             organization_id=organization_id,
             website_ids=limits,
@@ -208,7 +212,7 @@ class Keys:
 
     def delete(self, caller: ApiKey, object_id: str) -> JsonObject:
         """Revoke a key and its sessions, or a session."""
-        self._directory.revoke_key(self._find(caller, object_id).id)
+        _as(self._directory, caller).revoke_key(self._find(caller, object_id).id)
         return key_object(self._find(caller, object_id))
 
     def _find(self, caller: ApiKey, object_id: str) -> ApiKey:
@@ -221,6 +225,11 @@ class Keys:
 
 def _all_keys(directory: Directory) -> tuple[ApiKey, ...]:
     return directory.keys()
+
+
+def _as(directory: Directory, caller: ApiKey) -> Directory:
+    """Return the directory whose audit log shows the caller as the author of changes."""
+    return directory.acting_as(actor_name(caller))
 
 
 def _reach(directory: Directory, caller: ApiKey) -> Reach:

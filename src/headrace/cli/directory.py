@@ -1,6 +1,8 @@
 """Opens the directory of websites and keys for commands, whether the service runs or not."""
 
 import contextlib
+import getpass
+import os
 from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
@@ -25,7 +27,7 @@ def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
         migrate_data_dir_if_idle(settings)
     directory = open_configured_directory(settings, clock)
     try:
-        yield directory
+        yield directory.acting_as(operator_name())
     finally:
         directory.close()
 
@@ -52,6 +54,14 @@ def list_from_directory(
         return ()
     with opened_directory(settings, SystemClock()) as directory:
         return read(directory)
+
+
+def operator_name() -> str:
+    """Return who uses the command line, for the audit log and for receipts."""
+    try:
+        return f"cli {getpass.getuser()}"
+    except (KeyError, OSError):  # a container may run as a number without a name
+        return f"cli {os.getuid()}"
 
 
 def _can_have_data(settings: Settings) -> bool:

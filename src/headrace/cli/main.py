@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "organization": LazyCommand(
         "headrace.cli.commands.organization:organization", "Create, list and delete organizations."
     ),
+    "audit": LazyCommand("headrace.cli.commands.audit:audit_command", "List who changed what."),
     "quarantine": LazyCommand(
         "headrace.cli.commands.quarantine:quarantine",
         "Show entries that could not be stored, and retry them.",

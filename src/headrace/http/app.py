@@ -9,7 +9,6 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.administration.authorize import AdministrationAuthorizer
-from headrace.administration.resources import Resource
 from headrace.administration.sign_in import SignInService
 from headrace.base.clock import Clock
 from headrace.base.errors import NotFound
@@ -29,7 +28,8 @@ from headrace.http.reading.session_cookie import SessionCookies
 from headrace.http.reading.slow_bodies import MinThroughput, SlowBodyGuard
 from headrace.http.request import Handler, Request
 from headrace.http.responses import Response
-from headrace.http.routes.administration import AdministrationRoute
+from headrace.http.routes.administration import AdministrationRoute, AdministrationUseCases
+from headrace.http.routes.audit import AuditRoute
 from headrace.http.routes.erasures import (
     ErasureBeginner,
     ErasureReader,
@@ -86,7 +86,7 @@ def create_app(
     erasures: ErasureUseCases,
     storage_describer: StorageDescriber,
     tenancy: TenancySource,
-    resources: Mapping[EndpointSpec, Resource],
+    administration: AdministrationUseCases,
     sessions: Sessions,
     limiters: RateLimiters,
     store: Store,
@@ -100,8 +100,8 @@ def create_app(
 ) -> "Application":
     """Return the application over the use cases.
 
-    `query_runners` has the use case of every query endpoint, `resources` that of every endpoint of
-    administration; `nowait_acceptor` is that of the fast path: see `Application.fast_path`.
+    `query_runners` has the use case of every query endpoint; `nowait_acceptor` is that of the fast
+    path: see `Application.fast_path`.
     `readiness` has the checks of /ready, except that of the engine, which is the store's. Raises
     `OperatorError` for an invalid setting.
     """
@@ -188,8 +188,14 @@ def create_app(
                 body_reader=query_bodies,
                 json_limits=json_limits,
             )
-            for spec, resource in resources.items()
+            for spec, resource in administration.resources.items()
         },
+        endpoints.ADMIN_AUDIT: AuditRoute(
+            administration.audit_reader,
+            authorizer=administrators,
+            addresses=addresses,
+            body_reader=query_bodies,
+        ),
         endpoints.STORAGE: StorageRoute(
             authorizer=authorizer,
             addresses=addresses,

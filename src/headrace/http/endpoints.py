@@ -150,6 +150,18 @@ _ADMINISTRATION_ERRORS = (
     DirectoryUnavailable,
     SharedStateUnavailable,
 )
+_READING_ERRORS = (
+    MethodNotAllowed,
+    PayloadTooLarge,
+    RequestTimeout,
+    InvalidQuery,
+    AuthenticationRequired,
+    InvalidApiKey,
+    MissingScope,
+    DirectoryUnavailable,
+)
+"""Of administration that changes nothing and takes no body."""
+
 _STORAGE_ERRORS = (
     MethodNotAllowed,
     PayloadTooLarge,
@@ -360,6 +372,15 @@ ADMIN_WEBSITES = _administration_endpoint("admin_websites", "websites")
 ADMIN_WEBSITE = _administration_endpoint("admin_website", "websites/{id}", "PATCH")
 ADMIN_KEYS = _administration_endpoint("admin_keys", "keys")
 ADMIN_KEY = _administration_endpoint("admin_key", "keys/{id}", "GET")
+ADMIN_AUDIT = EndpointSpec(
+    "admin_audit",
+    "/v1/admin/audit",
+    ("GET",),
+    Envelope.QUERY,
+    errors=_READING_ERRORS,
+    scope=Scope.MANAGE_CONFIG,
+    query_errors=(QueryErrorCode.INVALID_LIMIT, QueryErrorCode.INVALID_BODY),
+)
 HEALTH = _get_endpoint("health", "/health", is_routine=True)
 READY = _get_endpoint("ready", "/ready", is_routine=True)
 METRICS = _get_endpoint("metrics", "/metrics", is_routine=True)
@@ -393,8 +414,9 @@ ADMINISTRATION_ENDPOINTS = (
     ADMIN_WEBSITE,
     ADMIN_KEYS,
     ADMIN_KEY,
+    ADMIN_AUDIT,
 )
-"""The endpoints that list and change organizations, websites and keys."""
+"""The endpoints of organizations, websites, keys and the record of their changes."""
 
 PARAMETER_QUERY_ENDPOINTS = (VALUES,)
 """The endpoints that run the query of their parameters, with the same formats and rate."""

@@ -14,6 +14,7 @@ from headrace.model.tenancy import (
     WebsiteChange,
     WebsiteId,
 )
+from headrace.ports.audit import AuditLog
 from headrace.ports.sessions import Sessions
 
 ChangeMarker: TypeAlias = tuple[int, ...]
@@ -22,8 +23,18 @@ ChangeMarker: TypeAlias = tuple[int, ...]
 class Directory(Protocol):
     """Administration. Blocking; every call is one transaction; safe from several processes.
 
-    Raises `OperatorError` with one clear sentence when a request cannot be carried out.
+    Every change has its line in the audit log, written in the same transaction. Raises
+    `OperatorError` with one clear sentence when a request cannot be carried out.
     """
+
+    def acting_as(self, name: str) -> "Directory":
+        """Return the same directory, whose changes the audit log shows as made by `name`."""
+        ...
+
+    @property
+    def audit_log(self) -> AuditLog:
+        """The lines of all changes."""
+        ...
 
     @property
     def sessions(self) -> Sessions:

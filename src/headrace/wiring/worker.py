@@ -33,7 +33,7 @@ from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics, get_logger
 from headrace.http import endpoints
 from headrace.http.app import ErasureUseCases, create_app
-from headrace.http.routes.administration import administration_resources
+from headrace.http.routes.administration import administration_use_cases
 from headrace.http.routes.operations import ReadinessChecks
 from headrace.http.server.server import serve
 from headrace.ingest.receive.decode_request import BodyLimits
@@ -154,7 +154,7 @@ async def run_worker(
             ),
             storage_describer=EngineStorageClient(engine),
             tenancy=tenancy,
-            resources=administration_resources(directory),
+            administration=administration_use_cases(directory),
             sessions=directory.sessions,
             limiters=shared_state.limiters,
             store=worker_store.store,

@@ -15,7 +15,7 @@ from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics
 from headrace.http.app import Application, ErasureUseCases, create_app
 from headrace.http.endpoints import PARAMETER_QUERY_ENDPOINTS, QUERY_ENDPOINTS, EndpointSpec
-from headrace.http.routes.administration import administration_resources
+from headrace.http.routes.administration import administration_use_cases
 from headrace.http.routes.operations import ReadinessChecks
 from headrace.http.routes.query import QueryRunner
 from headrace.ingest.receive.preparation import AcceptResult, IngestRequest, Reserve
@@ -345,7 +345,7 @@ class Harness:
             erasures=ErasureUseCases(self.erasures, self.erasures),
             storage_describer=self.storage,
             tenancy=self.tenancy,
-            resources=administration_resources(self.directory),
+            administration=administration_use_cases(self.directory),
             sessions=self.sessions,
             limiters={
                 CountedCall.QUERY: self.limiter,

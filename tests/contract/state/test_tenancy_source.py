@@ -15,6 +15,7 @@ from headrace.adapters.directory.connection import open_database
 from headrace.adapters.directory.schema import migrate_schema
 from headrace.adapters.directory.sql_directory import SqlDirectory
 from headrace.adapters.directory.tenancy_source import PollingTenancySource
+from headrace.adapters.directory.transactions import Author
 from headrace.base.clock import FixedClock, SystemClock
 from headrace.base.errors import DirectoryUnavailable, OperatorError
 from headrace.base.telemetry import Logger
@@ -36,7 +37,7 @@ class WatchedDirectory(SqlDirectory):
     def __init__(self, location: Location) -> None:
         database = open_database(location)
         migrate_schema(database)
-        super().__init__(database, clock=SystemClock(), randomness=secrets.token_bytes)
+        super().__init__(database, Author("tests", SystemClock(), secrets.token_bytes))
         self.reads: list[str] = []
         self.entered = threading.Semaphore(0)
         self.open = threading.Event()

@@ -123,7 +123,7 @@ def test_help_lists_public_commands_only() -> None:
         0,
         [
             *("serve", "init", "query", "website", "key", "organization"),
-            *("quarantine", "backup", "restore", "export", "import"),
+            *("audit", "quarantine", "backup", "restore", "export", "import"),
             *("erase", "erasures", "storage", "prune", "verify", "reference"),
         ],
     )

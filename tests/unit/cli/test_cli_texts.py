@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from headrace.administration.objects import parse_expiry
 from headrace.base.errors import OperatorError
 from headrace.base.settings import load_settings
 from headrace.cli.commands.init import Bootstrap, render
 from headrace.cli.options import base_url
 from headrace.cli.output import print_table
+from headrace.formats.directory_objects import parse_expiry
 from headrace.model.tenancy import (
     ApiKey,
     KeyId,

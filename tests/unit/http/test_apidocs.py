@@ -97,6 +97,7 @@ def test_every_status_that_an_endpoint_can_give_is_described() -> None:
             "200 400 401 403 404 405 408 413 415 429 500 503",
         ),
         "admin_key": "200 401 403 404 405 408 413 429 500 503",
+        "admin_audit": "200 400 401 403 405 408 413 500 503",
         "ready": "200 503 405 500",
         **dict.fromkeys(("schema", "health", "metrics", "openapi", "docs"), "200 405 500"),
         **dict.fromkeys((spec.name for spec in TRACKER_ENDPOINTS), "200 405 500"),

@@ -12,6 +12,11 @@ from pathlib import Path
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from headrace.adapters.directory.audit_lines import (
+    record_key,
+    record_organization,
+    record_website,
+)
 from headrace.adapters.directory.connection import (
     DirectoryDatabase,
     open_database,
@@ -32,11 +37,12 @@ from headrace.adapters.directory.rules import (
     normalize_text,
 )
 from headrace.adapters.directory.schema import migrate_schema
+from headrace.adapters.directory.sql_audit_log import SqlAuditLog
 from headrace.adapters.directory.sql_sessions import SqlSessions
 from headrace.adapters.directory.statements import (
-    WriteTransaction,
     add_organization,
     all_rows,
+    delete_organization_row,
     delete_row,
     delete_salts,
     find_default_organization,
@@ -44,7 +50,6 @@ from headrace.adapters.directory.statements import (
     has_salts,
     insert_row,
     insert_salt,
-    read_revision,
     require_row,
     require_website,
     resolve_organization,
@@ -53,7 +58,7 @@ from headrace.adapters.directory.statements import (
 )
 from headrace.adapters.directory.tables import API_KEYS, ORGANIZATIONS, WEBSITES
 from headrace.adapters.directory.tokens import PREFIX_LENGTH, Randomness, new_id, new_secret
-from headrace.adapters.directory.transactions import reading, writing
+from headrace.adapters.directory.transactions import Author, read_revision, reading, writing
 from headrace.base.clock import Clock
 from headrace.base.errors import OperatorError
 from headrace.base.telemetry import get_logger
@@ -75,6 +80,8 @@ from headrace.model.tenancy import (
 from headrace.ports.directory import ChangeMarker
 
 _SALT_BYTES = 32
+_SERVICE = "headrace"
+"""The author of changes that nobody asked for."""
 
 
 def open_directory(
@@ -86,7 +93,7 @@ def open_directory(
     cannot be used or a newer version of Headrace wrote it.
     """
     database = open_database(url_or_path)
-    directory = SqlDirectory(database, clock=clock, randomness=randomness)
+    directory = SqlDirectory(database, Author(_SERVICE, clock, randomness))
     try:
         with translate_directory_errors(database.label):
             migrate_schema(database)
@@ -102,18 +109,26 @@ class SqlDirectory:
     Every method raises `OperatorError` when the database fails or an id is unknown.
     """
 
-    def __init__(
-        self, database: DirectoryDatabase, *, clock: Clock, randomness: Randomness
-    ) -> None:
+    def __init__(self, database: DirectoryDatabase, author: Author) -> None:
         self._database = database
-        self._clock = clock
-        self._randomness = randomness
+        self._clock = author.clock
+        self._randomness = author.randomness
+        self._author = author
         self._has_scrubbed = False
+
+    def acting_as(self, name: str) -> "SqlDirectory":
+        """Return the same directory, whose changes the audit log shows as made by `name`."""
+        return SqlDirectory(self._database, replace(self._author, name=name))
 
     @property
     def sessions(self) -> SqlSessions:
         """The sessions, which stand beside the keys."""
-        return SqlSessions(self._database, clock=self._clock, randomness=self._randomness)
+        return SqlSessions(self._database, self._author)
+
+    @property
+    def audit_log(self) -> SqlAuditLog:
+        """The lines of all changes."""
+        return SqlAuditLog(self._database)
 
     def close(self) -> None:
         """Close the connections. May be called twice."""
@@ -122,10 +137,8 @@ class SqlDirectory:
     def create_organization(self, name: str) -> Organization:
         """Create an organization."""
         name = normalize_name("an organization", name)
-        with writing(self._database) as transaction:
-            return add_organization(
-                transaction, name, now_ms=self._clock.now_ms(), randomness=self._randomness
-            )
+        with writing(self._database, self._author) as transaction:
+            return add_organization(transaction, name)
 
     def default_organization(self) -> Organization:
         """Return the oldest organization named `default`; create it if there is none."""
@@ -133,8 +146,8 @@ class SqlDirectory:
             found = find_default_organization(connection)
         if found is not None:
             return found
-        with writing(self._database) as transaction:
-            return self._resolve_organization(transaction, None)
+        with writing(self._database, self._author) as transaction:
+            return resolve_organization(transaction, None)
 
     def organizations(self) -> tuple[Organization, ...]:
         """All organizations, oldest first."""
@@ -144,15 +157,18 @@ class SqlDirectory:
     def rename_organization(self, organization_id: OrganizationId, name: str) -> Organization:
         """Rename an organization and return it."""
         name = normalize_name("an organization", name)
-        with writing(self._database) as transaction:
+        with writing(self._database, self._author) as transaction:
             row = require_row(transaction.connection, ORGANIZATIONS, organization_id)
+            before = read_organization(row)
+            organization = replace(before, name=name)
             update_row(transaction, ORGANIZATIONS, organization_id, {"name": name})
-        return replace(read_organization(row), name=name)
+            record_organization(transaction, before, organization)
+        return organization
 
     def delete_organization(self, organization_id: OrganizationId) -> None:
         """Delete an organization and its keys. Its websites remain, without an organization."""
-        with writing(self._database) as transaction:
-            delete_row(transaction, ORGANIZATIONS, organization_id)
+        with writing(self._database, self._author) as transaction:
+            delete_organization_row(transaction, organization_id)
 
     def create_website(
         self,
@@ -168,18 +184,19 @@ class SqlDirectory:
         name = normalize_name("a website", name)
         domain = normalize_text("the domain of a website", domain)
         origins = normalize_origins(origins)
-        with writing(self._database) as transaction:
+        with writing(self._database, self._author) as transaction:
             website = Website(
                 id=WebsiteId(new_id("web", self._randomness)),
                 name=name,
                 domain=domain,
-                organization_id=self._resolve_organization(transaction, organization_id).id,
+                organization_id=resolve_organization(transaction, organization_id).id,
                 created_ms=self._clock.now_ms(),
                 public=public,
                 origins=origins,
             )
             website = changed_website(website, WebsiteChange(retention=retention))
             insert_row(transaction, WEBSITES, website_values(website))
+            record_website(transaction, None, website)
         return website
 
     def websites(self) -> tuple[Website, ...]:
@@ -189,17 +206,21 @@ class SqlDirectory:
 
     def update_website(self, website_id: WebsiteId, change: WebsiteChange) -> Website:
         """Change a website and return it."""
-        with writing(self._database) as transaction:
+        with writing(self._database, self._author) as transaction:
             if change.organization_id is not UNSET:
                 require_row(transaction.connection, ORGANIZATIONS, change.organization_id)
-            website = changed_website(require_website(transaction, website_id), change)
+            before = require_website(transaction, website_id)
+            website = changed_website(before, change)
             update_row(transaction, WEBSITES, website_id, website_values(website))
+            record_website(transaction, before, website)
         return website
 
     def delete_website(self, website_id: WebsiteId) -> None:
         """Delete a website. Its stored events remain."""
-        with writing(self._database) as transaction:
+        with writing(self._database, self._author) as transaction:
+            website = require_website(transaction, website_id)
             delete_row(transaction, WEBSITES, website_id)
+            record_website(transaction, website, None)
 
     def create_key(
         self,
@@ -215,8 +236,8 @@ class SqlDirectory:
         Rejects websites of another organization, and a home that the key may not write.
         """
         secret = new_secret(self._randomness)
-        with writing(self._database) as transaction:
-            organization = self._resolve_organization(transaction, organization_id)
+        with writing(self._database, self._author) as transaction:
+            organization = resolve_organization(transaction, organization_id)
             websites = [require_website(transaction, each) for each in dict.fromkeys(website_ids)]
             home = (
                 require_website(transaction, default_website_id)
@@ -236,6 +257,7 @@ class SqlDirectory:
                 expires_ms=expires_ms,
             )
             insert_row(transaction, API_KEYS, key_values(key))
+            record_key(transaction, None, key)
         return key, secret
 
     def keys(self) -> tuple[ApiKey, ...]:
@@ -245,8 +267,8 @@ class SqlDirectory:
 
     def revoke_key(self, key_id: KeyId) -> None:
         """Revoke a key. Safe to call twice: the first call sets the time."""
-        with writing(self._database) as transaction:
-            revoke_row(transaction, key_id, self._clock.now_ms())
+        with writing(self._database, self._author) as transaction:
+            revoke_row(transaction, key_id)
 
     def revision(self) -> int:
         """Return a number that grows with every change of websites, keys or organizations."""
@@ -285,7 +307,7 @@ class SqlDirectory:
             salt = find_salt(connection, day)
         if salt is not None:
             return salt
-        with writing(self._database, bumps_revision=False) as transaction:
+        with writing(self._database, self._author, bumps_revision=False) as transaction:
             salt = find_salt(transaction.connection, day)
             if salt is not None:
                 return salt
@@ -300,7 +322,7 @@ class SqlDirectory:
         with reading(self._database) as connection:
             is_due = has_salts(connection, before=before)
         if is_due:
-            with writing(self._database, bumps_revision=False) as transaction:
+            with writing(self._database, self._author, bumps_revision=False) as transaction:
                 delete_salts(transaction.connection, before=before)
         if is_due or not self._has_scrubbed:  # a crash may have prevented the last scrub
             self._scrub()
@@ -314,16 +336,6 @@ class SqlDirectory:
         except (OperatorError, OSError) as error:
             self._has_scrubbed = False
             get_logger().warning("old_salts_not_scrubbed", reason=str(error))
-
-    def _resolve_organization(
-        self, transaction: WriteTransaction, organization_id: OrganizationId | None
-    ) -> Organization:
-        return resolve_organization(
-            transaction,
-            organization_id,
-            now_ms=self._clock.now_ms(),
-            randomness=self._randomness,
-        )
 
 
 def _by_secret(keys: Sequence[ApiKey], kind: KeyKind) -> Mapping[SecretHash, ApiKey]:

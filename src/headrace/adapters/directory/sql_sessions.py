@@ -2,6 +2,7 @@
 
 from msgspec import structs
 
+from headrace.adapters.directory.audit_lines import record_code, record_used_code
 from headrace.adapters.directory.connection import DirectoryDatabase
 from headrace.adapters.directory.rows import key_values
 from headrace.adapters.directory.rules import check_key
@@ -18,13 +19,12 @@ from headrace.adapters.directory.statements import (
 from headrace.adapters.directory.tables import API_KEYS
 from headrace.adapters.directory.tokens import (
     PREFIX_LENGTH,
-    Randomness,
     new_code,
     new_id,
     new_session_secret,
 )
-from headrace.adapters.directory.transactions import writing
-from headrace.base.clock import Clock
+from headrace.adapters.directory.transactions import Author, writing
+from headrace.model.audit import actor_name
 from headrace.model.tenancy import (
     ApiKey,
     KeyId,
@@ -40,12 +40,11 @@ from headrace.ports.sessions import CODE_MS, SESSION_MS
 class SqlSessions:
     """The `Sessions` port over the directory's database. Safe to use from several threads."""
 
-    def __init__(
-        self, database: DirectoryDatabase, *, clock: Clock, randomness: Randomness
-    ) -> None:
+    def __init__(self, database: DirectoryDatabase, author: Author) -> None:
         self._database = database
-        self._clock = clock
-        self._randomness = randomness
+        self._author = author
+        self._clock = author.clock
+        self._randomness = author.randomness
 
     def create_code(
         self,
@@ -57,27 +56,29 @@ class SqlSessions:
         """Create a code that begins one session; see `Sessions.create_code`."""
         code = new_code(self._randomness)
         now_ms = self._clock.now_ms()
-        with writing(self._database) as transaction:
-            organization = resolve_organization(
-                transaction, organization_id, now_ms=now_ms, randomness=self._randomness
-            )
+        with writing(self._database, self._author) as transaction:
+            organization = resolve_organization(transaction, organization_id)
             websites = [require_website(transaction, each) for each in dict.fromkeys(website_ids)]
             check_key(scopes=scopes, organization_id=organization.id, websites=websites, home=None)
             delete_ended_sessions(transaction.connection, now_ms)
-            insert_code(
-                transaction,
-                hash_secret(code),
+            rights = ApiKey(
+                id=KeyId(""),
+                prefix="",
+                secret_hash=hash_secret(code),
                 organization_id=organization.id,
                 scopes=scopes,
+                created_ms=now_ms,
                 website_ids=tuple(website.id for website in websites),
                 expires_ms=now_ms + CODE_MS,
             )
+            insert_code(transaction, rights)
+            record_code(transaction, rights)
         return code
 
     def begin_with_code(self, code: str) -> tuple[ApiKey, str] | None:
         """Use up a code and begin its session."""
         now_ms = self._clock.now_ms()
-        with writing(self._database, bumps_revision=False) as transaction:
+        with writing(self._database, self._author, bumps_revision=False) as transaction:
             rights = take_code(transaction.connection, hash_secret(code), now_ms)
         if rights is None:
             return None
@@ -87,7 +88,7 @@ class SqlSessions:
     def begin_with_key(self, secret: str) -> tuple[ApiKey, str] | None:
         """Begin a session with the rights of a key."""
         now_ms = self._clock.now_ms()
-        with writing(self._database, bumps_revision=False) as transaction:
+        with writing(self._database, self._author, bumps_revision=False) as transaction:
             key = find_key(transaction.connection, hash_secret(secret))
         if key is None or key.kind is not KeyKind.KEY or not key.is_valid_at(now_ms):
             return None
@@ -95,7 +96,7 @@ class SqlSessions:
 
     def end(self, session_id: KeyId) -> None:
         """End a session."""
-        with writing(self._database) as transaction:
+        with writing(self._database, self._author) as transaction:
             revoke_session(transaction.connection, session_id, self._clock.now_ms())
 
     def _insert(self, rights: ApiKey, now_ms: int) -> tuple[ApiKey, str]:
@@ -112,7 +113,10 @@ class SqlSessions:
             kind=KeyKind.SESSION,
             parent_id=rights.id or None,
         )
-        with writing(self._database) as transaction:
+        author = structs.replace(self._author, name=actor_name(session))
+        with writing(self._database, author) as transaction:
             delete_ended_sessions(transaction.connection, now_ms)
             insert_row(transaction, API_KEYS, key_values(session))
+            if session.parent_id is None:
+                record_used_code(transaction, session)
         return session, secret

@@ -1,10 +1,16 @@
 """The SQL statements of the directory: one function for each, over an open transaction."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import structs
 from sqlalchemy import Connection, Row, Table, delete, insert, or_, select, update
 
+from headrace.adapters.directory.audit_lines import (
+    record_key,
+    record_organization,
+    record_website,
+)
 from headrace.adapters.directory.rows import (
     organization_values,
     read_key,
@@ -13,13 +19,13 @@ from headrace.adapters.directory.rows import (
 )
 from headrace.adapters.directory.tables import (
     API_KEYS,
-    DIRECTORY_REVISION,
     ORGANIZATIONS,
     SIGN_IN_CODES,
     VISITOR_SALTS,
     WEBSITES,
 )
-from headrace.adapters.directory.tokens import Randomness, new_id
+from headrace.adapters.directory.tokens import new_id
+from headrace.adapters.directory.transactions import WriteTransaction
 from headrace.base.errors import OperatorError
 from headrace.model.tenancy import (
     DEFAULT_ORGANIZATION_NAME,
@@ -37,39 +43,22 @@ from headrace.model.tenancy import (
 _NOUNS = {ORGANIZATIONS.name: "organization", WEBSITES.name: "website", API_KEYS.name: "key"}
 
 
-class WriteTransaction(NamedTuple):
-    """An open transaction that writes: its connection, and the revision of its rows."""
-
-    connection: Connection
-    revision: int
-
-
-def begin_write(connection: Connection, *, bumps_revision: bool) -> WriteTransaction:
-    """Increment the revision; where `bumps_revision` is false, only lock it.
-
-    The UPDATE locks the row of the revision until the transaction ends, so writes are serialized.
-    """
-    step = 1 if bumps_revision else 0
-    connection.execute(
-        update(DIRECTORY_REVISION).values(revision=DIRECTORY_REVISION.c.revision + step)
-    )
-    return WriteTransaction(connection, read_revision(connection))
-
-
-def revoke_row(transaction: WriteTransaction, key_id: str, now_ms: int) -> None:
+def revoke_row(transaction: WriteTransaction, key_id: str) -> None:
     """Revoke a key and its sessions; one that is revoked keeps its time.
 
     Raises `OperatorError` without the key.
     """
-    require_row(transaction.connection, API_KEYS, key_id)
+    before = read_key(require_row(transaction.connection, API_KEYS, key_id))
     transaction.connection.execute(
         update(API_KEYS)
         .where(
             or_(API_KEYS.c.id == key_id, API_KEYS.c.parent_id == key_id),
             API_KEYS.c.revoked_ms.is_(None),
         )
-        .values(revoked_ms=now_ms)
+        .values(revoked_ms=transaction.author.clock.now_ms())
     )
+    after = read_key(require_row(transaction.connection, API_KEYS, key_id))
+    record_key(transaction, before, after)
 
 
 def revoke_session(connection: Connection, session_id: str, now_ms: int) -> None:
@@ -99,22 +88,14 @@ def find_key(connection: Connection, secret_hash: SecretHash) -> ApiKey | None:
     return read_key(row) if row else None
 
 
-def insert_code(
-    transaction: WriteTransaction,
-    code_hash: SecretHash,
-    *,
-    organization_id: OrganizationId,
-    scopes: frozenset[Scope],
-    website_ids: tuple[WebsiteId, ...],
-    expires_ms: int,
-) -> None:
+def insert_code(transaction: WriteTransaction, code: ApiKey) -> None:
     """Insert a sign-in code with the rights of its session."""
     values = {
-        "code_hash": code_hash,
-        "organization_id": organization_id,
-        "scopes": sorted(scope.value for scope in scopes),
-        "website_ids": list(website_ids),
-        "expires_ms": expires_ms,
+        "code_hash": code.secret_hash,
+        "organization_id": code.organization_id,
+        "scopes": sorted(scope.value for scope in code.scopes),
+        "website_ids": list(code.website_ids),
+        "expires_ms": code.expires_ms,
     }
     insert_row(transaction, SIGN_IN_CODES, values)
 
@@ -139,12 +120,6 @@ def take_code(connection: Connection, code_hash: SecretHash, now_ms: int) -> Api
     )
 
 
-def read_revision(connection: Connection) -> int:
-    """Return the number of changes of websites, keys and organizations so far."""
-    revision: int = connection.execute(select(DIRECTORY_REVISION.c.revision)).scalar_one()
-    return revision
-
-
 def find_salt(connection: Connection, day: str) -> bytes | None:
     """Return the visitor salt of a UTC day (YYYY-MM-DD), or None."""
     return connection.scalar(select(VISITOR_SALTS.c.salt).where(VISITOR_SALTS.c.day == day))
@@ -166,9 +141,14 @@ def insert_salt(connection: Connection, day: str, salt: bytes) -> None:
     connection.execute(insert(VISITOR_SALTS).values(day=day, salt=salt))
 
 
-def all_rows(connection: Connection, table: Table) -> Sequence[Row[Any]]:
-    """Return the rows of a table, oldest first."""
-    return connection.execute(select(table).order_by(table.c.revision)).all()
+def all_rows(
+    connection: Connection, table: Table, organization_id: OrganizationId | None = None
+) -> Sequence[Row[Any]]:
+    """Return the rows of a table, or those of an organization, oldest first."""
+    found = select(table).order_by(table.c.revision)
+    if organization_id is not None:
+        found = found.where(table.c.organization_id == organization_id)
+    return connection.execute(found).all()
 
 
 def require_row(connection: Connection, table: Table, row_id: str) -> Row[Any]:
@@ -193,11 +173,7 @@ def find_default_organization(connection: Connection) -> Organization | None:
 
 
 def resolve_organization(
-    transaction: WriteTransaction,
-    organization_id: OrganizationId | None,
-    *,
-    now_ms: int,
-    randomness: Randomness,
+    transaction: WriteTransaction, organization_id: OrganizationId | None
 ) -> Organization:
     """Return an organization; None means the default one, which is created if missing."""
     if organization_id is not None:
@@ -205,19 +181,35 @@ def resolve_organization(
             require_row(transaction.connection, ORGANIZATIONS, organization_id)
         )
     return find_default_organization(transaction.connection) or add_organization(
-        transaction, DEFAULT_ORGANIZATION_NAME, now_ms=now_ms, randomness=randomness
+        transaction, DEFAULT_ORGANIZATION_NAME
     )
 
 
-def add_organization(
-    transaction: WriteTransaction, name: str, *, now_ms: int, randomness: Randomness
-) -> Organization:
+def add_organization(transaction: WriteTransaction, name: str) -> Organization:
     """Insert an organization and return it."""
+    author = transaction.author
     organization = Organization(
-        id=OrganizationId(new_id("org", randomness)), name=name, created_ms=now_ms
+        id=OrganizationId(new_id("org", author.randomness)),
+        name=name,
+        created_ms=author.clock.now_ms(),
     )
     insert_row(transaction, ORGANIZATIONS, organization_values(organization))
+    record_organization(transaction, None, organization)
     return organization
+
+
+def delete_organization_row(transaction: WriteTransaction, organization_id: OrganizationId) -> None:
+    """Delete an organization; the database deletes its keys and takes it from its websites."""
+    connection = transaction.connection
+    organization = read_organization(require_row(connection, ORGANIZATIONS, organization_id))
+    keys = [read_key(row) for row in all_rows(connection, API_KEYS, organization_id)]
+    websites = [read_website(row) for row in all_rows(connection, WEBSITES, organization_id)]
+    delete_row(transaction, ORGANIZATIONS, organization_id)
+    record_organization(transaction, organization, None)
+    for key in keys:
+        record_key(transaction, key, None)
+    for website in websites:
+        record_website(transaction, website, structs.replace(website, organization_id=None))
 
 
 def require_website(transaction: WriteTransaction, website_id: WebsiteId) -> Website:

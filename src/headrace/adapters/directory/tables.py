@@ -18,7 +18,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = "0003"
+SCHEMA_VERSION = "0004"
 """The newest migration. A directory that has it is opened without importing Alembic (0.2 s)."""
 
 METADATA = MetaData(
@@ -104,6 +104,27 @@ SIGN_IN_CODES = Table(
 Index("ix_websites_organization_id", WEBSITES.c.organization_id)
 Index("ix_api_keys_organization_id", API_KEYS.c.organization_id)
 Index("ix_api_keys_secret_hash", API_KEYS.c.secret_hash, unique=True)
+
+AUDIT_LOG = Table(
+    "audit_log",
+    METADATA,
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", String(64), nullable=False),
+    Column("time_ms", BigInteger, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("action", String(64), nullable=False),
+    Column("object_id", Text, nullable=True),
+    Column("object_before", JSON(none_as_null=True), nullable=True),
+    Column("object_after", JSON(none_as_null=True), nullable=True),
+    # No foreign keys: a line remains when what it is about is deleted.
+    Column("organization_id", String(64), nullable=True),
+    Column("website_ids", JSON, nullable=False),
+)
+"""Lines are never deleted. Erasing a website takes its name out of its lines."""
+
+Index("ix_audit_log_id", AUDIT_LOG.c.id, unique=True)
+Index("ix_audit_log_object_id", AUDIT_LOG.c.object_id)
+Index("ix_audit_log_organization_id", AUDIT_LOG.c.organization_id, AUDIT_LOG.c.sequence)
 
 DIRECTORY_REVISION = Table(
     "directory_revision",

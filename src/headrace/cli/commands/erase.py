@@ -1,6 +1,5 @@
 """`headrace erase` and `headrace erasures`."""
 
-import getpass
 from pathlib import Path
 
 import click
@@ -8,6 +7,7 @@ import click
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, load_settings
 from headrace.base.telemetry import configure_logging
+from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options
 from headrace.cli.output import format_short_timestamp, print_json, print_table
 from headrace.cli.selectors import given_selectors, selector_options
@@ -73,11 +73,6 @@ def erase_website(website_id: str, settings: Settings, *, as_json: bool) -> None
     )
     erased = erase(settings, request, waits=True, show=FailureReport().show)
     print_erasure(erased, as_json=as_json)
-
-
-def operator_name() -> str:
-    """Return who uses the command line, for receipts."""
-    return f"cli {getpass.getuser()}"
 
 
 class FailureReport:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import click
 from msgspec import Struct
 
-from headrace.administration.objects import key_object, website_object
 from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock, utc_day
 from headrace.base.settings import Settings, load_settings
 from headrace.cli.commands.sign_in import CODE_MINUTES, first_sign_in_link
 from headrace.cli.directory import directory_label, opened_directory
 from headrace.cli.options import base_url, data_options, setting_options
 from headrace.cli.output import JsonObject, print_json
+from headrace.formats.directory_objects import key_object, website_object
 from headrace.model.tenancy import ApiKey, Scope, Website
 from headrace.ports.directory import Directory
 

@@ -2,12 +2,6 @@
 
 import click
 
-from headrace.administration.objects import (
-    key_object,
-    new_key_object,
-    parse_expiry,
-    scope_names,
-)
 from headrace.base.clock import SystemClock
 from headrace.base.settings import load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
@@ -16,6 +10,12 @@ from headrace.cli.output import (
     format_short_timestamp,
     print_json,
     print_table,
+)
+from headrace.formats.directory_objects import (
+    key_object,
+    new_key_object,
+    parse_expiry,
+    scope_names,
 )
 from headrace.model.tenancy import ApiKey, KeyId, OrganizationId, Scope, WebsiteId
 

@@ -2,7 +2,6 @@
 
 import click
 
-from headrace.administration.objects import deleted_object, organization_object
 from headrace.base.settings import load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import data_options
@@ -11,6 +10,7 @@ from headrace.cli.output import (
     print_json,
     print_table,
 )
+from headrace.formats.directory_objects import deleted_object, organization_object
 from headrace.model.tenancy import Organization, OrganizationId
 
 

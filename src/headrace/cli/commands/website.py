@@ -6,7 +6,6 @@ import click
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
-from headrace.administration.objects import deleted_object, website_object
 from headrace.base.settings import load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import RetainDays, data_options
@@ -15,6 +14,7 @@ from headrace.cli.output import (
     print_json,
     print_table,
 )
+from headrace.formats.directory_objects import deleted_object, website_object
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.data_retention import DataRetention, RetentionChange
 from headrace.model.tenancy import OrganizationId, Website, WebsiteChange, WebsiteId

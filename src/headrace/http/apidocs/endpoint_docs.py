@@ -37,8 +37,8 @@ TAGS: Mapping[str, str] = {
     INGESTION: "Endpoints that ingest events.",
     QUERIES: "Endpoints that run queries.",
     MANAGEMENT: "Endpoints that change what is stored.",
-    ADMINISTRATION: "Endpoints that change organizations, websites and keys. Their keys need the"
-    " scope `manage:config`.",
+    ADMINISTRATION: "Endpoints that change organizations, websites and keys, and tell who changed"
+    " them. Their keys need the scope `manage:config`.",
     SERVICE: "Endpoints about the service itself, for operators and monitoring.",
 }
 
@@ -549,6 +549,28 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
         " were begun with it. A key cannot be changed.",
         AdministrationResponse,
         _administration_example(_KEY),
+    ),
+    endpoints.ADMIN_AUDIT: EndpointDoc(
+        ADMINISTRATION,
+        "List changes",
+        "Returns the lines of the audit log in reach, newest first: who changed what, with the"
+        " object from before and after the change. `by` is the id of a key, `session ID`, or"
+        " `cli USER` for a command. Only operators see the lines of organizations, and of what"
+        " concerns several organizations. No rate counts the call.",
+        AdministrationResponse,
+        _administration_example(
+            [
+                {
+                    "id": "aud_c7Qx2mZk9RtVb1Wd",
+                    "time": "2026-01-05T10:00:00.000Z",
+                    "by": "key_Vd8nYc2Lw7RtPa4e",
+                    "action": "website.update",
+                    "object": "web_f2S8H3SVFqNSutOi",
+                    "before": {**_WEBSITE, "name": "Blog"},
+                    "after": _WEBSITE,
+                }
+            ]
+        ),
     ),
     endpoints.HEALTH: EndpointDoc(
         SERVICE,

@@ -10,6 +10,7 @@ from headrace.http.apidocs.guide import build_guide, read_overview
 from headrace.http.apidocs.openapi_responses import HEADERS, make_responses
 from headrace.http.apidocs.schemas import make_schemas, schema_ref
 from headrace.http.endpoints import (
+    ADMIN_AUDIT,
     ADMINISTRATION_ENDPOINTS,
     ERASURE,
     ERASURES,
@@ -22,6 +23,7 @@ from headrace.http.endpoints import (
 )
 from headrace.http.responses import JSON_TYPE
 from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY
+from headrace.model.audit import DEFAULT_AUDIT_LINES, MAX_AUDIT_LINES
 from headrace.model.catalog import QUERY_LIMITS, table_names
 from headrace.query.export.check import FORMAT_NAMES, TABLE_NAMES
 
@@ -141,11 +143,23 @@ def _request_body(content: Document) -> Document:
 
 
 def _administration(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Document:
-    is_of_one = "{id}" in spec.path
+    parameters: Sequence[Document] = ()
+    if spec is ADMIN_AUDIT:
+        parameters = _audit_parameters()
+    elif "{id}" in spec.path:
+        parameters = (_required("id", "path", "the id of the object"),)
     return {
-        **({"parameters": (_required("id", "path", "the id of the object"),)} if is_of_one else {}),
+        **({"parameters": parameters} if parameters else {}),
         **(_request_body(_request_content(doc, settings)) if doc.item is not None else {}),
     }
+
+
+def _audit_parameters() -> Sequence[Document]:
+    limit = f"number of lines, reduced to {MAX_AUDIT_LINES}; {DEFAULT_AUDIT_LINES} without it"
+    return (
+        _parameter("limit", "query", limit, pattern="^[0-9]+$"),
+        _parameter("before", "query", "the id of a line: the lines before it"),
+    )
 
 
 def _request_content(doc: EndpointDoc, settings: Settings) -> Document:

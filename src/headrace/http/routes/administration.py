@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from headrace.administration.audit import AuditReader
 from headrace.administration.authorize import AdministrationAuthorizer
 from headrace.administration.resources import Keys, Organizations, Resource, Websites
 from headrace.base.errors import (
@@ -31,6 +32,13 @@ _NOT_STORED: Final[Header] = (b"cache-control", b"no-store")
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+
+
+class AdministrationUseCases(NamedTuple):
+    """What each endpoint lists and changes, and what reads the audit log."""
+
+    resources: Mapping[EndpointSpec, Resource]
+    audit_reader: AuditReader
 
 
 class AdministrationResponse(Struct, frozen=True, rename="camel"):
@@ -69,22 +77,28 @@ class AdministrationRoute:
                     read_query_credentials(request, self._addresses)
                 )
                 if object_id is None:
-                    return _success(200, await _run(self._resource.list, caller), request)
-                found = await _run(self._resource.read, caller, object_id)
-                return _success(200, found, request)
+                    return administration_response(
+                        200, await run_blocking(self._resource.list, caller), request
+                    )
+                found = await run_blocking(self._resource.read, caller, object_id)
+                return administration_response(200, found, request)
             case "POST":
                 caller = await self._authorize_writing(request)
-                made = await _run(self._resource.create, caller, await self._body(request, wire))
-                return _success(201, made, request, *((_NOT_STORED,) if "key" in made else ()))
+                made = await run_blocking(
+                    self._resource.create, caller, await self._body(request, wire)
+                )
+                return administration_response(
+                    201, made, request, *((_NOT_STORED,) if "key" in made else ())
+                )
             case "PATCH":
                 caller = await self._authorize_writing(request)
                 body = await self._body(request, wire)
-                changed = await _run(self._resource.change, caller, object_id or "", body)
-                return _success(200, changed, request)
+                changed = await run_blocking(self._resource.change, caller, object_id or "", body)
+                return administration_response(200, changed, request)
             case _:
                 caller = await self._authorize_writing(request)
-                left = await _run(self._resource.delete, caller, object_id or "")
-                return _success(200, left, request)
+                left = await run_blocking(self._resource.delete, caller, object_id or "")
+                return administration_response(200, left, request)
 
     async def _authorize_writing(self, request: Request) -> ApiKey:
         return await self._authorizer.authorize_writing(
@@ -98,10 +112,10 @@ class AdministrationRoute:
         return body
 
 
-def administration_resources(directory: Directory) -> Mapping[EndpointSpec, Resource]:
-    """Return what each endpoint of administration lists and changes."""
+def administration_use_cases(directory: Directory) -> AdministrationUseCases:
+    """Return the use cases of administration over a directory."""
     organizations, websites, keys = Organizations(directory), Websites(directory), Keys(directory)
-    return {
+    resources: Mapping[EndpointSpec, Resource] = {
         endpoints.ADMIN_ORGANIZATIONS: organizations,
         endpoints.ADMIN_ORGANIZATION: organizations,
         endpoints.ADMIN_WEBSITES: websites,
@@ -109,10 +123,11 @@ def administration_resources(directory: Directory) -> Mapping[EndpointSpec, Reso
         endpoints.ADMIN_KEYS: keys,
         endpoints.ADMIN_KEY: keys,
     }
+    return AdministrationUseCases(resources, AuditReader(directory))
 
 
-async def _run(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Run a blocking call of a resource, and say to the client what it did wrong."""
+async def run_blocking(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Run a blocking call of administration, and say to the client what it did wrong."""
     try:
         return await asyncio.to_thread(call, *args, **kwargs)
     except RejectedField as error:
@@ -121,6 +136,9 @@ async def _run(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _
         raise DirectoryUnavailable("the directory cannot be read or changed") from error
 
 
-def _success(status: int, data: object, request: Request, *headers: Header) -> Response:
+def administration_response(
+    status: int, data: object, request: Request, *headers: Header
+) -> Response:
+    """Return a success in the envelope of /v1/admin."""
     body = AdministrationResponse(success=True, data=data, request_id=request.request_id)
     return Response(status, msgspec.json.encode(body), (JSON_HEADER, *headers))

@@ -1,4 +1,7 @@
-"""The JSON objects of organizations, websites and keys: the same for commands and over HTTP."""
+"""The JSON objects of organizations, websites and keys, and of the lines about their changes.
+
+They are the same for commands, over HTTP and in the audit log.
+"""
 
 from typing import Any
 
@@ -6,6 +9,7 @@ from msgspec.structs import asdict
 
 from headrace.base.datetime_text import format_iso, parse_iso_8601
 from headrace.base.errors import RejectedField
+from headrace.model.audit import AuditLine
 from headrace.model.tenancy import ApiKey, Organization, Website
 
 JsonObject = dict[str, Any]
@@ -53,6 +57,30 @@ def key_object(key: ApiKey) -> JsonObject:
 def new_key_object(key: ApiKey, secret: str) -> JsonObject:
     """Return the JSON object of a key that was just created: the only one with its secret."""
     return {"key": secret, **key_object(key)}
+
+
+def code_object(code: ApiKey) -> JsonObject:
+    """Return the JSON object of a sign-in code: the rights of its session, without the code."""
+    return {
+        "scopes": scope_names(code),
+        "organization": code.organization_id,
+        "websites": code.website_ids,
+        "created": format_iso(code.created_ms),
+        "expires": format_iso(code.expires_ms or 0),
+    }
+
+
+def audit_object(line: AuditLine) -> JsonObject:
+    """Return the JSON object of a line of the audit log."""
+    return {
+        "id": line.id,
+        "time": format_iso(line.time_ms),
+        "by": line.by,
+        "action": line.change.action.value,
+        "object": line.change.object_id,
+        "before": line.change.before,
+        "after": line.change.after,
+    }
 
 
 def deleted_object(object_id: str) -> JsonObject:

@@ -1,0 +1,43 @@
+"""GET /v1/admin/audit: who changed what."""
+
+from headrace.administration.audit import AuditReader
+from headrace.administration.authorize import AdministrationAuthorizer
+from headrace.http.reading.body import BodyReader
+from headrace.http.reading.client_address import ClientAddresses
+from headrace.http.reading.credentials import read_parameter
+from headrace.http.request import Request
+from headrace.http.responses import Response
+from headrace.http.routes.administration import administration_response, run_blocking
+from headrace.http.routes.query import read_query_credentials
+
+
+class AuditRoute:
+    """Lists the newest lines of the audit log that are in the caller's reach."""
+
+    def __init__(
+        self,
+        audit_reader: AuditReader,
+        *,
+        authorizer: AdministrationAuthorizer,
+        addresses: ClientAddresses,
+        body_reader: BodyReader,
+    ) -> None:
+        self._audit_reader = audit_reader
+        self._authorizer = authorizer
+        self._addresses = addresses
+        self._body_reader = body_reader
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer one request."""
+        await self._body_reader.receive(request)
+        caller = await self._authorizer.authorize_reading(
+            read_query_credentials(request, self._addresses)
+        )
+        parameters: bytes = request.scope["query_string"]
+        lines = await run_blocking(
+            self._audit_reader.list,
+            caller,
+            limit=read_parameter(parameters, b"limit"),
+            before=read_parameter(parameters, b"before"),
+        )
+        return administration_response(200, lines, request)
