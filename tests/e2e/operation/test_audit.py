@@ -30,10 +30,10 @@ def test_changes_by_command_and_over_http_have_lines_by_who_made_them(service: S
     service.command("website", "delete", made["id"])
     found = service.command("audit", "--limit", "3")
     shown = [{name: line[name] for name in line if name not in {"id", "time"}} for line in found]
-    person = f"cli {getpass.getuser()}"
+    operator = f"cli {getpass.getuser()}"
     about = {"object": made["id"]}
     assert shown == [
-        {"by": person, "action": "website.delete", **about, "before": changed, "after": None},
+        {"by": operator, "action": "website.delete", **about, "before": changed, "after": None},
         {
             "by": administrator.id,
             "action": "website.update",
@@ -41,7 +41,7 @@ def test_changes_by_command_and_over_http_have_lines_by_who_made_them(service: S
             "before": made,
             "after": changed,
         },
-        {"by": person, "action": "website.create", **about, "before": None, "after": made},
+        {"by": operator, "action": "website.create", **about, "before": None, "after": made},
     ]
     assert listed(service, administrator, "?limit=3") == found
     assert listed(service, administrator, f"?limit=1&before={found[0]['id']}") == [found[1]]
