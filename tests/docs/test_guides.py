@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
-from testing.service import Service
+from testing.ports import free_port
+from testing.service import Service, wait_until
 from tests.docs.guides import blocks
 
+PROJECT = Path(__file__).parents[2]
 TIMEOUT_S = 60
 
 
@@ -90,10 +93,60 @@ def test_python_guide_ingests_and_queries(service: Service) -> None:
     assert event_names(service, website) == {"report_exported": 1, "row_imported": 100}
 
 
+@pytest.fixture
+def node_project(tmp_path: Path) -> Path:
+    """A project with the client among its packages, where the outbox is made, too."""
+    package = tmp_path / "node_modules" / "@headrace" / "node"
+    package.parent.mkdir(parents=True)
+    package.symlink_to(PROJECT / "clients" / "node")
+    return tmp_path
+
+
+NODE = ["node", "--input-type=module", "-"]
+
+
 @pytest.mark.node
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not on this machine")
-def test_node_guide_ingests(service: Service) -> None:
+def test_node_guide_ingests_and_queries(service: Service, node_project: Path) -> None:
     website = service.website()
-    (single,) = blocks("node.md", "js")
-    run(["node", "--input-type=module", "-"], single, variables(service, website))
-    assert event_names(service, website) == {"invoice_paid": 1}
+    environment = variables(service, website)
+    events, _, query, single = blocks("node.md", "js")
+    run(NODE, events, environment, node_project)
+    run(NODE, single, environment, node_project)
+    assert event_names(service, website) == {"invoice_paid": 2, "identify": 1}
+    assert sorted(run(NODE, query, environment, node_project).splitlines()) == [
+        "  { event_name: 'identify', events: 1 }",
+        "  { event_name: 'invoice_paid', events: 2 },",
+        "[",
+        "]",
+    ]
+
+
+@pytest.mark.node
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not on this machine")
+def test_node_guide_records_requests_and_errors_of_a_server(
+    service: Service, node_project: Path
+) -> None:
+    website = service.website()
+    port = free_port()
+    environment = {**variables(service, website), "PORT": str(port)}
+    program = node_project / "server.mjs"
+    program.write_text(blocks("node.md", "js")[1])
+    server = subprocess.Popen(["node", program], env=environment, cwd=node_project)
+    try:
+        wait_until(lambda: _get(port, "/orders?token=secret") == 200, "the server answers")
+        assert _get(port, "/fail") == 500
+    finally:
+        server.terminate()
+        server.wait(TIMEOUT_S)
+    assert service.counts(website, "events", "path") == {"/orders": 1, "/fail": 1}
+    assert service.counts(website, "events", "properties.status") == {200: 1, 500: 1}
+    assert service.counts(website, "errors", "message") == {"no such order": 1}
+
+
+def _get(port: int, path: str) -> int:
+    try:
+        with Service.session() as session:
+            return session.get(f"http://127.0.0.1:{port}{path}", timeout=TIMEOUT_S).status_code
+    except requests.ConnectionError:
+        return 0

@@ -1,0 +1,279 @@
+/** The client: what programs call. */
+
+import { join } from "node:path";
+import { HeadraceError } from "./failures.js";
+import { eventOf, makeItem, reportOf } from "./items.js";
+import { HEARTBEAT_MS } from "./outbox/owner.js";
+import { Outbox } from "./outbox/outbox.js";
+import { send as sendQuery } from "./query.js";
+import { Refusals } from "./sending/refusals.js";
+import { Sender } from "./sending/sender.js";
+import { post } from "./sending/transport.js";
+
+/** @typedef {import("./items.js").Event} Event */
+/** @typedef {import("./items.js").EventFields} EventFields */
+/** @typedef {import("./items.js").Fields} Fields */
+/** @typedef {import("./items.js").Vital} Vital */
+/** @typedef {import("./items.js").ErrorReport} ErrorReport */
+/** @typedef {import("./items.js").Identification} Identification */
+/** @typedef {import("./outbox/record.js").Item} Item */
+/** @typedef {import("./sending/refusals.js").Reason} Reason */
+
+/**
+ * @typedef {object} Options
+ * @property {string} [url] the address of Headrace; `HEADRACE_URL` by default
+ * @property {string} [key] a key with `track:events`, and `read:data` for queries; `HEADRACE_API_KEY` by default
+ * @property {string} [website] the website of items that name none; `HEADRACE_WEBSITE_ID` by default
+ * @property {string} [directory] where the outbox is; `HEADRACE_OUTBOX` or `.headrace-outbox` by default
+ * @property {boolean} [sync] whether each call waits until the disk has the item: what returned
+ *   then survives a loss of power too, at the price of a flush a call; false by default
+ * @property {number} [maxOutboxBytes] beyond it `track` throws `OutboxFull`; 128 MiB by default
+ * @property {number} [lingerMs] how long an item waits for others; 250 by default
+ * @property {number} [timeoutMs] the deadline of a request; 20,000 by default
+ * @property {number} [exitTimeoutMs] how long a process that is about to end goes on sending; 2,000 by default
+ * @property {(item: Record<string, unknown>, reason: Reason) => void} [onRefused] called for each item that will never be stored
+ */
+
+/**
+ * `pending` items wait in the outbox, whose files have `bytes`; `sent` are stored, `refused` never
+ * will be (`refused.ndjson` has them), `damaged` lines of the outbox could not be read. `lastError`
+ * is why the last attempt failed, "" after a success.
+ * @typedef {{pending: number, bytes: number, sent: number, refused: number, damaged: number, lastError: string}} Stats
+ */
+
+const MAX_OUTBOX_BYTES = 128 * 1024 * 1024;
+const SEGMENT_BYTES = 1024 * 1024;
+const SENDING = {
+  maxItems: 1000,
+  maxBytes: 256 * 1024,
+  maxAgeMs: 6 * 86_400_000, // the service remembers ids for seven days
+  minBackoffMs: 250,
+  maxBackoffMs: 60_000,
+};
+
+export class Headrace {
+  #service;
+  #website;
+  #exitTimeoutMs;
+  #onRefused;
+  #outbox;
+  #sender;
+  #heartbeat;
+  #lastError = "";
+  /** @type {Set<string>} */
+  #warned = new Set();
+  #isClosed = false;
+  #hasExited = false;
+
+  /**
+   * Open the outbox and begin to send what is in it. Throws `HeadraceError` where no address is
+   * given, or neither a key nor a website, and `OutboxUnavailable`.
+   * @param {Options} [options]
+   */
+  constructor(options = {}) {
+    const env = process.env;
+    this.#service = {
+      url: (options.url ?? env["HEADRACE_URL"] ?? "").replace(/\/+$/, ""),
+      key: options.key ?? env["HEADRACE_API_KEY"] ?? "",
+      timeoutMs: options.timeoutMs ?? 20_000,
+    };
+    this.#website = options.website ?? env["HEADRACE_WEBSITE_ID"] ?? "";
+    this.#exitTimeoutMs = options.exitTimeoutMs ?? 2000;
+    this.#onRefused = options.onRefused;
+    const directory = join(options.directory ?? env["HEADRACE_OUTBOX"] ?? ".headrace-outbox", folderOf(this.#service.url));
+    if (!this.#service.key && !this.#website) throw new HeadraceError("neither a key nor a website is given");
+    this.#outbox = new Outbox({
+      directory,
+      maxBytes: options.maxOutboxBytes ?? MAX_OUTBOX_BYTES,
+      segmentBytes: SEGMENT_BYTES,
+      sync: options.sync ?? false,
+    });
+    this.#sender = new Sender(
+      {
+        outbox: this.#outbox,
+        refusals: new Refusals(directory),
+        post: (path, json) => this.#post(path, json),
+        onRefused: (items, reason) => this.#reportRefused(items, reason),
+        onProblem: (problem) => void (this.#lastError = problem),
+      },
+      { ...SENDING, lingerMs: options.lingerMs ?? 250 },
+    );
+    this.#heartbeat = setInterval(this.#beat, HEARTBEAT_MS);
+    this.#heartbeat.unref();
+    process.on("beforeExit", this.#exit);
+    if (this.#outbox.pending) this.#sender.wake();
+  }
+
+  /**
+   * Record an event. When it returns, the event is in the outbox and survives the end of this
+   * process, also by `kill -9`. Returns the id of the event. Throws `OutboxFull`,
+   * `OutboxUnavailable`, or `TypeError` for arguments that no event can be made of.
+   * @param {string} name
+   * @param {Record<string, unknown>} [properties] anything that JSON can express
+   * @param {EventFields} [fields]
+   */
+  track(name, properties = {}, fields = {}) {
+    return this.#add("track", eventOf(name, properties, fields));
+  }
+
+  /**
+   * Record many events with one write; all of them, or none where it throws. Returns their ids.
+   * @param {Event[]} events
+   */
+  trackMany(events) {
+    const made = events.map(({ name, properties = {}, ...fields }) => makeItem("track", eventOf(name, properties, fields), this.#website));
+    this.#append(made.map(({ item }) => item));
+    return made.map(({ id }) => id);
+  }
+
+  /**
+   * Record a web vital, as `track` does.
+   * @param {Vital} vital
+   */
+  vitals(vital) {
+    return this.#add("vitals", { path: "", ...vital });
+  }
+
+  /**
+   * Record an error: what was thrown, or a report. As `track` does.
+   * @param {unknown} error
+   * @param {Partial<ErrorReport>} [fields]
+   */
+  errors(error, fields = {}) {
+    return this.#add("errors", reportOf(error, fields));
+  }
+
+  /**
+   * Record whose account a visitor has, as `track` does.
+   * @param {string} profileId
+   * @param {Record<string, unknown>} [traits]
+   * @param {Fields} [fields]
+   */
+  identify(profileId, traits, fields = {}) {
+    return this.#add("identify", { ...fields, profileId, traits });
+  }
+
+  /**
+   * Send a custom query and return its rows. Throws `QueryFailed`.
+   * @param {Record<string, unknown>} body as `POST /v1/query/custom` takes it
+   * @param {{websiteId?: string, key?: string}} [options]
+   * @returns {Promise<Record<string, unknown>[]>}
+   */
+  query(body, { websiteId = this.#website, key = this.#service.key } = {}) {
+    return sendQuery({ ...this.#service, key }, websiteId, body);
+  }
+
+  /**
+   * Send at once. Resolves to true when everything that is in the outbox now is stored or refused,
+   * to false when `timeoutMs` passed before.
+   * @param {number} [timeoutMs]
+   */
+  flush(timeoutMs = 10_000) {
+    return this.#isClosed ? Promise.resolve(true) : this.#sender.flush(timeoutMs);
+  }
+
+  /**
+   * Flush, and close the outbox. What is unsent then is sent by the next client of the directory.
+   * Resolves to whether nothing is.
+   * @param {number} [timeoutMs]
+   */
+  async close(timeoutMs = 10_000) {
+    const isFlushed = await this.flush(timeoutMs);
+    if (this.#isClosed) return isFlushed;
+    this.#isClosed = true;
+    clearInterval(this.#heartbeat);
+    process.off("beforeExit", this.#exit);
+    this.#sender.close();
+    this.#outbox.close();
+    return isFlushed;
+  }
+
+  /** @returns {Stats} */
+  stats() {
+    const { pending, bytes, damaged } = this.#outbox;
+    const { sent, refused } = this.#sender;
+    return { pending, bytes, sent, refused, damaged, lastError: this.#lastError };
+  }
+
+  /**
+   * @param {import("./outbox/record.js").Kind} kind
+   * @param {Record<string, unknown> & Fields} fields
+   */
+  #add(kind, fields) {
+    const { item, id } = makeItem(kind, fields, this.#website);
+    this.#append([item]);
+    return id;
+  }
+
+  /** @param {Item[]} items */
+  #append(items) {
+    if (this.#isClosed) throw new HeadraceError("the client is closed");
+    this.#outbox.append(items);
+    this.#sender.wake();
+  }
+
+  /**
+   * @param {string} path
+   * @param {string} json
+   */
+  async #post(path, json) {
+    const reply = await post(this.#service, path, json);
+    if (reply.body?.["status"] === "success") this.#lastError = "";
+    if (reply.status === 401) this.#warn(reply.status, "the key is refused; events wait in the outbox");
+    return reply;
+  }
+
+  /**
+   * @param {Item[]} items
+   * @param {Reason} reason
+   */
+  #reportRefused(items, reason) {
+    this.#lastError = `${reason.status} ${reason.message}`;
+    this.#warn(reason.status, `items are refused: ${reason.message || reason.code}; refused.ndjson has them`);
+    try {
+      if (this.#onRefused) for (const { json } of items) this.#onRefused(JSON.parse(json), reason);
+    } catch (error) {
+      process.emitWarning(`onRefused failed: ${error}`, "HeadraceWarning");
+    }
+  }
+
+  /**
+   * Warn once of each problem that needs somebody.
+   * @param {number} status
+   * @param {string} problem
+   */
+  #warn(status, problem) {
+    if (this.#warned.has(problem)) return;
+    this.#warned.add(problem);
+    process.emitWarning(`${status}: ${problem}`, "HeadraceWarning");
+  }
+
+  #beat = () => {
+    try {
+      this.#outbox.heartbeat();
+      if (this.#outbox.pending) this.#sender.wake();
+    } catch (error) {
+      this.#lastError = String(error);
+    }
+  };
+
+  /** The event loop is empty: send what is left, once. What fails now, the next process sends. */
+  #exit = () => {
+    if (this.#hasExited || !this.#outbox.pending) return;
+    this.#hasExited = true;
+    void this.flush(this.#exitTimeoutMs);
+  };
+}
+
+/**
+ * Return the folder of the outbox of one service. Throws `HeadraceError` for what is no address.
+ * @param {string} url
+ */
+function folderOf(url) {
+  try {
+    const { host, pathname } = new URL(url);
+    return `${host}${pathname}`.replace(/\/$/, "").replace(/[^\w.-]/g, "_");
+  } catch {
+    throw new HeadraceError(url ? `${url} is no address of a service` : "no address is given: set url or HEADRACE_URL");
+  }
+}

@@ -1,0 +1,97 @@
+/** From arguments to the items that the service takes. Ids and times are made here, once. */
+
+import { randomUUID } from "node:crypto";
+
+/** @typedef {import("./outbox/record.js").Item} Item */
+/** @typedef {import("./outbox/record.js").Kind} Kind */
+/** A date, epoch milliseconds, or a text in ISO 8601. @typedef {Date | number | string} Timestamp */
+
+/**
+ * What every item may say. `websiteId` is the website of the client by default; `ip` and `userAgent`
+ * are the visitor's, used for country, browser and device and then forgotten.
+ * @typedef {{timestamp?: Timestamp, eventId?: string, websiteId?: string, anonymousId?: string,
+ *   sessionId?: string, path?: string, url?: string, ip?: string, userAgent?: string}} Fields
+ */
+/** @typedef {Fields & {profileId?: string, namespace?: string, source?: string}} EventFields */
+/** @typedef {EventFields & {name: string, properties?: Record<string, unknown>}} Event */
+/** @typedef {Fields & {metricName: "FCP" | "LCP" | "CLS" | "INP" | "TTFB" | "FPS", metricValue: number}} Vital */
+/** @typedef {"debug" | "info" | "warning" | "error" | "fatal"} Level */
+/**
+ * @typedef {Fields & {message: string, level?: Level, errorType?: string, stack?: string,
+ *   filename?: string, lineno?: number, colno?: number}} ErrorReport
+ */
+/** @typedef {Fields & {profileId: string, traits?: Record<string, unknown>}} Identification */
+
+/** Blanks would divide the line of an outbox file; no id of a website has any. */
+const WEBSITE = /^\S{0,255}$/;
+
+/**
+ * Return an item for the outbox and its id. Throws `TypeError` for what no item can be made of:
+ * values that JSON cannot express, a name that is no text.
+ * @param {Kind} kind
+ * @param {Record<string, unknown> & Fields} fields
+ * @param {string} website the one of the client, "" for the home website of the key
+ * @returns {{item: Item, id: string}}
+ */
+export function makeItem(kind, fields, website) {
+  const time = Date.now();
+  const id = fields.eventId || randomUUID();
+  const own = fields.websiteId || website;
+  if (typeof id !== "string") throw new TypeError("eventId must be a string");
+  if (typeof own !== "string" || !WEBSITE.test(own)) throw new TypeError("websiteId must be a string without blanks");
+  const json = JSON.stringify({ ...fields, websiteId: own || undefined, timestamp: readTimestamp(fields.timestamp, time), eventId: id });
+  return { item: { time, kind, website: own, json }, id };
+}
+
+/**
+ * @param {unknown} timestamp
+ * @param {number} now
+ */
+const readTimestamp = (timestamp, now) => (timestamp instanceof Date ? timestamp.getTime() : (timestamp ?? now));
+
+/**
+ * Return the fields of an event. Throws `TypeError`.
+ * @param {string} name
+ * @param {Record<string, unknown>} properties
+ * @param {EventFields} fields
+ */
+export function eventOf(name, properties, fields) {
+  if (typeof name !== "string" || !name) throw new TypeError("the name of an event must be a string that is not empty");
+  if (typeof properties !== "object" || Array.isArray(properties)) throw new TypeError("properties must be an object");
+  return { ...fields, name, properties };
+}
+
+/**
+ * Return the fields of an error report, made of whatever was thrown.
+ * @param {unknown} error
+ * @param {Partial<ErrorReport>} fields
+ */
+export function reportOf(error, fields) {
+  const described =
+    error instanceof Error
+      ? { message: error.message, errorType: error.name.slice(0, 128), stack: stackOf(error) }
+      : isReport(error)
+        ? error
+        : { message: typeof error === "string" ? error : `Thrown: ${String(error)}` };
+  return { path: "", ...described, ...fields };
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is ErrorReport}
+ */
+const isReport = (value) => typeof (/** @type {{message?: unknown} | null} */ (value)?.message) === "string";
+
+/**
+ * Return the stack of an error and of its causes.
+ * @param {Error} error
+ */
+function stackOf(error) {
+  const stacks = [];
+  const seen = new Set();
+  for (let cause = /** @type {unknown} */ (error); cause instanceof Error && !seen.has(cause); cause = cause.cause) {
+    seen.add(cause);
+    stacks.push(cause.stack ?? String(cause));
+  }
+  return stacks.join("\nCaused by: ");
+}

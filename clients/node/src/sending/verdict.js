@@ -1,0 +1,61 @@
+/** What becomes of the items of a request, given its reply. */
+
+/**
+ * `status` is 0 where nothing answered; `body` is null where it was no JSON object.
+ * @typedef {{status: number, body: Record<string, unknown> | null, retryAfterMs: number}} Reply
+ */
+
+/**
+ * - accepted: all items are stored, or were before
+ * - retry: nobody knows, or the service has no room: send the same again
+ * - split: too large for one request, or one of them is invalid: send less
+ * - refuse: those at `indexes` are refused for good, or all of them (null)
+ * @typedef {{kind: "accepted"} | {kind: "retry"} | {kind: "split"} | {kind: "refuse", indexes: Set<number> | null}} Verdict
+ */
+
+/** @type {Verdict} */ const ACCEPTED = { kind: "accepted" };
+/** @type {Verdict} */ const RETRY = { kind: "retry" };
+/** @type {Verdict} */ const SPLIT = { kind: "split" };
+/** @type {Verdict} */ const REFUSE_ALL = { kind: "refuse", indexes: null };
+
+const INVALID_ITEMS = "INVALID_BODY";
+
+/**
+ * Judge the reply to a request with `count` items.
+ *
+ * A 2xx without the service's own body is an answer of something else on the way, and so is a 403
+ * or 404 without its code: neither may cost an event. 401 is retried, because a key can be replaced.
+ * @param {number} count
+ * @param {Reply} reply
+ * @returns {Verdict}
+ */
+export function judge(count, { status, body }) {
+  if (status >= 200 && status < 300) return body?.["status"] === "success" ? ACCEPTED : RETRY;
+  const code = body?.["code"];
+  switch (status) {
+    case 400:
+      return code === undefined || code === INVALID_ITEMS ? judgeInvalid(count, body) : REFUSE_ALL;
+    case 403:
+    case 404:
+      return code === undefined ? RETRY : REFUSE_ALL;
+    case 413:
+      return count > 1 ? SPLIT : REFUSE_ALL;
+    case 415:
+      return REFUSE_ALL;
+    default:
+      return RETRY;
+  }
+}
+
+/**
+ * One invalid item refuses its whole batch; the reply names those it found, up to fifty faults.
+ * @param {number} count
+ * @param {Record<string, unknown> | null} body
+ * @returns {Verdict}
+ */
+function judgeInvalid(count, body) {
+  if (count === 1) return REFUSE_ALL;
+  const faults = Array.isArray(body?.["errors"]) ? body["errors"] : [];
+  const indexes = new Set(faults.map((fault) => fault?.index).filter((index) => Number.isInteger(index) && index >= 0 && index < count));
+  return indexes.size ? { kind: "refuse", indexes } : SPLIT;
+}

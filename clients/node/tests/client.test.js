@@ -1,0 +1,250 @@
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Headrace, HeadraceError, OutboxFull, QueryFailed } from "../src/index.js";
+import { readRetryAfter } from "../src/sending/transport.js";
+import { judge } from "../src/sending/verdict.js";
+import { refusal, withService } from "./service.js";
+
+/** @typedef {import("./service.js").Received} Received */
+
+/** @param {Received[]} received */
+const names = (received) => received.flatMap(({ items }) => items.map(({ name }) => name));
+
+test("every kind of item is sent to its endpoint, with its id and time", () =>
+  withService(async ({ client, received }) => {
+    const headrace = client();
+    const before = Date.now();
+    const ids = [
+      headrace.track("signup", { plan: "pro" }, { anonymousId: "anon_1" }),
+      headrace.vitals({ metricName: "LCP", metricValue: 1200, path: "/pricing" }),
+      headrace.errors(new TypeError("no cart"), { path: "/cart" }),
+      headrace.identify("account-1", { plan: "pro" }, { anonymousId: "anon_1" }),
+      headrace.track("dated", {}, { timestamp: new Date(1_700_000_000_000), eventId: "own", websiteId: "web_2" }),
+    ];
+    assert.equal(await headrace.flush(), true);
+
+    const found = received.map(({ path, items: [{ timestamp, stack, ...item }] }) => {
+      assert.ok(timestamp === 1_700_000_000_000 || (timestamp >= before && timestamp <= Date.now()));
+      if (path.startsWith("/errors")) assert.match(stack, /^TypeError: no cart\n +at /);
+      return [path, item];
+    });
+    assert.deepEqual(found, [
+      ["/track?website_id=web_1", { name: "signup", properties: { plan: "pro" }, anonymousId: "anon_1", websiteId: "web_1", eventId: ids[0] }],
+      ["/vitals?website_id=web_1", { metricName: "LCP", metricValue: 1200, path: "/pricing", websiteId: "web_1", eventId: ids[1] }],
+      ["/errors?website_id=web_1", { message: "no cart", errorType: "TypeError", path: "/cart", websiteId: "web_1", eventId: ids[2] }],
+      ["/identify?website_id=web_1", { profileId: "account-1", traits: { plan: "pro" }, anonymousId: "anon_1", websiteId: "web_1", eventId: ids[3] }],
+      ["/track?website_id=web_2", { name: "dated", properties: {}, websiteId: "web_2", eventId: "own" }],
+    ]);
+    assert.equal(received[0]?.headers.authorization, "Bearer hr_test");
+    assert.equal(new Set(ids).size, 5);
+    assert.deepEqual({ ...headrace.stats(), bytes: 0 }, { pending: 0, bytes: 0, sent: 5, refused: 0, damaged: 0, lastError: "" });
+  }));
+
+test("many items are sent in few requests, compressed", () =>
+  withService(async ({ client, received }) => {
+    const headrace = client();
+    const ids = headrace.trackMany(Array.from({ length: 2500 }, (_, n) => ({ name: "row", properties: { n } })));
+    assert.equal(await headrace.flush(), true);
+    assert.deepEqual(received.flatMap(({ items }) => items.map(({ eventId }) => eventId)), ids);
+    assert.ok(received.length <= 4, String(received.length));
+    assert.equal(received[0]?.headers["content-encoding"], "gzip");
+  }));
+
+for (const [failure, answer] of /** @type {[string, import("./service.js").Answer][]} */ ([
+  ["503", refusal(503, "UNAVAILABLE")],
+  ["429", refusal(429, "RATE_LIMITED")],
+  ["500", refusal(500, "INTERNAL")],
+  ["401", refusal(401, "INVALID_API_KEY")],
+  ["a connection that is cut", "reset"],
+  ["404 of something else on the way", { status: 404, body: "<html>" }],
+  ["200 of something else on the way", { status: 200, body: "<html>" }],
+])) {
+  test(`what was answered by ${failure} is sent again with the same ids`, () =>
+    withService(async (world) => {
+      let failures = 2;
+      world.answers = () => (failures-- > 0 ? answer : undefined);
+      const headrace = world.client();
+      const id = headrace.track("signup");
+      assert.equal(await headrace.flush(20_000), true);
+      assert.deepEqual(world.received.map(({ items }) => items.map(({ eventId }) => eventId)), [[id], [id], [id]]);
+      assert.deepEqual([headrace.stats().sent, headrace.stats().refused], [1, 0]);
+    }));
+}
+
+test("what is refused for good is kept in a file, and what is beside it is sent", () =>
+  withService(async (world) => {
+    world.answers = ({ items }) => {
+      const index = items.findIndex(({ name }) => name === "bad");
+      return index < 0 ? undefined : refusal(400, "INVALID_BODY", { errors: [{ index, field: "name", message: "Bad" }] });
+    };
+    /** @type {unknown[]} */
+    const told = [];
+    const headrace = world.client({ onRefused: (item, reason) => told.push([item["name"], reason.status, reason.code]) });
+    headrace.trackMany(["one", "bad", "two", "bad", "three"].map((name) => ({ name })));
+    assert.equal(await headrace.flush(), true);
+    assert.deepEqual(names(world.received.slice(-1)), ["one", "two", "three"]);
+    assert.deepEqual([headrace.stats().sent, headrace.stats().refused], [3, 2]);
+    assert.deepEqual(told, Array(2).fill(["bad", 400, "INVALID_BODY"]));
+    const [folder] = readdirSync(world.directory);
+    const lines = readFileSync(join(world.directory, String(folder), "refused.ndjson"), "utf8").trim().split("\n").map((line) => JSON.parse(line));
+    assert.deepEqual(
+      lines.map(({ status, code, message, kind, website, item }) => [status, code, message, kind, website, item.name]),
+      Array(2).fill([400, "INVALID_BODY", "invalid_body", "track", "web_1", "bad"]),
+    );
+  }));
+
+test("one website without rights does not cost the items of another", () =>
+  withService(async (world) => {
+    world.answers = ({ path }) => (path.endsWith("web_2") ? refusal(403, "SCOPE_MISMATCH") : undefined);
+    const headrace = world.client();
+    headrace.track("mine");
+    headrace.track("other", {}, { websiteId: "web_2" });
+    assert.equal(await headrace.flush(), true);
+    assert.deepEqual([headrace.stats().sent, headrace.stats().refused], [1, 1]);
+  }));
+
+test("a request that is too large is halved until it fits", () =>
+  withService(async (world) => {
+    world.answers = ({ items }) => (items.length > 3 || items.some(({ name }) => name === "huge") ? refusal(413, "PAYLOAD_TOO_LARGE") : undefined);
+    const headrace = world.client();
+    headrace.trackMany(Array.from({ length: 10 }, (_, n) => ({ name: `row-${n}` })));
+    headrace.track("huge");
+    assert.equal(await headrace.flush(), true);
+    assert.deepEqual([headrace.stats().sent, headrace.stats().refused], [10, 1]);
+  }));
+
+test("the service is not called before its Retry-After, not even by flush", () =>
+  withService(async (world) => {
+    world.answers = () => ({ ...refusal(503, "UNAVAILABLE"), headers: { "Retry-After": "60" } });
+    const headrace = world.client();
+    headrace.track("signup");
+    assert.equal(await headrace.flush(300), false);
+    assert.equal(await headrace.flush(300), false);
+    assert.equal(world.received.length, 1);
+    assert.deepEqual([headrace.stats().pending, headrace.stats().lastError], [1, "503 unavailable"]);
+  }));
+
+test("what a client leaves behind is sent by the next one, and nothing is sent twice", () =>
+  withService(async (world) => {
+    world.answers = () => refusal(503, "UNAVAILABLE");
+    const first = world.client();
+    const ids = [first.track("one"), first.track("two")];
+    assert.equal(await first.close(100), false);
+    assert.throws(() => first.track("three"), HeadraceError);
+    world.answers = () => undefined;
+    world.received.length = 0;
+    const second = world.client();
+    assert.equal(await second.flush(), true);
+    assert.deepEqual(world.received.flatMap(({ items }) => items.map(({ eventId }) => eventId)), ids);
+    await second.close();
+    const [folder] = readdirSync(world.directory);
+    assert.deepEqual(readdirSync(join(world.directory, String(folder))), []);
+  }));
+
+test("an item that is older than the memory of the service for ids is refused instead of sent", () =>
+  withService(async (world) => {
+    world.answers = () => refusal(503, "UNAVAILABLE");
+    const first = world.client();
+    first.track("late");
+    await first.close(50);
+    world.received.length = 0;
+    world.answers = () => undefined;
+    const { now } = Date;
+    Date.now = () => now() + 7 * 86_400_000;
+    try {
+      const second = world.client();
+      while (second.stats().pending) await new Promise((resolve) => setTimeout(resolve, 5));
+      assert.deepEqual([second.stats().refused, world.received.length], [1, 0]);
+    } finally {
+      Date.now = now;
+    }
+  }));
+
+test("a full outbox throws, and nothing that was taken is lost", () =>
+  withService(async (world) => {
+    world.answers = () => refusal(503, "UNAVAILABLE");
+    const headrace = world.client({ maxOutboxBytes: 2000 });
+    let taken = 0;
+    assert.throws(() => {
+      for (;;) {
+        headrace.track("row", { taken });
+        taken++;
+      }
+    }, OutboxFull);
+    world.answers = () => undefined;
+    assert.equal(await headrace.flush(20_000), true);
+    assert.ok(taken > 5);
+    assert.equal(headrace.stats().sent, taken);
+  }));
+
+test("arguments that no item can be made of throw, and the outbox stays empty", () =>
+  withService(async ({ client }) => {
+    const headrace = client();
+    /** @type {Record<string, unknown>} */
+    const circular = {};
+    Object.assign(circular, { circular });
+    for (const call of /** @type {(() => void)[]} */ ([
+      () => headrace.track(""),
+      () => headrace.track(/** @type {any} */ (7)),
+      () => headrace.track("x", /** @type {any} */ ([])),
+      () => headrace.track("x", circular),
+      () => headrace.track("x", { big: 1n }),
+      () => headrace.track("x", {}, { websiteId: "two words" }),
+    ])) {
+      assert.throws(call, TypeError);
+    }
+    assert.equal(headrace.stats().pending, 0);
+  }));
+
+test("whatever was thrown becomes an error report, with the stacks of its causes", () =>
+  withService(async ({ client, received }) => {
+    const headrace = client();
+    for (const thrown of [new Error("outer", { cause: new RangeError("inner") }), "a text", null, { message: "a report", level: "warning" }]) headrace.errors(thrown);
+    await headrace.flush();
+    const items = received.flatMap(({ items }) => items);
+    assert.deepEqual(items.map(({ message, level }) => [message, level]), [["outer", undefined], ["a text", undefined], ["Thrown: null", undefined], ["a report", "warning"]]);
+    assert.match(items[0].stack, /^Error: outer\n[^]*\nCaused by: RangeError: inner\n/);
+  }));
+
+test("a query returns its rows, and its refusal is an error with code and pause", () =>
+  withService(async (world) => {
+    world.answers = () => ({ status: 200, body: { success: true, data: [{ n: 1 }], meta: {} } });
+    const headrace = world.client();
+    assert.deepEqual(await headrace.query({ query: { table: "events" } }), [{ n: 1 }]);
+    assert.equal(world.received[0]?.path, "/v1/query/custom?website_id=web_1");
+    world.answers = () => ({ status: 429, body: { success: false, error: "Rate limit exceeded", code: "RATE_LIMITED" }, headers: { "Retry-After": "7" } });
+    await assert.rejects(headrace.query({}), (error) => {
+      assert.ok(error instanceof QueryFailed);
+      assert.deepEqual([error.name, error.message, error.status, error.code, error.retryAfterMs], ["QueryFailed", "Rate limit exceeded", 429, "RATE_LIMITED", 7000]);
+      return true;
+    });
+  }));
+
+test("a client without address or credentials is refused", () => {
+  assert.throws(() => new Headrace({ url: "", key: "hr_x" }), /no address is given/);
+  assert.throws(() => new Headrace({ url: "nowhere", key: "hr_x" }), /no address of a service/);
+  assert.throws(() => new Headrace({ url: "http://127.0.0.1:1", key: "", website: "" }), /neither a key nor a website/);
+});
+
+test("Retry-After is seconds or a date, and at most an hour", () => {
+  const now = Date.parse("2026-01-01T00:00:00Z");
+  const values = ["7", "Thu, 01 Jan 2026 00:00:09 GMT", "Thu, 01 Jan 2020 00:00:00 GMT", "soon", "999999", "", null];
+  assert.deepEqual(values.map((value) => readRetryAfter(value, now)), [7000, 9000, 0, 0, 3_600_000, 0, 0]);
+});
+
+test("every reply has one verdict", () => {
+  const verdict = (/** @type {number} */ count, /** @type {number} */ status, /** @type {any} */ body = { code: "X" }) => {
+    const { kind, indexes = undefined } = /** @type {any} */ (judge(count, { status, body, retryAfterMs: 0 }));
+    return kind === "refuse" ? (indexes ? [...indexes] : "all") : kind;
+  };
+  assert.equal(verdict(2, 200, { status: "success" }), "accepted");
+  assert.deepEqual([0, 200, 401, 408, 429, 500, 502, 503, 504].map((status) => verdict(2, status)), Array(9).fill("retry"));
+  assert.deepEqual([403, 404].map((status) => verdict(2, status, null)), ["retry", "retry"]);
+  assert.deepEqual([400, 403, 404, 415].map((status) => verdict(2, status)), Array(4).fill("all"));
+  assert.deepEqual([verdict(2, 413), verdict(1, 413)], ["split", "all"]);
+  const invalid = (/** @type {unknown} */ errors) => ({ code: "INVALID_BODY", errors });
+  assert.deepEqual(verdict(3, 400, invalid([{ index: 2 }, { index: 0 }, { index: 2 }, { index: 9 }, {}])), [2, 0]);
+  assert.deepEqual([verdict(3, 400, invalid(undefined)), verdict(1, 400, invalid([])), verdict(2, 400, null)], ["split", "all", "split"]);
+});
