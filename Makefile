@@ -54,9 +54,10 @@ test-fast: $(VENV)/.dev ## Run the tests that take at most a few seconds each
 	$(BIN)/python -m pytest -n $(FAST_PROCESSES) --dist worksteal --hypothesis-profile fast -m 'not slow and not browser and not node and not clickhouse'
 
 .PHONY: package
-package: $(VENV)/.dev ## Build the wheel and the sdist in dist/, and test them installed
+package: $(VENV)/.dev ## Build the wheels and sdists of service and client in dist/, and test them installed
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
+	cd clients/python && $(CURDIR)/$(BIN)/python -m hatchling build -d $(CURDIR)/dist
 	HEADRACE_TEST_PACKAGE=1 $(BIN)/python -m pytest -n 0 tests/packaging
 
 ROUNDS ?= 200
@@ -82,6 +83,7 @@ check: $(VENV)/.dev ## Check format, lint, types, imports and generated docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
+	cd clients/python/src && $(CURDIR)/$(BIN)/lint-imports --no-cache --config ../pyproject.toml
 	$(BIN)/mypy
 	$(BIN)/basedpyright
 	$(BIN)/python -m headrace.cli.main reference --check docs/reference

@@ -11,7 +11,9 @@ from headrace.http.apidocs.markdown import heading_id
 PROJECT = Path(__file__).parents[2]
 GENERATED = PROJECT / "docs" / "reference"
 CHAPTERS = PROJECT / "src" / "headrace" / "http" / "apidocs" / "chapters"
-DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")])
+DOCUMENTS = sorted(
+    [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("clients/*/*.md")]
+)
 WRITTEN = sorted(
     path
     for path in [*DOCUMENTS, *CHAPTERS.glob("*.md")]

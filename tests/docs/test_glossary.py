@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[2]
-FOLDERS = ("src", "testing", "tests", "bench", "chaos")
+FOLDERS = ("src", "clients/python", "testing", "tests", "bench", "chaos")
 
 # fmt: off
 RETIRED = frozenset(

@@ -17,6 +17,7 @@ from tests.docs.guides import blocks
 
 PROJECT = Path(__file__).parents[2]
 TIMEOUT_S = 60
+CLIENT_SOURCE = Path(__file__).parents[2] / "clients" / "python" / "src"
 
 
 def variables(service: Service, website: str) -> dict[str, str]:
@@ -24,6 +25,7 @@ def variables(service: Service, website: str) -> dict[str, str]:
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "NO_PROXY": "*",
+        "PYTHONPATH": str(CLIENT_SOURCE),
         "HEADRACE_URL": service.url,
         "HEADRACE_WEBSITE_ID": website,
         "TRACKING_KEY": service.key("track:events").secret,
@@ -81,16 +83,25 @@ def test_query_guide_shows_the_actual_output(service: Service, tmp_path: Path) -
     )
 
 
-def test_python_guide_ingests_and_queries(service: Service) -> None:
+def test_python_guide_ingests_and_queries(service: Service, tmp_path: Path) -> None:
     website = service.website()
     environment = variables(service, website)
-    single, batch, query = blocks("python.md", "python")
-    run([sys.executable, "-"], single, environment)
-    run([sys.executable, "-"], batch, environment)
-    assert run([sys.executable, "-"], query, environment) == (
-        "[{'properties.format': 'pdf', 'exports': 1}]\n"
-    )
-    assert event_names(service, website) == {"report_exported": 1, "row_imported": 100}
+    client, query, fake, requests = blocks("python.md", "python")
+    printed = [
+        run([sys.executable, "-"], code, environment, tmp_path)
+        for code in (client, query, fake, requests)
+    ]
+    assert printed[:3] == ["", "[{'properties.format': 'pdf', 'exports': 1}] 1\n", ""]
+    assert printed[3].startswith("200 ")
+    assert event_names(service, website) == {
+        "report_exported": 1,
+        "row_imported": 100,
+        "screen_view": 1,
+        "identify": 1,
+        "line_imported": 100,
+    }
+    assert service.counts(website, "errors", "error_type") == {"KeyError": 1}
+    assert service.counts(website, "performance", "metric_name") == {"LCP": 1}
 
 
 @pytest.fixture

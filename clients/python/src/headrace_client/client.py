@@ -1,0 +1,273 @@
+"""The client: what is reported is in the outbox when a call returns, and is sent from there."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import httpx
+
+from headrace_client import items, queries
+from headrace_client.delivery.database import Database
+from headrace_client.delivery.outbox import Outbox, RefusedItem
+from headrace_client.delivery.poster import ItemPoster
+from headrace_client.delivery.process_lock import ProcessLock
+from headrace_client.delivery.sender import Sender
+from headrace_client.errors import OutboxFull
+from headrace_client.items import Item, ItemMaker
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+_FLUSH_POLL_S = 0.02
+_EXIT_TIMEOUT_S = 5.0
+_STOP_TIMEOUT_S = 0.5  # for a request that is on its way; without its response it is repeated
+_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+
+_logger = logging.getLogger("headrace_client")
+
+
+class Stats(NamedTuple):
+    """What became of the items. Totals are of all processes that use the outbox.
+
+    `pending` wait to be sent, `refused` wait for `requeue_refused` or `delete_refused`. Refused
+    items beyond 10,000 were discarded. `dropped` did not fit in the outbox of this process's
+    client, `failures` requests in a row failed, the last one for the reason `last_error`.
+    """
+
+    pending: int
+    refused: int
+    stored_total: int
+    refused_total: int
+    discarded_total: int
+    dropped: int
+    failures: int
+    last_error: str
+
+
+class Headrace:
+    """Reports events, web vitals and errors, and queries them. Safe to use from many threads.
+
+    An item is in the outbox when a call returns: a file that survives the process. A thread sends
+    it, as often as needed; its id makes repeats harmless. Processes may share the file, and after a
+    fork the child may use the client. `outbox=None` keeps items in memory until the process ends.
+
+    `synchronous="normal"` survives the end of the process, also by `kill -9`; `"full"` flushes the
+    disk for each call, and survives the loss of power too. `website_id` is the website of items and
+    queries that name none. `when_full="drop"` counts an item that does not fit and logs it, where
+    `"raise"` raises `OutboxFull`. `on_refused` is called by the sending thread with each item that
+    the service refuses for good. `make_http_client` replaces the httpx client, for proxies and
+    certificates.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        outbox: str | os.PathLike[str] | None,
+        website_id: str | None = None,
+        synchronous: Literal["normal", "full"] = "normal",
+        max_outbox_bytes: int = 256 * 1024 * 1024,
+        when_full: Literal["raise", "drop"] = "raise",
+        max_batch_items: int = 500,
+        linger_s: float = 0.2,
+        busy_timeout_s: float = 10.0,
+        on_refused: Callable[[RefusedItem], object] | None = None,
+        make_http_client: Callable[[], httpx.Client] | None = None,
+    ) -> None:
+        url = url.strip().rstrip("/")
+        key = None if key is None else key.strip()
+        _check(url, key, website_id, synchronous)
+        make_http_client = make_http_client or _make_http_client
+        self._website_id = website_id
+        self._items = ItemMaker(website_id)
+        self._drops = when_full == "drop"
+        self._dropped = 0
+        self._dropped_lock = threading.Lock()
+        path = None if outbox is None else Path(outbox).absolute()
+        self._database = Database(
+            path,
+            synchronous=synchronous,
+            max_bytes=max_outbox_bytes,
+            busy_timeout_s=busy_timeout_s,
+        )
+        self._outbox = Outbox(self._database)
+        has_items = self._outbox.newest_id() > 0
+        self._sender = Sender(
+            self._outbox,
+            ItemPoster(url, key, make_http_client=make_http_client),
+            ProcessLock(path and path.with_name(path.name + ".lock")),
+            max_batch_items=max_batch_items,
+            linger_s=linger_s,
+            on_refused=on_refused,
+        )
+        self._queries = queries.QueryClient(url, key, make_http_client=make_http_client)
+        atexit.register(self._close_at_exit)
+        if has_items:
+            self._sender.notify()
+
+    def track(
+        self,
+        name: str,
+        properties: Mapping[str, object] | None = None,
+        **fields: Unpack[items.EventFields],
+    ) -> str:
+        """Report an event and return its id. Raises `InvalidItem`, `OutboxUnavailable`."""
+        return self._add(self._items.event(name, properties, fields))
+
+    def track_many(self, events: Iterable[Mapping[str, object]]) -> list[str]:
+        """Report many events at once, all or none, and return their ids.
+
+        An event is a mapping with `name`, and maybe `properties` and the fields of `track`.
+        """
+        made = [self._items.event_of(one) for one in events]
+        self.add(made)
+        return [one.event_id for one in made]
+
+    def page_view(
+        self,
+        path: str,
+        properties: Mapping[str, object] | None = None,
+        **fields: Unpack[items.PageViewFields],
+    ) -> str:
+        """Report a page view, an event with the name `screen_view`, and return its id."""
+        return self._add(self._items.event("screen_view", properties, {**fields, "path": path}))
+
+    def vitals(
+        self, metric_name: str, metric_value: float, **fields: Unpack[items.ItemFields]
+    ) -> str:
+        """Report a web vital (FCP, LCP, CLS, INP, TTFB, FPS), and return its id."""
+        return self._add(self._items.vital(metric_name, metric_value, fields))
+
+    def errors(self, error: BaseException | str, **fields: Unpack[items.ErrorFields]) -> str:
+        """Report an error and return its id.
+
+        An exception gives type, stack, file and line, where the fields do not.
+        """
+        return self._add(self._items.error(error, fields))
+
+    def identify(
+        self,
+        profile_id: str,
+        traits: Mapping[str, object] | None = None,
+        **fields: Unpack[items.ItemFields],
+    ) -> str:
+        """Report whose account a visitor (`anonymous_id`, `session_id`) has; return the id."""
+        return self._add(self._items.identification(profile_id, traits, fields))
+
+    def query(
+        self,
+        query: Mapping[str, object],
+        *,
+        website_id: str | None = None,
+        **options: Unpack[queries.QueryOptions],
+    ) -> queries.Result:
+        """Run a custom query (`table`, `selects`, `filters`, `groupBy`) and return its rows.
+
+        Raises `QueryRefused` for a query that fails again, else `QueryUnavailable`.
+        """
+        request = queries.make_query(query, website_id or self._website_id, options)
+        return self._queries.run(request)
+
+    def flush(self, timeout_s: float = 30.0) -> bool:
+        """Send what is in the outbox now, and wait for it. Return whether nothing of it waits.
+
+        Sending again after a failure goes on in the background. What was refused does not wait.
+        """
+        deadline = time.monotonic() + timeout_s
+        newest = self._outbox.newest_id()
+        with self._sender.hurry():
+            while self._outbox.has_any_until(newest):
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(_FLUSH_POLL_S)
+        return True
+
+    def close(self, timeout_s: float = 5.0) -> bool:
+        """Flush for at most this long and stop. Return whether the outbox is empty.
+
+        What is left stays in a file, and is sent by the next client that opens it.
+        """
+        if self._database.is_closed:
+            return True
+        atexit.unregister(self._close_at_exit)
+        deadline = time.monotonic() + timeout_s
+        try:
+            is_empty = self.flush(timeout_s)
+        finally:
+            self._sender.stop(max(deadline - time.monotonic(), _STOP_TIMEOUT_S))
+            self._database.close()
+            self._queries.close()
+        return is_empty
+
+    def stats(self) -> Stats:
+        """Count what is in the outbox, and what became of the rest."""
+        counts = self._outbox.counts()
+        return Stats(*counts, self._dropped, self._sender.failures, self._sender.last_error)
+
+    def refused(self, limit: int = 100) -> list[RefusedItem]:
+        """Return items that the service refused for good, newest first."""
+        return self._outbox.refused(limit)
+
+    def requeue_refused(self) -> int:
+        """Send all refused items again, when their cause is gone; return how many."""
+        count = self._outbox.requeue_refused()
+        self._sender.notify()
+        return count
+
+    def delete_refused(self) -> int:
+        """Forget all refused items; return how many."""
+        return self._outbox.delete_refused()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, made: Sequence[Item]) -> bool:
+        """Write items to the outbox, all or none. Return whether they are there."""
+        try:
+            self._outbox.append(made)
+        except OutboxFull as error:
+            if not self._drops:
+                raise
+            self._count_dropped(len(made), error)
+            return False
+        self._sender.notify()
+        return True
+
+    def _add(self, item: Item) -> str:
+        return item.event_id if self.add((item,)) else ""
+
+    def _count_dropped(self, count: int, error: OutboxFull) -> None:
+        with self._dropped_lock:
+            before, self._dropped = self._dropped, self._dropped + count
+        if before.bit_length() != self._dropped.bit_length():  # a line each time it has doubled
+            _logger.error("%d items were dropped: %s", self._dropped, error)
+
+    def _close_at_exit(self) -> None:
+        if self._sender.is_running:
+            self.close(_EXIT_TIMEOUT_S)
+
+
+def _make_http_client() -> httpx.Client:
+    return httpx.Client(timeout=_TIMEOUT)
+
+
+def _check(url: str, key: str | None, website_id: str | None, synchronous: str) -> None:
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"{url!r} is no address of a service: it begins with http:// or https://")
+    if key is not None and not key:
+        raise ValueError("the key is empty")
+    if key is None and website_id is None:
+        raise ValueError("a key or a website_id is required")
+    if synchronous not in {"normal", "full"}:
+        raise ValueError(f'synchronous is {synchronous!r}: it can be "normal" or "full"')

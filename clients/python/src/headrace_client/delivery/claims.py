@@ -1,0 +1,86 @@
+"""The items of the request that is on its way, as one row of the outbox.
+
+It has the time since which their outcome is unknown, and it outlives a killed process: the next
+sender begins with the same items.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headrace_client.items import Endpoint
+
+_WINDOW = 5000  # items that are searched for more of the same endpoint and website
+_OLDEST = """
+SELECT id, body FROM (SELECT * FROM items ORDER BY id LIMIT ?) WHERE path = ? AND website = ?
+"""
+
+
+class Claim(NamedTuple):
+    """The items of one request. `since_ms` is when it was first sent."""
+
+    endpoint: Endpoint
+    website: str
+    ids: tuple[int, ...]
+    bodies: tuple[bytes, ...]
+    since_ms: int
+
+
+def delete_items(connection: sqlite3.Connection, claim: Claim) -> None:
+    """Delete the items of a claim."""
+    connection.execute(
+        "DELETE FROM items WHERE path = ? AND website = ? AND id BETWEEN ? AND ?", _range(claim)
+    )
+
+
+def unfinished_claim(connection: sqlite3.Connection) -> Claim | None:
+    """Return the claim of an earlier request, if its outcome is unknown."""
+    row = connection.execute(
+        "SELECT path, website, first_id, last_id, since_ms FROM claim"
+    ).fetchone()
+    if row is None:
+        return None
+    found = connection.execute(
+        "SELECT id, body FROM items WHERE path = ? AND website = ? AND id BETWEEN ? AND ?"
+        " ORDER BY id",
+        row[:4],
+    ).fetchall()
+    return _claim(row[0], row[1], found, row[4])
+
+
+def new_claim(connection: sqlite3.Connection, max_items: int, max_bytes: int) -> Claim | None:
+    """Claim the oldest items that one request can have, if there are any."""
+    oldest = connection.execute("SELECT path, website FROM items ORDER BY id LIMIT 1").fetchone()
+    if oldest is None:
+        return None
+    path, website = oldest
+    limit = 1 if path == Endpoint.IDENTIFY.value else max_items  # it takes no arrays
+    found: list[tuple[int, bytes]] = []
+    size = 0
+    for item_id, body in connection.execute(_OLDEST, (_WINDOW, path, website)):
+        size += len(body) + 1
+        if found and (size > max_bytes or len(found) == limit):
+            break
+        found.append((item_id, body))
+    claim = _claim(path, website, found, now_ms())
+    connection.execute(
+        "INSERT INTO claim VALUES (1, ?, ?, ?, ?, ?)", (*_range(claim), claim.since_ms)
+    )
+    return claim
+
+
+def _claim(path: str, website: str, found: Sequence[tuple[int, bytes]], since_ms: int) -> Claim:
+    ids = tuple(item_id for item_id, _ in found)
+    return Claim(Endpoint(path), website, ids, tuple(body for _, body in found), since_ms)
+
+
+def _range(claim: Claim) -> tuple[str, str, int, int]:
+    return claim.endpoint.value, claim.website, claim.ids[0], claim.ids[-1]
+
+
+def now_ms() -> int:
+    """Return the time in epoch milliseconds."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,214 @@
+"""Items as they are sent: an endpoint, a website, and the JSON text with id and time.
+
+Id and time are made here, once, when the caller reports the item. Repeats of the request carry the
+same id, so the service stores the item once.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any, TypedDict
+
+import msgspec
+
+from headrace_client.context import current_fields
+from headrace_client.errors import InvalidItem
+
+Timestamp = datetime | int | float | str
+"""An aware datetime, epoch milliseconds, or a text in ISO 8601."""
+
+
+class ItemFields(TypedDict, total=False):
+    """Optional fields of all items. A value of None is the same as leaving the field out.
+
+    `ip` and `user_agent` are those of the visitor; the service uses them with an API key only.
+    """
+
+    anonymous_id: str | None
+    session_id: str | None
+    timestamp: Timestamp | None
+    website_id: str | None
+    event_id: str | None
+    path: str | None
+    url: str | None
+    ip: str | None
+    user_agent: str | None
+
+
+class EventFields(ItemFields, total=False):
+    """Optional fields of events."""
+
+    profile_id: str | None
+    namespace: str | None
+    source: str | None
+
+
+class PageViewFields(TypedDict, total=False):
+    """Optional fields of page views."""
+
+    anonymous_id: str | None
+    session_id: str | None
+    profile_id: str | None
+    timestamp: Timestamp | None
+    namespace: str | None
+    source: str | None
+    website_id: str | None
+    event_id: str | None
+    url: str | None
+    ip: str | None
+    user_agent: str | None
+
+
+class ErrorFields(ItemFields, total=False):
+    """Optional fields of errors. Those of the code are taken from an exception by default."""
+
+    filename: str | None
+    lineno: int | None
+    colno: int | None
+    stack: str | None
+    error_type: str | None
+    level: str | None
+
+
+class Endpoint(Enum):
+    """Where an item is sent; the value is the path."""
+
+    TRACK = "/track"
+    VITALS = "/vitals"
+    ERRORS = "/errors"
+    IDENTIFY = "/identify"
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One item: `body` is its JSON text in UTF-8, `website` is "" where the key decides."""
+
+    endpoint: Endpoint
+    website: str
+    event_id: str
+    body: bytes
+
+
+_COMMON = {
+    "anonymous_id": "anonymousId",
+    "session_id": "sessionId",
+    "timestamp": "timestamp",
+    "website_id": "websiteId",
+    "event_id": "eventId",
+    "path": "path",
+    "url": "url",
+    "ip": "ip",
+    "user_agent": "userAgent",
+}
+_EVENT = {**_COMMON, "profile_id": "profileId", "namespace": "namespace", "source": "source"}
+_CODE = {"filename": "filename", "lineno": "lineno", "colno": "colno", "stack": "stack"}
+WIRE_NAMES: Mapping[Endpoint, Mapping[str, str]] = {
+    Endpoint.TRACK: _EVENT,
+    Endpoint.VITALS: _COMMON,
+    Endpoint.ERRORS: {**_COMMON, **_CODE, "error_type": "errorType", "level": "level"},
+    Endpoint.IDENTIFY: _COMMON,
+}
+"""Field names as callers write them, and as they are sent."""
+
+_ENCODER = msgspec.json.Encoder()
+
+
+class ItemMaker:
+    """Makes items; `website_id` is that of items that name none."""
+
+    def __init__(self, website_id: str | None = None) -> None:
+        self._website_id = website_id
+
+    def event(
+        self, name: str, properties: Mapping[str, object] | None, fields: Mapping[str, object]
+    ) -> Item:
+        """Return a custom event."""
+        content: dict[str, object] = {"name": name}
+        if properties:
+            content["properties"] = properties
+        return self._item(Endpoint.TRACK, content, fields)
+
+    def event_of(self, fields: Mapping[str, object]) -> Item:
+        """Return a custom event whose name and properties are among the fields."""
+        rest: dict[str, Any] = dict(fields)
+        return self.event(rest.pop("name", ""), rest.pop("properties", None), rest)
+
+    def vital(self, metric_name: str, metric_value: float, fields: Mapping[str, object]) -> Item:
+        """Return a web vital."""
+        content: dict[str, object] = {"metricName": metric_name, "metricValue": metric_value}
+        return self._item(Endpoint.VITALS, {"path": "", **content}, fields)
+
+    def error(self, error: BaseException | str, fields: Mapping[str, object]) -> Item:
+        """Return an error; an exception gives its type, its stack and the line that raised it."""
+        content = _exception_content(error) if isinstance(error, BaseException) else {}
+        return self._item(Endpoint.ERRORS, {"path": "", "message": str(error), **content}, fields)
+
+    def identification(
+        self, profile_id: str, traits: Mapping[str, object] | None, fields: Mapping[str, object]
+    ) -> Item:
+        """Return the account of a visitor."""
+        content: dict[str, object] = {"profileId": profile_id}
+        if traits:
+            content["traits"] = traits
+        return self._item(Endpoint.IDENTIFY, content, fields)
+
+    def _item(
+        self, endpoint: Endpoint, content: dict[str, object], fields: Mapping[str, object]
+    ) -> Item:
+        names = WIRE_NAMES[endpoint]
+        if self._website_id is not None:
+            content["websiteId"] = self._website_id
+        for field, value in current_fields().items():
+            if field in names and value is not None:
+                content[names[field]] = value
+        for field, value in fields.items():
+            if field not in names:
+                raise TypeError(_unknown_field(endpoint, field))
+            if value is not None:
+                content[names[field]] = value
+        content["timestamp"] = _timestamp(content.get("timestamp"))
+        event_id = str(content.setdefault("eventId", str(uuid.uuid4())))
+        return Item(endpoint, str(content.get("websiteId", "")), event_id, _encode(content))
+
+
+def _exception_content(error: BaseException) -> dict[str, object]:
+    kind = type(error)
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    content: dict[str, object] = {
+        "message": str(error) or kind.__name__,
+        "errorType": (module + kind.__qualname__)[-128:],
+        "stack": "".join(traceback.format_exception(kind, error, error.__traceback__)),
+    }
+    frames = traceback.extract_tb(error.__traceback__)
+    if frames:
+        content["filename"] = frames[-1].filename[-2048:]
+        content["lineno"] = frames[-1].lineno
+    return content
+
+
+def _timestamp(value: object) -> object:
+    if value is None:
+        return time.time_ns() // 1_000_000
+    if not isinstance(value, datetime):
+        return value
+    if value.tzinfo is None:
+        raise InvalidItem("the timestamp has no time zone: pass an aware datetime")
+    return int(value.timestamp() * 1000)
+
+
+def _encode(content: Mapping[str, object]) -> bytes:
+    try:
+        return _ENCODER.encode(content)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidItem(f"the item cannot be written as JSON: {error}") from error
+
+
+def _unknown_field(endpoint: Endpoint, field: str) -> str:
+    close = get_close_matches(field, WIRE_NAMES[endpoint], n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    return f"{endpoint.value} has no field {field!r}{hint}"

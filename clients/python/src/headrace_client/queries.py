@@ -1,0 +1,203 @@
+"""Queries: their bodies, their responses, and results as rows or as Arrow."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, TypedDict
+
+import httpx
+import msgspec
+
+from headrace_client.delivery.backoff import retry_after_s
+from headrace_client.delivery.forks import ForkAware, prepare_for_forks
+from headrace_client.errors import QueryRefused, QueryUnavailable
+
+Row = dict[str, Any]
+ArrowTable = Any
+PandasFrame = Any
+PolarsFrame = Any
+"""Of libraries that are optional, for type checkers too."""
+
+JSON = "application/json"
+PATH = "/v1/query/custom"
+ARROW = "application/vnd.apache.arrow.stream"
+_FINAL_STATUSES = range(400, 500)
+_TOO_MANY = 429
+
+
+class QueryOptions(TypedDict, total=False):
+    """What stands beside `query` in a custom query; the reference of the API describes each."""
+
+    start_date: dt.date | str | None
+    end_date: dt.date | str | None
+    last_days: int | None
+    timezone: str | None
+    granularity: str | None
+    limit: int | None
+    offset: int | None
+    order_by: Sequence[Mapping[str, str]] | None
+    fill: bool | None
+    having: Sequence[Mapping[str, object]] | None
+    top: int | None
+    others: bool | None
+    compare: str | Mapping[str, object] | None
+    totals: bool | None
+
+
+_WIRE_NAMES: Mapping[str, str] = {
+    name: name if "_" not in name else name.split("_")[0] + name.split("_")[1].title()
+    for name in QueryOptions.__annotations__
+}
+
+
+class QueryRequest(NamedTuple):
+    """A query as it is sent, for JSON or for Arrow."""
+
+    website: str
+    body: bytes
+
+
+class QueryClient(ForkAware):
+    """Sends queries over connections of its own."""
+
+    def __init__(
+        self, url: str, key: str | None, *, make_http_client: Callable[[], httpx.Client]
+    ) -> None:
+        self._url = url + PATH
+        self._key = key
+        self._make_http_client = make_http_client
+        self._http: httpx.Client | None = None
+        self._lock = threading.Lock()
+        prepare_for_forks(self)
+
+    def after_fork_in_child(self) -> None:
+        """Leave the connections to the parent."""
+        self._http = None
+        self._lock = threading.Lock()
+
+    def run(self, request: QueryRequest) -> Result:
+        """Return the rows of a query. Raises `QueryFailed`."""
+        reply = decode_result(self.fetch(request, JSON))
+        return Result(reply, lambda: self.fetch(request, ARROW))
+
+    def fetch(self, request: QueryRequest, accept: str) -> bytes:
+        """Return the response of a query in a format. Raises `QueryFailed`."""
+        with self._lock:
+            if self._http is None:
+                self._http = self._make_http_client()
+            http = self._http
+        try:
+            response = http.post(
+                self._url,
+                params={"website_id": request.website},
+                headers=query_headers(self._key, accept),
+                content=request.body,
+            )
+        except httpx.HTTPError as error:
+            raise QueryUnavailable(f"no response: {error}") from error
+        return read_response(response)
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            if self._http is not None:
+                self._http.close()
+                self._http = None
+
+
+def query_headers(key: str | None, accept: str) -> dict[str, str]:
+    """Return the header fields of a query."""
+    headers = {"Accept": accept, "Content-Type": JSON}
+    return headers if key is None else {**headers, "Authorization": f"Bearer {key}"}
+
+
+class Result(list[Row]):
+    """The rows of a result, as a list of dicts. `meta` is what the service says about them.
+
+    The conversions fetch the same query as Arrow, which has the types of the columns; without new
+    events the service answers it from its cache.
+    """
+
+    def __init__(self, reply: Mapping[str, Any], fetch_arrow: Callable[[], bytes]) -> None:
+        super().__init__(reply["data"])
+        self.meta: Mapping[str, Any] = reply.get("meta", {})
+        self.totals: Row | None = reply.get("totals")
+        self.others: list[Row] | None = reply.get("others")
+        self._fetch_arrow = fetch_arrow
+        self._arrow: bytes | None = None
+
+    def arrow_stream(self) -> bytes:
+        """Return the result as an Arrow stream, which any Arrow library reads."""
+        if self._arrow is None:
+            self._arrow = self._fetch_arrow()
+        return self._arrow
+
+    def to_arrow(self) -> ArrowTable:
+        """Return a table of pyarrow, which must be installed (`headrace-client[arrow]`)."""
+        return arrow_table(self.arrow_stream())
+
+    def to_pandas(self) -> PandasFrame:
+        """Return a frame of pandas, which must be installed (`headrace-client[pandas]`)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> PolarsFrame:
+        """Return a frame of polars, which must be installed (`headrace-client[polars]`)."""
+        return polars_frame(self.arrow_stream())
+
+
+def make_query(
+    query: Mapping[str, object], website: str | None, options: Mapping[str, object]
+) -> QueryRequest:
+    """Return a query as it is sent. Raises `TypeError` for an unknown option."""
+    if not website:
+        raise ValueError("a query needs a website_id, here or when the client is made")
+    unknown = options.keys() - _WIRE_NAMES.keys()
+    if unknown:
+        raise TypeError(f"a query has no option {min(unknown)!r}")
+    given = {_WIRE_NAMES[name]: value for name, value in options.items() if value is not None}
+    return QueryRequest(website, msgspec.json.encode({"query": query, **given}))
+
+
+def read_response(response: httpx.Response) -> bytes:
+    """Return the body of a response that has a result. Raises `QueryFailed`."""
+    if response.is_success:
+        return response.content
+    status = response.status_code
+    message, code = _reason(response)
+    if status in _FINAL_STATUSES and status != _TOO_MANY:
+        raise QueryRefused(message, status=status, code=code)
+    pause_s = retry_after_s(response.headers.get("Retry-After"))
+    raise QueryUnavailable(message, status=status, code=code, retry_after_s=pause_s)
+
+
+def decode_result(content: bytes) -> Mapping[str, Any]:
+    """Return the reply of a query. Raises `QueryUnavailable` where it is not from the service."""
+    try:
+        reply = msgspec.json.decode(content, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        reply = {}
+    if not isinstance(reply.get("data"), list):
+        raise QueryUnavailable("the response is not from the service")
+    return reply
+
+
+def arrow_table(stream: bytes) -> ArrowTable:
+    """Return an Arrow stream as a table of pyarrow."""
+    return import_module("pyarrow.ipc").open_stream(stream).read_all()
+
+
+def polars_frame(stream: bytes) -> PolarsFrame:
+    """Return an Arrow stream as a frame of polars."""
+    return import_module("polars").read_ipc_stream(stream)
+
+
+def _reason(response: httpx.Response) -> tuple[str, str]:
+    try:
+        reply = msgspec.json.decode(response.content, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        reply = {}
+    fallback = f"{response.status_code} {response.reason_phrase}"
+    return str(reply.get("error") or fallback), str(reply.get("code") or "")

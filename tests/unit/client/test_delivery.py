@@ -1,0 +1,339 @@
+"""What becomes of reported items, for each answer that the service can give."""
+
+import logging
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace_client import ClientClosed, Headrace, OutboxFull, OutboxUnavailable, RefusedItem
+from headrace_client.testing import FakeHeadrace
+
+INVALID: dict[str, Any] = {"status": "error", "message": "Invalid request body", "code": "INVALID"}
+SCOPE_MISMATCH = {"status": "error", "message": "Website scope mismatch", "code": "SCOPE_MISMATCH"}
+
+
+@pytest.fixture
+def server() -> Iterator[FakeHeadrace]:
+    with FakeHeadrace() as fake:
+        yield fake
+
+
+@pytest.fixture
+def outbox(tmp_path: Path) -> Path:
+    return tmp_path / "outbox.sqlite"
+
+
+def connected(server: FakeHeadrace, outbox: Path | None = None, **options: Any) -> Headrace:
+    options.setdefault("linger_s", 0.0)
+    return Headrace(server.url, "key", outbox=outbox, **options)
+
+
+def unreachable(outbox: Path | None, **options: Any) -> Headrace:
+    return Headrace("http://127.0.0.1:9", "key", outbox=outbox, **options)
+
+
+def numbers(server: FakeHeadrace) -> list[int]:
+    return [one["properties"]["n"] for one in server.items()]
+
+
+def refusals(client: Headrace) -> list[tuple[int, str, str]]:
+    return [(one.item["properties"]["n"], one.code, one.message) for one in client.refused()]  # type: ignore[index]
+
+
+def test_items_are_stored_with_the_id_and_the_time_of_the_call(
+    server: FakeHeadrace, outbox: Path
+) -> None:
+    before_ms = time.time_ns() // 1_000_000
+    with unreachable(outbox) as client:
+        event_id = client.track("signup", {"plan": "pro"}, anonymous_id="anon_1")
+        after_ms = time.time_ns() // 1_000_000
+        client.close(0)
+
+    with connected(server, outbox) as client:
+        assert client.flush()
+
+    (item,) = server.items()
+    timestamp = item["timestamp"]
+    assert before_ms <= timestamp <= after_ms
+    assert item == {
+        "name": "signup",
+        "properties": {"plan": "pro"},
+        "anonymousId": "anon_1",
+        "timestamp": timestamp,
+        "eventId": event_id,
+    }
+
+
+def test_items_that_wait_share_requests_of_the_batch_size(
+    server: FakeHeadrace, outbox: Path
+) -> None:
+    with unreachable(outbox) as client:
+        client.track_many({"name": "row", "properties": {"n": n}} for n in range(25))
+        client.close(0)
+
+    with connected(server, outbox, max_batch_items=10) as client:
+        assert client.flush()
+
+    assert server.requests == [("/track", 10), ("/track", 10), ("/track", 5)]
+    assert numbers(server) == list(range(25))
+
+
+@pytest.mark.parametrize(("status", "stores"), [(500, True), (500, False), (0, True), (0, False)])
+def test_request_with_unknown_outcome_is_repeated_and_stored_once(
+    server: FakeHeadrace, status: int, stores: bool
+) -> None:
+    server.reply_once(status, stores=stores, times=2)
+    with connected(server) as client:
+        client.track_many([{"name": "a"}, {"name": "b"}])
+        assert client.flush()
+        stats = client.stats()
+
+    assert server.requests == [("/track", 2)] * 3
+    assert server.event_names() == ["a", "b"]
+    assert stats[:3] == (0, 0, 2)
+
+
+@pytest.mark.parametrize("status", [401, 404, 408, 429, 502, 503])
+def test_other_failures_are_repeated(server: FakeHeadrace, status: int) -> None:
+    server.reply_once(status, headers={"Retry-After": "0"})
+    with connected(server) as client:
+        client.track("a")
+        assert client.flush()
+
+    assert server.requests == [("/track", 1)] * 2
+    assert server.event_names() == ["a"]
+
+
+def test_item_that_is_refused_does_not_take_its_batch_along(server: FakeHeadrace) -> None:
+    reported: list[RefusedItem] = []
+    with connected(server, on_refused=reported.append) as client:
+        bad = {"name": "n" * 257, "properties": {"n": 1}}
+        client.track_many([{"name": "a"}, bad, {"name": "b"}])
+        assert client.flush()
+
+        assert client.refused() == reported
+        assert client.stats()[:5] == (0, 1, 2, 1, 0)
+        assert refusals(client) == [(1, "INVALID_BODY", "name: must have 1 to 256 characters")]
+    assert server.event_names() == ["a", "b"]
+    assert server.requests == [("/track", 3), ("/track", 2)]
+
+
+def test_refused_items_can_be_sent_again(server: FakeHeadrace) -> None:
+    server.reply_once(403, SCOPE_MISMATCH)
+    with connected(server) as client:
+        client.track("a", {"n": 1})
+        assert client.flush()
+        assert refusals(client) == [(1, "SCOPE_MISMATCH", "Website scope mismatch")]
+
+        assert client.requeue_refused() == 1
+        assert client.flush()
+
+        assert client.refused() == []
+    assert server.event_names() == ["a"]
+
+
+def test_refused_items_can_be_deleted(server: FakeHeadrace) -> None:
+    server.reply_once(403, SCOPE_MISMATCH)
+    with connected(server) as client:
+        client.track("a")
+        client.flush()
+
+        assert client.delete_refused() == 1
+        assert client.stats()[:5] == (0, 0, 0, 1, 0)
+
+
+def test_refusal_concerns_the_items_of_one_website(server: FakeHeadrace) -> None:
+    server.reply_once(403, SCOPE_MISMATCH)
+    with connected(server) as client:
+        client.track_many(
+            {"name": "a", "website_id": f"web_{n % 2}", "properties": {"n": n}} for n in range(4)
+        )
+        assert client.flush()
+
+        assert sorted(number for number, _, _ in refusals(client)) == [0, 2]
+    assert numbers(server) == [1, 3]
+
+
+def test_invalid_body_without_the_index_of_an_item_is_split_until_the_item_is_found(
+    server: FakeHeadrace,
+) -> None:
+    with connected(server) as client:
+        server.reply_once(400, INVALID, times=3)  # four items, two, and one
+        client.track_many({"name": "a", "properties": {"n": n}} for n in range(4))
+        assert client.flush()
+
+        assert refusals(client) == [(0, "INVALID", "Invalid request body")]
+    assert [count for _, count in server.requests[:3]] == [4, 2, 1]
+    assert numbers(server) == [1, 2, 3]
+
+
+def test_request_that_is_too_large_is_split(server: FakeHeadrace) -> None:
+    with connected(server) as client:
+        server.reply_once(413, times=2)
+        client.track_many({"name": "a", "properties": {"n": n}} for n in range(8))
+        assert client.flush()
+
+        assert client.refused() == []
+    assert [count for _, count in server.requests[:3]] == [8, 4, 2]
+    assert numbers(server) == list(range(8))
+
+
+def test_item_that_is_too_large_alone_is_refused(server: FakeHeadrace) -> None:
+    server.reply_once(413)
+    with connected(server) as client:
+        client.track("a", {"n": 1})
+        assert client.flush()
+
+        assert refusals(client) == [(1, "PAYLOAD_TOO_LARGE", "Request Entity Too Large")]
+
+
+def test_item_whose_outcome_was_unknown_for_six_days_is_not_repeated(
+    server: FakeHeadrace, outbox: Path
+) -> None:
+    server.reply_once(500)
+    with connected(server, outbox) as client:
+        client.track("a", {"n": 1})
+        client.close(0)
+    with sqlite3.connect(outbox) as connection:
+        connection.execute("UPDATE claim SET since_ms = since_ms - 7 * 86400000")
+    connection.close()
+    requests = len(server.requests)
+
+    with connected(server, outbox) as client:
+        client.track("b")
+        assert client.flush()
+
+        reason = "no response for six days: a repeat could be stored twice"
+        assert refusals(client) == [(1, "OUTCOME_UNKNOWN", reason)]
+    assert len(server.requests) == requests + 1
+    assert server.event_names() == ["b"]
+
+
+def test_outbox_at_its_limit_raises_and_what_is_in_it_stays(
+    server: FakeHeadrace, outbox: Path
+) -> None:
+    accepted: list[str] = []
+    with unreachable(outbox, max_outbox_bytes=200_000) as client:
+
+        def fill() -> None:
+            accepted.extend(client.track("a", {"n": n, "text": "x" * 1000}) for n in range(1000))
+
+        with pytest.raises(OutboxFull, match="is full"):
+            fill()
+        client.close(0)
+
+    with connected(server, outbox, max_outbox_bytes=200_000) as client:
+        assert client.flush()
+        client.track("a", {"n": len(accepted)})
+        assert client.flush()
+    assert 50 < len(accepted) < 200
+    assert numbers(server) == list(range(len(accepted) + 1))
+
+
+def test_outbox_at_its_limit_counts_what_it_drops(
+    outbox: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with unreachable(outbox, max_outbox_bytes=100_000, when_full="drop") as client:
+        ids = [client.track("a", {"text": "x" * 10_000}) for _ in range(20)]
+        stats = client.stats()
+        client.close(0)
+
+    kept = [event_id for event_id in ids if event_id]
+    assert (stats.pending, stats.dropped) == (len(kept), 20 - len(kept))
+    assert 0 < len(kept) < 10
+    dropped = [one.getMessage() for one in caplog.records if "dropped" in one.getMessage()]
+    assert dropped[0].startswith("1 items were dropped: cannot use ")
+
+
+def test_next_client_sends_what_the_last_one_left(server: FakeHeadrace, outbox: Path) -> None:
+    with unreachable(outbox) as client:
+        client.track("left behind")
+        assert not client.close(0)
+
+    with connected(server, outbox) as client:
+        assert client.flush()
+    assert server.event_names() == ["left behind"]
+
+
+def test_one_of_two_clients_sends_and_the_other_one_takes_over(
+    server: FakeHeadrace, outbox: Path
+) -> None:
+    with connected(server, outbox) as first:
+        first.track("a")
+        assert first.flush()
+        with unreachable(outbox) as second:  # could not send
+            second.track("b")
+            assert second.flush()
+    with connected(server, outbox) as third, unreachable(outbox) as fourth:
+        third.track("c")
+        assert third.flush()
+        third.close()
+        fourth.track("d")
+        fourth.close(0)
+    with connected(server, outbox) as client:
+        assert client.flush()
+    assert server.event_names() == ["a", "b", "c", "d"]
+
+
+def test_failure_is_logged_once_and_ends_with_a_success(
+    server: FakeHeadrace, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.reply_once(500, times=2)
+    with connected(server) as client:
+        client.track("a")
+        assert client.flush()
+        assert client.stats()[6:] == (0, "")
+
+    logged = [one.getMessage() for one in caplog.records if one.name == "headrace_client"]
+    reason = "500 Internal Server Error"
+    assert logged == [f"items are not sent, they stay in the outbox: {reason}"]
+
+
+def test_outbox_is_readable_by_its_user_alone(outbox: Path) -> None:
+    with unreachable(outbox) as client:
+        client.track("a")
+        modes = {stat.S_IMODE(one.stat().st_mode) for one in outbox.parent.glob("outbox*")}
+        client.close(0)
+    assert modes == {0o600}
+
+
+def test_outbox_of_a_newer_client_is_not_touched(outbox: Path) -> None:
+    with sqlite3.connect(outbox) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(OutboxUnavailable, match="another version"):
+        unreachable(outbox)
+
+
+def test_outbox_in_a_missing_directory_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OutboxUnavailable, match="No such file or directory"):
+        unreachable(tmp_path / "missing" / "outbox.sqlite")
+
+
+def test_closed_client_accepts_nothing(server: FakeHeadrace) -> None:
+    client = connected(server)
+    client.close()
+    with pytest.raises(ClientClosed):
+        client.track("a")
+
+
+def test_callback_that_fails_ends_nothing(
+    server: FakeHeadrace, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: RefusedItem) -> None:
+        raise ValueError("in the callback")
+
+    caplog.set_level(logging.ERROR)
+    server.reply_once(403, SCOPE_MISMATCH)
+    with connected(server, on_refused=fail) as client:
+        client.track("a")
+        assert client.flush()
+        client.track("b")
+        assert client.flush()
+    assert server.event_names() == ["b"]
+    assert "on_refused failed" in caplog.text

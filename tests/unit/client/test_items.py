@@ -1,0 +1,145 @@
+"""What the methods of the client send, and which calls they refuse at once."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from headrace_client import Headrace, InvalidItem, with_fields
+from headrace_client.testing import FakeHeadrace
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+NOON_MS = 1_777_629_600_000
+FIXED: dict[str, Any] = {"timestamp": NOON, "event_id": "id-1"}
+AGAIN: dict[str, Any] = {"timestamp": NOON, "event_id": "id-2"}
+SENT = {"timestamp": NOON_MS, "eventId": "id-1"}
+
+
+@pytest.fixture
+def server() -> Iterator[FakeHeadrace]:
+    with FakeHeadrace() as fake:
+        yield fake
+
+
+@pytest.fixture
+def client(server: FakeHeadrace) -> Iterator[Headrace]:
+    with Headrace(server.url, "key", outbox=None, linger_s=0.0) as one:
+        yield one
+
+
+def test_each_method_sends_its_fields(client: Headrace, server: FakeHeadrace) -> None:
+    client.track("a", {"x": 1}, session_id="s", namespace="n", source="b", profile_id="p", **FIXED)
+    client.page_view("/pricing", {"referrer": "direct"}, **AGAIN)
+    client.vitals("LCP", 1830.5, path="/", **FIXED)
+    client.errors("it broke", level="warning", lineno=3, **FIXED)
+    client.identify("acc-1", {"plan": "pro"}, anonymous_id="anon_1", **FIXED)
+    assert client.flush()
+
+    properties = {"referrer": "direct"}
+    view = {"name": "screen_view", "path": "/pricing", "properties": properties}
+    fields = {"sessionId": "s", "namespace": "n", "source": "b", "profileId": "p"}
+    assert server.items() == [
+        {"name": "a", "properties": {"x": 1}, **fields, **SENT},
+        {**view, **SENT, "eventId": "id-2"},
+    ]
+    vital = {"metricName": "LCP", "metricValue": 1830.5, "path": "/"}
+    assert server.items("/vitals") == [{**vital, **SENT}]
+    error = {"message": "it broke", "path": "", "level": "warning", "lineno": 3}
+    assert server.items("/errors") == [{**error, **SENT}]
+
+
+def test_account_of_a_visitor_is_sent_alone(client: Headrace, server: FakeHeadrace) -> None:
+    client.identify("acc-1", {"plan": "pro"}, anonymous_id="anon_1", **FIXED)
+    client.identify("acc-2", **AGAIN)
+    assert client.flush()
+
+    first = {"profileId": "acc-1", "traits": {"plan": "pro"}, "anonymousId": "anon_1"}
+    assert server.items("/identify") == [
+        {**first, **SENT},
+        {"profileId": "acc-2", **SENT, "eventId": "id-2"},
+    ]
+    assert server.requests == [("/identify", 1)] * 2
+
+
+def test_exception_gives_type_stack_and_line(client: Headrace, server: FakeHeadrace) -> None:
+    def fail() -> None:
+        raise InvalidItem("broken")
+
+    try:
+        fail()
+    except InvalidItem as error:
+        client.errors(error, **FIXED)
+    assert client.flush()
+
+    (item,) = server.items("/errors")
+    first_line = fail.__code__.co_firstlineno
+    assert (item["message"], item["errorType"]) == ("broken", "headrace_client.errors.InvalidItem")
+    assert (item["filename"], item["lineno"]) == (__file__, first_line + 1)
+    assert item["stack"].endswith("headrace_client.errors.InvalidItem: broken\n")
+
+
+def test_website_of_a_call_wins_over_that_of_its_context_and_of_the_client(
+    server: FakeHeadrace,
+) -> None:
+    with Headrace(server.url, outbox=None, website_id="client", linger_s=0.0) as client:
+        client.track("a")
+        with with_fields(website_id="context", ip="198.51.100.1", user_agent=None):
+            client.track("b")
+            client.track("c", website_id="call")
+        client.track("d", website_id=None)
+        assert client.flush()
+
+    fields = {
+        one["name"]: {k: v for k, v in one.items() if k in {"websiteId", "ip", "userAgent"}}
+        for one in server.items()
+    }
+    assert fields == {
+        "a": {"websiteId": "client"},
+        "b": {"websiteId": "context", "ip": "198.51.100.1"},
+        "c": {"websiteId": "call", "ip": "198.51.100.1"},
+        "d": {"websiteId": "client"},
+    }
+
+
+def test_unknown_field_is_an_error_that_names_the_likely_one(client: Headrace) -> None:
+    fields: dict[str, Any] = {"anonymousid": "anon_1"}
+    with pytest.raises(TypeError, match=r"no field 'anonymousid' \(did you mean 'anonymous_id'\?"):
+        client.track("a", **fields)
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({"x": object()}, "cannot be written as JSON"),
+        ({"x": "\ud800"}, "cannot be written as JSON"),
+        ({1j: 1}, "cannot be written as JSON"),
+    ],
+    ids=["object", "lone surrogate", "key"],
+)
+def test_properties_that_are_no_json_are_refused_at_once(
+    client: Headrace, properties: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InvalidItem, match=message):
+        client.track("a", properties)
+    assert client.stats().pending == 0
+
+
+def test_timestamp_without_time_zone_is_refused_at_once(client: Headrace) -> None:
+    with pytest.raises(InvalidItem, match="has no time zone"):
+        client.track("a", timestamp=datetime(2026, 5, 1, 12))  # noqa: DTZ001 - what is tested
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"url": "shop.example", "key": "k"}, "is no address"),
+        ({"url": "http://shop.example", "key": " "}, "key is empty"),
+        ({"url": "http://shop.example"}, "a key or a website_id"),
+        ({"url": "http://shop.example", "key": "k", "synchronous": "off"}, "can be"),
+    ],
+    ids=["url", "empty key", "no key", "synchronous"],
+)
+def test_client_with_wrong_arguments_is_not_made(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Headrace(outbox=None, **arguments)

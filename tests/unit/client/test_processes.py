@@ -1,0 +1,131 @@
+"""Programs that fork, end or share an outbox lose nothing and send nothing twice."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace_client import Headrace
+from headrace_client.testing import FakeHeadrace
+
+CLIENT_SOURCE = Path(__file__).parents[3] / "clients" / "python" / "src"
+TIMEOUT_S = 60
+
+BEGIN = """
+import os, sys, threading
+from headrace_client import Headrace
+url, outbox = sys.argv[1:]
+client = Headrace(url, "key", outbox=outbox or None, linger_s=0.0)
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[FakeHeadrace]:
+    with FakeHeadrace() as fake:
+        yield fake
+
+
+def run(code: str, server: FakeHeadrace, outbox: Path | str) -> str:
+    """Run a program that has a client, and return what it printed."""
+    python = (sys.executable, "-W", "ignore::DeprecationWarning")  # of forks beside threads
+    done = subprocess.run(
+        [*python, "-c", BEGIN + code, server.url, str(outbox)],
+        env={**os.environ, "PYTHONPATH": str(CLIENT_SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_program_that_ends_sends_first(server: FakeHeadrace, tmp_path: Path) -> None:
+    run('client.track("a")', server, tmp_path / "outbox")
+    assert server.event_names() == ["a"]
+
+
+def test_program_that_ends_sends_what_is_in_memory(server: FakeHeadrace) -> None:
+    run('client.track("a")', server, "")
+    assert server.event_names() == ["a"]
+
+
+FORK = """
+client.track("parent before")
+client.flush()
+child = os.fork()
+if not child:
+    client.track("child")
+    client.flush()
+    os._exit(0)
+client.track("parent")
+client.flush()
+assert os.waitpid(child, 0)[1] == 0
+client.track("parent after")
+"""
+
+
+@pytest.mark.parametrize("outbox", ["file", ""])
+def test_both_sides_of_a_fork_can_use_the_client(
+    server: FakeHeadrace, tmp_path: Path, outbox: str
+) -> None:
+    run(FORK, server, str(tmp_path / outbox) if outbox else "")
+
+    events = ["child", "parent", "parent after", "parent before"]
+    assert sorted(server.event_names()) == events
+    assert sorted(path for path, _ in server.requests) == ["/track"] * len(server.requests)
+
+
+FORKS_UNDER_LOAD = """
+def report(name):
+    for number in range(200):
+        client.track(name, {"n": number})
+
+threads = [threading.Thread(target=report, args=(f"thread {n}",)) for n in range(3)]
+for thread in threads:
+    thread.start()
+children = []
+for number in range(8):
+    child = os.fork()
+    if not child:
+        report(f"child {number}")
+        os._exit(0)
+    children.append(child)
+for thread in threads:
+    thread.join()
+print([os.waitpid(child, 0)[1] for child in children])
+assert client.flush()
+"""
+
+
+def test_forks_while_other_threads_report_lose_nothing(
+    server: FakeHeadrace, tmp_path: Path
+) -> None:
+    printed = run(FORKS_UNDER_LOAD, server, tmp_path / "outbox")
+
+    names = [*(f"thread {n}" for n in range(3)), *(f"child {n}" for n in range(8))]
+    expected = {(name, number) for name in names for number in range(200)}
+    assert printed == f"{[0] * 8}\n"
+    assert {(one["name"], one["properties"]["n"]) for one in server.items()} == expected
+    assert len(server.items()) == len(expected)
+    assert sum(count for _, count in server.requests) == len(expected)
+
+
+ORPHAN = """
+if os.fork():
+    client.track("parent")
+    client.flush()
+    os._exit(0)
+client.track("orphan")
+client.flush()
+"""
+
+
+def test_child_whose_parent_ended_goes_on_sending(server: FakeHeadrace, tmp_path: Path) -> None:
+    run(ORPHAN, server, tmp_path / "outbox")
+    with Headrace(server.url, "key", outbox=tmp_path / "outbox") as client:
+        assert client.flush()
+    assert sorted(server.event_names()) == ["orphan", "parent"]
