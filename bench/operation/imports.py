@@ -88,6 +88,7 @@ def run_import(data: str, website: str, path: Path) -> int:
         load_settings({"data_dir": data}),
         request,
         [path],
+        by="cli tests",
         on_refused=lambda refused: print(refused.reason),
         progress=lambda _done, _total: None,
     )

@@ -59,6 +59,7 @@ def copy_table(
             load_settings({"data_dir": str(target.data)}),
             request,
             [file],
+            by="cli tests",
             on_refused=lambda refused: pytest.fail(refused.reason),
             progress=lambda _done, _total: None,
         )

@@ -14,11 +14,12 @@ from headrace.erasure.receipt import QUARANTINE, describe_what_remains
 from headrace.erasure.statements import deletions
 from headrace.erasure.subjects import subjects_of
 from headrace.model.catalog import STORED_TABLES
-from headrace.model.erasure import ErasureRequest, SelectorKind, Subject
+from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest, SelectorKind, Subject
 from headrace.ports.erasure import (
     ErasableEntries,
     ErasableReplies,
     Erasure,
+    ErasureAudit,
     ErasurePlan,
     ErasureStore,
     LogRewriter,
@@ -55,6 +56,7 @@ class ErasureService:
         rewriter: LogRewriter,
         replies: ErasableReplies,
         lifetimes: PartLifetimes,
+        audit: ErasureAudit,
         snapshots: Callable[[], Collection[str]],
         damaged_files: Callable[[], int],
         new_id: Callable[[], str],
@@ -68,6 +70,7 @@ class ErasureService:
         self._rewriter = rewriter
         self._replies = replies
         self._lifetimes = lifetimes
+        self._audit = audit
         self._snapshots = snapshots
         self._damaged_files = damaged_files
         self._new_id = new_id
@@ -93,6 +96,7 @@ class ErasureService:
             plan=plan,
         )
         if not request.dry_run:
+            self._audit.record(erasure)
             self._erasures.put(erasure)
             self._delete(plan, request.website_id)
         return erasure
@@ -130,8 +134,13 @@ class ErasureService:
         return clean
 
     def clean_files(self, erasure: Erasure) -> Leftovers:
-        """Take the rows out of logs and kept replies; return which files remain to go away."""
+        """Take the rows out of logs and kept replies; return which files remain to go away.
+
+        A website that is erased as a whole also loses its name in the audit log.
+        """
         plan, website_id = _plan_of(erasure), erasure.website_id
+        if WHOLE_WEBSITE in plan.selectors:
+            self._audit.forget_website(website_id)
         if plan.selectors:
             rewrite = partial(without_erased_items, website_id=website_id, selectors=plan.selectors)
             self._rewriter.rewrite(plan.log_ends, rewrite)

@@ -58,6 +58,7 @@ from headrace.http.server.fast_path import (
 )
 from headrace.http.server.request_counter import BatchedCounter
 from headrace.ingest.receive.decode import IngestPath
+from headrace.ports.audit import RecordChanges
 from headrace.ports.directory import TenancySource
 from headrace.ports.rate_limiter import CountedCall, RateLimiters
 from headrace.ports.sessions import Sessions
@@ -87,6 +88,7 @@ def create_app(
     storage_describer: StorageDescriber,
     tenancy: TenancySource,
     administration: AdministrationUseCases,
+    record_changes: RecordChanges,
     sessions: Sessions,
     limiters: RateLimiters,
     store: Store,
@@ -154,6 +156,7 @@ def create_app(
             addresses=addresses,
             body_reader=query_bodies,
             exporter=exporter,
+            record_changes=record_changes,
         ),
         endpoints.ERASURES: ErasuresRoute(
             authorizer=authorizer,

@@ -29,6 +29,12 @@ class AuditAction(Enum):
     KEY_DELETE = "key.delete"
     CODE_CREATE = "code.create"
     CODE_USE = "code.use"
+    QUARANTINE_RETRY = "quarantine.retry"
+    ERASURE_CREATE = "erasure.create"
+    ROWS_PRUNE = "rows.prune"
+    ROWS_IMPORT = "rows.import"
+    ROWS_EXPORT = "rows.export"
+    BACKUP_RESTORE = "backup.restore"
 
 
 class AuditedChange(Struct, frozen=True, kw_only=True):

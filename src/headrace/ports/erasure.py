@@ -170,6 +170,18 @@ class PartLifetimes(Protocol):
         ...
 
 
+class ErasureAudit(Protocol):
+    """The audit log as erasures need it. Blocking. Raises `StoreUnavailable`."""
+
+    def record(self, erasure: Erasure) -> None:
+        """Write the line of an erasure that is about to begin."""
+        ...
+
+    def forget_website(self, website_id: WebsiteId) -> None:
+        """Take the name of a website out of its lines. Safe to call twice."""
+        ...
+
+
 class KeptPartLifetimes:
     """A `PartLifetimes` that changes nothing: files go when the store lets them go."""
 

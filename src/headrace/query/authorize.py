@@ -16,6 +16,7 @@ from headrace.base.errors import (
     WebsiteMissingOrganization,
     WebsiteNotFound,
 )
+from headrace.model.audit import actor_name
 from headrace.model.tenancy import ApiKey, Scope, TenancySnapshot, WebsiteId, hash_secret
 from headrace.ports.directory import TenancySource
 from headrace.ports.rate_limiter import RateLimiter, RateLimitResult, unused_rate_limit
@@ -55,11 +56,11 @@ class QueryCaller(Struct, frozen=True):
         return self.key is None or scope in self.key.scopes
 
 
-class WritingCaller(Struct, frozen=True):
-    """A caller that may change a website's rows, by the id of its key."""
+class Manager(Struct, frozen=True):
+    """A caller that may take out or change a website's rows, by its name in the audit log."""
 
     website_id: WebsiteId
-    key_id: str
+    name: str
 
 
 class QueryAuthorizer:
@@ -106,14 +107,14 @@ class QueryAuthorizer:
             raise RateLimited(rate_limit.reset_s)
         return find_readable_website(tenancy, caller, credentials.website_id)
 
-    async def authorize_management(self, credentials: QueryCredentials) -> WebsiteId:
-        """Return the website whose rows the caller may take out: its key needs `manage:data`.
+    async def authorize_management(self, credentials: QueryCredentials) -> Manager:
+        """Return the caller and the website whose rows it may take out, by `manage:data`.
 
         That a website is public gives no such right, and no rate limit counts the call. Raises
         `AuthenticationRequired` without a key, and what `authorize` raises.
         """
         tenancy, caller = await self._find_manager(credentials)
-        return find_own_website(tenancy, caller, credentials.website_id)
+        return _manager(tenancy, caller, credentials.website_id)
 
     async def authorize_management_of_any(
         self, credentials: QueryCredentials
@@ -132,7 +133,7 @@ class QueryAuthorizer:
 
     async def authorize_writing(
         self, credentials: QueryCredentials, on_rate_limit: OnRateLimit
-    ) -> WritingCaller:
+    ) -> Manager:
         """Return the caller and the website whose rows it may change; see `authorize_management`.
 
         Every call of a key with the scope counts, also one that a later check refuses. Raises
@@ -143,8 +144,7 @@ class QueryAuthorizer:
         on_rate_limit(rate_limit)
         if not rate_limit.allowed:
             raise RateLimited(rate_limit.reset_s)
-        website_id = find_own_website(tenancy, caller, credentials.website_id)
-        return WritingCaller(website_id, caller.key.id if caller.key else "")
+        return _manager(tenancy, caller, credentials.website_id)
 
     async def _find_manager(
         self, credentials: QueryCredentials
@@ -237,13 +237,11 @@ def find_readable_website(
     return website.id
 
 
-def find_own_website(
-    tenancy: TenancySnapshot, caller: QueryCaller, website_id: str | None
-) -> WebsiteId:
-    """Return the id of a website that the caller's key may access; see `find_readable_website`."""
+def _manager(tenancy: TenancySnapshot, caller: QueryCaller, website_id: str | None) -> Manager:
+    """Return the caller with the website that its key may access; see `find_readable_website`."""
     if website_id is None:
         raise MissingWebsiteId
     website = tenancy.websites.get(WebsiteId(website_id))
     if website is None or caller.key is None or not caller.key.can_access(website):
         raise WebsiteNotFound
-    return website.id
+    return Manager(website.id, actor_name(caller.key))

@@ -29,6 +29,8 @@ from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
+from headrace.formats.audited_changes import restore_change
+from headrace.wiring.audit import record_changes
 from headrace.wiring.data import (
     data_dir_paths,
     locked_for_command,
@@ -79,14 +81,14 @@ class Restored(NamedTuple):
 
 
 def restore(
-    settings: Settings, file: Path, *, erasures: Path | None = None, progress: Progress
+    settings: Settings, file: Path, *, by: str, erasures: Path | None = None, progress: Progress
 ) -> Restored:
     """Unpack a backup to the data directory, and erase in it what was erased after the backup.
 
     The directory must be empty, or have erasures alone, which are used then; `erasures` is another
-    place of them. Raises `OperatorError`. Empties the directory again when that fails, but for its
-    erasures. A restore that is killed, or whose machine loses power, leaves a marker file, and no
-    service starts on the directory.
+    place of them. `by` is who restores, for the audit log. Raises `OperatorError`. Empties the
+    directory again when that fails, but for its erasures. A restore that is killed, or whose
+    machine loses power, leaves a marker file, and no service starts on the directory.
     """
     root = data_path(settings)
     with lock_data_dir(root, "headrace restore"):
@@ -101,6 +103,8 @@ def restore(
             shutil.rmtree(own, ignore_errors=True)
             manifest = read_archive(file, root, progress=progress)
             applied = None if known is None else _apply_erasures(settings, known)
+            change = restore_change(manifest.made, applied or 0)
+            record_changes(settings, by, [change])
         except BaseException:
             _remove_contents(root)
             if kept is not None:

@@ -54,6 +54,7 @@ from headrace.ports.event_log import LogOffset
 from headrace.ports.rate_limiter import RateLimiters, calls_per_minute
 from headrace.ports.row_deletion import RowDeleter
 from headrace.ports.store import StoreWriter
+from headrace.wiring.audit import EngineErasureAudit
 from headrace.wiring.data import data_dir_paths
 from headrace.wiring.engine_pruning import engine_pruning
 from headrace.wiring.shared import open_claims
@@ -173,6 +174,7 @@ class _Dependencies(NamedTuple):
                 rewriter=SegmentRewriter(self.paths.log),
                 replies=SqliteErasableReplies(self.paths.idempotency),
                 lifetimes=lifetimes,
+                audit=EngineErasureAudit(self.settings),
                 snapshots=lambda: names_in(self.paths.snapshots),
                 damaged_files=lambda: len(names_in(self.paths.damaged)),
                 new_id=new_erasure_id,

@@ -12,6 +12,7 @@ from msgspec import Struct
 from headrace.adapters.export.partial_file import PartialFile
 from headrace.base.errors import HeadraceError, OperatorError
 from headrace.base.settings import Settings
+from headrace.formats.audited_changes import export_change
 from headrace.model.data_retention import Cutoffs
 from headrace.model.export import ExportRequest
 from headrace.ports.data_retention import FixedCutoffs
@@ -23,6 +24,7 @@ from headrace.query.export.service import (
     OtherStore,
     Progress,
 )
+from headrace.wiring.audit import record_changes
 from headrace.wiring.engine_access import (
     EngineRuntime,
     connect_engine,
@@ -43,17 +45,18 @@ class Exported(Struct, frozen=True):
 
 
 def export_to_file(
-    settings: Settings, request: ExportRequest, output: Path, *, progress: ShowProgress
+    settings: Settings, request: ExportRequest, output: Path, *, by: str, progress: ShowProgress
 ) -> Exported:
     """Export to a file that does not exist, or go on where an interrupted export was.
 
-    Raises `OperatorError`; what is complete stays in `OUTPUT.partial`.
+    `by` is who exports, for the audit log. Raises `OperatorError`; what is complete stays in
+    `OUTPUT.partial`.
     """
     with _found_engine(settings, request) as access, PartialFile(output, request) as file:
         resumed_at = file.size
 
         async def run() -> int:
-            async with _running(settings, request, access, file) as export:
+            async with _running(settings, request, access, file, by=by) as export:
                 file.begin(export.plan)
                 done = Progress(file.chunks, file.size, file.memos)
                 size = resumed_at
@@ -67,14 +70,19 @@ def export_to_file(
 
 
 def export_to_stream(
-    settings: Settings, request: ExportRequest, stream: BinaryIO, *, progress: ShowProgress
+    settings: Settings,
+    request: ExportRequest,
+    stream: BinaryIO,
+    *,
+    by: str,
+    progress: ShowProgress,
 ) -> Exported:
-    """Write an export to a stream. Raises `OperatorError`."""
+    """Write an export to a stream. See `export_to_file`. Raises `OperatorError`."""
     with _found_engine(settings, request) as access:
 
         async def run() -> int:
             size = 0
-            async with _running(settings, request, access) as export:
+            async with _running(settings, request, access, by=by) as export:
                 async for piece in _reported(export, NOTHING_WRITTEN, progress):
                     await asyncio.to_thread(stream.write, piece.data)
                     size += len(piece.data)
@@ -103,6 +111,8 @@ async def _running(
     request: ExportRequest,
     access: _EngineAccess,
     file: PartialFile | None = None,
+    *,
+    by: str,
 ) -> AsyncGenerator[ExportRun]:
     """Begin the export, or go on with the one of a file. Raises `OperatorError`."""
     async with AsyncExitStack() as stack:
@@ -115,7 +125,9 @@ async def _running(
                 cutoffs=FixedCutoffs(access.cutoffs),
             )
             plan = None if file is None else file.plan
-            yield await stack.enter_async_context(service.begin(request, plan))
+            run = await stack.enter_async_context(service.begin(request, plan))
+            await asyncio.to_thread(record_changes, settings, by, [export_change(request)])
+            yield run
         except OtherStore as error:
             raise OperatorError(
                 "cannot continue the export: the data directory was restored from a backup, or is "

@@ -29,6 +29,7 @@ from headrace.base.clock import Clock, SystemClock
 from headrace.base.errors import DurabilityUnknown, OperatorError, Unavailable
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics
+from headrace.formats.audited_changes import import_change
 from headrace.ingest.imports.decoder import ChunkDecoder
 from headrace.ingest.imports.formats import make_decoder
 from headrace.ingest.imports.hosted_products import FindVisitor
@@ -44,6 +45,7 @@ from headrace.model.imports import (
     RefusedLine,
 )
 from headrace.model.storage import TABLE_OF_KIND
+from headrace.wiring.audit import record_changes
 from headrace.wiring.data import data_dir_paths
 from headrace.wiring.engine_access import connect_engine, cutoffs_of, find_engine
 from headrace.wiring.store import open_export_store
@@ -65,10 +67,14 @@ def import_files(
     request: ImportRequest,
     files: Sequence[Path],
     *,
+    by: str,
     on_refused: OnRefused,
     progress: ShowProgress,
 ) -> ImportTotals:
-    """Import the lines of files in order. Raises `OperatorError`; see `open_files`."""
+    """Import the lines of files in order; `by` is who imports them, for the audit log.
+
+    Raises `OperatorError`; see `open_files`.
+    """
     with ExitStack() as stack:
         opened = [
             stack.enter_context(contextlib.closing(file))
@@ -87,6 +93,9 @@ def import_files(
                 engine = await tasks.enter_async_context(connect_engine(settings, runtime))
                 importer = await _importer(settings, request, tasks, engine, clock=clock)
                 totals = importer.totals
+                if not request.is_dry_run:
+                    change = import_change(request, len(files))
+                    await asyncio.to_thread(record_changes, settings, by, [change])
                 decoder = make_decoder(
                     request, _visitor_finder(settings, tasks), salt=secrets.token_bytes(_SALT_BYTES)
                 )

@@ -7,7 +7,9 @@ from typing import TypeVar
 from headrace.adapters.engine.ipc.client import EngineStorageClient
 from headrace.base.errors import HeadraceError, OperatorError
 from headrace.base.settings import Settings
+from headrace.formats.audited_changes import prune_change
 from headrace.model.stored_rows import ExpiredRows, StoredRows
+from headrace.wiring.audit import record_changes
 from headrace.wiring.engine_access import connect_engine, find_engine
 
 _ResultT = TypeVar("_ResultT")
@@ -18,9 +20,20 @@ def describe_storage(settings: Settings) -> tuple[StoredRows, ...]:
     return _request_engine(settings, "storage", lambda storage: storage.describe(None))
 
 
-def prune(settings: Settings, *, dry_run: bool) -> tuple[ExpiredRows, ...]:
-    """Delete all expired rows, unless it is a dry run, and return them. Raises `OperatorError`."""
-    return _request_engine(settings, "prune", lambda storage: storage.prune(dry_run=dry_run))
+def prune(settings: Settings, *, by: str, dry_run: bool) -> tuple[ExpiredRows, ...]:
+    """Delete all expired rows, unless it is a dry run, and return them.
+
+    `by` is who deletes them, for the audit log. Raises `OperatorError`.
+    """
+
+    async def run(storage: EngineStorageClient) -> tuple[ExpiredRows, ...]:
+        expired = await storage.prune(dry_run=True)
+        if dry_run or not expired:
+            return expired
+        await asyncio.to_thread(record_changes, settings, by, [prune_change(expired)])
+        return await storage.prune(dry_run=False)
+
+    return _request_engine(settings, "prune", run)
 
 
 def _request_engine(

@@ -2,12 +2,14 @@
 
 import contextlib
 from collections.abc import Generator
+from functools import partial
 
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked
 from headrace.adapters.quarantine.requeuer import QuarantineRequeuer
 from headrace.base.clock import Clock
 from headrace.base.settings import Settings
 from headrace.ingest.load.requeue import to_log_record
+from headrace.wiring.audit import record_changes
 from headrace.wiring.data import (
     data_dir_paths,
     locked_for_command,
@@ -25,7 +27,11 @@ def open_requeuer(settings: Settings, clock: Clock) -> QuarantineRequeuer:
     require_data(settings)
     migrate_data_dir_if_idle(settings)
     return QuarantineRequeuer(
-        paths.quarantine, log_root=paths.log, to_log_record=to_log_record, clock=clock
+        paths.quarantine,
+        log_root=paths.log,
+        to_log_record=to_log_record,
+        record_changes=partial(record_changes, settings),
+        clock=clock,
     )
 
 

@@ -155,6 +155,7 @@ async def run_worker(
             storage_describer=EngineStorageClient(engine),
             tenancy=tenancy,
             administration=administration_use_cases(directory),
+            record_changes=lambda by, changes: directory.acting_as(by).audit_log.record(changes),
             sessions=directory.sessions,
             limiters=shared_state.limiters,
             store=worker_store.store,

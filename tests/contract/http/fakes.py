@@ -19,6 +19,7 @@ from headrace.http.routes.administration import administration_use_cases
 from headrace.http.routes.operations import ReadinessChecks
 from headrace.http.routes.query import QueryRunner
 from headrace.ingest.receive.preparation import AcceptResult, IngestRequest, Reserve
+from headrace.model.audit import AuditedChange
 from headrace.model.erasure import ErasureRequest, Subject
 from headrace.model.export import ExportRequest
 from headrace.model.plan import CompiledQuery
@@ -331,6 +332,8 @@ class Harness:
         self.store = FakeStore()
         self.log_is_ready = True
         self.lines: list[dict[str, Any]] = []
+        self.recorded: list[tuple[str, AuditedChange]] = []
+        self.audit_failure: BaseException | None = None
         self.metrics = Metrics()
 
     def app(self, *, debug: bool = False) -> Application:
@@ -346,6 +349,7 @@ class Harness:
             storage_describer=self.storage,
             tenancy=self.tenancy,
             administration=administration_use_cases(self.directory),
+            record_changes=self._record_changes,
             sessions=self.sessions,
             limiters={
                 CountedCall.QUERY: self.limiter,
@@ -377,6 +381,11 @@ class Harness:
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         scope = make_scope(method, path, query, pairs, client)
         return asyncio.run(exchange(self.app(debug=debug), scope, body))
+
+    def _record_changes(self, by: str, changes: Sequence[AuditedChange]) -> None:
+        if self.audit_failure is not None:
+            raise self.audit_failure
+        self.recorded.extend((by, change) for change in changes)
 
     def _readiness(self) -> ReadinessChecks:
         async def log_is_ready() -> bool:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
-from headrace.base.errors import StoreUnavailable
+from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.model.audit import AuditAction, AuditedChange
 from headrace.model.export import ExportFormat, ExportRequest
 from headrace.query.export.service import ExportedPiece
 from tests.contract.http.fakes import MANAGER_KEY, PRIVATE, Harness, exchange, make_scope
@@ -79,6 +80,38 @@ def test_export_that_cannot_begin_is_503_with_retry_after() -> None:
     response = asyncio.run(exchange(harness.app(), scope_of(harness), b""))
     assert (response.status, response.headers["retry-after"]) == (503, "5")
     assert response.json["error"] == "Service unavailable"
+
+
+def test_an_export_is_in_the_audit_log_before_its_first_byte() -> None:
+    harness = Harness()
+    asyncio.run(messages(harness))
+    export = {"table": "events", "format": "csv", "from": None, "to": None}
+    assert harness.recorded == [
+        (
+            f"key_{MANAGER_KEY}",
+            AuditedChange(
+                action=AuditAction.ROWS_EXPORT,
+                object_id=PRIVATE,
+                after=export,
+                website_ids=(PRIVATE,),
+            ),
+        )
+    ]
+
+
+def test_an_export_that_cannot_begin_is_not_in_the_audit_log() -> None:
+    harness = Harness()
+    harness.exporter.outcome = StoreUnavailable("2 exports of the website are running already")
+    asyncio.run(exchange(harness.app(), scope_of(harness), b""))
+    assert harness.recorded == []
+
+
+def test_an_export_without_an_audit_log_is_503_and_ends() -> None:
+    harness = Harness()
+    harness.audit_failure = OperatorError("the disk is gone")
+    response = asyncio.run(exchange(harness.app(), scope_of(harness), b""))
+    assert (response.status, response.json["error"]) == (503, "Service unavailable")
+    assert harness.exporter.running == 0
 
 
 def test_disconnect_ends_the_export() -> None:

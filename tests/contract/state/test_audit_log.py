@@ -5,15 +5,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
+from headrace.adapters.directory.tokens import Randomness
 from headrace.base.clock import FixedClock
 from headrace.base.errors import OperatorError, RejectedField
 from headrace.formats.directory_objects import (
@@ -22,7 +25,7 @@ from headrace.formats.directory_objects import (
     organization_object,
     website_object,
 )
-from headrace.model.audit import AuditLineId, AuditReach
+from headrace.model.audit import AuditAction, AuditedChange, AuditLineId, AuditReach
 from headrace.model.data_retention import RetentionChange
 from headrace.model.tenancy import (
     ApiKey,
@@ -256,6 +259,65 @@ def test_an_unknown_line_to_go_on_from_is_refused(directory: SqlDirectory, unkno
     )
 
 
+def test_a_change_outside_the_directory_is_in_reach_of_the_owner_of_its_website(
+    directory: SqlDirectory,
+) -> None:
+    acme = directory.create_organization("acme")
+    blog = directory.create_website(name="Blog", organization_id=acme.id)
+    before, revision = len(lines(directory)), directory.revision()
+    changes = [
+        AuditedChange(
+            action=AuditAction.ROWS_IMPORT,
+            object_id=website_id,
+            after={"files": 1},
+            website_ids=(website_id,),
+        )
+        for website_id in (blog.id, WebsiteId("web_deleted"))
+    ]
+    directory.audit_log.record([*changes, AuditedChange(action=AuditAction.ROWS_PRUNE)])
+    assert without_ids(lines(directory)[before:]) == [
+        line("rows.import", blog.id, None, {"files": 1}),
+        line("rows.import", "web_deleted", None, {"files": 1}),
+        line("rows.prune", None, None, None),
+    ]
+    assert directory.revision() == revision  # workers do not read websites again
+    for websites in ((), (blog.id,)):
+        found = directory.audit_log.lines(limit=1, reach=AuditReach(acme.id, frozenset(websites)))
+        assert [one.change.action for one in found] == [AuditAction.ROWS_IMPORT]
+
+
+def test_a_website_that_is_forgotten_has_no_name_in_its_lines(
+    directory: SqlDirectory, location: Location
+) -> None:
+    blog, shop = (
+        directory.create_website(
+            name=name, domain=f"{name}.example", origins=(f"*.{name}.example",)
+        )
+        for name in ("secret-blog", "shop")
+    )
+    directory.update_website(blog.id, WebsiteChange(public=True))
+    directory.delete_website(blog.id)
+    before = lines(directory)
+    directory.audit_log.forget_website(blog.id)
+    directory.audit_log.forget_website(blog.id)
+    directory.audit_log.forget_website(WebsiteId("web_unknown"))
+    nameless: dict[str, None] = dict.fromkeys(("name", "domain", "origins"))
+    assert lines(directory) == [
+        one
+        if one["object"] != blog.id
+        else {
+            **one,
+            "before": one["before"] and {**one["before"], **nameless},
+            "after": one["after"] and {**one["after"], **nameless},
+        }
+        for one in before
+    ]
+    if isinstance(location, Path):
+        left = b"".join(file.read_bytes() for file in location.parent.iterdir())
+        assert (b"secret-blog" in left, b"shop" in left) == (False, True)
+    assert directory.websites() == (shop,)
+
+
 def test_reach_is_the_organization_and_the_websites_of_a_key(directory: SqlDirectory) -> None:
     acme, bees = directory.create_organization("acme"), directory.create_organization("bees")
     blog, shop, hive = (
@@ -430,13 +492,30 @@ STEPS: tuple[Callable[[SqlDirectory, Pick], Any], ...] = (
 )
 
 
+@cache
+def empty_database() -> bytes:
+    """Return the file of a directory without content, which takes long to migrate to."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "directory.sqlite"
+        open_directory(path, FixedClock(NOON)).close()
+        return path.read_bytes()
+
+
+def repeatable() -> Randomness:
+    """Return bytes that are the same in every run, as Hypothesis needs it."""
+    return Random(0).randbytes  # noqa: S311 - for no secrets
+
+
+@settings(max_examples=30)
 @given(st.data())
 def test_the_lines_lead_to_the_state_of_the_directory(data: st.DataObject) -> None:
     def pick(choices: list[Any]) -> Any:
         return data.draw(st.sampled_from(choices))
 
     with TemporaryDirectory() as folder:
-        directory = open_directory(Path(folder) / "directory.sqlite", FixedClock(NOON))
+        path = Path(folder) / "directory.sqlite"
+        path.write_bytes(empty_database())
+        directory = open_directory(path, FixedClock(NOON), randomness=repeatable())
         for step in data.draw(st.lists(st.sampled_from(STEPS), max_size=12)):
             step(directory, pick)
         assert replay(lines(directory)) == state(directory)

@@ -151,9 +151,9 @@ def _parse_call(text: str, begun: int, ended: int) -> SystemCall | None:
 
 
 def _plain(text: str) -> bytes:
-    """Undo -xx; strace prints connections unencoded."""
+    """Undo -xx; strace prints connections, and the numbers behind a device, unencoded."""
     if text.startswith("\\x"):
-        return bytes.fromhex(text.replace("\\x", ""))
+        return bytes.fromhex(text.partition("<")[0].replace("\\x", ""))
     return text.encode()
 
 

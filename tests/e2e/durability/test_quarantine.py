@@ -104,6 +104,9 @@ def test_corrected_entry_is_stored_once_while_the_service_runs(
 
     assert done == {"retried": [entry["id"]]}
     assert listed(service) == []
+    (line,) = service.command("audit", "--limit", "1")
+    assert (line["action"], line["object"]) == ("quarantine.retry", entry["id"])
+    assert (line["before"], line["after"]) == (None, {"website": website})
     row = service.row(
         website,
         "events",

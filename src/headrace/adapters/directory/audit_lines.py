@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from headrace.adapters.directory.tables import AUDIT_LOG
 from headrace.adapters.directory.tokens import new_id
@@ -38,6 +38,7 @@ _WEBSITE_ACTIONS: Final = (
     AuditAction.WEBSITE_UPDATE,
     AuditAction.WEBSITE_DELETE,
 )
+_NAMING_FIELDS: Final = ("name", "domain", "origins")
 _KEY_ACTIONS: Final = (AuditAction.KEY_CREATE, AuditAction.KEY_REVOKE, AuditAction.KEY_DELETE)
 
 
@@ -154,6 +155,27 @@ def _record(
         website_ids=website_ids,
     )
     record_change(transaction, change)
+
+
+def forget_website(connection: Connection, website_id: WebsiteId) -> None:
+    """Take name, domain and origins of a website out of the lines about it."""
+    own = AUDIT_LOG.c.object_id == website_id
+    about_it = select(AUDIT_LOG).where(
+        own, AUDIT_LOG.c.action.in_([action.value for action in _WEBSITE_ACTIONS])
+    )
+    for row in connection.execute(about_it).all():
+        connection.execute(
+            update(AUDIT_LOG)
+            .where(AUDIT_LOG.c.sequence == row.sequence)
+            .values(
+                object_before=_without_name(row.object_before),
+                object_after=_without_name(row.object_after),
+            )
+        )
+
+
+def _without_name(shown: JsonObject | None) -> JsonObject | None:
+    return None if shown is None else {**shown, **dict.fromkeys(_NAMING_FIELDS)}
 
 
 def read_lines(

@@ -55,15 +55,16 @@ class DirectoryDatabase(Struct, frozen=True):
     `label` names it in messages, without a password. A transaction of `read_engine` reads one
     snapshot. One of `write_engine` reads the latest committed data and, once it has written, blocks
     other writers. `schema_lock` is the statement that a schema migration must run first; None where
-    the beginning of a write locks the database. `scrub` removes deleted salts from the database's
-    files; it raises what SQLAlchemy raises, or `OSError`. `change_marker` is that of `Directory`.
+    the beginning of a write locks the database. `scrub` removes what was deleted from a table, by
+    its name, from the database's files; it raises what SQLAlchemy raises, or `OSError`.
+    `change_marker` is that of `Directory`.
     """
 
     label: str
     read_engine: Engine
     write_engine: Engine
     schema_lock: str | None
-    scrub: Callable[[], None]
+    scrub: Callable[[str], None]
     change_marker: Callable[[], ChangeMarker]
 
 
@@ -141,8 +142,8 @@ def _file_marker(path: Path) -> ChangeMarker:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _scrub_journal(engine: Engine, journal: Path) -> None:
-    """Overwrite the journal with zeros.
+def _scrub_journal(engine: Engine, journal: Path, _table: str) -> None:
+    """Overwrite the journal with zeros, whatever table its pages are of.
 
     A transaction that writes nothing does not use the journal, and its lock keeps others from it.
     `secure_delete` has overwritten the row in the database itself.
@@ -193,15 +194,15 @@ def _open_postgresql(url: URL) -> DirectoryDatabase:
             isolation_level="READ COMMITTED", **{_BEGIN_OPTION: _WRITE_TIMEOUT}
         ),
         schema_lock=_POSTGRESQL_SCHEMA_LOCK,
-        scrub=partial(_vacuum_salts, engine.execution_options(isolation_level="AUTOCOMMIT")),
+        scrub=partial(_vacuum, engine.execution_options(isolation_level="AUTOCOMMIT")),
         change_marker=tuple[int, ...],
     )
 
 
-def _vacuum_salts(engine: Engine) -> None:
-    """Write the table again without its dead rows. The server's WAL has them until it is reused."""
+def _vacuum(engine: Engine, table: str) -> None:
+    """Write a table again without its dead rows. The server's WAL has them until it is reused."""
     with engine.connect() as connection:
-        connection.exec_driver_sql("VACUUM (FULL) visitor_salts")
+        connection.exec_driver_sql(f"VACUUM (FULL) {table}")
 
 
 def _begin_postgresql(connection: Connection) -> None:

@@ -56,7 +56,12 @@ from headrace.adapters.directory.statements import (
     revoke_row,
     update_row,
 )
-from headrace.adapters.directory.tables import API_KEYS, ORGANIZATIONS, WEBSITES
+from headrace.adapters.directory.tables import (
+    API_KEYS,
+    ORGANIZATIONS,
+    VISITOR_SALTS,
+    WEBSITES,
+)
 from headrace.adapters.directory.tokens import PREFIX_LENGTH, Randomness, new_id, new_secret
 from headrace.adapters.directory.transactions import Author, read_revision, reading, writing
 from headrace.base.clock import Clock
@@ -128,7 +133,7 @@ class SqlDirectory:
     @property
     def audit_log(self) -> SqlAuditLog:
         """The lines of all changes."""
-        return SqlAuditLog(self._database)
+        return SqlAuditLog(self._database, self._author)
 
     def close(self) -> None:
         """Close the connections. May be called twice."""
@@ -331,7 +336,7 @@ class SqlDirectory:
         """Remove deleted salts from the database's files, where a DELETE leaves them."""
         try:
             with translate_directory_errors(self._database.label):
-                self._database.scrub()
+                self._database.scrub(VISITOR_SALTS.name)
             self._has_scrubbed = True
         except (OperatorError, OSError) as error:
             self._has_scrubbed = False

@@ -217,6 +217,15 @@ def require_website(transaction: WriteTransaction, website_id: WebsiteId) -> Web
     return read_website(require_row(transaction.connection, WEBSITES, website_id))
 
 
+def find_owner(connection: Connection, website_ids: tuple[WebsiteId, ...]) -> OrganizationId | None:
+    """Return the organization that has all of these websites; None where there is none."""
+    owners = connection.execute(
+        select(WEBSITES.c.id, WEBSITES.c.organization_id).where(WEBSITES.c.id.in_(website_ids))
+    ).all()
+    found = {row.organization_id for row in owners}
+    return found.pop() if len(found) == 1 and len(owners) == len(website_ids) else None
+
+
 def insert_row(transaction: WriteTransaction, table: Table, values: Mapping[str, object]) -> None:
     """Insert a row with the revision of the transaction."""
     transaction.connection.execute(insert(table).values(**values, revision=transaction.revision))

@@ -15,6 +15,8 @@ from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.base.clock import Clock
 from headrace.base.errors import LogUnavailable, OperatorError
 from headrace.base.telemetry import Metrics
+from headrace.formats.audited_changes import retry_change
+from headrace.ports.audit import RecordChanges
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry, StoredEntry
 
@@ -42,11 +44,13 @@ class QuarantineRequeuer:
         *,
         log_root: Path,
         to_log_record: Callable[[QuarantineEntry], bytes],
+        record_changes: RecordChanges,
         clock: Clock,
     ) -> None:
         self._path = path
         self._log_root = log_root
         self._convert_entry = to_log_record
+        self._record_changes = record_changes
         self._clock = clock
         self._files = FileQuarantine(path)
 
@@ -58,24 +62,28 @@ class QuarantineRequeuer:
         """Return one entry. Raises `OperatorError` when it does not exist or is damaged."""
         return self._files.read(entry_id)
 
-    def requeue(self, ids: Sequence[str] | None = None) -> list[str]:
-        """Requeue the entries with these ids, or all entries; return their ids.
+    def requeue(self, ids: Sequence[str] | None = None, *, by: str) -> list[str]:
+        """Requeue the entries with these ids, or all entries, for somebody; return their ids.
 
-        Each is durable in the log before its file is removed. Raises `OperatorError`: before the
+        Each is durable in the log before its file is removed. The audit log has their lines before
+        the first append. Raises `OperatorError`: before the
         first append where one of them cannot be requeued, later when the log fails; the files of
         the entries that were requeued until then are removed.
         """
         if not self._files.ids():
             return [self._files.read(entry_id).id for entry_id in ids or ()]
-        return asyncio.run(self._append_to_log(ids))
+        return asyncio.run(self._append_to_log(ids, by))
 
-    async def _append_to_log(self, ids: Sequence[str] | None) -> list[str]:
+    async def _append_to_log(self, ids: Sequence[str] | None, by: str) -> list[str]:
         log = SegmentLog.open(self._log_root, RETRY_LOG, metrics=Metrics(), clock=self._clock)
         log_directory = LogDirectory(self._log_root / RETRY_LOG, file_ops=FileOps())
         try:
             self._finish_pending(log_directory.durable_offset())
             wanted = self._files.ids() if ids is None else list(dict.fromkeys(ids))
-            records = [self._to_log_record(self._files.read(entry_id)) for entry_id in wanted]
+            entries = [self._files.read(entry_id) for entry_id in wanted]
+            records = [self._to_log_record(entry) for entry in entries]
+            if entries:
+                self._record_changes(by, [retry_change(entry) for entry in entries])
             for entry_id, record in zip(wanted, records, strict=True):
                 self._begin(_PendingEntry(entry_id, log_directory.durable_offset()))
                 await log.append(record)

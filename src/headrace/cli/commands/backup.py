@@ -9,6 +9,7 @@ from headrace.base.clock import SystemClock
 from headrace.base.datetime_text import format_iso
 from headrace.base.settings import data_path, load_settings
 from headrace.base.telemetry import configure_logging
+from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options, make_private_directory
 from headrace.cli.output import format_bytes, print_json
 from headrace.cli.progress import ProgressLine
@@ -71,7 +72,9 @@ def restore_command(file: Path, erasures: Path | None, data: str | None, as_json
     settings = load_settings({"data_dir": data})
     make_private_directory(data_path(settings))
     with ProgressLine("Restoring", format_amount=format_bytes) as line:
-        manifest, applied = restore(settings, file, erasures=erasures, progress=line.show)
+        manifest, applied = restore(
+            settings, file, by=operator_name(), erasures=erasures, progress=line.show
+        )
     _warn_if_partial(manifest.unreadable_logs)
     if applied is None:
         click.echo(

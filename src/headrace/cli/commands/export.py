@@ -8,6 +8,7 @@ import click
 from headrace.base.errors import InvalidQuery, OperatorError
 from headrace.base.settings import load_settings
 from headrace.base.telemetry import configure_logging
+from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options
 from headrace.cli.output import format_bytes, print_json
 from headrace.cli.progress import ProgressLine
@@ -55,11 +56,12 @@ def export_command(
     configure_logging("warning", process="export")
     settings = load_settings({"data_dir": data})
     request = _request(website, table, format_name, first_day, last_day)
+    by = operator_name()
     with ProgressLine("Exporting", is_printed_to_files=output != _STANDARD_OUTPUT) as line:
         if output == _STANDARD_OUTPUT:
-            export_to_stream(settings, request, sys.stdout.buffer, progress=line.show)
+            export_to_stream(settings, request, sys.stdout.buffer, by=by, progress=line.show)
             return
-        exported = export_to_file(settings, request, Path(output), progress=line.show)
+        exported = export_to_file(settings, request, Path(output), by=by, progress=line.show)
     _print_result(exported, output, as_json=as_json)
 
 

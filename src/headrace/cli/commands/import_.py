@@ -11,6 +11,7 @@ import click
 from headrace.base.errors import OperatorError
 from headrace.base.settings import load_settings
 from headrace.base.telemetry import configure_logging
+from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options
 from headrace.cli.output import format_bytes, pluralize, print_json
 from headrace.cli.progress import ProgressLine
@@ -99,7 +100,14 @@ def import_command(
         line = stack.enter_context(
             ProgressLine("Importing", format_amount=format_bytes, is_printed_to_files=True)
         )
-        totals = import_files(settings, request, files, on_refused=on_refused, progress=line.show)
+        totals = import_files(
+            settings,
+            request,
+            files,
+            by=operator_name(),
+            on_refused=on_refused,
+            progress=line.show,
+        )
     _print_result(totals, first_refused, as_json=as_json, is_dry_run=dry_run)
     if totals.refused:
         click.get_current_context().exit(_EXIT_SOME_REFUSED)

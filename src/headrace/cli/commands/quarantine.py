@@ -9,6 +9,7 @@ from headrace.base.clock import SystemClock
 from headrace.base.datetime_text import format_iso
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, load_settings
+from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options
 from headrace.cli.output import (
     JsonObject,
@@ -72,7 +73,7 @@ def retry_quarantine(ids: Sequence[str], everything: bool, data: str | None, as_
     if bool(ids) == everything:
         raise OperatorError("give either the ids to retry or --all")
     with locked_requeuer(_settings_of(data), SystemClock()) as requeuer:
-        retried = requeuer.requeue(None if everything else ids)
+        retried = requeuer.requeue(None if everything else ids, by=operator_name())
     if as_json:
         print_json({"retried": retried})
     elif retried:

@@ -7,6 +7,7 @@ import msgspec
 
 from headrace.base.settings import load_settings
 from headrace.base.telemetry import configure_logging
+from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options
 from headrace.cli.output import (
     Cell,
@@ -52,7 +53,7 @@ def prune_command(*, dry_run: bool, data: str | None, as_json: bool) -> None:
     the files that are read; the old files are gone ten minutes later.
     """
     configure_logging("warning", process="prune")
-    expired = prune(load_settings({"data_dir": data}), dry_run=dry_run)
+    expired = prune(load_settings({"data_dir": data}), by=operator_name(), dry_run=dry_run)
     if as_json:
         click.echo(msgspec.json.encode([pruned_object(one) for one in expired]))
         return

@@ -77,8 +77,8 @@ class ErasuresRoute:
         wire = await self._body_reader.receive(request)
         credentials = read_query_credentials(request, self._addresses)
         if request.scope["method"] == "GET":
-            website_id = await self._authorizer.authorize_management(credentials)
-            return await self._list(website_id, request)
+            caller = await self._authorizer.authorize_management(credentials)
+            return await self._list(caller.website_id, request)
         caller = await self._authorizer.authorize_writing(
             credentials,
             lambda limit: request.response_headers.extend(rate_limit_headers(limit)),
@@ -86,7 +86,7 @@ class ErasuresRoute:
         body = await self._body_reader.decode(request, wire)
         check_json_size(body, self._json_limits)
         # Not cancelled when the client leaves: what has begun goes on.
-        erasure_request = parse_erasure(body, caller.website_id, by=caller.key_id)
+        erasure_request = parse_erasure(body, caller.website_id, by=caller.name)
         erasure = await self._beginner.begin(erasure_request)
         if erasure_request.dry_run:
             return _success(200, rows_to_erase(erasure), request)

@@ -1,9 +1,12 @@
 """GET /v1/export: the rows of a website as one file, streamed."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping
 from typing import Protocol
 
+from headrace.base.errors import DirectoryUnavailable, OperatorError
+from headrace.formats.audited_changes import export_change
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_parameter
@@ -12,6 +15,7 @@ from headrace.http.responses import Header, StreamedResponse
 from headrace.http.routes.query import read_query_credentials
 from headrace.http.routes.result_formats import ARROW_TYPE, CSV_TYPE
 from headrace.model.export import ExportFormat, ExportRequest
+from headrace.ports.audit import RecordChanges
 from headrace.query.authorize import QueryAuthorizer
 from headrace.query.export.check import check_export
 from headrace.query.export.service import ExportedPiece
@@ -55,11 +59,13 @@ class ExportRoute:
         addresses: ClientAddresses,
         body_reader: BodyReader,
         exporter: Exporter,
+        record_changes: RecordChanges,
     ) -> None:
         self._authorizer = authorizer
         self._addresses = addresses
         self._body_reader = body_reader
         self._exporter = exporter
+        self._record_changes = record_changes
 
     async def __call__(self, request: Request) -> StreamedResponse:
         """Begin the export and return the response that streams it.
@@ -67,20 +73,32 @@ class ExportRoute:
         The first bytes are made here, so a store that is away is a 503 and no cut connection.
         """
         await self._body_reader.receive(request)
-        website_id = await self._authorizer.authorize_management(
+        caller = await self._authorizer.authorize_management(
             read_query_credentials(request, self._addresses)
         )
         query_string: bytes = request.scope["query_string"]
         export = check_export(
-            website_id,
+            caller.website_id,
             table=read_parameter(query_string, b"table"),
             format_name=read_parameter(query_string, b"format"),
             first_day=read_parameter(query_string, b"from"),
             last_day=read_parameter(query_string, b"to"),
         )
         body = _started(self._exporter, export)
-        await cancel_on_disconnect(anext(body), request.receive)
+        try:
+            await cancel_on_disconnect(anext(body), request.receive)
+            await self._record(caller.name, export)
+        except BaseException:
+            await body.aclose()
+            raise
         return StreamedResponse(200, body, _headers(export))
+
+    async def _record(self, by: str, export: ExportRequest) -> None:
+        """Write the line of the export, before any byte of it is sent."""
+        try:
+            await asyncio.to_thread(self._record_changes, by, [export_change(export)])
+        except OperatorError as error:
+            raise DirectoryUnavailable("the audit log cannot be written") from error
 
 
 async def _started(exporter: Exporter, export: ExportRequest) -> AsyncGenerator[bytes | memoryview]:
