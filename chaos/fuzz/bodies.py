@@ -48,6 +48,16 @@ _QUERY: Final[Json] = {
     "granularity": "daily",
     "limit": 10,
 }
+_STANDARD: Final[Json] = {
+    "types": ["summary", "timeseries", "pages", "countries", "referrers", "online"],
+    "filters": [{"or": [{"field": "country", "operator": "eq", "value": "DE"}]}],
+    "startDate": "2026-01-01",
+    "endDate": "2026-01-31",
+    "timezone": "Europe/Berlin",
+    "granularity": "weekly",
+    "compare": "previous_period",
+    "limit": 10,
+}
 BODIES: Final[Mapping[str, Json]] = {
     "/track": [_EVENT, _EVENT],
     "/vitals": [_VITAL],
@@ -55,6 +65,7 @@ BODIES: Final[Mapping[str, Json]] = {
     "/batch": [{**_EVENT, "title": "Cart", "type": "track"}],
     "/": {**_EVENT, "name": "screen_view"},
     "/v1/query/custom": _QUERY,
+    "/v1/query/standard": _STANDARD,
 }
 """A valid body for each endpoint that takes one."""
 

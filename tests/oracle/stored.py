@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.oracle.columns import TABLES
-from tests.oracle.fingerprint import fingerprint
 from tests.oracle.rows import Row
 
 PROMOTED_TEXTS = (
@@ -49,8 +48,7 @@ def error_row(sent: Mapping[str, Any], *, arrival: int, visitor: Mapping[str, An
         "error_type": sent.get("errorType"),
         **{name: sent.get(name) for name in ("message", "filename", "lineno", "colno", "stack")},
     }
-    row = _row("errors", {**own, **_common(sent, arrival, visitor)})
-    return row | {"fingerprint": fingerprint(row["error_type"], row["message"], row["stack"])}
+    return _row("errors", {**own, **_common(sent, arrival, visitor)})
 
 
 def _common(sent: Mapping[str, Any], arrival: int, visitor: Mapping[str, Any]) -> Row:

@@ -203,6 +203,7 @@ class QueryErrorCode(Enum):
     INVALID_WINDOW = "Invalid window"
     INVALID_BY = "Invalid by"
     INVALID_PERIODS = "Invalid periods"
+    INVALID_TYPES = "Invalid types"
     INVALID_PARAMETER = "Invalid parameter"
     INVALID_SEARCH = "Invalid search"
     INVALID_FORMAT = "Invalid format"
@@ -218,7 +219,7 @@ EXPORT_ERROR_CODES = (
 )
 
 
-# Of the bodies of funnels and of retention; the rest are also of custom queries.
+# Of the bodies of funnels, retention and standard queries; the rest are also of custom queries.
 FUNNEL_ERROR_CODES = (
     QueryErrorCode.INVALID_STEPS,
     QueryErrorCode.INVALID_WINDOW,
@@ -229,6 +230,7 @@ VALUES_ERROR_CODES = (
     QueryErrorCode.INVALID_SEARCH,
 )
 RETENTION_ERROR_CODES = (QueryErrorCode.INVALID_PERIODS, QueryErrorCode.INVALID_BY)
+STANDARD_ERROR_CODES = (QueryErrorCode.INVALID_TYPES,)
 
 
 class InvalidQuery(ClientError):

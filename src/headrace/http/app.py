@@ -45,9 +45,17 @@ from headrace.http.routes.operations import (
     readiness_handler,
 )
 from headrace.http.routes.page import page_handler, root_handler
-from headrace.http.routes.query import ParameterQueryRoute, QueryRoute, QueryRunner, schema_handler
+from headrace.http.routes.query import (
+    BodyInput,
+    ParameterInput,
+    QueryInput,
+    QueryRoute,
+    QueryRunner,
+    schema_handler,
+)
 from headrace.http.routes.result_formats import result_formats
 from headrace.http.routes.session import SessionRoute
+from headrace.http.routes.standard_format import STANDARD_FORMATS
 from headrace.http.routes.storage import StorageDescriber, StorageRoute
 from headrace.http.routes.tracker import tracker_handler
 from headrace.http.server.cached_heads import FastPathRoute
@@ -60,10 +68,12 @@ from headrace.http.server.request_counter import BatchedCounter
 from headrace.ingest.receive.decode import IngestPath
 from headrace.ports.audit import RecordChanges
 from headrace.ports.directory import TenancySource
-from headrace.ports.rate_limiter import CountedCall, RateLimiters
+from headrace.ports.rate_limiter import CountedCall, RateLimiters, calls_per_minute
 from headrace.ports.sessions import Sessions
 from headrace.ports.store import Store
 from headrace.query.authorize import QueryAuthorizer
+from headrace.query.result_values import QueryResult
+from headrace.query.standard.service import StandardResult
 
 
 class ErasureUseCases(NamedTuple):
@@ -82,7 +92,8 @@ def random_request_ids(random: Random | None = None) -> RequestIds:
 def create_app(
     *,
     acceptor: EventAcceptor,
-    query_runners: Mapping[EndpointSpec, QueryRunner],
+    query_runners: Mapping[EndpointSpec, QueryRunner[QueryResult]],
+    standard_runner: QueryRunner[StandardResult],
     exporter: Exporter,
     erasures: ErasureUseCases,
     storage_describer: StorageDescriber,
@@ -102,10 +113,10 @@ def create_app(
 ) -> "Application":
     """Return the application over the use cases.
 
-    `query_runners` has the use case of every query endpoint; `nowait_acceptor` is that of the fast
-    path: see `Application.fast_path`.
-    `readiness` has the checks of /ready, except that of the engine, which is the store's. Raises
-    `OperatorError` for an invalid setting.
+    `query_runners` has the use case of every query endpoint but that of standard queries;
+    `nowait_acceptor` is that of the fast path: see `Application.fast_path`. `readiness` has the
+    checks of /ready, except that of the engine, which is the store's. Raises `OperatorError` for an
+    invalid setting.
     """
     addresses = ClientAddresses(settings.trusted_proxies)
     slow_body_guard = SlowBodyGuard(
@@ -113,18 +124,27 @@ def create_app(
         min_throughput=MinThroughput(settings.slow_body_after_s, settings.slow_body_bytes_per_s),
     )
     inflight = InflightLimiter(settings.max_inflight_bytes)
-    authorizer = QueryAuthorizer(
-        tenancy=tenancy,
-        limiter=limiters[CountedCall.QUERY],
-        write_limiter=limiters[CountedCall.WRITE],
-        rate_limit=settings.query_rate_limit,
-        clock=clock,
+    limits = calls_per_minute(settings.query_rate_limit)
+    authorizer, standard_authorizer = (
+        QueryAuthorizer(
+            tenancy=tenancy,
+            limiter=limiters[call],
+            write_limiter=limiters[CountedCall.WRITE],
+            rate_limit=limits[call],
+            clock=clock,
+        )
+        for call in (CountedCall.QUERY, CountedCall.STANDARD)
     )
     administrators = AdministrationAuthorizer(
         tenancy=tenancy, limiter=limiters[CountedCall.WRITE], clock=clock
     )
     json_limits = JsonLimits(settings.max_body_objects, settings.max_body_keys)
     query_bodies = _query_body_reader(settings, slow_body_guard, inflight)
+    body_input = BodyInput(query_bodies, json_limits)
+    query_inputs: Mapping[EndpointSpec, QueryInput] = {
+        **dict.fromkeys(endpoints.QUERY_ENDPOINTS, body_input),
+        **dict.fromkeys(endpoints.PARAMETER_QUERY_ENDPOINTS, ParameterInput(query_bodies)),
+    }
     handlers: Mapping[EndpointSpec, Handler] = {
         **ingestion_handlers(
             acceptor, _ingestion_body_reader(settings, slow_body_guard, inflight), addresses
@@ -133,23 +153,19 @@ def create_app(
             spec: QueryRoute(
                 authorizer=authorizer,
                 addresses=addresses,
-                body_reader=query_bodies,
-                query_runner=query_runners[spec],
-                json_limits=json_limits,
-                formats=result_formats(settings),
-            )
-            for spec in endpoints.QUERY_ENDPOINTS
-        },
-        **{
-            spec: ParameterQueryRoute(
-                authorizer=authorizer,
-                addresses=addresses,
-                body_reader=query_bodies,
+                query_input=query_input,
                 query_runner=query_runners[spec],
                 formats=result_formats(settings),
             )
-            for spec in endpoints.PARAMETER_QUERY_ENDPOINTS
+            for spec, query_input in query_inputs.items()
         },
+        endpoints.STANDARD: QueryRoute(
+            authorizer=standard_authorizer,
+            addresses=addresses,
+            query_input=body_input,
+            query_runner=standard_runner,
+            formats=STANDARD_FORMATS,
+        ),
         endpoints.SCHEMA: schema_handler(),
         endpoints.EXPORT: ExportRoute(
             authorizer=authorizer,

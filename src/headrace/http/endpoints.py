@@ -8,6 +8,7 @@ from headrace.base.errors import (
     EXPORT_ERROR_CODES,
     FUNNEL_ERROR_CODES,
     RETENTION_ERROR_CODES,
+    STANDARD_ERROR_CODES,
     VALUES_ERROR_CODES,
     AuthenticationRequired,
     DirectoryUnavailable,
@@ -239,12 +240,24 @@ _VALUES_CODES = (
     QueryErrorCode.INVALID_LIMIT,
     *_RANGE_CODES,
 )
-_CUSTOM_CODES = tuple(
-    code
-    for code in QueryErrorCode
-    if code
-    not in {*EXPORT_ERROR_CODES, *FUNNEL_ERROR_CODES, *RETENTION_ERROR_CODES, *VALUES_ERROR_CODES}
+_STANDARD_CODES = (
+    *STANDARD_ERROR_CODES,
+    *_FILTER_CODES,
+    *_RANGE_CODES,
+    QueryErrorCode.INVALID_GRANULARITY,
+    QueryErrorCode.INVALID_LIMIT,
+    QueryErrorCode.INVALID_COMPARE,
 )
+_OWN_CODES = frozenset(
+    {
+        *EXPORT_ERROR_CODES,
+        *FUNNEL_ERROR_CODES,
+        *RETENTION_ERROR_CODES,
+        *STANDARD_ERROR_CODES,
+        *VALUES_ERROR_CODES,
+    }
+)
+_CUSTOM_CODES = tuple(code for code in QueryErrorCode if code not in _OWN_CODES)
 _EXPORT_CODES = (QueryErrorCode.INVALID_TABLE, *EXPORT_ERROR_CODES)
 
 
@@ -298,6 +311,7 @@ IDENTIFY = _ingestion_endpoint("identify", "/identify")
 QUERY = _query_endpoint("query", "/v1/query/custom", _CUSTOM_CODES)
 FUNNEL = _query_endpoint("funnel", "/v1/query/funnel", _FUNNEL_CODES)
 RETENTION = _query_endpoint("retention", "/v1/query/retention", _RETENTION_CODES)
+STANDARD = _query_endpoint("standard", "/v1/query/standard", _STANDARD_CODES)
 VALUES = EndpointSpec(
     "values",
     "/v1/query/values",
@@ -427,6 +441,7 @@ PAGE_ENDPOINTS = (APP, ROOT)
 ENDPOINTS = (
     *INGESTION_ENDPOINTS,
     *QUERY_ENDPOINTS,
+    STANDARD,
     *PARAMETER_QUERY_ENDPOINTS,
     SCHEMA,
     EXPORT,

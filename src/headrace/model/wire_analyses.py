@@ -1,4 +1,4 @@
-"""The bodies of the query endpoints beside /v1/query/custom: funnels and retention.
+"""The bodies of the query endpoints beside /v1/query/custom: funnels, retention, standard queries.
 
 Scalars of the root have no types here, because each has an error code of its own.
 """
@@ -49,3 +49,17 @@ class RetentionRequest(Struct, frozen=True, rename="camel", forbid_unknown_field
     end_date: Any = None
     last_days: Any = None
     timezone: Any = None
+
+
+class StandardRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The body of /v1/query/standard."""
+
+    types: list[str]
+    filters: list[Filter] | None = None
+    start_date: Any = None
+    end_date: Any = None
+    last_days: Any = None
+    timezone: Any = None
+    granularity: Any = None
+    limit: Any = None
+    compare: Any = None  # a name, or a `Compare` object

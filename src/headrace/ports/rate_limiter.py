@@ -12,14 +12,19 @@ class CountedCall(Enum):
     """What a rate limit counts; each has windows of its own."""
 
     QUERY = "query"
+    STANDARD = "standard query"
     WRITE = "write"
     FAILED_SIGN_IN = "failed sign-in"
+
+
+STANDARD_QUERIES_PER_MINUTE = 240
 
 
 def calls_per_minute(queries: int) -> Mapping[CountedCall, int]:
     """Return the limits, of which the settings have that of queries."""
     return {
         CountedCall.QUERY: queries,
+        CountedCall.STANDARD: STANDARD_QUERIES_PER_MINUTE,
         CountedCall.WRITE: 60,
         CountedCall.FAILED_SIGN_IN: 10,
     }

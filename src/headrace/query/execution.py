@@ -1,5 +1,6 @@
 """What all query use cases share: one select in the store under limits, counted and timed."""
 
+import asyncio
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -34,6 +35,9 @@ OUTCOMES: Mapping[type[HeadraceError], str] = {
 NO_TABLE = "none"
 """The metric label of queries that were rejected before their table was known."""
 
+
+STATEMENTS_AT_ONCE = 2
+"""Of the statements of one query: so none of them waits long for a slot because of the others."""
 
 VISIBILITY_LAG_MS = 2000
 """On a cluster an event of another machine is in every result this time after its response."""
@@ -103,6 +107,26 @@ class QueryExecution:
             return Selected(result.rows, result.totals, read)
         finally:
             self._metrics.observe("headrace_query_seconds", self._clock.monotonic_s() - started_s)
+
+    async def select_all(self, queries: Sequence[CompiledQuery]) -> list[Selected]:
+        """Return the rows of the statements of one query, which share its deadline.
+
+        A few run at once; where one fails, the others end. Raises what `select` raises.
+        """
+        turns = asyncio.Semaphore(STATEMENTS_AT_ONCE)
+
+        async def select(query: CompiledQuery) -> Selected:
+            async with turns:
+                return await self.select(query)
+
+        try:
+            async with asyncio.timeout(self._limits.timeout_s), asyncio.TaskGroup() as group:
+                tasks = [group.create_task(select(query)) for query in queries]
+        except TimeoutError:
+            raise QueryTimedOut("Query timed out") from None
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        return [task.result() for task in tasks]
 
     def _limits_of(self, query: CompiledQuery) -> QueryLimits:
         return replace(self._limits, max_rows=query.max_rows)

@@ -1,5 +1,6 @@
 """Add the buckets without rows, in the order that the store would return them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from headrace.model.catalog import Aggregate
@@ -12,7 +13,7 @@ from headrace.query.validate.pagination import check_filled_rows
 _ZERO_WHEN_EMPTY = frozenset({Aggregate.COUNT, Aggregate.UNIQ, Aggregate.SUM})
 
 
-def fill_buckets(plan: QueryPlan, outputs: tuple[Output, ...], rows: Rows) -> list[list[Any]]:
+def fill_buckets(plan: QueryPlan, outputs: Sequence[Output], rows: Rows) -> list[list[Any]]:
     """Return all rows of the filled result in order, with values as the store returns them.
 
     Every group of the result has a row in every bucket; without groups every bucket has one row.

@@ -4,15 +4,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import is_
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from headrace.base.clock import date_from_days, utc_datetime
+from headrace.model.catalog import PREVIOUS_OUTPUT_NAME
 from headrace.model.plan import OutputKind
 from headrace.ports.store import Rows
 from headrace.query.validate.day_range import first_date_of_month, first_date_of_week
+
+Row: TypeAlias = Mapping[str, Any]
+"""A row of a result by output name."""
 
 _LARGEST_EXACT_INTEGER = 2.0**53
 
@@ -56,8 +60,26 @@ class QueryResult(Struct, frozen=True):
     truncated: bool
     execution_ms: float
     read: ReadInfo = ReadInfo()
-    totals: Mapping[str, Any] | None = None
+    totals: Row | None = None
     comparison: Comparison | None = None
+
+
+def rows_by_name(result: QueryResult) -> list[Row]:
+    """Return rows by output name; the compared values are in `previous`, which may be null."""
+    comparison = result.comparison
+    if comparison is None:
+        return [dict(zip(result.names, row, strict=True)) for row in result.rows]
+    width = comparison.width
+    names, selects = result.names[:-width], result.names[-2 * width : -width]
+    return [
+        {
+            **dict(zip(names, row, strict=False)),
+            PREVIOUS_OUTPUT_NAME: dict(zip(selects, row[-width:], strict=True))
+            if is_present
+            else None,
+        }
+        for row, is_present in zip(result.rows, comparison.present, strict=True)
+    ]
 
 
 def format_rows(rows: Rows, kinds: Sequence[OutputKind]) -> Rows:
@@ -98,7 +120,7 @@ def _is_json_ready(numbers: Sequence[Any]) -> bool:
     )
 
 
-def _format_number(value: Any) -> int | float | None:  # noqa: ANN401 - a value of the store
+def format_number(value: Any) -> int | float | None:  # noqa: ANN401 - a value of the store
     """Return whole numbers as int; -0 is 0, and infinity and NaN, which JSON lacks, are null."""
     number = float(value)
     if not math.isfinite(number):
@@ -109,7 +131,7 @@ def _format_number(value: Any) -> int | float | None:  # noqa: ANN401 - a value 
 
 
 def _format_numbers(values: Any) -> list[int | float | None]:  # noqa: ANN401
-    return [None if value is None else _format_number(value) for value in values]
+    return [None if value is None else format_number(value) for value in values]
 
 
 def format_datetime(value: Any) -> str:  # noqa: ANN401
@@ -152,7 +174,7 @@ def _format_month(value: Any) -> str:  # noqa: ANN401
 
 FORMATTERS: Mapping[OutputKind, Callable[[Any], Any]] = {
     OutputKind.TEXT: str,
-    OutputKind.NUMBER: _format_number,
+    OutputKind.NUMBER: format_number,
     OutputKind.NUMBERS: _format_numbers,
     OutputKind.BOOLEAN: bool,
     OutputKind.DATETIME: format_datetime,

@@ -49,6 +49,7 @@ from headrace.query.export.service import ExportService
 from headrace.query.funnel.service import FunnelService
 from headrace.query.retention.service import RetentionService
 from headrace.query.service import QueryService
+from headrace.query.standard.service import StandardService
 from headrace.query.values.service import ValuesService
 from headrace.wiring.data import data_dir_paths
 from headrace.wiring.shared import (
@@ -144,6 +145,7 @@ async def run_worker(
                 endpoints.RETENTION: RetentionService(execution),
                 endpoints.VALUES: ValuesService(execution),
             },
+            standard_runner=StandardService(execution),
             exporter=ExportService(
                 export_store,
                 max_memory_bytes=settings.query_max_memory_bytes,

@@ -42,6 +42,8 @@ from headrace.ports.sessions import SESSION_MS
 from headrace.ports.store import QueryLimits, StoreResult, StoreStatus
 from headrace.query.export.service import ExportedPiece
 from headrace.query.result_values import QueryResult
+from headrace.query.standard.service import StandardResult, StandardService
+from testing.queries import execution_over_store
 
 NOW_MS = 1_767_607_200_000
 REQUEST_ID = "0123456789abcdef"
@@ -319,7 +321,7 @@ class Harness:
         self.acceptor = FakeIngestService()
         self.direct: FakeNowaitAcceptor | None = None
         self.queries = FakeQueryService(result or empty_result())
-        self.runners: dict[EndpointSpec, QueryRunner] = {}
+        self.runners: dict[EndpointSpec, QueryRunner[QueryResult]] = {}
         self.exporter = FakeExporter()
         self.storage = FakeStorageDescriber()
         self.tenancy = FakeTenancySource(make_tenancy())
@@ -327,9 +329,13 @@ class Harness:
         self.directory: Any = None  # real ones are opened by the tests of administration
         self.erasures = FakeErasures()
         self.limiter = FakeRateLimiter()
+        self.standard_limiter = FakeRateLimiter()
         self.write_limiter = FakeRateLimiter()
         self.sign_in_limiter = FakeRateLimiter()
         self.store = FakeStore()
+        self.standard: QueryRunner[StandardResult] = StandardService(
+            execution_over_store(self.store)
+        )
         self.log_is_ready = True
         self.lines: list[dict[str, Any]] = []
         self.recorded: list[tuple[str, AuditedChange]] = []
@@ -344,6 +350,7 @@ class Harness:
                 **dict.fromkeys((*QUERY_ENDPOINTS, *PARAMETER_QUERY_ENDPOINTS), self.queries),
                 **self.runners,
             },
+            standard_runner=self.standard,
             exporter=self.exporter,
             erasures=ErasureUseCases(self.erasures, self.erasures),
             storage_describer=self.storage,
@@ -353,6 +360,7 @@ class Harness:
             sessions=self.sessions,
             limiters={
                 CountedCall.QUERY: self.limiter,
+                CountedCall.STANDARD: self.standard_limiter,
                 CountedCall.WRITE: self.write_limiter,
                 CountedCall.FAILED_SIGN_IN: self.sign_in_limiter,
             },

@@ -15,7 +15,9 @@ from headrace.model.plan import CompiledQuery
 from headrace.ports.store import QueryLimits, Rows, StoreResult, StoreStatus
 from headrace.query.execution import QueryExecution
 from headrace.query.funnel.service import FunnelService
+from headrace.query.result_values import QueryResult
 from headrace.query.retention.service import RetentionService
+from headrace.query.standard.service import StandardService
 from headrace.query.values.service import ValuesService
 from testing.queries import execution_over_store
 from tests.contract.http.fakes import (
@@ -24,6 +26,7 @@ from tests.contract.http.fakes import (
     PRIVATE,
     READER_KEY,
     REQUEST_ID,
+    WRITER_KEY,
     FakeQueryService,
     Harness,
     Response,
@@ -56,14 +59,18 @@ class StoreOfRows:
 
 
 def send(
-    harness: Harness, spec: EndpointSpec, body: Any, accept: str = "application/json"
+    harness: Harness,
+    spec: EndpointSpec,
+    body: Any,
+    accept: str = "application/json",
+    key: str = READER_KEY,
 ) -> Response:
     return harness.call(
         "POST",
         spec.path,
         msgspec.json.encode(body),
         query=f"website_id={PRIVATE}",
-        headers={**bearer(READER_KEY), "Accept": accept},
+        headers={**bearer(key), "Accept": accept},
     )
 
 
@@ -72,7 +79,7 @@ def harness_over(
 ) -> Harness:
     harness = Harness()
     execution: QueryExecution = execution_over_store(StoreOfRows(rows), FixedClock(NOW_MS))
-    runner: QueryRunner = service(execution)
+    runner: QueryRunner[QueryResult] = service(execution)
     harness.runners = {spec: runner}
     return harness
 
@@ -282,3 +289,93 @@ def test_values_are_refused_as_queries_are(
     harness.runners = {endpoints.VALUES: ValuesService(execution_over_store(StoreOfRows([])))}
     response = harness.call("GET", "/v1/query/values", query=query, headers=headers)
     assert status_and_body(response) == (status, query_error(error, code))
+
+
+STANDARD = {"types": ["summary", "pages"], **DAYS}
+
+
+class StoreOfTables:
+    """Returns the rows of the first text that a select contains, and how much it has read."""
+
+    def __init__(self, rows: dict[str, Rows]) -> None:
+        self._rows = rows
+
+    async def select(self, query: CompiledQuery, limits: QueryLimits) -> StoreResult:
+        assert (query.website_id, limits.timeout_s > 0) == (PRIVATE, True)
+        rows = next(rows for text, rows in self._rows.items() if text in query.sql)
+        return StoreResult(rows, rows_read=10, bytes_read=100)
+
+    async def status(self) -> StoreStatus:
+        return StoreStatus.READY
+
+
+def test_standard_query_has_a_key_for_each_type_and_a_rate_of_its_own() -> None:
+    store = StoreOfTables(
+        {
+            "path AS c0": [["/", 3, 2], ["/a", 1, 1]],
+            "FROM events\nWHERE": [[2, 4, 5]],
+            "FROM (": [[4, 1, 7.5]],
+        }
+    )
+    harness = Harness()
+    harness.standard = StandardService(execution_over_store(store, FixedClock(NOW_MS)))
+
+    response = send(harness, endpoints.STANDARD, {**STANDARD, "limit": 1}, "text/csv")
+
+    summary = {
+        "visitors": 2,
+        "sessions": 4,
+        "pageViews": 4,
+        "events": 5,
+        "bounceRate": 0.25,
+        "medianDuration": 7.5,
+    }
+    assert status_and_body(response) == (
+        200,
+        {
+            "success": True,
+            "data": {"summary": summary, "pages": [{"path": "/", "views": 3, "visitors": 2}]},
+            "meta": {
+                "rowCount": 2,
+                "executionTime": 0,
+                "limit": 1,
+                "truncated": True,
+                **NOTHING_READ_NOW,
+                "rowsRead": 30,
+                "bytesRead": 300,
+            },
+            "requestId": REQUEST_ID,
+        },
+    )
+    assert harness.limiter.callers == []
+    assert harness.standard_limiter.callers == ["key:key_hr_reader"]
+    refused = send(harness, endpoints.STANDARD, STANDARD, key=WRITER_KEY)
+    assert (refused.status, refused.headers["x-ratelimit-limit"]) == (403, "240")
+
+
+@pytest.mark.parametrize(
+    ("website", "headers", "types", "status", "error"),
+    [
+        (PRIVATE, {}, [], 401, ("Authentication required", "UNAUTHORIZED")),
+        ("web_x", bearer(READER_KEY), [], 404, ("Website not found", "WEBSITE_NOT_FOUND")),
+        (
+            PRIVATE,
+            bearer(READER_KEY),
+            ["page"],
+            400,
+            ('Invalid types "page" (did you mean "pages"?)', "INVALID_TYPES"),
+        ),
+    ],
+    ids=["credentials", "website", "types"],
+)
+def test_standard_query_is_refused_as_queries_are(
+    website: str, headers: dict[str, str], types: list[str], status: int, error: tuple[str, str]
+) -> None:
+    response = Harness().call(
+        "POST",
+        "/v1/query/standard",
+        msgspec.json.encode({**STANDARD, "types": types}),
+        query=f"website_id={website}",
+        headers=headers,
+    )
+    assert status_and_body(response) == (status, query_error(*error))

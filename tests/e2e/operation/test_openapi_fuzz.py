@@ -38,9 +38,9 @@ CHECKS = [
     response_schema_conformance,
 ]
 EXAMPLES = 50
-POSTED = ["/track", "/vitals", "/errors", "/batch", "/", "/v1/query/custom"]
+POSTED = ["/track", "/vitals", "/errors", "/batch", "/", "/v1/query/custom", "/v1/query/standard"]
 GOT = ["/health", "/ready", "/metrics", "/openapi.json", "/docs", "/v1/query/schema"]
-IDENTIFIERS = {"/v1/query/custom": "website_id"}
+IDENTIFIERS = {"/v1/query/custom": "website_id", "/v1/query/standard": "website_id"}
 
 
 @pytest.fixture(scope="module")

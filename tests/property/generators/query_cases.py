@@ -21,11 +21,9 @@ from tests.oracle.check import (
     TEXT_OPERATORS,
 )
 from tests.oracle.columns import ALIASES, TABLES, Column, find_column
-from tests.oracle.fingerprint import fingerprint
 from tests.property.generators.chances import SeededRandom, random_strategy
 from tests.property.generators.query_data import (
     ANONYMOUS_IDS,
-    ERROR_MESSAGES,
     EVENT_NAMES,
     FREQUENT_ZONES,
     LEVELS,
@@ -37,7 +35,6 @@ from tests.property.generators.query_data import (
     PROPERTY_KEYS,
     REPEATED_TEXTS,
     SESSIONS,
-    STACKS,
     TEXTS,
     ZONES,
     Item,
@@ -106,7 +103,7 @@ NON_TRIVIAL = frozenset(
         *("scroll_depth", "load_time", "value"),
         *("entry_path", "exit_path", "start_time", "end_time", "is_bounce"),
         *("duration", "page_views", "event_count", "session_count", "first_seen", "last_seen"),
-        *("message", "fingerprint", "level", "error_type", "lineno", "metric_name", "metric_value"),
+        *("message", "level", "error_type", "lineno", "metric_name", "metric_value"),
     )
 )
 """The columns that the data fill."""
@@ -131,9 +128,6 @@ _POOLS: dict[str, tuple[str, ...]] = {
     "metric_name": METRICS,
     "level": LEVELS,
     "error_type": ("TypeError",),
-    "fingerprint": tuple(
-        fingerprint("TypeError", message, stack) for message in ERROR_MESSAGES for stack in STACKS
-    ),
     "language": ("de", "en"),
 }
 
@@ -271,12 +265,12 @@ def _filter(random_source: SeededRandom, table: str) -> Item:
     return {"field": field, "operator": operator, "value": value}
 
 
-def _filter_item(random_source: SeededRandom, table: str, depth: int = 0) -> Item:
+def filter_item(random_source: SeededRandom, table: str, depth: int = 0) -> Item:
     """Draw a filter, or a group of them up to three deep."""
     if depth == _MAX_DEPTH or not random_source.has_probability(_GROUP_SHARES[depth]):
         return _filter(random_source, table)
     items = random_source.times(
-        1, 3 - depth // 2, lambda random_source: _filter_item(random_source, table, depth + 1)
+        1, 3 - depth // 2, lambda random_source: filter_item(random_source, table, depth + 1)
     )
     return {random_source.choice(("or", "or", "and")): items}
 
@@ -301,7 +295,7 @@ def _body(random_source: SeededRandom) -> Body:
         query["filters"] = random_source.times(
             1,
             random_source.choice((1, 1, 3)),
-            lambda random_source: _filter_item(random_source, real),
+            lambda random_source: filter_item(random_source, real),
         )
     if random_source.has_probability(0.65):
         query["groupBy"] = random_source.sample(
@@ -309,12 +303,12 @@ def _body(random_source: SeededRandom) -> Body:
         )
     return (
         {"query": query}
-        | _range(random_source)
+        | draw_range(random_source)
         | _page(random_source, query, has_buckets=real != "profiles")
     )
 
 
-def _range(random_source: SeededRandom) -> Body:
+def draw_range(random_source: SeededRandom) -> Body:
     first, last = sorted(random_source.choice(DATES) for _ in range(2))
     day = random_source.choice((*DENSE_DATES, first))
     start, end = random_source.choice((_ALL_DAYS, _ALL_DAYS, _ALL_DAYS, (first, last), (day, day)))

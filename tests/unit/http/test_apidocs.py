@@ -79,7 +79,7 @@ def test_every_status_that_an_endpoint_can_give_is_described() -> None:
         **dict.fromkeys(("track", "vitals", "errors", "batch", "page"), ingestion),
         **dict.fromkeys(("engagement", "identify"), ingestion),
         **dict.fromkeys(
-            ("query", "funnel", "retention"),
+            ("query", "funnel", "retention", "standard"),
             "200 400 401 403 404 405 408 413 415 422 429 500 503 504",
         ),
         "values": "200 400 401 403 404 405 408 413 422 429 500 503 504",

@@ -28,12 +28,16 @@ API_CHAPTERS = ("Credentials", "Sending", "Answers")
 CHAPTER_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "tables.md": ("What is stored", ("From an event to a row", "Tables and columns")),
     "query.md": ("Queries", ("Query language",)),
-    "analyses.md": ("Funnels and retention", ("Funnels", "Retention")),
+    "analyses.md": (
+        "Funnels, retention and standard queries",
+        ("Funnels", "Retention", "Standard queries"),
+    ),
 }
 CONTENTS: Mapping[str, str] = {
     "api.md": "every endpoint with its fields, answers and errors; credentials; limits",
     "query.md": "what a query may say and what it means: aggregates, operators, limits",
-    "analyses.md": "funnels: who took each of several steps in time; retention: who came back when",
+    "analyses.md": "funnels: who took each of several steps in time; retention: who came back when;"
+    " standard queries: the questions of a dashboard",
     "tables.md": "tables and columns, and how an event becomes a row",
     "settings.md": "every setting with its variable, option and default",
     "commands.md": "the command line",

@@ -16,6 +16,7 @@ from headrace.model.catalog import (
     table_names,
 )
 from headrace.model.plan import Granularity
+from headrace.query.standard.definitions import ONE_OBJECT, STANDARD_TYPES
 from headrace.query.validate.compare import PERIODS
 from headrace.query.validate.identity import IDENTITIES
 
@@ -104,6 +105,18 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "lastDays": "that many days up to today in the timezone, instead of startDate and endDate",
         "timezone": "IANA timezone of days, weeks, months and datetimes without an offset",
     },
+    "StandardRequest": {
+        "types": "what to answer; each is a key of `data`",
+        "filters": "conditions and groups of them, joined by AND, on the tables of all types",
+        "startDate": "first day, YYYY-MM-DD in the timezone",
+        "endDate": "last day, included",
+        "lastDays": "that many days up to today in the timezone, instead of startDate and endDate",
+        "timezone": "IANA timezone of days, hours and datetimes without an offset",
+        "granularity": "the size of the buckets of `timeseries`",
+        "limit": "maximum number of rows of each type with groups; reduced to"
+        f" {QUERY_LIMITS['maxTypeLimit']} if it is larger",
+        "compare": "`previous_period`, `previous_year` or a range: each row gets `previous`",
+    },
     "RetentionEvent": {
         "filters": "conditions and groups of them, joined by AND, on `events`",
     },
@@ -175,6 +188,12 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "meta": "information about the rows",
         "requestId": "the request's id, as in X-Request-Id",
         "totals": "the outputs over all groups, where the query asks for `totals`",
+    },
+    "StandardResponse": {
+        "success": "always true",
+        "data": "for each type its rows, or one object",
+        "meta": "information about the rows of all types",
+        "requestId": "the request's id, as in X-Request-Id",
     },
     "QueryMeta": {
         "rowCount": "rows in `data`",
@@ -335,6 +354,22 @@ _HAVING: Schema = {
     "additionalProperties": False,
 }
 
+_COMPARE: Schema = {
+    "anyOf": [
+        {"enum": list(PERIODS)},
+        {
+            "type": "object",
+            "properties": {
+                "startDate": {"type": "string", "format": "date"},
+                "endDate": {"type": "string", "format": "date"},
+            },
+            "required": ["startDate", "endDate"],
+            "additionalProperties": False,
+        },
+        {"type": "null"},
+    ],
+}
+
 SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
     ("CustomEvent", "timestamp"): {"anyOf": [*_TIMESTAMP, _NULL]},
     ("PageView", "timestamp"): {"anyOf": [*_TIMESTAMP, _NULL]},
@@ -355,21 +390,7 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
         "default": 0,
     },
     ("QueryRequest", "fill"): {**_optional(type="boolean"), "default": False},
-    ("QueryRequest", "compare"): {
-        "anyOf": [
-            {"enum": list(PERIODS)},
-            {
-                "type": "object",
-                "properties": {
-                    "startDate": {"type": "string", "format": "date"},
-                    "endDate": {"type": "string", "format": "date"},
-                },
-                "required": ["startDate", "endDate"],
-                "additionalProperties": False,
-            },
-            {"type": "null"},
-        ],
-    },
+    ("QueryRequest", "compare"): _COMPARE,
     ("QueryRequest", "totals"): {**_optional(type="boolean"), "default": False},
     ("QueryRequest", "orderBy"): _optional(**_list_of("OrderBy", "maxOrderBy")),
     ("FunnelRequest", "steps"): {
@@ -396,6 +417,38 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
     ("RetentionRequest", "startDate"): {"type": "string", "format": "date"},
     ("RetentionRequest", "endDate"): {"type": "string", "format": "date"},
     ("RetentionRequest", "timezone"): {**_optional(type="string", minLength=1), "default": "UTC"},
+    ("StandardRequest", "types"): {
+        "type": "array",
+        "items": {"enum": list(STANDARD_TYPES)},
+        "minItems": 1,
+        "maxItems": QUERY_LIMITS["maxTypes"],
+        "uniqueItems": True,
+    },
+    ("StandardRequest", "filters"): _optional(**_list_of("Filter", "maxFilters")),
+    ("StandardRequest", "startDate"): {"type": "string", "format": "date"},
+    ("StandardRequest", "endDate"): {"type": "string", "format": "date"},
+    ("StandardRequest", "timezone"): {**_optional(type="string", minLength=1), "default": "UTC"},
+    ("StandardRequest", "granularity"): {
+        **_optional(enum=[size.value for size in Granularity]),
+        "default": Granularity.DAILY.value,
+    },
+    ("StandardRequest", "limit"): {
+        **_optional(type="integer", minimum=1),
+        "default": QUERY_LIMITS["defaultTypeLimit"],
+    },
+    ("StandardRequest", "lastDays"): _LAST_DAYS,
+    ("StandardRequest", "compare"): _COMPARE,
+    ("StandardResponse", "success"): {"const": True},
+    ("StandardResponse", "data"): {
+        "type": "object",
+        "properties": {
+            name: {"type": "object"}
+            if one.form in ONE_OBJECT
+            else {"type": "array", "items": {"type": "object"}}
+            for name, one in STANDARD_TYPES.items()
+        },
+        "additionalProperties": False,
+    },
     ("RetentionEvent", "filters"): _list_of("Filter", "maxFilters"),
     ("FunnelStep", "filters"): _list_of("Filter", "maxFilters"),
     ("QueryRequest", "having"): _optional(
@@ -438,6 +491,7 @@ _PERIOD: Schema = {
 SCHEMA_RULES: Mapping[str, Schema] = {
     "FunnelRequest": _PERIOD,
     "RetentionRequest": _PERIOD,
+    "StandardRequest": _PERIOD,
     "Filter": {
         "oneOf": [
             {"required": ["field", "operator", "value"]},

@@ -9,7 +9,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
+from msgspec.json import encode
 
 from headrace.base.settings import Settings
 from headrace.http.apidocs.field_docs import ERROR_TEXT_LENGTHS
@@ -27,7 +28,9 @@ from headrace.model.catalog import (
     QUERY_LIMITS,
     TABLES,
 )
+from headrace.model.wire import Filter, Query, Select
 from headrace.query.schema import query_schema
+from headrace.query.standard.definitions import STANDARD_TYPES
 
 _KIBIBYTE = 1024
 _UNITS = ("bytes", "KiB", "MiB", "GiB")
@@ -61,6 +64,7 @@ def build_guide(settings: Settings) -> tuple[Chapter, ...]:
         chapter("Query language", "query_language", *_function_tables()),
         chapter("Funnels", "funnels"),
         chapter("Retention", "retention"),
+        chapter("Standard queries", "standard", *_type_tables()),
         chapter("Answers", "results"),
     )
 
@@ -138,6 +142,40 @@ def _sentence(phrase: str) -> str:
 
 def _yes_or_no(value: bool) -> str:
     return "yes" if value else "no"
+
+
+def _type_tables() -> Iterator[str]:
+    yield "### All types"
+    yield write_table(
+        ("Type", "Table", "groupBy", "Selects", "Filters"),
+        (
+            (write_code(name), *_query_row(query))
+            for name, definition in STANDARD_TYPES.items()
+            for query in definition.queries
+        ),
+    )
+
+
+def _query_row(query: Query) -> tuple[str, ...]:
+    return (
+        write_code(query.table),
+        ", ".join(map(write_code, query.group_by or ())),
+        "; ".join(map(_describe_select, query.selects)),
+        " and ".join(map(_describe_filter, query.filters or ())),
+    )
+
+
+def _describe_select(select: Select) -> str:
+    filters = " and ".join(map(_describe_filter, select.filters or ()))
+    described = f"{write_code(select.alias)}: {select.aggregate} of {write_code(select.field)}"
+    return f"{described} where {filters}" if filters else described
+
+
+def _describe_filter(item: Filter) -> str:
+    if item.any_of is not None:
+        return " or ".join(map(_describe_filter, item.any_of))
+    value = "" if item.value is UNSET else f" {encode(item.value).decode()}"
+    return write_code(f"{item.field} {item.operator}{value}")
 
 
 def _function_tables() -> Iterator[str]:

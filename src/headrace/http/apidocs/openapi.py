@@ -17,6 +17,7 @@ from headrace.http.endpoints import (
     EXPORT,
     QUERY_ENDPOINTS,
     SESSION,
+    STANDARD,
     STORAGE,
     VALUES,
     EndpointSpec,
@@ -173,7 +174,7 @@ def _request_content(doc: EndpointDoc, settings: Settings) -> Document:
 def _parameters(spec: EndpointSpec) -> Sequence[Document]:
     if spec is VALUES:
         return _values_parameters()
-    if spec in (*QUERY_ENDPOINTS, STORAGE):
+    if spec in (*QUERY_ENDPOINTS, STANDARD, STORAGE):
         website = _parameter("website_id", "query", "the website to query", minLength=1)
         return ({**website, "required": True},)
     return (

@@ -29,6 +29,7 @@ from headrace.http.endpoints import (
     PARAMETER_QUERY_ENDPOINTS,
     QUERY_ENDPOINTS,
     READY,
+    STANDARD,
     TRACKER,
     TRACKER_EXTRAS,
     EndpointSpec,
@@ -249,7 +250,7 @@ def _example(envelope: Envelope, example: _ErrorExample) -> Any:  # noqa: ANN401
 
 
 def _rate_limit_headers_of(spec: EndpointSpec) -> Sequence[str]:
-    return _RATE_LIMIT_HEADERS if spec in _RESULT_ENDPOINTS else ()
+    return _RATE_LIMIT_HEADERS if spec in (*_RESULT_ENDPOINTS, STANDARD) else ()
 
 
 def _headers(names: Sequence[str]) -> Document:

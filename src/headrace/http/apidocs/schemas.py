@@ -21,6 +21,7 @@ from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResp
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
 from headrace.http.routes.result_formats import QueryResponse
 from headrace.http.routes.session import SessionResponse, SignInBody
+from headrace.http.routes.standard_format import StandardResponse
 from headrace.http.routes.storage import StorageResponse
 from headrace.model.wire import (
     CustomEvent,
@@ -31,7 +32,7 @@ from headrace.model.wire import (
     QueryRequest,
     WebVital,
 )
-from headrace.model.wire_analyses import FunnelRequest, RetentionRequest
+from headrace.model.wire_analyses import FunnelRequest, RetentionRequest, StandardRequest
 
 
 class SchemaColumn(Struct, frozen=True):
@@ -71,6 +72,7 @@ REQUEST_BODIES: tuple[type[Struct], ...] = (
     QueryRequest,
     FunnelRequest,
     RetentionRequest,
+    StandardRequest,
     SignInBody,
     OrganizationBody,
     NewWebsite,
@@ -90,6 +92,7 @@ RESPONSE_BODIES: tuple[type[Struct], ...] = (
     SingleResponse,
     IngestionError,
     QueryResponse,
+    StandardResponse,
     QueryError,
     SchemaResponse,
     ErasureResponse,

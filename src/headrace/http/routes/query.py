@@ -1,7 +1,7 @@
 """The query endpoints, and the schema that queries refer to."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -17,80 +17,95 @@ from headrace.http.routes.result_formats import Writer
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rate_limiter import RateLimitResult
 from headrace.query.authorize import QueryAuthorizer, QueryCredentials
-from headrace.query.result_values import QueryResult
 from headrace.query.schema import query_schema
 
+ResultT = TypeVar("ResultT")
+ResultT_co = TypeVar("ResultT_co", covariant=True)
 
-class QueryRunner(Protocol):
+
+class QueryRunner(Protocol[ResultT_co]):
     """The use case behind a query endpoint."""
 
-    async def run(self, website_id: WebsiteId, body: bytes) -> QueryResult:
+    async def run(self, website_id: WebsiteId, body: bytes) -> ResultT_co:
         """Validate and run a query. Cancelling the call cancels the query in the store."""
         ...
 
 
-class QueryRoute:
-    """An endpoint that runs the query of a body, such as POST /v1/query/custom."""
+class QueryInput(Protocol):
+    """Where the query of a request is."""
 
-    def __init__(
-        self,
-        *,
-        authorizer: QueryAuthorizer,
-        addresses: ClientAddresses,
-        body_reader: BodyReader,
-        query_runner: QueryRunner,
-        json_limits: JsonLimits,
-        formats: Mapping[str, Writer],
-    ) -> None:
-        self._authorizer = authorizer
-        self._addresses = addresses
-        self._body_reader = body_reader
-        self._query_runner = query_runner
-        self._json_limits = json_limits
-        self._formats = formats
+    async def receive(self, request: Request) -> bytes:
+        """Receive the bytes of the body; called before authorization."""
+        ...
 
-    async def __call__(self, request: Request) -> Response:
-        """Run a query and encode its result in the format that the client prefers.
+    async def decode(self, request: Request, wire: bytes) -> bytes:
+        """Return what the use case decodes.
 
-        The body is decoded after authorization: a caller without rights costs no decompression.
+        Called after authorization: a caller without rights costs no decompression.
         """
-        wire = await self._body_reader.receive(request)
-        website_id = await authorize_query(request, self._authorizer, self._addresses)
-        body = await self._body_reader.decode(request, wire)
-        check_json_size(body, self._json_limits)
-        write = choose_writer(request, self._formats)
-        result = await cancel_on_disconnect(
-            self._query_runner.run(website_id, body), request.receive
-        )
-        return write(result, request.request_id)
+        ...
 
 
-class ParameterQueryRoute:
-    """An endpoint that runs the query of its parameters, such as GET /v1/query/values."""
+class BodyInput:
+    """The query is the body, as of POST /v1/query/custom."""
+
+    def __init__(self, reader: BodyReader, limits: JsonLimits) -> None:
+        self._reader = reader
+        self._limits = limits
+
+    async def receive(self, request: Request) -> bytes:
+        """Return the body as it was sent."""
+        return await self._reader.receive(request)
+
+    async def decode(self, request: Request, wire: bytes) -> bytes:
+        """Return the decompressed body, if its JSON is not too large."""
+        body = await self._reader.decode(request, wire)
+        check_json_size(body, self._limits)
+        return body
+
+
+class ParameterInput:
+    """The query is in the parameters, as of GET /v1/query/values."""
+
+    def __init__(self, reader: BodyReader) -> None:
+        self._reader = reader
+
+    async def receive(self, request: Request) -> bytes:
+        """Receive a body, which has no meaning."""
+        return await self._reader.receive(request)
+
+    async def decode(self, request: Request, wire: bytes) -> bytes:  # noqa: ARG002 - see above
+        """Return the query string."""
+        query_string: bytes = request.scope["query_string"]
+        return query_string
+
+
+class QueryRoute(Generic[ResultT]):
+    """An endpoint that runs a query."""
 
     def __init__(
         self,
         *,
         authorizer: QueryAuthorizer,
         addresses: ClientAddresses,
-        body_reader: BodyReader,
-        query_runner: QueryRunner,
-        formats: Mapping[str, Writer],
+        query_input: QueryInput,
+        query_runner: QueryRunner[ResultT],
+        formats: Mapping[str, Writer[ResultT]],
     ) -> None:
         self._authorizer = authorizer
         self._addresses = addresses
-        self._body_reader = body_reader
+        self._input = query_input
         self._query_runner = query_runner
         self._formats = formats
 
     async def __call__(self, request: Request) -> Response:
         """Run the query and encode its result in the format that the client prefers."""
-        await self._body_reader.receive(request)
+        wire = await self._input.receive(request)
         website_id = await authorize_query(request, self._authorizer, self._addresses)
+        query = await self._input.decode(request, wire)
         write = choose_writer(request, self._formats)
-        parameters: bytes = request.scope["query_string"]
         result = await cancel_on_disconnect(
-            self._query_runner.run(website_id, parameters), request.receive
+            self._query_runner.run(website_id, query), request.receive
         )
         return write(result, request.request_id)
 
@@ -105,7 +120,7 @@ async def authorize_query(
     )
 
 
-def choose_writer(request: Request, formats: Mapping[str, Writer]) -> Writer:
+def choose_writer(request: Request, formats: Mapping[str, Writer[ResultT]]) -> Writer[ResultT]:
     """Return the writer of the format that the client prefers."""
     accept = b",".join(request.header_values(b"accept")).decode("latin-1")
     return formats[choose_media_type(accept, tuple(formats))]

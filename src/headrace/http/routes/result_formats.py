@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import starmap
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 from arro3.core import Array, DataType, Field, RecordBatch, Schema
@@ -19,7 +19,7 @@ from headrace.http.responses import JSON_HEADER, JSON_TYPE, Header, Response
 from headrace.model.catalog import PREVIOUS_OUTPUT_NAME
 from headrace.model.plan import OutputKind
 from headrace.ports.store import Rows
-from headrace.query.result_values import Comparison, QueryResult, format_datetime
+from headrace.query.result_values import QueryResult, ReadInfo, format_datetime
 
 CSV_TYPE = "text/csv"
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
@@ -75,22 +75,32 @@ def write_json(result: QueryResult, request_id: str) -> Response:
 
 
 def _meta_of(result: QueryResult) -> QueryMeta:
+    comparison = result.comparison
     return QueryMeta(
         row_count=len(result.rows),
         execution_time=result.execution_ms,
         limit=result.limit,
         truncated=result.truncated,
-        rows_read=result.read.rows,
-        bytes_read=result.read.bytes,
-        cached=result.read.cached,
-        watermark=format_datetime(result.read.watermark_ms),
-        compare=UNSET if result.comparison is None else _compared_days(result.comparison),
+        compare=UNSET
+        if comparison is None
+        else compared_days(comparison.first_day, comparison.last_day),
+        **read_info(result.read),
     )
 
 
-def _compared_days(comparison: Comparison) -> ComparedDays:
-    first, last = comparison.first_day, comparison.last_day
-    return ComparedDays(date_from_days(first).isoformat(), date_from_days(last).isoformat())
+def read_info(read: ReadInfo) -> Mapping[str, Any]:
+    """Return what the metadata tell of what was read."""
+    return {
+        "rows_read": read.rows,
+        "bytes_read": read.bytes,
+        "cached": read.cached,
+        "watermark": format_datetime(read.watermark_ms),
+    }
+
+
+def compared_days(first_day: int, last_day: int) -> ComparedDays:
+    """Return a compared range; days count from 1970."""
+    return ComparedDays(date_from_days(first_day).isoformat(), date_from_days(last_day).isoformat())
 
 
 def _row_objects(result: QueryResult) -> Sequence[Any]:
@@ -165,10 +175,12 @@ def write_arrow(result: QueryResult, _request_id: str) -> Response:
     return Response(200, stream.getvalue(), _table_headers(result, ARROW_TYPE))
 
 
-Writer = Callable[[QueryResult, str], Response]
+ResultT_contra = TypeVar("ResultT_contra", contravariant=True)
+Writer: TypeAlias = Callable[[ResultT_contra, str], Response]
+"""Encodes a result; the text is the id of the request."""
 
 
-def result_formats(settings: Settings) -> Mapping[str, Writer]:
+def result_formats(settings: Settings) -> Mapping[str, Writer[QueryResult]]:
     """Return the writer of every format by its media type; the first is the default."""
     return {
         JSON_TYPE: write_json,

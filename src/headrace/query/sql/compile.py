@@ -55,15 +55,8 @@ def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
     )
     source = build_source(plan, visible, ranges, parameters, is_distributed=dialect.is_distributed)
     expressions = Expressions(parameters, dialect)
-    own_conditions = [
-        [write_condition(planned, expressions) for planned in select.filters]
-        for select in plan.selects
-    ]
-    bots = write_bot_rule(plan, own_conditions)
-    select_conditions = [
-        [*rule, *own] for rule, own in zip(bots.selects, own_conditions, strict=True)
-    ]
-    outputs, columns = _write_columns(plan, source, expressions, select_conditions)
+    outputs = list_outputs(plan)
+    columns, bots = write_columns(plan, source, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]
     aliases = [f"c{index}" for index in range(len(columns))]
     groups = aliases[: _first_select(plan)]
@@ -75,7 +68,7 @@ def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
             [f"{sql} AS {alias}" for sql, alias in zip(columns, aliases, strict=True)],
         ),
         f"FROM {source.table}",
-        clause("WHERE", " AND", [*source.conditions, *bots.rows, *filters]),
+        clause("WHERE", " AND", [*source.conditions, *bots, *filters]),
         clause("GROUP BY", ",", groups),
         "WITH TOTALS" if groups and plan.totals else "",
         clause("HAVING", " AND", _having_conditions(plan, aliases, parameters)),
@@ -129,38 +122,55 @@ def _compare_select(planned: PlannedHaving, columns: Sequence[str], parameters: 
     return OPERATORS[planned.operator].format(column=columns[planned.index], value=value)
 
 
-def _write_columns(
-    plan: QueryPlan,
-    source: Source,
-    expressions: Expressions,
-    select_conditions: Sequence[Sequence[str]],
-) -> tuple[tuple[Output, ...], list[str]]:
-    """Return the columns of the statement.
+def list_outputs(plan: QueryPlan) -> tuple[Output, ...]:
+    """Return the columns of a plan's statement: `date`, the groups, the selects.
 
     Those of a comparison come last: the selects in the compared range, then how many rows count in
-    each range. So both ranges are read in one scan.
+    each range.
     """
     outputs: list[Output] = []
-    columns: list[str] = []
     if plan.granularity is not None:
         outputs.append(Output(DATE_OUTPUT_NAME, BUCKET_KINDS[plan.granularity]))
-        columns.append(_write_bucket(plan, plan.granularity, source, expressions.parameters))
-    for column in plan.group_by:
-        outputs.append(Output(column.name, OUTPUT_KINDS[column.kind]))
-        columns.append(expressions.value(column))
-    periods = [("", source.current), (f"{PREVIOUS_OUTPUT_NAME}.", source.compared)]
-    for prefix, counts in periods if plan.compare is not None else periods[:1]:
-        for select, conditions in zip(plan.selects, select_conditions, strict=True):
-            is_datetime = select.aggregate in DATETIME_AGGREGATES
-            kind = OutputKind.DATETIME if is_datetime else OutputKind.NUMBER
-            outputs.append(Output(f"{prefix}{select.alias}", kind))
-            columns.append(
-                expressions.aggregate(select, [*([counts] if counts else []), *conditions])
-            )
+    outputs += [Output(column.name, OUTPUT_KINDS[column.kind]) for column in plan.group_by]
+    selects = [
+        (
+            select.alias,
+            OutputKind.DATETIME if select.aggregate in DATETIME_AGGREGATES else OutputKind.NUMBER,
+        )
+        for select in plan.selects
+    ]
+    outputs += [Output(alias, kind) for alias, kind in selects]
     if plan.compare is not None:
+        outputs += [Output(f"{PREVIOUS_OUTPUT_NAME}.{alias}", kind) for alias, kind in selects]
         outputs += [Output(name, OutputKind.NUMBER) for name in ROW_COUNTS]
+    return tuple(outputs)
+
+
+def write_columns(
+    plan: QueryPlan, source: Source, expressions: Expressions
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the SQL of the columns that `list_outputs` lists, and the rule on bots for rows.
+
+    Both ranges of a comparison are read in one scan.
+    """
+    own_conditions = [
+        [write_condition(planned, expressions) for planned in select.filters]
+        for select in plan.selects
+    ]
+    bots = write_bot_rule(plan, own_conditions)
+    columns: list[str] = []
+    if plan.granularity is not None:
+        columns.append(_write_bucket(plan, plan.granularity, source, expressions.parameters))
+    columns += [expressions.value(column) for column in plan.group_by]
+    for counts in [source.current] if plan.compare is None else [source.current, source.compared]:
+        in_range = [counts] if counts else []
+        columns += [
+            expressions.aggregate(select, [*in_range, *rule, *own])
+            for select, rule, own in zip(plan.selects, bots.selects, own_conditions, strict=True)
+        ]
+    if plan.compare is not None:
         columns += [f"countIf({source.current})", f"countIf({source.compared})"]
-    return tuple(outputs), columns
+    return columns, bots.rows
 
 
 def _write_bucket(
