@@ -8,9 +8,9 @@ import os
 import shutil
 import tarfile
 from collections.abc import Callable, Generator
-from io import BytesIO
+from io import BytesIO, RawIOBase
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
 import zstandard
@@ -24,6 +24,9 @@ from headrace.adapters.data_dir.paths import LOG, SEGMENT_SUFFIX, UNFINISHED_SUF
 from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
 from headrace.base.errors import OperatorError
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 Progress = Callable[[int, int], None]
 """Called with the bytes processed, before compression, and their total."""
 
@@ -32,6 +35,9 @@ _END: Final = "backup-complete"
 _LEVEL: Final = 3
 _THREADS: Final = 1
 _READ_BYTES: Final = 1_048_576
+_COMPRESSED_BYTES: Final = 4096
+"""Read at once: so many bytes contain at most 128 MiB, all zeros, and seldom 100 KB."""
+
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
@@ -99,13 +105,15 @@ def read_archive(file: Path, into: Path, *, progress: Progress) -> BackupManifes
     newer version, or does not fit on the disk.
     """
     with _translate_archive_errors(file), file.open("rb") as opened:
-        content = zstandard.ZstdDecompressor().stream_reader(opened)
+        content = _Decompressed(opened)
         with tarfile.open(fileobj=content, mode="r|") as archive:
             manifest = _read_manifest(archive, file)
             _check_free_space(into, manifest.bytes)
             _extract(archive, file, into, manifest, progress)
         while content.read(_READ_BYTES):  # to the end, where zstd verifies the checksum
             pass
+        if not content.is_whole:
+            raise OperatorError(f"{file} is cut off: its checksum is missing")
     os.sync()
     return manifest
 
@@ -160,6 +168,40 @@ class _MemberReader:
             return self._opened.read(size)
         except OSError as error:
             raise OperatorError(f"cannot read {self._name}: {error.strerror}") from error
+
+
+class _Decompressed(RawIOBase):
+    """Reads the content of a compressed file. Raises `zstandard.ZstdError` where it is damaged.
+
+    The streams of the library end silently where a file is cut off.
+    """
+
+    def __init__(self, compressed: IO[bytes]) -> None:
+        self._compressed = compressed
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._content = bytearray()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the end was read, and its checksum was that of the content."""
+        return self._frame.eof
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        """Read content into a buffer and return its size, 0 at the end."""
+        while not self._content and not self._frame.eof:
+            compressed = self._compressed.read(_COMPRESSED_BYTES)
+            if not compressed:
+                break
+            self._content += self._frame.decompress(compressed)
+        target = memoryview(buffer)
+        size = min(len(target), len(self._content))
+        target[:size] = self._content[:size]
+        del self._content[:size]
+        return size
 
 
 def _check_free_space(directory: Path, needed: int) -> None:
