@@ -12,14 +12,16 @@ import pytest
 from structlog.testing import CapturedCall, CapturingLogger
 
 from headrace.adapters.directory.connection import open_database
+from headrace.adapters.directory.directory_cutoffs import DirectoryCutoffs
 from headrace.adapters.directory.schema import migrate_schema
 from headrace.adapters.directory.sql_directory import SqlDirectory
 from headrace.adapters.directory.tenancy_source import PollingTenancySource
 from headrace.adapters.directory.transactions import Author
-from headrace.base.clock import FixedClock, SystemClock
+from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock, SystemClock
 from headrace.base.errors import DirectoryUnavailable, OperatorError
 from headrace.base.telemetry import Logger
-from headrace.model.tenancy import Scope, TenancySnapshot
+from headrace.model.data_retention import Cutoffs, RetentionChange, RetentionPolicy
+from headrace.model.tenancy import Scope, TenancySnapshot, WebsiteId
 from headrace.ports.directory import TenancySource
 from testing.servers import PostgreSQL
 
@@ -333,3 +335,18 @@ async def test_closing_waits_for_the_running_read_and_is_idempotent(
     await closing
     await source.close()
     assert (await client) == source.current()
+
+
+async def test_cutoffs_follow_the_retention_of_a_website_and_the_clock(
+    directory: WatchedDirectory,
+) -> None:
+    own = directory.create_website(name="own", retention=RetentionChange(days=2, errors=0))
+    default = directory.create_website(name="default")
+    clock = FixedClock(5 * MILLISECONDS_PER_DAY + 1)
+    async with following(directory, clock=clock) as source:
+        cutoffs = DirectoryCutoffs(source, policy=RetentionPolicy(4), clock=clock)
+        day_3, day_1 = 3 * MILLISECONDS_PER_DAY, MILLISECONDS_PER_DAY
+        assert await cutoffs.cutoffs(own.id) == Cutoffs(events=day_3, performance=day_3)
+        by_default = Cutoffs(events=day_1, errors=day_1, performance=day_1)
+        assert await cutoffs.cutoffs(default.id) == by_default
+        assert await cutoffs.cutoffs(WebsiteId("unknown")) == by_default
