@@ -198,3 +198,5 @@ SELECT
     `argMaxIf(path, bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))), notEquals(path, ''))` AS last_path,
     `argMinIf(referrer, bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))), notEquals(referrer, ''))` AS first_referrer
 FROM mergeTreeProjection(currentDatabase(), 'events', 'visits');
+
+ALTER TABLE `errors` ADD COLUMN IF NOT EXISTS `fingerprint` String MATERIALIZED lower(hex(substring(SHA256(concat(error_type, '\n', replaceRegexpAll(message, '(?:[A-Za-z][A-Za-z0-9+.-]*://|\\bdata:)[^ \\t\\r\\n"\'<>)]+|"[^"\\n]*"|`[^`\\n]*`|\\B\'(?:[^\'\\n]|\'\\b)*\'\\B|\\x{201C}[^\\x{201D}\\n]*\\x{201D}|\\x{2018}[^\\x{2019}\\n]*\\x{2019}|[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*(?:[.,:][0-9][A-Za-z0-9_-]*)*', '?'), '\n', extract(stack, '(?m)^[ \\t]*(at [^\\r\\n]+|[^@:\\r\\n]*@[^ \\t\\r\\n]+:[0-9]+)'))), 1, 8)));

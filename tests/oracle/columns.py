@@ -66,7 +66,7 @@ TABLES: dict[str, dict[str, Column]] = {
     ),
     "errors": _columns(
         hidden="id website_id stack",
-        texts="message level error_type filename path url anonymous_id session_id"
+        texts="message fingerprint level error_type filename path url anonymous_id session_id"
         f" {_LOCATION} {_USER_AGENT}",
         datetimes="time",
         booleans="is_bot",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.oracle.columns import TABLES
+from tests.oracle.fingerprint import fingerprint
 from tests.oracle.rows import Row
 
 PROMOTED_TEXTS = (
@@ -48,7 +49,8 @@ def error_row(sent: Mapping[str, Any], *, arrival: int, visitor: Mapping[str, An
         "error_type": sent.get("errorType"),
         **{name: sent.get(name) for name in ("message", "filename", "lineno", "colno", "stack")},
     }
-    return _row("errors", {**own, **_common(sent, arrival, visitor)})
+    row = _row("errors", {**own, **_common(sent, arrival, visitor)})
+    return row | {"fingerprint": fingerprint(row["error_type"], row["message"], row["stack"])}
 
 
 def _common(sent: Mapping[str, Any], arrival: int, visitor: Mapping[str, Any]) -> Row:

@@ -14,6 +14,7 @@ MAX_TITLE_LENGTH = 512
 MAX_URL_LENGTH = 2048
 MAX_MESSAGE_LENGTH = 4096
 MAX_STACK_LENGTH = 65_536
+FINGERPRINT_LENGTH = 16
 """The longest texts, in code points: of columns, and of the request fields that fill them."""
 
 
@@ -33,7 +34,8 @@ class Column(Struct, frozen=True):
 
     Promoted texts are truncated to `max_length` code points. `low_cardinality` requests dictionary
     encoding from the store. `promoted` columns get the value of the property of the same name.
-    The values of an `is_rated` column are good or poor by `VITAL_THRESHOLDS`.
+    The values of an `is_rated` column are good or poor by `VITAL_THRESHOLDS`. The store
+    computes an `is_generated` column of others; it is neither inserted nor exported.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Column(Struct, frozen=True):
     low_cardinality: bool = False
     promoted: bool = False
     is_rated: bool = False
+    is_generated: bool = False
 
 
 class Table(Struct, frozen=True):
@@ -391,6 +394,13 @@ ERRORS = Table(
         _WEBSITE,
         _STACK,
         _text("message", "error message", MAX_MESSAGE_LENGTH),
+        Column(
+            "fingerprint",
+            Kind.TEXT,
+            "16 hexadecimal digits, the same for errors of one type, message and first frame",
+            max_length=FINGERPRINT_LENGTH,
+            is_generated=True,
+        ),
         _dimension("level", "debug, info, warning, error or fatal"),
         _dimension("error_type", "type of the error, such as TypeError"),
         _text("filename", "source file", MAX_URL_LENGTH),

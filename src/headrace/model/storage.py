@@ -1,7 +1,8 @@
 """The stored layout: the columns of each stored table, in the order of every Arrow stream.
 
-The loader builds its streams from it, and the store its tables. `events` has one column beyond the
-catalog's: `properties`, the client's JSON object as text, empty where there was none.
+The loader builds its streams from it, and the store its tables, which also have the generated
+columns of the catalog. `events` has one column beyond the catalog's: `properties`, the client's
+JSON object as text, empty where there was none.
 """
 
 from collections.abc import Mapping
@@ -41,7 +42,11 @@ PROPERTIES = StoredColumn("properties", Kind.JSON)
 
 
 def _stored(table: Table) -> StoredTable:
-    columns = tuple(StoredColumn(c.name, c.kind, c.low_cardinality) for c in table.columns)
+    columns = tuple(
+        StoredColumn(column.name, column.kind, column.low_cardinality)
+        for column in table.columns
+        if not column.is_generated
+    )
     return StoredTable(table.name, (*columns, PROPERTIES) if table.has_properties else columns)
 
 

@@ -1,6 +1,7 @@
 """Results of queries over rows in a real store: every rule that the compiled SQL implements."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -190,6 +191,83 @@ def test_every_stored_column_can_be_grouped_by(elsewhere: Tables, table: str) ->
     for column in STORAGE_TABLES[table].columns:
         if column.kind is not Kind.JSON:
             assert query_rows(elsewhere, query_body(table=table, group_by=[column.name])) == []
+
+
+# Fingerprints.
+
+
+STACK = "TypeError: x\n    at pay (https://shop.example/app.js:1:22)\n    at main (x.js:2:1)"
+FIRST = {"error_type": "TypeError", "message": "order 17 of 'Ann' not found", "stack": STACK}
+SAME_ERROR = [
+    pytest.param({"message": "order 18 of 'Ann' not found"}, id="another number"),
+    pytest.param({"message": "order 8f3a-2c of 'Ann' not found"}, id="another id"),
+    pytest.param({"message": "order 1,234.50 of 'Ann' not found"}, id="another amount"),
+    pytest.param({"message": "order https://a.example/o?id=1 of 'Ann' not found"}, id="a URL"),
+    pytest.param({"message": "order 17 of 'Bob's' not found"}, id="another quoted text"),
+    pytest.param({"message": 'order 17 of "Bob" not found'}, id="other quotation marks"),
+    pytest.param({"message": "order 17 of “Bob” not found"}, id="typographic quotation marks"),
+    pytest.param({"stack": STACK.replace("main", "start")}, id="another second frame"),
+    pytest.param({"stack": STACK.replace("TypeError: x", "TypeError: y")}, id="another first line"),
+    pytest.param({"browser_name": "Firefox", "path": "/pay", "lineno": 2.0}, id="other columns"),
+]
+OTHER_ERROR = [
+    pytest.param({"error_type": "RangeError"}, id="another type"),
+    pytest.param({"message": "order 17 of 'Ann' was found"}, id="other words"),
+    pytest.param({"stack": STACK.replace("pay", "order")}, id="another function"),
+    pytest.param({"stack": STACK.replace("app.js", "main.js")}, id="another file"),
+    pytest.param({"stack": STACK.replace("1:22", "1:23")}, id="another place"),
+    pytest.param({"stack": ""}, id="no stack"),
+]
+
+
+def fingerprints_of(tables: Tables, *others: Row) -> Answer:
+    """Store an error and others that differ from it in some columns; return the groups."""
+    errors = [
+        {**FIRST, **other, "website_id": WEBSITE, "time": at("2026-01-05") + number * 1000}
+        for number, other in enumerate(({}, *others))
+    ]
+    tables.insert(ERRORS, errors)
+    seen = [COUNT, select("time", "earliest", "first"), select("time", "latest", "last")]
+    return query_rows(tables, query_body(*seen, table="errors", group_by=["fingerprint"]))
+
+
+@pytest.mark.parametrize("other", SAME_ERROR)
+def test_errors_that_differ_in_data_alone_have_one_fingerprint(tables: Tables, other: Row) -> None:
+    assert fingerprints_of(tables, other) == [
+        {
+            "fingerprint": "379e3d7ffd2f38f3",
+            "n": 2,
+            "first": "2026-01-05T00:00:00.000Z",
+            "last": "2026-01-05T00:00:01.000Z",
+        }
+    ]
+
+
+@pytest.mark.parametrize("other", OTHER_ERROR)
+def test_other_errors_have_another_fingerprint(tables: Tables, other: Row) -> None:
+    groups = fingerprints_of(tables, other)
+    assert [group["n"] for group in groups] == [1, 1]
+    assert all(re.fullmatch("[0-9a-f]{16}", group["fingerprint"]) for group in groups)
+
+
+def test_fingerprint_is_filtered_counted_and_searched_like_a_text(tables: Tables) -> None:
+    first, second = fingerprints_of(tables, {"message": "slow"}, {"message": "slow"})[::-1]
+    distinct = select("fingerprint", "uniq", "n")
+    own = {**COUNT, "alias": "own", "filters": [where("fingerprint", "eq", first["fingerprint"])]}
+    assert query_rows(tables, query_body(distinct, own, table="errors")) == [{"n": 2, "own": 1}]
+    for operator, value, count in (
+        ("eq", second["fingerprint"], 2),
+        ("ne", second["fingerprint"], 1),
+        ("in", [first["fingerprint"], second["fingerprint"]], 3),
+        ("starts_with", first["fingerprint"][:8], 1),
+        ("matches", "^[0-9a-f]{16}$", 3),
+    ):
+        filters = [where("fingerprint", operator, value)]
+        body = query_body(table="errors", filters=filters)
+        assert query_rows(tables, body) == [{"n": count}]
+
+
+# Limits.
 
 
 def test_result_has_limit_offset_and_truncated_flag(tables: Tables) -> None:

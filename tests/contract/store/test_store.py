@@ -22,6 +22,7 @@ from headrace.model.storage import STORAGE_TABLES
 from headrace.ports.store import BatchRejected, QueryLimits
 from testing.chdb import ENDLESS, FreshStore, arrow_stream
 from testing.tables import Tables, writer_of
+from tests.oracle.fingerprint import fingerprint
 
 LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
 RUNNING = (
@@ -381,6 +382,21 @@ def test_a_migration_runs_once(tables: Tables) -> None:
         writer_of(tables, (*MIGRATIONS, later)).prepare()
     assert tables.rows("SELECT max(version) FROM schema_version") == [[later.version]]
     assert tables.rows("SELECT extra FROM events") == []
+
+
+def test_errors_of_an_older_store_have_fingerprints(chdb_store: FreshStore) -> None:
+    chdb, older = chdb_store.engine, f"{chdb_store.database}_older"
+    rows = [{"error_type": "TypeError", "message": f"order {number} is gone"} for number in (1, 2)]
+    writer = ChdbWriter(chdb, database=older, migrations=MIGRATIONS[:5])
+    try:
+        writer.prepare()
+        writer.insert(ERRORS, arrow_stream(ERRORS, rows), token="t")
+        writer.close()
+        ChdbWriter(chdb, database=older).prepare()
+        found = chdb.execute(f"SELECT fingerprint, count() FROM {older}.errors GROUP BY ALL")
+        assert found == [[fingerprint("TypeError", "order ? is gone", ""), 2]]
+    finally:
+        chdb.execute(f"DROP DATABASE {older} SYNC")
 
 
 def test_an_older_store_gets_the_settings_of_a_new_one(chdb_store: FreshStore) -> None:

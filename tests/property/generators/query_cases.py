@@ -21,9 +21,11 @@ from tests.oracle.check import (
     TEXT_OPERATORS,
 )
 from tests.oracle.columns import ALIASES, TABLES, Column, find_column
+from tests.oracle.fingerprint import fingerprint
 from tests.property.generators.chances import SeededRandom, random_strategy
 from tests.property.generators.query_data import (
     ANONYMOUS_IDS,
+    ERROR_MESSAGES,
     EVENT_NAMES,
     FREQUENT_ZONES,
     LEVELS,
@@ -35,6 +37,7 @@ from tests.property.generators.query_data import (
     PROPERTY_KEYS,
     REPEATED_TEXTS,
     SESSIONS,
+    STACKS,
     TEXTS,
     ZONES,
     Item,
@@ -103,7 +106,7 @@ NON_TRIVIAL = frozenset(
         *("scroll_depth", "load_time", "value"),
         *("entry_path", "exit_path", "start_time", "end_time", "is_bounce"),
         *("duration", "page_views", "event_count", "session_count", "first_seen", "last_seen"),
-        *("message", "level", "error_type", "lineno", "metric_name", "metric_value"),
+        *("message", "fingerprint", "level", "error_type", "lineno", "metric_name", "metric_value"),
     )
 )
 """The columns that the data fill."""
@@ -128,6 +131,9 @@ _POOLS: dict[str, tuple[str, ...]] = {
     "metric_name": METRICS,
     "level": LEVELS,
     "error_type": ("TypeError",),
+    "fingerprint": tuple(
+        fingerprint("TypeError", message, stack) for message in ERROR_MESSAGES for stack in STACKS
+    ),
     "language": ("de", "en"),
 }
 

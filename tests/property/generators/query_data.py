@@ -45,6 +45,16 @@ ANONYMOUS_IDS = ("u1", "u2", "u3", "ü🦆", "it's")
 PROFILE_IDS = ("p1", "p2", "P1", "profil ß")
 SESSIONS = ("s1", "s2", "s3", "s4", "ß", "s\\")
 LEVELS = ("error", "warning", "fatal")
+ERROR_MESSAGES = (
+    *("x is undefined", "order 17 not found", "order A-18 not found", "Can't read 'it's' of \"y\""),
+    *("GET https://a.example/1?b=2 failed", "GET http://b.example/ failed", "took 1.5 s, not 2"),
+)
+STACKS = (
+    "Error: x\n    at pay (https://a.example/app.js:1:22)\n    at go (https://a.example/app.js:3:4)",
+    "Error: x\n    at pay (https://a.example/app.js:1:22)",
+    "pay@https://a.example/app.js:1:22\n@https://a.example/app.js:3:4\n",
+    "no frame of a@b.example: 5",
+)
 METRICS = ("FCP", "LCP", "CLS")
 CHROME = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
@@ -175,7 +185,8 @@ def _error(random_source: SeededRandom) -> Item:
     return {
         **_common(random_source),
         "path": random_source.choice(PATHS),
-        "message": random_source.choice(("", *TEXTS)),
+        "message": random_source.choice(("", *TEXTS, *ERROR_MESSAGES * 3)),
+        "stack": _maybe(random_source, STACKS),
         "level": random_source.choice((None, *LEVELS[1:])),
         "errorType": _maybe(random_source, ("TypeError",)),
         "lineno": random_source.choice((None, *NUMBERS)),

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from headrace.adapters.store.dialect import rollup_ddl
+from headrace.adapters.store.dialect.fingerprint import ADD_FINGERPRINT
 from headrace.adapters.store.dialect.statements import (
     AlterTable,
     CreateTable,
@@ -116,6 +117,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(3, tuple(ModifySettings(name, _MERGE_SETTINGS) for name in STORAGE_TABLES)),
     Migration(4, tuple(ModifySettings(name, _TOKEN_WINDOW) for name in STORAGE_TABLES)),
     Migration(5, (_add_column(EVENTS, "profile_id", after="session_id"),)),
+    Migration(6, (ADD_FINGERPRINT,)),
 )
 
 
