@@ -86,7 +86,7 @@ def test_query_guide_shows_the_actual_output(service: Service, tmp_path: Path) -
 def test_python_guide_ingests_and_queries(service: Service, tmp_path: Path) -> None:
     website = service.website()
     environment = variables(service, website)
-    client, query, fake, requests = blocks("python.md", "python")
+    client, _, _, _, query, fake, requests = blocks("python.md", "python")
     printed = [
         run([sys.executable, "-"], code, environment, tmp_path)
         for code in (client, query, fake, requests)
@@ -114,6 +114,41 @@ def node_project(tmp_path: Path) -> Path:
 
 
 NODE = ["node", "--input-type=module", "-"]
+
+
+REQUEST = """
+import asyncio
+import httpx
+
+async def request() -> None:
+    transport = httpx.ASGITransport(app, client=("198.51.100.9", 1234))
+    async with app.router.lifespan_context(app):
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop") as browser:
+            await browser.get("/prices", headers={"Cookie": "did=anon_9"})
+
+asyncio.run(request())
+"""
+
+
+def test_python_guide_reports_from_asyncio_logs_and_web_applications(
+    service: Service, tmp_path: Path
+) -> None:
+    website = service.website()
+    environment = variables(service, website)
+    _, asynchronous, logs, web, *_ = blocks("python.md", "python")
+    for code in (asynchronous, logs, web + REQUEST):
+        run([sys.executable, "-"], code, environment, tmp_path)
+    rows = service.rows(website, "events", ["event_name", "path", "anonymous_id"])
+    assert sorted(tuple(row.values()) for row in rows) == [
+        ("job_done", "", ""),
+        ("prices_shown", "/prices", "anon_9"),
+        ("screen_view", "/prices", "anon_9"),
+    ]
+    errors = service.rows(website, "errors", ["message", "level", "error_type"])
+    assert sorted(tuple(row.values()) for row in errors) == [
+        ("3 left", "warning", ""),
+        ("cannot read the stock", "error", "ValueError"),
+    ]
 
 
 @pytest.mark.node

@@ -184,12 +184,12 @@ def test_request_that_is_too_large_is_split(server: FakeHeadrace) -> None:
 
 
 def test_item_that_is_too_large_alone_is_refused(server: FakeHeadrace) -> None:
-    server.reply_once(413)
+    server.reply_once(413, {"status": "error", "message": "Payload too large"})
     with connected(server) as client:
         client.track("a", {"n": 1})
         assert client.flush()
 
-        assert refusals(client) == [(1, "PAYLOAD_TOO_LARGE", "Request Entity Too Large")]
+        assert refusals(client) == [(1, "PAYLOAD_TOO_LARGE", "Payload too large")]
 
 
 def test_item_whose_outcome_was_unknown_for_six_days_is_not_repeated(

@@ -1,6 +1,7 @@
 """A client for Headrace: events, web vitals and errors through an outbox, and queries."""
 
-from headrace_client.client import Headrace, Stats
+from headrace_client.asynchronous import AsyncHeadrace
+from headrace_client.client import Headrace
 from headrace_client.context import with_fields
 from headrace_client.delivery.outbox import RefusedItem
 from headrace_client.errors import (
@@ -13,12 +14,16 @@ from headrace_client.errors import (
     QueryRefused,
     QueryUnavailable,
 )
+from headrace_client.options import Stats
 from headrace_client.queries import Result
+from headrace_client.reporting import HeadraceHandler, report_uncaught
 
 __all__ = [
+    "AsyncHeadrace",
     "ClientClosed",
     "Headrace",
     "HeadraceClientError",
+    "HeadraceHandler",
     "InvalidItem",
     "OutboxFull",
     "OutboxUnavailable",
@@ -28,6 +33,7 @@ __all__ = [
     "RefusedItem",
     "Result",
     "Stats",
+    "report_uncaught",
     "with_fields",
 ]
 

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import httpx
 
@@ -21,6 +21,7 @@ from headrace_client.delivery.process_lock import ProcessLock
 from headrace_client.delivery.sender import Sender
 from headrace_client.errors import OutboxFull
 from headrace_client.items import Item, ItemMaker
+from headrace_client.options import Stats, check_arguments
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -31,24 +32,6 @@ _STOP_TIMEOUT_S = 0.5  # for a request that is on its way; without its response 
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 
 _logger = logging.getLogger("headrace_client")
-
-
-class Stats(NamedTuple):
-    """What became of the items. Totals are of all processes that use the outbox.
-
-    `pending` wait to be sent, `refused` wait for `requeue_refused` or `delete_refused`. Refused
-    items beyond 10,000 were discarded. `dropped` did not fit in the outbox of this process's
-    client, `failures` requests in a row failed, the last one for the reason `last_error`.
-    """
-
-    pending: int
-    refused: int
-    stored_total: int
-    refused_total: int
-    discarded_total: int
-    dropped: int
-    failures: int
-    last_error: str
 
 
 class Headrace:
@@ -84,10 +67,10 @@ class Headrace:
     ) -> None:
         url = url.strip().rstrip("/")
         key = None if key is None else key.strip()
-        _check(url, key, website_id, synchronous)
+        check_arguments(url, key, website_id, synchronous)
         make_http_client = make_http_client or _make_http_client
         self._website_id = website_id
-        self._items = ItemMaker(website_id)
+        self.items = ItemMaker(website_id)
         self._drops = when_full == "drop"
         self._dropped = 0
         self._dropped_lock = threading.Lock()
@@ -120,14 +103,14 @@ class Headrace:
         **fields: Unpack[items.EventFields],
     ) -> str:
         """Report an event and return its id. Raises `InvalidItem`, `OutboxUnavailable`."""
-        return self._add(self._items.event(name, properties, fields))
+        return self._add(self.items.event(name, properties, fields))
 
     def track_many(self, events: Iterable[Mapping[str, object]]) -> list[str]:
         """Report many events at once, all or none, and return their ids.
 
         An event is a mapping with `name`, and maybe `properties` and the fields of `track`.
         """
-        made = [self._items.event_of(one) for one in events]
+        made = [self.items.event_of(one) for one in events]
         self.add(made)
         return [one.event_id for one in made]
 
@@ -138,20 +121,20 @@ class Headrace:
         **fields: Unpack[items.PageViewFields],
     ) -> str:
         """Report a page view, an event with the name `screen_view`, and return its id."""
-        return self._add(self._items.event("screen_view", properties, {**fields, "path": path}))
+        return self._add(self.items.page_view(path, properties, fields))
 
     def vitals(
         self, metric_name: str, metric_value: float, **fields: Unpack[items.ItemFields]
     ) -> str:
         """Report a web vital (FCP, LCP, CLS, INP, TTFB, FPS), and return its id."""
-        return self._add(self._items.vital(metric_name, metric_value, fields))
+        return self._add(self.items.vital(metric_name, metric_value, fields))
 
     def errors(self, error: BaseException | str, **fields: Unpack[items.ErrorFields]) -> str:
         """Report an error and return its id.
 
         An exception gives type, stack, file and line, where the fields do not.
         """
-        return self._add(self._items.error(error, fields))
+        return self._add(self.items.error(error, fields))
 
     def identify(
         self,
@@ -160,7 +143,7 @@ class Headrace:
         **fields: Unpack[items.ItemFields],
     ) -> str:
         """Report whose account a visitor (`anonymous_id`, `session_id`) has; return the id."""
-        return self._add(self._items.identification(profile_id, traits, fields))
+        return self._add(self.items.identification(profile_id, traits, fields))
 
     def query(
         self,
@@ -232,16 +215,20 @@ class Headrace:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def append(self, made: Sequence[Item]) -> None:
+        """Write items to the outbox, all or none. Raises `OutboxUnavailable`."""
+        self._outbox.append(made)
+        self._sender.notify()
+
     def add(self, made: Sequence[Item]) -> bool:
-        """Write items to the outbox, all or none. Return whether they are there."""
+        """Write items to the outbox, or drop them where that is wanted. Return which of both."""
         try:
-            self._outbox.append(made)
+            self.append(made)
         except OutboxFull as error:
             if not self._drops:
                 raise
             self._count_dropped(len(made), error)
             return False
-        self._sender.notify()
         return True
 
     def _add(self, item: Item) -> str:
@@ -260,14 +247,3 @@ class Headrace:
 
 def _make_http_client() -> httpx.Client:
     return httpx.Client(timeout=_TIMEOUT)
-
-
-def _check(url: str, key: str | None, website_id: str | None, synchronous: str) -> None:
-    if not url.startswith(("http://", "https://")):
-        raise ValueError(f"{url!r} is no address of a service: it begins with http:// or https://")
-    if key is not None and not key:
-        raise ValueError("the key is empty")
-    if key is None and website_id is None:
-        raise ValueError("a key or a website_id is required")
-    if synchronous not in {"normal", "full"}:
-        raise ValueError(f'synchronous is {synchronous!r}: it can be "normal" or "full"')

@@ -115,6 +115,9 @@ WIRE_NAMES: Mapping[Endpoint, Mapping[str, str]] = {
 }
 """Field names as callers write them, and as they are sent."""
 
+_MAX_TYPE = 128
+_MAX_TEXT = 2048  # the service refuses longer ones
+
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -133,6 +136,12 @@ class ItemMaker:
             content["properties"] = properties
         return self._item(Endpoint.TRACK, content, fields)
 
+    def page_view(
+        self, path: str, properties: Mapping[str, object] | None, fields: Mapping[str, object]
+    ) -> Item:
+        """Return a page view."""
+        return self.event("screen_view", properties, {**fields, "path": path})
+
     def event_of(self, fields: Mapping[str, object]) -> Item:
         """Return a custom event whose name and properties are among the fields."""
         rest: dict[str, Any] = dict(fields)
@@ -145,8 +154,11 @@ class ItemMaker:
 
     def error(self, error: BaseException | str, fields: Mapping[str, object]) -> Item:
         """Return an error; an exception gives its type, its stack and the line that raised it."""
-        content = _exception_content(error) if isinstance(error, BaseException) else {}
-        return self._item(Endpoint.ERRORS, {"path": "", "message": str(error), **content}, fields)
+        if isinstance(error, BaseException):
+            given = {name: value for name, value in fields.items() if value is not None}
+            fields = {**exception_fields(error), **given}
+        message = str(error) or type(error).__name__
+        return self._item(Endpoint.ERRORS, {"path": "", "message": message}, fields)
 
     def identification(
         self, profile_id: str, traits: Mapping[str, object] | None, fields: Mapping[str, object]
@@ -176,19 +188,19 @@ class ItemMaker:
         return Item(endpoint, str(content.get("websiteId", "")), event_id, _encode(content))
 
 
-def _exception_content(error: BaseException) -> dict[str, object]:
+def exception_fields(error: BaseException) -> ErrorFields:
+    """Return the fields of an error that follow from an exception."""
     kind = type(error)
     module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
-    content: dict[str, object] = {
-        "message": str(error) or kind.__name__,
-        "errorType": (module + kind.__qualname__)[-128:],
+    fields: ErrorFields = {
+        "error_type": (module + kind.__qualname__)[-_MAX_TYPE:],
         "stack": "".join(traceback.format_exception(kind, error, error.__traceback__)),
     }
     frames = traceback.extract_tb(error.__traceback__)
     if frames:
-        content["filename"] = frames[-1].filename[-2048:]
-        content["lineno"] = frames[-1].lineno
-    return content
+        fields["filename"] = frames[-1].filename[-_MAX_TEXT:]
+        fields["lineno"] = frames[-1].lineno
+    return fields
 
 
 def _timestamp(value: object) -> object:

@@ -1,0 +1,99 @@
+"""The client for asyncio reports through the same outbox, without blocking the loop."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace_client import AsyncHeadrace, ClientClosed, InvalidItem, OutboxFull
+from headrace_client.testing import FakeHeadrace
+
+
+@pytest.fixture
+def server() -> Iterator[FakeHeadrace]:
+    with FakeHeadrace() as fake:
+        yield fake
+
+
+def connected(server: FakeHeadrace, outbox: Path | None = None, **options: Any) -> AsyncHeadrace:
+    options.setdefault("linger_s", 0.0)
+    return AsyncHeadrace(server.url, "key", outbox=outbox, **options)
+
+
+async def test_each_method_reports_its_item(server: FakeHeadrace, tmp_path: Path) -> None:
+    async with connected(server, tmp_path / "outbox") as client:
+        event_id = await client.track("a", {"n": 1}, anonymous_id="anon_1")
+        ids = await client.track_many([{"name": "b"}, {"name": "c"}])
+        await client.page_view("/pricing")
+        await client.vitals("LCP", 1830)
+        await client.errors("broken")
+        await client.identify("acc-1")
+        assert await client.flush()
+        stats = await client.stats()
+
+    assert stats[:5] == (0, 0, 7, 0, 0)
+    assert server.event_names() == ["a", "b", "c", "screen_view"]
+    assert [one["eventId"] for one in server.items()[:3]] == [event_id, *ids]
+    others = [len(server.items(path)) for path in ("/vitals", "/errors", "/identify")]
+    assert others == [1, 1, 1]
+
+
+async def test_concurrent_calls_are_all_in_the_outbox(server: FakeHeadrace, tmp_path: Path) -> None:
+    async with connected(server, tmp_path / "outbox") as client:
+        await asyncio.gather(*(client.track("a", {"n": n}) for n in range(500)))
+        assert await client.flush()
+
+    assert sorted(one["properties"]["n"] for one in server.items()) == list(range(500))
+
+
+async def test_call_whose_item_does_not_fit_fails_alone(tmp_path: Path) -> None:
+    url, path = "http://127.0.0.1:9", tmp_path / "outbox"
+    client = AsyncHeadrace(url, "key", outbox=path, max_outbox_bytes=100_000)
+    sizes = [10, 1_000_000, 10]
+    outcomes = await asyncio.gather(
+        *(client.track("a", {"text": "x" * size}) for size in sizes), return_exceptions=True
+    )
+    stats = await client.stats()
+    await client.close(0)
+
+    assert [type(one) for one in outcomes] == [str, OutboxFull, str]
+    assert stats.pending == 2
+
+
+async def test_item_that_is_no_json_is_refused_at_once(server: FakeHeadrace) -> None:
+    async with connected(server) as client:
+        with pytest.raises(InvalidItem):
+            await client.track("a", {"x": object()})
+
+
+async def test_cancelled_call_does_not_stop_the_others(server: FakeHeadrace) -> None:
+    async with connected(server) as client:
+        cancelled = asyncio.create_task(client.track("a"))
+        await asyncio.sleep(0)
+        other = asyncio.create_task(client.track("b"))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        await other
+        assert await client.flush()
+
+    assert "b" in server.event_names()
+
+
+async def test_query_returns_the_rows(server: FakeHeadrace) -> None:
+    server.answer_queries([{"events": 3}])
+    query = {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]}
+    async with connected(server, website_id="web_1") as client:
+        result = await client.query(query, last_days=7, order_by=[{"field": "count_all"}])
+
+    order = [{"field": "count_all"}]
+    assert (result, result.meta) == ([{"events": 3}], {"rowCount": 1})
+    assert server.queries == [{"query": query, "lastDays": 7, "orderBy": order}]
+
+
+async def test_closed_client_accepts_nothing(server: FakeHeadrace) -> None:
+    client = connected(server)
+    await client.close()
+    with pytest.raises(ClientClosed):
+        await client.track("a")
