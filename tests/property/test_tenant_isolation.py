@@ -4,6 +4,7 @@ Websites, keys and queries are drawn at random; a small model of the permissions
 response to each request. Every event carries the name of its website.
 """
 
+import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from headrace.model.tenancy import WebsiteId
 from testing.service import Json, Key, Row, Service, bearer, wait_until
 
 pytestmark = pytest.mark.slow
@@ -215,6 +217,29 @@ def test_result_never_contains_a_row_of_another_website(
     assert response.status_code == expected_status(harness, owner, website), response.text
     if response.status_code == 200:
         assert foreign_values(response.json()["data"], website, harness.websites) == []
+
+
+@TIMES
+@given(data=st.data())
+def test_saved_query_answers_its_own_website_and_only_to_those_who_may_read_it(
+    harness: World, data: st.DataObject
+) -> None:
+    service, website = harness.service, data.draw(st.sampled_from(harness.websites))
+    body = json.dumps(data.draw(queries(harness.websites))).encode()
+    saved = service.directory.saved_queries.save(WebsiteId(website), "mine", body, rotate=True)
+    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    headers = bearer(owner.key) if owner else {}
+    named = data.draw(st.sampled_from(harness.websites))
+    own = f"/v1/saved/mine.json?website_id={website}"
+    shared = f"/v1/saved/mine.json?website_id={named}&token={saved.token}"
+
+    by_key, by_token = service.get(own, headers=headers), service.get(shared, headers=headers)
+
+    assert by_key.status_code == expected_status(harness, owner, website), by_key.text
+    assert by_token.status_code == (200 if named == website else 404), by_token.text
+    for response in (by_key, by_token):
+        if response.status_code == 200:
+            assert foreign_values(response.json()["data"], website, harness.websites) == []
 
 
 @TIMES

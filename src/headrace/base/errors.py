@@ -209,6 +209,7 @@ class QueryErrorCode(Enum):
     INVALID_FORMAT = "Invalid format"
     INVALID_FROM = "Invalid from"
     INVALID_TO = "Invalid to"
+    INVALID_NAME = "Invalid name"
 
 
 # Of the parameters of an export; the rest are of the body of a query.
@@ -229,6 +230,7 @@ VALUES_ERROR_CODES = (
     QueryErrorCode.INVALID_PARAMETER,
     QueryErrorCode.INVALID_SEARCH,
 )
+SAVED_ERROR_CODES = (QueryErrorCode.INVALID_NAME,)
 RETENTION_ERROR_CODES = (QueryErrorCode.INVALID_PERIODS, QueryErrorCode.INVALID_BY)
 STANDARD_ERROR_CODES = (QueryErrorCode.INVALID_TYPES,)
 

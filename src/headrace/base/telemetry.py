@@ -193,6 +193,13 @@ METRICS: tuple[Metric, ...] = (
         "more queries than query_concurrency, or more expensive ones",
     ),
     Metric(
+        "headrace_saved_answers_total",
+        MetricKind.COUNTER,
+        "answers of saved queries by outcome: answered, or unchanged (304), which reads no rows",
+        "only answered costs; unchanged stays 0 where clients send no If-None-Match",
+        ("outcome",),
+    ),
+    Metric(
         "headrace_selects_total",
         MetricKind.COUNTER,
         "selects by the source of their rows: an execution of their own, a running equal select, "

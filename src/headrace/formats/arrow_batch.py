@@ -1,6 +1,6 @@
 """Encodes columns as an Arrow IPC stream in the stored layout."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from io import BytesIO
 from typing import Any, cast
@@ -139,6 +139,35 @@ def read_batch_metadata(arrow_stream: bytes) -> BatchMetadata | None:
     first = RowKey(batch["website_id"][0].as_py(), time_ms, batch["id"][0].as_py())
     websites = cast("list[str]", batch["website_id"].to_pylist())  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
     return BatchMetadata(first, frozenset(websites))
+
+
+class ArrowTimes:
+    """The times of a stream's rows, which are decoded when they are read for the first time.
+
+    It is `ports.store.StoredTimes`.
+    """
+
+    def __init__(self, table: str, arrow_stream: bytes) -> None:
+        self.table = table
+        self._arrow_stream = arrow_stream
+        self._by_website: Mapping[str, Collection[int]] | None = None
+
+    def of_website(self, website_id: str) -> Collection[int]:
+        """Return the times of a website's rows in epoch milliseconds."""
+        if self._by_website is None:
+            self._by_website = _times_by_website(self._arrow_stream)
+        return self._by_website.get(website_id, ())
+
+
+def _times_by_website(arrow_stream: bytes) -> Mapping[str, Collection[int]]:
+    """Return the times of all rows; raises what `read_batch_metadata` raises."""
+    batch: RecordBatch = read_ipc_stream(BytesIO(arrow_stream)).read_next_batch()
+    websites = cast("list[str]", batch["website_id"].to_pylist())  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+    times = cast("list[int]", batch["time"].cast(DataType.int64()).to_pylist())  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+    found: dict[str, set[int]] = {}
+    for website, time_ms in zip(websites, times, strict=True):
+        found.setdefault(website, set()).add(time_ms)
+    return found
 
 
 def inserted_columns(table: StoredTable, arrow_stream: bytes) -> list[str]:

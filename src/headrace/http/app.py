@@ -54,6 +54,7 @@ from headrace.http.routes.query import (
     schema_handler,
 )
 from headrace.http.routes.result_formats import result_formats
+from headrace.http.routes.saved import SavedQueryUseCase, saved_handlers
 from headrace.http.routes.session import SessionRoute
 from headrace.http.routes.standard_format import STANDARD_FORMATS
 from headrace.http.routes.storage import StorageDescriber, StorageRoute
@@ -94,6 +95,7 @@ def create_app(
     acceptor: EventAcceptor,
     query_runners: Mapping[EndpointSpec, QueryRunner[QueryResult]],
     standard_runner: QueryRunner[StandardResult],
+    saved_queries: SavedQueryUseCase,
     exporter: Exporter,
     erasures: ErasureUseCases,
     storage_describer: StorageDescriber,
@@ -165,6 +167,14 @@ def create_app(
             query_input=body_input,
             query_runner=standard_runner,
             formats=STANDARD_FORMATS,
+        ),
+        **saved_handlers(
+            saved_queries,
+            authorizer=authorizer,
+            addresses=addresses,
+            body_reader=query_bodies,
+            json_limits=json_limits,
+            settings=settings,
         ),
         endpoints.SCHEMA: schema_handler(),
         endpoints.EXPORT: ExportRoute(
@@ -302,6 +312,11 @@ async def raise_not_found(_request: Request) -> Response:
     raise NotFound
 
 
+def _saved_answer_paths() -> list[str]:
+    path = endpoints.SAVED_ANSWER.path
+    return [path.replace("{format}", one) for one in endpoints.SAVED_FORMATS]
+
+
 class Application:
     """Routes ingestion paths by a dictionary, and all others by Starlette's router.
 
@@ -316,9 +331,13 @@ class Application:
         self._root = apps[endpoints.ROOT]
         self._unknown = apps[endpoints.UNKNOWN]
         self._unknown_v1 = apps[endpoints.UNKNOWN_V1]
-        rest = [spec for spec in endpoints.ENDPOINTS if spec.path not in self._ingestion]
+        elsewhere = (*self._ingestion, endpoints.SAVED_ANSWER.path)
+        rest = [spec for spec in endpoints.ENDPOINTS if spec.path not in elsewhere]
         self._router = Router(
-            [Route(spec.path, apps[spec]) for spec in (*rest, endpoints.APP)],
+            [
+                *(Route(path, apps[endpoints.SAVED_ANSWER]) for path in _saved_answer_paths()),
+                *(Route(spec.path, apps[spec]) for spec in (*rest, endpoints.APP)),
+            ],
             redirect_slashes=False,
             default=self._not_found,
         )

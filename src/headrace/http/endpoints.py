@@ -8,6 +8,7 @@ from headrace.base.errors import (
     EXPORT_ERROR_CODES,
     FUNNEL_ERROR_CODES,
     RETENTION_ERROR_CODES,
+    SAVED_ERROR_CODES,
     STANDARD_ERROR_CODES,
     VALUES_ERROR_CODES,
     AuthenticationRequired,
@@ -253,11 +254,13 @@ _OWN_CODES = frozenset(
         *EXPORT_ERROR_CODES,
         *FUNNEL_ERROR_CODES,
         *RETENTION_ERROR_CODES,
+        *SAVED_ERROR_CODES,
         *STANDARD_ERROR_CODES,
         *VALUES_ERROR_CODES,
     }
 )
 _CUSTOM_CODES = tuple(code for code in QueryErrorCode if code not in _OWN_CODES)
+_SAVED_CODES = (*SAVED_ERROR_CODES, VALUES_ERROR_CODES[0], *_CUSTOM_CODES)
 _EXPORT_CODES = (QueryErrorCode.INVALID_TABLE, *EXPORT_ERROR_CODES)
 
 
@@ -320,6 +323,28 @@ VALUES = EndpointSpec(
     CorsPolicy.CONFIGURED_ORIGINS,
     tuple(error for error in _QUERY_ERRORS if error not in _CONTENT_ERRORS),
     query_errors=_VALUES_CODES,
+    is_cancelled_by_disconnect=True,
+)
+SAVED = EndpointSpec(
+    "saved",
+    "/v1/saved/{name}",
+    ("PUT", "GET", "DELETE"),
+    Envelope.QUERY,
+    errors=(
+        *(error for error in _QUERY_ERRORS if error not in (QueryTooLarge, QueryTimedOut)),
+        NotFound,
+    ),
+    scope=Scope.MANAGE_DATA,
+    query_errors=_SAVED_CODES,
+)
+SAVED_ANSWER = EndpointSpec(
+    "saved_answer",
+    "/v1/saved/{name}.{format}",
+    ("GET", "OPTIONS"),
+    Envelope.QUERY,
+    CorsPolicy.CONFIGURED_ORIGINS,
+    (*(error for error in _QUERY_ERRORS if error not in _CONTENT_ERRORS), NotFound),
+    query_errors=SAVED_ERROR_CODES,
     is_cancelled_by_disconnect=True,
 )
 SCHEMA = EndpointSpec(
@@ -418,6 +443,10 @@ INGESTION_ENDPOINTS = (TRACK, VITALS, ERRORS, BATCH, PAGE, ENGAGEMENT, IDENTIFY)
 QUERY_ENDPOINTS = (QUERY, FUNNEL, RETENTION)
 """The endpoints that run the query of a body, in the order of the documentation."""
 
+SAVED_FORMATS = ("json", "csv", "arrow", "parquet", "ndjson")
+"""The formats of the path of `SAVED_ANSWER`; any other ending is part of a name, and no valid one.
+"""
+
 TRACKER_ENDPOINTS = (TRACKER, TRACKER_MAP, TRACKER_EXTRAS, TRACKER_EXTRAS_MAP)
 """The files of the browser tracker."""
 
@@ -443,6 +472,8 @@ ENDPOINTS = (
     *QUERY_ENDPOINTS,
     STANDARD,
     *PARAMETER_QUERY_ENDPOINTS,
+    SAVED,
+    SAVED_ANSWER,
     SCHEMA,
     EXPORT,
     ERASURES,

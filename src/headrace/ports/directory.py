@@ -15,6 +15,7 @@ from headrace.model.tenancy import (
     WebsiteId,
 )
 from headrace.ports.audit import AuditLog
+from headrace.ports.saved_queries import SavedQueries
 from headrace.ports.sessions import Sessions
 
 ChangeMarker: TypeAlias = tuple[int, ...]
@@ -39,6 +40,11 @@ class Directory(Protocol):
     @property
     def sessions(self) -> Sessions:
         """The sessions of the page, which stand beside the keys."""
+        ...
+
+    @property
+    def saved_queries(self) -> SavedQueries:
+        """The saved queries, which stand beside the websites."""
         ...
 
     def create_organization(self, name: str) -> Organization:

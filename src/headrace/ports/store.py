@@ -57,11 +57,29 @@ class StoreResult(Struct, frozen=True):
     cached: bool = False
 
 
+class StoredTimes(Protocol):
+    """The rows of a batch that is stored: their table and their times."""
+
+    @property
+    def table(self) -> str:
+        """The stored table."""
+        ...
+
+    def of_website(self, website_id: str) -> Collection[int]:
+        """Return the times of a website's rows in epoch milliseconds."""
+        ...
+
+
 class ChangeListener(Protocol):
     """Receives notice of changing rows; used from the loader's thread."""
 
-    def rows_changing(self, websites: Collection[str]) -> contextlib.AbstractContextManager[None]:
-        """Rows of these websites change within the context, even where it ends with an error."""
+    def rows_changing(
+        self, websites: Collection[str], times: StoredTimes | None = None
+    ) -> contextlib.AbstractContextManager[None]:
+        """Rows of these websites change within the context, even where it ends with an error.
+
+        `times` are those of the rows; None means any rows of any table.
+        """
         ...
 
     def all_rows_changing(self) -> contextlib.AbstractContextManager[None]:
@@ -75,6 +93,7 @@ class NullChangeListener:
     def rows_changing(
         self,
         websites: Collection[str],  # noqa: ARG002 - the protocol names it
+        times: StoredTimes | None = None,  # noqa: ARG002
     ) -> contextlib.AbstractContextManager[None]:
         """Do nothing."""
         return contextlib.nullcontext()

@@ -12,6 +12,7 @@ from headrace.base.errors import (
     InvalidApiKey,
     MissingScope,
     MissingWebsiteId,
+    NotFound,
     RateLimited,
     WebsiteMissingOrganization,
     WebsiteNotFound,
@@ -66,7 +67,8 @@ class Manager(Struct, frozen=True):
 class QueryAuthorizer:
     """Decides whether a query may read a website; for one event loop and many tasks.
 
-    `write_limiter` counts the calls that change rows.
+    `limiter` counts the calls that read, and those that save a query; `write_limiter` counts the
+    calls that change rows.
     """
 
     def __init__(
@@ -101,10 +103,7 @@ class QueryAuthorizer:
         if not caller.has_scope(Scope.READ_DATA):
             on_rate_limit(unused_rate_limit(self._rate_limit))
             raise MissingScope(Scope.READ_DATA.value)
-        rate_limit = await self._limiter.hit(caller.rate_limit_key)
-        on_rate_limit(rate_limit)
-        if not rate_limit.allowed:
-            raise RateLimited(rate_limit.reset_s)
+        await _count(self._limiter, caller.rate_limit_key, on_rate_limit)
         return find_readable_website(tenancy, caller, credentials.website_id)
 
     async def authorize_management(self, credentials: QueryCredentials) -> Manager:
@@ -140,11 +139,33 @@ class QueryAuthorizer:
         `RateLimited`, too.
         """
         tenancy, caller = await self._find_manager(credentials)
-        rate_limit = await self._write_limiter.hit(f"write:{caller.rate_limit_key}")
-        on_rate_limit(rate_limit)
-        if not rate_limit.allowed:
-            raise RateLimited(rate_limit.reset_s)
+        await _count(self._write_limiter, f"write:{caller.rate_limit_key}", on_rate_limit)
         return _manager(tenancy, caller, credentials.website_id)
+
+    async def authorize_saving(
+        self, credentials: QueryCredentials, on_rate_limit: OnRateLimit
+    ) -> WebsiteId:
+        """Return the website whose saved queries the caller may change; see `authorize_writing`.
+
+        The call counts as a query does.
+        """
+        tenancy, caller = await self._find_manager(credentials)
+        await _count(self._limiter, caller.rate_limit_key, on_rate_limit)
+        return _manager(tenancy, caller, credentials.website_id).website_id
+
+    async def authorize_shared(
+        self, website_id: WebsiteId, name: str, on_rate_limit: OnRateLimit
+    ) -> None:
+        """Count a caller that has the token of a saved query, which has a rate of its own.
+
+        Raises `RateLimited`, and `NotFound` once the website or its organization was deleted.
+        """
+        await _count(self._limiter, f"saved:{website_id}:{name}", on_rate_limit)
+        website = self._tenancy.current().websites.get(website_id)
+        if website is None:
+            website = (await self._tenancy.refreshed()).websites.get(website_id)
+        if website is None or website.organization_id is None:
+            raise NotFound
 
     async def _find_manager(
         self, credentials: QueryCredentials
@@ -165,6 +186,14 @@ class QueryAuthorizer:
         if has_key_and_website(tenancy, credentials):
             return tenancy
         return await self._tenancy.refreshed()
+
+
+async def _count(limiter: RateLimiter, caller: str, on_rate_limit: OnRateLimit) -> None:
+    """Count one call of a caller. Raises `RateLimited`, and what the limiter raises."""
+    rate_limit = await limiter.hit(caller)
+    on_rate_limit(rate_limit)
+    if not rate_limit.allowed:
+        raise RateLimited(rate_limit.reset_s)
 
 
 def has_key_and_website(tenancy: TenancySnapshot, credentials: QueryCredentials) -> bool:

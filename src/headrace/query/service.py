@@ -1,7 +1,8 @@
 """The use case of custom queries: body → request → plan → statement → rows → result."""
 
+from headrace.model.plan import QueryPlan
 from headrace.model.tenancy import WebsiteId
-from headrace.query.execution import QueryExecution
+from headrace.query.execution import QueryExecution, RunningQuery
 from headrace.query.plan_result import build_result
 from headrace.query.result_values import QueryResult
 from headrace.query.sql.compile import compile_query
@@ -22,12 +23,26 @@ class QueryService:
         rule, and what `Store.select` raises. Cancelling the call ends the query in the store.
         """
         with self._execution.counted() as running:
-            cutoffs = await self._execution.cutoffs(website_id)
-            plan = check_query(
-                decode_query(body), website_id, cutoffs, now_ms=self._execution.now_ms()
-            )
+            plan = await self.plan(website_id, body)
             running.table = plan.table.name
-            query = compile_query(plan, self._execution.dialect)
-            selected = await self._execution.select(query)
-            elapsed_ms = self._execution.elapsed_ms(running)
-            return build_result(plan, query.outputs, selected, elapsed_ms)
+            return await self._execute(plan, running)
+
+    async def plan(self, website_id: WebsiteId, body: bytes) -> QueryPlan:
+        """Return the plan of a request body at this time, without running it.
+
+        Raises `InvalidQuery` for a query that breaks a rule, and `DirectoryUnavailable`.
+        """
+        cutoffs = await self._execution.cutoffs(website_id)
+        return check_query(decode_query(body), website_id, cutoffs, now_ms=self._execution.now_ms())
+
+    async def run_plan(self, plan: QueryPlan) -> QueryResult:
+        """Run a plan as `run` does."""
+        with self._execution.counted() as running:
+            running.table = plan.table.name
+            return await self._execute(plan, running)
+
+    async def _execute(self, plan: QueryPlan, running: RunningQuery) -> QueryResult:
+        query = compile_query(plan, self._execution.dialect)
+        selected = await self._execution.select(query)
+        elapsed_ms = self._execution.elapsed_ms(running)
+        return build_result(plan, query.outputs, selected, elapsed_ms)

@@ -64,6 +64,9 @@ from headrace.wiring.store_address import clickhouse_address, store_dialect
 _GC_THRESHOLDS = (50_000, 20, 100)
 """Loading makes many small objects and no cycles; looking for cycles was a third of its time."""
 
+_NONCE_BYTES = 8
+"""Of the versions of rows: those of two processes are never equal."""
+
 
 async def run_engine(
     settings: Settings, *, runtime: Path, stop: asyncio.Event, is_alone: bool = False
@@ -206,7 +209,7 @@ def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None
         can_reload=claims is None,
         log=get_logger(),
     )
-    versions = DataVersions()
+    versions = DataVersions(nonce=secrets.token_hex(_NONCE_BYTES))
     writer = ChdbWriter(chdb, change_listener=versions)
     load_loop = dependencies.load_loop(dependencies.loader(writer, claims), MAX_BACKOFF_S)
     limits = select_bounds_of(dependencies.settings)

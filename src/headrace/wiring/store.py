@@ -10,6 +10,7 @@ from headrace.adapters.engine.ipc.client import (
     EngineBarrier,
     EngineConnections,
     EngineExportStore,
+    EngineRowVersions,
     EngineStore,
 )
 from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor, NoVersions
@@ -21,6 +22,7 @@ from headrace.adapters.query_scheduler.fair_semaphore import (
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.ports.export import ExportStore
+from headrace.ports.row_versions import RowVersions, UnknownVersions
 from headrace.ports.store import Dialect, Store
 from headrace.wiring.server_urls import check_shared_urls
 from headrace.wiring.store_address import (
@@ -35,10 +37,11 @@ _EXPORT_CONNECTIONS: Final = 8
 
 
 class WorkerStore(Struct, frozen=True):
-    """The store of a worker, and the SQL dialect that queries are compiled to."""
+    """The store of a worker, the SQL dialect that queries are compiled to, and rows' versions."""
 
     store: Store
     dialect: Dialect
+    versions: RowVersions
 
 
 def open_worker_store(
@@ -46,13 +49,14 @@ def open_worker_store(
 ) -> WorkerStore:
     """Open the configured store; `stack` closes it. Raises `OperatorError`."""
     address = clickhouse_address(settings)
+    limits = select_bounds_of(settings)
     if address is None:
-        return WorkerStore(EngineStore(engine), store_dialect(settings))
+        versions = EngineRowVersions(engine, timeout_s=limits.wait_timeout_s)
+        return WorkerStore(EngineStore(engine), store_dialect(settings), versions)
     # The client takes 0.2 s to import.
     from headrace.adapters.store.clickhouse.reader import ClickHouseReader  # noqa: PLC0415
     from headrace.adapters.store.clickhouse.store import ClickHouseStore  # noqa: PLC0415
 
-    limits = select_bounds_of(settings)
     barrier = EngineBarrier(engine, timeout_s=limits.wait_timeout_s, all_logs=False)
     store = ClickHouseStore(
         ClickHouseReader(
@@ -72,7 +76,7 @@ def open_worker_store(
         log=get_logger(),
     )
     stack.push_async_callback(store.close)
-    return WorkerStore(store, store_dialect(settings))
+    return WorkerStore(store, store_dialect(settings), UnknownVersions())
 
 
 def open_export_store(

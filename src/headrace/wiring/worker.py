@@ -48,6 +48,7 @@ from headrace.query.execution import QueryExecution
 from headrace.query.export.service import ExportService
 from headrace.query.funnel.service import FunnelService
 from headrace.query.retention.service import RetentionService
+from headrace.query.saved.service import SavedQueryService
 from headrace.query.service import QueryService
 from headrace.query.standard.service import StandardService
 from headrace.query.values.service import ValuesService
@@ -135,17 +136,24 @@ async def run_worker(
             cutoffs=cutoffs,
             is_cluster=has_external_directory(settings),
         )
+        query_service = QueryService(execution)
         export_store = open_export_store(settings, stack, engine=engine)
         app = create_app(
             acceptor=ingest_service,
             nowait_acceptor=ingest_service,
             query_runners={
-                endpoints.QUERY: QueryService(execution),
+                endpoints.QUERY: query_service,
                 endpoints.FUNNEL: FunnelService(execution),
                 endpoints.RETENTION: RetentionService(execution),
                 endpoints.VALUES: ValuesService(execution),
             },
             standard_runner=StandardService(execution),
+            saved_queries=SavedQueryService(
+                directory.saved_queries,
+                queries=query_service,
+                versions=worker_store.versions,
+                metrics=metrics,
+            ),
             exporter=ExportService(
                 export_store,
                 max_memory_bytes=settings.query_max_memory_bytes,

@@ -11,6 +11,7 @@ from msgspec import structs
 from starlette.types import ASGIApp, Message
 
 from headrace.base.clock import FixedClock
+from headrace.base.errors import NotFound
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics
 from headrace.http.app import Application, ErasureUseCases, create_app
@@ -23,6 +24,7 @@ from headrace.model.audit import AuditedChange
 from headrace.model.erasure import ErasureRequest, Subject
 from headrace.model.export import ExportRequest
 from headrace.model.plan import CompiledQuery
+from headrace.model.saved_query import SavedQuery
 from headrace.model.stored_rows import StoredRows
 from headrace.model.tenancy import (
     ApiKey,
@@ -38,10 +40,12 @@ from headrace.model.tenancy import (
 from headrace.ports.erasure import Erasure
 from headrace.ports.event_log import OnDurable
 from headrace.ports.rate_limiter import CountedCall, RateLimitResult
+from headrace.ports.saved_queries import SaveResult
 from headrace.ports.sessions import SESSION_MS
 from headrace.ports.store import QueryLimits, StoreResult, StoreStatus
 from headrace.query.export.service import ExportedPiece
 from headrace.query.result_values import QueryResult
+from headrace.query.saved.service import IsKnown, SavedAnswer
 from headrace.query.standard.service import StandardResult, StandardService
 from testing.queries import execution_over_store
 
@@ -313,6 +317,53 @@ class FakeErasures:
         return self.kept
 
 
+class FakeSavedQueries:
+    """Keeps saved queries in memory; every answer is `result`, with the tag `entity_tag`."""
+
+    def __init__(self, result: QueryResult) -> None:
+        self.result = result
+        self.entity_tag = 'W/"1"'
+        self.kept: dict[tuple[WebsiteId, str], SavedQuery] = {}
+        self.tokens: dict[str, SavedQuery] = {}
+        self.outcome: BaseException | None = None
+
+    async def save(
+        self, website_id: WebsiteId, name: str, body: bytes, *, rotate: bool
+    ) -> SaveResult:
+        if self.outcome is not None:
+            raise self.outcome
+        is_new = (website_id, name) not in self.kept
+        token = f"hq_{len(self.tokens)}" if is_new or rotate else None
+        query = SavedQuery(website_id, name, body, hash_secret(token or ""), NOW_MS, NOW_MS)
+        self.kept[website_id, name] = query
+        if token is not None:
+            self.tokens[token] = query
+        return SaveResult(query, token, is_new)
+
+    async def read(self, website_id: WebsiteId, name: str) -> SavedQuery:
+        if (website_id, name) not in self.kept:
+            raise NotFound
+        return self.kept[website_id, name]
+
+    async def delete(self, website_id: WebsiteId, name: str) -> SavedQuery:
+        query = await self.read(website_id, name)
+        del self.kept[website_id, name]
+        return query
+
+    async def read_by_token(self, token: str, name: str, website_id: str | None) -> SavedQuery:
+        query = self.tokens.get(token)
+        if query is None or query.name != name or website_id not in (None, query.website_id):
+            raise NotFound
+        return query
+
+    async def answer(self, saved: SavedQuery, media_format: str, is_known: IsKnown) -> SavedAnswer:
+        assert saved.name
+        assert media_format
+        if self.outcome is not None:
+            raise self.outcome
+        return SavedAnswer(self.entity_tag, None if is_known(self.entity_tag) else self.result)
+
+
 class Harness:
     """An application whose dependencies are all fakes."""
 
@@ -322,6 +373,7 @@ class Harness:
         self.direct: FakeNowaitAcceptor | None = None
         self.queries = FakeQueryService(result or empty_result())
         self.runners: dict[EndpointSpec, QueryRunner[QueryResult]] = {}
+        self.saved_queries = FakeSavedQueries(result or empty_result())
         self.exporter = FakeExporter()
         self.storage = FakeStorageDescriber()
         self.tenancy = FakeTenancySource(make_tenancy())
@@ -351,6 +403,7 @@ class Harness:
                 **self.runners,
             },
             standard_runner=self.standard,
+            saved_queries=self.saved_queries,
             exporter=self.exporter,
             erasures=ErasureUseCases(self.erasures, self.erasures),
             storage_describer=self.storage,

@@ -492,15 +492,15 @@ PREFLIGHT = {
     "access-control-allow-methods": "POST, OPTIONS",
     "access-control-allow-headers": (
         "Accept, Accept-Language, Authorization, Content-Encoding, Content-Language, Content-Type,"
-        " X-API-Key"
+        " If-None-Match, X-API-Key"
     ),
     "access-control-max-age": "86400",
 }
 EXPOSED = {
     "access-control-allow-origin": PAGE,
     "access-control-expose-headers": (
-        "X-Request-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset,"
-        " X-Row-Count, X-Truncated"
+        "X-Request-Id, Retry-After, ETag, X-RateLimit-Limit, X-RateLimit-Remaining,"
+        " X-RateLimit-Reset, X-Row-Count, X-Truncated"
     ),
     "vary": "Origin",
 }

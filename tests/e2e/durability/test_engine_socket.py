@@ -95,6 +95,7 @@ class Engine:
             exports=EngineExports(self._take_watermark, runner=self._reader, slots=slots),
             erasures=NoErasures(),
             pruner=NoPruning(),
+            versions=None,
             log=get_logger(),
         )
         await self._server.open()

@@ -106,3 +106,17 @@ def test_responses_of_administration_match_the_schema(
     check_operation(schema[path]["POST"], examples=20, headers=bearer(administrator))
 
     assert service.is_ready()
+
+
+@pytest.mark.parametrize(
+    ("path", "method"), [("/v1/saved/{name}", "PUT"), ("/v1/saved/{name}.{format}", "GET")]
+)
+def test_responses_of_saved_queries_match_the_schema(
+    service: Service, schema: BaseSchema, target: str, path: str, method: str
+) -> None:
+    key = service.key("manage:data", "read:data")
+    website = {"website_id": target}
+
+    check_operation(schema[path][method], examples=20, query=website, headers=bearer(key))
+
+    assert service.is_ready()

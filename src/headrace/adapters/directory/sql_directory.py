@@ -38,6 +38,7 @@ from headrace.adapters.directory.rules import (
 )
 from headrace.adapters.directory.schema import migrate_schema
 from headrace.adapters.directory.sql_audit_log import SqlAuditLog
+from headrace.adapters.directory.sql_saved_queries import SqlSavedQueries
 from headrace.adapters.directory.sql_sessions import SqlSessions
 from headrace.adapters.directory.statements import (
     add_organization,
@@ -134,6 +135,11 @@ class SqlDirectory:
     def audit_log(self) -> SqlAuditLog:
         """The lines of all changes."""
         return SqlAuditLog(self._database, self._author)
+
+    @property
+    def saved_queries(self) -> SqlSavedQueries:
+        """The saved queries, which stand beside the websites."""
+        return SqlSavedQueries(self._database, self._author)
 
     def close(self) -> None:
         """Close the connections. May be called twice."""

@@ -18,7 +18,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = "0004"
+SCHEMA_VERSION = "0005"
 """The newest migration. A directory that has it is opened without importing Alembic (0.2 s)."""
 
 METADATA = MetaData(
@@ -101,9 +101,25 @@ SIGN_IN_CODES = Table(
 )
 """Codes that begin a session. A row is deleted when its code is used."""
 
+SAVED_QUERIES = Table(
+    "saved_queries",
+    METADATA,
+    Column(
+        "website_id", String(64), ForeignKey("websites.id", ondelete="CASCADE"), primary_key=True
+    ),
+    Column("name", String(64), primary_key=True),
+    # As it was sent. JSON columns would change numbers and the order of keys.
+    Column("body", LargeBinary, nullable=False),
+    Column("token_hash", LargeBinary(32), nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+)
+
 Index("ix_websites_organization_id", WEBSITES.c.organization_id)
 Index("ix_api_keys_organization_id", API_KEYS.c.organization_id)
 Index("ix_api_keys_secret_hash", API_KEYS.c.secret_hash, unique=True)
+Index("ix_saved_queries_token_hash", SAVED_QUERIES.c.token_hash, unique=True)
 
 AUDIT_LOG = Table(
     "audit_log",

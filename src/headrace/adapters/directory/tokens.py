@@ -34,6 +34,11 @@ def new_code(randomness: Randomness) -> str:
     return _encode(randomness(_SECRET_BYTES))
 
 
+def new_query_token(randomness: Randomness) -> str:
+    """Return the token of a saved query: `hq_` and 42 characters."""
+    return f"hq_{_encode(randomness(_SECRET_BYTES))}"
+
+
 def _encode(octets: bytes) -> str:
     """Encode random bytes in base 62, in a fixed length (12 bytes: 16 characters; 32 bytes: 42).
 

@@ -64,6 +64,7 @@ class ChdbQueryService:
         log: Logger,
     ) -> None:
         self.versions = versions
+        self.ranges = versions.ranges
         self._recovery = recovery
         self.cache = ResultCache(limits.cache_bytes)
         self._reader = ChdbReader(chdb, threads=limits.slots.slots, log=log)

@@ -10,6 +10,7 @@ from headrace.adapters.engine.ipc.server import (
     EngineServer,
     ErasureRunner,
     Pruner,
+    RangeVersions,
     SelectRunner,
     SnapshotTaker,
 )
@@ -57,6 +58,11 @@ class QueryService(SelectRunner, Protocol):
     @property
     def versions(self) -> VersionSource:
         """The versions of each website's rows, which decide whether a cached result is current."""
+        ...
+
+    @property
+    def ranges(self) -> RangeVersions | None:
+        """The versions of ranges of rows; None where other machines store rows, too."""
         ...
 
     @property
@@ -158,6 +164,7 @@ class EngineProcess:
             exports=EngineExports(take_watermark, runner=self._query_service, slots=slots),
             erasures=erasures,
             pruner=pruning,
+            versions=self._query_service.ranges,
             log=log,
         )
 
@@ -209,6 +216,7 @@ class _NoQueryService:
 
     def __init__(self) -> None:
         self.versions = NoVersions()
+        self.ranges = None
         self.cache = None
 
     def open(self) -> None:

@@ -14,6 +14,7 @@ from headrace.http.routes.erasures import ErasureResponse
 from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
 from headrace.http.routes.result_formats import QueryResponse
+from headrace.http.routes.saved import SavedTokenResponse
 from headrace.http.routes.session import SessionResponse
 from headrace.http.routes.standard_format import StandardResponse
 from headrace.http.routes.storage import StorageResponse
@@ -427,6 +428,65 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
                 "truncated": False,
                 "rowsRead": 8192,
                 "bytesRead": 409600,
+                "cached": False,
+                "watermark": "2026-01-31T12:00:00.000Z",
+            },
+            "requestId": EXAMPLE_REQUEST_ID,
+        },
+    ),
+    endpoints.SAVED: EndpointDoc(
+        QUERIES,
+        "Save a query under a name",
+        "The body is that of a custom query; one with an error is refused as there. A name is 1 to"
+        " 64 of `a` to `z`, `0` to `9` and `-`. The response is 201 and shows the token of the new"
+        " query, or 200 where the query replaces one, whose token stays; `rotate=true` makes"
+        " another one. Only a hash of the token is stored: it is not shown again. GET shows the"
+        " query to whoever may query the website; DELETE ends it with its token. All count towards"
+        " the query rate. Deleting a website deletes its saved queries; backups have them.",
+        SavedTokenResponse,
+        {
+            "success": True,
+            "data": {
+                "name": "top-pages",
+                "token": "hq_4jQx9…",
+                "url": "https://events.example.com/v1/saved/top-pages.json?token=hq_4jQx9…",
+            },
+            "requestId": EXAMPLE_REQUEST_ID,
+        },
+        QueryRequest,
+        {
+            "query": {
+                "table": "events",
+                "selects": [{"field": "*", "aggregate": "count", "alias": "views"}],
+                "groupBy": ["path"],
+            },
+            "lastDays": 30,
+            "timezone": "Europe/Berlin",
+        },
+        takes_arrays=False,
+    ),
+    endpoints.SAVED_ANSWER: EndpointDoc(
+        QUERIES,
+        "The answer of a saved query",
+        "Answers whoever may query the website, or has the token of this query: then no"
+        " `website_id` is needed, no key is looked at, and the rate is one of the token's own. The"
+        " format is `json`, `csv`, `arrow`, `parquet` or `ndjson`. The ETag changes when an event"
+        " of the website is stored whose time is in the range (of sessions and profiles: any"
+        " event), when rows are erased or expire, when midnight moves the range, when the query is"
+        " changed, and when the service is started again. A request whose If-None-Match has the"
+        " ETag gets 304 and reads no rows, but counts towards the rate. With ClickHouse the ETag is"
+        " made of the answer, and a 304 costs the query.",
+        QueryResponse,
+        {
+            "success": True,
+            "data": [{"path": "/pricing", "views": 120}],
+            "meta": {
+                "rowCount": 1,
+                "executionTime": 5.1,
+                "limit": 1000,
+                "truncated": False,
+                "rowsRead": 21504,
+                "bytesRead": 516096,
                 "cached": False,
                 "watermark": "2026-01-31T12:00:00.000Z",
             },

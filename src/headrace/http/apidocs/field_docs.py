@@ -285,6 +285,16 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "name": "its display name",
         "domain": "its domain, for display",
     },
+    "SavedTokenResponse": {
+        "success": "always true",
+        "data": "the saved query",
+        "requestId": "the id of the request, as in `X-Request-Id`",
+    },
+    "SavedToken": {
+        "name": "its name",
+        "token": "reads the answer of this query; null unless the request has made it",
+        "url": "of the answer, for whoever has the token, else for a key",
+    },
     "StorageResponse": {
         "success": "always true",
         "data": "one object for each table",

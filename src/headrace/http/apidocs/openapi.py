@@ -16,6 +16,9 @@ from headrace.http.endpoints import (
     ERASURES,
     EXPORT,
     QUERY_ENDPOINTS,
+    SAVED,
+    SAVED_ANSWER,
+    SAVED_FORMATS,
     SESSION,
     STANDARD,
     STORAGE,
@@ -26,6 +29,7 @@ from headrace.http.responses import JSON_TYPE
 from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY
 from headrace.model.audit import DEFAULT_AUDIT_LINES, MAX_AUDIT_LINES
 from headrace.model.catalog import QUERY_LIMITS, table_names
+from headrace.model.saved_query import SAVED_NAME
 from headrace.query.export.check import FORMAT_NAMES, TABLE_NAMES
 
 Document = dict[str, Any]
@@ -131,6 +135,11 @@ def _request(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Docume
         request = {"security": (), **_request_body(content)}
     elif spec in ADMINISTRATION_ENDPOINTS:
         request = {"security": _KEY_REQUIRED, **_administration(spec, doc, settings)}
+    elif spec is SAVED:
+        body = _request_body(_request_content(doc, settings))
+        request = {"security": _KEY_REQUIRED, "parameters": _saved_parameters(), **body}
+    elif spec is SAVED_ANSWER:
+        request = {"security": _SECURITY, "parameters": _saved_answer_parameters()}
     elif spec in (STORAGE, VALUES):
         request = {"security": _SECURITY, "parameters": _parameters(spec)}
     elif doc.item is not None:
@@ -200,6 +209,29 @@ def _export_parameters() -> Sequence[Document]:
         *({**parameter, "required": True} for parameter in required),
         _parameter("from", "query", "the first day, in UTC; without it, from the first row on"),
         _parameter("to", "query", "the last day, in UTC; it is included"),
+    )
+
+
+def _saved_name() -> Document:
+    pattern = f"^{SAVED_NAME.pattern}$"
+    return _required("name", "path", "the name of the saved query", pattern=pattern)
+
+
+def _saved_parameters() -> Sequence[Document]:
+    return (
+        _saved_name(),
+        _required("website_id", "query", "the website", minLength=1),
+        _parameter("rotate", "query", "`true` makes a new token in PUT", enum=["true", "false"]),
+    )
+
+
+def _saved_answer_parameters() -> Sequence[Document]:
+    return (
+        _saved_name(),
+        _required("format", "path", "the format of the answer", enum=list(SAVED_FORMATS)),
+        _parameter("website_id", "query", "the website; required without a token"),
+        _parameter("token", "query", "the token of the saved query, in the place of a key"),
+        _parameter("If-None-Match", "header", "the ETag of the answer that the client has"),
     )
 
 

@@ -29,6 +29,8 @@ from headrace.http.endpoints import (
     PARAMETER_QUERY_ENDPOINTS,
     QUERY_ENDPOINTS,
     READY,
+    SAVED,
+    SAVED_ANSWER,
     STANDARD,
     TRACKER,
     TRACKER_EXTRAS,
@@ -44,13 +46,13 @@ from headrace.http.responses import (
     IngestionError,
     QueryError,
 )
-from headrace.http.routes.export import MEDIA_TYPES
+from headrace.http.routes.export import MEDIA_TYPES, NDJSON_TYPE, PARQUET_TYPE
 from headrace.http.routes.operations import ReadyResponse
 from headrace.http.routes.result_formats import ARROW_TYPE, CSV_TYPE
 
 Document = dict[str, Any]
 
-_RESULT_ENDPOINTS = (*QUERY_ENDPOINTS, *PARAMETER_QUERY_ENDPOINTS)
+_RESULT_ENDPOINTS = (*QUERY_ENDPOINTS, *PARAMETER_QUERY_ENDPOINTS, SAVED_ANSWER)
 
 _NON_NEGATIVE_INTEGER: Schema = {"type": "integer", "minimum": 0}
 _TEXT: Schema = {"type": "string"}
@@ -84,6 +86,7 @@ HEADERS: Mapping[str, Document] = {
         "description": "seconds until the window is free",
         "schema": _NON_NEGATIVE_INTEGER,
     },
+    "ETag": {"description": "changes when the answer may have changed", "schema": _TEXT},
     "X-Row-Count": {
         "description": "rows of a CSV or Arrow result",
         "schema": _NON_NEGATIVE_INTEGER,
@@ -121,6 +124,13 @@ def make_responses(spec: EndpointSpec, doc: EndpointDoc) -> Document:
     responses = {"201" if creates else "200": _success(spec, doc)}
     if spec is ERASURES:
         responses["202"] = _success(spec, doc)
+    if spec is SAVED:
+        responses["201"] = _success(spec, doc)
+    if spec is SAVED_ANSWER:
+        responses["304"] = {
+            "description": "The client has this answer",
+            "headers": _headers(("ETag", *_RATE_LIMIT_HEADERS)),
+        }
     if spec is READY:
         responses["503"] = _not_ready()
     by_status: defaultdict[int, list[_ErrorExample]] = defaultdict(list)
@@ -140,7 +150,11 @@ _TEXT_TYPES: Mapping[EndpointSpec, str] = {
 
 
 def _success(spec: EndpointSpec, doc: EndpointDoc) -> Document:
-    names = (*_rate_limit_headers_of(spec), *(_TABLE_HEADERS if spec in _RESULT_ENDPOINTS else ()))
+    names = (
+        *_rate_limit_headers_of(spec),
+        *(_TABLE_HEADERS if spec in _RESULT_ENDPOINTS else ()),
+        *(("ETag",) if spec is SAVED_ANSWER else ()),
+    )
     return {
         "description": "Success",
         "headers": _headers(names),
@@ -161,10 +175,12 @@ def _success_content(spec: EndpointSpec, doc: EndpointDoc) -> Document:
     body = {"schema": schema_ref(doc.response), "example": doc.example_response}
     if spec not in _RESULT_ENDPOINTS:
         return {JSON_TYPE: body}
+    binary: Document = {"schema": {"type": "string", "format": "binary"}}
     return {
         JSON_TYPE: body,
         CSV_TYPE: {"schema": _TEXT, "example": "path,views\r\n/pricing,120\r\n"},
-        ARROW_TYPE: {"schema": {"type": "string", "format": "binary"}},
+        ARROW_TYPE: binary,
+        **({PARQUET_TYPE: binary, NDJSON_TYPE: {"schema": _TEXT}} if spec is SAVED_ANSWER else {}),
     }
 
 
@@ -250,7 +266,7 @@ def _example(envelope: Envelope, example: _ErrorExample) -> Any:  # noqa: ANN401
 
 
 def _rate_limit_headers_of(spec: EndpointSpec) -> Sequence[str]:
-    return _RATE_LIMIT_HEADERS if spec in (*_RESULT_ENDPOINTS, STANDARD) else ()
+    return _RATE_LIMIT_HEADERS if spec in (*_RESULT_ENDPOINTS, SAVED, STANDARD) else ()
 
 
 def _headers(names: Sequence[str]) -> Document:

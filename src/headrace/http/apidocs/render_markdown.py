@@ -107,7 +107,7 @@ def _parameter_row(parameter: Document) -> Sequence[str]:
 
 def _response_rows(responses: Document) -> Iterator[Sequence[str]]:
     for status, response in responses.items():
-        examples = response["content"].get("application/json", {}).get("examples")
+        examples = response.get("content", {}).get("application/json", {}).get("examples")
         if examples is None:
             yield status, "", response["description"]
             continue

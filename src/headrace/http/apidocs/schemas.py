@@ -20,6 +20,7 @@ from headrace.http.routes.erasures import ErasureResponse
 from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
 from headrace.http.routes.result_formats import QueryResponse
+from headrace.http.routes.saved import SavedTokenResponse
 from headrace.http.routes.session import SessionResponse, SignInBody
 from headrace.http.routes.standard_format import StandardResponse
 from headrace.http.routes.storage import StorageResponse
@@ -94,6 +95,7 @@ RESPONSE_BODIES: tuple[type[Struct], ...] = (
     QueryResponse,
     StandardResponse,
     QueryError,
+    SavedTokenResponse,
     SchemaResponse,
     ErasureResponse,
     SessionResponse,

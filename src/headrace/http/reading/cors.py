@@ -31,11 +31,13 @@ QUERY_REQUEST_HEADERS = (
     "Content-Encoding",
     "Content-Language",
     "Content-Type",
+    "If-None-Match",
     "X-API-Key",
 )
 INGESTION_RESPONSE_HEADERS = ("X-Request-Id", "Retry-After")
 QUERY_RESPONSE_HEADERS = (
     *INGESTION_RESPONSE_HEADERS,
+    "ETag",
     "X-RateLimit-Limit",
     "X-RateLimit-Remaining",
     "X-RateLimit-Reset",

@@ -66,7 +66,7 @@ def write_json(result: QueryResult, request_id: str) -> Response:
     """Encode rows as objects with the output names as keys."""
     body = QueryResponse(
         success=True,
-        data=_row_objects(result),
+        data=row_objects(result),
         meta=_meta_of(result),
         request_id=request_id,
         totals=UNSET if result.totals is None else result.totals,
@@ -103,7 +103,7 @@ def compared_days(first_day: int, last_day: int) -> ComparedDays:
     return ComparedDays(date_from_days(first_day).isoformat(), date_from_days(last_day).isoformat())
 
 
-def _row_objects(result: QueryResult) -> Sequence[Any]:
+def row_objects(result: QueryResult) -> Sequence[Any]:
     """Return rows that encode as objects."""
     if result.comparison is None:
         return _objects(result.names, result.rows)
@@ -153,11 +153,18 @@ def _encode_csv(result: QueryResult, encode_field: Callable[[object], object]) -
     writer.writerow([encode_field(name) for name in result.names])
     writer.writerows([encode_field(value) for value in row] for row in result.rows)
     content_type = f"{CSV_TYPE}; charset=utf-8; header=present"
-    return Response(200, out.getvalue().encode(), _table_headers(result, content_type))
+    return Response(200, out.getvalue().encode(), table_headers(result, content_type))
 
 
 def write_arrow(result: QueryResult, _request_id: str) -> Response:
-    """Encode one record batch. The type of a column depends on its kind, never on its values."""
+    """Encode one record batch; see `record_batch`."""
+    stream = io.BytesIO()
+    write_ipc_stream(record_batch(result), stream, compression=None)
+    return Response(200, stream.getvalue(), table_headers(result, ARROW_TYPE))
+
+
+def record_batch(result: QueryResult) -> RecordBatch:
+    """Return the rows. The type of a column depends on its kind, never on its values."""
     by_column = zip(*result.rows, strict=True) if result.rows else ((),) * len(result.names)
     fields: list[Field] = []
     arrays: list[Array] = []
@@ -167,12 +174,9 @@ def write_arrow(result: QueryResult, _request_id: str) -> Response:
             Field(_replace_nul(name), column.type, nullable=True, metadata=column.metadata)
         )
         arrays.append(_arrow_array(column, values))
-    stream = io.BytesIO()
-    batch = RecordBatch.from_arrays(  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+    return RecordBatch.from_arrays(  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
         arrays, schema=Schema(fields)
     )
-    write_ipc_stream(batch, stream, compression=None)
-    return Response(200, stream.getvalue(), _table_headers(result, ARROW_TYPE))
 
 
 ResultT_contra = TypeVar("ResultT_contra", contravariant=True)
@@ -247,7 +251,8 @@ def _escaped_csv_field(value: object) -> object:
     return _csv_field(value)
 
 
-def _table_headers(result: QueryResult, content_type: str) -> tuple[Header, ...]:
+def table_headers(result: QueryResult, content_type: str) -> tuple[Header, ...]:
+    """Return the headers of a body that has rows alone."""
     return (
         (b"content-type", content_type.encode()),
         (b"x-row-count", b"%d" % len(result.rows)),

@@ -26,11 +26,13 @@ from headrace.adapters.engine.ipc.protocol import (
     PruneRows,
     ReadExport,
     Readiness,
+    ReadVersion,
     RowsPruned,
     RunSelect,
     SelectResult,
     StorageDescribed,
     Stored,
+    VersionRead,
     WaitStored,
 )
 from headrace.adapters.store.dialect.parameters import encode_parameters
@@ -43,6 +45,7 @@ from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.erasure import Erasure
 from headrace.ports.rate_limiter import CountedCall, RateLimitResult
+from headrace.ports.row_versions import RowRange
 from headrace.ports.store import QueryLimits, SelectFailed, StoreResult, StoreStatus
 
 COUNT_CALL_TIMEOUT_S: Final = 1.0
@@ -290,6 +293,25 @@ class EngineStorageClient:
         match await self._connections.send_request(request, timeout_s=PRUNE_TIMEOUT_S):
             case RowsPruned(rows=rows):
                 return rows
+            case Failure(reason=reason):
+                raise StoreUnavailable(reason)
+            case _:
+                raise StoreUnavailable("unexpected reply of the engine")
+
+
+class EngineRowVersions:
+    """The `RowVersions` of the engine process, which stores all rows."""
+
+    def __init__(self, connections: EngineConnections, *, timeout_s: float) -> None:
+        self._connections = connections
+        self._timeout_s = timeout_s
+
+    async def version_of(self, website_id: WebsiteId, ranges: Sequence[RowRange]) -> str | None:
+        """Return the version of a website's rows in ranges; see `RowVersions.version_of`."""
+        request = ReadVersion(website_id, tuple(ranges))
+        match await self._connections.send_request(request, timeout_s=self._timeout_s):
+            case VersionRead(version=version):
+                return version
             case Failure(reason=reason):
                 raise StoreUnavailable(reason)
             case _:

@@ -19,6 +19,7 @@ from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.erasure import Erasure
 from headrace.ports.rate_limiter import CountedCall, RateLimitResult
+from headrace.ports.row_versions import RowRange
 from headrace.ports.store import QueryLimits, StoreStatus
 
 MAX_FRAME_BYTES = 1_073_741_824
@@ -101,6 +102,13 @@ class PruneRows(Struct, frozen=True, tag="prune"):
     dry_run: bool = False
 
 
+class ReadVersion(Struct, frozen=True, tag="read_version"):
+    """Reply with the version of a website's rows in ranges, over everything that is durable now."""
+
+    website_id: str
+    ranges: tuple[RowRange, ...]
+
+
 IpcRequest = (
     RunSelect
     | CountCall
@@ -112,6 +120,7 @@ IpcRequest = (
     | EraseRows
     | DescribeStorage
     | PruneRows
+    | ReadVersion
 )
 
 
@@ -176,6 +185,12 @@ class RowsPruned(Struct, frozen=True, tag="rows_pruned"):
     rows: tuple[ExpiredRows, ...]
 
 
+class VersionRead(Struct, frozen=True, tag="version_read"):
+    """The reply to `ReadVersion`; None where rows of the ranges change now."""
+
+    version: str | None
+
+
 class FailureKind(Enum):
     """The kinds of failures of selects, snapshots, exports and erasures."""
 
@@ -206,6 +221,7 @@ IpcReply = (
     | ErasureBegun
     | StorageDescribed
     | RowsPruned
+    | VersionRead
     | Failure
 )
 

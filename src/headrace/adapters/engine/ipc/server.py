@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import os
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, assert_never
@@ -32,6 +32,7 @@ from headrace.adapters.engine.ipc.protocol import (
     PruneRows,
     ReadExport,
     Readiness,
+    ReadVersion,
     RowsPruned,
     RunSelect,
     SelectResult,
@@ -39,6 +40,7 @@ from headrace.adapters.engine.ipc.protocol import (
     StorageDescribed,
     Stored,
     TakeSnapshot,
+    VersionRead,
     WaitStored,
 )
 from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor
@@ -53,6 +55,7 @@ from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.erasure import Erasure
 from headrace.ports.rate_limiter import RateLimiters
+from headrace.ports.row_versions import RowRange
 from headrace.ports.store import QueryLimits, StoreStatus
 
 _UnaryRequest: TypeAlias = (
@@ -64,6 +67,7 @@ _UnaryRequest: TypeAlias = (
     | EraseRows
     | DescribeStorage
     | PruneRows
+    | ReadVersion
 )
 _OpenRequest: TypeAlias = TakeSnapshot | OpenExport
 """What it asks for exists until its connection is closed."""
@@ -131,6 +135,14 @@ class Pruner(Protocol):
         ...
 
 
+class RangeVersions(Protocol):
+    """Knows the versions of ranges of rows: `WatchedRanges`."""
+
+    def version_of(self, website: str, ranges: Sequence[RowRange]) -> str | None:
+        """Return the version of a website's rows in ranges; None while some of them change."""
+        ...
+
+
 class _ServerConnection(FramedConnection[IpcRequest]):
     """The engine's end of a connection. A disconnect cancels the request, except an open one."""
 
@@ -161,7 +173,8 @@ class EngineServer:
     """Serves one Unix socket on one event loop; `executor` decides which selects `runner` runs.
 
     `load_barrier` returns when everything that was durable at the call and can be read is in the
-    store, `complete_barrier` when everything is. Both raise `StoreUnavailable`.
+    store, `complete_barrier` when everything is. Both raise `StoreUnavailable`. Without `versions`
+    nobody knows whether rows have changed.
     """
 
     def __init__(
@@ -178,6 +191,7 @@ class EngineServer:
         exports: ExportOpener,
         erasures: ErasureRunner,
         pruner: Pruner,
+        versions: RangeVersions | None,
         log: Logger,
     ) -> None:
         self._socket = socket
@@ -191,6 +205,7 @@ class EngineServer:
         self._exports = exports
         self._erasures = erasures
         self._pruner = pruner
+        self._versions = versions
         self._log = log
         self._query_ids = (f"{os.getpid()}-{number}" for number in itertools.count(1))
         self._connections: WeakSet[_ServerConnection] = WeakSet()
@@ -282,8 +297,8 @@ class EngineServer:
                 return CallCounted(await self._limiters[request.call].hit(request.caller))
             case CheckReady():
                 return Readiness(self._status())
-            case WaitStored():
-                return await self._wait_stored(request)
+            case WaitStored() | ReadVersion():
+                return await self._reply_when_loaded(request)
             case RunSelect():
                 return await self._run_select(request)
             case ReadExport():
@@ -292,12 +307,17 @@ class EngineServer:
                 return await self._administer(request)
         assert_never(request)
 
-    async def _wait_stored(self, request: WaitStored) -> IpcReply:
+    async def _reply_when_loaded(self, request: WaitStored | ReadVersion) -> IpcReply:
+        needs_all = isinstance(request, WaitStored) and request.all_logs
         try:
-            await (self._complete_barrier if request.all_logs else self._load_barrier)()
+            await (self._complete_barrier if needs_all else self._load_barrier)()
         except StoreUnavailable as error:
             return Failure(FailureKind.UNAVAILABLE, str(error))
-        return Stored()
+        if isinstance(request, WaitStored):
+            return Stored()
+        if self._versions is None:
+            return VersionRead(None)
+        return VersionRead(self._versions.version_of(request.website_id, request.ranges))
 
     async def _administer(self, request: EraseRows | DescribeStorage | PruneRows) -> IpcReply:
         try:

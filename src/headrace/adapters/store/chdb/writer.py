@@ -28,7 +28,7 @@ from headrace.adapters.store.dialect.parameters import quote_literal
 from headrace.adapters.store.dialect.statements import render
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
-from headrace.formats.arrow_batch import inserted_columns, read_batch_metadata
+from headrace.formats.arrow_batch import ArrowTimes, inserted_columns, read_batch_metadata
 from headrace.model.catalog import Table
 from headrace.model.storage import STORAGE_TABLES, StoredTable
 from headrace.ports.store import BatchRejected, ChangeListener, NullChangeListener
@@ -191,7 +191,8 @@ class ChdbWriter:
         batch = _read_batch(table, arrow_stream)
         if batch is None:
             return
-        with self._change_listener.rows_changing(batch.websites):
+        times = ArrowTimes(table.name, arrow_stream)
+        with self._change_listener.rows_changing(batch.websites, times):
             if not first_attempt and self._find_batch(table, batch.first_row):
                 return
             for attempt in (token, f"{token}-again"):

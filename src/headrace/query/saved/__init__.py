@@ -1,0 +1,1 @@
+"""Saved queries: custom queries under a name, whose unchanged answer costs no select."""

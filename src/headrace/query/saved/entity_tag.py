@@ -1,0 +1,59 @@
+"""Entity tags of the answers of saved queries: a tag changes when the answer may have changed.
+
+A tag is weak: the metadata of an answer, such as its time, is not part of it.
+"""
+
+import hashlib
+from typing import Any, Final
+
+import msgspec
+
+from headrace.model.catalog import EVENTS
+from headrace.model.plan import QueryPlan
+from headrace.ports.row_versions import ALL_TIME, RowRange
+from headrace.query.result_values import QueryResult
+
+_DIGEST_BYTES: Final = 16
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+def ranges_of(plan: QueryPlan) -> tuple[RowRange, ...]:
+    """Return the rows that the answer of a plan is made of.
+
+    Sessions and profiles have events of any time: they begin before the range, or last longer.
+    """
+    if plan.table.is_derived:
+        return (RowRange(EVENTS.name, *ALL_TIME),)
+    days = (plan.range,) if plan.compare is None else (plan.range, plan.compare)
+    return tuple(RowRange(plan.table.name, each.start_ms, each.end_ms) for each in days)
+
+
+def versioned_tag(body: bytes, plan: QueryPlan, media_format: str, version: str) -> str:
+    """Return the tag of an answer over rows of a version, which need not be known."""
+    return _tag((*_identity(body, plan, media_format), _effective_cutoff(plan), version))
+
+
+def content_tag(body: bytes, plan: QueryPlan, media_format: str, result: QueryResult) -> str:
+    """Return the tag of an answer by what is in it."""
+    comparison = None if result.comparison is None else list(result.comparison.present)
+    content = (result.rows, result.limit, result.truncated, result.totals, comparison)
+    return _tag((*_identity(body, plan, media_format), content))
+
+
+def _identity(body: bytes, plan: QueryPlan, media_format: str) -> tuple[Any, ...]:
+    """Return the query and its range at this time: midnight may have moved it."""
+    days = plan.range
+    return (media_format, hashlib.sha256(body).digest(), days.first_day, days.last_day)
+
+
+def _effective_cutoff(plan: QueryPlan) -> int | None:
+    """Return the cutoff where it may take rows out of the answer."""
+    ranges = ranges_of(plan)
+    if plan.cutoff_ms is None or plan.cutoff_ms <= min(rows.start_ms for rows in ranges):
+        return None
+    return plan.cutoff_ms
+
+
+def _tag(parts: tuple[Any, ...]) -> str:
+    digest = hashlib.blake2b(_ENCODER.encode(parts), digest_size=_DIGEST_BYTES)
+    return f'W/"{digest.hexdigest()}"'
