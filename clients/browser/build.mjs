@@ -1,16 +1,26 @@
-// Builds the files that Headrace serves. `node build.mjs` writes them, `--check` compares them.
+// Builds the files that Headrace serves. `node build.mjs` writes them, `--check` compares them, and
+// `--release` also keeps the scripts under their hash, for the pages that pin this release.
 import { build } from "esbuild";
 import { minify } from "terser";
+import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const OUTPUT = new URL("../../src/headrace/http/tracker/", import.meta.url);
+const EXTRAS = "headrace-extras.js";
+/** The second file comes first, because the core names its hash. */
 const FILES = [
+  { entry: "src/extras.ts", name: EXTRAS, maxGzipBytes: 4096 },
   { entry: "src/index.ts", name: "headrace.js", maxGzipBytes: 2560 },
-  { entry: "src/extras.ts", name: "headrace-extras.js", maxGzipBytes: 4096 },
 ];
+/** As many as in the address at which the service has the file (`files.py`). */
+const HASH_DIGITS = 8;
 const isCheck = process.argv.includes("--check");
+const define = {};
 let failed = false;
+
+/** SHA-256, because the core has a limit: the longer digests that pages use cost 18 bytes more. */
+const digestOf = (code) => createHash("sha256").update(code).digest();
 
 for (const { entry, name, maxGzipBytes } of FILES) {
   const { outputFiles } = await build({
@@ -22,6 +32,7 @@ for (const { entry, name, maxGzipBytes } of FILES) {
     legalComments: "none",
     sourcemap: "external",
     outfile: name,
+    define,
     write: false,
   });
   const [bundled, code] = [".map", ".js"].map((end) => outputFiles.find((f) => f.path.endsWith(end)));
@@ -42,6 +53,16 @@ for (const { entry, name, maxGzipBytes } of FILES) {
       console.error(`${file} is not what its source builds: run npm run build`);
       failed = true;
     }
+  }
+  const digest = digestOf(minified.code);
+  const pinned = name.replace(".js", `.${digest.toString("hex").slice(0, HASH_DIGITS)}.js`);
+  if (process.argv.includes("--release")) {
+    mkdirSync(new URL("releases/", OUTPUT), { recursive: true });
+    writeFileSync(new URL(`releases/${pinned}`, OUTPUT), minified.code);
+  }
+  if (name === EXTRAS) {
+    define.EXTRAS_FILE = JSON.stringify(pinned);
+    define.EXTRAS_INTEGRITY = JSON.stringify(`sha256-${digest.toString("base64")}`);
   }
   const gzipBytes = gzipSync(minified.code, { level: 9 }).length;
   console.log(

@@ -8,7 +8,7 @@ const script = document.currentScript as HTMLScriptElement;
 export const options = script.dataset as Options;
 
 /** The address of the script itself, beside which its other files lie. */
-export const base = new URL(script.src || location.href);
+export const base = new URL(script.src || (location as unknown as URL));
 
 export const website = encodeURIComponent(options.clientId || "");
 export const server = (options.apiUrl || base.origin).replace(/\/$/, "");
@@ -19,13 +19,15 @@ export const isOn = (option: string): boolean => options[option] !== "false";
 /** Whether a feature that is off by default was switched on. */
 export const isAsked = (option: string): boolean => options[option] === "true";
 
-/** The patterns of an option, a JSON array of globs in which `*` stands for any text. */
-export const patterns = (option: string): RegExp[] => {
+/** Whether the path of the page matches an option: a JSON array of globs, `*` for any text. */
+export const matches = (option: string): boolean | void => {
   try {
-    return (JSON.parse(options[option]!) as string[]).map(
-      (glob) => RegExp(`^${glob.replace(/\W/g, "\\$&").replace(/\\\*/g, ".*")}$`),
+    return (JSON.parse(options[option]!) as string[]).some((glob) =>
+      RegExp(
+        `^${glob.replace(/\W/g, (sign) => (sign === "*" ? ".*" : "\\" + sign))}$`,
+      ).test(location.pathname),
     );
   } catch {
-    return []; // absent, or no JSON
+    // absent, or no JSON
   }
 };

@@ -1,9 +1,13 @@
 // The core of the tracker: puts the parts together, and `window.headrace` before them.
 
-import { base, isAsked, isOn, options } from "./config";
+import { base, isAsked, isOn, matches, options } from "./config";
 import { add, flush, retryNow, type Item } from "./outbox";
-import { address, isSkipped, watchPages } from "./pages";
+import { address, watchPages } from "./pages";
 import { forget, ids, isOptedOut, optIn, optOut, profileId, setProfileId } from "./visitor";
+
+/** The address of the second file beside this one, and its integrity value; the build knows them. */
+declare const EXTRAS_FILE: string;
+declare const EXTRAS_INTEGRITY: string;
 
 let globals: Item = {};
 let traits: Item = {};
@@ -17,7 +21,7 @@ const isOff =
 
 /** Write an item unless the visitor or the site is against it. */
 const put = (endpoint: string, item: Item): void => {
-  if (!isOff && !isOptedOut() && !isSkipped()) add(endpoint, { ...ids(), ...item });
+  if (!isOff && !isOptedOut() && !matches("skipPatterns")) add(endpoint, { ...ids(), ...item });
 };
 
 /** Write an event; `fields` stand beside its properties. */
@@ -29,7 +33,7 @@ const view = watchPages(send);
 const identify = (id: string, newTraits?: Item): void => {
   setProfileId(id);
   traits = { ...traits, ...newTraits };
-  put("identify", { profileId: id, path: address(), traits });
+  send("identify", { traits }, { profileId: id });
 };
 
 const early: Event[] = [];
@@ -65,9 +69,13 @@ const start = (): void => {
     addEventListener(name, (event) => handle(event), true);
   }
   (window.requestIdleCallback || setTimeout)(() => {
-    const script = document.createElement("script");
-    script.src = new URL("headrace-extras.js", base).href;
-    document.head.append(script);
+    document.head.append(
+      Object.assign(document.createElement("script"), {
+        src: new URL(EXTRAS_FILE, base),
+        integrity: EXTRAS_INTEGRITY,
+        crossOrigin: "", // cross-origin scripts have an integrity value with CORS alone
+      }),
+    );
   });
 };
 
@@ -76,4 +84,5 @@ if (!isOff) {
     document.addEventListener("prerenderingchange", start);
   } else start();
 }
-Object.assign(window, { headrace: api, db: api, databuddy: api });
+const names = window as unknown as Record<string, typeof api>;
+names["headrace"] = names["db"] = names["databuddy"] = api;

@@ -13,8 +13,7 @@ const MAX_CHARACTERS = 250_000;
 const MAX_AGE_MS = 6 * 86_400_000; // ids are remembered for seven days
 const MAX_BODY = 55_000; // browsers allow 64 KiB for all requests that outlive their page
 const MAX_BATCH = 50;
-const SINGLE = "identify"; // takes no arrays
-const FINAL = [400, 403, 404, 413, 415]; // sent again they would be refused again
+const FINAL = /40[034]|41[35]/; // sent again they would be refused again
 
 /** Where the items are: the storage, or an object of this page where there is none. */
 let store: Record<string, string> = {};
@@ -40,9 +39,8 @@ const keys = (): string[] =>
 
 const remove = (key: string): void => void delete store[key];
 
-/** A random text of 160 bits; `randomUUID` is missing on pages without TLS. */
-export const uuid = (): string =>
-  crypto.getRandomValues(new Uint32Array(5)).reduce((text, part) => text + part.toString(36), "");
+/** A random text of 128 bits; `randomUUID` is missing on pages without TLS. */
+export const uuid = (): string => crypto.getRandomValues(new Uint32Array(4)).join("");
 
 /** Remove all unsent items. */
 export const clear = (): void => keys().forEach(remove);
@@ -89,42 +87,34 @@ const nextBatch = (limit = MAX_BATCH): string[] => {
     )
     .reverse()
     .filter((key) => endpointOf(key) === (endpoint ||= endpointOf(key)))
-    .slice(0, endpoint === SINGLE ? 1 : limit)
+    .slice(0, limit)
     .filter((key, index) => (size += store[key]!.length) < MAX_BODY / 2 || !index);
 };
 
-/** Send a batch; resolves to its status, 0 without an answer, and the pause that was asked for. */
-const post = async (batch: string[]): Promise<[status: number, pauseMs: number]> => {
-  const endpoint = endpointOf(batch[0]!);
-  const items = batch.map((key) => store[key]).join();
-  try {
-    // A text has the type text/plain: no preflight. `keepalive` outlives the page.
-    const { status, headers } = await fetch(`${server}/${endpoint}?client_id=${website}`, {
-      method: "POST",
-      body: endpoint === SINGLE ? items : `[${items}]`,
-      keepalive: true,
-    });
-    return [status, 1000 * +headers.get("Retry-After")!];
-  } catch {
-    return [0, 0];
-  }
-};
+/** Send a batch. A text has the type text/plain: no preflight. `keepalive` outlives the page. */
+const post = (batch: string[]): Promise<Response> =>
+  fetch(`${server}/${endpointOf(batch[0]!)}?client_id=${website}`, {
+    method: "POST",
+    body: `[${batch.map((key) => store[key])}]`,
+    keepalive: true,
+  });
+
+/** Send again after the pause that was asked for, or after one that grows with each failure. */
+const retry = (pauseMs = 0): void =>
+  schedule(pauseMs || Math.min(6e4, 1e3 * 2 ** failures++) * (0.5 + Math.random()));
 
 /** Send until nothing is left or something fails. */
 const sendAll = async (): Promise<void> => {
   let limit = MAX_BATCH;
   for (let batch; (batch = nextBatch(limit))[0]; ) {
-    const [status, pauseMs] = await post(batch);
-    const isFinal = FINAL.includes(status);
+    const { status, headers } = await post(batch);
+    const isFinal = FINAL.test(status as unknown as string);
     if (status === 413 && batch[1]) limit = batch.length >> 1;
-    else if (isFinal || (status && status < 300)) {
+    else if (isFinal || status < 300) {
       if (isFinal) dropped += batch.length;
       batch.forEach(remove);
       failures = 0;
-    } else {
-      schedule(pauseMs || Math.min(6e4, 1000 << failures++) * (0.5 + Math.random()));
-      return;
-    }
+    } else return retry(1e3 * +headers.get("Retry-After")!);
   }
 };
 
@@ -139,7 +129,7 @@ export const flush = async (): Promise<void> => {
       );
     } else await sendAll();
   } catch {
-    schedule(2000);
+    retry(); // nothing answered
   }
   isSending = false;
 };
@@ -153,5 +143,5 @@ export const retryNow = (): void => {
 /** Hand what is unsent to the browser, which sends it without this page; nothing is removed. */
 export const sendOnLeaving = (): void => {
   const batch = nextBatch();
-  if (batch[0] && website) void post(batch);
+  if (batch[0] && website) post(batch).catch(() => {});
 };

@@ -1,11 +1,8 @@
 // Page views and page exits, over real and virtual navigations.
 
-import { isAsked, patterns } from "./config";
+import { isAsked, matches } from "./config";
 import { retryNow, sendOnLeaving, type Item } from "./outbox";
 
-const skipped = patterns("skipPatterns");
-const masked = patterns("maskPatterns");
-const hasHashRoutes = isAsked("trackHashChanges");
 
 let current = "";
 let visibleSince = 0;
@@ -18,14 +15,10 @@ export const address = (): string => {
   const { origin, pathname, search, hash } = location;
   return (
     origin +
-    (masked.some((pattern) => pattern.test(pathname))
-      ? pathname.replace(/[^/]+$/, "*")
-      : pathname + search) +
-    (hasHashRoutes ? hash : "")
+    (matches("maskPatterns") ? pathname.replace(/[^/]+$/, "*") : pathname + search) +
+    (isAsked("trackHashChanges") ? hash : "")
   );
 };
-
-export const isSkipped = (): boolean => skipped.some((pattern) => pattern.test(location.pathname));
 
 const measure = (): void => {
   const { scrollHeight, clientHeight, scrollTop } = document.documentElement;

@@ -9,9 +9,9 @@ const SESSION_IDLE_MS = 1_800_000;
 
 /** Read or write a text of a storage that may be refused; null removes it. */
 const stored = (
-  where: "localStorage" | "sessionStorage",
   key: string,
   text?: string | null,
+  where: "localStorage" | "sessionStorage" = "localStorage",
 ): string => {
   try {
     const storage = window[where];
@@ -25,45 +25,45 @@ const stored = (
 
 /** Id and last use of the session, where the storage is refused. */
 let session = "";
-let profile = stored("localStorage", "did_profile");
+let profile = stored("did_profile");
 let anonymous = "";
 if (options.visitor === "persistent") {
   anonymous =
-    stored("localStorage", "did") || stored("localStorage", "did", `anon_${uuid()}`);
+    stored("did") || stored("did", `anon_${uuid()}`);
 }
 
-export const isOptedOut = (): boolean => !!stored("localStorage", OPT_OUT);
+export const isOptedOut = (): boolean => !!stored(OPT_OUT);
 
 export const optOut = (): void => {
-  stored("localStorage", OPT_OUT, "1");
+  stored(OPT_OUT, "1");
   clear();
 };
 
-export const optIn = (): void => void stored("localStorage", OPT_OUT, null);
+export const optIn = (): void => void stored(OPT_OUT, null);
 
 export const profileId = (): string => profile;
 
 /** Set or forget the profile of the visitor; it is kept where the anonymous id is. */
 export const setProfileId = (id: string): void => {
   profile = id;
-  if (anonymous || !id) stored("localStorage", "did_profile", id || null);
+  if (anonymous || !id) stored("did_profile", id || null);
 };
 
 /** Begin a new session, with a new anonymous id where one is stored. */
 export const forget = (): void => {
   setProfileId("");
-  if (anonymous) anonymous = stored("localStorage", "did", `anon_${uuid()}`);
-  stored("sessionStorage", SESSION, null);
+  if (anonymous) anonymous = stored("did", `anon_${uuid()}`);
+  stored(SESSION, null, "sessionStorage");
   session = "";
 };
 
 /** The ids of an item; half an hour without items ends a session. */
 export const ids = (): Item => {
   const timestamp = Date.now();
-  const [id, at] = (stored("sessionStorage", SESSION) || session).split(".");
+  const [id, at] = (stored(SESSION, "", "sessionStorage") || session).split(".");
   const sessionId = timestamp - +at! < SESSION_IDLE_MS ? id : uuid();
   session = sessionId + "." + timestamp;
-  stored("sessionStorage", SESSION, session);
+  stored(SESSION, session, "sessionStorage");
   return {
     timestamp,
     sessionId,

@@ -19,6 +19,7 @@ from headrace.base.errors import OperatorError
 
 ENVIRONMENT_PREFIX = "HEADRACE_"
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@*\s]+/?", re.IGNORECASE)
+_TRACKER_PATH = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+\.js")
 _OPTIONS = {"data_dir": "--data"}
 _MIN_SIMILARITY = 0.72
 """PROT matches PORT (0.75). PORT_80_TCP, which Kubernetes sets for a service, does not (0.71)."""
@@ -104,6 +105,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         _help("origins whose pages may call the query endpoint, separated by commas"),
     ] = ()
+    tracker_path: Annotated[
+        str, _help("path of the browser tracker; its other files are in the same folder")
+    ] = "/headrace.js"
     query_csv_text: Annotated[
         Literal["exact", "escaped"],
         _help(
@@ -365,7 +369,15 @@ def _check_origins(texts: tuple[str, ...]) -> None:
             )
 
 
+def _check_tracker_path(path: str) -> None:
+    if not _TRACKER_PATH.fullmatch(path):
+        raise ValueError(f"{path!r} is not a path such as /scripts/stats.js")
+    if path.startswith(("/app/", "/v1/")) or path.endswith("/headrace-extras.js"):
+        raise ValueError(f"{path!r} belongs to another file or endpoint of the service")
+
+
 _CHECKS: Mapping[str, Callable[[Any], None]] = {
+    "tracker_path": _check_tracker_path,
     "trusted_proxies": _check_networks,
     "query_origins": _check_origins,
 }

@@ -58,7 +58,7 @@ from headrace.http.routes.saved import SavedQueryUseCase, saved_handlers
 from headrace.http.routes.session import SessionRoute
 from headrace.http.routes.standard_format import STANDARD_FORMATS
 from headrace.http.routes.storage import StorageDescriber, StorageRoute
-from headrace.http.routes.tracker import tracker_handler
+from headrace.http.routes.tracker import tracker_handlers, tracker_paths
 from headrace.http.server.cached_heads import FastPathRoute
 from headrace.http.server.fast_path import (
     MAX_FAST_PATH_BODY_BYTES,
@@ -236,7 +236,7 @@ def create_app(
         endpoints.METRICS: metrics_handler(metrics),
         endpoints.OPENAPI: openapi_handler(settings),
         endpoints.DOCS: docs_handler(settings),
-        **{spec: tracker_handler(spec) for spec in endpoints.TRACKER_ENDPOINTS},
+        **tracker_handlers(settings.tracker_path),
         endpoints.APP: page_handler(),
         endpoints.ROOT: root_handler,
         endpoints.UNKNOWN: raise_not_found,
@@ -275,6 +275,7 @@ def create_app(
             for spec, handler in handlers.items()
         },
         fast_path,
+        paths=tracker_paths(settings.tracker_path),
     )
 
 
@@ -320,11 +321,16 @@ def _saved_answer_paths() -> list[str]:
 class Application:
     """Routes ingestion paths by a dictionary, and all others by Starlette's router.
 
-    The server answers simple requests by `fast_path`, without calling the application.
+    The server answers simple requests by `fast_path`, without calling the application. `paths` has
+    those of endpoints that a setting moves.
     """
 
     def __init__(
-        self, apps: Mapping[EndpointSpec, ASGIApp], fast_path: FastPath | None = None
+        self,
+        apps: Mapping[EndpointSpec, ASGIApp],
+        fast_path: FastPath | None = None,
+        *,
+        paths: Mapping[EndpointSpec, str],
     ) -> None:
         self.fast_path = fast_path
         self._ingestion = {spec.path: apps[spec] for spec in endpoints.INGESTION_ENDPOINTS}
@@ -336,7 +342,7 @@ class Application:
         self._router = Router(
             [
                 *(Route(path, apps[endpoints.SAVED_ANSWER]) for path in _saved_answer_paths()),
-                *(Route(spec.path, apps[spec]) for spec in (*rest, endpoints.APP)),
+                *(Route(paths.get(spec, spec.path), apps[spec]) for spec in (*rest, endpoints.APP)),
             ],
             redirect_slashes=False,
             default=self._not_found,

@@ -304,6 +304,11 @@ def _get_endpoint(name: str, path: str, *, is_routine: bool = False) -> Endpoint
     return EndpointSpec(name, path, ("GET", "HEAD"), is_routine=is_routine)
 
 
+def _pinned_endpoint(name: str, path: str) -> EndpointSpec:
+    errors = (MethodNotAllowed, NotFound)
+    return EndpointSpec(name, path, ("GET", "HEAD"), errors=errors, is_routine=True)
+
+
 TRACK = _ingestion_endpoint("track", "/track")
 VITALS = _ingestion_endpoint("vitals", "/vitals")
 ERRORS = _ingestion_endpoint("errors", "/errors")
@@ -429,6 +434,9 @@ TRACKER = _get_endpoint("tracker", "/headrace.js", is_routine=True)
 TRACKER_MAP = _get_endpoint("tracker_map", "/headrace.js.map")
 TRACKER_EXTRAS = _get_endpoint("tracker_extras", "/headrace-extras.js", is_routine=True)
 TRACKER_EXTRAS_MAP = _get_endpoint("tracker_extras_map", "/headrace-extras.js.map")
+TRACKER_PINNED = _pinned_endpoint("tracker_pinned", "/headrace.{hash}.js")
+TRACKER_EXTRAS_PINNED = _pinned_endpoint("tracker_extras_pinned", "/headrace-extras.{hash}.js")
+TRACKER_MANIFEST = _get_endpoint("tracker_manifest", "/headrace.json")
 
 APP = EndpointSpec(
     "app", "/app/{path:path}", ("GET", "HEAD"), errors=(MethodNotAllowed, NotFound), is_routine=True
@@ -447,8 +455,16 @@ SAVED_FORMATS = ("json", "csv", "arrow", "parquet", "ndjson")
 """The formats of the path of `SAVED_ANSWER`; any other ending is part of a name, and no valid one.
 """
 
-TRACKER_ENDPOINTS = (TRACKER, TRACKER_MAP, TRACKER_EXTRAS, TRACKER_EXTRAS_MAP)
-"""The files of the browser tracker."""
+TRACKER_ENDPOINTS = (
+    TRACKER,
+    TRACKER_MAP,
+    TRACKER_EXTRAS,
+    TRACKER_EXTRAS_MAP,
+    TRACKER_PINNED,
+    TRACKER_EXTRAS_PINNED,
+    TRACKER_MANIFEST,
+)
+"""The browser tracker. The paths are those without the setting `tracker_path`."""
 
 ADMINISTRATION_ENDPOINTS = (
     ADMIN_ORGANIZATIONS,

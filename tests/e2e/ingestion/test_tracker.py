@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import requests
 
+from headrace.http.tracker.files import snippet as pinned_snippet
 from testing.service import Json, Row, Service, wait_until
 from tests.e2e.ingestion.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab, served_pages
 
@@ -30,6 +31,14 @@ UNCAUGHT = "Uncaught TypeError: no cart"
 LOADED = """
 const [done] = arguments;
 const wait = () => (window.headrace ? done(true) : setTimeout(wait, 20));
+wait();
+"""
+
+SECOND_FILE_LOADED = """
+const [done] = arguments;
+const loaded = () => performance.getEntriesByType("resource").some(({name, responseEnd}) =>
+  /headrace-extras\\.[0-9a-f]{8}\\.js$/.test(name) && responseEnd > 0);
+const wait = () => (loaded() ? setTimeout(done, 200) : setTimeout(wait, 20));
 wait();
 """
 
@@ -184,6 +193,27 @@ def test_errors_vitals_and_marked_clicks_are_stored_under_a_strict_policy(
         lambda: {"FCP", "TTFB"} <= set(count_by(service, website, "metric_name", "performance")),
         "the vitals are stored",
     )
+
+
+def test_pinned_script_loads_and_a_changed_one_does_not(
+    service: Service, website: str, tab: Tab
+) -> None:
+    pinned = pinned_snippet(service.url, "/headrace.js", website)
+    policy = f"default-src 'none'; script-src {service.url}; connect-src {service.url}"
+    with served_pages(head=pinned, policy=policy) as origin:
+        tab.open(f"{origin}/")
+        tab.run(LOADED)
+        tab.run(SECOND_FILE_LOADED)
+        run(tab, "document.querySelector('button').click()")
+        wait_until(
+            lambda: count_by(service, website, "event_name") == {"screen_view": 1, "buy": 1},
+            "the view and the click are stored",
+        )
+        tab.open("about:blank")
+    wrong = pinned.replace('integrity="sha384-', 'integrity="sha384-A')
+    with served_pages(head=wrong) as origin:
+        tab.open(f"{origin}/")
+        assert tab.run("arguments[0](typeof window.headrace)") == "undefined"
 
 
 def test_visitor_who_opted_out_sends_nothing(service: Service, website: str, tab: Tab) -> None:

@@ -34,6 +34,6 @@ def test_served_files_equal_a_new_build_and_keep_their_limits(tmp_path: Path) ->
     printed = run(["node", "build.mjs", "--check"], client)
 
     assert [line.partition(":")[0] for line in printed.splitlines()] == [
-        "headrace.js",
         "headrace-extras.js",
+        "headrace.js",
     ]

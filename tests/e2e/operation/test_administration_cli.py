@@ -24,6 +24,7 @@ from click.testing import CliRunner
 from headrace import __version__
 from headrace.base.settings import setting_specs
 from headrace.cli.main import main
+from headrace.http.tracker.files import snippet
 from testing.service import HEADRACE, clean_environment
 
 Run = Callable[..., "Done"]
@@ -470,7 +471,11 @@ def test_list_without_data_names_the_directory_and_creates_nothing(
 def test_terminal_output_is_sentences_and_aligned_tables(run: Run) -> None:
     output = run("website", "create", "--name", "Blog", "--origin", "*.blog.example").out
     website = WEBSITE_ID.findall(output)[0]
-    assert output == f"Created website Blog: {website}\n"
+    assert output == (
+        f"Created website Blog: {website}\n\n"
+        "For the head of its pages, with the address under which they reach Headrace:\n\n"
+        f"  {snippet('http://127.0.0.1:8080', '/headrace.js', website)}\n"
+    )
     output = run("key", "create", "--scope", "track:events", "--expires", "2020-01-01").out
     key, secret = KEY_ID.findall(output)[0], SECRET.findall(output)[0]
     assert output == (
@@ -562,7 +567,7 @@ def test_init_prints_example_requests_with_the_configured_address(run: Run, data
     output = run("init", HEADRACE_HOST="::1", HEADRACE_PORT="9001")
     (website,) = run("website", "list", "--json").value
     assert (output.code, output.err) == (0, "")
-    assert output.out.count("http://[::1]:9001") == 5
+    assert output.out.count("http://[::1]:9001") == 6
     assert set(WEBSITE_ID.findall(output.out)) == {website["id"]}
     assert [len(set(SECRET.findall(output.out))), len(SECRET.findall(output.out))] == [2, 4]
     again = run("init")

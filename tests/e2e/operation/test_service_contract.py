@@ -81,8 +81,10 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
     read = {
         *("/health", "/ready", "/metrics", "/openapi.json", "/docs"),
         *("/headrace.js", "/headrace.js.map", "/headrace-extras.js", "/headrace-extras.js.map"),
+        *("/headrace.{hash}.js", "/headrace-extras.{hash}.js", "/headrace.json"),
         *("/v1/query/schema", "/v1/query/values", "/v1/export", "/v1/storage"),
-        *("/v1/erasures/{id}", "/v1/admin/keys/{id}"),
+        *("/v1/erasures/{id}", "/v1/admin/keys/{id}", "/v1/admin/audit"),
+        "/v1/saved/{name}.{format}",
     }
     changed = {"/v1/admin/organizations/{id}", "/v1/admin/websites/{id}"}
     assert {path for path, methods in document["paths"].items() if "post" in methods} == posted

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
+from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import Scope, WebsiteId
 from testing.service import Json, Service, bearer
 from tests.e2e.ingestion.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab
@@ -179,6 +180,15 @@ def test_reload_and_back_show_the_same(page: Page) -> None:
 
     assert page.until(f"location.href === {json.dumps(url)}")
     assert page.totals(VISITORS // 2) == shown
+
+
+def test_setup_pins_the_tracker_that_the_service_has(page: Page) -> None:
+    page.open("setup")
+    shown = page.until(
+        "[...document.querySelectorAll('.copyable pre')].map((one) => one.textContent)"
+        ".find((text) => text.includes('integrity'))"
+    )
+    assert shown == snippet(page.service.url, "/headrace.js", page.website)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -63,3 +63,29 @@ def test_invalid_value_is_reported_with_the_allowed_ones(
     with pytest.raises(OperatorError) as rejected:
         load_settings(environment={variable: value})
     assert str(rejected.value) == f"{variable}={value} is not a valid setting: {reason}"
+
+
+@pytest.mark.parametrize("path", ["/headrace.js", "/stats.js", "/scripts/v2/a.b-c_d.js"])
+def test_path_of_the_tracker_may_be_in_a_folder(path: str) -> None:
+    assert load_settings(environment={"HEADRACE_TRACKER_PATH": path}).tracker_path == path
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("stats.js", "is not a path such as /scripts/stats.js"),
+        ("/stats", "is not a path such as /scripts/stats.js"),
+        ("/../stats.js", "is not a path such as /scripts/stats.js"),
+        ("/{hash}.js", "is not a path such as /scripts/stats.js"),
+        ("//stats.js", "is not a path such as /scripts/stats.js"),
+        ("/v1/stats.js", "belongs to another file or endpoint of the service"),
+        ("/app/stats.js", "belongs to another file or endpoint of the service"),
+        ("/x/headrace-extras.js", "belongs to another file or endpoint of the service"),
+    ],
+)
+def test_path_that_is_none_or_is_taken_prevents_startup(path: str, reason: str) -> None:
+    with pytest.raises(OperatorError) as rejected:
+        load_settings(environment={"HEADRACE_TRACKER_PATH": path})
+    assert str(rejected.value) == (
+        f"HEADRACE_TRACKER_PATH={path} is not a valid setting: {path!r} {reason}"
+    )

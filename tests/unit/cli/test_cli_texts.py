@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from headrace.base.errors import OperatorError
-from headrace.base.settings import load_settings
+from headrace.base.settings import Settings, load_settings
 from headrace.cli.commands.init import Bootstrap, render
 from headrace.cli.options import base_url
 from headrace.cli.output import print_table
 from headrace.formats.directory_objects import parse_expiry
+from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import (
     ApiKey,
     KeyId,
@@ -131,7 +132,7 @@ def test_printed_example_requests_work_in_a_shell() -> None:
         reading_secret="hr_read",
         sign_in="http://127.0.0.1:8080/app/#code=3XJ0c9",
     )
-    text = render(made, "http://127.0.0.1:8080", now_ms=1_772_323_200_000)
+    text = render(made, Settings(), now_ms=1_772_323_200_000)
     assert [line for line in text.splitlines() if line.startswith("  export ")] == [
         "  export HEADRACE_URL=http://127.0.0.1:8080",
         "  export HEADRACE_WEBSITE_ID=web_1",
@@ -139,6 +140,7 @@ def test_printed_example_requests_work_in_a_shell() -> None:
         "  export HEADRACE_API_KEY=hr_read",
     ]
     assert "\n  http://127.0.0.1:8080/app/#code=3XJ0c9\n" in text
+    assert f"\n  {snippet('http://127.0.0.1:8080', '/headrace.js', 'web_1')}\n" in text
     assert pasted_calls(text) == [
         (
             "http://127.0.0.1:8080/track",

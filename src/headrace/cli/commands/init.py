@@ -13,6 +13,7 @@ from headrace.cli.directory import directory_label, opened_directory
 from headrace.cli.options import base_url, data_options, setting_options
 from headrace.cli.output import JsonObject, print_json
 from headrace.formats.directory_objects import key_object, website_object
+from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import ApiKey, Scope, Website
 from headrace.ports.directory import Directory
 
@@ -60,7 +61,7 @@ def initialize_command(*, data: str | None, as_json: bool, **overrides: str | No
     elif as_json:
         print_json(_as_object(made, base_url(settings)))
     else:
-        click.echo(render(made, base_url(settings), now_ms=clock.now_ms()))
+        click.echo(render(made, settings, now_ms=clock.now_ms()))
 
 
 def create_bootstrap(directory: Directory, url: str) -> Bootstrap:
@@ -82,8 +83,9 @@ def create_bootstrap(directory: Directory, url: str) -> Bootstrap:
     return Bootstrap(website, tracking, tracking_secret, reading, reading_secret, sign_in)
 
 
-def render(made: Bootstrap, url: str, *, now_ms: int) -> str:
+def render(made: Bootstrap, settings: Settings, *, now_ms: int) -> str:
     """Return the text for users: the values to keep, and two requests that work for 30 days."""
+    url = base_url(settings)
     query_url = f"{url}/v1/query/custom?website_id={made.website.id}"
     return f"""\
 Created website "{made.website.name}" and two API keys. Save the keys: they are not shown again.
@@ -96,6 +98,10 @@ Created website "{made.website.name}" and two API keys. Save the keys: they are 
 Send an event:
 
 {_curl(f"{url}/track", made.tracking_secret, _EVENT)}
+
+Or put the tracker into the head of your pages, with the address under which they reach Headrace:
+
+  {snippet(url, settings.tracker_path, made.website.id)}
 
 Count events by name, from today:
 

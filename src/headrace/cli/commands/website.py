@@ -6,9 +6,9 @@ import click
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
-from headrace.base.settings import load_settings
+from headrace.base.settings import Settings, load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
-from headrace.cli.options import RetainDays, data_options
+from headrace.cli.options import RetainDays, base_url, data_options
 from headrace.cli.output import (
     format_short_timestamp,
     print_json,
@@ -69,7 +69,7 @@ def create_website(
     if as_json:
         print_json(website_object(made))
     else:
-        click.echo(f"Created website {made.name}: {made.id}")
+        click.echo(_created(made, load_settings({"data_dir": data})))
 
 
 @website.command("list")
@@ -187,6 +187,18 @@ def delete_website(website_id: str, erases: bool, data: str | None, as_json: boo
         print_json(deleted_object(website_id))
     else:
         click.echo(f"Deleted website {website_id}.")
+
+
+def _created(made: Website, settings: Settings) -> str:
+    # Compression is not imported to list websites.
+    from headrace.http.tracker.files import snippet  # noqa: PLC0415
+
+    return f"""\
+Created website {made.name}: {made.id}
+
+For the head of its pages, with the address under which they reach Headrace:
+
+  {snippet(base_url(settings), settings.tracker_path, made.id)}"""
 
 
 def _given(value: _ValueT | None) -> _ValueT | UnsetType:

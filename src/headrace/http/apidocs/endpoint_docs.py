@@ -18,6 +18,7 @@ from headrace.http.routes.saved import SavedTokenResponse
 from headrace.http.routes.session import SessionResponse
 from headrace.http.routes.standard_format import StandardResponse
 from headrace.http.routes.storage import StorageResponse
+from headrace.http.tracker.files import PinnedScript
 from headrace.model.wire import (
     CustomEvent,
     Engagement,
@@ -713,6 +714,28 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     ),
     endpoints.TRACKER_EXTRAS_MAP: EndpointDoc(
         SERVICE, "Source map of the second file", "For debuggers."
+    ),
+    endpoints.TRACKER_PINNED: EndpointDoc(
+        SERVICE,
+        "A version of the tracker",
+        "The script under the hash of its content; it never changes. Every release keeps the"
+        " versions of earlier ones.",
+    ),
+    endpoints.TRACKER_EXTRAS_PINNED: EndpointDoc(
+        SERVICE,
+        "A version of the second file",
+        "The same for the second file, which the tracker loads by hash and integrity value.",
+    ),
+    endpoints.TRACKER_MANIFEST: EndpointDoc(
+        SERVICE,
+        "How to pin the tracker",
+        "The path of the current version of the tracker, and its integrity value for the"
+        " attribute `integrity` of a script element.",
+        PinnedScript,
+        {
+            "path": "/headrace.5f0c6a1b.js",
+            "integrity": "sha384-oqVuAfXRKap7fdgcCY5uykM6+R9GqQ8K/uxy9rx7HNQlGYl1kPzQho1wx4JwY8wC",
+        },
     ),
 }
 """Every endpoint, in the order of the reference."""

@@ -317,6 +317,10 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "parts": "the status of each part, by name: `ready`, `unavailable`, `rebuilding` (works, "
         "some queries are slower) or `incomplete` (the store lacks events: see `headrace verify`)",
     },
+    "PinnedScript": {
+        "path": "the path of this version, for the attribute `src`",
+        "integrity": "its SHA-384, for the attribute `integrity`",
+    },
 }
 """One phrase for every field of every schema."""
 

@@ -115,6 +115,9 @@ def _operation(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Docu
         "description": doc.description,
         "responses": make_responses(spec, doc),
     }
+    if "{hash}" in spec.path:
+        digits = "the first eight digits of the SHA-256 of the file"
+        return {**described, "parameters": (_required("hash", "path", digits),)}
     return {**described, **_request(spec, doc, settings)}
 
 

@@ -34,6 +34,8 @@ from headrace.http.endpoints import (
     STANDARD,
     TRACKER,
     TRACKER_EXTRAS,
+    TRACKER_EXTRAS_PINNED,
+    TRACKER_PINNED,
     EndpointSpec,
 )
 from headrace.http.reading.content_encoding import ENCODINGS
@@ -146,6 +148,8 @@ _TEXT_TYPES: Mapping[EndpointSpec, str] = {
     DOCS: "text/html",
     TRACKER: "text/javascript",
     TRACKER_EXTRAS: "text/javascript",
+    TRACKER_PINNED: "text/javascript",
+    TRACKER_EXTRAS_PINNED: "text/javascript",
 }
 
 

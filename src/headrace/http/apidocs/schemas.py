@@ -24,6 +24,7 @@ from headrace.http.routes.saved import SavedTokenResponse
 from headrace.http.routes.session import SessionResponse, SignInBody
 from headrace.http.routes.standard_format import StandardResponse
 from headrace.http.routes.storage import StorageResponse
+from headrace.http.tracker.files import PinnedScript
 from headrace.model.wire import (
     CustomEvent,
     Engagement,
@@ -103,6 +104,7 @@ RESPONSE_BODIES: tuple[type[Struct], ...] = (
     AdministrationResponse,
     HealthResponse,
     ReadyResponse,
+    PinnedScript,
 )
 
 

@@ -1,49 +1,125 @@
 """The files of the browser tracker, for pages of any website."""
 
+from collections.abc import Mapping
 from functools import cache, partial
 from typing import Final
 
+import msgspec
+
+from headrace.base.errors import NotFound
+from headrace.http import endpoints
 from headrace.http.endpoints import EndpointSpec
 from headrace.http.reading.negotiation import choose_media_type
 from headrace.http.request import Handler, Request
-from headrace.http.responses import Header, Response
-from headrace.http.tracker.files import IDENTITY, read_tracker_file
+from headrace.http.responses import JSON_HEADER, Header, Response
+from headrace.http.tracker.files import (
+    EXTRAS,
+    IDENTITY,
+    SCRIPT,
+    TrackerFile,
+    pinned_path,
+    pinned_script,
+    read_pinned_files,
+    read_tracker_file,
+)
 
 SCRIPT_TYPE: Final = "text/javascript; charset=utf-8"
-_HEADERS: Final[tuple[Header, ...]] = (
+MAP_TYPE: Final = "application/json"
+_ANY_PAGE: Final[tuple[Header, ...]] = (
     (b"access-control-allow-origin", b"*"),
     (b"cross-origin-resource-policy", b"cross-origin"),
-    (b"cache-control", b"public, max-age=3600, stale-while-revalidate=86400"),
-    (b"vary", b"Accept-Encoding"),
-    (b"x-content-type-options", b"nosniff"),
 )
 """A page that demands `crossorigin` or isolates itself may load the files, too."""
 
+_FOR_AN_HOUR: Final = (b"cache-control", b"public, max-age=3600, stale-while-revalidate=86400")
+_FOR_EVER: Final = (b"cache-control", b"public, max-age=31536000, immutable")
+_COMMON: Final[tuple[Header, ...]] = (
+    (b"vary", b"Accept-Encoding"),
+    (b"x-content-type-options", b"nosniff"),
+)
 
-def tracker_handler(spec: EndpointSpec) -> Handler:
-    """Return the handler of one file. It is read and compressed at the first request."""
-    name = spec.path.removeprefix("/")
+
+def tracker_paths(tracker_path: str) -> Mapping[EndpointSpec, str]:
+    """Return where the files are when the script is at `tracker_path`: all in one folder."""
+    extras = f"{tracker_path.rpartition('/')[0]}/{EXTRAS}"
+    return {
+        endpoints.TRACKER: tracker_path,
+        endpoints.TRACKER_MAP: f"{tracker_path}.map",
+        endpoints.TRACKER_PINNED: pinned_path(tracker_path, "{hash}"),
+        endpoints.TRACKER_EXTRAS: extras,
+        endpoints.TRACKER_EXTRAS_MAP: f"{extras}.map",
+        endpoints.TRACKER_EXTRAS_PINNED: pinned_path(extras, "{hash}"),
+    }
+
+
+def tracker_handlers(tracker_path: str) -> Mapping[EndpointSpec, Handler]:
+    """Return the handlers of all files of the tracker. Files are read at the first request."""
+    source_map = f"{tracker_path.rpartition('/')[2]}.map"
+    return {
+        endpoints.TRACKER: _script_handler(SCRIPT, source_map),
+        endpoints.TRACKER_MAP: _map_handler(SCRIPT),
+        endpoints.TRACKER_PINNED: _pinned_handler(SCRIPT),
+        endpoints.TRACKER_EXTRAS: _script_handler(EXTRAS, f"{EXTRAS}.map"),
+        endpoints.TRACKER_EXTRAS_MAP: _map_handler(EXTRAS),
+        endpoints.TRACKER_EXTRAS_PINNED: _pinned_handler(EXTRAS),
+        endpoints.TRACKER_MANIFEST: _manifest_handler(tracker_path),
+    }
+
+
+def _script_handler(name: str, source_map: str) -> Handler:
     read = cache(partial(read_tracker_file, name))
-    is_script = name.endswith(".js")
-    content_type = SCRIPT_TYPE if is_script else "application/json"
-    links: tuple[Header, ...] = ((b"sourcemap", f"{name}.map".encode()),) if is_script else ()
+    link = (b"sourcemap", source_map.encode())
 
     async def handle(request: Request) -> Response:
-        file = read()
-        accepted = request.headers.get(b"accept-encoding", b"").decode("latin-1")
-        encoding = choose_media_type(accepted, tuple(file.bodies))
-        # Bytes differ by encoding, so their tags do (RFC 9110, section 8.8.3).
-        etag = f'"{file.etag}-{encoding}"'.encode()
-        headers = (*_HEADERS, (b"etag", etag))
-        if _has_tag(request.headers.get(b"if-none-match", b""), etag):
-            return Response(304, b"", headers)
-        encoded: tuple[Header, ...] = (
-            () if encoding == IDENTITY else ((b"content-encoding", encoding.encode()),)
-        )
-        described = ((b"content-type", content_type.encode()), *links, *encoded)
-        return Response(200, file.bodies[encoding], (*described, *headers))
+        return _respond(request, read(), SCRIPT_TYPE, link, _FOR_AN_HOUR)
 
     return handle
+
+
+def _map_handler(name: str) -> Handler:
+    read = cache(partial(read_tracker_file, f"{name}.map"))
+
+    async def handle(request: Request) -> Response:
+        return _respond(request, read(), MAP_TYPE, _FOR_AN_HOUR)
+
+    return handle
+
+
+def _pinned_handler(name: str) -> Handler:
+    """Return the handler of all versions of a script. Raises `NotFound` for an unknown hash."""
+    read = cache(partial(read_pinned_files, name))
+
+    async def handle(request: Request) -> Response:
+        file = read().get(request.scope["path_params"]["hash"])
+        if file is None:
+            raise NotFound
+        return _respond(request, file, SCRIPT_TYPE, _FOR_EVER)
+
+    return handle
+
+
+def _manifest_handler(tracker_path: str) -> Handler:
+    read = cache(lambda: msgspec.json.encode(pinned_script(tracker_path)))
+
+    async def handle(_request: Request) -> Response:
+        return Response(200, read(), (JSON_HEADER, *_ANY_PAGE, (b"cache-control", b"no-cache")))
+
+    return handle
+
+
+def _respond(request: Request, file: TrackerFile, media_type: str, *headers: Header) -> Response:
+    accepted = request.headers.get(b"accept-encoding", b"").decode("latin-1")
+    encoding = choose_media_type(accepted, tuple(file.bodies))
+    # Bytes differ by encoding, so their tags do (RFC 9110, section 8.8.3).
+    etag = f'"{file.etag}-{encoding}"'.encode()
+    common = (*headers, *_ANY_PAGE, *_COMMON, (b"etag", etag))
+    if _has_tag(request.headers.get(b"if-none-match", b""), etag):
+        return Response(304, b"", common)
+    encoded: tuple[Header, ...] = (
+        () if encoding == IDENTITY else ((b"content-encoding", encoding.encode()),)
+    )
+    described = ((b"content-type", media_type.encode()), *encoded)
+    return Response(200, file.bodies[encoding], (*described, *common))
 
 
 def _has_tag(if_none_match: bytes, etag: bytes) -> bool:

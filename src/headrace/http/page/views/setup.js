@@ -2,6 +2,7 @@
 
 import { page } from "../app_state.js";
 import { custom } from "../api/queries.js";
+import { pinnedTracker } from "../api/tracker.js";
 import { Failure } from "../controls/messages.js";
 import { html } from "../html.js";
 import { exactNumber } from "../state/format.js";
@@ -12,14 +13,26 @@ const BODY = { query: { table: "events", selects: [{ field: "*", aggregate: "cou
 
 export function Setup() {
   const id = page.value.website;
-  const snippet = `<script defer src="${location.origin}/headrace.js" data-client-id="${id}"></script>`;
+  const script = usePinnedTracker();
+  const snippet = `<script defer src="${location.origin}${script?.path}" integrity="${script?.integrity}" crossorigin="anonymous" data-client-id="${id}"></script>`;
   const call = `curl -sS '${location.origin}/track?website_id=${id}' \\\n  -H 'Content-Type: application/json' \\\n  -d '{"name": "first_event", "anonymousId": "me"}'`;
   return html`<div class="setup">
     <${Light} key=${id} id=${id} />
-    <section class="card"><h2>1. Put this into the head of every page</h2><${Copyable} text=${snippet} />
-      <p class="faint">It sends page views, page exits, errors and web vitals, and sets no cookie. Own events: <code>headrace.track("signup")</code>.</p></section>
+    <section class="card"><h2>1. Put this into the head of every page</h2>${script && html`<${Copyable} text=${snippet} />`}
+      <p class="faint">The path and the integrity value pin this version of the tracker. It sends page views, page exits, errors and web vitals, and sets no cookie. Own events: <code>headrace.track("signup")</code>.</p></section>
     <section class="card"><h2>2. Open one of the pages</h2><p class="faint">The light turns green when its first event is stored. Without a page at hand, a terminal will do:</p><${Copyable} text=${call} /></section>
   </div>`;
+}
+
+/** The current version of the tracker, null until it is known. */
+function usePinnedTracker() {
+  const [script, setScript] = useState(/** @type {import("../api/tracker.js").PinnedScript | null} */ (null));
+  useEffect(() => {
+    const controller = new AbortController();
+    pinnedTracker(controller.signal).then(setScript, () => {});
+    return () => controller.abort();
+  }, []);
+  return script;
 }
 
 /** @param {{id: string}} props */
