@@ -169,6 +169,44 @@ def test_overview_shows_what_was_stored_and_a_click_filters_it(page: Page) -> No
     assert page.problems() == []
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        (
+            "entry_path",
+            "/page-0",
+            {
+                "Visitors": "12",
+                "Page views": "36",
+                "Sessions": "12",
+                "Bounce rate": "0%",
+                "Median session": "40s",
+            },
+        ),
+        (
+            "path",
+            "/page-1",
+            {
+                "Visitors": "12",
+                "Page views": "12",
+                "Sessions": "12",
+                "Bounce rate": "\N{EN DASH}",
+                "Median session": "\N{EN DASH}",
+            },
+        ),
+    ],
+)
+def test_filter_of_one_table_leaves_what_that_table_can_tell(
+    page: Page, field: str, value: str, expected: dict[str, str]
+) -> None:
+    filters = json.dumps([{"field": field, "operator": "eq", "value": value}])
+    page.open("/", filters=filters)
+
+    assert page.totals(VISITORS) == expected
+    page.until("document.body.textContent.includes('Not with these filters')")
+    assert page.problems() == []
+
+
 def test_reload_and_back_show_the_same(page: Page) -> None:
     filters = json.dumps([{"field": "country", "operator": "eq", "value": "US"}])
     page.open("/", filters=filters, last="7", metric="sessions")

@@ -26,7 +26,7 @@ export function Breakdown({ tabs, request, totals }) {
   const [chosen, setChosen] = useState(0);
   const tab = /** @type {Tab} */ (tabs[chosen] ?? tabs[0]);
   const { granularity: _, compare: __, ...asked } = request;
-  const { value, error, isLoading, reload } = useLoad(`breakdown ${tab.type} ${JSON.stringify(asked)}`, (signal) => breakdown(request, tab.type, signal));
+  const { value, error, isLoading, reload } = useLoad(`breakdown ${tab.type} ${JSON.stringify(asked)}`, () => breakdown(request, tab.type));
   const isOther = value !== undefined && value !== null && value.length > 0 && !(String(tab.columns[0]) in (value[0] ?? {}));
   const rows = isOther ? undefined : value;
   return html`<section class=${`card breakdown ${isLoading ? "stale" : ""}`} aria-busy=${isLoading} aria-label=${tab.name}>

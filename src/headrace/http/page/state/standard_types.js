@@ -30,31 +30,21 @@ const ofSessions = (...columns) => ({
   filters: columns.length === 1 ? columns.map(isSet) : [{ or: columns.map(isSet) }],
 });
 
-/** The column that says when a row of a table was. @type {Record<string, string>} */
-export const TIME_COLUMNS = { events: "time", sessions: "start_time" };
-
-/** The table that has a figure of the summary. @type {Record<string, string>} */
-export const SERIES_TABLES = { visitors: "events", pageViews: "events", sessions: "sessions", bounceRate: "sessions", medianDuration: "sessions" };
-
-/** What a summary takes from each table. @type {Record<string, Select[]>} */
+/** As much of a summary as a table can tell on its own. @type {Record<string, Select[]>} */
 const SUMMARY_SELECTS = {
-  events: [VISITORS, count("pageViews", [PAGE_VIEW])],
+  events: [VISITORS, { field: "session_id", aggregate: "uniq", alias: "sessions" }, count("pageViews", [PAGE_VIEW])],
   sessions: [
+    VISITORS,
     count("sessions"),
+    { field: "page_views", aggregate: "sum", alias: "pageViews" },
     count("bounces", [BOUNCE]),
     { field: "duration", aggregate: "p50", alias: "medianDuration" },
   ],
 };
 
-/** As much of the rest as a table can tell on its own. @type {Record<string, Select[]>} */
-const ALONE_SELECTS = {
-  events: [{ field: "session_id", aggregate: "uniq", alias: "sessions" }],
-  sessions: [VISITORS, { field: "page_views", aggregate: "sum", alias: "pageViews" }],
-};
-
-/** @param {string} table @param {boolean} isAlone whether the filters leave no other table @returns {Select[]} */
-export function summarySelects(table, isAlone) {
-  return [...(SUMMARY_SELECTS[table] ?? []), ...(isAlone ? (ALONE_SELECTS[table] ?? []) : [])];
+/** @param {string} table @returns {Select[]} */
+export function summarySelects(table) {
+  return SUMMARY_SELECTS[table] ?? [];
 }
 
 /** @type {Record<string, Definition>} */

@@ -52,9 +52,8 @@ const CARDS = [
 export function Overview() {
   const { website: id, compare, filters } = page.value;
   const request = { website: id, bounds: bounds.value, timezone: timezone.value, granularity: granularity.value, compare, filters };
-  const metric = metricName();
   const key = JSON.stringify(request);
-  const { value, error, isLoading, reload } = useLoad(`overview ${metric} ${key}`, (signal) => summary(request, metric, signal));
+  const { value, error, isLoading, reload } = useLoad(`overview ${key}`, (signal) => summary(request, signal));
   const totals = { ...value?.summary, views: value?.summary["pageViews"] };
   return html`
     <div class="toolbar"><${RangePicker} /><${FilterBar} /></div>
