@@ -33,7 +33,7 @@ HeadraceError
   DurabilityUnknown           the disk failed: the events may be durable or not
   StoreAckTimeout             durable, but not in the store in time; stored later
   OperatorError               a setting, a port or a directory is wrong; one clear sentence
-    RejectedField             a value of a website, key or organization breaks a rule
+    RejectedField             a value of what is administered breaks a rule
 """
 
 from collections.abc import Iterable
@@ -295,7 +295,7 @@ class OperatorError(HeadraceError):
 
 
 class RejectedField(OperatorError):
-    """A value of a website, a key or an organization breaks a rule; `field` is its name."""
+    """A value of what is administered breaks a rule; `field` is its name."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)

@@ -74,10 +74,10 @@ def restore_change(made: str, erasures: int) -> AuditedChange:
 
 def retry_change(stored: StoredEntry) -> AuditedChange:
     """Return the change of requeueing an entry of the quarantine. It does not contain the item."""
-    website = (stored.entry.item or {}).get("website_id")
+    website = stored.website_id
     return AuditedChange(
         action=AuditAction.QUARANTINE_RETRY,
         object_id=stored.id,
         after={"website": website},
-        website_ids=(WebsiteId(website),) if isinstance(website, str) else (),
+        website_ids=() if website is None else (WebsiteId(website),),
     )

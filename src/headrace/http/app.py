@@ -45,6 +45,7 @@ from headrace.http.routes.operations import (
     readiness_handler,
 )
 from headrace.http.routes.page import page_handler, root_handler
+from headrace.http.routes.quarantine import IsLoading, QuarantineRoute
 from headrace.http.routes.query import (
     BodyInput,
     ParameterInput,
@@ -102,6 +103,7 @@ def create_app(
     tenancy: TenancySource,
     administration: AdministrationUseCases,
     record_changes: RecordChanges,
+    is_loading: IsLoading,
     sessions: Sessions,
     limiters: RateLimiters,
     store: Store,
@@ -116,9 +118,9 @@ def create_app(
     """Return the application over the use cases.
 
     `query_runners` has the use case of every query endpoint but that of standard queries;
-    `nowait_acceptor` is that of the fast path: see `Application.fast_path`. `readiness` has the
-    checks of /ready, except that of the engine, which is the store's. Raises `OperatorError` for an
-    invalid setting.
+    `nowait_acceptor` is that of the fast path: see `Application.fast_path`. `is_loading` is whether
+    the engine process loads what is in the logs. `readiness` has the checks of /ready, except that
+    of the engine, which is the store's. Raises `OperatorError` for an invalid setting.
     """
     addresses = ClientAddresses(settings.trusted_proxies)
     slow_body_guard = SlowBodyGuard(
@@ -219,6 +221,16 @@ def create_app(
             )
             for spec, resource in administration.resources.items()
         },
+        **dict.fromkeys(
+            endpoints.QUARANTINE_ENDPOINTS,
+            QuarantineRoute(
+                administration.quarantine,
+                is_loading=is_loading,
+                authorizer=administrators,
+                addresses=addresses,
+                body_reader=query_bodies,
+            ),
+        ),
         endpoints.ADMIN_AUDIT: AuditRoute(
             administration.audit_reader,
             authorizer=administrators,

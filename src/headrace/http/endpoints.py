@@ -300,6 +300,19 @@ def _administration_endpoint(name: str, path: str, method: str = "POST") -> Endp
     )
 
 
+def _quarantine_endpoint(name: str, path: str) -> EndpointSpec:
+    """Return an endpoint of all quarantined entries, or of the one whose id is in the path."""
+    errors = tuple(error for error in _READING_ERRORS if error is not InvalidQuery)
+    return EndpointSpec(
+        name,
+        f"/v1/admin/{path}",
+        ("GET",),
+        Envelope.QUERY,
+        errors=(*errors, *((NotFound,) if path.endswith("{id}") else ())),
+        scope=Scope.MANAGE_CONFIG,
+    )
+
+
 def _get_endpoint(name: str, path: str, *, is_routine: bool = False) -> EndpointSpec:
     return EndpointSpec(name, path, ("GET", "HEAD"), is_routine=is_routine)
 
@@ -416,6 +429,23 @@ ADMIN_WEBSITES = _administration_endpoint("admin_websites", "websites")
 ADMIN_WEBSITE = _administration_endpoint("admin_website", "websites/{id}", "PATCH")
 ADMIN_KEYS = _administration_endpoint("admin_keys", "keys")
 ADMIN_KEY = _administration_endpoint("admin_key", "keys/{id}", "GET")
+ADMIN_QUARANTINE = _quarantine_endpoint("admin_quarantine", "quarantine")
+ADMIN_ENTRY = _quarantine_endpoint("admin_entry", "quarantine/{id}")
+ADMIN_RETRY = EndpointSpec(
+    "admin_retry",
+    "/v1/admin/quarantine/{id}/retry",
+    ("POST",),
+    Envelope.QUERY,
+    errors=(
+        *_READING_ERRORS,
+        NotFound,
+        RateLimited,
+        StoreUnavailable,
+        SharedStateUnavailable,
+    ),
+    scope=Scope.MANAGE_CONFIG,
+    query_errors=(QueryErrorCode.INVALID_BODY,),
+)
 ADMIN_AUDIT = EndpointSpec(
     "admin_audit",
     "/v1/admin/audit",
@@ -473,9 +503,14 @@ ADMINISTRATION_ENDPOINTS = (
     ADMIN_WEBSITE,
     ADMIN_KEYS,
     ADMIN_KEY,
+    ADMIN_QUARANTINE,
+    ADMIN_ENTRY,
+    ADMIN_RETRY,
     ADMIN_AUDIT,
 )
-"""The endpoints of organizations, websites, keys and the record of their changes."""
+"""The endpoints of organizations, websites, keys, the quarantine, and the record of changes."""
+
+QUARANTINE_ENDPOINTS = (ADMIN_QUARANTINE, ADMIN_ENTRY, ADMIN_RETRY)
 
 PARAMETER_QUERY_ENDPOINTS = (VALUES,)
 """The endpoints that run the query of their parameters, with the same formats and rate."""

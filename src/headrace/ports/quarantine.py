@@ -1,6 +1,6 @@
 """Records and items that cannot be stored, kept for inspection by an operator."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -31,6 +31,35 @@ class StoredEntry(Struct, frozen=True):
     quarantined_ms: int
     entry: QuarantineEntry
     text: bytes
+
+    @property
+    def website_id(self) -> str | None:
+        """The website of the item; None for a record that cannot be decoded."""
+        website_id = (self.entry.item or {}).get("website_id")
+        return website_id if isinstance(website_id, str) else None
+
+
+class RetryableQuarantine(Protocol):
+    """The entries of a quarantine, to read and to retry them.
+
+    Blocking. Raises `OperatorError` where the files cannot be read or written.
+    """
+
+    def readable_entries(self) -> Sequence[StoredEntry]:
+        """Return the entries that can be decoded, sorted by log and offset."""
+        ...
+
+    def find(self, entry_id: str) -> StoredEntry | None:
+        """Return one entry; None where it is unknown, or cannot be decoded."""
+        ...
+
+    def requeue(self, ids: Sequence[str] | None = None, *, by: str) -> list[str]:
+        """Append entries to a log, from which they are loaded, and remove them; return their ids.
+
+        Without ids these are all. `by` is who retries them, for the audit log. Also raises
+        `RejectedField` for a changed entry that cannot be stored.
+        """
+        ...
 
 
 class Quarantine(Protocol):

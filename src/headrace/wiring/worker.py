@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import socket
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from headrace.adapters.event_log.backpressure_log import (
     read_disk_usage,
 )
 from headrace.adapters.event_log.segment_log import SegmentLog
+from headrace.adapters.quarantine.requeuer import QuarantineRequeuer
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.json_size import JsonLimits
 from headrace.base.settings import Settings
@@ -36,11 +38,14 @@ from headrace.http.app import ErasureUseCases, create_app
 from headrace.http.routes.administration import administration_use_cases
 from headrace.http.routes.operations import ReadinessChecks
 from headrace.http.server.server import serve
+from headrace.ingest.load.requeue import to_log_record
 from headrace.ingest.receive.decode_request import BodyLimits
 from headrace.ingest.receive.enrich import Enricher
 from headrace.ingest.receive.service import IngestService
 from headrace.ingest.receive.visitor_salts import DailySalts, expire_salts
+from headrace.model.audit import AuditedChange
 from headrace.model.data_retention import RetentionPolicy
+from headrace.ports.audit import RecordChanges
 from headrace.ports.directory import Directory
 from headrace.ports.event_log import EventLog
 from headrace.ports.store import QueryLimits
@@ -137,6 +142,10 @@ async def run_worker(
             is_cluster=has_external_directory(settings),
         )
         query_service = QueryService(execution)
+
+        def record_changes(by: str, changes: Sequence[AuditedChange]) -> None:
+            directory.acting_as(by).audit_log.record(changes)
+
         export_store = open_export_store(settings, stack, engine=engine)
         app = create_app(
             acceptor=ingest_service,
@@ -164,8 +173,13 @@ async def run_worker(
             ),
             storage_describer=EngineStorageClient(engine),
             tenancy=tenancy,
-            administration=administration_use_cases(directory),
-            record_changes=lambda by, changes: directory.acting_as(by).audit_log.record(changes),
+            administration=administration_use_cases(
+                directory, _open_quarantine(settings, clock, record_changes)
+            ),
+            record_changes=record_changes,
+            is_loading=EngineBarrier(
+                engine, timeout_s=settings.ack_timeout_s, all_logs=False
+            ).is_caught_up,
             sessions=directory.sessions,
             limiters=shared_state.limiters,
             store=worker_store.store,
@@ -200,6 +214,20 @@ async def _start_tenancy_source(
     await tenancy.start()
     stack.push_async_callback(tenancy.close)
     return tenancy
+
+
+def _open_quarantine(
+    settings: Settings, clock: Clock, record_changes: RecordChanges
+) -> QuarantineRequeuer:
+    """Return the quarantine of this machine; its log's lock excludes a second requeuer."""
+    paths = data_dir_paths(settings)
+    return QuarantineRequeuer(
+        paths.quarantine,
+        log_root=paths.log,
+        to_log_record=to_log_record,
+        record_changes=record_changes,
+        clock=clock,
+    )
 
 
 async def _open_log(

@@ -390,6 +390,8 @@ class Harness:
         )
         self.log_is_ready = True
         self.lines: list[dict[str, Any]] = []
+        self.quarantine: Any = None  # real ones are opened by its tests
+        self.engine_is_loading = True
         self.recorded: list[tuple[str, AuditedChange]] = []
         self.audit_failure: BaseException | None = None
         self.metrics = Metrics()
@@ -408,8 +410,9 @@ class Harness:
             erasures=ErasureUseCases(self.erasures, self.erasures),
             storage_describer=self.storage,
             tenancy=self.tenancy,
-            administration=administration_use_cases(self.directory),
+            administration=administration_use_cases(self.directory, self.quarantine),
             record_changes=self._record_changes,
+            is_loading=self._is_loading,
             sessions=self.sessions,
             limiters={
                 CountedCall.QUERY: self.limiter,
@@ -442,6 +445,9 @@ class Harness:
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         scope = make_scope(method, path, query, pairs, client)
         return asyncio.run(exchange(self.app(debug=debug), scope, body))
+
+    async def _is_loading(self) -> bool:
+        return self.engine_is_loading
 
     def _record_changes(self, by: str, changes: Sequence[AuditedChange]) -> None:
         if self.audit_failure is not None:

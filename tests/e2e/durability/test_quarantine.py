@@ -14,7 +14,7 @@ from headrace.base.settings import load_settings
 from headrace.base.telemetry import Metrics
 from headrace.model.log_records import Event, EventRecord, Visitor, encode_record
 from headrace.wiring.quarantine import locked_requeuer
-from testing.service import HEADRACE, Json, Service, clean_environment, wait_until
+from testing.service import HEADRACE, Json, Service, bearer, clean_environment, wait_until
 from tests.e2e.conftest import ServiceMaker
 
 pytestmark = pytest.mark.slow
@@ -123,6 +123,32 @@ def test_corrected_entry_is_stored_once_while_the_service_runs(
     }
     service.kill()
     service.restart()
+    assert service.count(website, "events") == 3
+
+
+def test_an_entry_is_listed_shown_and_retried_over_http_as_by_command(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service().start()
+    website, administrator = service.website(), bearer(service.key("manage:config"))
+    write_log(service, unstorable(website))
+    (entry,) = wait_listed(service, 1)
+
+    def call(method: str, path: str) -> Json:
+        url = f"{service.url}/v1/admin/quarantine{path}"
+        response = service.session().request(method, url, headers=administrator, timeout=30)
+        assert response.status_code == 200, response.text
+        return response.json()["data"]
+
+    assert call("GET", "") == [entry]
+    assert call("GET", f"/{entry['id']}") == service.command("quarantine", "show", entry["id"])
+    correct(service, entry["id"])
+    retried = call("POST", f"/{entry['id']}/retry")
+    assert retried == {**entry, "set_aside": retried["set_aside"], "retried": True}
+    assert (call("GET", ""), listed(service)) == ([], [])
+    (line,) = service.command("audit", "--limit", "1")
+    assert (line["action"], line["object"]) == ("quarantine.retry", entry["id"])
+    assert line["by"].startswith("key_")
     assert service.count(website, "events") == 3
 
 

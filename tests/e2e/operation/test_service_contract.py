@@ -77,6 +77,7 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
         *("/v1/query/custom", "/v1/query/funnel", "/v1/query/retention", "/v1/erasures"),
         "/v1/query/standard",
         *("/v1/admin/organizations", "/v1/admin/websites", "/v1/admin/keys", "/v1/session"),
+        "/v1/admin/quarantine/{id}/retry",
     }
     read = {
         *("/health", "/ready", "/metrics", "/openapi.json", "/docs"),
@@ -85,6 +86,7 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
         *("/v1/query/schema", "/v1/query/values", "/v1/export", "/v1/storage"),
         *("/v1/erasures/{id}", "/v1/admin/keys/{id}", "/v1/admin/audit"),
         "/v1/saved/{name}.{format}",
+        *("/v1/admin/quarantine", "/v1/admin/quarantine/{id}"),
     }
     changed = {"/v1/admin/organizations/{id}", "/v1/admin/websites/{id}"}
     assert {path for path, methods in document["paths"].items() if "post" in methods} == posted

@@ -57,21 +57,42 @@ class FileQuarantine:
         """Return an entry. Raises `OperatorError` when it does not exist or cannot be decoded."""
         if entry_id not in self.ids():
             raise OperatorError(f"no entry of the quarantine has the id {entry_id!r}")
-        file = self._path / entry_id
         try:
-            text, status = file.read_bytes(), file.stat()
-            entry = _parse(text)
+            return self._load(entry_id)
         except (OSError, ValueError) as error:
-            raise OperatorError(f"cannot read {file}: {error}") from error
-        return StoredEntry(entry_id, status.st_mtime_ns // 1_000_000, entry, text)
+            raise OperatorError(f"cannot read {self._path / entry_id}: {error}") from error
+
+    def find(self, entry_id: str) -> StoredEntry | None:
+        """Return an entry; None where it does not exist or cannot be decoded.
+
+        Raises `OperatorError` where its file cannot be read.
+        """
+        if entry_id not in self.ids():
+            return None
+        try:
+            return self._load(entry_id)
+        except (FileNotFoundError, ValueError):
+            return None
+        except OSError as error:
+            raise OperatorError(f"cannot read {self._path / entry_id}: {error}") from error
+
+    def readable(self) -> list[StoredEntry]:
+        """Return all entries that can be decoded, sorted by log and offset."""
+        found = map(self.find, self.ids())
+        return [stored for stored in found if stored is not None]
 
     def decodable(self) -> list[QuarantineEntry]:
-        """Return all entries that can be decoded."""
+        """Return the content of all entries that can be read and decoded."""
         found: list[QuarantineEntry] = []
         for entry_id in self.ids():
             with contextlib.suppress(OperatorError):
                 found.append(self.read(entry_id).entry)
         return found
+
+    def _load(self, entry_id: str) -> StoredEntry:
+        file = self._path / entry_id
+        text, status = file.read_bytes(), file.stat()
+        return StoredEntry(entry_id, status.st_mtime_ns // 1_000_000, _parse(text), text)
 
     def remove(self, entry_id: str) -> None:
         """Remove an entry's file. Safe to call twice; durable after `sync_directory`."""

@@ -13,7 +13,7 @@ from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory,
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.base.clock import Clock
-from headrace.base.errors import LogUnavailable, OperatorError
+from headrace.base.errors import LogUnavailable, OperatorError, RejectedField
 from headrace.base.telemetry import Metrics
 from headrace.formats.audited_changes import retry_change
 from headrace.ports.audit import RecordChanges
@@ -62,6 +62,14 @@ class QuarantineRequeuer:
         """Return one entry. Raises `OperatorError` when it does not exist or is damaged."""
         return self._files.read(entry_id)
 
+    def readable_entries(self) -> list[StoredEntry]:
+        """Return the entries that can be decoded; see `RetryableQuarantine`."""
+        return self._files.readable()
+
+    def find(self, entry_id: str) -> StoredEntry | None:
+        """Return one entry, or None; see `RetryableQuarantine`."""
+        return self._files.find(entry_id)
+
     def requeue(self, ids: Sequence[str] | None = None, *, by: str) -> list[str]:
         """Requeue the entries with these ids, or all entries, for somebody; return their ids.
 
@@ -100,7 +108,7 @@ class QuarantineRequeuer:
         try:
             record = self._convert_entry(stored.entry)
         except ValueError as error:
-            raise OperatorError(f"cannot requeue {stored.id}: {error}") from error
+            raise RejectedField("item", f"cannot requeue {stored.id}: {error}") from error
         if not self._is_batch_committed(stored):
             raise OperatorError(f"the batch of {stored.id} is still being stored; try again later")
         return record

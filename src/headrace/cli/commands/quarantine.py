@@ -3,20 +3,18 @@
 from collections.abc import Sequence
 
 import click
-import msgspec
 
 from headrace.base.clock import SystemClock
-from headrace.base.datetime_text import format_iso
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, load_settings
 from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options
 from headrace.cli.output import (
-    JsonObject,
     format_short_timestamp,
     print_json,
     print_table,
 )
+from headrace.formats.quarantine_objects import entry_object, entry_with_content_object
 from headrace.ports.quarantine import StoredEntry
 from headrace.wiring.quarantine import locked_requeuer, open_requeuer
 
@@ -38,7 +36,7 @@ def list_quarantine(data: str | None, as_json: bool) -> None:
     """List the entries with the time and the reason of their rejection."""
     found = open_requeuer(_settings_of(data), SystemClock()).entries()
     if as_json:
-        print_json([_as_object(stored) for stored in found])
+        print_json([entry_object(stored) for stored in found])
     elif found:
         print_table(("id", "quarantined", "kind", "reason"), [_row(stored) for stored in found])
     else:
@@ -52,7 +50,7 @@ def show_quarantine(entry_id: str, data: str | None, as_json: bool) -> None:
     """Show one entry: its origin, the reason of its rejection, and its content."""
     stored = open_requeuer(_settings_of(data), SystemClock()).entry(entry_id)
     if as_json:
-        print_json({**_as_object(stored), "content": msgspec.Raw(stored.text)})
+        print_json(entry_with_content_object(stored))
         return
     click.echo(
         f"Quarantined {format_short_timestamp(stored.quarantined_ms)}: {stored.entry.reason}\n"
@@ -81,17 +79,6 @@ def retry_quarantine(ids: Sequence[str], everything: bool, data: str | None, as_
         click.echo(f"Requeued {entries}. A running service stores them within seconds.")
     else:
         click.echo("The quarantine is empty; there is nothing to retry.")
-
-
-def _as_object(stored: StoredEntry) -> JsonObject:
-    item = stored.entry.item or {}
-    return {
-        "id": stored.id,
-        "set_aside": format_iso(stored.quarantined_ms),
-        "stream": stored.entry.stream,
-        "website": item.get("website_id"),
-        "reason": stored.entry.reason,
-    }
 
 
 def _row(stored: StoredEntry) -> tuple[str, ...]:

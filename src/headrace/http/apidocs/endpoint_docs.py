@@ -97,6 +97,13 @@ _WEBSITE = {
     "retention": {"days": 365, "events": None, "errors": 30, "performance": None},
     "created": "2026-01-05T10:00:00.000Z",
 }
+_ENTRY = {
+    "id": "worker-0-00000000000000000001-0000004096-00002.json",
+    "set_aside": "2026-01-05T10:00:00.000Z",
+    "stream": "events",
+    "website": "web_f2S8H3SVFqNSutOi",
+    "reason": "OverflowError: Python int too large to convert to C long",
+}
 _KEY = {
     "id": "key_Vd8nYc2Lw7RtPa4e",
     "prefix": "hr_4jQx9",
@@ -656,6 +663,44 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
         " were begun with it. A key cannot be changed.",
         AdministrationResponse,
         _administration_example(_KEY),
+    ),
+    endpoints.ADMIN_QUARANTINE: EndpointDoc(
+        ADMINISTRATION,
+        "List quarantined entries",
+        "Returns what the store of this machine rejected, by log and offset: events of the websites"
+        " in reach. Operators also get entries of deleted websites, and records that cannot be"
+        " decoded, which have no website. Entries whose files cannot be decoded are left out.",
+        AdministrationResponse,
+        _administration_example([_ENTRY]),
+    ),
+    endpoints.ADMIN_ENTRY: EndpointDoc(
+        ADMINISTRATION,
+        "Show a quarantined entry",
+        "Returns an entry with its content: the event as it was to be stored, and where it came"
+        " from.",
+        AdministrationResponse,
+        _administration_example(
+            {
+                **_ENTRY,
+                "content": {
+                    "log": "worker-0",
+                    "position": {"segment": 1, "offset": 4096},
+                    "reason": "OverflowError: Python int too large to convert to C long",
+                    "stream": "events",
+                    "index": 2,
+                    "item": {"website_id": "web_f2S8H3SVFqNSutOi", "name": "bought"},
+                },
+            }
+        ),
+    ),
+    endpoints.ADMIN_RETRY: EndpointDoc(
+        ADMINISTRATION,
+        "Retry a quarantined entry",
+        "Hands an entry to the store once more, as `headrace quarantine retry` does, and takes it"
+        " out of the quarantine. What the store rejects again is quarantined again under a new id."
+        " 503 while the engine does not load.",
+        AdministrationResponse,
+        _administration_example({**_ENTRY, "retried": True}),
     ),
     endpoints.ADMIN_AUDIT: EndpointDoc(
         ADMINISTRATION,

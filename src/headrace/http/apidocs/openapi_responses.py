@@ -20,6 +20,7 @@ from headrace.http.apidocs.endpoint_docs import EXAMPLE_REQUEST_ID, EndpointDoc
 from headrace.http.apidocs.field_docs import Schema
 from headrace.http.apidocs.schemas import schema_ref
 from headrace.http.endpoints import (
+    ADMIN_RETRY,
     ADMINISTRATION_ENDPOINTS,
     DOCS,
     ERASURES,
@@ -122,7 +123,8 @@ class _ErrorExample(Struct, frozen=True):
 
 def make_responses(spec: EndpointSpec, doc: EndpointDoc) -> Document:
     """Return every response of an endpoint, by status."""
-    creates = spec in ADMINISTRATION_ENDPOINTS and spec.methods[0] == "POST"
+    is_post = spec.methods[0] == "POST"
+    creates = spec in ADMINISTRATION_ENDPOINTS and is_post and spec is not ADMIN_RETRY
     responses = {"201" if creates else "200": _success(spec, doc)}
     if spec is ERASURES:
         responses["202"] = _success(spec, doc)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from headrace.administration.audit import AuditReader
 from headrace.administration.authorize import AdministrationAuthorizer
+from headrace.administration.quarantine import QuarantineAdministration
 from headrace.administration.resources import Keys, Organizations, Resource, Websites
 from headrace.base.errors import (
     DirectoryUnavailable,
@@ -27,6 +28,7 @@ from headrace.http.responses import JSON_HEADER, Header, Response
 from headrace.http.routes.query import rate_limit_headers, read_query_credentials
 from headrace.model.tenancy import ApiKey
 from headrace.ports.directory import Directory
+from headrace.ports.quarantine import RetryableQuarantine
 
 _NOT_STORED: Final[Header] = (b"cache-control", b"no-store")
 
@@ -35,9 +37,10 @@ _T = TypeVar("_T")
 
 
 class AdministrationUseCases(NamedTuple):
-    """What each endpoint lists and changes, and what reads the audit log."""
+    """What each endpoint lists and changes, the quarantine, and what reads the audit log."""
 
     resources: Mapping[EndpointSpec, Resource]
+    quarantine: QuarantineAdministration
     audit_reader: AuditReader
 
 
@@ -112,8 +115,10 @@ class AdministrationRoute:
         return body
 
 
-def administration_use_cases(directory: Directory) -> AdministrationUseCases:
-    """Return the use cases of administration over a directory."""
+def administration_use_cases(
+    directory: Directory, quarantine: RetryableQuarantine
+) -> AdministrationUseCases:
+    """Return the use cases of administration over a directory and a quarantine."""
     organizations, websites, keys = Organizations(directory), Websites(directory), Keys(directory)
     resources: Mapping[EndpointSpec, Resource] = {
         endpoints.ADMIN_ORGANIZATIONS: organizations,
@@ -123,7 +128,9 @@ def administration_use_cases(directory: Directory) -> AdministrationUseCases:
         endpoints.ADMIN_KEYS: keys,
         endpoints.ADMIN_KEY: keys,
     }
-    return AdministrationUseCases(resources, AuditReader(directory))
+    return AdministrationUseCases(
+        resources, QuarantineAdministration(quarantine, directory), AuditReader(directory)
+    )
 
 
 async def run_blocking(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
