@@ -32,7 +32,8 @@ def masked(message: str) -> str:
 
 def first_frame(stack: str) -> str:
     """Return the first line that is a frame, without the blanks before it."""
-    return next(filter(None, map(_frame, stack.split("\n"))), "")
+    frames = [_frame(line) for line in stack.split("\n")]
+    return next((frame for frame in frames if frame), "")
 
 
 def _run(text: str, at: int, characters: frozenset[str] | set[str]) -> int:

@@ -90,7 +90,7 @@ def populated(service: Service) -> World:
     harness = World(service, [*websites, public], public, owners, {})
     for website in harness.websites:
         fill(service, website, owners)
-        harness.stored[website] = EVENTS_EACH
+        harness.stored[website] = EVENTS_EACH + 1
     return harness
 
 
@@ -123,6 +123,8 @@ def fill(service: Service, website: str, owners: list[Owner]) -> None:
     for path, batch in items(website).items():
         response = service.post(f"{path}?client_id={website}", batch, headers=headers)
         assert response.status_code == 200, response.text
+    recent = {"name": website, "properties": {f"recent of {website}": 1}}
+    assert service.post(f"/track?client_id={website}", recent, headers=headers).status_code == 200
 
 
 def items(website: str) -> dict[str, list[Json]]:
@@ -240,6 +242,26 @@ def test_saved_query_answers_its_own_website_and_only_to_those_who_may_read_it(
     for response in (by_key, by_token):
         if response.status_code == 200:
             assert foreign_values(response.json()["data"], website, harness.websites) == []
+
+
+@TIMES
+@given(data=st.data())
+def test_schema_never_contains_names_or_keys_of_another_website(
+    harness: World, data: st.DataObject
+) -> None:
+    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
+    owner = data.draw(st.sampled_from([None, *harness.owners]))
+
+    response = harness.service.get(
+        f"/v1/query/schema?website_id={website}", headers=bearer(owner.key) if owner else {}
+    )
+
+    assert response.status_code == expected_status(harness, owner, website), response.text
+    if response.status_code == 200:
+        described = response.json()
+        listed = [*described["eventNames"], *described["properties"]]
+        assert foreign_values(listed, website, harness.websites) == []
+        assert f"recent of {website}" in [one["key"] for one in described["properties"]]
 
 
 @TIMES

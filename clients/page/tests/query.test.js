@@ -6,6 +6,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 
 import { COPIES } from "../../../src/headrace/http/page/state/copy_as.js";
+import { withPropertyColumns } from "../../../src/headrace/http/page/state/property_columns.js";
 import { parseBody, valueAt, withAt } from "../../../src/headrace/http/page/state/query_body.js";
 import { corrected, locate } from "../../../src/headrace/http/page/state/refusals.js";
 import { applicableTables, BREAKDOWNS } from "../../../src/headrace/http/page/state/standard_types.js";
@@ -86,4 +87,20 @@ test("filters say on which tables they have a meaning", () => {
   assert.deepEqual(tables("entry_path"), ["sessions"]);
   assert.deepEqual(tables("entry_path", "path"), []);
   assert.deepEqual([...new Set(Object.values(BREAKDOWNS).map(({ table }) => table))], ["events", "sessions"]);
+});
+
+test("the keys of a website are columns in the place of any key", () => {
+  const column = (/** @type {string} */ name, description = "") => ({ name, type: "json", filterable: true, aggregatable: true, description });
+  const tables = [
+    { name: "events", description: "", columns: [column("path"), column("properties.KEY", "any")] },
+    { name: "errors", description: "", columns: [column("message")] },
+  ];
+  const schema = { tables, aggregates: [], operators: [], limits: {} };
+  const properties = [{ key: "plan", kinds: ["text", "number"], count: 1200 }, { key: "a.b", kinds: ["json"], count: 1 }, { key: "", kinds: ["text"], count: 1 }];
+
+  assert.deepEqual(withPropertyColumns(schema), schema);
+  assert.deepEqual(withPropertyColumns({ ...schema, properties }).tables, [
+    { ...tables[0], columns: [column("path"), column("properties.plan", "text, number in 1,200 events"), column("properties.a.b", "json in 1 event")] },
+    tables[1],
+  ]);
 });

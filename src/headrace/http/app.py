@@ -52,10 +52,10 @@ from headrace.http.routes.query import (
     QueryInput,
     QueryRoute,
     QueryRunner,
-    schema_handler,
 )
 from headrace.http.routes.result_formats import result_formats
 from headrace.http.routes.saved import SavedQueryUseCase, saved_handlers
+from headrace.http.routes.schema import SchemaDescriber, SchemaRoute
 from headrace.http.routes.session import SessionRoute
 from headrace.http.routes.standard_format import STANDARD_FORMATS
 from headrace.http.routes.storage import StorageDescriber, StorageRoute
@@ -97,6 +97,7 @@ def create_app(
     query_runners: Mapping[EndpointSpec, QueryRunner[QueryResult]],
     standard_runner: QueryRunner[StandardResult],
     saved_queries: SavedQueryUseCase,
+    schema_describer: SchemaDescriber,
     exporter: Exporter,
     erasures: ErasureUseCases,
     storage_describer: StorageDescriber,
@@ -178,7 +179,12 @@ def create_app(
             json_limits=json_limits,
             settings=settings,
         ),
-        endpoints.SCHEMA: schema_handler(),
+        endpoints.SCHEMA: SchemaRoute(
+            authorizer=authorizer,
+            addresses=addresses,
+            body_reader=query_bodies,
+            describer=schema_describer,
+        ),
         endpoints.EXPORT: ExportRoute(
             authorizer=authorizer,
             addresses=addresses,

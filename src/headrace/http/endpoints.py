@@ -371,6 +371,12 @@ SCHEMA = EndpointSpec(
     ("GET", "HEAD", "OPTIONS"),
     Envelope.QUERY,
     CorsPolicy.CONFIGURED_ORIGINS,
+    tuple(
+        error
+        for error in _QUERY_ERRORS
+        if error not in {*_CONTENT_ERRORS, MissingWebsiteId, InvalidQuery}
+    ),
+    is_cancelled_by_disconnect=True,
 )
 EXPORT = EndpointSpec(
     "export",

@@ -214,6 +214,8 @@ QUERY_LIMITS: Mapping[str, int] = {
     "maxTypes": 20,
     "defaultTypeLimit": 10,
     "maxTypeLimit": 100,
+    "maxSchemaNames": 1000,
+    "schemaDays": 30,
 }
 
 VITAL_THRESHOLDS: Mapping[str, tuple[float, float]] = {

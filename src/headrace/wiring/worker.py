@@ -54,6 +54,7 @@ from headrace.query.export.service import ExportService
 from headrace.query.funnel.service import FunnelService
 from headrace.query.retention.service import RetentionService
 from headrace.query.saved.service import SavedQueryService
+from headrace.query.schema.service import SchemaService
 from headrace.query.service import QueryService
 from headrace.query.standard.service import StandardService
 from headrace.query.values.service import ValuesService
@@ -163,6 +164,7 @@ async def run_worker(
                 versions=worker_store.versions,
                 metrics=metrics,
             ),
+            schema_describer=SchemaService(execution),
             exporter=ExportService(
                 export_store,
                 max_memory_bytes=settings.query_max_memory_bytes,

@@ -46,6 +46,7 @@ from headrace.ports.store import QueryLimits, StoreResult, StoreStatus
 from headrace.query.export.service import ExportedPiece
 from headrace.query.result_values import QueryResult
 from headrace.query.saved.service import IsKnown, SavedAnswer
+from headrace.query.schema.service import EventName, PropertyKey, WebsiteSchema
 from headrace.query.standard.service import StandardResult, StandardService
 from testing.queries import execution_over_store
 
@@ -255,6 +256,23 @@ class FakeStorageDescriber:
         )
 
 
+class FakeSchemaDescriber:
+    """Describes one name and one key of each website that is asked for, or raises `outcome`."""
+
+    def __init__(self) -> None:
+        self.outcome: BaseException | None = None
+        self.requests: list[WebsiteId] = []
+
+    async def describe(self, website_id: WebsiteId) -> WebsiteSchema:
+        self.requests.append(website_id)
+        if self.outcome is not None:
+            raise self.outcome
+        return WebsiteSchema(
+            [EventName("signup", 2, "2026-01-05T10:00:00.000Z")],
+            [PropertyKey("plan", ("text", "number"), 1)],
+        )
+
+
 class FakeExporter:
     """Begins exports of `pieces`; an exception among them is raised in its place."""
 
@@ -374,6 +392,7 @@ class Harness:
         self.queries = FakeQueryService(result or empty_result())
         self.runners: dict[EndpointSpec, QueryRunner[QueryResult]] = {}
         self.saved_queries = FakeSavedQueries(result or empty_result())
+        self.schemas = FakeSchemaDescriber()
         self.exporter = FakeExporter()
         self.storage = FakeStorageDescriber()
         self.tenancy = FakeTenancySource(make_tenancy())
@@ -406,6 +425,7 @@ class Harness:
             },
             standard_runner=self.standard,
             saved_queries=self.saved_queries,
+            schema_describer=self.schemas,
             exporter=self.exporter,
             erasures=ErasureUseCases(self.erasures, self.erasures),
             storage_describer=self.storage,

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.base.settings import load_settings
 from headrace.http.apidocs.openapi import make_document
-from headrace.query.schema import query_schema
+from headrace.query.schema.document import query_schema
 from testing.service import BASE_SETTINGS, Service
 from tests.e2e.envelopes import METHOD_NOT_ALLOWED, error_envelope, outcome
 

@@ -132,6 +132,13 @@ def test_schema_does_not_count(limited: Service, site: str) -> None:
     assert run_query(limited, site, key).headers["X-RateLimit-Remaining"] == "4"
 
 
+def test_schema_of_a_website_counts(limited: Service, site: str) -> None:
+    key = limited.key("read:data")
+    path = f"/v1/query/schema?website_id={site}"
+    assert limited.get(path, headers=bearer(key)).headers["X-RateLimit-Remaining"] == "4"
+    assert run_query(limited, site, key).headers["X-RateLimit-Remaining"] == "3"
+
+
 def test_thirty_queries_a_minute_are_allowed_by_default(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

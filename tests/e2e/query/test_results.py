@@ -264,6 +264,34 @@ def test_every_column_of_every_table_can_be_grouped_by_and_counted(service: Serv
             assert [(row["n"], row["c"]) for row in result] == [(1, 1)], (table, column)
 
 
+def test_schema_of_a_website_lists_what_was_sent_lately(service: Service) -> None:
+    website = service.website()
+    properties = {"plan": "pro", "seats": 3, "trial": True, "items": [1], "none": None}
+    now = datetime.now(UTC).isoformat()
+    send(
+        service,
+        website,
+        event("signup", at=now, properties=properties),
+        event("signup", at=now, properties={"plan": 5}),
+        event("view", at=now),
+        event("old", at="2020-01-01", properties={"old": 1}),
+    )
+    path = f"/v1/query/schema?website_id={website}"
+    described = service.get(path, headers=bearer(service.master)).json()
+    names = [(one["name"], one["count"]) for one in described["eventNames"]]
+    assert names == [("signup", 2), ("view", 1)]
+    assert all(one["lastSeen"][:10] >= now[:10] for one in described["eventNames"])
+    assert described["properties"] == [
+        {"key": "plan", "kinds": ["text", "number"], "count": 2},
+        {"key": "items", "kinds": ["json"], "count": 1},
+        {"key": "seats", "kinds": ["number"], "count": 1},
+        {"key": "trial", "kinds": ["boolean"], "count": 1},
+    ]
+    without = {key: described[key] for key in described if key not in ("eventNames", "properties")}
+    assert without == service.get("/v1/query/schema").json()
+    assert service.get(path).status_code == 401
+
+
 def test_datetime_is_returned_in_utc_with_milliseconds(service: Service, website: str) -> None:
     send(service, website, event(at="2025-03-10T23:59:59.12+05:30"), event(at=1741564800000))
     result = client(service, website)(group_by=["time"], timezone="Asia/Tokyo")

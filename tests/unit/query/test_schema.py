@@ -1,7 +1,7 @@
 """The schema document, which lists the valid parts of a query."""
 
 from headrace.model.catalog import QUERY_LIMITS, TABLES
-from headrace.query.schema import query_schema
+from headrace.query.schema.document import query_schema
 
 
 def test_schema_has_its_four_parts() -> None:

@@ -504,8 +504,11 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     endpoints.SCHEMA: EndpointDoc(
         QUERIES,
         "Describe the query schema",
-        "Lists all tables, columns, functions, operators and limits. Needs no credentials and does"
-        " not count towards the rate limit.",
+        "Lists all tables, columns, functions, operators and limits. That needs no credentials and"
+        " does not count towards the rate limit. With `website_id`, credentials and rate are those"
+        " of queries, and the response also has what the events of the website have: names and"
+        " top-level keys of properties of the last 30 days in UTC, today included; up to 1,000"
+        " each, the most frequent first, those of equal frequency by name. Bots are left out.",
         SchemaResponse,
         {
             "tables": [
@@ -520,6 +523,10 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
             "aggregates": ["count", "uniq"],
             "operators": ["eq", "ne"],
             "limits": {"maxSelects": 10},
+            "eventNames": [
+                {"name": "purchase", "count": 120, "lastSeen": "2026-01-31T11:58:04.120Z"}
+            ],
+            "properties": [{"key": "plan", "kinds": ["text"], "count": 118}],
         },
     ),
     endpoints.EXPORT: EndpointDoc(

@@ -212,6 +212,18 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "aggregates": "names of the aggregate functions",
         "operators": "names of the filter operators",
         "limits": "all limits of a query, by name",
+        "eventNames": "names of the website's events of the last 30 days, most frequent first",
+        "properties": "top-level keys of their properties, most frequent first",
+    },
+    "EventName": {
+        "name": "name of events",
+        "count": "number of these events",
+        "lastSeen": "time of the last one",
+    },
+    "PropertyKey": {
+        "key": "a key: the column `properties.KEY`",
+        "kinds": "kinds of its values: `text`, `number`, `boolean`, `json` (objects and arrays)",
+        "count": "number of events in which it has a value other than null",
     },
     "AdministrationResponse": {
         "success": "whether the call succeeded",

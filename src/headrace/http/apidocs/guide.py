@@ -29,7 +29,7 @@ from headrace.model.catalog import (
     TABLES,
 )
 from headrace.model.wire import Filter, Query, Select
-from headrace.query.schema import query_schema
+from headrace.query.schema.document import query_schema
 from headrace.query.standard.definitions import STANDARD_TYPES
 
 _KIBIBYTE = 1024

@@ -19,6 +19,7 @@ from headrace.http.endpoints import (
     SAVED,
     SAVED_ANSWER,
     SAVED_FORMATS,
+    SCHEMA,
     SESSION,
     STANDARD,
     STORAGE,
@@ -143,7 +144,7 @@ def _request(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Docume
         request = {"security": _KEY_REQUIRED, "parameters": _saved_parameters(), **body}
     elif spec is SAVED_ANSWER:
         request = {"security": _SECURITY, "parameters": _saved_answer_parameters()}
-    elif spec in (STORAGE, VALUES):
+    elif spec in (SCHEMA, STORAGE, VALUES):
         request = {"security": _SECURITY, "parameters": _parameters(spec)}
     elif doc.item is not None:
         body = _request_body(_request_content(doc, settings))
@@ -186,6 +187,8 @@ def _request_content(doc: EndpointDoc, settings: Settings) -> Document:
 def _parameters(spec: EndpointSpec) -> Sequence[Document]:
     if spec is VALUES:
         return _values_parameters()
+    if spec is SCHEMA:
+        return (_parameter("website_id", "query", "the website to describe, too"),)
     if spec in (*QUERY_ENDPOINTS, STANDARD, STORAGE):
         website = _parameter("website_id", "query", "the website to query", minLength=1)
         return ({**website, "required": True},)

@@ -32,6 +32,7 @@ from headrace.http.endpoints import (
     READY,
     SAVED,
     SAVED_ANSWER,
+    SCHEMA,
     STANDARD,
     TRACKER,
     TRACKER_EXTRAS,
@@ -272,7 +273,7 @@ def _example(envelope: Envelope, example: _ErrorExample) -> Any:  # noqa: ANN401
 
 
 def _rate_limit_headers_of(spec: EndpointSpec) -> Sequence[str]:
-    return _RATE_LIMIT_HEADERS if spec in (*_RESULT_ENDPOINTS, SAVED, STANDARD) else ()
+    return _RATE_LIMIT_HEADERS if spec in (*_RESULT_ENDPOINTS, SAVED, SCHEMA, STANDARD) else ()
 
 
 def _headers(names: Sequence[str]) -> Document:

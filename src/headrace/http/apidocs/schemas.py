@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from headrace.administration.bodies import NewKey, NewWebsite, OrganizationBody, WebsitePatch
 from headrace.http.apidocs.field_docs import (
@@ -35,6 +35,7 @@ from headrace.model.wire import (
     WebVital,
 )
 from headrace.model.wire_analyses import FunnelRequest, RetentionRequest, StandardRequest
+from headrace.query.schema.service import EventName, PropertyKey
 
 
 class SchemaColumn(Struct, frozen=True):
@@ -55,13 +56,18 @@ class SchemaTable(Struct, frozen=True):
     columns: tuple[SchemaColumn, ...]
 
 
-class SchemaResponse(Struct, frozen=True):
-    """The response of /v1/query/schema: everything that a query can use."""
+class SchemaResponse(Struct, frozen=True, rename="camel"):
+    """The response of /v1/query/schema: everything that a query can use.
+
+    The last two are there where a website is named.
+    """
 
     tables: tuple[SchemaTable, ...]
     aggregates: tuple[str, ...]
     operators: tuple[str, ...]
     limits: dict[str, int]
+    event_names: tuple[EventName, ...] | UnsetType = UNSET
+    properties: tuple[PropertyKey, ...] | UnsetType = UNSET
 
 
 REQUEST_BODIES: tuple[type[Struct], ...] = (

@@ -1,9 +1,7 @@
-"""The query endpoints, and the schema that queries refer to."""
+"""The query endpoints."""
 
 from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
-
-import msgspec
 
 from headrace.base.json_size import JsonLimits, check_json_size
 from headrace.http.reading.body import BodyReader
@@ -11,13 +9,12 @@ from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_api_key, read_parameter
 from headrace.http.reading.negotiation import choose_media_type
 from headrace.http.reading.session_cookie import SessionCookies
-from headrace.http.request import Handler, Request, cancel_on_disconnect
+from headrace.http.request import Request, cancel_on_disconnect
 from headrace.http.responses import Header, Response
 from headrace.http.routes.result_formats import Writer
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rate_limiter import RateLimitResult
 from headrace.query.authorize import QueryAuthorizer, QueryCredentials
-from headrace.query.schema import query_schema
 
 ResultT = TypeVar("ResultT")
 ResultT_co = TypeVar("ResultT_co", covariant=True)
@@ -134,16 +131,6 @@ def read_query_credentials(request: Request, addresses: ClientAddresses) -> Quer
         address=addresses.find(request),
         session=SessionCookies(addresses).secret_of(request),
     )
-
-
-def schema_handler() -> Handler:
-    """Return the handler of GET /v1/query/schema, whose body is constant."""
-    body = msgspec.json.encode(query_schema())
-
-    async def handle(_request: Request) -> Response:
-        return Response(200, body)
-
-    return handle
 
 
 def rate_limit_headers(rate_limit: RateLimitResult) -> tuple[Header, ...]:

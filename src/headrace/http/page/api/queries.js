@@ -41,6 +41,11 @@ export async function values(website, wanted, signal) {
 /** @type {Promise<Schema> | null} */
 let known = null;
 
+/** The schema and what the website's latest events have; it counts as a query. @param {string} website @param {AbortSignal} [signal] @returns {Promise<Schema>} */
+export function schemaOf(website, signal) {
+  return call("GET", "/v1/query/schema", { parameters: { website_id: website }, signal });
+}
+
 /** All tables and columns; read once. @returns {Promise<Schema>} */
 export function schema() {
   known ??= call("GET", "/v1/query/schema").catch((error) => {

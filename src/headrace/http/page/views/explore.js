@@ -2,11 +2,12 @@
 
 import { amend, navigate, page, timezone } from "../app_state.js";
 import { ApiError } from "../api/client.js";
-import { custom, schema } from "../api/queries.js";
+import { custom } from "../api/queries.js";
 import { useLoad } from "../controls/load.js";
 import { Failure, Skeleton } from "../controls/messages.js";
 import { OptionList } from "../controls/option_list.js";
 import { Popover } from "../controls/popover.js";
+import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
 import { COPIES } from "../state/copy_as.js";
 import { firstBody, parseBody } from "../state/query_body.js";
@@ -22,7 +23,7 @@ export function Explore() {
   const text = query || JSON.stringify(firstBody(timezone.value));
   const { body, problem } = parseBody(text);
   const [isJson, setJson] = useState(false);
-  const known = useLoad("schema", schema);
+  const known = useSchema();
   const { value, error, isLoading, reload } = useLoad(body ? `explore ${id} ${text}` : "", (signal) => custom(id, /** @type {CustomBody} */ (body), signal));
   const onChange = (/** @type {CustomBody} */ changed) => navigate({ query: JSON.stringify(changed) });
   useEffect(() => {

@@ -1,12 +1,13 @@
 /** Who took each step, in how much time. The steps are in the URL. */
 
 import { amend, bounds, navigate, page, timezone } from "../app_state.js";
-import { funnel, schema } from "../api/queries.js";
+import { funnel } from "../api/queries.js";
 import { AddFilter, FilterWords } from "../controls/filter_words.js";
 import { useLoad } from "../controls/load.js";
 import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { Choice } from "../controls/word.js";
+import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
 import { columnWords } from "../state/filters.js";
 import { duration, exactNumber, percent, shortNumber } from "../state/format.js";
@@ -38,7 +39,7 @@ export function Funnels() {
   const wanted = funnelOf(page.value.query);
   const body = { ...wanted, steps: wanted.steps.map(({ filters = [], ...step }) => ({ ...step, filters })), ...bounds.value, timezone: timezone.value };
   const id = page.value.website;
-  const known = useLoad("schema", schema);
+  const known = useSchema();
   const { value, error, isLoading, reload } = useLoad(`funnel ${id} ${JSON.stringify(body)}`, (signal) => funnel(id, body, signal));
   const columns = known.value?.tables.find(({ name }) => name === "events")?.columns.filter(({ filterable }) => filterable) ?? [];
   const change = (/** @type {Funnel} */ changed) => navigate({ query: JSON.stringify(changed) });

@@ -1,12 +1,13 @@
 /** How many of those who came first in a week come back in later ones. */
 
 import { bounds, navigate, page, timezone } from "../app_state.js";
-import { retention, schema } from "../api/queries.js";
+import { retention } from "../api/queries.js";
 import { AddFilter, FilterWords } from "../controls/filter_words.js";
 import { useLoad } from "../controls/load.js";
 import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { Choice } from "../controls/word.js";
+import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
 import { bucketName, exactNumber, percent, shortNumber } from "../state/format.js";
 import { withAt } from "../state/query_body.js";
@@ -24,7 +25,7 @@ export function Retention() {
   const wanted = wantedOf(page.value.query);
   const body = { ...wanted, first: { filters: wanted.first.filters ?? [] }, return: { filters: wanted.return.filters ?? [] }, ...bounds.value, timezone: timezone.value };
   const id = page.value.website;
-  const known = useLoad("schema", schema);
+  const known = useSchema();
   const { value, error, isLoading, reload } = useLoad(`retention ${id} ${JSON.stringify(body)}`, (signal) => retention(id, body, signal));
   const columns = known.value?.tables.find(({ name }) => name === "events")?.columns.filter(({ filterable }) => filterable) ?? [];
   const change = (/** @type {Wanted} */ changed) => navigate({ query: JSON.stringify(changed) });
