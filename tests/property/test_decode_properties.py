@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.base.errors import FieldError, InvalidBody, PayloadTooLarge
-from headrace.ingest.receive.body_scan import contains_nul, count_items, exceeds_depth
-from headrace.ingest.receive.decode import PATH_SPECS, IngestPath, WireItem, decode_items
+from headrace.ingest.receive.decoding.body_scan import contains_nul, count_items, exceeds_depth
+from headrace.ingest.receive.decoding.decode import PATH_SPECS, IngestPath, WireItem, decode_items
 from headrace.model.wire import CustomEvent
 
 Json: TypeAlias = "bool | float | str | list[Json] | dict[str, Json] | None"

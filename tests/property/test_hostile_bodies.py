@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from headrace.base.errors import InvalidBody, PayloadTooLarge
 from headrace.http.reading.content_encoding import find_decoder
-from headrace.ingest.receive.body_decoder import BodyDecoder
-from headrace.ingest.receive.decode import IngestPath
-from headrace.ingest.receive.decode_request import BodyLimits
+from headrace.ingest.receive.decoding.body_decoder import BodyDecoder
+from headrace.ingest.receive.decoding.decode import IngestPath
+from headrace.ingest.receive.decoding.decode_request import BodyLimits
 from headrace.ingest.receive.draft import BodyToDecode, RecordDraft, decode_draft
 from headrace.ports.background import ArgumentT, ResultT
 from testing.hostile_bodies import make_hostile_body

@@ -60,14 +60,14 @@ from headrace.http.routes.session import SessionRoute
 from headrace.http.routes.standard_format import STANDARD_FORMATS
 from headrace.http.routes.storage import StorageDescriber, StorageRoute
 from headrace.http.routes.tracker import tracker_handlers, tracker_paths
-from headrace.http.server.cached_heads import FastPathRoute
 from headrace.http.server.fast_path import (
     MAX_FAST_PATH_BODY_BYTES,
     FastPath,
     NowaitEventAcceptor,
 )
+from headrace.http.server.parsing.cached_heads import FastPathRoute
 from headrace.http.server.request_counter import BatchedCounter
-from headrace.ingest.receive.decode import IngestPath
+from headrace.ingest.receive.decoding.decode import IngestPath
 from headrace.ports.audit import RecordChanges
 from headrace.ports.directory import TenancySource
 from headrace.ports.rate_limiter import CountedCall, RateLimiters, calls_per_minute

@@ -39,7 +39,7 @@ from headrace.http.routes.administration import administration_use_cases
 from headrace.http.routes.operations import ReadinessChecks
 from headrace.http.server.server import serve
 from headrace.ingest.load.requeue import to_log_record
-from headrace.ingest.receive.decode_request import BodyLimits
+from headrace.ingest.receive.decoding.decode_request import BodyLimits
 from headrace.ingest.receive.enrich import Enricher
 from headrace.ingest.receive.service import IngestService
 from headrace.ingest.receive.visitor_salts import DailySalts, expire_salts

@@ -11,7 +11,7 @@ from headrace.base.errors import LogUnavailable
 from headrace.base.settings import Settings
 from headrace.http.server.connection import HeadraceProtocol
 from headrace.http.server.final_response import BAD_REQUEST
-from headrace.ingest.receive.decode import IngestPath
+from headrace.ingest.receive.decoding.decode import IngestPath
 from headrace.ingest.receive.preparation import AcceptResult
 from tests.contract.http.fakes import REQUEST_ID, FakeNowaitAcceptor, Harness, ingestion_error
 from tests.contract.http.live_server import (

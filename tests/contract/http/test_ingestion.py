@@ -16,7 +16,7 @@ from headrace.base.errors import (
     WebsiteNotFound,
 )
 from headrace.base.settings import Settings
-from headrace.ingest.receive.decode import IngestPath
+from headrace.ingest.receive.decoding.decode import IngestPath
 from headrace.ingest.receive.preparation import AcceptResult, IngestRequest
 from headrace.model.tenancy import Credentials
 from tests.contract.http.fakes import (

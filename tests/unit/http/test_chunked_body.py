@@ -3,7 +3,7 @@
 import pytest
 from httptools import HttpParserError
 
-from headrace.http.server.chunked_body import (
+from headrace.http.server.parsing.chunked_body import (
     MAX_ANNOTATION_BYTES,
     MAX_LINE_BYTES,
     ChunkedBody,

@@ -6,15 +6,20 @@ import pytest
 
 from headrace.base.errors import PayloadTooLarge, RequestTimeout
 from headrace.http.endpoints import TRACK
-from headrace.http.server.cached_heads import CachedHead, FastPathRoute, HeadCache, SimpleHeadParser
 from headrace.http.server.connection_limit import ConnectionLimit
 from headrace.http.server.disconnects import MAX_PIPELINED_BYTES, DisconnectDetector
 from headrace.http.server.final_response import encode_head_error
 from headrace.http.server.head_timeouts import HeadTimeouts
-from headrace.http.server.request_buffer import RequestBuffer
+from headrace.http.server.parsing.cached_heads import (
+    CachedHead,
+    FastPathRoute,
+    HeadCache,
+    SimpleHeadParser,
+)
+from headrace.http.server.parsing.request_buffer import RequestBuffer
 from headrace.http.server.response_bytes import encode_response
 from headrace.http.server.slow_readers import WriteProgress, drop_slowest_readers
-from headrace.ingest.receive.decode import IngestPath
+from headrace.ingest.receive.decoding.decode import IngestPath
 
 
 class FakeConnection:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import pytest
 from httptools import HttpParserError
 
-from headrace.http.server.head_reader import MAX_HEAD_BYTES, HeadTooLong
-from headrace.http.server.request_parser import RequestParser
+from headrace.http.server.parsing.head_reader import MAX_HEAD_BYTES, HeadTooLong
+from headrace.http.server.parsing.request_parser import RequestParser
 
 
 class Parsed(NamedTuple):

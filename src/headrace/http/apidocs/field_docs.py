@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from headrace.ingest.receive.decoding.timestamps import EARLIEST_MS
 from headrace.ingest.receive.enrich import MAX_USER_AGENT_LENGTH
-from headrace.ingest.receive.timestamps import EARLIEST_MS
 from headrace.model.catalog import (
     ERRORS,
     HAVING_OPERATORS,

@@ -17,9 +17,9 @@ from headrace.http.apidocs.field_docs import ERROR_TEXT_LENGTHS
 from headrace.http.apidocs.markdown import write_code, write_table
 from headrace.http.reading.content_encoding import MAX_MEMBERS
 from headrace.http.reading.cors import INGESTION_REQUEST_HEADERS
-from headrace.ingest.receive.body_scan import MAX_NESTING
+from headrace.ingest.receive.decoding.body_scan import MAX_NESTING
+from headrace.ingest.receive.decoding.validation_errors import MAX_FIELD_ERRORS
 from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY
-from headrace.ingest.receive.validation_errors import MAX_FIELD_ERRORS
 from headrace.model.catalog import (
     AGGREGATE_DESCRIPTIONS,
     OPERATOR_DESCRIPTIONS,

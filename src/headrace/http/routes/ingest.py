@@ -13,7 +13,7 @@ from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_credentials
 from headrace.http.request import Handler, Request
 from headrace.http.responses import Response
-from headrace.ingest.receive.decode import IngestPath
+from headrace.ingest.receive.decoding.decode import IngestPath
 from headrace.ingest.receive.preparation import AcceptResult, IngestRequest, Reserve
 
 

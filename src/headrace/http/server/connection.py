@@ -12,18 +12,18 @@ from starlette.types import ASGIApp
 from uvicorn import Config
 
 from headrace.base.errors import PayloadTooLarge, RequestTimeout
-from headrace.http.server.cached_heads import CachedHead
 from headrace.http.server.connection_limit import ConnectionLimit
 from headrace.http.server.disconnects import DisconnectDetector
 from headrace.http.server.expectation import close_unless_continued
 from headrace.http.server.fast_path import FastPath, PendingRequest
 from headrace.http.server.final_response import BAD_REQUEST, encode_head_error
 from headrace.http.server.half_close import answered_requests
-from headrace.http.server.head_reader import HeadTooLong
 from headrace.http.server.head_timeouts import HeadTimeouts
 from headrace.http.server.lingering_close import LingeringTransport
-from headrace.http.server.request_buffer import RequestBuffer
-from headrace.http.server.request_parser import RequestParser
+from headrace.http.server.parsing.cached_heads import CachedHead
+from headrace.http.server.parsing.head_reader import HeadTooLong
+from headrace.http.server.parsing.request_buffer import RequestBuffer
+from headrace.http.server.parsing.request_parser import RequestParser
 from headrace.http.server.slow_readers import WriteProgress
 from headrace.http.server.uvicorn_internals import (
     HttpToolsProtocol,

@@ -14,7 +14,7 @@ from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.memory_limit import InflightLimiter
 from headrace.http.responses import JSON_HEADER, complete_headers, error_response
 from headrace.http.routes.ingest import SUCCESS_BODIES
-from headrace.http.server.cached_heads import (
+from headrace.http.server.parsing.cached_heads import (
     CachedHead,
     FastPathRoute,
     HeadCache,

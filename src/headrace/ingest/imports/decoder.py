@@ -6,14 +6,14 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Raw, Struct
 
-from headrace.ingest.receive.body_scan import (
+from headrace.ingest.receive.decoding.body_scan import (
     MAX_NESTING,
     contains_nul,
     exceeds_depth,
     is_utf8,
     replace_lone_surrogates,
 )
-from headrace.ingest.receive.validation_errors import (
+from headrace.ingest.receive.decoding.validation_errors import (
     DECODE_ERRORS,
     INVALID_CHARACTER,
     TOO_DEEP,

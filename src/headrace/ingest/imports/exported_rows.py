@@ -20,8 +20,8 @@ from headrace.ingest.imports.decoder import (
     JsonLineDecoder,
     decode_lines,
 )
-from headrace.ingest.receive.timestamps import EARLIEST_MS, TOO_EARLY
-from headrace.ingest.receive.validation_errors import Check
+from headrace.ingest.receive.decoding.timestamps import EARLIEST_MS, TOO_EARLY
+from headrace.ingest.receive.decoding.validation_errors import Check
 from headrace.model.catalog import PROMOTED_COLUMNS, Kind
 from headrace.model.imports import DecodedChunk, ImportItem, LineChunk
 from headrace.model.log_records import ErrorEvent, EventKind, Visitor, Vital

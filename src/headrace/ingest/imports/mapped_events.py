@@ -14,8 +14,8 @@ from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.formats.row_ids import foreign_row_id
 from headrace.ingest.imports.decoder import IN_THE_FUTURE, InvalidLine
 from headrace.ingest.receive.convert import promote_fields
-from headrace.ingest.receive.timestamps import parse_timestamp
-from headrace.ingest.receive.validation_errors import Check, validate_items
+from headrace.ingest.receive.decoding.timestamps import parse_timestamp
+from headrace.ingest.receive.decoding.validation_errors import Check, validate_items
 from headrace.model.catalog import MAX_TEXT_LENGTH
 from headrace.model.imports import ImportItem
 from headrace.model.log_records import UNKNOWN_VISITOR, Visitor

@@ -19,7 +19,7 @@ from headrace.ingest.imports.mapped_events import (
     to_item,
     visitor_with,
 )
-from headrace.ingest.receive.validation_errors import INVALID_CHARACTER
+from headrace.ingest.receive.decoding.validation_errors import INVALID_CHARACTER
 from headrace.model.imports import (
     DecodedChunk,
     ImportItem,

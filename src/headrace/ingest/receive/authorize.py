@@ -17,7 +17,7 @@ from headrace.base.errors import (
     WebsiteMissingOrganization,
     WebsiteNotFound,
 )
-from headrace.ingest.receive.validation_errors import MAX_FIELD_ERRORS
+from headrace.ingest.receive.decoding.validation_errors import MAX_FIELD_ERRORS
 from headrace.model.tenancy import (
     DEFAULT_PORTS,
     ApiKey,

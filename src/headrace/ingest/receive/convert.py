@@ -12,7 +12,7 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
-from headrace.ingest.receive.decode import IngestPath, WireItem
+from headrace.ingest.receive.decoding.decode import IngestPath, WireItem
 from headrace.ingest.receive.enrich import Enrichment
 from headrace.model.catalog import MAX_MESSAGE_LENGTH, MAX_STACK_LENGTH, PROMOTED_COLUMNS, Kind
 from headrace.model.log_records import (

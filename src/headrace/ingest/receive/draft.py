@@ -10,8 +10,12 @@ import msgspec
 from msgspec import Struct
 
 from headrace.ingest.receive.convert import AuthorizedBatch, convert_batch
-from headrace.ingest.receive.decode import IngestPath
-from headrace.ingest.receive.decode_request import BodyLimits, DecodedRequest, decode_request
+from headrace.ingest.receive.decoding.decode import IngestPath
+from headrace.ingest.receive.decoding.decode_request import (
+    BodyLimits,
+    DecodedRequest,
+    decode_request,
+)
 from headrace.ingest.receive.enrich import NO_ENRICHMENT, Enrichment
 from headrace.model.log_records import ErrorEvent, Event, Vital, decode_record, encode_record
 from headrace.model.tenancy import WebsiteId

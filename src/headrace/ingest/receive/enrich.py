@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from headrace.ingest.receive.decode import WireItem
-from headrace.ingest.receive.validation_errors import Check
+from headrace.ingest.receive.decoding.decode import WireItem
+from headrace.ingest.receive.decoding.validation_errors import Check
 from headrace.ingest.receive.visitor_salts import DailySalts
 from headrace.model.catalog import MAX_URL_LENGTH
 from headrace.model.log_records import UNKNOWN_VISITOR, Visitor

@@ -9,10 +9,14 @@ from headrace.base.clock import Clock
 from headrace.base.errors import HeadraceError
 from headrace.ingest.receive.authorize import Caller
 from headrace.ingest.receive.authorizer import Authorizer
-from headrace.ingest.receive.body_decoder import BodyDecoder
 from headrace.ingest.receive.convert import AuthorizedBatch, convert_batch
-from headrace.ingest.receive.decode import PATH_SPECS, IngestPath
-from headrace.ingest.receive.decode_request import BodyLimits, DecodedRequest, try_decode_request
+from headrace.ingest.receive.decoding.body_decoder import BodyDecoder
+from headrace.ingest.receive.decoding.decode import PATH_SPECS, IngestPath
+from headrace.ingest.receive.decoding.decode_request import (
+    BodyLimits,
+    DecodedRequest,
+    try_decode_request,
+)
 from headrace.ingest.receive.draft import (
     BodyToDecode,
     Decompress,

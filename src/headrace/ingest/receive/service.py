@@ -8,9 +8,9 @@ from headrace.base.clock import Clock
 from headrace.base.errors import ClientError, HeadraceError, InvalidIdempotencyKey, Unavailable
 from headrace.base.telemetry import Metrics
 from headrace.ingest.receive.authorizer import Authorizer
-from headrace.ingest.receive.body_decoder import BodyDecoder
-from headrace.ingest.receive.decode import PATH_SPECS, IngestPath
-from headrace.ingest.receive.decode_request import BodyLimits
+from headrace.ingest.receive.decoding.body_decoder import BodyDecoder
+from headrace.ingest.receive.decoding.decode import PATH_SPECS, IngestPath
+from headrace.ingest.receive.decoding.decode_request import BodyLimits
 from headrace.ingest.receive.enrich import Enricher
 from headrace.ingest.receive.expiry import ItemExpiry
 from headrace.ingest.receive.idempotency import (

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from headrace.ingest.receive.convert import AuthorizedBatch, convert_batch, promote_fields
-from headrace.ingest.receive.decode import PATH_SPECS, IngestPath, WireItem, decode_items
+from headrace.ingest.receive.decoding.decode import PATH_SPECS, IngestPath, WireItem, decode_items
+from headrace.ingest.receive.decoding.named_events import NamedEvent
 from headrace.ingest.receive.enrich import Enrichment
-from headrace.ingest.receive.named_events import NamedEvent
 from headrace.model.catalog import PROMOTED_COLUMNS, Kind
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,

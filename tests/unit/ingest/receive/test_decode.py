@@ -6,7 +6,7 @@ import pytest
 from msgspec import Raw
 
 from headrace.base.errors import FieldError, InvalidBody, PayloadTooLarge
-from headrace.ingest.receive.decode import (
+from headrace.ingest.receive.decoding.decode import (
     ARRAY_NOT_ALLOWED,
     PATH_SPECS,
     IngestPath,
@@ -14,9 +14,8 @@ from headrace.ingest.receive.decode import (
     decode_items,
     list_field_errors,
 )
-from headrace.ingest.receive.enrich import ADDRESS_ERROR, USER_AGENT_ERROR, VISITOR_CHECKS
-from headrace.ingest.receive.timestamps import INVALID_TIMESTAMP
-from headrace.ingest.receive.validation_errors import (
+from headrace.ingest.receive.decoding.timestamps import INVALID_TIMESTAMP
+from headrace.ingest.receive.decoding.validation_errors import (
     INVALID_CHARACTER,
     MAX_FIELD_ERRORS,
     NOT_AN_OBJECT,
@@ -25,6 +24,7 @@ from headrace.ingest.receive.validation_errors import (
     TOO_DEEP,
     Check,
 )
+from headrace.ingest.receive.enrich import ADDRESS_ERROR, USER_AGENT_ERROR, VISITOR_CHECKS
 from headrace.model.wire import CustomEvent, ErrorReport, MetricName, PageView, WebVital
 
 TRACK, VITALS, ERRORS, BATCH, PAGE, ENGAGEMENT, IDENTIFY = IngestPath

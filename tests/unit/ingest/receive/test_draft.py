@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from headrace.ingest.receive.convert import AuthorizedBatch, convert_batch
-from headrace.ingest.receive.decode import IngestPath
-from headrace.ingest.receive.decode_request import BodyLimits, decode_request
+from headrace.ingest.receive.decoding.decode import IngestPath
+from headrace.ingest.receive.decoding.decode_request import BodyLimits, decode_request
 from headrace.ingest.receive.draft import BodyToDecode, decode_draft, finish_record
 from headrace.ingest.receive.enrich import Enrichment
 from headrace.model.log_records import Visitor, decode_record, encode_record

@@ -30,13 +30,13 @@ from headrace.base.errors import (
 )
 from headrace.base.telemetry import Metrics
 from headrace.ingest.receive.authorize import NO_WEBSITE
-from headrace.ingest.receive.decode import IngestPath
-from headrace.ingest.receive.decode_request import BodyLimits
+from headrace.ingest.receive.decoding.decode import IngestPath
+from headrace.ingest.receive.decoding.decode_request import BodyLimits
+from headrace.ingest.receive.decoding.timestamps import INVALID_TIMESTAMP, SECONDS_HINT
+from headrace.ingest.receive.decoding.validation_errors import REQUIRED
 from headrace.ingest.receive.enrich import ADDRESS_ERROR
 from headrace.ingest.receive.preparation import AcceptResult, IngestRequest
 from headrace.ingest.receive.service import IngestService
-from headrace.ingest.receive.timestamps import INVALID_TIMESTAMP, SECONDS_HINT
-from headrace.ingest.receive.validation_errors import REQUIRED
 from headrace.model.data_retention import DataRetention, RetentionPolicy
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,

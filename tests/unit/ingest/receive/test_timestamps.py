@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.ingest.receive.timestamps import (
+from headrace.ingest.receive.decoding.timestamps import (
     EARLIEST_MS,
     INVALID_TIMESTAMP,
     SECONDS_HINT,

@@ -1,6 +1,6 @@
 """Buffers the request that the parser is reading, for as long as it may take the fast path."""
 
-from headrace.http.server.cached_heads import CachedHead
+from headrace.http.server.parsing.cached_heads import CachedHead
 
 
 class RequestBuffer:

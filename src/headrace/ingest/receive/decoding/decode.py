@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from headrace.base.errors import FieldError, InvalidBody, PayloadTooLarge
-from headrace.ingest.receive.body_scan import (
+from headrace.ingest.receive.decoding.body_scan import (
     MAX_NESTING,
     contains_nul,
     count_byte,
@@ -21,8 +21,8 @@ from headrace.ingest.receive.body_scan import (
     is_utf8,
     replace_lone_surrogates,
 )
-from headrace.ingest.receive.named_events import NamedEvent, make_events
-from headrace.ingest.receive.validation_errors import DECODE_ERRORS, Check, validate_items
+from headrace.ingest.receive.decoding.named_events import NamedEvent, make_events
+from headrace.ingest.receive.decoding.validation_errors import DECODE_ERRORS, Check, validate_items
 from headrace.model.log_records import EventKind
 from headrace.model.wire import (
     CustomEvent,

@@ -24,8 +24,8 @@ from msgspec.inspect import (
 )
 
 from headrace.base.errors import FieldError
-from headrace.ingest.receive.body_scan import MAX_NESTING, contains_nul, exceeds_depth
-from headrace.ingest.receive.timestamps import INVALID_TIMESTAMP
+from headrace.ingest.receive.decoding.body_scan import MAX_NESTING, contains_nul, exceeds_depth
+from headrace.ingest.receive.decoding.timestamps import INVALID_TIMESTAMP
 
 MAX_FIELD_ERRORS = 50
 """A client that breaks a rule usually breaks it in every item; more entries add nothing."""

@@ -12,7 +12,7 @@ from headrace.http.reading.cors import Cors
 from headrace.http.reading.credentials import read_credentials
 from headrace.http.responses import Header
 from headrace.http.server.response_bytes import encode_headers
-from headrace.ingest.receive.decode import IngestPath
+from headrace.ingest.receive.decoding.decode import IngestPath
 from headrace.model.tenancy import Credentials
 
 _MAX_CACHED_HEADS: Final = 2_048

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 from headrace.base.errors import Unavailable
 from headrace.base.json_size import count_bytes
-from headrace.ingest.receive.decode_request import (
+from headrace.ingest.receive.decoding.decode_request import (
     DecodedRequest,
     decode_request,
     try_decode_request,

@@ -7,16 +7,16 @@ from msgspec import Struct
 
 from headrace.base.errors import InvalidBody
 from headrace.base.json_size import JsonLimits, check_json_size
-from headrace.ingest.receive.decode import (
+from headrace.ingest.receive.decoding.decode import (
     IngestPath,
     WireItem,
     decode_items,
     list_field_errors,
     try_decode_items,
 )
+from headrace.ingest.receive.decoding.timestamps import parse_timestamp, parse_timestamps
+from headrace.ingest.receive.decoding.validation_errors import Check
 from headrace.ingest.receive.enrich import VISITOR_CHECKS, check_visitors
-from headrace.ingest.receive.timestamps import parse_timestamp, parse_timestamps
-from headrace.ingest.receive.validation_errors import Check
 
 
 class BodyLimits(Struct, frozen=True):

@@ -6,8 +6,8 @@ from typing import Final, Protocol
 from httptools import HttpParserError, parse_url
 
 from headrace.http.responses import Header
-from headrace.http.server.chunked_body import ChunkedBody
-from headrace.http.server.head_reader import HeadReader, HeadReceiver, is_host
+from headrace.http.server.parsing.chunked_body import ChunkedBody
+from headrace.http.server.parsing.head_reader import HeadReader, HeadReceiver, is_host
 
 
 class ParsingConnection(HeadReceiver, Protocol):

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from headrace.base.errors import FieldError, InvalidBody
-from headrace.ingest.receive.validation_errors import DECODE_ERRORS, NUMBER_OUT_OF_RANGE
+from headrace.ingest.receive.decoding.validation_errors import DECODE_ERRORS, NUMBER_OUT_OF_RANGE
 from headrace.model.wire import CustomEvent, Engagement, Identification
 
 NamedEvent = Engagement | Identification

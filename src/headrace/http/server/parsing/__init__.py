@@ -1,0 +1,1 @@
+"""From the bytes of a connection to requests: heads, the ends of bodies, and chunks."""
