@@ -196,7 +196,7 @@ def test_overview_shows_what_was_stored_and_a_click_filters_it(page: Page) -> No
         ),
     ],
 )
-def test_filter_of_one_table_leaves_what_that_table_can_tell(
+def test_filter_of_one_table_leaves_what_that_table_has(
     page: Page, field: str, value: str, expected: dict[str, str]
 ) -> None:
     filters = json.dumps([{"field": field, "operator": "eq", "value": value}])
