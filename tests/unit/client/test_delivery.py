@@ -200,7 +200,7 @@ def test_item_whose_outcome_was_unknown_for_six_days_is_not_repeated(
         client.track("a", {"n": 1})
         client.close(0)
     with sqlite3.connect(outbox) as connection:
-        connection.execute("UPDATE claim SET since_ms = since_ms - 7 * 86400000")
+        connection.execute("UPDATE in_flight SET since_ms = since_ms - 7 * 86400000")
     connection.close()
     requests = len(server.requests)
 

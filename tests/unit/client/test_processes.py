@@ -129,3 +129,37 @@ def test_child_whose_parent_ended_goes_on_sending(server: FakeHeadrace, tmp_path
     with Headrace(server.url, "key", outbox=tmp_path / "outbox") as client:
         assert client.flush()
     assert sorted(server.event_names()) == ["orphan", "parent"]
+
+
+SIGNALS = """
+import signal
+handled = 0
+
+def handle(*_):
+    global handled
+    handled += 1
+    client.track("signal", {"n": handled})
+
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+number = 0
+while handled < 300:
+    number += 1
+    client.track_many([{"name": "main", "properties": {"n": number}}] * (1 + number % 2))
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(number)
+assert client.flush()
+"""
+
+
+def test_signal_handler_may_report_while_its_thread_does(
+    server: FakeHeadrace, tmp_path: Path
+) -> None:
+    number = int(run(SIGNALS, server, tmp_path / "outbox"))
+
+    items = server.items()
+    signals = {one["properties"]["n"] for one in items if one["name"] == "signal"}
+    assert signals >= set(range(1, 301))
+    expected = sum(1 + n % 2 for n in range(1, number + 1))
+    assert len(items) - len(signals) == expected
+    assert sum(count for _, count in server.requests) == len(items)

@@ -73,7 +73,7 @@ class Headrace:
         self.items = ItemMaker(website_id)
         self._drops = when_full == "drop"
         self._dropped = 0
-        self._dropped_lock = threading.Lock()
+        self._dropped_lock = threading.RLock()
         path = None if outbox is None else Path(outbox).absolute()
         self._database = Database(
             path,

@@ -25,7 +25,7 @@ _CHECKPOINT_PAGES = 2000  # 8 MiB of log between two copies into the file, which
 
 _SCHEMA = """
 CREATE TABLE items (id INTEGER PRIMARY KEY, path TEXT, website TEXT, body BLOB);
-CREATE TABLE claim (
+CREATE TABLE in_flight (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   path TEXT, website TEXT, first_id INTEGER, last_id INTEGER, since_ms INTEGER
 );
@@ -69,8 +69,14 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
-        """Lend the connection within a transaction, which ends with the block."""
+        """Lend the connection within a transaction, which ends with the block.
+
+        In a signal handler this may be a part of the transaction that was interrupted.
+        """
         with self.connect() as connection:
+            if connection.in_transaction:
+                yield connection
+                return
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection

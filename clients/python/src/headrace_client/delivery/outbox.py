@@ -8,12 +8,20 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
-from headrace_client.delivery.claims import Claim, delete_items, new_claim, now_ms, unfinished_claim
 from headrace_client.delivery.database import Database
 from headrace_client.delivery.forks import ForkAware, prepare_for_forks
+from headrace_client.delivery.in_flight import (
+    InFlight,
+    delete_items,
+    find_unfinished,
+    now_ms,
+    take_next,
+)
 from headrace_client.errors import HeadraceClientError, OutboxFull, OutboxUnavailable
 from headrace_client.items import Item
 
@@ -64,8 +72,8 @@ class Outbox(ForkAware):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._appends: list[_Append] = []
-        self._lock = threading.Lock()
+        self._appends: deque[_Append] = deque()
+        self._lock = threading.RLock()  # a signal handler may append while its thread does
         prepare_for_forks(self)
 
     def before_fork(self) -> None:
@@ -80,8 +88,8 @@ class Outbox(ForkAware):
 
     def after_fork_in_child(self) -> None:
         """Forget what threads of the parent were about to append."""
-        self._lock = threading.Lock()
-        self._appends = []
+        self._lock = threading.RLock()
+        self._appends = deque()
         self._database.after_fork_in_child()
 
     def append(self, items: Sequence[Item]) -> None:
@@ -91,7 +99,7 @@ class Outbox(ForkAware):
         """
         now = time.time_ns()
         one = _Append([(now, item.endpoint.value, item.website, item.body) for item in items])
-        self._appends.append(one)  # appending to a list is atomic
+        self._appends.append(one)
         with self._lock:
             if not one.is_done:
                 self._write_all()
@@ -99,8 +107,10 @@ class Outbox(ForkAware):
             raise one.error
 
     def _write_all(self) -> None:
-        count = len(self._appends)
-        appends = self._appends[:count]
+        appends: list[_Append] = []
+        with suppress(IndexError):  # until the queue is empty; taking from it is atomic
+            while True:
+                appends.append(self._appends.popleft())
         try:
             self._insert([row for one in appends for row in one.rows])
         except OutboxFull:
@@ -116,7 +126,6 @@ class Outbox(ForkAware):
         finally:
             for one in appends:
                 one.is_done = True
-            del self._appends[:count]
 
     def _write_one(self, one: _Append) -> None:
         try:
@@ -132,43 +141,44 @@ class Outbox(ForkAware):
             with self._database.transaction() as connection:
                 connection.executemany(_INSERT, rows)
 
-    def claim(self, *, max_items: int, max_bytes: int) -> Claim | None:
-        """Return the items to send next: those of the unfinished claim, else the oldest ones.
+    def take(self, *, max_items: int, max_bytes: int) -> InFlight | None:
+        """Note the items of the next request as in flight, and return them.
 
-        All have one endpoint and one website. A single item may be over `max_bytes`.
+        They are those of an unfinished request, else the oldest ones. All have one endpoint and one
+        website. A single item may be over `max_bytes`.
         """
         with self._database.transaction() as connection:
-            return unfinished_claim(connection) or new_claim(connection, max_items, max_bytes)
+            return find_unfinished(connection) or take_next(connection, max_items, max_bytes)
 
-    def release(self) -> None:
-        """End the claim: the service has stored nothing of it. Its items stay."""
+    def put_back(self) -> None:
+        """Let items be taken in another way: the service has stored nothing of the request."""
         with self._database.connect() as connection:
-            connection.execute("DELETE FROM claim")
+            connection.execute("DELETE FROM in_flight")
 
-    def remove(self, claim: Claim) -> None:
-        """Remove the items of a claim: the service has stored them."""
+    def remove(self, in_flight: InFlight) -> None:
+        """Remove the items of a request: the service has stored them."""
         with self._database.transaction() as connection:
-            delete_items(connection, claim)
-            connection.execute("DELETE FROM claim")
-            self._count("stored", len(claim.ids))
+            delete_items(connection, in_flight)
+            connection.execute("DELETE FROM in_flight")
+            self._count("stored", len(in_flight.ids))
 
     def refuse(
-        self, claim: Claim, indexes: Sequence[int], *, status: int, code: str, message: str
+        self, in_flight: InFlight, indexes: Sequence[int], *, status: int, code: str, message: str
     ) -> list[RefusedItem]:
-        """Move items of a claim to the refused ones, and end the claim. The others stay."""
+        """Move items of a request to the refused ones, and put the others back."""
         now = now_ms()
-        moved = [(claim.ids[index], claim.bodies[index]) for index in indexes]
-        path = claim.endpoint.value
+        moved = [(in_flight.ids[index], in_flight.bodies[index]) for index in indexes]
+        path = in_flight.endpoint.value
         with self._database.roomy_transaction() as connection:
             connection.executemany("DELETE FROM items WHERE id = ?", [(one,) for one, _ in moved])
             connection.executemany(
                 "INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (item_id, path, claim.website, body, status, code, message, now)
+                    (item_id, path, in_flight.website, body, status, code, message, now)
                     for item_id, body in moved
                 ],
             )
-            connection.execute("DELETE FROM claim")
+            connection.execute("DELETE FROM in_flight")
             self._count("refused", len(moved))
             discarded = connection.execute(
                 "DELETE FROM refused WHERE id NOT IN"

@@ -1,4 +1,4 @@
-"""One request with the items of a claim, and what its response means for them."""
+"""One request with items, and what its response means for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 import msgspec
 
 from headrace_client.delivery.backoff import retry_after_s
-from headrace_client.delivery.claims import Claim
+from headrace_client.delivery.in_flight import InFlight
 from headrace_client.items import Endpoint
 
 _GZIP_FROM_BYTES = 1024
@@ -79,7 +79,7 @@ _DECODER = msgspec.json.Decoder(_Reply)
 
 
 class ItemPoster:
-    """Posts claims. Belongs to one thread."""
+    """Posts items. Belongs to one thread."""
 
     def __init__(
         self, url: str, key: str | None, *, make_http_client: Callable[[], httpx.Client]
@@ -91,24 +91,24 @@ class ItemPoster:
         self._make_http_client = make_http_client
         self._http: httpx.Client | None = None
 
-    def post(self, claim: Claim) -> Outcome:
-        """Send the items of a claim and return what became of them. Raises nothing."""
-        body, headers = self._encode(claim)
+    def post(self, in_flight: InFlight) -> Outcome:
+        """Send items and return what became of them. Raises nothing."""
+        body, headers = self._encode(in_flight)
         try:
             if self._http is None:
                 self._http = self._make_http_client()
             response = self._http.post(
-                self._url + claim.endpoint.value, content=body, headers=headers
+                self._url + in_flight.endpoint.value, content=body, headers=headers
             )
         except _NEVER_SENT as error:
             return Failed(_describe(error), is_unknown=False)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             return Failed(_describe(error), is_unknown=True)
-        return outcome_of(response, len(claim.ids))
+        return outcome_of(response, len(in_flight.ids))
 
-    def _encode(self, claim: Claim) -> tuple[bytes, dict[str, str]]:
-        body = b",".join(claim.bodies)
-        if claim.endpoint is not Endpoint.IDENTIFY:  # takes one object and no array
+    def _encode(self, in_flight: InFlight) -> tuple[bytes, dict[str, str]]:
+        body = b",".join(in_flight.bodies)
+        if in_flight.endpoint is not Endpoint.IDENTIFY:  # takes one object and no array
             body = b"[" + body + b"]"
         if len(body) < _GZIP_FROM_BYTES:
             return body, self._headers

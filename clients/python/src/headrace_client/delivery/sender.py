@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from headrace_client.delivery.backoff import Backoff
-from headrace_client.delivery.claims import Claim, now_ms
 from headrace_client.delivery.forks import ForkAware, prepare_for_forks
+from headrace_client.delivery.in_flight import InFlight, now_ms
 from headrace_client.delivery.outbox import Outbox, RefusedItem
 from headrace_client.delivery.poster import Failed, ItemPoster, Refused, Stored, TooLarge
 from headrace_client.delivery.process_lock import ProcessLock
+from headrace_client.delivery.wakeup import Wakeup
 from headrace_client.errors import ClientClosed
 
 THREAD_NAME = "headrace-sender"
@@ -51,10 +52,10 @@ class Sender(ForkAware):
         prepare_for_forks(self)
 
     def _begin(self) -> None:
-        self._start_lock = threading.Lock()
+        self._start_lock = threading.RLock()
         self._thread: threading.Thread | None = None
-        self._arrived = threading.Event()
-        self._hurry = threading.Event()
+        self._arrived = Wakeup()
+        self._hurry = Wakeup()
         self._hurrying = 0
         self._stopping = threading.Event()
 
@@ -79,8 +80,7 @@ class Sender(ForkAware):
 
     def notify(self) -> None:
         """Send new items soon. Starts the thread where this process has none."""
-        if not self._arrived.is_set():
-            self._arrived.set()
+        self._arrived.set()
         if self._thread is None:
             self._start()
 
@@ -109,9 +109,11 @@ class Sender(ForkAware):
         with self._start_lock:
             if self._thread is None and not self._stopping.is_set():
                 thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
-                with suppress(RuntimeError):  # the interpreter ends: the next process sends
+                self._thread = thread
+                try:
                     thread.start()
-                    self._thread = thread
+                except RuntimeError:  # the interpreter ends: the next process sends
+                    self._thread = None
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -131,53 +133,53 @@ class Sender(ForkAware):
             self._pause(f"{type(error).__name__}: {error}", None)
 
     def _send_next(self) -> None:
-        claim = self._outbox.claim(max_items=self._batch_items, max_bytes=_MAX_BATCH_BYTES)
-        if claim is None:
+        in_flight = self._outbox.take(max_items=self._batch_items, max_bytes=_MAX_BATCH_BYTES)
+        if in_flight is None:
             self._wait_for_items()
-        elif now_ms() - claim.since_ms > _MAX_UNKNOWN_MS:
+        elif now_ms() - in_flight.since_ms > _MAX_UNKNOWN_MS:
             message = "no response for six days: a repeat could be stored twice"
-            self._refuse(claim, Refused(0, "OUTCOME_UNKNOWN", message, ()))
+            self._refuse(in_flight, Refused(0, "OUTCOME_UNKNOWN", message, ()))
         else:
-            self._send(claim)
+            self._send(in_flight)
 
-    def _send(self, claim: Claim) -> None:
-        outcome = self._poster.post(claim)
+    def _send(self, in_flight: InFlight) -> None:
+        outcome = self._poster.post(in_flight)
         if isinstance(outcome, Failed):
             if not outcome.is_unknown:
-                self._outbox.release()
+                self._outbox.put_back()
             self._pause(outcome.reason, outcome.retry_after_s)
             return
         if isinstance(outcome, Stored):
-            self._outbox.remove(claim)
-            if len(claim.ids) < self._batch_items:
+            self._outbox.remove(in_flight)
+            if len(in_flight.ids) < self._batch_items:
                 self._linger()
             self._batch_items = min(self._max_batch_items, self._batch_items * 2)
         elif isinstance(outcome, TooLarge):
-            self._split(claim, Refused(413, "PAYLOAD_TOO_LARGE", outcome.message, ()))
+            self._split(in_flight, Refused(413, "PAYLOAD_TOO_LARGE", outcome.message, ()))
         elif outcome.indexes or outcome.status != _INVALID:
-            self._refuse(claim, outcome)
+            self._refuse(in_flight, outcome)
         else:
-            self._split(claim, outcome)
+            self._split(in_flight, outcome)
         self._backoff.reset()
         self.last_error = ""
 
-    def _split(self, claim: Claim, refusal: Refused) -> None:
+    def _split(self, in_flight: InFlight, refusal: Refused) -> None:
         """Send half as many next; one item that is refused alone is the culprit."""
-        if len(claim.ids) == 1:
-            self._refuse(claim, refusal)
+        if len(in_flight.ids) == 1:
+            self._refuse(in_flight, refusal)
         else:
-            self._batch_items = len(claim.ids) // 2
-            self._outbox.release()
+            self._batch_items = len(in_flight.ids) // 2
+            self._outbox.put_back()
 
-    def _refuse(self, claim: Claim, refusal: Refused) -> None:
-        indexes = refusal.indexes or range(len(claim.ids))
+    def _refuse(self, in_flight: InFlight, refusal: Refused) -> None:
+        indexes = refusal.indexes or range(len(in_flight.ids))
         refused = self._outbox.refuse(
-            claim, indexes, status=refusal.status, code=refusal.code, message=refusal.message
+            in_flight, indexes, status=refusal.status, code=refusal.code, message=refusal.message
         )
         _logger.error(
             "%d items for %s were refused: %d %s",
             len(refused),
-            claim.endpoint.value,
+            in_flight.endpoint.value,
             refusal.status,
             refusal.message,
         )
@@ -199,17 +201,13 @@ class Sender(ForkAware):
         self.last_error = reason
         if retry_after_s is None:
             self._hurry.wait(pause_s)
-            self._hurry.clear()
         else:
             self._stopping.wait(pause_s)
 
     def _wait_for_items(self) -> None:
         if self._arrived.wait(_POLL_S):
-            self._arrived.clear()
             self._linger()
 
     def _linger(self) -> None:
         """Wait for more items, which share the next request."""
-        if not self._hurrying:
-            self._hurry.wait(self._linger_s)
-        self._hurry.clear()
+        self._hurry.wait(0 if self._hurrying else self._linger_s)

@@ -1,4 +1,4 @@
-"""The items of the request that is on its way, as one row of the outbox.
+"""The items that are in flight, in the request that is on its way: one row of the outbox.
 
 It has the time since which their outcome is unknown, and it outlives a killed process: the next
 sender begins with the same items.
@@ -19,7 +19,7 @@ SELECT id, body FROM (SELECT * FROM items ORDER BY id LIMIT ?) WHERE path = ? AN
 """
 
 
-class Claim(NamedTuple):
+class InFlight(NamedTuple):
     """The items of one request. `since_ms` is when it was first sent."""
 
     endpoint: Endpoint
@@ -29,17 +29,17 @@ class Claim(NamedTuple):
     since_ms: int
 
 
-def delete_items(connection: sqlite3.Connection, claim: Claim) -> None:
-    """Delete the items of a claim."""
+def delete_items(connection: sqlite3.Connection, in_flight: InFlight) -> None:
+    """Delete the items of a request."""
     connection.execute(
-        "DELETE FROM items WHERE path = ? AND website = ? AND id BETWEEN ? AND ?", _range(claim)
+        "DELETE FROM items WHERE path = ? AND website = ? AND id BETWEEN ? AND ?", _range(in_flight)
     )
 
 
-def unfinished_claim(connection: sqlite3.Connection) -> Claim | None:
-    """Return the claim of an earlier request, if its outcome is unknown."""
+def find_unfinished(connection: sqlite3.Connection) -> InFlight | None:
+    """Return the items of an earlier request, if its outcome is unknown."""
     row = connection.execute(
-        "SELECT path, website, first_id, last_id, since_ms FROM claim"
+        "SELECT path, website, first_id, last_id, since_ms FROM in_flight"
     ).fetchone()
     if row is None:
         return None
@@ -48,11 +48,11 @@ def unfinished_claim(connection: sqlite3.Connection) -> Claim | None:
         " ORDER BY id",
         row[:4],
     ).fetchall()
-    return _claim(row[0], row[1], found, row[4])
+    return _in_flight(row[0], row[1], found, row[4])
 
 
-def new_claim(connection: sqlite3.Connection, max_items: int, max_bytes: int) -> Claim | None:
-    """Claim the oldest items that one request can have, if there are any."""
+def take_next(connection: sqlite3.Connection, max_items: int, max_bytes: int) -> InFlight | None:
+    """Note the oldest items that one request can have as in flight, if there are any."""
     oldest = connection.execute("SELECT path, website FROM items ORDER BY id LIMIT 1").fetchone()
     if oldest is None:
         return None
@@ -65,20 +65,22 @@ def new_claim(connection: sqlite3.Connection, max_items: int, max_bytes: int) ->
         if found and (size > max_bytes or len(found) == limit):
             break
         found.append((item_id, body))
-    claim = _claim(path, website, found, now_ms())
+    in_flight = _in_flight(path, website, found, now_ms())
     connection.execute(
-        "INSERT INTO claim VALUES (1, ?, ?, ?, ?, ?)", (*_range(claim), claim.since_ms)
+        "INSERT INTO in_flight VALUES (1, ?, ?, ?, ?, ?)", (*_range(in_flight), in_flight.since_ms)
     )
-    return claim
+    return in_flight
 
 
-def _claim(path: str, website: str, found: Sequence[tuple[int, bytes]], since_ms: int) -> Claim:
+def _in_flight(
+    path: str, website: str, found: Sequence[tuple[int, bytes]], since_ms: int
+) -> InFlight:
     ids = tuple(item_id for item_id, _ in found)
-    return Claim(Endpoint(path), website, ids, tuple(body for _, body in found), since_ms)
+    return InFlight(Endpoint(path), website, ids, tuple(body for _, body in found), since_ms)
 
 
-def _range(claim: Claim) -> tuple[str, str, int, int]:
-    return claim.endpoint.value, claim.website, claim.ids[0], claim.ids[-1]
+def _range(in_flight: InFlight) -> tuple[str, str, int, int]:
+    return in_flight.endpoint.value, in_flight.website, in_flight.ids[0], in_flight.ids[-1]
 
 
 def now_ms() -> int:
