@@ -163,3 +163,19 @@ def test_signal_handler_may_report_while_its_thread_does(
     expected = sum(1 + n % 2 for n in range(1, number + 1))
     assert len(items) - len(signals) == expected
     assert sum(count for _, count in server.requests) == len(items)
+
+
+def test_processes_may_open_a_new_outbox_at_the_same_time(
+    server: FakeHeadrace, tmp_path: Path
+) -> None:
+    code = f"{BEGIN}client.track(sys.argv[2])\nassert client.flush()\n"
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, server.url, str(tmp_path / "outbox")],
+            env={**os.environ, "PYTHONPATH": str(CLIENT_SOURCE)},
+        )
+        for _ in range(6)
+    ]
+    assert [one.wait(TIMEOUT_S) for one in running] == [0] * 6
+    assert len(server.items()) == 6
+    assert sum(count for _, count in server.requests) == 6

@@ -1,0 +1,166 @@
+"""How requests are written, when they are repeated, and what an outbox writes to disk."""
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from headrace_client import Headrace
+from headrace_client.delivery.backoff import Backoff, retry_after_s
+from headrace_client.delivery.database import Database
+from headrace_client.testing import FakeHeadrace
+
+SUCCESS = {"status": "success", "type": "custom_event", "count": 1}
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def server() -> Iterator[FakeHeadrace]:
+    with FakeHeadrace() as fake:
+        yield fake
+
+
+def requests_of(client_options: dict[str, Any], *properties: str) -> list[httpx.Request]:
+    """Return the requests of a client that reports an event with each of the texts."""
+    sent: list[httpx.Request] = []
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(200, json=SUCCESS)
+
+    def make_http_client() -> httpx.Client:
+        return httpx.Client(transport=httpx.MockTransport(respond))
+
+    url = "https://events.example/base/"
+    with Headrace(url, outbox=None, make_http_client=make_http_client, **client_options) as client:
+        for text in properties:
+            client.track("a", {"text": text})
+            assert client.flush()
+    return sent
+
+
+def test_small_request_is_plain_json_with_the_key() -> None:
+    (request,) = requests_of({"key": " hr_1 "}, "x")
+
+    headers = {name: request.headers.get(name) for name in ("Authorization", "Content-Encoding")}
+    assert (str(request.url), headers) == (
+        "https://events.example/base/track",
+        {"Authorization": "Bearer hr_1", "Content-Encoding": None},
+    )
+    assert request.headers["Content-Type"] == "application/json"
+    assert json.loads(request.content)[0]["properties"] == {"text": "x"}
+
+
+def test_large_request_is_compressed() -> None:
+    (request,) = requests_of({"key": "k"}, "x" * 2000)
+
+    assert request.headers["Content-Encoding"] == "gzip"
+    assert len(request.content) < 500
+    body = json.loads(gzip.decompress(request.content))
+    assert body[0]["properties"] == {"text": "x" * 2000}
+
+
+def test_request_without_a_key_names_the_website_in_its_items() -> None:
+    (request,) = requests_of({"website_id": "web_1"}, "x")
+
+    assert "Authorization" not in request.headers
+    assert json.loads(request.content)[0]["websiteId"] == "web_1"
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None),
+        ("", None),
+        ("soon", None),
+        ("7", 7),
+        (" 0 ", 0),
+        ("100000", 600),
+        ("Fri, 01 May 2026 12:00:30 GMT", 30),
+        ("Fri, 01 May 2026 12:00:30 -0000", 30),
+        ("Fri, 01 May 2026 11:00:00 GMT", 0),
+        ("Sat, 02 May 2026 12:00:00 GMT", 600),
+    ],
+)
+def test_retry_after_is_a_number_or_a_date(value: str | None, seconds: float | None) -> None:
+    assert retry_after_s(value, now=NOW) == seconds
+
+
+def test_pauses_double_up_to_a_minute_and_are_spread() -> None:
+    backoff = Backoff()
+    for expected_s in (0.5, 1, 2, 4, 8, 16, 32, 60, 60):
+        assert 0.5 * expected_s <= backoff.next_pause_s() <= 1.5 * expected_s
+    backoff.reset()
+    assert 0.25 <= backoff.next_pause_s() <= 0.75
+    assert 7 <= backoff.next_pause_s(7) <= 7.7
+
+
+def test_time_that_the_service_asks_for_is_not_cut_short_by_a_flush(server: FakeHeadrace) -> None:
+    server.reply_once(503, headers={"Retry-After": "600"})
+    with Headrace(server.url, "key", outbox=None, linger_s=0.0) as client:
+        client.track("a")
+        assert not client.flush(0.5)
+        assert not client.flush(0.2)
+        assert len(server.requests) == 1
+        client.close(0)
+
+
+@pytest.mark.parametrize(("synchronous", "level"), [("normal", 1), ("full", 2)])
+def test_outbox_is_written_with_the_chosen_safety(
+    tmp_path: Path, synchronous: str, level: int
+) -> None:
+    database = Database(
+        tmp_path / "outbox", synchronous=synchronous, max_bytes=10**6, busy_timeout_s=1
+    )
+    with database.connect() as connection:
+        pragmas = [
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("synchronous", "journal_mode")
+        ]
+    database.close()
+    assert pragmas == [level, "wal"]
+
+
+def command(*arguments: str) -> tuple[int, list[Any], str]:
+    """Run the command for outboxes; return its exit code, its lines and its errors."""
+    source = Path(__file__).parents[3] / "clients" / "python" / "src"
+    done = subprocess.run(
+        [sys.executable, "-m", "headrace_client", *arguments],
+        env={"PYTHONPATH": str(source)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def test_command_shows_and_requeues_what_was_refused(server: FakeHeadrace, tmp_path: Path) -> None:
+    outbox = str(tmp_path / "outbox")
+    error = {"status": "error", "message": "Website scope mismatch", "code": "SCOPE_MISMATCH"}
+    server.reply_once(403, error)
+    with Headrace(server.url, "key", outbox=outbox, linger_s=0.0) as client:
+        client.track("a")
+        assert client.flush()
+        counts = {"pending": 0, "refused": 1, "stored_total": 0, "refused_total": 1}
+
+        assert command(outbox) == (0, [{**counts, "discarded_total": 0}], "")
+        _, (refused,), _ = command(outbox, "refused")
+        assert (refused["item"]["name"], refused["status"]) == ("a", 403)
+        assert command(outbox, "requeue") == (0, [{"requeued": 1}], "")
+        assert client.flush()
+    assert server.event_names() == ["a"]
+    assert command(outbox, "delete") == (0, [{"deleted": 0}], "")
+
+
+def test_command_makes_no_outbox(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    assert command(str(missing)) == (1, [], f"cannot open {missing}: no such file\n")
+    assert list(tmp_path.iterdir()) == []
