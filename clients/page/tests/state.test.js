@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 
+import { changedFields, subjectOf } from "../../../src/headrace/http/page/state/audit.js";
 import * as dates from "../../../src/headrace/http/page/state/dates.js";
 import * as filters from "../../../src/headrace/http/page/state/filters.js";
 import * as format from "../../../src/headrace/http/page/state/format.js";
@@ -113,4 +114,18 @@ test("numbers below 10,000 are shown exactly", () => {
 
 test("durations are read at a glance", () => {
   assert.deepEqual([0, 0.25, 59.4, 61, 3660, null].map(format.duration), ["0s", "250 ms", "59s", "1m 01s", "1h 1m", "–"]);
+});
+
+test("a line of the audit log shows the fields that changed, and what it is about", () => {
+  const before = { id: "web_1", name: "Blog", public: false, origins: [], retention: { days: null } };
+  const update = { object: "web_1", before, after: { ...before, public: true, retention: { days: 7 } } };
+  assert.deepEqual(changedFields(update), [
+    { field: "public", before: "false", after: "true" },
+    { field: "retention", before: '{"days":null}', after: '{"days":7}' },
+  ]);
+  assert.deepEqual(changedFields({ before: null, after: { name: "Blog", expires: null } }), [{ field: "name", before: "–", after: "Blog" }]);
+  assert.deepEqual(changedFields({ before: { name: "Blog" }, after: null }), [{ field: "name", before: "Blog", after: "–" }]);
+  assert.deepEqual(changedFields({ before: null, after: null }), []);
+  const lines = [update, { object: "key_1", before: null, after: { prefix: "hr_1" } }, { object: "era_1", before: null, after: { rows: 1 } }, { object: null, before: null, after: null }];
+  assert.deepEqual(lines.map(subjectOf), ["Blog", "hr_1", "era_1", ""]);
 });

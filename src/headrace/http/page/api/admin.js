@@ -31,6 +31,26 @@ export async function storage(website, signal) {
   return (await call("GET", "/v1/storage", { parameters: { website_id: website }, signal })).data;
 }
 
+/** @param {AbortSignal} [signal] @returns {Promise<Row[]>} entries without their content */
+export async function quarantine(signal) {
+  return (await call("GET", "/v1/admin/quarantine", { signal })).data;
+}
+
+/** @param {string} id @param {AbortSignal} [signal] @returns {Promise<Row>} an entry with its content */
+export async function quarantined(id, signal) {
+  return (await call("GET", `/v1/admin/quarantine/${encodeURIComponent(id)}`, { signal })).data;
+}
+
+/** Hand an entry to the store again. @param {string} id @returns {Promise<Row>} */
+export async function retry(id) {
+  return (await call("POST", `/v1/admin/quarantine/${encodeURIComponent(id)}/retry`)).data;
+}
+
+/** @param {{limit: number, before?: string}} parameters @param {AbortSignal} [signal] @returns {Promise<Row[]>} newest first */
+export async function auditLines(parameters, signal) {
+  return (await call("GET", "/v1/admin/audit", { parameters, signal })).data;
+}
+
 /** @param {string} website @param {AbortSignal} [signal] @returns {Promise<Row[]>} receipts, newest first */
 export async function erasures(website, signal) {
   return (await call("GET", "/v1/erasures", { parameters: { website_id: website }, signal })).data;

@@ -7,8 +7,10 @@ import { useLoad } from "../controls/load.js";
 import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { html } from "../html.js";
 import { bytes, datetime, exactNumber } from "../state/format.js";
+import { Audit } from "./admin_audit.js";
 import { Erasures } from "./admin_erasures.js";
 import { Keys, Organizations, Websites } from "./admin_objects.js";
+import { Quarantine } from "./admin_quarantine.js";
 
 /** @type {Record<string, {name: string, scope: string, view: () => any}>} */
 const TABS = {
@@ -17,6 +19,8 @@ const TABS = {
   websites: { name: "Websites", scope: "manage:config", view: Websites },
   keys: { name: "Keys", scope: "manage:config", view: Keys },
   organizations: { name: "Organizations", scope: "manage:config", view: Organizations },
+  quarantine: { name: "Quarantine", scope: "manage:config", view: Quarantine },
+  audit: { name: "Audit log", scope: "manage:config", view: Audit },
 };
 
 export function Admin() {
