@@ -33,6 +33,15 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "query": LazyCommand(
         "headrace.cli.query.command:query_command", "Run a query on a running service."
     ),
+    "funnel": LazyCommand(
+        "headrace.cli.query.analyses:funnel_command", "Show who takes each step, and how long."
+    ),
+    "retention": LazyCommand(
+        "headrace.cli.query.analyses:retention_command", "Show who comes back, by cohort."
+    ),
+    "values": LazyCommand(
+        "headrace.cli.query.analyses:values_command", "Show the most frequent values of a column."
+    ),
     "website": LazyCommand(
         "headrace.cli.commands.website:website", "Create, list, change and delete websites."
     ),

@@ -1,11 +1,12 @@
 """Sends a query to a running service over HTTP. Error responses become `OperatorError`."""
 
 import re
+from collections.abc import Mapping
 from http.client import HTTPException
 from ipaddress import ip_address
 from typing import Final
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import (
     HTTPDefaultErrorHandler,
     HTTPErrorProcessor,
@@ -27,7 +28,7 @@ TIMEOUT_S: Final = 120
 
 _URL = re.compile(r"https?://[!-~]+")
 _KEY = re.compile(r"[!-~]+")
-_PATH = "/v1/query/custom"
+CUSTOM_PATH: Final = "/v1/query/custom"
 
 
 class QueryTarget(Struct, frozen=True):
@@ -49,13 +50,21 @@ class _ErrorBody(Struct, frozen=True):
     error: str
 
 
-def send_query(target: QueryTarget, body: bytes, media_type: str) -> QueryResponse:
-    """Send the body of a query and return the response in a media type. Blocking.
+class Call(Struct, frozen=True):
+    """What is sent: a body to the path of a query, or parameters where there is no body."""
+
+    body: bytes | None
+    path: str = CUSTOM_PATH
+    parameters: Mapping[str, str] = {}
+
+
+def send_query(target: QueryTarget, call: Call, media_type: str) -> QueryResponse:
+    """Send a query and return the response in a media type. Blocking.
 
     Raises `OperatorError` with the error message of the service, or why there is no response.
     """
     opener = _build_opener(target.url)
-    request = _build_request(target, body, media_type)
+    request = _build_request(target, call, media_type)
     try:
         with opener.open(request, timeout=TIMEOUT_S) as response:
             return QueryResponse(
@@ -68,20 +77,22 @@ def send_query(target: QueryTarget, body: bytes, media_type: str) -> QueryRespon
         raise OperatorError(f"cannot query {target.url}: {_connection_failure(error)}") from error
 
 
-def _build_request(target: QueryTarget, body: bytes, media_type: str) -> Request:
+def _build_request(target: QueryTarget, call: Call, media_type: str) -> Request:
     headers = {
         "Accept": media_type,
-        "Content-Type": "application/json",
+        **({} if call.body is None else {"Content-Type": "application/json"}),
         "User-Agent": f"headrace/{__version__}",
     }
     if target.key is not None:
         if not _KEY.fullmatch(target.key):
             raise OperatorError("the key contains characters that API keys do not have")
         headers["Authorization"] = f"Bearer {target.key}"
-    url = (
-        f"{target.url.rstrip('/')}{_PATH}?website_id={quote(target.website, '', errors='replace')}"
+    parameters = urlencode(
+        {"website_id": target.website, **call.parameters}, quote_via=quote, errors="replace"
     )
-    return Request(url, body, headers, method="POST")  # noqa: S310 - the scheme is HTTP
+    url = f"{target.url.rstrip('/')}{call.path}?{parameters}"
+    method = "GET" if call.body is None else "POST"
+    return Request(url, call.body, headers, method=method)  # noqa: S310 - the scheme is HTTP
 
 
 def _build_opener(url: str) -> OpenerDirector:

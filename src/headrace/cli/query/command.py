@@ -4,13 +4,9 @@ import click
 import msgspec
 
 from headrace.base.clock import SystemClock
-from headrace.base.errors import InvalidQuery, OperatorError
-from headrace.base.settings import load_settings
-from headrace.cli.options import base_url
-from headrace.cli.output import print_json
-from headrace.cli.query.client import QueryTarget, send_query
+from headrace.cli.query.client import Call
 from headrace.cli.query.compose import QueryOptions, compose_query
-from headrace.cli.query.render import FORMATS
+from headrace.cli.query.execute import Destination, execute, output_options, target_options
 from headrace.model.catalog import QUERY_LIMITS, TABLES
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
@@ -18,30 +14,11 @@ from headrace.ports.store import Dialect
 from headrace.query.sql.compile import compile_query
 from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
-from headrace.wiring.store_address import store_dialect
-
-_PLACEHOLDER_WEBSITE = "WEBSITE_ID"
 
 
 @click.command("query")
 @click.argument("file", required=False)
-@click.option(
-    "--url",
-    envvar="HEADRACE_URL",
-    help="URL of the service.  [default: HEADRACE_URL, or the address in the settings]",
-)
-@click.option(
-    "--key",
-    envvar="HEADRACE_API_KEY",
-    help="API key with the scope read:data; not needed for a public website.  [default: "
-    "HEADRACE_API_KEY]",
-)
-@click.option(
-    "--website",
-    envvar="HEADRACE_WEBSITE_ID",
-    metavar="ID",
-    help="The website to query.  [default: HEADRACE_WEBSITE_ID]",
-)
+@target_options
 @click.option("--table", help=f"One of {', '.join(table.name for table in TABLES)}.")
 @click.option(
     "--select",
@@ -114,19 +91,7 @@ _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
     help="Compare with previous_period, previous_year or 2026-01-01..2026-01-31.",
 )
 @click.option("--totals", is_flag=True, help="Add a row over all groups.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(list(FORMATS)),
-    default="table",
-    help="Output format.  [default: table]",
-)
-@click.option(
-    "--explain",
-    is_flag=True,
-    help="Print the SQL and its parameters for the configured store, without sending the query; "
-    "needs neither a service nor a key.",
-)
+@output_options
 def query_command(
     *,
     file: str | None,
@@ -142,39 +107,10 @@ def query_command(
     The query is given by options, or by a JSON file (`-` is standard input) with the body of
     `POST /v1/query/custom` or only its `query`. Options override the file.
     """
-    query_options = msgspec.convert(options, type=QueryOptions)
-    body = compose_query(file, query_options, SystemClock())
-    if explain:
-        dialect = store_dialect(load_settings())
-        _print_explanation(_compile(body, website or _PLACEHOLDER_WEBSITE, dialect), format_name)
-        return
-    if not website:
-        raise OperatorError("no website is given: use --website or HEADRACE_WEBSITE_ID")
-    target = QueryTarget(url or base_url(load_settings()), website, (key or "").strip() or None)
-    output_format = FORMATS[format_name]
-    output_format.show(send_query(target, body, output_format.media_type))
+    body = compose_query(file, msgspec.convert(options, type=QueryOptions), SystemClock())
+    execute(Call(body), Destination(url, key, website, format_name, explain), _compile)
 
 
-def _compile(body: bytes, website: str, dialect: Dialect) -> CompiledQuery:
-    """Compile as the service does. Raises `OperatorError` with the message of its error."""
-    try:
-        now_ms = SystemClock().now_ms()
-        plan = check_query(decode_query(body), WebsiteId(website), now_ms=now_ms)
-        return compile_query(plan, dialect)
-    except InvalidQuery as error:
-        raise OperatorError(str(error)) from error
-
-
-def _print_explanation(query: CompiledQuery, format_name: str) -> None:
-    """Print SQL that can be run: columns and parameters are comments."""
-    if format_name == "csv":
-        raise OperatorError("--explain has no CSV format: use --format table or json")
-    outputs = {f"c{index}": output.name for index, output in enumerate(query.outputs)}
-    if format_name == "json":
-        print_json({"sql": query.sql, "parameters": query.parameters, "columns": outputs})
-        return
-    click.echo(query.sql)
-    for title, values in (("Columns", outputs), ("Parameters", query.parameters)):
-        click.echo(f"\n-- {title}")
-        for name, value in values.items():
-            click.echo(f"-- {name} = {msgspec.json.encode(value).decode()}")
+def _compile(call: Call, website: WebsiteId, now_ms: int, dialect: Dialect) -> CompiledQuery:
+    plan = check_query(decode_query(call.body or b""), website, now_ms=now_ms)
+    return compile_query(plan, dialect)

@@ -61,7 +61,12 @@ def compose_query(source: str | None, options: QueryOptions, clock: Clock) -> by
     """
     body = _from_options(options) if source is None else _from_file(source, options)
     body |= _fields_beside_query(options)
-    body |= _default_date_range(body, clock)
+    body |= default_date_range(body, clock)
+    return encode_body(body)
+
+
+def encode_body(body: JsonObject) -> bytes:
+    """Encode a body; raises `OperatorError` for text that is no UTF-8."""
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
@@ -153,7 +158,7 @@ def _without_nulls(fields: Mapping[str, Any]) -> JsonObject:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _default_date_range(body: Mapping[str, Any], clock: Clock) -> JsonObject:
+def default_date_range(body: Mapping[str, Any], clock: Clock) -> JsonObject:
     """Return the missing ends of the date range: seven days, until today in its timezone."""
     missing: JsonObject = {}
     if body.get("lastDays") is not None:

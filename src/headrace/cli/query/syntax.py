@@ -20,6 +20,7 @@ from headrace.model.catalog import (
     Table,
 )
 from headrace.model.wire import Filter, Having, OrderBy, Scalar, Select
+from headrace.model.wire_analyses import FunnelStep
 
 Part = TypeVar("Part")
 
@@ -75,6 +76,14 @@ def read_filter(text: str, table: Table | None) -> Filter:
     return _read("where", text, lambda written: _filter(written, table))
 
 
+def read_step(text: str, table: Table) -> FunnelStep:
+    """Read `paid where event_name = purchase`: the name of a step and its conditions.
+
+    More conditions follow with a `where` for each, as in a select.
+    """
+    return _read("step", text, lambda written: _step(written, table))
+
+
 def read_having(text: str) -> Having:
     """Read `visitors > 10`: the name of an output, an operator and a number."""
     return _read("having", text, _having)
@@ -101,6 +110,13 @@ def _filtered_select(text: str, table: Table | None) -> Select:
     select, *conditions = _WHERE.split(text)
     filters = [_filter(condition, table) for condition in conditions]
     return msgspec.structs.replace(_select(select), filters=filters or msgspec.UNSET)
+
+
+def _step(text: str, table: Table) -> FunnelStep:
+    name, *conditions = _WHERE.split(text)
+    if not conditions:
+        raise ValueError("write it as paid where event_name = purchase")
+    return FunnelStep([_filter(condition, table) for condition in conditions], _read_name(name))
 
 
 def _select(text: str) -> Select:

@@ -1,0 +1,125 @@
+"""What all query commands do with a query: print its SQL, or send it and print the result."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+import msgspec
+from msgspec import Struct
+
+from headrace.base.clock import SystemClock
+from headrace.base.errors import InvalidQuery, OperatorError
+from headrace.base.settings import load_settings
+from headrace.cli.options import base_url
+from headrace.cli.output import print_json
+from headrace.cli.query.client import Call, QueryTarget, send_query
+from headrace.cli.query.render import FORMATS
+from headrace.model.plan import CompiledQuery
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.store import Dialect
+from headrace.wiring.store_address import store_dialect
+
+_PLACEHOLDER_WEBSITE = "WEBSITE_ID"
+
+Compile = Callable[[Call, WebsiteId, int, Dialect], CompiledQuery]
+"""Compiles a call as the service does, at a time in epoch milliseconds."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Destination(Struct, frozen=True):
+    """Where a query goes and how its result is printed, as the options were written."""
+
+    url: str | None
+    key: str | None
+    website: str | None
+    format_name: str
+    explain: bool
+
+
+_TARGET_OPTIONS = (
+    click.option(
+        "--url",
+        envvar="HEADRACE_URL",
+        help="URL of the service.  [default: HEADRACE_URL, or the address in the settings]",
+    ),
+    click.option(
+        "--key",
+        envvar="HEADRACE_API_KEY",
+        help="API key with the scope read:data; not needed for a public website.  [default: "
+        "HEADRACE_API_KEY]",
+    ),
+    click.option(
+        "--website",
+        envvar="HEADRACE_WEBSITE_ID",
+        metavar="ID",
+        help="The website to query.  [default: HEADRACE_WEBSITE_ID]",
+    ),
+)
+_OUTPUT_OPTIONS = (
+    click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(list(FORMATS)),
+        default="table",
+        help="Output format.  [default: table]",
+    ),
+    click.option(
+        "--explain",
+        is_flag=True,
+        help="Print the SQL and its parameters for the configured store, without sending the "
+        "query; needs neither a service nor a key.",
+    ),
+)
+
+
+def target_options(command: Command) -> Command:
+    """Add the options for the service, the website and the key."""
+    return _add(command, _TARGET_OPTIONS)
+
+
+def output_options(command: Command) -> Command:
+    """Add the options for the format and for the SQL."""
+    return _add(command, _OUTPUT_OPTIONS)
+
+
+def _add(command: Command, options: tuple[Callable[[Command], Command], ...]) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def execute(call: Call, destination: Destination, compile_call: Compile) -> None:
+    """Send a query and print its result, or print its SQL."""
+    if destination.explain:
+        website = WebsiteId(destination.website or _PLACEHOLDER_WEBSITE)
+        dialect = store_dialect(load_settings())
+        try:
+            query = compile_call(call, website, SystemClock().now_ms(), dialect)
+        except InvalidQuery as error:
+            raise OperatorError(str(error)) from error
+        _print_explanation(query, destination.format_name)
+        return
+    if not destination.website:
+        raise OperatorError("no website is given: use --website or HEADRACE_WEBSITE_ID")
+    url, key = destination.url or base_url(load_settings()), (destination.key or "").strip()
+    target = QueryTarget(url, destination.website, key or None)
+    output_format = FORMATS[destination.format_name]
+    output_format.show(send_query(target, call, output_format.media_type))
+
+
+def _print_explanation(query: CompiledQuery, format_name: str) -> None:
+    """Print SQL that can be run: columns and parameters are comments."""
+    if format_name == "csv":
+        raise OperatorError("--explain has no CSV format: use --format table or json")
+    outputs: Mapping[str, str] = {
+        f"c{index}": output.name for index, output in enumerate(query.outputs)
+    }
+    if format_name == "json":
+        print_json({"sql": query.sql, "parameters": query.parameters, "columns": outputs})
+        return
+    click.echo(query.sql)
+    for title, values in (("Columns", outputs), ("Parameters", query.parameters)):
+        click.echo(f"\n-- {title}")
+        for name, value in values.items():
+            click.echo(f"-- {name} = {msgspec.json.encode(value).decode()}")
