@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -90,6 +90,59 @@ def test_query_returns_rows_with_what_the_service_says_about_them(client: Headra
 
     assert result == [{"event_name": "a", "events": 1}, {"event_name": "b", "events": 1}]
     assert (result.meta["rowCount"], result.totals, result.others) == (2, {"events": 2}, None)
+
+
+def buyers(client: Headrace) -> None:
+    """Report three who look at prices, two of whom buy, one of them again on the next day."""
+    for visitor, names in {"a": ("view", "buy"), "b": ("view", "buy"), "c": ("view",)}.items():
+        client.track_many(
+            {"name": name, "anonymous_id": visitor, "timestamp": NOON + timedelta(minutes=minute)}
+            for minute, name in enumerate(names)
+        )
+    client.track("buy", anonymous_id="a", timestamp=NOON + timedelta(days=1))
+    assert client.flush()
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"filters": [{"field": "event_name", "operator": "eq", "value": name}]}
+
+
+def test_funnel_counts_who_took_each_step(client: Headrace) -> None:
+    buyers(client)
+    steps = [{"name": "Look", **named("view")}, {"name": "Buy", **named("buy")}]
+
+    result = client.funnel(steps, start_date=DAY, end_date=DAY, window=3600)
+
+    assert result == [
+        {"step": 1, "name": "Look", "count": 3, "rate": 1, "medianSeconds": None},
+        {"step": 2, "name": "Buy", "count": 2, "rate": 2 / 3, "medianSeconds": 60},
+    ]
+
+
+def test_retention_counts_who_came_back(client: Headrace) -> None:
+    buyers(client)
+
+    result = client.retention(
+        named("view"), named("buy"), granularity="daily", periods=2, start_date=DAY, end_date=DAY
+    )
+
+    assert result == [{"date": "2026-05-01", "size": 3, "returned": [2, 1]}]
+
+
+def test_standard_queries_return_their_results_by_type(client: Headrace) -> None:
+    client.page_view("/prices", anonymous_id="a", timestamp=NOON)
+    assert client.flush()
+
+    results = client.standard(["pages", "summary"], start_date=DAY, end_date=DAY)
+
+    assert results["pages"] == [{"path": "/prices", "views": 1, "visitors": 1}]
+    assert (results["summary"]["visitors"], results["summary"]["pageViews"]) == (1, 1)
+
+
+def test_unknown_option_of_a_query_is_an_error(client: Headrace) -> None:
+    options: Any = {"last_day": 7}
+    with pytest.raises(TypeError, match="a custom query has no option 'last_day'"):
+        client.query(COUNT, **options)
 
 
 def test_result_can_be_read_as_an_arrow_stream(client: Headrace) -> None:

@@ -92,6 +92,20 @@ async def test_query_returns_the_rows(server: FakeHeadrace) -> None:
     assert server.queries == [{"query": query, "lastDays": 7, "orderBy": order}]
 
 
+async def test_funnel_and_retention_return_their_rows(server: FakeHeadrace) -> None:
+    server.answer_queries([{"n": 3}])
+    async with connected(server, website_id="web_1") as client:
+        funnel = await client.funnel([{"filters": []}], last_days=7, group_by="country")
+        retention = await client.retention({}, {}, granularity="weekly", periods=4, by="session_id")
+
+    assert (funnel, retention) == ([{"n": 3}], [{"n": 3}])
+    periods = {"granularity": "weekly", "periods": 4, "by": "session_id"}
+    assert server.queries == [
+        {"steps": [{"filters": []}], "lastDays": 7, "groupBy": "country"},
+        {"first": {}, "return": {}, **periods},
+    ]
+
+
 async def test_closed_client_accepts_nothing(server: FakeHeadrace) -> None:
     client = connected(server)
     await client.close()

@@ -102,7 +102,7 @@ def test_pauses_double_up_to_a_minute_and_are_spread() -> None:
     assert 7 <= backoff.next_pause_s(7) <= 7.7
 
 
-def test_time_that_the_service_asks_for_is_not_cut_short_by_a_flush(server: FakeHeadrace) -> None:
+def test_retry_after_is_not_cut_short_by_a_flush(server: FakeHeadrace) -> None:
     server.reply_once(503, headers={"Retry-After": "600"})
     with Headrace(server.url, "key", outbox=None, linger_s=0.0) as client:
         client.track("a")

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace_client import items, queries
 from headrace_client.client import Headrace
@@ -14,6 +14,12 @@ from headrace_client.delivery.forks import ForkAware, prepare_for_forks
 from headrace_client.errors import ClientClosed, HeadraceClientError, OutboxFull
 from headrace_client.items import Item
 from headrace_client.options import ClientOptions, Stats
+from headrace_client.query_bodies import (
+    FunnelOptions,
+    QueryOptions,
+    RetentionOptions,
+    StandardOptions,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -103,13 +109,56 @@ class AsyncHeadrace(ForkAware):
         query: Mapping[str, object],
         *,
         website_id: str | None = None,
-        **options: Unpack[queries.QueryOptions],
+        **options: Unpack[QueryOptions],
     ) -> queries.Result:
         """Run a custom query and return its rows.
 
         The conversions of the result block: call them by `asyncio.to_thread`.
         """
         return await asyncio.to_thread(self.client.query, query, website_id=website_id, **options)
+
+    async def funnel(
+        self,
+        steps: Sequence[Mapping[str, object]],
+        *,
+        website_id: str | None = None,
+        **options: Unpack[FunnelOptions],
+    ) -> queries.Result:
+        """Count who took each step within the window of the first."""
+        return await asyncio.to_thread(self.client.funnel, steps, website_id=website_id, **options)
+
+    async def retention(
+        self,
+        first: Mapping[str, object],
+        returning: Mapping[str, object],
+        *,
+        granularity: str,
+        periods: int,
+        website_id: str | None = None,
+        **options: Unpack[RetentionOptions],
+    ) -> queries.Result:
+        """Count who of each cohort of a first event came back in later periods."""
+        return await asyncio.to_thread(
+            self.client.retention,
+            first,
+            returning,
+            granularity=granularity,
+            periods=periods,
+            website_id=website_id,
+            **options,
+        )
+
+    async def standard(
+        self,
+        types: Sequence[str],
+        *,
+        website_id: str | None = None,
+        **options: Unpack[StandardOptions],
+    ) -> Mapping[str, Any]:
+        """Run standard queries, and return their results by type."""
+        return await asyncio.to_thread(
+            self.client.standard, types, website_id=website_id, **options
+        )
 
     async def flush(self, timeout_s: float = 30.0) -> bool:
         """Send what is in the outbox now, and wait. Return whether nothing of it waits."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import httpx
 
-from headrace_client import items, queries
+from headrace_client import items
 from headrace_client.delivery.database import Database
 from headrace_client.delivery.outbox import Outbox, RefusedItem
 from headrace_client.delivery.poster import ItemPoster
@@ -22,6 +22,8 @@ from headrace_client.delivery.sender import Sender
 from headrace_client.errors import OutboxFull
 from headrace_client.items import Item, ItemMaker
 from headrace_client.options import Stats, check_arguments
+from headrace_client.queries import QueryClient
+from headrace_client.query_methods import QueryMethods
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -34,7 +36,7 @@ _TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 _logger = logging.getLogger("headrace_client")
 
 
-class Headrace:
+class Headrace(QueryMethods):
     """Reports events, web vitals and errors, and queries them. Safe to use from many threads.
 
     An item is in the outbox when a call returns: a file that survives the process. A thread sends
@@ -69,7 +71,6 @@ class Headrace:
         key = None if key is None else key.strip()
         check_arguments(url, key, website_id, synchronous)
         make_http_client = make_http_client or _make_http_client
-        self._website_id = website_id
         self.items = ItemMaker(website_id)
         self._drops = when_full == "drop"
         self._dropped = 0
@@ -91,7 +92,8 @@ class Headrace:
             linger_s=linger_s,
             on_refused=on_refused,
         )
-        self._queries = queries.QueryClient(url, key, make_http_client=make_http_client)
+        query_client = QueryClient(url, key, make_http_client=make_http_client)
+        super().__init__(query_client, website_id)
         atexit.register(self._close_at_exit)
         if has_items:
             self._sender.notify()
@@ -145,20 +147,6 @@ class Headrace:
         """Report whose account a visitor (`anonymous_id`, `session_id`) has; return the id."""
         return self._add(self.items.identification(profile_id, traits, fields))
 
-    def query(
-        self,
-        query: Mapping[str, object],
-        *,
-        website_id: str | None = None,
-        **options: Unpack[queries.QueryOptions],
-    ) -> queries.Result:
-        """Run a custom query (`table`, `selects`, `filters`, `groupBy`) and return its rows.
-
-        Raises `QueryRefused` for a query that fails again, else `QueryUnavailable`.
-        """
-        request = queries.make_query(query, website_id or self._website_id, options)
-        return self._queries.run(request)
-
     def flush(self, timeout_s: float = 30.0) -> bool:
         """Send what is in the outbox now, and wait for it. Return whether nothing of it waits.
 
@@ -187,7 +175,7 @@ class Headrace:
         finally:
             self._sender.stop(max(deadline - time.monotonic(), _STOP_TIMEOUT_S))
             self._database.close()
-            self._queries.close()
+            self.query_client.close()
         return is_empty
 
     def stats(self) -> Stats:

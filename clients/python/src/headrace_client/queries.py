@@ -1,12 +1,11 @@
-"""Queries: their bodies, their responses, and results as rows or as Arrow."""
+"""Sends queries, and makes rows or Arrow of their responses."""
 
 from __future__ import annotations
 
-import datetime as dt
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple, TypedDict
+from typing import Any
 
 import httpx
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 from headrace_client.delivery.backoff import retry_after_s
 from headrace_client.delivery.forks import ForkAware, prepare_for_forks
 from headrace_client.errors import QueryRefused, QueryUnavailable
+from headrace_client.query_bodies import QueryRequest
 
 Row = dict[str, Any]
 ArrowTable = Any
@@ -22,42 +22,9 @@ PolarsFrame = Any
 """Of libraries that are optional, for type checkers too."""
 
 JSON = "application/json"
-PATH = "/v1/query/custom"
 ARROW = "application/vnd.apache.arrow.stream"
 _FINAL_STATUSES = range(400, 500)
 _TOO_MANY = 429
-
-
-class QueryOptions(TypedDict, total=False):
-    """What stands beside `query` in a custom query; the reference of the API describes each."""
-
-    start_date: dt.date | str | None
-    end_date: dt.date | str | None
-    last_days: int | None
-    timezone: str | None
-    granularity: str | None
-    limit: int | None
-    offset: int | None
-    order_by: Sequence[Mapping[str, str]] | None
-    fill: bool | None
-    having: Sequence[Mapping[str, object]] | None
-    top: int | None
-    others: bool | None
-    compare: str | Mapping[str, object] | None
-    totals: bool | None
-
-
-_WIRE_NAMES: Mapping[str, str] = {
-    name: name if "_" not in name else name.split("_")[0] + name.split("_")[1].title()
-    for name in QueryOptions.__annotations__
-}
-
-
-class QueryRequest(NamedTuple):
-    """A query as it is sent, for JSON or for Arrow."""
-
-    website: str
-    body: bytes
 
 
 class QueryClient(ForkAware):
@@ -66,7 +33,7 @@ class QueryClient(ForkAware):
     def __init__(
         self, url: str, key: str | None, *, make_http_client: Callable[[], httpx.Client]
     ) -> None:
-        self._url = url + PATH
+        self._url = url
         self._key = key
         self._make_http_client = make_http_client
         self._http: httpx.Client | None = None
@@ -80,8 +47,13 @@ class QueryClient(ForkAware):
 
     def run(self, request: QueryRequest) -> Result:
         """Return the rows of a query. Raises `QueryFailed`."""
-        reply = decode_result(self.fetch(request, JSON))
+        reply = decode_reply(self.fetch(request, JSON), list)
         return Result(reply, lambda: self.fetch(request, ARROW))
+
+    def run_all(self, request: QueryRequest) -> Mapping[str, Any]:
+        """Return the results of standard queries by type. Raises `QueryFailed`."""
+        results: Mapping[str, Any] = decode_reply(self.fetch(request, JSON), dict)["data"]
+        return results
 
     def fetch(self, request: QueryRequest, accept: str) -> bytes:
         """Return the response of a query in a format. Raises `QueryFailed`."""
@@ -91,7 +63,7 @@ class QueryClient(ForkAware):
             http = self._http
         try:
             response = http.post(
-                self._url,
+                self._url + request.path,
                 params={"website_id": request.website},
                 headers=query_headers(self._key, accept),
                 content=request.body,
@@ -148,19 +120,6 @@ class Result(list[Row]):
         return polars_frame(self.arrow_stream())
 
 
-def make_query(
-    query: Mapping[str, object], website: str | None, options: Mapping[str, object]
-) -> QueryRequest:
-    """Return a query as it is sent. Raises `TypeError` for an unknown option."""
-    if not website:
-        raise ValueError("a query needs a website_id, here or when the client is made")
-    unknown = options.keys() - _WIRE_NAMES.keys()
-    if unknown:
-        raise TypeError(f"a query has no option {min(unknown)!r}")
-    given = {_WIRE_NAMES[name]: value for name, value in options.items() if value is not None}
-    return QueryRequest(website, msgspec.json.encode({"query": query, **given}))
-
-
 def read_response(response: httpx.Response) -> bytes:
     """Return the body of a response that has a result. Raises `QueryFailed`."""
     if response.is_success:
@@ -173,13 +132,13 @@ def read_response(response: httpx.Response) -> bytes:
     raise QueryUnavailable(message, status=status, code=code, retry_after_s=pause_s)
 
 
-def decode_result(content: bytes) -> Mapping[str, Any]:
-    """Return the reply of a query. Raises `QueryUnavailable` where it is not from the service."""
+def decode_reply(content: bytes, kind: type[list[Any] | dict[str, Any]]) -> Mapping[str, Any]:
+    """Return a reply whose data is of a kind. Raises `QueryUnavailable` for any other text."""
     try:
         reply = msgspec.json.decode(content, type=dict[str, Any])
     except msgspec.MsgspecError:
         reply = {}
-    if not isinstance(reply.get("data"), list):
+    if not isinstance(reply.get("data"), kind):
         raise QueryUnavailable("the response is not from the service")
     return reply
 

@@ -28,7 +28,7 @@ _REQUIRED: Mapping[str, Sequence[str]] = {
     "/errors": ("timestamp", "path", "message"),
     "/identify": ("profileId",),
 }
-_QUERY_PATH = "/v1/query/custom"
+_QUERY_PATHS = frozenset(f"/v1/query/{kind}" for kind in ("custom", "funnel", "retention"))
 _MAX_NAME = 256
 
 
@@ -110,7 +110,7 @@ class FakeHeadrace:
         except ValueError:
             return _error(400, "Invalid request body", "INVALID_BODY")
         with self._lock:
-            if path == _QUERY_PATH:
+            if path in _QUERY_PATHS:
                 self.queries.append(body)
             items = _as_list(body)
             self.requests.append((path, len(items)))
@@ -124,7 +124,7 @@ class FakeHeadrace:
             )
 
     def _accept(self, path: str, items: Sequence[Json], has_credentials: bool) -> Reply:
-        if path == _QUERY_PATH:
+        if path in _QUERY_PATHS:
             meta = {"rowCount": len(self._rows)}
             return Reply(200, {"success": True, "data": self._rows, "meta": meta})
         if path not in _REQUIRED:
