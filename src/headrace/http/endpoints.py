@@ -172,7 +172,6 @@ _STORAGE_ERRORS = (
     InvalidApiKey,
     MissingScope,
     RateLimited,
-    MissingWebsiteId,
     WebsiteNotFound,
     WebsiteMissingOrganization,
     StoreUnavailable,

@@ -1,5 +1,6 @@
 """Authorization of queries: credentials, scope, rate limit and website, in this order."""
 
+import contextlib
 from collections.abc import Callable
 from ipaddress import IPv6Address
 from typing import Final
@@ -9,6 +10,7 @@ from msgspec import Struct
 from headrace.base.clock import Clock
 from headrace.base.errors import (
     AuthenticationRequired,
+    DirectoryUnavailable,
     InvalidApiKey,
     MissingScope,
     MissingWebsiteId,
@@ -98,13 +100,35 @@ class QueryAuthorizer:
         `RateLimited`; `MissingWebsiteId`, `WebsiteNotFound` or `WebsiteMissingOrganization`; and
         what the directory and the limiter raise.
         """
+        tenancy, caller = await self._find_reader(credentials, on_rate_limit)
+        return find_readable_website(tenancy, caller, credentials.website_id)
+
+    async def authorize_own_websites(
+        self, credentials: QueryCredentials, on_rate_limit: OnRateLimit
+    ) -> frozenset[WebsiteId]:
+        """Return the websites that the caller's key may access, which may be none.
+
+        Raises what `authorize` raises, but for websites.
+        """
+        tenancy, caller = await self._find_reader(credentials, on_rate_limit)
+        with contextlib.suppress(DirectoryUnavailable):  # then those that are known
+            tenancy = await self._tenancy.refreshed()  # a website may be newer
+        return frozenset(
+            website.id
+            for website in tenancy.websites.values()
+            if caller.key is not None and caller.key.can_access(website)
+        )
+
+    async def _find_reader(
+        self, credentials: QueryCredentials, on_rate_limit: OnRateLimit
+    ) -> tuple[TenancySnapshot, QueryCaller]:
         tenancy = await self._tenancy_for(credentials)
         caller = authenticate(tenancy, credentials, self._clock.now_ms())
         if not caller.has_scope(Scope.READ_DATA):
             on_rate_limit(unused_rate_limit(self._rate_limit))
             raise MissingScope(Scope.READ_DATA.value)
         await _count(self._limiter, caller.rate_limit_key, on_rate_limit)
-        return find_readable_website(tenancy, caller, credentials.website_id)
+        return tenancy, caller
 
     async def authorize_management(self, credentials: QueryCredentials) -> Manager:
         """Return the caller and the website whose rows it may take out, by `manage:data`.

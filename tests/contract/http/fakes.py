@@ -58,6 +58,7 @@ MANAGER_KEY = "hr_manager"
 SESSION, SIGN_IN_CODE = "hs_session", "code"
 ACME, OTHERS = OrganizationId("org_acme"), OrganizationId("org_others")
 PRIVATE, PUBLIC = WebsiteId("web_private"), WebsiteId("web_public")
+DELETED = WebsiteId("web_deleted")
 
 Headers = Mapping[str, str]
 Json = Any
@@ -227,9 +228,12 @@ class FakeStorageDescriber:
         self.outcome: BaseException | None = None
 
     async def describe(self, website_id: WebsiteId | None) -> Sequence[StoredRows]:
-        assert website_id is not None
         if self.outcome is not None:
             raise self.outcome
+        websites = (PRIVATE, PUBLIC, DELETED) if website_id is None else (website_id,)
+        return tuple(rows for one in websites for rows in self._tables(one))
+
+    def _tables(self, website_id: WebsiteId) -> tuple[StoredRows, StoredRows]:
         return (
             StoredRows(
                 website_id=website_id,

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from headrace.base.errors import StoreUnavailable
 from tests.contract.http.fakes import (
@@ -12,6 +13,7 @@ from tests.contract.http.fakes import (
     PUBLIC,
     READER_KEY,
     REQUEST_ID,
+    FakeTenancySource,
     Harness,
     Response,
 )
@@ -44,8 +46,9 @@ def send(harness: Harness, website: str | None = PRIVATE, key: str | None = READ
     return harness.call("GET", "/v1/storage", query=query, headers=headers)
 
 
-def described(website: str) -> dict[str, Any]:
-    rows = [{"website": website, **EVENTS}, {"website": website, **ERRORS}]
+def described(*websites: str) -> dict[str, Any]:
+    tables = EVENTS, ERRORS
+    rows = [{"website": website, **table} for website in websites for table in tables]
     return {"success": True, "data": rows, "requestId": REQUEST_ID}
 
 
@@ -59,13 +62,35 @@ def test_storage_describes_each_table_of_the_website(website: str, key: str | No
     assert "x-ratelimit-remaining" in response.headers
 
 
+def test_without_a_website_storage_describes_those_that_the_key_reaches() -> None:
+    harness = Harness()
+    response = send(harness, None)
+    assert (response.status, response.json) == (200, described(PRIVATE, PUBLIC))
+    assert "x-ratelimit-remaining" in response.headers
+    assert len(harness.limiter.callers) == 1
+    assert send(Harness(), None, FOREIGN_KEY).json == described()
+
+
+def test_a_key_that_is_limited_to_a_website_sees_the_storage_of_it_alone() -> None:
+    harness = Harness()
+    snapshot = harness.tenancy.newest
+    limited = {
+        secret_hash: structs.replace(key, website_ids=(PUBLIC,))
+        for secret_hash, key in snapshot.keys.items()
+    }
+    harness.tenancy = FakeTenancySource(structs.replace(snapshot, keys=limited))
+    assert send(harness, None).json == described(PUBLIC)
+
+
 @pytest.mark.parametrize(
     ("website", "key", "status", "error"),
     [
         (PRIVATE, None, 401, "Authentication required"),
         (PRIVATE, "hr_unknown", 401, "Invalid API key"),
         (PRIVATE, MANAGER_KEY, 403, "API key missing read:data scope"),
-        (None, READER_KEY, 400, "website_id is required"),
+        (None, None, 401, "Authentication required"),
+        (None, "hr_unknown", 401, "Invalid API key"),
+        (None, MANAGER_KEY, 403, "API key missing read:data scope"),
         (PRIVATE, FOREIGN_KEY, 404, "Website not found"),
     ],
 )

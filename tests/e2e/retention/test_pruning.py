@@ -66,6 +66,10 @@ def test_prune_beside_the_service_deletes_what_storage_says_has_expired(
     service, website = expiring
     assert without_bytes(storage_of(service, website)) == expected(website, expired=2)
     assert without_bytes(listed(service, website)) == expected(website, expired=2)
+    other = service.website()
+    everything = service.get("/v1/storage", headers=bearer(service.master)).json()["data"]
+    assert everything == service.command("storage")
+    assert {row["website"] for row in everything} == {website, other}
     dry_run = service.command("prune", "--dry-run")
     assert [(row["website"], row["table"], row["rows"], row["cutoff"]) for row in dry_run] == [
         (website, table, 2, iso(midnight_ms(7))) for table in ("events", "errors", "performance")

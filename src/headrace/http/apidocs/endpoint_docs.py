@@ -584,7 +584,8 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
         "Describe what is stored",
         "Returns, for each table of the website, how many rows answers see (bots included), how"
         " many have expired and are not deleted yet, the size on disk of both, the time of the"
-        " first and last row, and how long rows are kept. Counts towards the query rate.",
+        " first and last row, and how long rows are kept. Without `website_id`, for each website"
+        " that the key reaches. Counts towards the query rate.",
         StorageResponse,
         {
             "success": True,

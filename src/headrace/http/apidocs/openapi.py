@@ -189,7 +189,9 @@ def _parameters(spec: EndpointSpec) -> Sequence[Document]:
         return _values_parameters()
     if spec is SCHEMA:
         return (_parameter("website_id", "query", "the website to describe, too"),)
-    if spec in (*QUERY_ENDPOINTS, STANDARD, STORAGE):
+    if spec is STORAGE:
+        return (_parameter("website_id", "query", "one website; required without a key"),)
+    if spec in (*QUERY_ENDPOINTS, STANDARD):
         website = _parameter("website_id", "query", "the website to query", minLength=1)
         return ({**website, "required": True},)
     return (

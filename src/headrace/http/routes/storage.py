@@ -1,4 +1,4 @@
-"""GET /v1/storage: what is stored of a website."""
+"""GET /v1/storage: what is stored of a website, or of all that a key reaches."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,6 +13,7 @@ from headrace.http.responses import Response
 from headrace.http.routes.query import rate_limit_headers, read_query_credentials
 from headrace.model.stored_rows import StoredRows
 from headrace.model.tenancy import WebsiteId
+from headrace.ports.rate_limiter import RateLimitResult
 from headrace.pruning.objects import StorageObject, storage_object
 from headrace.query.authorize import QueryAuthorizer
 
@@ -21,12 +22,12 @@ class StorageDescriber(Protocol):
     """Describes what is stored: `EngineStorageClient`."""
 
     async def describe(self, website_id: WebsiteId | None) -> Sequence[StoredRows]:
-        """Return the rows of each table of a website. Raises `StoreUnavailable`."""
+        """Return the rows of each table of a website, or of all. Raises `StoreUnavailable`."""
         ...
 
 
 class StorageResponse(Struct, frozen=True, rename="camel"):
-    """The rows of each table of the website."""
+    """The rows of each table of the website, or of each website that the key reaches."""
 
     success: bool
     data: list[StorageObject]
@@ -34,7 +35,7 @@ class StorageResponse(Struct, frozen=True, rename="camel"):
 
 
 class StorageRoute:
-    """Describes what is stored of a website to whoever may query it."""
+    """Describes what is stored of a website, or of a key's own, to whoever may query them."""
 
     def __init__(
         self,
@@ -52,14 +53,23 @@ class StorageRoute:
     async def __call__(self, request: Request) -> Response:
         """Return the rows of each table. The call counts towards the query rate."""
         await self._body_reader.receive(request)
-        website_id = await self._authorizer.authorize(
-            read_query_credentials(request, self._addresses),
-            lambda rate_limit: request.response_headers.extend(rate_limit_headers(rate_limit)),
-        )
-        stored = await cancel_on_disconnect(self._describer.describe(website_id), request.receive)
+        stored = await self._describe(request)
         body = StorageResponse(
             success=True,
             data=[storage_object(one) for one in stored],
             request_id=request.request_id,
         )
         return Response(200, msgspec.json.encode(body))
+
+    async def _describe(self, request: Request) -> Sequence[StoredRows]:
+        credentials = read_query_credentials(request, self._addresses)
+
+        def on_rate_limit(rate_limit: RateLimitResult) -> None:
+            request.response_headers.extend(rate_limit_headers(rate_limit))
+
+        if credentials.website_id is not None:
+            website_id = await self._authorizer.authorize(credentials, on_rate_limit)
+            return await cancel_on_disconnect(self._describer.describe(website_id), request.receive)
+        own = await self._authorizer.authorize_own_websites(credentials, on_rate_limit)
+        stored = await cancel_on_disconnect(self._describer.describe(None), request.receive)
+        return [one for one in stored if one.website_id in own]
