@@ -1,6 +1,6 @@
 """Middleware reports page views, requests and errors with the visitor of the request."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 from wsgiref.util import setup_testing_defaults
 
@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request as WebRequest
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from headrace_client import AsyncHeadrace, Headrace
@@ -55,6 +55,14 @@ async def order(request: WebRequest) -> Response:
     return JSONResponse({})
 
 
+async def stream(_: WebRequest) -> Response:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"<p>"
+        raise ValueError("broken")
+
+    return StreamingResponse(chunks(), media_type="text/html")
+
+
 async def failing(_: WebRequest) -> Response:
     raise ValueError("broken")
 
@@ -67,6 +75,7 @@ async def call_asgi(server: FakeHeadrace, options: RequestOptions, *calls: str) 
                 Route("/prices/{name}", page),
                 Route("/orders", order, methods=["POST"]),
                 Route("/failing", failing),
+                Route("/stream", stream),
             ],
             middleware=[Middleware(HeadraceASGI, client, options)],
         )
@@ -100,6 +109,12 @@ async def test_exception_is_reported_with_the_path(server: FakeHeadrace) -> None
     fields = {name: error[name] for name in ("message", "errorType", "path", "ip")}
     expected = {"message": "broken", "errorType": "ValueError", "path": "/failing"}
     assert fields == {**expected, "ip": "198.51.100.9"}
+
+
+async def test_page_that_breaks_off_is_reported_with_its_exception(server: FakeHeadrace) -> None:
+    await call_asgi(server, RequestOptions(), "GET /stream")
+    assert [(one["name"], one["path"]) for one in sent(server)] == [("screen_view", "/stream")]
+    assert [one["message"] for one in sent(server, "/errors")] == ["broken"]
 
 
 async def test_requests_are_reported_with_method_and_status(server: FakeHeadrace) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from headrace_client.asynchronous import AsyncHeadrace
 from headrace_client.context import with_fields
 from headrace_client.errors import HeadraceClientError
-from headrace_client.web.request import Request, RequestOptions, RequestReporter
+from headrace_client.web.request import Event, Request, RequestOptions, RequestReporter
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -44,10 +44,14 @@ class HeadraceASGI:
             await self._app(scope, receive, send)
             return
 
+        events: list[Event] = []
+
         async def send_and_report(message: Message) -> None:
-            await send(message)
             if message["type"] == "http.response.start":
-                await self._report(request, message)
+                events.extend(self._events(request, message))
+            await send(message)
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                await self._report(events)  # now, so that nobody waits for it
 
         with with_fields(**self._reporter.fields(request)):
             try:
@@ -55,12 +59,18 @@ class HeadraceASGI:
             except Exception as error:
                 await self._report_error(error)
                 raise
+            finally:
+                await self._report(events)  # of a response without an end
 
-    async def _report(self, request: Request, start: Message) -> None:
+    def _events(self, request: Request, start: Message) -> list[Event]:
         headers = {name.lower(): value for name, value in start.get("headers", ())}
         content_type = headers.get(b"content-type", b"").decode("latin-1")
+        return self._reporter.events(request, start["status"], content_type)
+
+    async def _report(self, events: list[Event]) -> None:
         try:
-            for name, properties in self._reporter.events(request, start["status"], content_type):
+            while events:
+                name, properties = events.pop(0)
                 await self._client.track(name, properties)
         except HeadraceClientError as failure:
             _logger.error("a request is not reported: %s", failure)  # noqa: TRY400
