@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 from headrace_client import ClientClosed, Headrace, OutboxFull, OutboxUnavailable, RefusedItem
+from headrace_client.delivery.database import Database
+from headrace_client.delivery.outbox import Outbox
+from headrace_client.items import ItemMaker
 from headrace_client.testing import FakeHeadrace
 
 INVALID: dict[str, Any] = {"status": "error", "message": "Invalid request body", "code": "INVALID"}
@@ -72,7 +75,7 @@ def test_items_are_stored_with_the_id_and_the_time_of_the_call(
 def test_items_that_wait_share_requests_of_the_batch_size(
     server: FakeHeadrace, outbox: Path
 ) -> None:
-    with unreachable(outbox) as client:
+    with unreachable(outbox, max_batch_items=10) as client:
         client.track_many({"name": "row", "properties": {"n": n}} for n in range(25))
         client.close(0)
 
@@ -192,17 +195,29 @@ def test_item_that_is_too_large_alone_is_refused(server: FakeHeadrace) -> None:
         assert refusals(client) == [(1, "PAYLOAD_TOO_LARGE", "Payload too large")]
 
 
+def is_in_flight_after_a_failure(client: Headrace, outbox: Path) -> bool:
+    """Wait until a request has failed, and return whether its items are still noted."""
+    with client:
+        while not client.stats().failures:
+            time.sleep(0.01)
+        client.close(0)
+    with sqlite3.connect(outbox) as connection:
+        row = connection.execute("SELECT 1 FROM in_flight").fetchone()
+    connection.close()
+    return row is not None
+
+
 def test_item_whose_outcome_was_unknown_for_six_days_is_not_repeated(
     server: FakeHeadrace, outbox: Path
 ) -> None:
-    server.reply_once(500)
-    with connected(server, outbox) as client:
+    with FakeHeadrace() as failing:
+        failing.reply_once(500, times=100)
+        client = connected(failing, outbox)
         client.track("a", {"n": 1})
-        client.close(0)
+        assert is_in_flight_after_a_failure(client, outbox)
     with sqlite3.connect(outbox) as connection:
         connection.execute("UPDATE in_flight SET since_ms = since_ms - 7 * 86400000")
     connection.close()
-    requests = len(server.requests)
 
     with connected(server, outbox) as client:
         client.track("b")
@@ -210,8 +225,31 @@ def test_item_whose_outcome_was_unknown_for_six_days_is_not_repeated(
 
         reason = "no response for six days: a repeat could be stored twice"
         assert refusals(client) == [(1, "OUTCOME_UNKNOWN", reason)]
-    assert len(server.requests) == requests + 1
     assert server.event_names() == ["b"]
+    assert server.requests == [("/track", 1)]
+
+
+def test_outcome_that_was_unknown_stays_unknown_while_the_service_is_unreachable(
+    server: FakeHeadrace, outbox: Path
+) -> None:
+    server.reply_once(500, times=100)
+    client = connected(server, outbox)
+    client.track("a")
+    assert is_in_flight_after_a_failure(client, outbox)
+    assert is_in_flight_after_a_failure(unreachable(outbox), outbox)
+
+
+def test_items_are_a_repeat_until_their_outcome_is_known(outbox: Path) -> None:
+    database = Database(outbox, synchronous="normal", max_bytes=10**6, busy_timeout_s=1)
+    box = Outbox(database)
+    box.append([ItemMaker().event("a", None, {})])
+    taken = [box.take(max_items=10, max_bytes=1000) for _ in range(2)]
+    box.put_back()
+    taken.append(box.take(max_items=10, max_bytes=1000))
+    database.close()
+
+    assert [one and one.is_repeat for one in taken] == [False, True, False]
+    assert len({one.ids for one in taken if one}) == 1
 
 
 def test_outbox_at_its_limit_raises_and_what_is_in_it_stays(

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -106,7 +107,9 @@ def test_retry_after_is_not_cut_short_by_a_flush(server: FakeHeadrace) -> None:
     server.reply_once(503, headers={"Retry-After": "600"})
     with Headrace(server.url, "key", outbox=None, linger_s=0.0) as client:
         client.track("a")
-        assert not client.flush(0.5)
+        while not client.stats().failures:
+            time.sleep(0.01)
+        assert not client.flush(0.2)
         assert not client.flush(0.2)
         assert len(server.requests) == 1
         client.close(0)

@@ -20,13 +20,17 @@ SELECT id, body FROM (SELECT * FROM items ORDER BY id LIMIT ?) WHERE path = ? AN
 
 
 class InFlight(NamedTuple):
-    """The items of one request. `since_ms` is when it was first sent."""
+    """The items of one request. `since_ms` is when it was first sent.
+
+    `is_repeat` says that an earlier request with them had no known outcome.
+    """
 
     endpoint: Endpoint
     website: str
     ids: tuple[int, ...]
     bodies: tuple[bytes, ...]
     since_ms: int
+    is_repeat: bool
 
 
 def delete_items(connection: sqlite3.Connection, in_flight: InFlight) -> None:
@@ -48,7 +52,7 @@ def find_unfinished(connection: sqlite3.Connection) -> InFlight | None:
         " ORDER BY id",
         row[:4],
     ).fetchall()
-    return _in_flight(row[0], row[1], found, row[4])
+    return _in_flight(row[0], row[1], found, since_ms=row[4], is_repeat=True)
 
 
 def take_next(connection: sqlite3.Connection, max_items: int, max_bytes: int) -> InFlight | None:
@@ -65,7 +69,7 @@ def take_next(connection: sqlite3.Connection, max_items: int, max_bytes: int) ->
         if found and (size > max_bytes or len(found) == limit):
             break
         found.append((item_id, body))
-    in_flight = _in_flight(path, website, found, now_ms())
+    in_flight = _in_flight(path, website, found, since_ms=now_ms(), is_repeat=False)
     connection.execute(
         "INSERT INTO in_flight VALUES (1, ?, ?, ?, ?, ?)", (*_range(in_flight), in_flight.since_ms)
     )
@@ -73,10 +77,16 @@ def take_next(connection: sqlite3.Connection, max_items: int, max_bytes: int) ->
 
 
 def _in_flight(
-    path: str, website: str, found: Sequence[tuple[int, bytes]], since_ms: int
+    path: str,
+    website: str,
+    found: Sequence[tuple[int, bytes]],
+    *,
+    since_ms: int,
+    is_repeat: bool,
 ) -> InFlight:
     ids = tuple(item_id for item_id, _ in found)
-    return InFlight(Endpoint(path), website, ids, tuple(body for _, body in found), since_ms)
+    bodies = tuple(body for _, body in found)
+    return InFlight(Endpoint(path), website, ids, bodies, since_ms, is_repeat)
 
 
 def _range(in_flight: InFlight) -> tuple[str, str, int, int]:

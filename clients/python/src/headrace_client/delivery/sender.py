@@ -145,7 +145,7 @@ class Sender(ForkAware):
     def _send(self, in_flight: InFlight) -> None:
         outcome = self._poster.post(in_flight)
         if isinstance(outcome, Failed):
-            if not outcome.is_unknown:
+            if not (outcome.is_unknown or in_flight.is_repeat):
                 self._outbox.put_back()
             self._pause(outcome.reason, outcome.retry_after_s)
             return
