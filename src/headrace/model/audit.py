@@ -6,9 +6,11 @@ from typing import Any, Final, NewType
 
 from msgspec import Struct
 
-from headrace.model.tenancy import ApiKey, KeyKind, OrganizationId, WebsiteId
+from headrace.model.tenancy import ApiKey, KeyId, KeyKind, OrganizationId, WebsiteId
 
 AuditLineId = NewType("AuditLineId", str)
+
+_SESSION: Final = "session "
 
 DEFAULT_AUDIT_LINES: Final = 100
 MAX_AUDIT_LINES: Final = 1_000
@@ -27,6 +29,7 @@ class AuditAction(Enum):
     KEY_CREATE = "key.create"
     KEY_REVOKE = "key.revoke"
     KEY_DELETE = "key.delete"
+    SESSION_CREATE = "session.create"
     CODE_CREATE = "code.create"
     CODE_USE = "code.use"
     QUARANTINE_RETRY = "quarantine.retry"
@@ -81,4 +84,9 @@ class AuditReach(Struct, frozen=True):
 
 def actor_name(key: ApiKey) -> str:
     """Return the name under which a key or a session changes things."""
-    return key.id if key.kind is KeyKind.KEY else f"session {key.id}"
+    return key.id if key.kind is KeyKind.KEY else f"{_SESSION}{key.id}"
+
+
+def session_of(name: str) -> KeyId | None:
+    """Return the session that changes things under a name; None for anybody else."""
+    return KeyId(name.removeprefix(_SESSION)) if name.startswith(_SESSION) else None

@@ -188,6 +188,31 @@ def test_a_sign_in_code_has_a_line_when_it_is_made_and_when_it_is_used(
     assert secret not in json.dumps(found)
 
 
+def test_the_first_change_of_a_session_tells_the_key_that_began_it(
+    directory: SqlDirectory,
+) -> None:
+    key, secret = directory.create_key(scopes=READ)
+    begun = directory.sessions.begin_with_key(secret)
+    assert begun is not None
+    session, _ = begun
+    before = len(lines(directory))
+    on_the_page = directory.acting_as(f"session {session.id}")
+    first = on_the_page.create_organization("first")
+    second = on_the_page.create_organization("second")
+    directory.acting_as("session ses_unknown").delete_organization(second.id)
+    shown = [
+        (line["by"], line["action"], line["object"], line["after"])
+        for line in lines(directory)[before:]
+    ]
+    by = f"session {session.id}"
+    assert shown == [
+        (key.id, "session.create", session.id, as_json(key_object(session))),
+        (by, "organization.create", first.id, as_json(organization_object(first))),
+        (by, "organization.create", second.id, as_json(organization_object(second))),
+        ("session ses_unknown", "organization.delete", second.id, None),
+    ]
+
+
 def test_sessions_of_a_key_and_their_ends_have_no_line_but_a_revoked_session_has(
     directory: SqlDirectory,
 ) -> None:

@@ -1,14 +1,14 @@
-"""The lines of the audit log: written in the transaction of the change, and read newest first."""
+"""The lines of the audit log, written in the transaction of the change."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from msgspec import structs
+from sqlalchemy import func, insert, select
 
-from headrace.adapters.directory.tables import AUDIT_LOG
+from headrace.adapters.directory.rows import read_key
+from headrace.adapters.directory.tables import API_KEYS, AUDIT_LOG
 from headrace.adapters.directory.tokens import new_id
 from headrace.adapters.directory.transactions import WriteTransaction
-from headrace.base.errors import RejectedField
 from headrace.formats.directory_objects import (
     JsonObject,
     code_object,
@@ -19,31 +19,54 @@ from headrace.formats.directory_objects import (
 from headrace.model.audit import (
     AuditAction,
     AuditedChange,
-    AuditLine,
-    AuditLineId,
-    AuditReach,
+    session_of,
 )
-from headrace.model.tenancy import ApiKey, Organization, OrganizationId, Website, WebsiteId
-
-_PAGE: Final = 1_000
-"""Lines that are read at once for a key that is limited to websites."""
+from headrace.model.tenancy import ApiKey, KeyId, Organization, Website, WebsiteId
 
 _ORGANIZATION_ACTIONS: Final = (
     AuditAction.ORGANIZATION_CREATE,
     AuditAction.ORGANIZATION_UPDATE,
     AuditAction.ORGANIZATION_DELETE,
 )
-_WEBSITE_ACTIONS: Final = (
+WEBSITE_ACTIONS: Final = (
     AuditAction.WEBSITE_CREATE,
     AuditAction.WEBSITE_UPDATE,
     AuditAction.WEBSITE_DELETE,
 )
-_NAMING_FIELDS: Final = ("name", "domain", "origins")
 _KEY_ACTIONS: Final = (AuditAction.KEY_CREATE, AuditAction.KEY_REVOKE, AuditAction.KEY_DELETE)
 
 
 def record_change(transaction: WriteTransaction, change: AuditedChange) -> None:
-    """Write the line of a change."""
+    """Write the line of a change; before the first of a session, one that tells its key."""
+    session_id = session_of(transaction.author.name)
+    if session_id is not None:
+        _record_session(transaction, session_id)
+    _insert_line(transaction, change)
+
+
+def _record_session(transaction: WriteTransaction, session_id: KeyId) -> None:
+    """Write the line of a session that was begun with a key, unless there is one.
+
+    It is deleted when it ends, and then nothing else tells whose changes these were.
+    """
+    connection = transaction.connection
+    has_line = select(AUDIT_LOG.c.id).where(AUDIT_LOG.c.object_id == session_id).limit(1)
+    row = connection.execute(select(API_KEYS).where(API_KEYS.c.id == session_id)).first()
+    if row is None or row.parent_id is None or connection.scalar(has_line) is not None:
+        return
+    session = read_key(row)
+    author = structs.replace(transaction.author, name=row.parent_id)
+    change = AuditedChange(
+        action=AuditAction.SESSION_CREATE,
+        object_id=session.id,
+        after=key_object(session),
+        organization_id=session.organization_id,
+        website_ids=session.website_ids,
+    )
+    _insert_line(transaction._replace(author=author), change)
+
+
+def _insert_line(transaction: WriteTransaction, change: AuditedChange) -> None:
     author, connection = transaction.author, transaction.connection
     # Writes are serialized, so that no other transaction takes the same number.
     last = connection.execute(select(func.max(AUDIT_LOG.c.sequence))).scalar_one()
@@ -81,7 +104,7 @@ def record_website(
     """Write the line of a website that was created, changed or deleted."""
     _record(
         transaction,
-        _WEBSITE_ACTIONS,
+        WEBSITE_ACTIONS,
         None if before is None else website_object(before),
         None if after is None else website_object(after),
         website_ids=tuple({one.id for one in (before, after) if one is not None}),
@@ -155,85 +178,3 @@ def _record(
         website_ids=website_ids,
     )
     record_change(transaction, change)
-
-
-def forget_website(connection: Connection, website_id: WebsiteId) -> None:
-    """Take name, domain and origins of a website out of the lines about it."""
-    own = AUDIT_LOG.c.object_id == website_id
-    about_it = select(AUDIT_LOG).where(
-        own, AUDIT_LOG.c.action.in_([action.value for action in _WEBSITE_ACTIONS])
-    )
-    for row in connection.execute(about_it).all():
-        connection.execute(
-            update(AUDIT_LOG)
-            .where(AUDIT_LOG.c.sequence == row.sequence)
-            .values(
-                object_before=_without_name(row.object_before),
-                object_after=_without_name(row.object_after),
-            )
-        )
-
-
-def _without_name(shown: JsonObject | None) -> JsonObject | None:
-    return None if shown is None else {**shown, **dict.fromkeys(_NAMING_FIELDS)}
-
-
-def read_lines(
-    connection: Connection, *, limit: int, before: AuditLineId | None, reach: AuditReach | None
-) -> tuple[AuditLine, ...]:
-    """Return lines, newest first; see `AuditLog.lines`."""
-    organization_id = None if reach is None else reach.organization_id
-    below = None if before is None else _find_sequence(connection, before, reach)
-    # The database knows the organizations of lines, but not which lists of websites are in reach.
-    page_size = limit if reach is None or not reach.website_ids else _PAGE
-    found: list[AuditLine] = []
-    while True:
-        page = _read_page(connection, below, organization_id, page_size)
-        lines = (_read_line(row) for row in page)
-        found.extend(line for line in lines if reach is None or reach.has(line))
-        if len(found) >= limit or len(page) < page_size:
-            return tuple(found[:limit])
-        below = page[-1].sequence
-
-
-def _read_page(
-    connection: Connection,
-    below: int | None,
-    organization_id: OrganizationId | None,
-    page_size: int,
-) -> Sequence[Row[Any]]:
-    page = select(AUDIT_LOG).order_by(AUDIT_LOG.c.sequence.desc()).limit(page_size)
-    if below is not None:
-        page = page.where(AUDIT_LOG.c.sequence < below)
-    if organization_id is not None:
-        page = page.where(AUDIT_LOG.c.organization_id == organization_id)
-    return connection.execute(page).all()
-
-
-def _find_sequence(connection: Connection, line_id: AuditLineId, reach: AuditReach | None) -> int:
-    # Ids are ASCII. Other text is not queried: a lone surrogate would be an error of the driver.
-    row = (
-        connection.execute(select(AUDIT_LOG).where(AUDIT_LOG.c.id == line_id)).first()
-        if line_id.isascii() and line_id.isprintable()
-        else None
-    )
-    if row is None or (reach is not None and not reach.has(_read_line(row))):
-        raise RejectedField("before", f"no line of the audit log has the id {line_id!r}")
-    sequence: int = row.sequence
-    return sequence
-
-
-def _read_line(row: Row[Any]) -> AuditLine:
-    return AuditLine(
-        id=AuditLineId(row.id),
-        time_ms=row.time_ms,
-        by=row.author,
-        change=AuditedChange(
-            action=AuditAction(row.action),
-            object_id=row.object_id,
-            before=row.object_before,
-            after=row.object_after,
-            organization_id=row.organization_id,
-            website_ids=tuple(row.website_ids),
-        ),
-    )
