@@ -38,6 +38,7 @@ from headrace.http.routes.erasures import (
 )
 from headrace.http.routes.export import Exporter, ExportRoute
 from headrace.http.routes.ingest import EventAcceptor, ingestion_handlers
+from headrace.http.routes.live import LiveStreams, live_handler
 from headrace.http.routes.operations import (
     ReadinessChecks,
     handle_health,
@@ -98,6 +99,7 @@ def create_app(
     standard_runner: QueryRunner[StandardResult],
     saved_queries: SavedQueryUseCase,
     schema_describer: SchemaDescriber,
+    live: LiveStreams,
     exporter: Exporter,
     erasures: ErasureUseCases,
     storage_describer: StorageDescriber,
@@ -178,6 +180,9 @@ def create_app(
             body_reader=query_bodies,
             json_limits=json_limits,
             settings=settings,
+        ),
+        endpoints.LIVE: live_handler(
+            live, authorizer=authorizer, addresses=addresses, body_reader=query_bodies
         ),
         endpoints.SCHEMA: SchemaRoute(
             authorizer=authorizer,

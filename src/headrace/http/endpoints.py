@@ -364,6 +364,19 @@ SAVED_ANSWER = EndpointSpec(
     query_errors=SAVED_ERROR_CODES,
     is_cancelled_by_disconnect=True,
 )
+LIVE = EndpointSpec(
+    "live",
+    "/v1/live",
+    ("GET", "OPTIONS"),
+    Envelope.QUERY,
+    CorsPolicy.CONFIGURED_ORIGINS,
+    tuple(
+        error
+        for error in _QUERY_ERRORS
+        if error not in (*_CONTENT_ERRORS, InvalidQuery, QueryTooLarge, QueryTimedOut)
+    ),
+    is_cancelled_by_disconnect=True,
+)
 SCHEMA = EndpointSpec(
     "schema",
     "/v1/query/schema",
@@ -530,6 +543,7 @@ ENDPOINTS = (
     *PARAMETER_QUERY_ENDPOINTS,
     SAVED,
     SAVED_ANSWER,
+    LIVE,
     SCHEMA,
     EXPORT,
     ERASURES,

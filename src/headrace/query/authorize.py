@@ -11,6 +11,7 @@ from headrace.base.clock import Clock
 from headrace.base.errors import (
     AuthenticationRequired,
     DirectoryUnavailable,
+    HeadraceError,
     InvalidApiKey,
     MissingScope,
     MissingWebsiteId,
@@ -64,6 +65,13 @@ class Manager(Struct, frozen=True):
 
     website_id: WebsiteId
     name: str
+
+
+class StreamReader(Struct, frozen=True):
+    """A website that a caller may read, and what its streams are counted by."""
+
+    website_id: WebsiteId
+    rate_limit_key: str
 
 
 class QueryAuthorizer:
@@ -176,6 +184,24 @@ class QueryAuthorizer:
         tenancy, caller = await self._find_manager(credentials)
         await _count(self._limiter, caller.rate_limit_key, on_rate_limit)
         return _manager(tenancy, caller, credentials.website_id).website_id
+
+    async def authorize_stream(
+        self, credentials: QueryCredentials, on_rate_limit: OnRateLimit
+    ) -> StreamReader:
+        """Return who may read a website for as long as `may_still_read`; see `authorize`."""
+        website_id = await self.authorize(credentials, on_rate_limit)
+        caller = authenticate(self._tenancy.current(), credentials, self._clock.now_ms())
+        return StreamReader(website_id, caller.rate_limit_key)
+
+    def may_still_read(self, credentials: QueryCredentials) -> bool:
+        """Return whether the credentials may still read the website, without I/O."""
+        try:
+            tenancy = self._tenancy.current()
+            caller = authenticate(tenancy, credentials, self._clock.now_ms())
+            find_readable_website(tenancy, caller, credentials.website_id)
+        except HeadraceError:
+            return False
+        return caller.has_scope(Scope.READ_DATA)
 
     async def authorize_shared(
         self, website_id: WebsiteId, name: str, on_rate_limit: OnRateLimit

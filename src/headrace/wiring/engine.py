@@ -19,6 +19,7 @@ from headrace.adapters.engine.clickhouse_store import (
 )
 from headrace.adapters.engine.erasures import EngineErasures
 from headrace.adapters.engine.exports import TakeWatermark, watermark_taker
+from headrace.adapters.engine.live_tail import LiveTail, TailedLoader
 from headrace.adapters.engine.load_loop import MAX_BACKOFF_S, LoadLoop, LogLoader
 from headrace.adapters.engine.process import EngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
@@ -47,6 +48,7 @@ from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.erasure.planning import ErasurePlanner
 from headrace.erasure.service import ErasureService, Leftovers
+from headrace.ingest.load.live_rows import LiveRows
 from headrace.ingest.load.loader import Loader
 from headrace.ports.dedup_claims import DedupClaims
 from headrace.ports.erasure import KeptPartLifetimes, PartLifetimes, RowFinder
@@ -119,6 +121,19 @@ class _Dependencies(NamedTuple):
             clock=SystemClock(),
             claims=claims,
         )
+
+    def live_loading(self, loader: LogLoader, max_backoff_s: float) -> tuple[LoadLoop, LiveTail]:
+        """Return what runs the loader at intervals and on demand, and what reads ahead of it."""
+        tailed = TailedLoader(loader, LiveRows(self.reader, self.ledger), log=get_logger())
+        load_loop = self.load_loop(tailed, max_backoff_s)
+        tail = LiveTail(
+            tailed,
+            run_exclusive=load_loop.run_exclusive,
+            durable_offsets=self.reader.durable_offsets,
+            new_epoch=lambda: secrets.token_hex(_NONCE_BYTES),
+            clock=SystemClock(),
+        )
+        return load_loop, tail
 
     def load_loop(self, loader: LogLoader, max_backoff_s: float) -> LoadLoop:
         """Return what runs the loader at intervals and on demand."""
@@ -211,7 +226,7 @@ def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None
     )
     versions = DataVersions(nonce=secrets.token_hex(_NONCE_BYTES))
     writer = ChdbWriter(chdb, change_listener=versions)
-    load_loop = dependencies.load_loop(dependencies.loader(writer, claims), MAX_BACKOFF_S)
+    load_loop, live = dependencies.live_loading(dependencies.loader(writer, claims), MAX_BACKOFF_S)
     limits = select_bounds_of(dependencies.settings)
     snapshots = dependencies.snapshots(chdb)
     return EngineProcess(
@@ -246,6 +261,7 @@ def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None
             deleter=ChdbRowDeleter(chdb),
             versions=versions,
         ),
+        live=live,
         prunes_daily=not dependencies.is_alone,
         socket=dependencies.socket,
         scheduler_limits=limits,
@@ -261,7 +277,9 @@ def _clickhouse_engine_process(
     dependencies.reader.publish_loaded_offsets(dependencies.ledger.stored_offsets())
     writer = ClickHouseWriter(address.rotated(secrets.randbits(16)))
     loader = GatedLoader(dependencies.loader(writer, claims), dependencies.paths.root)
-    load_loop = dependencies.load_loop(PreparingLoader(writer, loader), CLICKHOUSE_MAX_BACKOFF_S)
+    load_loop, live = dependencies.live_loading(
+        PreparingLoader(writer, loader), CLICKHOUSE_MAX_BACKOFF_S
+    )
     snapshots = dependencies.snapshots(None)
     return EngineProcess(
         store=ClickHouseLifecycle(writer, log=get_logger()),
@@ -287,6 +305,7 @@ def _clickhouse_engine_process(
             deleter=ClickHouseRowDeleter(address),
             versions=None,
         ),
+        live=live,
         prunes_daily=not dependencies.is_alone,
         socket=dependencies.socket,
         scheduler_limits=select_bounds_of(dependencies.settings),

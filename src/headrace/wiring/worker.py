@@ -18,6 +18,7 @@ from headrace.adapters.engine.ipc.client import (
     EngineErasureClient,
     EngineStorageClient,
 )
+from headrace.adapters.engine.ipc.live_client import EngineLiveSource
 from headrace.adapters.enrichment.geo import open_geo_database
 from headrace.adapters.enrichment.user_agents import UapUserAgentParser
 from headrace.adapters.erasures.file_erasures import FileErasures
@@ -52,6 +53,7 @@ from headrace.ports.store import QueryLimits
 from headrace.query.execution import QueryExecution
 from headrace.query.export.service import ExportService
 from headrace.query.funnel.service import FunnelService
+from headrace.query.live.service import LiveService
 from headrace.query.retention.service import RetentionService
 from headrace.query.saved.service import SavedQueryService
 from headrace.query.schema.service import SchemaService
@@ -147,6 +149,8 @@ async def run_worker(
         def record_changes(by: str, changes: Sequence[AuditedChange]) -> None:
             directory.acting_as(by).audit_log.record(changes)
 
+        live = LiveService(EngineLiveSource(engine), clock=clock)
+        stack.callback(asyncio.create_task(_close_live(live, stop)).cancel)
         export_store = open_export_store(settings, stack, engine=engine)
         app = create_app(
             acceptor=ingest_service,
@@ -165,6 +169,7 @@ async def run_worker(
                 metrics=metrics,
             ),
             schema_describer=SchemaService(execution),
+            live=live,
             exporter=ExportService(
                 export_store,
                 max_memory_bytes=settings.query_max_memory_bytes,
@@ -204,6 +209,12 @@ async def run_worker(
             stop=stop,
             fast_path=app.fast_path,
         )
+
+
+async def _close_live(live: LiveService, stop: asyncio.Event) -> None:
+    """End the live streams when the service stops: they do not end by themselves."""
+    await stop.wait()
+    live.close()
 
 
 async def _start_tenancy_source(

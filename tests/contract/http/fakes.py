@@ -386,6 +386,35 @@ class FakeSavedQueries:
         return SavedAnswer(self.entity_tag, None if is_known(self.entity_tag) else self.result)
 
 
+class FakeLiveStreams:
+    """Streams `events`, or raises `outcome` when a stream is counted."""
+
+    def __init__(self) -> None:
+        self.outcome: BaseException | None = None
+        self.events = [b":\n\n", b"data: 1\n\n"]
+        self.requests: list[tuple[WebsiteId, str]] = []
+        self.counted: list[str] = []
+        self.may_read: Callable[[], bool] = lambda: True
+
+    @contextlib.asynccontextmanager
+    async def count_stream(self, caller: str) -> AsyncGenerator[None]:
+        if self.outcome is not None:
+            raise self.outcome
+        self.counted.append(caller)
+        try:
+            yield
+        finally:
+            self.counted.remove(caller)
+
+    async def stream(
+        self, website_id: WebsiteId, last_id: str, may_read: Callable[[], bool]
+    ) -> AsyncGenerator[bytes]:
+        self.requests.append((website_id, last_id))
+        self.may_read = may_read
+        for event in self.events:
+            yield event
+
+
 class Harness:
     """An application whose dependencies are all fakes."""
 
@@ -397,6 +426,7 @@ class Harness:
         self.runners: dict[EndpointSpec, QueryRunner[QueryResult]] = {}
         self.saved_queries = FakeSavedQueries(result or empty_result())
         self.schemas = FakeSchemaDescriber()
+        self.live = FakeLiveStreams()
         self.exporter = FakeExporter()
         self.storage = FakeStorageDescriber()
         self.tenancy = FakeTenancySource(make_tenancy())
@@ -430,6 +460,7 @@ class Harness:
             standard_runner=self.standard,
             saved_queries=self.saved_queries,
             schema_describer=self.schemas,
+            live=self.live,
             exporter=self.exporter,
             erasures=ErasureUseCases(self.erasures, self.erasures),
             storage_describer=self.storage,
@@ -536,10 +567,10 @@ async def exchange(app: ASGIApp, scope: dict[str, Any], *chunks: bytes) -> Respo
         sent.append(message)
 
     await app(scope, receive, send)
-    start, last = sent
+    start, *bodies = sent
     headers = [(name.decode(), value.decode()) for name, value in start["headers"]]
     assert len(headers) == len(dict(headers)), "a header was sent twice"
-    return Response(start["status"], dict(headers), last["body"])
+    return Response(start["status"], dict(headers), b"".join(one["body"] for one in bodies))
 
 
 NOTHING_READ: Mapping[str, Any] = {

@@ -492,7 +492,7 @@ PREFLIGHT = {
     "access-control-allow-methods": "POST, OPTIONS",
     "access-control-allow-headers": (
         "Accept, Accept-Language, Authorization, Content-Encoding, Content-Language, Content-Type,"
-        " If-None-Match, X-API-Key"
+        " If-None-Match, Last-Event-ID, X-API-Key"
     ),
     "access-control-max-age": "86400",
 }

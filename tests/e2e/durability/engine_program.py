@@ -11,6 +11,7 @@ from headrace.adapters.backup.snapshots import LiveSnapshots, Snapshots
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.engine.chdb_store import ChdbLifecycle, ChdbQueryService
 from headrace.adapters.engine.exports import watermark_taker
+from headrace.adapters.engine.live_tail import LiveTail, TailedLoader
 from headrace.adapters.engine.load_loop import LoadLoop
 from headrace.adapters.engine.process import EngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
@@ -25,6 +26,7 @@ from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.telemetry import Metrics, configure_logging, get_logger
+from headrace.ingest.load.live_rows import LiveRows
 from headrace.ingest.load.loader import Loader
 from headrace.model.erasure import ErasureRequest
 from headrace.model.stored_rows import ExpiredRows, StoredRows
@@ -79,7 +81,15 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
         metrics=metrics,
         clock=SystemClock(),
     )
-    load_loop = LoadLoop(loader=loader, log_reader=log_reader, interval_s=0.1, log=get_logger())
+    tailed = TailedLoader(loader, LiveRows(log_reader, ledger), log=get_logger())
+    load_loop = LoadLoop(loader=tailed, log_reader=log_reader, interval_s=0.1, log=get_logger())
+    live = LiveTail(
+        tailed,
+        run_exclusive=load_loop.run_exclusive,
+        durable_offsets=log_reader.durable_offsets,
+        new_epoch=lambda: "epoch",
+        clock=SystemClock(),
+    )
     snapshots = Snapshots(DataDirPaths(data), chdb=chdb, ledger=ledger, log_reader=log_reader)
     limits = SchedulerLimits(SlotLimits(3, 100, 100), wait_timeout_s=5, cache_bytes=10**6)
     return EngineProcess(
@@ -105,6 +115,7 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
         ),
         erasures=NoErasures(),
         pruning=NoPruning(),
+        live=live,
         prunes_daily=True,
         socket=socket,
         scheduler_limits=limits,

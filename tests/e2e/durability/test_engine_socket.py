@@ -44,6 +44,7 @@ from headrace.base.telemetry import Metrics, get_logger
 from headrace.model.catalog import EVENTS
 from headrace.model.export import LogEnd, Watermark
 from headrace.model.plan import CompiledQuery
+from headrace.ports.live import LiveItem, LiveItems
 from headrace.ports.rate_limiter import CountedCall, RateLimitResult
 from headrace.ports.store import QueryLimits, Rows, SelectFailed, StoreStatus
 from testing.chdb import ENDLESS, LIMITS, FreshStore, until_running
@@ -56,6 +57,19 @@ LARGE = "SELECT uniqExact(number) FROM numbers(50000000)"
 
 
 WATERMARK = Watermark("ledger", 1_767_607_200_000, (LogEnd(7, 1, 4096),))
+
+
+class NoLive:
+    """Keeps nothing."""
+
+    async def follow(self, website: str, epoch: str, after: int) -> LiveItems:
+        raise AssertionError(website, epoch, after)
+
+    def publish(self, website: str, item: LiveItem) -> None:
+        raise AssertionError(website, item)
+
+    def count_stream(self, caller: str) -> contextlib.AbstractContextManager[bool]:
+        raise AssertionError(caller)
 
 
 class Engine:
@@ -96,6 +110,7 @@ class Engine:
             erasures=NoErasures(),
             pruner=NoPruning(),
             versions=None,
+            live=NoLive(),
             log=get_logger(),
         )
         await self._server.open()

@@ -9,6 +9,7 @@ from headrace.adapters.engine.exports import EngineExports, TakeWatermark
 from headrace.adapters.engine.ipc.server import (
     EngineServer,
     ErasureRunner,
+    LiveHub,
     Pruner,
     RangeVersions,
     SelectRunner,
@@ -111,6 +112,14 @@ class Pruning(Pruner, Protocol):
         ...
 
 
+class Live(LiveHub, Protocol):
+    """Reads new rows while somebody watches: `LiveTail`."""
+
+    async def close(self) -> None:
+        """Stop to read. The load loop must be open still."""
+        ...
+
+
 class EngineProcess:
     """Everything that runs in the engine process, on one event loop. Constructing it opens nothing.
 
@@ -130,6 +139,7 @@ class EngineProcess:
         take_watermark: TakeWatermark,
         erasures: Erasures,
         pruning: Pruning,
+        live: Live,
         prunes_daily: bool,
         socket: Path,
         scheduler_limits: SchedulerLimits,
@@ -142,6 +152,7 @@ class EngineProcess:
         self._snapshots = snapshots
         self._erasures = erasures
         self._pruning = pruning
+        self._live = live
         self._prunes_daily = prunes_daily
         self._log = log
         slots = FairSemaphore(scheduler_limits.slots, metrics=metrics)
@@ -165,6 +176,7 @@ class EngineProcess:
             erasures=erasures,
             pruner=pruning,
             versions=self._query_service.ranges,
+            live=live,
             log=log,
         )
 
@@ -200,6 +212,7 @@ class EngineProcess:
         await self._server.close()
         await self._erasures.close()
         await self._pruning.close()
+        await self._live.close()
         self._store.request_stop()
         await self._query_service.finish_repair()
         await asyncio.to_thread(self._load_loop.close)

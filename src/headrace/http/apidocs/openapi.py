@@ -1,6 +1,6 @@
 """Generates the OpenAPI document from the endpoint table, the error table, structs and settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import headrace
@@ -15,6 +15,7 @@ from headrace.http.endpoints import (
     ERASURE,
     ERASURES,
     EXPORT,
+    LIVE,
     QUERY_ENDPOINTS,
     SAVED,
     SAVED_ANSWER,
@@ -142,9 +143,7 @@ def _request(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Docume
     elif spec is SAVED:
         body = _request_body(_request_content(doc, settings))
         request = {"security": _KEY_REQUIRED, "parameters": _saved_parameters(), **body}
-    elif spec is SAVED_ANSWER:
-        request = {"security": _SECURITY, "parameters": _saved_answer_parameters()}
-    elif spec in (SCHEMA, STORAGE, VALUES):
+    elif spec in (LIVE, SAVED_ANSWER, SCHEMA, STORAGE, VALUES):
         request = {"security": _SECURITY, "parameters": _parameters(spec)}
     elif doc.item is not None:
         body = _request_body(_request_content(doc, settings))
@@ -185,12 +184,8 @@ def _request_content(doc: EndpointDoc, settings: Settings) -> Document:
 
 
 def _parameters(spec: EndpointSpec) -> Sequence[Document]:
-    if spec is VALUES:
-        return _values_parameters()
-    if spec is SCHEMA:
-        return (_parameter("website_id", "query", "the website to describe, too"),)
-    if spec is STORAGE:
-        return (_parameter("website_id", "query", "one website; required without a key"),)
+    if spec in _OWN_PARAMETERS:
+        return _OWN_PARAMETERS[spec]()
     if spec in (*QUERY_ENDPOINTS, STANDARD):
         website = _parameter("website_id", "query", "the website to query", minLength=1)
         return ({**website, "required": True},)
@@ -217,6 +212,13 @@ def _export_parameters() -> Sequence[Document]:
         *({**parameter, "required": True} for parameter in required),
         _parameter("from", "query", "the first day, in UTC; without it, from the first row on"),
         _parameter("to", "query", "the last day, in UTC; it is included"),
+    )
+
+
+def _live_parameters() -> Sequence[Document]:
+    return (
+        _required("website_id", "query", "the website", minLength=1),
+        _parameter("Last-Event-ID", "header", "the id of the last event that the client has"),
     )
 
 
@@ -275,3 +277,12 @@ def _values_parameters() -> Sequence[Document]:
 def _parameter(name: str, location: str, description: str, **rules: object) -> Document:
     schema = {"type": "string", **rules}
     return {"name": name, "in": location, "description": description, "schema": schema}
+
+
+_OWN_PARAMETERS: Mapping[EndpointSpec, Callable[[], Sequence[Document]]] = {
+    LIVE: _live_parameters,
+    SAVED_ANSWER: _saved_answer_parameters,
+    SCHEMA: lambda: (_parameter("website_id", "query", "the website to describe, too"),),
+    STORAGE: lambda: (_parameter("website_id", "query", "one website; required without a key"),),
+    VALUES: _values_parameters,
+}

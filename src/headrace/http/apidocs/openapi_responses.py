@@ -25,6 +25,7 @@ from headrace.http.endpoints import (
     DOCS,
     ERASURES,
     EXPORT,
+    LIVE,
     METRICS,
     OPENAPI,
     PARAMETER_QUERY_ENDPOINTS,
@@ -51,6 +52,7 @@ from headrace.http.responses import (
     QueryError,
 )
 from headrace.http.routes.export import MEDIA_TYPES, NDJSON_TYPE, PARQUET_TYPE
+from headrace.http.routes.live import EVENT_STREAM_TYPE
 from headrace.http.routes.operations import ReadyResponse
 from headrace.http.routes.result_formats import ARROW_TYPE, CSV_TYPE
 
@@ -149,6 +151,7 @@ def make_responses(spec: EndpointSpec, doc: EndpointDoc) -> Document:
 _TEXT_TYPES: Mapping[EndpointSpec, str] = {
     METRICS: "text/plain",
     DOCS: "text/html",
+    LIVE: EVENT_STREAM_TYPE,
     TRACKER: "text/javascript",
     TRACKER_EXTRAS: "text/javascript",
     TRACKER_PINNED: "text/javascript",
@@ -273,7 +276,8 @@ def _example(envelope: Envelope, example: _ErrorExample) -> Any:  # noqa: ANN401
 
 
 def _rate_limit_headers_of(spec: EndpointSpec) -> Sequence[str]:
-    return _RATE_LIMIT_HEADERS if spec in (*_RESULT_ENDPOINTS, SAVED, SCHEMA, STANDARD) else ()
+    counted = (*_RESULT_ENDPOINTS, LIVE, SAVED, SCHEMA, STANDARD)
+    return _RATE_LIMIT_HEADERS if spec in counted else ()
 
 
 def _headers(names: Sequence[str]) -> Document:

@@ -32,6 +32,7 @@ QUERY_REQUEST_HEADERS = (
     "Content-Language",
     "Content-Type",
     "If-None-Match",
+    "Last-Event-ID",
     "X-API-Key",
 )
 INGESTION_RESPONSE_HEADERS = ("X-Request-Id", "Retry-After")

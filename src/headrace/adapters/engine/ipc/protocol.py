@@ -18,6 +18,7 @@ from headrace.model.export import Watermark
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.erasure import Erasure
+from headrace.ports.live import LiveItem, LiveItems
 from headrace.ports.rate_limiter import CountedCall, RateLimitResult
 from headrace.ports.row_versions import RowRange
 from headrace.ports.store import QueryLimits, StoreStatus
@@ -109,6 +110,27 @@ class ReadVersion(Struct, frozen=True, tag="read_version"):
     ranges: tuple[RowRange, ...]
 
 
+class FollowLive(Struct, frozen=True, tag="follow_live"):
+    """Reply with the newest items of a website; see `ports.live.LiveSource.follow`."""
+
+    website_id: str
+    epoch: str
+    after: int
+
+
+class PublishLive(Struct, frozen=True, tag="publish_live"):
+    """Append an item to a website that is watched."""
+
+    website_id: str
+    item: LiveItem
+
+
+class OpenLiveStream(Struct, frozen=True, tag="open_live_stream"):
+    """Count a stream of a caller until the connection is closed."""
+
+    caller: str
+
+
 IpcRequest = (
     RunSelect
     | CountCall
@@ -121,6 +143,9 @@ IpcRequest = (
     | DescribeStorage
     | PruneRows
     | ReadVersion
+    | FollowLive
+    | PublishLive
+    | OpenLiveStream
 )
 
 
@@ -191,6 +216,22 @@ class VersionRead(Struct, frozen=True, tag="version_read"):
     version: str | None
 
 
+class LiveFollowed(Struct, frozen=True, tag="live_followed"):
+    """The reply to `FollowLive`."""
+
+    items: LiveItems
+
+
+class LivePublished(Struct, frozen=True, tag="live_published"):
+    """The reply to `PublishLive`."""
+
+
+class LiveStreamCounted(Struct, frozen=True, tag="live_stream_counted"):
+    """The reply to `OpenLiveStream`: whether the caller may have this stream."""
+
+    is_allowed: bool
+
+
 class FailureKind(Enum):
     """The kinds of failures of selects, snapshots, exports and erasures."""
 
@@ -222,6 +263,9 @@ IpcReply = (
     | StorageDescribed
     | RowsPruned
     | VersionRead
+    | LiveFollowed
+    | LivePublished
+    | LiveStreamCounted
     | Failure
 )
 

@@ -24,12 +24,18 @@ from headrace.adapters.engine.ipc.protocol import (
     ExportRead,
     Failure,
     FailureKind,
+    FollowLive,
     FramedConnection,
     IpcReply,
     IpcRequest,
+    LiveFollowed,
+    LivePublished,
+    LiveStreamCounted,
     OpenExport,
+    OpenLiveStream,
     ProtocolError,
     PruneRows,
+    PublishLive,
     ReadExport,
     Readiness,
     ReadVersion,
@@ -54,6 +60,7 @@ from headrace.model.export import Watermark
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.erasure import Erasure
+from headrace.ports.live import LiveItem, LiveItems
 from headrace.ports.rate_limiter import RateLimiters
 from headrace.ports.row_versions import RowRange
 from headrace.ports.store import QueryLimits, StoreStatus
@@ -68,8 +75,10 @@ _UnaryRequest: TypeAlias = (
     | DescribeStorage
     | PruneRows
     | ReadVersion
+    | FollowLive
+    | PublishLive
 )
-_OpenRequest: TypeAlias = TakeSnapshot | OpenExport
+_OpenRequest: TypeAlias = TakeSnapshot | OpenExport | OpenLiveStream
 """What it asks for exists until its connection is closed."""
 
 
@@ -143,6 +152,22 @@ class RangeVersions(Protocol):
         ...
 
 
+class LiveHub(Protocol):
+    """Keeps the newest items of watched websites: `LiveTail`."""
+
+    async def follow(self, website: str, epoch: str, after: int) -> LiveItems:
+        """Return the items from a number on, or wait for one."""
+        ...
+
+    def publish(self, website: str, item: LiveItem) -> None:
+        """Append an item to a website that is watched."""
+        ...
+
+    def count_stream(self, caller: str) -> contextlib.AbstractContextManager[bool]:
+        """Count a stream within the context; yields whether the caller may have one more."""
+        ...
+
+
 class _ServerConnection(FramedConnection[IpcRequest]):
     """The engine's end of a connection. A disconnect cancels the request, except an open one."""
 
@@ -192,6 +217,7 @@ class EngineServer:
         erasures: ErasureRunner,
         pruner: Pruner,
         versions: RangeVersions | None,
+        live: LiveHub,
         log: Logger,
     ) -> None:
         self._socket = socket
@@ -206,6 +232,7 @@ class EngineServer:
         self._erasures = erasures
         self._pruner = pruner
         self._versions = versions
+        self._live = live
         self._log = log
         self._query_ids = (f"{os.getpid()}-{number}" for number in itertools.count(1))
         self._connections: WeakSet[_ServerConnection] = WeakSet()
@@ -261,6 +288,8 @@ class EngineServer:
                     await self._serve_snapshot(request, connection)
                 case OpenExport():
                     await self._serve_export(request, connection)
+                case OpenLiveStream():
+                    await self._count_live_stream(request, connection)
                 case _:
                     connection.send(await self._dispatch(request))
         except BaseException:
@@ -291,6 +320,14 @@ class EngineServer:
         except StoreUnavailable as error:
             connection.send(Failure(FailureKind.UNAVAILABLE, str(error)))
 
+    async def _count_live_stream(
+        self, request: OpenLiveStream, connection: _ServerConnection
+    ) -> None:
+        """Count a stream until the client disconnects."""
+        with self._live.count_stream(request.caller) as is_allowed:
+            connection.send(LiveStreamCounted(is_allowed))
+            await connection.disconnected.wait()
+
     async def _dispatch(self, request: _UnaryRequest) -> IpcReply:
         match request:
             case CountCall():
@@ -299,10 +336,10 @@ class EngineServer:
                 return Readiness(self._status())
             case WaitStored() | ReadVersion():
                 return await self._reply_when_loaded(request)
-            case RunSelect():
-                return await self._run_select(request)
-            case ReadExport():
-                return await self._read_export(request)
+            case FollowLive() | PublishLive():
+                return await self._serve_live(request)
+            case RunSelect() | ReadExport():
+                return await self._select(request)
             case EraseRows() | DescribeStorage() | PruneRows():
                 return await self._administer(request)
         assert_never(request)
@@ -319,6 +356,13 @@ class EngineServer:
             return VersionRead(None)
         return VersionRead(self._versions.version_of(request.website_id, request.ranges))
 
+    async def _serve_live(self, request: FollowLive | PublishLive) -> IpcReply:
+        if isinstance(request, PublishLive):
+            self._live.publish(request.website_id, request.item)
+            return LivePublished()
+        items = await self._live.follow(request.website_id, request.epoch, request.after)
+        return LiveFollowed(items)
+
     async def _administer(self, request: EraseRows | DescribeStorage | PruneRows) -> IpcReply:
         try:
             match request:
@@ -331,16 +375,15 @@ class EngineServer:
         except (StoreUnavailable, OperatorError) as error:
             return Failure(FailureKind.UNAVAILABLE, str(error))
 
-    async def _run_select(self, request: RunSelect) -> IpcReply:
+    async def _select(self, request: RunSelect | ReadExport) -> IpcReply:
+        if isinstance(request, ReadExport):
+            return await self._reply_or_failure(request.sql, self._export_output(request))
         key = QueryKey(
             request.website_id, request.sql, tuple(request.parameters.items()), request.limits
         )
         return await self._reply_or_failure(
             request.sql, self._select_result(key, partial(self._run, request))
         )
-
-    async def _read_export(self, request: ReadExport) -> IpcReply:
-        return await self._reply_or_failure(request.sql, self._export_output(request))
 
     async def _select_result(
         self, key: QueryKey, run: Callable[[QueryLimits], Coroutine[Any, Any, bytes]]

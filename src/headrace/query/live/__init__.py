@@ -1,0 +1,1 @@
+"""Live streams: items of a website as they are acknowledged."""

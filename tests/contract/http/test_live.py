@@ -1,0 +1,83 @@
+"""GET /v1/live over a fake use case: who may listen, and what is sent."""
+
+import pytest
+
+from headrace.base.errors import RateLimited, StoreUnavailable
+from tests.contract.http.fakes import (
+    FOREIGN_KEY,
+    MANAGER_KEY,
+    PRIVATE,
+    PUBLIC,
+    READER_KEY,
+    Harness,
+    Response,
+)
+
+
+def call(
+    harness: Harness, website: str | None = PRIVATE, key: str | None = READER_KEY, **headers: str
+) -> Response:
+    query = "" if website is None else f"website_id={website}"
+    credentials = {} if key is None else {"Authorization": f"Bearer {key}"}
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    return harness.call("GET", "/v1/live", query=query, headers={**credentials, **sent})
+
+
+@pytest.mark.parametrize(
+    ("website", "key"), [(PRIVATE, READER_KEY), (PUBLIC, None)], ids=["key", "public website"]
+)
+def test_events_are_sent_as_they_are(website: str, key: str | None) -> None:
+    harness = Harness()
+    response = call(harness, website, key)
+    assert (response.status, response.body) == (200, b":\n\ndata: 1\n\n")
+    assert response.headers["content-type"] == "text/event-stream"
+    assert response.headers["cache-control"] == "no-store"
+    assert "content-length" not in response.headers
+    assert "x-ratelimit-remaining" in response.headers
+    assert harness.live.requests == [(website, "")]
+    assert harness.live.counted == []  # the stream has ended
+
+
+def test_the_last_id_is_passed_on() -> None:
+    harness = Harness()
+    call(harness, Last_Event_ID="a-1")
+    assert harness.live.requests == [(PRIVATE, "a-1")]
+
+
+def test_a_stream_ends_with_its_key() -> None:
+    harness = Harness()
+    call(harness)
+    assert harness.live.may_read()
+    harness.tenancy.snapshot = type(harness.tenancy.snapshot)(0, {}, {}, {})
+    assert not harness.live.may_read()
+
+
+def test_too_many_streams_are_429() -> None:
+    harness = Harness()
+    harness.live.outcome = RateLimited(15)
+    response = call(harness)
+    assert (response.status, response.json["code"]) == (429, "RATE_LIMITED")
+    assert response.headers["retry-after"] == "15"
+
+
+def test_a_stream_is_503_while_the_engine_is_away() -> None:
+    harness = Harness()
+    harness.live.outcome = StoreUnavailable("the engine is away")
+    assert call(harness).status == 503
+
+
+@pytest.mark.parametrize(
+    ("website", "key", "status", "error"),
+    [
+        (PRIVATE, None, 401, "Authentication required"),
+        (PRIVATE, "hr_unknown", 401, "Invalid API key"),
+        (PRIVATE, MANAGER_KEY, 403, "API key missing read:data scope"),
+        (None, READER_KEY, 400, "website_id is required"),
+        (PRIVATE, FOREIGN_KEY, 404, "Website not found"),
+    ],
+)
+def test_a_stream_is_refused_as_a_query_is(
+    website: str | None, key: str | None, status: int, error: str
+) -> None:
+    response = call(Harness(), website, key)
+    assert (response.status, response.json["error"]) == (status, error)
