@@ -507,17 +507,7 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
 }
 """Rules that the types lack: the decoder accepts more, so that validation can name the error."""
 
-_PERIOD: Schema = {
-    "oneOf": [
-        {"required": ["startDate", "endDate"], "properties": {"lastDays": _NULL}},
-        {"required": ["lastDays"], "properties": {"lastDays": {"type": "integer"}}},
-    ]
-}
-
 SCHEMA_RULES: Mapping[str, Schema] = {
-    "FunnelRequest": _PERIOD,
-    "RetentionRequest": _PERIOD,
-    "StandardRequest": _PERIOD,
     "Filter": {
         "oneOf": [
             {"required": ["field", "operator", "value"]},

@@ -87,9 +87,7 @@ REQUEST_BODIES: tuple[type[Struct], ...] = (
     WebsitePatch,
     NewKey,
 )
-_RANGE = ("startDate", "endDate")
 _REQUIRED_BY_NAME: Mapping[str, tuple[str, ...]] = {
-    "QueryRequest": _RANGE,
     "RetentionRequest": ("granularity", "periods"),
 }
 """Required fields whose types accept null, so that their absence has an error of its own."""
@@ -141,9 +139,23 @@ def _complete_schema(name: str, schema: Schema) -> Schema:
 
 
 def _complete_field(name: str, field: str, rules: Schema) -> Schema:
-    overridden: Schema = SCHEMA_OVERRIDES.get((name, field), rules)
+    overridden: Schema = _spelled_out(SCHEMA_OVERRIDES.get((name, field), rules))
     kept = {key: value for key, value in overridden.items() if (key, value) != ("default", None)}
     return {"description": FIELD_DESCRIPTIONS[name][field], **kept}
+
+
+def _spelled_out(rules: Schema) -> Schema:
+    """Say of arrays and objects of anything that they are: generators of clients need it."""
+    spelled = dict(rules)
+    if "anyOf" in rules:
+        spelled["anyOf"] = [_spelled_out(option) for option in rules["anyOf"]]
+    elif rules == {"type": "array"}:
+        spelled["items"] = {}
+    elif rules.get("type") == "object" and not rules.keys() & {"properties", "required"}:
+        spelled.setdefault("additionalProperties", {})
+    elif "items" in rules:
+        spelled["items"] = _spelled_out(rules["items"])
+    return spelled
 
 
 def _required(name: str, schema: Mapping[str, Any]) -> list[str]:

@@ -21,12 +21,12 @@ CUSTOM_PATH = "/v1/query/custom"
 COUNTRIES = {"8.8.8.8": "US", "1.1.1.1": "AU"}
 DESKTOP = {"browser_name": "Chrome", "os_name": "Windows", "device_type": "desktop"}
 PHONE = {"browser_name": "Safari", "os_name": "iOS", "device_type": "mobile"}
-_QUESTION = re.compile(
+_EXAMPLE = re.compile(
     r"^### (\d+)\. (.*?)\n.*?^```json\n(.*?)^```\n\n^```text\n(.*?)^```", re.MULTILINE | re.DOTALL
 )
 
 
-class Question(NamedTuple):
+class Example(NamedTuple):
     """A question of the guide, where it is sent, and its result in CSV."""
 
     number: int
@@ -36,10 +36,10 @@ class Question(NamedTuple):
     result: str
 
 
-def read_questions() -> list[Question]:
+def read_examples() -> list[Example]:
     sections = re.split(r"^## ", (GUIDES / GUIDE).read_text(), flags=re.MULTILINE)
     return [
-        Question(
+        Example(
             int(number),
             title,
             PATHS.get(section.split("\n")[0], CUSTOM_PATH),
@@ -47,16 +47,16 @@ def read_questions() -> list[Question]:
             result,
         )
         for section in sections
-        for number, title, body, result in _QUESTION.findall(section)
+        for number, title, body, result in _EXAMPLE.findall(section)
     ]
 
 
-QUESTIONS = read_questions()
-CUSTOM = [question for question in QUESTIONS if question.path == CUSTOM_PATH]
+EXAMPLES = read_examples()
+CUSTOM = [example for example in EXAMPLES if example.path == CUSTOM_PATH]
 
 
-def title(question: Question) -> str:
-    return question.title
+def title(example: Example) -> str:
+    return example.title
 
 
 @pytest.fixture(scope="module")
@@ -71,22 +71,20 @@ def shop(service: Service) -> str:
     return website
 
 
-def test_thirty_questions_are_numbered_in_order() -> None:
-    assert [question.number for question in QUESTIONS] == list(range(1, 31))
-    assert len(blocks(GUIDE, "json")) == len(blocks(GUIDE, "text")) == len(QUESTIONS)
+def test_thirty_examples_are_numbered_in_order() -> None:
+    assert [example.number for example in EXAMPLES] == list(range(1, 31))
+    assert len(blocks(GUIDE, "json")) == len(blocks(GUIDE, "text")) == len(EXAMPLES)
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=title)
-def test_question_has_the_result_of_the_guide(
-    service: Service, shop: str, question: Question
-) -> None:
+@pytest.mark.parametrize("example", EXAMPLES, ids=title)
+def test_example_has_the_result_of_the_guide(service: Service, shop: str, example: Example) -> None:
     key = service.key("read:data")
     response = service.post(
-        f"{question.path}?website_id={shop}",
-        question.body,
+        f"{example.path}?website_id={shop}",
+        example.body,
         headers={**bearer(key), "Accept": "text/csv"},
     )
-    assert response.text.replace("\r\n", "\n") == question.result
+    assert response.text.replace("\r\n", "\n") == example.result
 
 
 def visitor_of(item: dict[str, Any]) -> dict[str, Any]:
@@ -110,20 +108,16 @@ def stored_rows() -> Stored:
     return Stored(**rows)
 
 
-@pytest.mark.parametrize("question", CUSTOM, ids=title)
-def test_question_has_the_rows_of_the_oracle(
-    service: Service, shop: str, question: Question
-) -> None:
+@pytest.mark.parametrize("example", CUSTOM, ids=title)
+def test_example_has_the_rows_of_the_oracle(service: Service, shop: str, example: Example) -> None:
     key = service.key("read:data")
-    response = service.post(
-        f"{question.path}?website_id={shop}", question.body, headers=bearer(key)
-    )
-    assert alike(response.json()["data"], evaluate_query(question.body, stored_rows()).rows)
+    response = service.post(f"{example.path}?website_id={shop}", example.body, headers=bearer(key))
+    assert alike(response.json()["data"], evaluate_query(example.body, stored_rows()).rows)
 
 
-def test_call_of_the_guide_asks_a_question(service: Service, shop: str, tmp_path: Path) -> None:
-    question = QUESTIONS[0]
-    (tmp_path / "question.json").write_text(json.dumps(question.body))
+def test_call_of_the_guide_runs(service: Service, shop: str, tmp_path: Path) -> None:
+    example = EXAMPLES[0]
+    (tmp_path / "question.json").write_text(json.dumps(example.body))
     (call,) = blocks(GUIDE, "sh")
     printed = run(["sh", "-e"], call, variables(service, shop), tmp_path)
-    assert printed.replace("\r\n", "\n") == question.result
+    assert printed.replace("\r\n", "\n") == example.result
