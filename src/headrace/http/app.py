@@ -37,7 +37,7 @@ from headrace.http.routes.erasures import (
     erasure_handler,
 )
 from headrace.http.routes.export import Exporter, ExportRoute
-from headrace.http.routes.ingest import EventAcceptor, ingestion_handlers
+from headrace.http.routes.ingest import EventAcceptor, ReportsRefusals, ingestion_handlers
 from headrace.http.routes.live import LiveStreams, live_handler
 from headrace.http.routes.operations import (
     ReadinessChecks,
@@ -100,6 +100,7 @@ def create_app(
     saved_queries: SavedQueryUseCase,
     schema_describer: SchemaDescriber,
     live: LiveStreams,
+    refusals: ReportsRefusals,
     exporter: Exporter,
     erasures: ErasureUseCases,
     storage_describer: StorageDescriber,
@@ -154,7 +155,10 @@ def create_app(
     }
     handlers: Mapping[EndpointSpec, Handler] = {
         **ingestion_handlers(
-            acceptor, _ingestion_body_reader(settings, slow_body_guard, inflight), addresses
+            acceptor,
+            _ingestion_body_reader(settings, slow_body_guard, inflight),
+            addresses,
+            refusals,
         ),
         **{
             spec: QueryRoute(

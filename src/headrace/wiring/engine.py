@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from headrace.adapters.backup.snapshots import LiveSnapshots, Snapshots
 from headrace.adapters.data_dir.paths import DataDirPaths
-from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
+from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET, WATCHED_WEBSITES
 from headrace.adapters.engine.chdb_store import ChdbLifecycle, ChdbQueryService
 from headrace.adapters.engine.clickhouse_store import (
     CLICKHOUSE_MAX_BACKOFF_S,
@@ -24,6 +24,7 @@ from headrace.adapters.engine.load_loop import MAX_BACKOFF_S, LoadLoop, LogLoade
 from headrace.adapters.engine.process import EngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
 from headrace.adapters.engine.store_recovery import StoreRecovery
+from headrace.adapters.engine.watched_websites import WatchedWebsites
 from headrace.adapters.erasures.file_erasures import FileErasures, names_in, new_erasure_id
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.event_log.segment_rewriter import SegmentRewriter
@@ -124,6 +125,8 @@ class _Dependencies(NamedTuple):
 
     def live_loading(self, loader: LogLoader, max_backoff_s: float) -> tuple[LoadLoop, LiveTail]:
         """Return what runs the loader at intervals and on demand, and what reads ahead of it."""
+        watched = WatchedWebsites(self.socket.with_name(WATCHED_WEBSITES))
+        watched.write(())  # an earlier process may have been killed
         tailed = TailedLoader(loader, LiveRows(self.reader, self.ledger), log=get_logger())
         load_loop = self.load_loop(tailed, max_backoff_s)
         tail = LiveTail(
@@ -132,6 +135,7 @@ class _Dependencies(NamedTuple):
             durable_offsets=self.reader.durable_offsets,
             new_epoch=lambda: secrets.token_hex(_NONCE_BYTES),
             clock=SystemClock(),
+            on_watched=watched.write,
         )
         return load_loop, tail
 

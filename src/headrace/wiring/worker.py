@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from headrace.adapters.background.process import PooledProcess
-from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
+from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET, WATCHED_WEBSITES
 from headrace.adapters.directory.directory_cutoffs import DirectoryCutoffs
 from headrace.adapters.directory.tenancy_source import PollingTenancySource
 from headrace.adapters.engine.ipc.client import (
@@ -19,6 +19,7 @@ from headrace.adapters.engine.ipc.client import (
     EngineStorageClient,
 )
 from headrace.adapters.engine.ipc.live_client import EngineLiveSource
+from headrace.adapters.engine.watched_websites import WatchedWebsites
 from headrace.adapters.enrichment.geo import open_geo_database
 from headrace.adapters.enrichment.user_agents import UapUserAgentParser
 from headrace.adapters.erasures.file_erasures import FileErasures
@@ -42,6 +43,7 @@ from headrace.http.server.server import serve
 from headrace.ingest.load.requeue import to_log_record
 from headrace.ingest.receive.decoding.decode_request import BodyLimits
 from headrace.ingest.receive.enrich import Enricher
+from headrace.ingest.receive.refusals import RefusalReporter
 from headrace.ingest.receive.service import IngestService
 from headrace.ingest.receive.visitor_salts import DailySalts, expire_salts
 from headrace.model.audit import AuditedChange
@@ -149,12 +151,19 @@ async def run_worker(
         def record_changes(by: str, changes: Sequence[AuditedChange]) -> None:
             directory.acting_as(by).audit_log.record(changes)
 
-        live = LiveService(EngineLiveSource(engine), clock=clock)
+        live_source = EngineLiveSource(engine)
+        live = LiveService(live_source, clock=clock)
         stack.callback(asyncio.create_task(_close_live(live, stop)).cancel)
         export_store = open_export_store(settings, stack, engine=engine)
         app = create_app(
             acceptor=ingest_service,
             nowait_acceptor=ingest_service,
+            refusals=RefusalReporter(
+                live_source,
+                tenancy=tenancy,
+                is_watched=WatchedWebsites(runtime / WATCHED_WEBSITES).has,
+                clock=clock,
+            ),
             query_runners={
                 endpoints.QUERY: query_service,
                 endpoints.FUNNEL: FunnelService(execution),

@@ -20,6 +20,7 @@ from headrace.http.routes.administration import administration_use_cases
 from headrace.http.routes.operations import ReadinessChecks
 from headrace.http.routes.query import QueryRunner
 from headrace.ingest.receive.preparation import AcceptResult, IngestRequest, Reserve
+from headrace.ingest.receive.refusals import RefusedCall
 from headrace.model.audit import AuditedChange
 from headrace.model.erasure import ErasureRequest, Subject
 from headrace.model.export import ExportRequest
@@ -28,6 +29,7 @@ from headrace.model.saved_query import SavedQuery
 from headrace.model.stored_rows import StoredRows
 from headrace.model.tenancy import (
     ApiKey,
+    Credentials,
     KeyId,
     KeyKind,
     OrganizationId,
@@ -415,6 +417,16 @@ class FakeLiveStreams:
             yield event
 
 
+class FakeRefusals:
+    """Keeps the refused calls that are reported."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Credentials, RefusedCall]] = []
+
+    def report(self, credentials: Credentials, call: RefusedCall) -> None:
+        self.calls.append((credentials, call))
+
+
 class Harness:
     """An application whose dependencies are all fakes."""
 
@@ -427,6 +439,7 @@ class Harness:
         self.saved_queries = FakeSavedQueries(result or empty_result())
         self.schemas = FakeSchemaDescriber()
         self.live = FakeLiveStreams()
+        self.refusals = FakeRefusals()
         self.exporter = FakeExporter()
         self.storage = FakeStorageDescriber()
         self.tenancy = FakeTenancySource(make_tenancy())
@@ -461,6 +474,7 @@ class Harness:
             saved_queries=self.saved_queries,
             schema_describer=self.schemas,
             live=self.live,
+            refusals=self.refusals,
             exporter=self.exporter,
             erasures=ErasureUseCases(self.erasures, self.erasures),
             storage_describer=self.storage,

@@ -2,7 +2,15 @@
 
 import pytest
 
-from headrace.base.errors import RateLimited, StoreUnavailable
+from headrace.base.errors import (
+    FieldError,
+    InvalidBody,
+    LogUnavailable,
+    RateLimited,
+    StoreUnavailable,
+)
+from headrace.ingest.receive.refusals import RefusedCall
+from headrace.model.tenancy import Credentials
 from tests.contract.http.fakes import (
     FOREIGN_KEY,
     MANAGER_KEY,
@@ -81,3 +89,22 @@ def test_a_stream_is_refused_as_a_query_is(
 ) -> None:
     response = call(Harness(), website, key)
     assert (response.status, response.json["error"]) == (status, error)
+
+
+def test_a_refused_call_is_reported_with_its_faults_and_its_credentials() -> None:
+    harness = Harness()
+    faults = (FieldError(3, "name", "is required"),)
+    harness.acceptor.outcome = InvalidBody(faults)
+    response = harness.call("POST", "/vitals", b"[]", query=f"website_id={PRIVATE}")
+    assert response.status == 400
+    assert harness.refusals.calls == [
+        (Credentials(website_id=PRIVATE), RefusedCall("/vitals", "INVALID_BODY", faults))
+    ]
+
+
+def test_a_call_that_is_accepted_or_fails_is_no_refusal() -> None:
+    harness = Harness()
+    assert harness.call("POST", "/track", b"{}").status == 200
+    harness.acceptor.outcome = LogUnavailable("the disk is full")
+    assert harness.call("POST", "/track", b"{}").status == 503
+    assert harness.refusals.calls == []

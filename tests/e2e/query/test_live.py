@@ -151,6 +151,29 @@ def test_other_websites_and_repeated_items_are_not_shown(
     assert names(shown) == ["x", "last"]
 
 
+def test_a_refused_call_is_shown_with_its_faults_and_without_its_values(
+    service: Service, website: str
+) -> None:
+    path = f"/track?website_id={website}"
+    with listening(service, website) as stream:
+        refused = service.post(path, [event(), {"name": "secret" * 100}])
+        assert refused.status_code == 400
+        service.post(path, data=b"{", headers=bearer(service.master))
+        service.post(path, [{}], headers={"Authorization": "Bearer hr_unknown"})
+        send(service, website, event("last"))
+        shown = stream.wait_for(3)
+    errors = refused.json()["errors"]
+    assert sorted((one.kind, one.body.get("code")) for one in shown) == [
+        ("event", None),
+        ("refused", "INVALID_BODY"),
+        ("refused", "INVALID_BODY"),
+    ]
+    bodies = [one.body for one in shown if one.kind == "refused"]
+    assert {"path": "/track", "code": "INVALID_BODY", "errors": errors} in bodies
+    assert {"path": "/track", "code": "INVALID_BODY", "errors": []} in bodies
+    assert "secret" not in str(bodies)
+
+
 def test_a_stream_goes_on_after_the_last_event_that_its_client_has(
     service: Service, website: str
 ) -> None:

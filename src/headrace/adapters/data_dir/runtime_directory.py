@@ -14,6 +14,7 @@ from typing import Final
 from headrace.base.errors import OperatorError
 from headrace.base.telemetry import get_logger
 
+WATCHED_WEBSITES: Final = "watched"
 ENGINE_SOCKET: Final = "engine.socket"
 MAX_SOCKET_PATH_BYTES: Final = 107
 """The kernel reserves 108 bytes for the path of a socket, with the zero byte at its end."""

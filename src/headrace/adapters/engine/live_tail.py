@@ -125,7 +125,7 @@ class LiveTail:
     """Keeps the newest items of watched websites; used from one event loop.
 
     Nothing runs and nothing is read while nobody watches. `new_epoch` returns a text that no other
-    call returns.
+    call returns. `on_watched` is called with all watched websites when they change.
     """
 
     def __init__(
@@ -136,6 +136,7 @@ class LiveTail:
         durable_offsets: Callable[[], Mapping[str, LogOffset]],
         new_epoch: Callable[[], str],
         clock: Clock,
+        on_watched: Callable[[Collection[str]], None] = lambda _: None,
         poll_s: float = POLL_S,
         linger_s: float = LINGER_S,
     ) -> None:
@@ -144,6 +145,7 @@ class LiveTail:
         self._durable_offsets = durable_offsets
         self._new_epoch = new_epoch
         self._clock = clock
+        self._on_watched = on_watched
         self._poll_s = poll_s
         self._linger_s = linger_s
         self._kept: dict[str, _Kept] = {}
@@ -193,6 +195,7 @@ class LiveTail:
             self._loader.deliver_to(self._deliver_from_thread(asyncio.get_running_loop()))
             self._poller = asyncio.create_task(self._poll())
         websites = tuple(self._kept)
+        self._on_watched(websites)
 
         def watch() -> None:
             self._read()  # what came before is not of those that are new

@@ -506,7 +506,9 @@ ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
         "Watch a website",
         "Streams server-sent events for as long as the client and its key stay. `event` is an item"
         " that was acknowledged, as the row that is stored of it: `table`, and `row` with all"
-        " columns, `properties` as the object that was sent, without `fingerprint`. `missed` tells"
+        " columns, `properties` as the object that was sent, without `fingerprint`. `refused` is a"
+        " call that was refused as a whole: `path`, `code` and `errors`, without what was sent,"
+        " and only of callers who may write to the website. `missed` tells"
         " how many items were left out for a client that was too slow or came back late, null where"
         " nobody knows. `Last-Event-ID` goes on within the last 1,000 items. A comment comes every"
         " 15 seconds. A key has 20 streams at most; opening one counts as a query. Of several"

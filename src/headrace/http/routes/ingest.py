@@ -7,14 +7,17 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from headrace.base.errors import ClientError, InvalidBody
 from headrace.http.endpoints import INGESTION_ENDPOINTS, EndpointSpec
 from headrace.http.reading.body import Body, BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_credentials
 from headrace.http.request import Handler, Request
-from headrace.http.responses import Response
+from headrace.http.responses import Response, find_error_response
 from headrace.ingest.receive.decoding.decode import IngestPath
 from headrace.ingest.receive.preparation import AcceptResult, IngestRequest, Reserve
+from headrace.ingest.receive.refusals import RefusedCall
+from headrace.model.tenancy import Credentials
 
 
 class EventAcceptor(Protocol):
@@ -22,6 +25,14 @@ class EventAcceptor(Protocol):
 
     async def accept(self, request: IngestRequest, reserve: Reserve) -> AcceptResult:
         """Return when the items of a request are durable; raise if none of them is."""
+        ...
+
+
+class ReportsRefusals(Protocol):
+    """Shows refused calls to those who watch: `RefusalReporter`."""
+
+    def report(self, credentials: Credentials, call: RefusedCall) -> None:
+        """Publish a refused call. Never raises, never waits."""
         ...
 
 
@@ -79,19 +90,28 @@ SUCCESS_BODIES: Mapping[IngestPath, Callable[[AcceptResult], bytes]] = {
 
 
 def ingestion_handlers(
-    acceptor: EventAcceptor, body_reader: BodyReader, addresses: ClientAddresses
+    acceptor: EventAcceptor,
+    body_reader: BodyReader,
+    addresses: ClientAddresses,
+    refusals: ReportsRefusals,
 ) -> Mapping[EndpointSpec, Handler]:
     """Return the handler of each ingestion endpoint."""
 
     def make_handler(endpoint: IngestPath) -> Handler:
         success_body = SUCCESS_BODIES[endpoint]
 
-        async def handle(request: Request) -> Response:
+        async def accept(request: Request) -> AcceptResult:
             ingest_request = build_ingest_request(
                 endpoint, request, await body_reader.read(request), addresses.find(request)
             )
-            reserve = partial(body_reader.reserve, request)
-            return Response(200, success_body(await acceptor.accept(ingest_request, reserve)))
+            return await acceptor.accept(ingest_request, partial(body_reader.reserve, request))
+
+        async def handle(request: Request) -> Response:
+            try:
+                return Response(200, success_body(await accept(request)))
+            except ClientError as error:
+                refusals.report(_credentials_of(request), _refused_call(endpoint, error))
+                raise
 
         return handle
 
@@ -108,10 +128,19 @@ def build_ingest_request(
         endpoint=endpoint,
         body=body.data,
         decompress=body.decompress,
-        credentials=read_credentials(
-            request.scope["query_string"], headers, request.scope["headers"]
-        ),
+        credentials=_credentials_of(request),
         address=address,
         user_agent=headers.get(b"user-agent", b"").decode("latin-1"),
         idempotency_key=idempotency_key.decode("latin-1") if idempotency_key else None,
     )
+
+
+def _credentials_of(request: Request) -> Credentials:
+    return read_credentials(
+        request.scope["query_string"], request.headers, request.scope["headers"]
+    )
+
+
+def _refused_call(endpoint: IngestPath, error: ClientError) -> RefusedCall:
+    errors = error.field_errors if isinstance(error, InvalidBody) else ()
+    return RefusedCall(endpoint.value, find_error_response(error).code or "", errors)
