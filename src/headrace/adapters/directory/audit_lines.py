@@ -82,6 +82,7 @@ def _insert_line(transaction: WriteTransaction, change: AuditedChange) -> None:
             object_after=change.after,
             organization_id=change.organization_id,
             website_ids=list(change.website_ids),
+            website_id=next(iter(change.website_ids), None),
         )
     )
 

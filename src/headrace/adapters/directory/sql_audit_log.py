@@ -17,10 +17,10 @@ from headrace.adapters.directory.transactions import Author, reading, writing
 from headrace.base.errors import OperatorError, RejectedField
 from headrace.formats.directory_objects import JsonObject
 from headrace.model.audit import AuditAction, AuditedChange, AuditLine, AuditLineId, AuditReach
-from headrace.model.tenancy import OrganizationId, WebsiteId
+from headrace.model.tenancy import WebsiteId
 
-_PAGE: Final = 1_000
-"""Lines that are read at once for a key that is limited to websites."""
+_MIN_PAGE: Final = 100
+"""Lines that are read at once, at least."""
 
 _NAMING_FIELDS: Final = ("name", "domain", "origins")
 
@@ -89,13 +89,11 @@ def _read_lines(
     connection: Connection, *, limit: int, before: AuditLineId | None, reach: AuditReach | None
 ) -> tuple[AuditLine, ...]:
     """Return lines, newest first; see `AuditLog.lines`."""
-    organization_id = None if reach is None else reach.organization_id
     below = None if before is None else _find_sequence(connection, before, reach)
-    # The database knows the organizations of lines, but not which lists of websites are in reach.
-    page_size = limit if reach is None or not reach.website_ids else _PAGE
+    page_size = max(limit, _MIN_PAGE)
     found: list[AuditLine] = []
     while True:
-        page = _read_page(connection, below, organization_id, page_size)
+        page = _read_page(connection, below, reach, page_size)
         lines = (_read_line(row) for row in page)
         found.extend(line for line in lines if reach is None or reach.has(line))
         if len(found) >= limit or len(page) < page_size:
@@ -104,16 +102,16 @@ def _read_lines(
 
 
 def _read_page(
-    connection: Connection,
-    below: int | None,
-    organization_id: OrganizationId | None,
-    page_size: int,
+    connection: Connection, below: int | None, reach: AuditReach | None, page_size: int
 ) -> Sequence[Row[Any]]:
+    """Return rows of which those in reach are lines; all are but some with several websites."""
     page = select(AUDIT_LOG).order_by(AUDIT_LOG.c.sequence.desc()).limit(page_size)
     if below is not None:
         page = page.where(AUDIT_LOG.c.sequence < below)
-    if organization_id is not None:
-        page = page.where(AUDIT_LOG.c.organization_id == organization_id)
+    if reach is not None:
+        page = page.where(AUDIT_LOG.c.organization_id == reach.organization_id)
+        if reach.website_ids:
+            page = page.where(AUDIT_LOG.c.website_id.in_(reach.website_ids))
     return connection.execute(page).all()
 
 

@@ -135,12 +135,15 @@ AUDIT_LOG = Table(
     # No foreign keys: a line remains when what it is about is deleted.
     Column("organization_id", String(64), nullable=True),
     Column("website_ids", JSON, nullable=False),
+    # The first of these: a key that is limited to websites reaches no line with another one.
+    Column("website_id", String(64), nullable=True),
 )
 """Lines are never deleted. Erasing a website takes its name out of its lines."""
 
 Index("ix_audit_log_id", AUDIT_LOG.c.id, unique=True)
 Index("ix_audit_log_object_id", AUDIT_LOG.c.object_id)
 Index("ix_audit_log_organization_id", AUDIT_LOG.c.organization_id, AUDIT_LOG.c.sequence)
+Index("ix_audit_log_website_id", AUDIT_LOG.c.website_id, AUDIT_LOG.c.sequence)
 
 DIRECTORY_REVISION = Table(
     "directory_revision",

@@ -23,8 +23,10 @@ def upgrade() -> None:
         sa.Column("object_after", sa.JSON, nullable=True),
         sa.Column("organization_id", sa.String(64), nullable=True),
         sa.Column("website_ids", sa.JSON, nullable=False),
+        sa.Column("website_id", sa.String(64), nullable=True),
         sa.PrimaryKeyConstraint("sequence", name="pk_audit_log"),
     )
     op.create_index("ix_audit_log_id", "audit_log", ["id"], unique=True)
     op.create_index("ix_audit_log_object_id", "audit_log", ["object_id"])
     op.create_index("ix_audit_log_organization_id", "audit_log", ["organization_id", "sequence"])
+    op.create_index("ix_audit_log_website_id", "audit_log", ["website_id", "sequence"])
