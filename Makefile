@@ -65,6 +65,10 @@ ROUNDS ?= 200
 chaos: $(VENV)/.dev ## Run the crash test: ROUNDS faults under load, then count the events
 	$(BIN)/python -m chaos --rounds $(ROUNDS) $(CHAOS_ARGS)
 
+.PHONY: chaos-browser
+chaos-browser: $(VENV)/.dev ## Run the crash test of the tracker: ROUNDS faults in a real Chromium
+	$(BIN)/python -m chaos.browser --rounds $(ROUNDS) $(CHAOS_ARGS)
+
 FUZZ_REQUESTS ?= 100000
 
 .PHONY: fuzz

@@ -1,6 +1,6 @@
 // The core of the tracker: puts the parts together, and `window.headrace` before them.
 
-import { base, isAsked, isOn, matches, options } from "./config";
+import { base, isAsked, isOn, matches, options, website } from "./config";
 import { add, flush, retryNow, type Item } from "./outbox";
 import { address, watchPages } from "./pages";
 import { forget, ids, isOptedOut, optIn, optOut, profileId, setProfileId } from "./visitor";
@@ -13,6 +13,7 @@ let globals: Item = {};
 let traits: Item = {};
 
 const isOff =
+  !website ||
   (isOn("privacySignals") &&
     ((navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl ||
       navigator.doNotTrack === "1")) ||

@@ -15,13 +15,15 @@ const MAX_BODY = 55_000; // browsers allow 64 KiB for all requests that outlive 
 const MAX_BATCH = 50;
 const FINAL = /40[034]|41[35]/; // sent again they would be refused again
 
-/** Where the items are: the storage, or an object of this page where there is none. */
-let store: Record<string, string> = {};
+/** Where items are kept: the storage, or an object of this page where there is none. */
+let storage: Record<string, string> = {};
 try {
-  if (options.storage !== "none") store = localStorage;
+  if (options.storage !== "none") storage = localStorage;
 } catch {
   // refused by the browser or its user
 }
+/** Where the items are now: in memory from when the storage is full until all of them are sent. */
+let store = storage;
 
 let failures = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -59,7 +61,7 @@ export const add = (endpoint: string, item: Item): void => {
     try {
       store[key] = text;
     } catch {
-      store = { [key]: text }; // full: what it holds is sent by the next page
+      store = { [key]: text }; // full; what it holds is sent later
     }
     if (!failures) schedule(500); // a pause after a failure is not shortened
   }
@@ -87,8 +89,10 @@ const nextBatch = (limit = MAX_BATCH): string[] => {
     )
     .reverse()
     .filter((key) => endpointOf(key) === (endpoint ||= endpointOf(key)))
-    .slice(0, limit)
-    .filter((key, index) => (size += store[key]!.length) < MAX_BODY / 2 || !index);
+    .filter(
+      (key, index) =>
+        ((size += store[key]!.length) < MAX_BODY / 2 && index < limit) || !index,
+    );
 };
 
 /** Send a batch. A text has the type text/plain: no preflight. `keepalive` outlives the page. */
@@ -116,18 +120,19 @@ const sendAll = async (): Promise<void> => {
       failures = 0;
     } else return retry(1e3 * +headers.get("Retry-After")!);
   }
+  store = storage;
 };
 
 /** Send what is unsent; one tab of a website sends at a time. Never rejects. */
 export const flush = async (): Promise<void> => {
-  if (isSending || !website) return;
+  if (isSending) return schedule(500); // what is sending may have read everything already
   isSending = true;
   try {
-    if (navigator.locks) {
-      await navigator.locks.request(PREFIX, { ifAvailable: true }, async (lock) =>
-        lock ? sendAll() : schedule(2000), // another tab sends these items, too
-      );
-    } else await sendAll();
+    await (navigator.locks
+      ? navigator.locks.request(PREFIX, { ifAvailable: true }, async (lock) =>
+          lock ? sendAll() : schedule(2000), // another tab sends these items, too
+        )
+      : sendAll());
   } catch {
     retry(); // nothing answered
   }
@@ -143,5 +148,5 @@ export const retryNow = (): void => {
 /** Hand what is unsent to the browser, which sends it without this page; nothing is removed. */
 export const sendOnLeaving = (): void => {
   const batch = nextBatch();
-  if (batch[0] && website) post(batch).catch(() => {});
+  if (batch[0]) post(batch).catch(() => {});
 };

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from testing.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab, served_pages
 from testing.service import Json, Row, Service, wait_until
 from tests.e2e.envelopes import TIMESTAMP_MS
-from tests.e2e.ingestion.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab, served_pages
 
 pytestmark = [
     pytest.mark.browser,

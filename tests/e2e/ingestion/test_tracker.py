@@ -4,15 +4,17 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from random import Random
 from threading import Thread
 from typing import Any
 
 import pytest
 import requests
 
+from chaos.browser.visitor import Visitor
 from headrace.http.tracker.files import snippet as pinned_snippet
+from testing.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab, served_pages
 from testing.service import Json, Row, Service, wait_until
-from tests.e2e.ingestion.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab, served_pages
 
 pytestmark = [
     pytest.mark.browser,
@@ -214,6 +216,26 @@ def test_pinned_script_loads_and_a_changed_one_does_not(
     with served_pages(head=wrong) as origin:
         tab.open(f"{origin}/")
         assert tab.run("arguments[0](typeof window.headrace)") == "undefined"
+
+
+def test_events_are_kept_in_storage_again_when_those_of_full_storage_are_sent(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with served_pages(head=snippet(service, website, track_page_views="false")) as origin:
+        visitor = Visitor(tab, origin, Random(1))  # noqa: S311 - the same every time
+        visitor.open_page()
+        visitor.fill_storage()
+        visitor.track()
+        wait_until(
+            lambda: service.count(website, "events") == len(visitor.returned),
+            "the events of the memory are stored",
+        )
+        visitor.empty_storage()
+        kept = visitor.track()
+        assert visitor.unsent() >= len(kept)
+        visitor.wait_until_all_is_sent()
+
+    assert service.counts(website, "events", "properties.id") == dict.fromkeys(visitor.returned, 1)
 
 
 def test_visitor_who_opted_out_sends_nothing(service: Service, website: str, tab: Tab) -> None:

@@ -11,8 +11,8 @@ from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.model.tenancy import Scope, WebsiteChange, WebsiteId
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
+from testing.browser import CHROMEDRIVER, CHROMIUM, opened_tab
 from testing.service import Service
-from tests.e2e.ingestion.browser import CHROMEDRIVER, CHROMIUM, opened_tab
 from tests.e2e.page.test_page import WATCH, Page
 
 pytestmark = [

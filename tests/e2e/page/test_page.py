@@ -11,8 +11,8 @@ import pytest
 
 from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import Scope, WebsiteId
+from testing.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab
 from testing.service import Json, Service, bearer
-from tests.e2e.ingestion.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab
 
 pytestmark = [
     pytest.mark.browser,

@@ -73,7 +73,7 @@ def served_pages(*, head: str = "", policy: str = "", script: str = "") -> Gener
 
 
 class Tab:
-    """A browser with a single tab."""
+    """A browser with one tab, or several: what is done is done in the selected one."""
 
     def __init__(self, session_url: str) -> None:
         self._url = session_url
@@ -81,6 +81,37 @@ class Tab:
     def open(self, page: str) -> None:
         """Load a page and wait until it is loaded."""
         _wire("POST", f"{self._url}/url", {"url": page})
+
+    def reload(self) -> None:
+        """Load the page again."""
+        _wire("POST", f"{self._url}/refresh", {})
+
+    def back(self) -> None:
+        """Go to the previous page of the history."""
+        _wire("POST", f"{self._url}/back", {})
+
+    def forward(self) -> None:
+        """Go to the next page of the history."""
+        _wire("POST", f"{self._url}/forward", {})
+
+    @property
+    def selected(self) -> str:
+        """The handle of the selected tab."""
+        return str(_wire("GET", f"{self._url}/window"))
+
+    def open_another(self) -> str:
+        """Open another tab, select it, and return its handle."""
+        handle = str(_wire("POST", f"{self._url}/window/new", {"type": "tab"})["handle"])
+        self.select(handle)
+        return handle
+
+    def select(self, handle: str) -> None:
+        """Select a tab."""
+        _wire("POST", f"{self._url}/window", {"handle": handle})
+
+    def close_selected(self) -> None:
+        """Close the selected tab as a visitor does. Another one must be selected afterwards."""
+        _wire("DELETE", f"{self._url}/window")
 
     def run(self, script: str, *arguments: Any) -> Any:
         """Run an asynchronous script, which returns its result by calling its last argument."""

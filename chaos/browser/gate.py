@@ -1,0 +1,132 @@
+"""The network between a page and the service: forwards requests, or fails in a chosen way."""
+
+import json
+import socket
+import struct
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from enum import Enum
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import requests
+
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_FORWARD_TIMEOUT_S = 20
+
+
+class Mode(Enum):
+    """What becomes of a request."""
+
+    FORWARD = "forward"
+    UNAVAILABLE = "503"
+    RATE_LIMITED = "429"
+    RESET = "reset"
+    LOST_REPLY = "reply lost"
+
+
+class Gate:
+    """The state that a run changes while requests pass. `strips_ids` takes away what makes
+    repetitions harmless: the test must then find events that are stored twice.
+    """
+
+    def __init__(self, target: str, *, strips_ids: bool = False) -> None:
+        self.target = target
+        self.mode = Mode.FORWARD
+        self.strips_ids = strips_ids
+        self.url = ""
+
+    def body_of(self, body: bytes) -> bytes:
+        """Return what is forwarded of the body of a request."""
+        if not self.strips_ids:
+            return body
+        items = json.loads(body)
+        return json.dumps([{**item, "eventId": None} for item in items]).encode()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    gate: Gate
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        match self.gate.mode:
+            case Mode.UNAVAILABLE:
+                self._reply(503, b"", retry_after="1")
+            case Mode.RATE_LIMITED:
+                self._reply(429, b"", retry_after="1")
+            case Mode.RESET:
+                self._reset()
+            case Mode.LOST_REPLY:
+                self._forward(body)
+                self._reset()
+            case Mode.FORWARD:
+                self._reply(*self._forward(body))
+
+    def _forward(self, body: bytes) -> tuple[int, bytes]:
+        headers = {"Content-Type": self.headers["Content-Type"]}
+        try:
+            with requests.Session() as session:
+                session.trust_env = False
+                reply = session.post(
+                    self.gate.target + self.path,
+                    self.gate.body_of(body),
+                    headers=headers,
+                    timeout=_FORWARD_TIMEOUT_S,
+                )
+        except requests.RequestException:
+            return 502, b""  # the service is killed
+        return reply.status_code, reply.content
+
+    def _reset(self) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        self.connection.close()
+        self.close_connection = True
+
+    def _reply(self, status: int, body: bytes, *, retry_after: str = "") -> None:
+        self.send_response(status)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Access-Control-Expose-Headers", "Retry-After")
+        if retry_after:
+            self.send_header("Retry-After", retry_after)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def finish(self) -> None:
+        """Send what is left, unless the connection was cut."""
+        try:
+            super().finish()
+        except OSError:
+            return
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+        """Log nothing."""
+        del format, args
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        """Stay silent: a browser leaves when its tab is closed."""
+
+
+@contextmanager
+def opened_gate(target: str, *, strips_ids: bool = False) -> Generator[Gate]:
+    """Run a gate in front of the service at `target`."""
+    gate = Gate(target, strips_ids=strips_ids)
+    with serving(type("_GateHandler", (_Handler,), {"gate": gate})) as gate.url:
+        yield gate
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Generator[str]:
+    """Serve on a free port of this machine, and yield the URL."""
+    server = _Server(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
