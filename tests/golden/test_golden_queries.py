@@ -68,6 +68,9 @@ def result_text(result: QueryResult) -> str:
     rows = [dict(zip(result.names, row, strict=True)) for row in result.rows]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     totals = "" if result.totals is None else f', "totals": {json.dumps(result.totals)}'
+    if result.others is not None:
+        shown = ",\n".join(json.dumps(row, ensure_ascii=False) for row in result.others)
+        totals += f', "others": [\n{shown}\n]'
     return f'{{"truncated": {json.dumps(result.truncated)}, "data": [\n{lines}\n]{totals}}}\n'
 
 

@@ -34,6 +34,7 @@ ERROR_PREFIXES = {
     "INVALID_ORDER_BY": "Invalid orderBy",
     "INVALID_FILL": "Invalid fill",
     "INVALID_HAVING": "Invalid having",
+    "INVALID_TOP": "Invalid top",
     "INVALID_COMPARE": "Invalid compare",
     "INVALID_TOTALS": "Invalid totals",
     "INVALID_LAST_DAYS": "Invalid lastDays",
@@ -58,7 +59,18 @@ MAX_PATTERN_LENGTH = 256
 _RANGE_KEYS = ("startDate", "endDate", "timezone", "granularity")
 _CONDITION = ("field", "operator", "value")
 _GROUPS = ("or", "and")
-_PAGE = ("limit", "offset", "fill", "orderBy", "having", "lastDays", "compare", "totals")
+_PAGE = (
+    "limit",
+    "offset",
+    "fill",
+    "orderBy",
+    "having",
+    "lastDays",
+    "compare",
+    "totals",
+    "top",
+    "others",
+)
 _HAVING = ("eq", "ne", "gt", "lt", "gte", "lte")
 
 
@@ -118,6 +130,8 @@ class Query:
     having: list[tuple[str, str, float]]
     compare: tuple[date, date] | None
     totals: bool
+    top: int | None
+    others: bool
 
 
 def check(body: object) -> Query:
@@ -139,6 +153,12 @@ def check(body: object) -> Query:
     limit = _whole_number(root.get("limit"), 1000, 1, None, "INVALID_LIMIT")
     offset = _whole_number(root.get("offset"), 0, 0, 1_000_000, "INVALID_OFFSET")
     order_by = _order_by(root.get("orderBy") or [], names)
+    fill = _fill(root.get("fill"), granularity, root.get("having"))
+    having = _having(
+        root.get("having"),
+        [one.name for one in selects if one.aggregate not in DATETIME_AGGREGATES],
+    )
+    top = _top(root.get("top"), has_buckets=bool(group_by and granularity))
     return Query(
         table=table,
         selects=selects,
@@ -151,11 +171,10 @@ def check(body: object) -> Query:
         limit=min(limit, 10_000),
         offset=offset,
         order_by=order_by,
-        fill=_fill(root.get("fill"), granularity, root.get("having")),
-        having=_having(
-            root.get("having"),
-            [one.name for one in selects if one.aggregate not in DATETIME_AGGREGATES],
-        ),
+        fill=fill,
+        having=having,
+        top=top,
+        others=_others(root.get("others"), top),
         compare=_compare(root.get("compare"), start, end),
         totals=_totals(root.get("totals")),
     )
@@ -507,6 +526,20 @@ def _fill(value: object, granularity: str | None, having: object) -> bool:
         raise QueryRejected("INVALID_FILL")
     _require(not value or having in (None, []), "INVALID_FILL")
     return value
+
+
+def _top(value: object, *, has_buckets: bool) -> int | None:
+    if value is None:
+        return None
+    top = _whole_number(value, 0, 1, 100, "INVALID_TOP")
+    _require(has_buckets, "INVALID_TOP")
+    return top
+
+
+def _others(value: object, top: int | None) -> bool:
+    _require(value is None or isinstance(value, bool), "INVALID_TOP")
+    _require(not value or top is not None, "INVALID_TOP")
+    return bool(value)
 
 
 def _totals(value: object) -> bool:

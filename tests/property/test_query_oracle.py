@@ -83,7 +83,8 @@ def expected_of(body: Body, stored: Stored) -> tuple[int, Any]:
         **({"compare": dict(zip(("startDate", "endDate"), days, strict=True))} if days else {}),
     }
     totals = {} if expected.totals is None else {"totals": expected.totals}
-    return 200, {"data": expected.rows, "meta": meta, **totals}
+    others = {} if expected.others is None else {"others": expected.others}
+    return 200, {"data": expected.rows, "meta": meta, **totals, **others}
 
 
 def got_of(service: Service, website: str, body: Body) -> tuple[int, Any]:

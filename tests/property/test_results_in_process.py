@@ -77,7 +77,7 @@ def expected_of(body: Body, stored: Stored) -> Any:
         expected = evaluate_query(body, stored)
     except QueryRejected as refusal:
         return refusal.code
-    return [expected.rows, expected.limit, expected.truncated, expected.totals]
+    return [expected.rows, expected.limit, expected.truncated, expected.totals, expected.others]
 
 
 def got_of(store: Tables, body: Body, cutoffs: Cutoffs) -> Any:
@@ -86,7 +86,7 @@ def got_of(store: Tables, body: Body, cutoffs: Cutoffs) -> Any:
     except InvalidQuery as refusal:
         return refusal.code.name
     sent = json.loads(write_json(got, request_id="").body)
-    return [sent["data"], got.limit, got.truncated, sent.get("totals")]
+    return [sent["data"], got.limit, got.truncated, sent.get("totals"), sent.get("others")]
 
 
 @pytest.mark.parametrize("store", EACH_QUERIED_STORE)

@@ -195,6 +195,7 @@ class QueryErrorCode(Enum):
     INVALID_ORDER_BY = "Invalid orderBy"
     INVALID_FILL = "Invalid fill"
     INVALID_HAVING = "Invalid having"
+    INVALID_TOP = "Invalid top"
     INVALID_COMPARE = "Invalid compare"
     INVALID_TOTALS = "Invalid totals"
     INVALID_LAST_DAYS = "Invalid lastDays"

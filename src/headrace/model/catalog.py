@@ -192,6 +192,7 @@ QUERY_LIMITS: Mapping[str, int] = {
     "maxGroupBy": 5,
     "maxOrderBy": 5,
     "maxHaving": 10,
+    "maxTop": 100,
     "maxFilterValues": 1000,
     "maxPatternLength": 256,
     "maxAliasLength": 64,

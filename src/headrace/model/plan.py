@@ -111,7 +111,8 @@ class QueryPlan(Struct, frozen=True):
     """A valid query for one website. Rows before `cutoff_ms` are expired; None is without one.
 
     With `compare` each row also has the values of that range. With `totals` the result also has
-    the selects over all rows that match the filters.
+    the selects over all rows that match the filters. With `top` it has the rows of so many groups,
+    the first ones of the range as a whole; with `others` also one for all others in each bucket.
     """
 
     website_id: WebsiteId
@@ -128,6 +129,8 @@ class QueryPlan(Struct, frozen=True):
     having: tuple[PlannedHaving, ...] = ()
     compare: DateRange | None = None
     totals: bool = False
+    top: int | None = None
+    others: bool = False
     cutoff_ms: int | None = None
 
     @property

@@ -252,3 +252,5 @@ class QueryRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     last_days: Any = None
     compare: Any = None  # a name, or a `Compare` object
     totals: Any = None
+    top: Any = None
+    others: Any = None

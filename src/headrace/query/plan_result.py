@@ -1,16 +1,26 @@
 """From the rows that the store returned for a plan to the result of a custom query."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
-from headrace.model.catalog import PREVIOUS_OUTPUT_NAME
+from msgspec.structs import replace
+
+from headrace.model.catalog import DATE_OUTPUT_NAME, PREVIOUS_OUTPUT_NAME, QUERY_LIMITS
 from headrace.model.plan import Output, OutputKind, QueryPlan
 from headrace.ports.store import Rows, SelectFailed
 from headrace.query.execution import Selected
 from headrace.query.gap_fill import fill_buckets
 from headrace.query.having import matches_having
-from headrace.query.result_values import Comparison, QueryResult, format_rows
-from headrace.query.sql.compile import ROW_COUNTS, is_row_of_totals
+from headrace.query.result_values import (
+    Comparison,
+    QueryResult,
+    ReadInfo,
+    Row,
+    format_rows,
+    rows_by_name,
+)
+from headrace.query.sql.outputs import ROW_COUNTS, first_select, is_row_of_totals, list_outputs
 
 
 def build_result(
@@ -20,7 +30,9 @@ def build_result(
 
     Raises `InvalidQuery` (`Invalid fill`) for too many rows.
     """
-    page, truncated = _slice_page(plan, outputs, selected.rows)
+    rows, others = _split_others(plan, selected.rows)
+    outputs = outputs[:-1] if plan.others else outputs
+    page, truncated = _slice_page(plan, outputs, rows)
     width = len(outputs) - (0 if plan.compare is None else len(ROW_COUNTS))
     kinds = tuple(output.kind for output in outputs[:width])
     comparison = _find_comparison(plan, page)
@@ -39,7 +51,40 @@ def build_result(
         read=selected.read,
         totals=_find_totals(plan, kinds, selected),
         comparison=comparison,
+        others=_build_others(plan, others) if plan.others else None,
     )
+
+
+def _split_others(plan: QueryPlan, rows: Rows) -> tuple[Rows, Rows]:
+    """Return the rows of top groups and those of all others, both without what tells them apart."""
+    if not plan.others:
+        return rows, []
+    return [row[:-1] for row in rows if row[-1]], [row[:-1] for row in rows if not row[-1]]
+
+
+def _build_others(plan: QueryPlan, rows: Rows) -> list[Row]:
+    """Return the rows of all other groups by date: those of the same query without groups."""
+    if not any(plan.compare is None or row[-2] for row in rows):
+        return []
+    groups = len(plan.group_by)
+    alone = replace(
+        plan,
+        group_by=(),
+        order_by=(),
+        having=(),
+        limit=max(QUERY_LIMITS["maxLimit"], len(rows)),
+        offset=0,
+        totals=False,
+        top=None,
+        others=False,
+    )
+    by_date = sorted([[row[0], *row[1 + groups :]] for row in rows], key=itemgetter(0))
+    selected = Selected(by_date, None, ReadInfo())
+    result = build_result(alone, list_outputs(alone), selected, execution_ms=0)
+    nulls = dict.fromkeys((column.name for column in plan.group_by), None)
+    return [
+        {DATE_OUTPUT_NAME: row[DATE_OUTPUT_NAME], **nulls, **row} for row in rows_by_name(result)
+    ]
 
 
 def _find_comparison(plan: QueryPlan, rows: Rows) -> Comparison | None:
@@ -64,7 +109,7 @@ def _find_totals(
     if row is None:
         raise SelectFailed("the store has returned no totals")
     names = [select.alias for select in plan.selects]
-    first = len(plan.group_by) + (plan.granularity is not None)
+    first = first_select(plan)
     (values,) = format_rows([row[first : len(kinds)]], kinds[first:])
     totals = dict(zip(names, values, strict=False))
     if plan.compare is not None:

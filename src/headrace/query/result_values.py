@@ -50,7 +50,7 @@ class QueryResult(Struct, frozen=True):
     """Formatted rows with their output names.
 
     `truncated` is true if more rows exist beyond the limit. `execution_ms` includes the wait for
-    the store. `totals` are by output name; None where the query does not ask for them.
+    the store. `totals` and `others` are by output name; None where the query does not ask for them.
     """
 
     names: tuple[str, ...]
@@ -62,6 +62,7 @@ class QueryResult(Struct, frozen=True):
     read: ReadInfo = ReadInfo()
     totals: Row | None = None
     comparison: Comparison | None = None
+    others: Sequence[Row] | None = None
 
 
 def rows_by_name(result: QueryResult) -> list[Row]:

@@ -346,6 +346,9 @@ def _page(random_source: SeededRandom, query: Body, *, has_buckets: bool) -> Bod
         page["having"] = random_source.times(
             0, 2, lambda random_source: _having(random_source, query)
         )
+    if query.get("groupBy") and "granularity" in page and random_source.has_probability(0.4):
+        page["top"] = random_source.choice((1, 1, 2, 3, 5, 100))
+        page["others"] = random_source.choice((True, True, False, None))
     if random_source.has_probability(0.35):
         page["compare"] = random_source.choice(
             (

@@ -210,7 +210,31 @@ def response(rows: list[dict[str, Any]], *, truncated: bool = False) -> QueryRes
     )
 
 
+def with_others_and_totals() -> QueryResponse:
+    sent = json.loads(response([{"date": "2026-01-01", "path": "/a", "n": 3}]).body)
+    others = [{"date": "2026-01-01", "path": None, "n": 4}]
+    body = json.dumps({**sent, "others": others, "totals": {"n": 7}})
+    return QueryResponse(body.encode(), is_truncated=False)
+
+
 TABLES = {
+    "others and totals follow the rows": (
+        with_others_and_totals(),
+        [
+            "date        path  n",
+            "2026-01-01  /a    3",
+            "",
+            "Others",
+            "date        path  n",
+            "2026-01-01        4",
+            "",
+            "Totals",
+            "n",
+            "7",
+            "",
+            "1 row, 3.5 ms",
+        ],
+    ),
     "compared values have columns of their own": (
         response(
             [

@@ -62,6 +62,16 @@ def in_groups(depth: int) -> Body:
 
 EMPTY: dict[str, Any] = {}
 NOTHING: list[Any] = []
+TOP_FAULTS: list[tuple[dict[str, Any], str]] = [
+    ({"top": 0, "others": 1}, ": must be a whole number from 1 to 100"),
+    ({"top": 101}, ": must be a whole number from 1 to 100"),
+    ({"top": "5"}, ": must be a whole number from 1 to 100"),
+    ({"top": True}, ": must be a whole number from 1 to 100"),
+    ({"top": 5, "granularity": None}, ": requires groupBy and a granularity"),
+    ({"others": True, "compare": "x"}, ": others requires top"),
+    ({"top": 5, "others": "yes", "compare": "x"}, ": others must be true or false"),
+]
+
 COMPARE_FAULTS: list[tuple[Any, str]] = [
     (5, ': must be "previous_period" or "previous_year", or an object with dates'),
     ("previous-year", ' "previous-year" (did you mean "previous_year"?)'),
@@ -388,6 +398,15 @@ REJECTIONS = [
         "Invalid fill: not possible together with having",
         id="fill with having",
     ),
+    *[
+        pytest.param(
+            {**query_body(group_by=["path"], granularity="daily"), **root},
+            "INVALID_TOP",
+            f"Invalid top{detail}",
+            id=f"{root}",
+        )
+        for root, detail in TOP_FAULTS
+    ],
     *[
         pytest.param(
             rooted(compare=compare), "INVALID_COMPARE", f"Invalid compare{detail}", id=detail

@@ -166,7 +166,7 @@ def test_body_with_another_structure_is_rejected(body: Any, why: str) -> None:
 
 KEYS_OF_ROOT = (
     "(one of query, startDate, endDate, timezone, granularity, limit, orderBy, offset, fill,"
-    " having, lastDays, compare, totals)"
+    " having, lastDays, compare, totals, top, others)"
 )
 UNKNOWN_KEYS = [
     pytest.param(

@@ -90,6 +90,12 @@ from headrace.query.validate.decode import decode_query
     metavar="TEXT",
     help="Compare with previous_period, previous_year or 2026-01-01..2026-01-31.",
 )
+@click.option(
+    "--top", type=int, metavar="N", help="With --granularity: the rows of the first N groups alone."
+)
+@click.option(
+    "--others", is_flag=True, help="With --top: add a row over all others to each bucket."
+)
 @click.option("--totals", is_flag=True, help="Add a row over all groups.")
 @output_options
 def query_command(

@@ -51,6 +51,8 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
     fill: bool = False
     totals: bool = False
     compare: str | None = None
+    top: int | None = None
+    others: bool = False
 
 
 def compose_query(source: str | None, options: QueryOptions, clock: Clock) -> bytes:
@@ -144,6 +146,8 @@ def _fields_beside_query(options: QueryOptions) -> JsonObject:
         "fill": options.fill or None,
         "compare": options.compare and _compare(options.compare),
         "totals": options.totals or None,
+        "top": options.top,
+        "others": options.others or None,
     }
     return _without_nulls(fields)
 

@@ -35,6 +35,7 @@ class _ResultBody(Struct, frozen=True):
     data: list[JsonObject]
     meta: _Meta
     totals: JsonObject | None = None
+    others: list[JsonObject] | None = None
 
 
 def print_result_table(response: QueryResponse) -> None:
@@ -46,10 +47,12 @@ def print_result_table(response: QueryResponse) -> None:
     if result.data:
         print_cells(_cells(result.data))
         click.echo()
-    if result.totals is not None:
-        click.echo("Totals")
-        print_cells(_cells([result.totals]))
-        click.echo()
+    totals = None if result.totals is None else [result.totals]
+    for title, rows in (("Others", result.others), ("Totals", totals)):
+        if rows:
+            click.echo(title)
+            print_cells(_cells(rows))
+            click.echo()
     facts = [pluralize(result.meta.row_count, "row"), f"{result.meta.execution_time:.1f} ms"]
     click.echo(", ".join([*facts, _MORE_ROWS] if result.meta.truncated else facts))
 

@@ -83,6 +83,8 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "lastDays": "that many days up to today in the timezone, instead of startDate and endDate",
         "compare": "`previous_period`, `previous_year` or a range: each row gets `previous`",
         "totals": "adds `totals`: the selects over all rows that match the filters",
+        "top": "only so many groups: the first ones over the whole range; needs granularity",
+        "others": "adds `others`: a row over all other groups for each bucket; needs top",
     },
     "FunnelRequest": {
         "steps": "the steps, in order",
@@ -188,6 +190,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "meta": "information about the rows",
         "requestId": "the request's id, as in X-Request-Id",
         "totals": "the outputs over all groups, where the query asks for `totals`",
+        "others": "a row over all other groups for each bucket, where the query asks for `others`",
     },
     "StandardResponse": {
         "success": "always true",
@@ -418,6 +421,8 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
     ("QueryRequest", "fill"): {**_optional(type="boolean"), "default": False},
     ("QueryRequest", "compare"): _COMPARE,
     ("QueryRequest", "totals"): {**_optional(type="boolean"), "default": False},
+    ("QueryRequest", "top"): _optional(type="integer", minimum=1, maximum=QUERY_LIMITS["maxTop"]),
+    ("QueryRequest", "others"): {**_optional(type="boolean"), "default": False},
     ("QueryRequest", "orderBy"): _optional(**_list_of("OrderBy", "maxOrderBy")),
     ("FunnelRequest", "steps"): {
         "type": "array",

@@ -60,6 +60,7 @@ class QueryResponse(Struct, frozen=True, rename="camel"):
     meta: QueryMeta
     request_id: str
     totals: _Row | UnsetType = UNSET
+    others: Sequence[_Row] | UnsetType = UNSET
 
 
 def write_json(result: QueryResult, request_id: str) -> Response:
@@ -70,6 +71,7 @@ def write_json(result: QueryResult, request_id: str) -> Response:
         meta=_meta_of(result),
         request_id=request_id,
         totals=UNSET if result.totals is None else result.totals,
+        others=UNSET if result.others is None else result.others,
     )
     return Response(200, msgspec.json.encode(body), (JSON_HEADER,))
 

@@ -5,39 +5,33 @@ keys; how its filters are grouped, and those of its selects; whether an operator
 or numbers; the number of dots in a property's key and whether the key begins like a separator of
 JSON; how often clocks change within the range, whether they go back across midnight at one of its
 ends, and whether it starts and ends within one UTC day; the same of a compared range, and whether
-the two overlap. Every value is bound, the website exactly once.
+the two overlap; whether top groups are chosen, and the others asked for. Every value is bound, the
+website exactly once.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from headrace.model.catalog import (
-    DATE_OUTPUT_NAME,
-    DATETIME_AGGREGATES,
-    PREVIOUS_OUTPUT_NAME,
-    QUERY_LIMITS,
-    Operator,
-)
-from headrace.model.plan import (
-    CompiledQuery,
-    Granularity,
-    Output,
-    OutputKind,
-    PlannedHaving,
-    QueryPlan,
-)
+from headrace.model.catalog import QUERY_LIMITS, Operator
+from headrace.model.plan import CompiledQuery, Granularity, OutputKind, PlannedHaving, QueryPlan
 from headrace.ports.store import Dialect
 from headrace.query.sql.bots import write_bot_rule
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
 from headrace.query.sql.conditions import OPERATORS, write_condition
-from headrace.query.sql.expressions import OUTPUT_KINDS, Expressions
+from headrace.query.sql.expressions import Expressions
 from headrace.query.sql.order_by import OrderKey, order_keys, write_order
-from headrace.query.sql.sources import Source, build_source
-from headrace.query.sql.time_buckets import BUCKET_KINDS, bind_ranges, bucket_expr
-from headrace.query.sql.visible_rows import bind_visible_rows
-from headrace.query.validate.day_range import bucket_shift
-
-ROW_COUNTS = ("rows", "compared rows")
-"""The names of the last columns of a comparison, which are not those of the result."""
+from headrace.query.sql.outputs import (
+    IS_TOP,
+    ROW_COUNTS,
+    first_select,
+    is_row_of_totals,
+    list_outputs,
+)
+from headrace.query.sql.sources import Ranges, Source, build_source
+from headrace.query.sql.time_buckets import bind_ranges, bucket_expr
+from headrace.query.sql.top_groups import exact_key, ranking_plan, write_page_of_top
+from headrace.query.sql.visible_rows import VisibleRows, bind_visible_rows
+from headrace.query.validate.day_range import bucket_shift, buckets_of
 
 
 def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
@@ -46,39 +40,104 @@ def compile_query(plan: QueryPlan, dialect: Dialect) -> CompiledQuery:
     Its columns are `date`, the groups and the selects, in this order. It reads one row more than
     the limit, which shows whether the result is truncated. With `fill` it reads from the first row
     up to one more than a filled result may have, because offset and limit apply after filling. With
-    `totals` it also has a row over all groups, before having; without groups its row is that.
+    `totals` it also has a row over all groups, before having; without groups its row is that. With
+    `others` all rows of other groups follow, one for each bucket.
     """
     parameters = Parameters()
     visible = bind_visible_rows(plan.website_id, plan.cutoff_ms, parameters)
     ranges = bind_ranges(
         plan.range, plan.compare, parameters, is_bucketed=plan.granularity is not None
     )
-    source = build_source(plan, visible, ranges, parameters, is_distributed=dialect.is_distributed)
-    expressions = Expressions(parameters, dialect)
-    outputs = list_outputs(plan)
+    scope = _Scope(parameters, visible, ranges, dialect)
+    sql = _write_statement(plan, scope)
+    return CompiledQuery(
+        sql, parameters.values, list_outputs(plan), plan.website_id, _max_rows(plan)
+    )
+
+
+class _Scope(NamedTuple):
+    """What a statement and the subqueries in it share."""
+
+    parameters: Parameters
+    visible: VisibleRows
+    ranges: Ranges
+    dialect: Dialect
+
+
+def _write_statement(plan: QueryPlan, scope: _Scope) -> str:
+    parameters = scope.parameters
+    source = build_source(
+        plan,
+        scope.visible,
+        scope.ranges,
+        parameters,
+        is_distributed=scope.dialect.is_distributed,
+    )
+    expressions = Expressions(parameters, scope.dialect)
     columns, bots = write_columns(plan, source, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]
     aliases = [f"c{index}" for index in range(len(columns))]
-    groups = aliases[: _first_select(plan)]
+    groups = aliases[: first_select(plan)]
+    top = _write_top(plan, scope, expressions)
+    is_filtered = bool(top) and not _keeps_others(plan)
+    if top and not is_filtered:
+        first_group = 1
+        for index in range(first_group, first_group + len(plan.group_by)):
+            columns[index] = f"if({IS_TOP}, {columns[index]}, NULL)"
+        groups = [*groups, IS_TOP]
     rows = statement(
-        clause("WITH", ",", [*source.definitions, *expressions.properties.definitions]),
+        clause("WITH", ",", [*source.definitions, *expressions.properties.definitions, *top]),
         clause(
             "SELECT",
             ",",
-            [f"{sql} AS {alias}" for sql, alias in zip(columns, aliases, strict=True)],
+            [
+                *(f"{sql} AS {alias}" for sql, alias in zip(columns, aliases, strict=True)),
+                *([IS_TOP] if plan.others else []),
+            ],
         ),
         f"FROM {source.table}",
-        clause("WHERE", " AND", [*source.conditions, *bots, *filters]),
+        clause(
+            "WHERE",
+            " AND",
+            [*source.conditions, *bots, *filters, *([IS_TOP] if is_filtered else [])],
+        ),
         clause("GROUP BY", ",", groups),
         "WITH TOTALS" if groups and plan.totals else "",
         clause("HAVING", " AND", _having_conditions(plan, aliases, parameters)),
     )
-    keys = order_keys(plan, outputs[: _first_select(plan) + len(plan.selects)]) if groups else ()
-    sql = statement(
+    outputs = list_outputs(plan)[: first_select(plan) + len(plan.selects)]
+    keys = order_keys(plan, outputs) if groups else ()
+    if plan.others:
+        page = _page(plan)
+        first = parameters.bind(page.start, "UInt64")
+        last = parameters.bind(page.stop, "UInt64")
+        return write_page_of_top(rows, aliases, write_order(keys, aliases), first, last)
+    return statement(
         _wrap_in_subquery(rows, keys), _order_clause(keys, aliases), _limit_clause(plan, parameters)
     )
-    max_rows = _max_filled_rows(plan) + 1
-    return CompiledQuery(sql, parameters.values, outputs, plan.website_id, max_rows)
+
+
+def _keeps_others(plan: QueryPlan) -> bool:
+    """Return whether rows of other groups than the top ones count, in others or in totals."""
+    return plan.others or plan.totals
+
+
+def _write_top(plan: QueryPlan, scope: _Scope, expressions: Expressions) -> list[str]:
+    """Return the definition of `is_top`: whether a row is of a top group; nothing without `top`.
+
+    Which groups these are is a query of its own over the range, without buckets.
+    """
+    if plan.top is None:
+        return []
+    ranked = ranking_plan(plan, plan.top)
+    current, _ = scope.ranges
+    ranking = _write_statement(ranked, scope._replace(ranges=(current, None)))
+    kinds = [output.kind for output in list_outputs(ranked)[: len(plan.group_by)]]
+    keys = exact_key([f"c{index}" for index in range(len(kinds))], kinds)
+    groups = statement(f"SELECT {keys}", f"FROM {subquery(ranking)}")
+    in_operator = "GLOBAL IN" if scope.dialect.is_distributed else "IN"
+    key = exact_key([expressions.value(column) for column in plan.group_by], kinds)
+    return [f"({key} {in_operator} {subquery(groups)}) AS {IS_TOP}"]
 
 
 def write_having(plan: QueryPlan, columns: Sequence[str], parameters: Parameters) -> list[str]:
@@ -96,14 +155,23 @@ def _having_conditions(
     """Return the conditions, except where the one row of the result is also its totals."""
     if is_row_of_totals(plan):
         return []
-    conditions = write_having(plan, columns[_first_select(plan) :], parameters)
+    conditions = write_having(plan, columns[first_select(plan) :], parameters)
+    if plan.others:
+        conditions = [f"(NOT {IS_TOP} OR {condition})" for condition in conditions]
+    elif plan.top is not None and _keeps_others(plan):
+        conditions = [IS_TOP, *conditions]
     if plan.compare is None or plan.fill or not plan.has_groups:
         return conditions
-    return [f"{columns[-2]} > 0", *conditions]
+    return [f"{columns[-len(ROW_COUNTS)]} > 0", *conditions]
 
 
-def _first_select(plan: QueryPlan) -> int:
-    return len(plan.group_by) + (plan.granularity is not None)
+def _max_rows(plan: QueryPlan) -> int:
+    """Return the most rows that the statement may return."""
+    rows = _max_filled_rows(plan) + 1
+    if plan.others and plan.granularity is not None:
+        ranges = [plan.range] if plan.compare is None else [plan.range, plan.compare]
+        rows += sum(len(buckets_of(days, plan.granularity)) for days in ranges)
+    return rows
 
 
 def _max_filled_rows(plan: QueryPlan) -> int:
@@ -112,38 +180,9 @@ def _max_filled_rows(plan: QueryPlan) -> int:
     return QUERY_LIMITS["maxLimit"] * (2 if is_compared else 1)
 
 
-def is_row_of_totals(plan: QueryPlan) -> bool:
-    """Return whether the statement reads only the totals: having and offset apply to its row."""
-    return plan.totals and not plan.has_groups
-
-
 def _compare_select(planned: PlannedHaving, columns: Sequence[str], parameters: Parameters) -> str:
     value = parameters.bind(planned.value, "Float64")
     return OPERATORS[planned.operator].format(column=columns[planned.index], value=value)
-
-
-def list_outputs(plan: QueryPlan) -> tuple[Output, ...]:
-    """Return the columns of a plan's statement: `date`, the groups, the selects.
-
-    Those of a comparison come last: the selects in the compared range, then how many rows count in
-    each range.
-    """
-    outputs: list[Output] = []
-    if plan.granularity is not None:
-        outputs.append(Output(DATE_OUTPUT_NAME, BUCKET_KINDS[plan.granularity]))
-    outputs += [Output(column.name, OUTPUT_KINDS[column.kind]) for column in plan.group_by]
-    selects = [
-        (
-            select.alias,
-            OutputKind.DATETIME if select.aggregate in DATETIME_AGGREGATES else OutputKind.NUMBER,
-        )
-        for select in plan.selects
-    ]
-    outputs += [Output(alias, kind) for alias, kind in selects]
-    if plan.compare is not None:
-        outputs += [Output(f"{PREVIOUS_OUTPUT_NAME}.{alias}", kind) for alias, kind in selects]
-        outputs += [Output(name, OutputKind.NUMBER) for name in ROW_COUNTS]
-    return tuple(outputs)
 
 
 def write_columns(
@@ -199,9 +238,15 @@ def _order_clause(keys: Sequence[OrderKey], columns: Sequence[str]) -> str:
     return clause("ORDER BY", ",", write_order(keys, columns))
 
 
-def _limit_clause(plan: QueryPlan, parameters: Parameters) -> str:
+def _page(plan: QueryPlan) -> range:
+    """Return which rows are read: those of the page and one more, or all where it is cut later."""
     rows = _max_filled_rows(plan) if plan.fill else plan.limit
-    limit = parameters.bind(rows + 1, "UInt64")
-    is_paged_here = plan.fill or is_row_of_totals(plan)
-    offset = parameters.bind(0 if is_paged_here else plan.offset, "UInt64")
+    offset = 0 if plan.fill or is_row_of_totals(plan) else plan.offset
+    return range(offset, offset + rows + 1)
+
+
+def _limit_clause(plan: QueryPlan, parameters: Parameters) -> str:
+    page = _page(plan)
+    limit = parameters.bind(len(page), "UInt64")
+    offset = parameters.bind(page.start, "UInt64")
     return f"LIMIT {limit} OFFSET {offset}"

@@ -20,9 +20,10 @@ from headrace.model.plan import (
 )
 from headrace.ports.store import Dialect, Rows
 from headrace.query.sql.builder import Parameters, clause, statement
-from headrace.query.sql.compile import ROW_COUNTS, compile_query, list_outputs, write_columns
+from headrace.query.sql.compile import compile_query, write_columns
 from headrace.query.sql.conditions import write_condition
 from headrace.query.sql.expressions import Expressions
+from headrace.query.sql.outputs import ROW_COUNTS, list_outputs
 from headrace.query.sql.sources import build_source
 from headrace.query.sql.time_buckets import bind_ranges
 from headrace.query.sql.visible_rows import bind_visible_rows

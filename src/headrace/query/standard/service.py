@@ -17,7 +17,8 @@ from headrace.query.result_values import (
     format_number,
     rows_by_name,
 )
-from headrace.query.sql.compile import compile_query, list_outputs
+from headrace.query.sql.compile import compile_query
+from headrace.query.sql.outputs import list_outputs
 from headrace.query.standard.check import check_standard, decode_standard
 from headrace.query.standard.compile import SharedScan, compile_breakdowns
 from headrace.query.standard.definitions import SUMMARY_OUTPUTS

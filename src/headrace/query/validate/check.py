@@ -42,7 +42,9 @@ from headrace.query.validate.pagination import (
     check_limit,
     check_offset,
     check_order,
+    check_others,
     check_output_names,
+    check_top,
     check_totals,
 )
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
@@ -94,6 +96,8 @@ def check_query(
         [select.alias for select in selects],
         datetimes={select.alias for select in selects if select.aggregate in DATETIME_AGGREGATES},
     )
+    top = check_top(request.top, has_groups=bool(group_by), has_granularity=granularity is not None)
+    others = check_others(request.others, top)
     compared = check_compare(request.compare, first, last)
     totals = check_totals(request.totals)
     return QueryPlan(
@@ -111,6 +115,8 @@ def check_query(
         having=having,
         compare=None if compared is None else range_of_days(*compared, zone),
         totals=totals,
+        top=top,
+        others=others,
         cutoff_ms=cutoffs.of_table(table),
     )
 

@@ -94,6 +94,33 @@ def check_fill(
     return True
 
 
+def check_top(value: object, *, has_groups: bool, has_granularity: bool) -> int | None:
+    """Return how many groups the result has; None for all. Raises `InvalidQuery`: `Invalid top`."""
+    if value is None:
+        return None
+    top, maximum = parse_whole_number(value), QUERY_LIMITS["maxTop"]
+    if top is None or not 1 <= top <= maximum:
+        raise _invalid_top(f": must be a whole number from 1 to {maximum}")
+    if not has_groups or not has_granularity:
+        raise _invalid_top(": requires groupBy and a granularity")
+    return top
+
+
+def check_others(value: object, top: int | None) -> bool:
+    """Return whether the result has others. Raises `InvalidQuery`: `Invalid top`."""
+    if value is None or value is False:
+        return False
+    if value is not True:
+        raise _invalid_top(": others must be true or false")
+    if top is None:
+        raise _invalid_top(": others requires top")
+    return True
+
+
+def _invalid_top(detail: str) -> InvalidQuery:
+    return InvalidQuery(QueryErrorCode.INVALID_TOP, detail)
+
+
 def check_totals(value: object) -> bool:
     """Return whether the result has totals. Raises `InvalidQuery`: `Invalid totals`."""
     if value is None:
