@@ -46,6 +46,11 @@ def foreign_row_id(time_ms: int, source: bytes) -> bytes:
     return (time_ms << 16 | FOREIGN_LOG).to_bytes(8, "big") + digest
 
 
+def receipt_time_ms(row_id: bytes) -> int:
+    """Return the time of receipt that a row id begins with. Exports compare it."""
+    return int.from_bytes(row_id[:6], "big")
+
+
 def split_row_ids(joined: bytes) -> list[bytes]:
     """Return the ids that are joined without separators."""
     return [joined[at : at + ROW_ID_BYTES] for at in range(0, len(joined), ROW_ID_BYTES)]

@@ -165,6 +165,7 @@ class _Dependencies(NamedTuple):
             identity=self.ledger.identity,
             clock=SystemClock(),
             durable_offsets=self.reader.durable_offsets if has_store else dict[str, LogOffset],
+            imported_offsets=self.ledger.imported_offsets,
         )
 
     def erasures(

@@ -112,6 +112,7 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
             identity=ledger.identity,
             clock=SystemClock(),
             durable_offsets=log_reader.durable_offsets,
+            imported_offsets=ledger.imported_offsets,
         ),
         erasures=NoErasures(),
         pruning=NoPruning(),

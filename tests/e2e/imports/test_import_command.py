@@ -119,7 +119,15 @@ def test_refused_lines_are_reported_and_the_others_stored(service: Service, tmp_
     first, second, third = export(service, source)
     file, report = tmp_path / "rows.ndjson", tmp_path / "report.ndjson"
     wrong = {**second, "id": "1", "time": "1999-12-31T23:59:59.999Z", "is_bot": "no", "title": 3}
-    lines = [ndjson([first]), b"{\n", ndjson([wrong]), b"\n", ndjson([third])[:-1]]
+    unborn = {**second, "id": "f" * 32}
+    lines = [
+        ndjson([first]),
+        b"{\n",
+        ndjson([wrong]),
+        b"\n",
+        ndjson([unborn]),
+        ndjson([third])[:-1],
+    ]
     file.write_bytes(b"".join(lines))
     code, found = run_import(service, target, file, "--format", "ndjson", "--report", report)
     reasons = [
@@ -131,8 +139,13 @@ def test_refused_lines_are_reported_and_the_others_stored(service: Service, tmp_
             "title must be text of at most 512 characters; time must not be before 2000-01-01; "
             "is_bot must be true or false",
         },
+        {
+            "file": str(file),
+            "line": 5,
+            "reason": "the time in id must not be more than 24 hours ahead",
+        },
     ]
-    assert (code, found) == (1, result(5, stored=2, skipped=1, refused=reasons))
+    assert (code, found) == (1, result(6, stored=2, skipped=1, refused=reasons))
     assert [json.loads(line) for line in report.read_bytes().splitlines()] == reasons
 
 

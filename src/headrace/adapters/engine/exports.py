@@ -5,13 +5,15 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from headrace.adapters.engine.ipc.server import SelectRunner
 from headrace.adapters.engine.load_loop import LoadLoop
 from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.clock import Clock
 from headrace.base.errors import StoreUnavailable
-from headrace.formats.row_ids import log_number
+from headrace.formats.row_ids import log_number, parse_log_offset
 from headrace.model.export import LogEnd, Watermark
 from headrace.ports.event_log import LogOffset
 from headrace.ports.store import QueryLimits
@@ -65,7 +67,24 @@ class EngineExports:
             return await self._runner.select(sql, parameters, limits, query_id)
 
 
-def watermark_of_logs(
+def watermark_behind(watermark: Watermark, imported_offsets: Mapping[int, bytes]) -> Watermark:
+    """Return a watermark that is behind all imported rows too.
+
+    These have log numbers of another machine, which may be numbers of this one by chance.
+    """
+    ends = (_end_behind(end, imported_offsets.get(end.number, b"")) for end in watermark.log_ends)
+    return replace(watermark, log_ends=tuple(ends))
+
+
+def _end_behind(end: LogEnd, last_offset: bytes) -> LogEnd:
+    if not last_offset:
+        return end
+    last = parse_log_offset(last_offset)
+    segment, offset = max((end.segment, end.offset), (last.segment, last.offset + 1))
+    return LogEnd(end.number, segment, offset)
+
+
+def _watermark_of_logs(
     identity: str, clock: Clock, durable_offsets: Mapping[str, LogOffset]
 ) -> Watermark:
     """Return the watermark at the durable ends of all logs of this machine."""
@@ -82,17 +101,19 @@ def watermark_taker(
     identity: Callable[[], str],
     clock: Clock,
     durable_offsets: Callable[[], Mapping[str, LogOffset]],
+    imported_offsets: Callable[[], Mapping[int, bytes]],
 ) -> TakeWatermark:
-    """Return what takes watermarks; both callables run on the loader's thread.
+    """Return what takes watermarks; the callables run on the loader's thread.
 
-    The ends of the logs are read first. What is durable by then is in the store after the barrier.
+    The ends of the logs are read first. What is durable by then is in the store after the barrier,
+    and the offsets in the ids of imported rows are known.
     """
 
     async def take() -> Watermark:
         watermark = await load_loop.run_exclusive(
-            lambda: watermark_of_logs(identity(), clock, durable_offsets())
+            lambda: _watermark_of_logs(identity(), clock, durable_offsets())
         )
         await load_loop.complete_barrier()
-        return watermark
+        return watermark_behind(watermark, await load_loop.run_exclusive(imported_offsets))
 
     return take

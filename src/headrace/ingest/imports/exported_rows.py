@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.formats.row_ids import ROW_ID_BYTES
+from headrace.formats.row_ids import ROW_ID_BYTES, receipt_time_ms
 from headrace.ingest.imports.decoder import (
     IN_THE_FUTURE,
     InvalidLine,
@@ -157,6 +157,8 @@ class ExportedRowDecoder:
             raise InvalidLine(self._decoder.errors(line)) from error
         if max(time_ms, received_ms) > now_ms + MILLISECONDS_PER_DAY:
             raise InvalidLine(f"time and received_at {IN_THE_FUTURE}")
+        if receipt_time_ms(row_id) > now_ms + MILLISECONDS_PER_DAY:
+            raise InvalidLine(f"the time in id {IN_THE_FUTURE}")
         return ImportItem(
             time_ms, row_id, received_ms, self._convert(row, self._website_id, time_ms)
         )
