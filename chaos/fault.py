@@ -38,12 +38,16 @@ class FaultContext(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A kind of fault. `inject` returns when the fault is over and recovery may begin."""
+    """A kind of fault. `inject` returns when the fault is over and recovery may begin.
+
+    Not all allow commands meanwhile that write to the data directory beside the service.
+    """
 
     name: str
     inject: Callable[[FaultContext], None]
     weight: int = 2
     needs: Capability | None = None
+    allows_commands: bool = True
 
 
 @contextmanager

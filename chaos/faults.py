@@ -249,11 +249,11 @@ FAULTS: Mapping[str, Fault] = {
             needs=Capability.EMBEDDED_STORE,
         ),
         Fault("SIGTERM", _stop_cleanly, weight=1),
-        Fault("kill everything, damage the log's tail", _damage_tail),
+        Fault("kill everything, damage the log's tail", _damage_tail, allows_commands=False),
         Fault("fill the disk", _fill_disk, needs=Capability.FULL_DISK),
         Fault("fill the disk of the store", _fill_store_disk, needs=Capability.FULL_STORE),
         Fault("stall the store", _stall_store),
-        Fault("kill everything, restore old markers", _restore_old_markers),
+        Fault("kill everything, restore old markers", _restore_old_markers, allows_commands=False),
         Fault(
             "fail the engine's reads of the logs", _fail_log_reads, needs=Capability.FAILING_CALLS
         ),

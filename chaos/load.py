@@ -22,6 +22,11 @@ _RETRY_PAUSE_S = 0.02
 _REMEMBERED_REQUESTS = 1000
 
 
+def session_of(event_id: str) -> str:
+    """Return the session of an event: that of its sender in its round."""
+    return "-".join(event_id.split("-")[:2])
+
+
 class Request(NamedTuple):
     """One request, identical for each attempt."""
 
@@ -79,6 +84,17 @@ class Traffic:
     def queue_repeat(self, request: Request) -> None:
         """Queue a request to be sent again, immediately or rounds later."""
         self._repeats.append(request)
+
+    def forget_repeats(self, is_forgotten: Callable[[str], bool]) -> None:
+        """Do not repeat requests with such events unless all of them were acknowledged."""
+        acknowledged = self.journal.acknowledged()
+        kept = [
+            request
+            for request in self._repeats
+            if not any(map(is_forgotten, request.ids)) or acknowledged.issuperset(request.ids)
+        ]
+        self._repeats.clear()
+        self._repeats.extend(kept)
 
     def next_repeat(self, random: Random) -> Request | None:
         """Return a request to repeat: one of the newest or one of the oldest."""
@@ -218,6 +234,7 @@ def _event(event_id: str, path: str) -> dict[str, Json]:
         "name": "numbered",
         "path": path,
         "anonymousId": event_id,
+        "sessionId": session_of(event_id),
         "properties": {"id": event_id},
     }
 
@@ -227,6 +244,7 @@ def _vital(event_id: str, path: str) -> dict[str, Json]:
         "timestamp": time.time_ns() // 1_000_000,
         "path": path,
         "anonymousId": event_id,
+        "sessionId": session_of(event_id),
     }
     return {**common_fields, "metricName": "LCP", "metricValue": 1.5}
 
@@ -236,6 +254,7 @@ def _error(event_id: str, path: str) -> dict[str, Json]:
         "timestamp": time.time_ns() // 1_000_000,
         "path": path,
         "anonymousId": event_id,
+        "sessionId": session_of(event_id),
     }
     return {**common_fields, "message": "numbered"}
 

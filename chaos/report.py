@@ -18,6 +18,7 @@ class Report:
     rounds: int = 0
     duration_s: float = 0.0
     faults: Counter[str] = field(default_factory=Counter[str])
+    operations: Counter[str] = field(default_factory=Counter[str])
     starts: int = 0
     power_cuts: int = 0
     crash_images: int = 0
@@ -31,6 +32,8 @@ class Report:
     doubled: int = 0
     refused_but_stored: int = 0
     never_sent: int = 0
+    erased: int = 0
+    erased_but_stored: int = 0
     longest_recovery_s: float = 0.0
     longest_recovery_of: str = ""
     longest_wait_for_an_answer_s: float = 0.0
@@ -44,9 +47,10 @@ class Report:
     def record_traffic(self, traffic: Traffic) -> None:
         """Record the counts of the senders."""
         totals = traffic.journal.totals()
-        self.acknowledged = totals.get(Fate.ACKNOWLEDGED, 0)
+        self.acknowledged = totals.get(Fate.ACKNOWLEDGED, 0) + totals.get(Fate.ERASED, 0)
         self.unanswered = totals.get(Fate.UNANSWERED, 0)
         self.refused = totals.get(Fate.REFUSED, 0)
+        self.erased = totals.get(Fate.ERASED, 0)
         self.requests = sum(traffic.statuses.values())
         self.repeated_requests = traffic.repeated
         self.longest_wait_for_an_answer_s = round(traffic.longest_wait_s, 2)
@@ -65,10 +69,12 @@ class Report:
         self.doubled += len(violations.doubled)
         self.refused_but_stored += len(violations.refused_but_stored)
         self.never_sent += len(violations.never_sent)
+        self.erased_but_stored += len(violations.erased_but_stored)
 
     def as_json(self) -> dict[str, object]:
         """Return the report as JSON-serializable values."""
-        return {**asdict(self), "faults": dict(self.faults)}
+        counts = {"faults": dict(self.faults), "operations": dict(self.operations)}
+        return {**asdict(self), **counts}
 
     def as_rows(self) -> Mapping[str, str | float]:
         """Return the rows of the table without the faults."""
@@ -85,9 +91,11 @@ class Report:
             "events acknowledged": self.acknowledged,
             "events without an answer": self.unanswered,
             "events refused": self.refused,
+            "of the acknowledged ones erased": self.erased,
             "**lost**": self.lost,
             "**doubled**": self.doubled,
             "**refused but stored**": self.refused_but_stored,
+            "**erased but stored**": self.erased_but_stored,
             "longest recovery (s)": f"{self.longest_recovery_s} ({self.longest_recovery_of})",
             "longest wait for an answer (s)": self.longest_wait_for_an_answer_s,
         }
@@ -96,8 +104,13 @@ class Report:
 def as_table(reports: Sequence[Report]) -> str:
     """Return the reports as a Markdown table: a column for each disk, a row for each number."""
     faults = sorted(set[str]().union(*(report.faults for report in reports)))
+    operations = sorted(set[str]().union(*(report.operations for report in reports)))
     rows = [["disk", *(report.disk for report in reports)], ["---"] * (len(reports) + 1)]
     columns = [report.as_rows() for report in reports]
     rows += [[name, *(str(column[name]) for column in columns)] for name in columns[0]]
     rows += [[name, *(str(report.faults[name]) for report in reports)] for name in faults]
+    rows += [
+        [f"under way: {name}", *(str(report.operations[name]) for report in reports)]
+        for name in operations
+    ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -11,12 +11,15 @@ from chaos.failing_calls import FailingCalls
 from chaos.fault import Fault, FaultContext
 from chaos.faults import choose_fault
 from chaos.load import Traffic, load
+from chaos.operations.choice import choose_operation, create_operation
+from chaos.operations.operation import Operation, OperationContext
 from chaos.query_client import Account, QueryClient
 from chaos.replicas.cluster import ReplicaCluster
 from chaos.report import Report
 from chaos.service import Service
 
 _PROGRESS_EVERY = 10
+_LONGEST_HEAD_START_S = 0.1
 
 
 class Rounds:
@@ -82,7 +85,7 @@ class Rounds:
         self._service.launch()
         self._service.wait_for_recovery()
         website = self._service.command("website", "create", "--name", "crash test")["id"]
-        scopes = ("--scope", "track:events", "--scope", "read:data")
+        scopes = ("--scope=track:events", "--scope=read:data", "--scope=manage:data")
         key = self._service.command("key", "create", *scopes)["key"]
         account = Account(website, key)
         self._query_client = QueryClient(self._service, account)
@@ -113,14 +116,31 @@ class Rounds:
         )
         with load(self._traffic, f"{number}", f"{self._seed}-{number}"):
             time.sleep(random.uniform(0.05, 0.5))
+            operation = self._begin_operation(fault, number)
             fault.inject(context)
             over_s = time.monotonic()
             self._service.wait_for_recovery()
             self.report.record_recovery(fault.name, time.monotonic() - over_s)
+            if operation is not None:
+                operation.finish()
             time.sleep(0.1)
         if self._cluster is not None:
             self._settle(self._cluster)
         self._checks.check_round(number)
+
+    def _begin_operation(self, fault: Fault, number: int) -> Operation | None:
+        """Begin what is under way at the fault, if anything is."""
+        random = Random(f"{self._seed}-{number}-operation")
+        name = choose_operation(random, fault)
+        if name is None:
+            return None
+        context = OperationContext(self._service, self._query_client, self._traffic, random, number)
+        operation = create_operation(name, context)
+        if not operation.begin():
+            return None
+        self.report.operations[name] += 1
+        time.sleep(random.uniform(0, _LONGEST_HEAD_START_S))
+        return operation
 
     def _settle(self, cluster: ReplicaCluster) -> None:
         """Wait until every replica has all events: a query may read one that is 1 s behind."""

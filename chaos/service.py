@@ -85,7 +85,10 @@ class Service:
     def command(self, *arguments: str) -> Json:
         """Run another headrace command on the data directory and return its output."""
         command = self._command(*arguments)
-        return json.loads(subprocess.check_output(command, timeout=RECOVERY_TIMEOUT_S))
+        with self.log.open("ab") as log:
+            return json.loads(
+                subprocess.check_output(command, stderr=log, timeout=RECOVERY_TIMEOUT_S)
+            )
 
     def launch_command(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start another headrace command on the data directory and return immediately."""

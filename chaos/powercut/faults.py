@@ -11,6 +11,7 @@ from typing import Any
 from chaos.disk import Capability
 from chaos.event_journal import Bucket, Fate
 from chaos.fault import Fault, FaultContext, GuaranteeViolated
+from chaos.load import session_of
 from chaos.powercut.recovery import Aftermath, PowerCut
 from chaos.service import RecoveryTimeout, Service, send_request
 from testing.ports import free_port
@@ -62,7 +63,10 @@ def _cut_power_in_merge(context: FaultContext) -> None:
 def _send_bulk(context: FaultContext, number: int) -> None:
     path = f"/{context.number}-bulk"
     ids = [f"{context.number}-bulk-{number}-{index}" for index in range(_BULK_EVENTS)]
-    items = [{"name": "bulk", "path": path, "anonymousId": event_id} for event_id in ids]
+    items = [
+        {"name": "bulk", "path": path, "anonymousId": one, "sessionId": session_of(one)}
+        for one in ids
+    ]
     fate = Fate.UNANSWERED
     account = context.traffic.account
     with suppress(OSError):
@@ -153,6 +157,7 @@ def _entry(website: str, path: str, event_id: str) -> dict[str, Any]:
             "name": "retried",
             "path": path,
             "anonymous_id": event_id,
+            "session_id": session_of(event_id),
         },
     }
 
@@ -191,7 +196,7 @@ def _empty(context: FaultContext) -> None:
 
 
 POWER_CUTS: Sequence[Fault] = tuple(
-    Fault(name, inject, weight=weight, needs=Capability.POWER_CUT)
+    Fault(name, inject, weight=weight, needs=Capability.POWER_CUT, allows_commands=False)
     for name, inject, weight in (
         ("cut the power", _cut_power, 12),
         ("cut the power, and again in the recovery", _cut_power_in_recovery, 8),

@@ -86,3 +86,19 @@ def test_a_bucket_without_sent_events_must_be_empty() -> None:
     assert ALL.find_violations(strange, {"x": 1}) == Violations(never_sent=("x",))
     assert ALL.buckets("events") == [BUCKET]
     assert ALL.buckets("errors") == []
+
+
+def test_erased_events_may_be_gone_from_the_begin_and_must_be_from_the_end() -> None:
+    kept = journal(a=Fate.ACKNOWLEDGED, b=Fate.ACKNOWLEDGED, c=Fate.UNANSWERED)
+    kept.begin_erasing({"b"})
+    assert kept.find_violations(BUCKET, {"a": 1, "b": 1}) == Violations()
+    assert kept.find_violations(BUCKET, {"a": 1}) == Violations()
+    assert kept.is_plausible(BUCKET, Rows(3, 3))
+    kept.finish_erasing({"b"})
+    kept.record(BUCKET, ["b"], Fate.ACKNOWLEDGED)
+    assert kept.find_violations(BUCKET, {"a": 1}) == Violations()
+    assert kept.find_violations(BUCKET, {"a": 1, "b": 1}) == Violations(erased_but_stored=("b",))
+    assert not kept.is_plausible(BUCKET, Rows(3, 3))
+    assert kept.find_violations(BUCKET, {}) == Violations(lost=("a",))
+    assert (kept.acknowledged(), kept.acknowledged("errors")) == ({"a"}, set())
+    assert kept.ids("events") == {"a", "b", "c"}
