@@ -188,7 +188,7 @@ def test_a_sign_in_code_has_a_line_when_it_is_made_and_when_it_is_used(
     assert secret not in json.dumps(found)
 
 
-def test_the_first_change_of_a_session_tells_the_key_that_began_it(
+def test_the_first_change_of_a_session_names_the_key_that_began_it(
     directory: SqlDirectory,
 ) -> None:
     key, secret = directory.create_key(scopes=READ)
