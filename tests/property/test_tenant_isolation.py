@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from headrace.model.tenancy import WebsiteId
 from testing.service import Json, Key, Row, Service, bearer, wait_until
+from tests.oracle.standard import ALL_TYPES
 
 pytestmark = pytest.mark.slow
 
@@ -262,6 +263,29 @@ def test_schema_never_contains_names_or_keys_of_another_website(
         listed = [*described["eventNames"], *described["properties"]]
         assert foreign_values(listed, website, harness.websites) == []
         assert f"recent of {website}" in [one["key"] for one in described["properties"]]
+
+
+@TIMES
+@given(data=st.data())
+def test_standard_answer_never_contains_a_row_of_another_website(
+    harness: World, data: st.DataObject
+) -> None:
+    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
+    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    types = data.draw(st.lists(st.sampled_from(ALL_TYPES), min_size=1, unique=True))
+    days = {"startDate": "2024-05-01", "endDate": "2024-05-02", "limit": 100}
+
+    response = harness.service.post(
+        f"/v1/query/standard?website_id={website}",
+        {"types": types, **days},
+        headers=bearer(owner.key) if owner else {},
+    )
+
+    assert response.status_code == expected_status(harness, owner, website), response.text
+    if response.status_code == 200:
+        answers = response.json()["data"].values()
+        rows = [row for one in answers for row in (one if isinstance(one, list) else [one])]
+        assert foreign_values(rows, website, harness.websites) == []
 
 
 @TIMES

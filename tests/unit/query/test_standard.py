@@ -1,6 +1,8 @@
 """Standard queries: refusals with their full messages, the plans of types, and shared scans."""
 
 import asyncio
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from headrace.base.errors import InvalidQuery, QueryTimedOut, StoreUnavailable
 from headrace.base.telemetry import Metrics
 from headrace.model.data_retention import Cutoffs
 from headrace.model.plan import CompiledQuery, single_filters
+from headrace.model.tenancy import WebsiteId
 from headrace.ports.data_retention import FixedCutoffs
 from headrace.ports.store import (
     CHDB_DIALECT,
@@ -27,6 +30,8 @@ from testing.queries import WEBSITE, as_bytes, where
 
 NOW_MS = 1_767_790_800_000  # 2026-01-07T13:00Z
 DAYS = {"startDate": "2026-01-01", "endDate": "2026-01-03"}
+BOTH = ["pages", "countries"]
+GOLDEN = Path(__file__).parents[2] / "golden" / "standard.sql"
 GROUPED = [name for name, one in STANDARD_TYPES.items() if one.form is Form.GROUPS]
 
 
@@ -164,6 +169,29 @@ def test_types_of_one_table_are_one_statement_which_names_the_website_once() -> 
     assert list(scans) == ["events", "sessions", "performance", "errors"]
     for scan in scans.values():
         assert [value for value in scan.query.parameters.values() if value == WEBSITE] == [WEBSITE]
+
+
+def shared_scan(table: str, website_id: WebsiteId = WEBSITE, **root: Any) -> CompiledQuery:
+    body = decode_standard(as_bytes({"types": GROUPED, **DAYS, **root}))
+    plan = check_standard(body, website_id, now_ms=NOW_MS)
+    return compile_breakdowns(plan.breakdowns[table], CHDB_DIALECT).query
+
+
+def test_statement_of_shared_scans_matches_its_golden_file() -> None:
+    text = "\n\n".join(
+        f"-- {table}\n{shared_scan(table, compare='previous_period').sql}"
+        for table in ("events", "sessions")
+    )
+    if os.environ.get("HEADRACE_UPDATE_GOLDEN") == "1":
+        GOLDEN.write_text(f"{text}\n")
+    assert GOLDEN.read_text() == f"{text}\n"
+
+
+def test_statement_depends_on_the_shape_alone() -> None:
+    one, other = ([where("country", "eq", value)] for value in ("DE", "'{p0:String}"))
+    assert shared_scan("events", WebsiteId("'"), filters=other, limit=99, types=BOTH).sql == (
+        shared_scan("events", filters=one, types=BOTH).sql
+    )
 
 
 class CountingStore:
