@@ -30,7 +30,7 @@ HOSTILE = [
     "عرض_المنتج",
     "🏕️🏕️",
 ]
-PATHS = ["/", "explore", "vitals", "errors", "funnels", "retention", "setup", "admin"]
+PATHS = ["/", "explore", "vitals", "errors", "funnels", "retention", "live", "setup", "admin"]
 WATCH = """
 window.problems = [];
 addEventListener("securitypolicyviolation", (e) => problems.push(`policy: ${e.violatedDirective}`));
@@ -218,6 +218,26 @@ def test_reload_and_back_show_the_same(page: Page) -> None:
 
     assert page.until(f"location.href === {json.dumps(url)}")
     assert page.totals(VISITORS // 2) == shown
+
+
+def test_live_view_shows_what_is_acknowledged_and_what_is_refused(page: Page) -> None:
+    track = f"/track?website_id={page.website}"
+    items = "document.querySelector('ul.live').innerText"
+    page.open("live")
+    page.until("document.querySelector('[role=status]').innerText === 'Listening'")
+    assert page.service.post(track, [{"name": name} for name in ("one", "two")]).status_code == 200
+    assert page.service.post(track, [{"name": ""}]).status_code == 400
+    page.until(f"{items}.includes('one') && {items}.includes('two')")
+    shown = page.until(f"{items}.includes('/track: INVALID_BODY') && {items}")
+    assert "nothing of the call was stored" in shown
+    assert "Item 1, name: " in shown
+    page.tab.run(
+        "const [done] = arguments; const field = document.querySelector('input[type=search]');"
+        "field.value = 'TWO'; field.dispatchEvent(new Event('input', {bubbles: true})); done(1);"
+    )
+    page.until(f"{items}.includes('two') && !{items}.includes('one')")
+    page.until("document.querySelector('button[aria-pressed]').click() || true")
+    page.until("document.querySelector('[role=status]').innerText === 'Paused'")
 
 
 def test_setup_pins_the_tracker_that_the_service_has(page: Page) -> None:

@@ -23,6 +23,7 @@ const VIEWS = {
   errors: { title: "Errors", load: async () => (await import("./views/errors.js")).Errors },
   funnels: { title: "Funnels", load: async () => (await import("./views/funnels.js")).Funnels },
   retention: { title: "Retention", load: async () => (await import("./views/retention.js")).Retention },
+  live: { title: "Live", load: async () => (await import("./views/live.js")).Live },
   admin: { title: "Administration", load: async () => (await import("./views/admin.js")).Admin },
   setup: { title: "Setup", load: async () => (await import("./views/setup.js")).Setup },
 };

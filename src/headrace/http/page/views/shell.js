@@ -18,6 +18,7 @@ export const ENTRIES = [
   { view: "errors", name: "Errors", key: "r", icon: "M8 2.5 14 13H2L8 2.5Zm0 4v3m0 1.6v.2" },
   { view: "funnels", name: "Funnels", key: "f", icon: "M2.5 3h11L9.5 8.5v4l-3 1v-5L2.5 3Z" },
   { view: "retention", name: "Retention", key: "t", icon: "M13 8a5 5 0 1 1-1.5-3.6M13 2.5v3h-3" },
+  { view: "live", name: "Live", key: "l", icon: "M8 8.5v-1M5 10.5a4 4 0 0 1 0-5M11 5.5a4 4 0 0 1 0 5M3 12.5a7 7 0 0 1 0-9M13 3.5a7 7 0 0 1 0 9" },
   { view: "setup", name: "Setup", key: "s", icon: "M5.5 5 2.5 8l3 3M10.5 5l3 3-3 3" },
   { view: "admin", name: "Administration", key: "a", icon: "M2.5 4.5h7M12.5 4.5h1M2.5 11.5h1M6.5 11.5h7M11 6a1.5 1.5 0 1 0 0-3 1.5 1.5 0 0 0 0 3ZM5 13a1.5 1.5 0 1 0 0-3 1.5 1.5 0 0 0 0 3Z" },
 ];

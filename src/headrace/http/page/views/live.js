@@ -1,0 +1,58 @@
+/** Items as they are acknowledged, and calls that are refused, with their faults. */
+
+import { page, timezone } from "../app_state.js";
+import { openLive } from "../api/live.js";
+import { Empty } from "../controls/messages.js";
+import { html } from "../html.js";
+import { datetime } from "../state/format.js";
+import { MAX_SHOWN, faultsOf, hasText, kindOf, titleOf, withItem } from "../state/live_items.js";
+import { useEffect, useRef, useState } from "../vendor/hooks.js";
+
+/** @typedef {import("../state/live_items.js").Shown} Shown */
+
+const STATES = {
+  open: "Listening",
+  waiting: "Connecting …",
+  refused: "The service has refused the stream: too many are open, or the session has ended.",
+};
+
+export function Live() {
+  const id = page.value.website;
+  const [items, setItems] = useState(/** @type {Shown[]} */ ([]));
+  const [state, setState] = useState(/** @type {import("../api/live.js").StreamState} */ ("waiting"));
+  const [isPaused, setPaused] = useState(false);
+  const [text, setText] = useState("");
+  const number = useRef(0);
+  useEffect(() => {
+    if (isPaused) return undefined;
+    return openLive(id, ({ kind, body }) => {
+      const item = { kind, body, number: ++number.current, received: new Date().toISOString() };
+      setItems((/** @type {Shown[]} */ shown) => withItem(shown, item));
+    }, setState);
+  }, [id, isPaused]);
+  const shown = items.filter((item) => hasText(item, text));
+  return html`
+    <div class="toolbar">
+      <button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? "Go on" : "Pause"}</button>
+      <input type="search" aria-label="Show items with" placeholder="Show items with …" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+      <span class="faint" role="status">${isPaused ? "Paused" : STATES[state]}</span>
+    </div>
+    <section class="card"><ul class="live" aria-label="Items">${shown.map((item) => html`<${Item} key=${item.number} item=${item} />`)}</ul>
+      ${shown.length === 0 && html`<${Empty} title=${items.length ? "No item has this text" : "Nothing yet"}>Items are shown when they are acknowledged.<//>`}
+      ${items.length === MAX_SHOWN && html`<p class="faint note">The newest ${MAX_SHOWN}.</p>`}</section>`;
+}
+
+/** @param {{item: Shown}} props */
+function Item({ item }) {
+  const faults = faultsOf(item);
+  const row = item.body.row;
+  return html`<li class=${item.kind}><details><summary>
+      <span class="mono faint">${datetime(item.received, timezone.value).slice(-8)}</span><b>${kindOf(item)}</b><bdi>${titleOf(item)}</bdi><bdi class="faint">${row?.path ?? ""}</bdi></summary>
+    ${row && html`<pre>${JSON.stringify(filled(row), null, 2)}</pre>`}</details>
+    ${faults.length > 0 && html`<ul class="refusal">${faults.map((fault) => html`<li key=${fault}>${fault}</li>`)}</ul>`}</li>`;
+}
+
+/** The columns that have a value. @param {Record<string, unknown>} row */
+function filled(row) {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== "" && value !== null));
+}
