@@ -6,7 +6,7 @@ response to each request. Every event carries the name of its website.
 
 import json
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from headrace.model.tenancy import WebsiteId
 from testing.service import Json, Key, Row, Service, bearer, wait_until
+from tests.oracle.columns import is_list
 from tests.oracle.standard import ALL_TYPES
 
 pytestmark = pytest.mark.slow
@@ -283,8 +284,10 @@ def test_standard_answer_never_contains_a_row_of_another_website(
 
     assert response.status_code == expected_status(harness, owner, website), response.text
     if response.status_code == 200:
-        answers = response.json()["data"].values()
-        rows = [row for one in answers for row in (one if isinstance(one, list) else [one])]
+        answers: dict[str, Any] = response.json()["data"]
+        rows: list[Row] = []
+        for one in answers.values():
+            rows += one if is_list(one) else [one]
         assert foreign_values(rows, website, harness.websites) == []
 
 
