@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from headrace.adapters.data_dir.files import remove_durably
 from headrace.adapters.data_dir.paths import UNFINISHED_SUFFIX
 from headrace.adapters.event_log.segment_directory import (
     FileOps,
@@ -119,9 +120,8 @@ class SegmentReader:
         the log's directory, where `read_disk_usage` measures the backlog from it.
         """
         directory = self._directory(log)
-        for sequence in directory.sequences():
-            if sequence < offset.segment:
-                directory.segment_path(sequence).unlink(missing_ok=True)
+        loaded = [number for number in directory.sequences() if number < offset.segment]
+        remove_durably(directory.path, map(directory.segment_path, loaded))
         write_loaded_offset(directory.path, offset)
 
     def publish_loaded_offsets(self, offsets: Mapping[str, LogOffset]) -> None:

@@ -7,7 +7,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from headrace.adapters.data_dir.files import sync_directory, write_atomically
+from headrace.adapters.data_dir.files import (
+    remove_durably,
+    sync_directory,
+    write_atomically,
+)
 from headrace.adapters.data_dir.paths import RETRY_LOG
 from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory, read_loaded_offset
 from headrace.adapters.event_log.segment_log import SegmentLog
@@ -133,5 +137,4 @@ class QuarantineRequeuer:
 
     def _end(self) -> None:
         sync_directory(self._path)
-        (self._path / _PENDING_FILE).unlink(missing_ok=True)
-        sync_directory(self._path)
+        remove_durably(self._path, [self._path / _PENDING_FILE])
