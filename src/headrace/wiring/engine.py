@@ -57,7 +57,7 @@ from headrace.ports.event_log import LogOffset
 from headrace.ports.rate_limiter import RateLimiters, calls_per_minute
 from headrace.ports.row_deletion import RowDeleter
 from headrace.ports.store import StoreWriter
-from headrace.wiring.audit import EngineErasureAudit
+from headrace.wiring.commands.audit import EngineErasureAudit
 from headrace.wiring.data import data_dir_paths
 from headrace.wiring.engine_pruning import engine_pruning
 from headrace.wiring.shared import open_claims

@@ -13,7 +13,7 @@ from headrace.base.clock import SystemClock
 from headrace.base.settings import load_settings
 from headrace.base.telemetry import Metrics
 from headrace.model.log_records import Event, EventRecord, Visitor, encode_record
-from headrace.wiring.quarantine import locked_requeuer
+from headrace.wiring.commands.quarantine import locked_requeuer
 from testing.service import HEADRACE, Json, Service, bearer, clean_environment, wait_until
 from tests.e2e.conftest import ServiceMaker
 

@@ -176,7 +176,7 @@ def test_commands_load_only_what_they_need(data: Path) -> None:
         ("headrace.cli.serve", ("arro3", "maxminddb", "sqlalchemy", "starlette", "uvicorn")),
         ("headrace.wiring.worker", ("alembic", "chdb")),
         ("headrace.wiring.engine", ("chdb", "maxminddb", "sqlalchemy", "starlette", "uvicorn")),
-        ("headrace.wiring.migration", ("chdb", "maxminddb", "sqlalchemy", "starlette")),
+        ("headrace.wiring.commands.migration", ("chdb", "maxminddb", "sqlalchemy", "starlette")),
     ],
 )
 def test_process_imports_a_library_only_where_an_adapter_needs_it(

@@ -13,7 +13,7 @@ from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options, make_private_directory
 from headrace.cli.output import format_bytes, print_json
 from headrace.cli.progress import ProgressLine
-from headrace.wiring.backup import back_up, restore
+from headrace.wiring.commands.backup import back_up, restore
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 

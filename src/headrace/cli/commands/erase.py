@@ -15,7 +15,7 @@ from headrace.erasure.receipt import receipt, rows_to_erase
 from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.erasure import Erasure
-from headrace.wiring.erasure import erase, erasures_of, export_erasures_to
+from headrace.wiring.commands.erasure import erase, erasures_of, export_erasures_to
 
 
 @click.command("erase")

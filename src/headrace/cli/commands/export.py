@@ -15,7 +15,7 @@ from headrace.cli.progress import ProgressLine
 from headrace.model.export import ExportRequest
 from headrace.model.tenancy import WebsiteId
 from headrace.query.export.check import FORMAT_NAMES, TABLE_NAMES, check_export
-from headrace.wiring.export import Exported, export_to_file, export_to_stream
+from headrace.wiring.commands.export import Exported, export_to_file, export_to_stream
 
 _STANDARD_OUTPUT = "-"
 

@@ -24,7 +24,7 @@ from headrace.model.imports import (
 )
 from headrace.model.storage import TABLE_OF_KIND
 from headrace.model.tenancy import WebsiteId
-from headrace.wiring.imports import check_files, import_files, open_report
+from headrace.wiring.commands.imports import check_files, import_files, open_report
 
 _KINDS = {table.name: kind for kind, table in TABLE_OF_KIND.items()}
 _SHOWN_REFUSED: Final = 10

@@ -12,7 +12,7 @@ from headrace.cli.options import data_options, make_private_directory
 from headrace.cli.output import pluralize, print_json, print_table
 from headrace.cli.progress import ProgressLine
 from headrace.model.migration import DayMismatch, MigrationResult, MigrationTarget
-from headrace.wiring.migration import migrate_store, migration_target
+from headrace.wiring.commands.migration import migrate_store, migration_target
 
 _MAX_SHOWN = 50
 _HEADERS = ("table", "website", "day", "target rows", "source rows", "checksums")

@@ -16,7 +16,7 @@ from headrace.cli.output import (
 )
 from headrace.formats.quarantine_objects import entry_object, entry_with_content_object
 from headrace.ports.quarantine import StoredEntry
-from headrace.wiring.quarantine import locked_requeuer, open_requeuer
+from headrace.wiring.commands.quarantine import locked_requeuer, open_requeuer
 
 _MAX_REASON_LENGTH = 80
 

@@ -18,7 +18,7 @@ from headrace.cli.output import (
 )
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.pruning.objects import pruned_object, storage_object
-from headrace.wiring.pruning import describe_storage, prune
+from headrace.wiring.commands.pruning import describe_storage, prune
 
 _STORAGE_HEADERS = (
     *("website", "table", "rows", "expired", "size", "oldest", "newest"),

@@ -12,7 +12,7 @@ from headrace.base.telemetry import configure_logging
 from headrace.cli.options import data_options
 from headrace.cli.output import print_json
 from headrace.cli.selectors import given_selectors, selector_options
-from headrace.wiring.subject_access import show_subject
+from headrace.wiring.commands.subject_access import show_subject
 
 _STANDARD_OUTPUT: Final = "-"
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL

@@ -7,7 +7,7 @@ from headrace.base.telemetry import configure_logging
 from headrace.cli.options import data_options
 from headrace.cli.output import pluralize, print_json
 from headrace.model.integrity import IntegrityReport
-from headrace.wiring.verify import accept_losses, verify
+from headrace.wiring.commands.verify import accept_losses, verify
 
 _CHECKED = ("logs", "records", "parts", "rows")
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import headrace
 from headrace.base.settings import Settings
-from headrace.http.apidocs.endpoint_docs import ENDPOINT_DOCS, TAGS, EndpointDoc
+from headrace.http.apidocs.descriptions.description import TAGS, EndpointDoc
+from headrace.http.apidocs.endpoint_docs import ENDPOINT_DOCS
 from headrace.http.apidocs.guide import build_guide, read_overview
 from headrace.http.apidocs.openapi_responses import HEADERS, make_responses
 from headrace.http.apidocs.schemas import make_schemas, schema_ref

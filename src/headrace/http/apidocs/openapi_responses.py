@@ -16,7 +16,7 @@ from headrace.base.errors import (
     UnsupportedEncoding,
     UnsupportedMediaType,
 )
-from headrace.http.apidocs.endpoint_docs import EXAMPLE_REQUEST_ID, EndpointDoc
+from headrace.http.apidocs.descriptions.description import EXAMPLE_REQUEST_ID, EndpointDoc
 from headrace.http.apidocs.field_docs import Schema
 from headrace.http.apidocs.schemas import schema_ref
 from headrace.http.endpoints import (

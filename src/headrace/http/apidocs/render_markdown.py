@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.http.apidocs.endpoint_docs import TAGS
+from headrace.http.apidocs.descriptions.description import TAGS
 from headrace.http.apidocs.field_docs import SCHEMA_PREFIX
 from headrace.http.apidocs.markdown import heading_id, write_block, write_code, write_table
 

@@ -30,14 +30,14 @@ from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
 from headrace.formats.audited_changes import restore_change
-from headrace.wiring.audit import record_changes
+from headrace.wiring.commands.audit import record_changes
+from headrace.wiring.commands.engine_access import EngineRuntime, connect_engine
 from headrace.wiring.data import (
     data_dir_paths,
     locked_for_command,
     migrate_data_dir_if_idle,
     require_data,
 )
-from headrace.wiring.engine_access import EngineRuntime, connect_engine
 from headrace.wiring.store_address import clickhouse_address
 
 _POLL_S: Final = 0.2

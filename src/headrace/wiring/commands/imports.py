@@ -45,9 +45,9 @@ from headrace.model.imports import (
     RefusedLine,
 )
 from headrace.model.storage import TABLE_OF_KIND
-from headrace.wiring.audit import record_changes
+from headrace.wiring.commands.audit import record_changes
+from headrace.wiring.commands.engine_access import connect_engine, cutoffs_of, find_engine
 from headrace.wiring.data import data_dir_paths
-from headrace.wiring.engine_access import connect_engine, cutoffs_of, find_engine
 from headrace.wiring.store import open_export_store
 
 _BARRIER_TIMEOUT_S: Final = 600.0

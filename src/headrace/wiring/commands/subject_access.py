@@ -13,9 +13,9 @@ from headrace.base.settings import Settings
 from headrace.erasure.subject_access import SubjectAccessService
 from headrace.model.erasure import Selector
 from headrace.ports.export import ExportStore
+from headrace.wiring.commands.engine_access import EngineRuntime, connect_engine, find_engine
+from headrace.wiring.commands.erasure import check_website_exists
 from headrace.wiring.data import data_dir_paths
-from headrace.wiring.engine_access import EngineRuntime, connect_engine, find_engine
-from headrace.wiring.erasure import check_website_exists
 from headrace.wiring.store import open_export_store
 from headrace.wiring.store_address import store_dialect
 

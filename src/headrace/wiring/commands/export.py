@@ -24,8 +24,8 @@ from headrace.query.export.service import (
     OtherStore,
     Progress,
 )
-from headrace.wiring.audit import record_changes
-from headrace.wiring.engine_access import (
+from headrace.wiring.commands.audit import record_changes
+from headrace.wiring.commands.engine_access import (
     EngineRuntime,
     connect_engine,
     cutoffs_of,

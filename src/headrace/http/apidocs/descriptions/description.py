@@ -1,0 +1,41 @@
+"""What the reference says of an endpoint: summary, purpose, and examples."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+INGESTION = "Ingestion"
+QUERIES = "Queries"
+MANAGEMENT = "Management"
+ADMINISTRATION = "Administration"
+SERVICE = "Service"
+
+TAGS: Mapping[str, str] = {
+    INGESTION: "Endpoints that ingest events.",
+    QUERIES: "Endpoints that run queries.",
+    MANAGEMENT: "Endpoints that change what is stored.",
+    ADMINISTRATION: "Endpoints that change organizations, websites and keys, and tell who changed"
+    " them. Their keys need the scope `manage:config`.",
+    SERVICE: "Endpoints about the service itself, for operators and monitoring.",
+}
+
+EXAMPLE_REQUEST_ID = "5f0c6a1be27d4c39"
+EXAMPLE_TIMESTAMP_MS = 1_767_607_200_000
+
+
+class EndpointDoc(Struct, frozen=True):
+    """The description of an endpoint.
+
+    `item` is the type of the items in a request body, None for endpoints without a body.
+    `takes_arrays` is whether a body may be an array of items.
+    """
+
+    tag: str
+    summary: str
+    description: str
+    response: type[Struct] | None = None
+    example_response: Any = None
+    item: type[Struct] | None = None
+    example: Any = None
+    takes_arrays: bool = True
