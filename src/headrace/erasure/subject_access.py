@@ -4,6 +4,7 @@ One JSON object for each row: its table and all of its columns. Rows that retent
 because they are still stored.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
@@ -62,7 +63,7 @@ class SubjectAccessService:
                 if query is not None:
                     for row in await self._store.rows(query, self._limits):
                         yield encode_line(table, row)
-        for entry in self._read_entries():
+        for entry in await asyncio.to_thread(lambda: list(self._read_entries())):
             if entry.item is not None and entry_matches(entry, website_id, selectors):
                 yield msgspec.json.encode({"table": QUARANTINE, **_shown_item(entry)}) + b"\n"
 

@@ -15,6 +15,7 @@ from headrace.base.errors import NotFound
 from headrace.base.json_size import JsonLimits
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics, get_logger
+from headrace.erasure.subject_access import SubjectAccess
 from headrace.http import endpoints
 from headrace.http.access_log import AccessLog
 from headrace.http.apidocs.routes import docs_handler, openapi_handler
@@ -60,6 +61,7 @@ from headrace.http.routes.schema import SchemaDescriber, SchemaRoute
 from headrace.http.routes.session import SessionRoute
 from headrace.http.routes.standard_format import STANDARD_FORMATS
 from headrace.http.routes.storage import StorageDescriber, StorageRoute
+from headrace.http.routes.subject_access import SubjectAccessRoute
 from headrace.http.routes.tracker import tracker_handlers, tracker_paths
 from headrace.http.server.fast_path import (
     MAX_FAST_PATH_BODY_BYTES,
@@ -80,10 +82,11 @@ from headrace.query.standard.service import StandardResult
 
 
 class ErasureUseCases(NamedTuple):
-    """What begins erasures, and what reads them."""
+    """What begins erasures, what reads them, and what shows the rows that one would erase."""
 
     beginner: ErasureBeginner
     reader: ErasureReader
+    subject_access: SubjectAccess
 
 
 def random_request_ids(random: Random | None = None) -> RequestIds:
@@ -214,6 +217,13 @@ def create_app(
             addresses=addresses,
             body_reader=query_bodies,
             reader=erasures.reader,
+        ),
+        endpoints.SUBJECT_ACCESS: SubjectAccessRoute(
+            authorizer=authorizer,
+            addresses=addresses,
+            body_reader=query_bodies,
+            json_limits=json_limits,
+            subject_access=erasures.subject_access,
         ),
         endpoints.SESSION: SessionRoute(
             sign_in=SignInService(

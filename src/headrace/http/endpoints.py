@@ -408,6 +408,15 @@ ERASURES = EndpointSpec(
     errors=_ERASURE_ERRORS,
     scope=Scope.MANAGE_DATA,
 )
+SUBJECT_ACCESS = EndpointSpec(
+    "subject_access",
+    "/v1/subject-access",
+    ("POST",),
+    Envelope.QUERY,
+    errors=_ERASURE_ERRORS,
+    scope=Scope.MANAGE_DATA,
+    is_cancelled_by_disconnect=True,
+)
 ERASURE = EndpointSpec(
     "erasure",
     "/v1/erasures/{id}",
@@ -548,6 +557,7 @@ ENDPOINTS = (
     EXPORT,
     ERASURES,
     ERASURE,
+    SUBJECT_ACCESS,
     STORAGE,
     SESSION,
     *ADMINISTRATION_ENDPOINTS,

@@ -69,6 +69,7 @@ from headrace.wiring.shared import (
     open_shared_state,
 )
 from headrace.wiring.store import open_export_store, open_worker_store
+from headrace.wiring.subject_access import subject_access_of
 
 
 async def run_worker(
@@ -185,7 +186,9 @@ async def run_worker(
                 cutoffs=cutoffs,
             ),
             erasures=ErasureUseCases(
-                EngineErasureClient(engine), FileErasures(data_dir_paths(settings).erasures)
+                EngineErasureClient(engine),
+                FileErasures(data_dir_paths(settings).erasures),
+                subject_access_of(settings, export_store),
             ),
             storage_describer=EngineStorageClient(engine),
             tenancy=tenancy,

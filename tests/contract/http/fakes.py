@@ -22,7 +22,7 @@ from headrace.http.routes.query import QueryRunner
 from headrace.ingest.receive.preparation import AcceptResult, IngestRequest, Reserve
 from headrace.ingest.receive.refusals import RefusedCall
 from headrace.model.audit import AuditedChange
-from headrace.model.erasure import ErasureRequest, Subject
+from headrace.model.erasure import ErasureRequest, Selector, Subject
 from headrace.model.export import ExportRequest
 from headrace.model.plan import CompiledQuery
 from headrace.model.saved_query import SavedQuery
@@ -341,6 +341,22 @@ class FakeErasures:
         return self.kept
 
 
+class FakeSubjectAccess:
+    """Yields the lines, or raises `outcome` before the first one."""
+
+    def __init__(self) -> None:
+        self.outcome: BaseException | None = None
+        self.requests: list[tuple[str, Sequence[Selector]]] = []
+        self.shown: list[bytes] = []
+
+    async def lines(self, website_id: str, selectors: Sequence[Selector]) -> AsyncGenerator[bytes]:
+        if self.outcome is not None:
+            raise self.outcome
+        self.requests.append((website_id, selectors))
+        for line in self.shown:
+            yield line
+
+
 class FakeSavedQueries:
     """Keeps saved queries in memory; every answer is `result`, with the tag `entity_tag`."""
 
@@ -441,6 +457,7 @@ class Harness:
         self.live = FakeLiveStreams()
         self.refusals = FakeRefusals()
         self.exporter = FakeExporter()
+        self.subject_access = FakeSubjectAccess()
         self.storage = FakeStorageDescriber()
         self.tenancy = FakeTenancySource(make_tenancy())
         self.sessions = FakeSessions(self.tenancy)
@@ -476,7 +493,7 @@ class Harness:
             live=self.live,
             refusals=self.refusals,
             exporter=self.exporter,
-            erasures=ErasureUseCases(self.erasures, self.erasures),
+            erasures=ErasureUseCases(self.erasures, self.erasures, self.subject_access),
             storage_describer=self.storage,
             tenancy=self.tenancy,
             administration=administration_use_cases(self.directory, self.quarantine),

@@ -140,6 +140,12 @@ def test_subject_access_shows_all_rows_with_all_columns(
     lines = [json.loads(line) for line in output.read_text().splitlines()]
     assert sorted(line["table"] for line in lines) == ["errors", "events", "performance"]
     assert {line["anonymous_id"] for line in lines} == {"ann-secret"}
+    response = service.post(
+        f"/v1/subject-access?website_id={website}",
+        {"anonymousId": "ann-secret"},
+        headers=bearer(service.key("manage:data")),
+    )
+    assert (response.status_code, response.content) == (200, output.read_bytes())
     (event_line,) = (line for line in lines if line["table"] == "events")
     assert event_line["properties"] == {"email": "ann-secret@example.com", "plan": "free"}
     assert event_line["time"].endswith("Z")

@@ -25,6 +25,7 @@ from headrace.http.endpoints import (
     SESSION,
     STANDARD,
     STORAGE,
+    SUBJECT_ACCESS,
     VALUES,
     EndpointSpec,
 )
@@ -55,24 +56,35 @@ _SECURITY: Sequence[Document] = ({"bearer": []}, {"apiKey": []}, {})
 
 
 _TEXT_SELECTOR: Document = {"type": "string", "minLength": 1}
+_SELECTORS: Document = {
+    "anonymousId": _TEXT_SELECTOR,
+    "sessionId": _TEXT_SELECTOR,
+    "profileId": _TEXT_SELECTOR,
+    "eventId": _TEXT_SELECTOR,
+    "property": {
+        "type": "object",
+        "required": ["key", "value"],
+        "additionalProperties": False,
+        "properties": {
+            "key": _TEXT_SELECTOR,
+            "value": {"type": ["string", "number", "boolean"]},
+        },
+    },
+}
+SUBJECT_BODY: Document = {
+    "type": "object",
+    "description": "Exactly one selector.",
+    "additionalProperties": False,
+    "properties": _SELECTORS,
+}
+"""The body of POST /v1/subject-access."""
+
 ERASURE_BODY: Document = {
     "type": "object",
     "description": "Exactly one selector, and options.",
     "additionalProperties": False,
     "properties": {
-        "anonymousId": _TEXT_SELECTOR,
-        "sessionId": _TEXT_SELECTOR,
-        "profileId": _TEXT_SELECTOR,
-        "eventId": _TEXT_SELECTOR,
-        "property": {
-            "type": "object",
-            "required": ["key", "value"],
-            "additionalProperties": False,
-            "properties": {
-                "key": _TEXT_SELECTOR,
-                "value": {"type": ["string", "number", "boolean"]},
-            },
-        },
+        **_SELECTORS,
         "dryRun": {"type": "boolean", "default": False},
         "withVisitors": {"type": "boolean", "default": False},
     },
@@ -132,6 +144,10 @@ def _request(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Docume
     elif spec is ERASURES:
         parameters = (_required("website_id", "query", "the website", minLength=1),)
         body = _request_body({"schema": ERASURE_BODY, "example": doc.example})
+        request = {"security": _KEY_REQUIRED, "parameters": parameters, **body}
+    elif spec is SUBJECT_ACCESS:
+        parameters = (_required("website_id", "query", "the website", minLength=1),)
+        body = _request_body({"schema": SUBJECT_BODY, "example": doc.example})
         request = {"security": _KEY_REQUIRED, "parameters": parameters, **body}
     elif spec is ERASURE:
         parameters = (_required("id", "path", "the id of the erasure"),)

@@ -7,27 +7,13 @@ from contextlib import AsyncExitStack
 from typing import BinaryIO
 
 from headrace.adapters.engine.ipc.client import EngineConnections
-from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.base.errors import HeadraceError, OperatorError
 from headrace.base.settings import Settings
-from headrace.erasure.subject_access import SubjectAccessService
 from headrace.model.erasure import Selector
-from headrace.ports.export import ExportStore
 from headrace.wiring.commands.engine_access import EngineRuntime, connect_engine, find_engine
 from headrace.wiring.commands.erasure import check_website_exists
-from headrace.wiring.data import data_dir_paths
 from headrace.wiring.store import open_export_store
-from headrace.wiring.store_address import store_dialect
-
-
-def subject_access_of(settings: Settings, store: ExportStore) -> SubjectAccessService:
-    """Return the use case over a store that is open for exports."""
-    return SubjectAccessService(
-        store,
-        dialect=store_dialect(settings),
-        read_entries=FileQuarantine(data_dir_paths(settings).quarantine).decodable,
-        max_memory_bytes=settings.query_max_memory_bytes,
-    )
+from headrace.wiring.subject_access import subject_access_of
 
 
 def show_subject(

@@ -44,6 +44,14 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         {"success": True, "data": _RECEIPT, "requestId": EXAMPLE_REQUEST_ID},
         example={"anonymousId": "v-1f7c"},
     ),
+    endpoints.SUBJECT_ACCESS: EndpointDoc(
+        MANAGEMENT,
+        "Show what is stored of a subject",
+        "Streams a JSON object for each row of a visitor, session, profile or event, with `table`"
+        " and all columns: exactly one of the selectors of an erasure. Rows that retention hides"
+        " and quarantined ones are included. The key needs the scope `manage:data`.",
+        example={"anonymousId": "v-1f7c"},
+    ),
     endpoints.ERASURE: EndpointDoc(
         MANAGEMENT,
         "Receipt of an erasure",

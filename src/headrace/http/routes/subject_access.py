@@ -1,0 +1,83 @@
+"""POST /v1/subject-access: everything that is stored of one subject, streamed."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import msgspec
+
+from headrace.base.errors import InvalidBody
+from headrace.base.json_size import JsonLimits, check_json_size
+from headrace.erasure.selection import InvalidSelection, parse_selector
+from headrace.erasure.subject_access import SubjectAccess
+from headrace.http.reading.body import BodyReader
+from headrace.http.reading.client_address import ClientAddresses
+from headrace.http.request import Request, cancel_on_disconnect
+from headrace.http.responses import StreamedResponse
+from headrace.http.routes.export import NDJSON_TYPE
+from headrace.http.routes.query import rate_limit_headers, read_query_credentials
+from headrace.model.erasure import Selector
+from headrace.query.authorize import QueryAuthorizer
+
+
+class SubjectAccessRoute:
+    """Streams a line for each row of the subject that a body selects."""
+
+    def __init__(
+        self,
+        *,
+        authorizer: QueryAuthorizer,
+        addresses: ClientAddresses,
+        body_reader: BodyReader,
+        json_limits: JsonLimits,
+        subject_access: SubjectAccess,
+    ) -> None:
+        self._authorizer = authorizer
+        self._addresses = addresses
+        self._body_reader = body_reader
+        self._json_limits = json_limits
+        self._subject_access = subject_access
+
+    async def __call__(self, request: Request) -> StreamedResponse:
+        """Read the first row and return the response that streams it and the others.
+
+        So a store that is away is a 503 and no cut connection.
+        """
+        wire = await self._body_reader.receive(request)
+        caller = await self._authorizer.authorize_writing(
+            read_query_credentials(request, self._addresses),
+            lambda limit: request.response_headers.extend(rate_limit_headers(limit)),
+        )
+        body = await self._body_reader.decode(request, wire)
+        check_json_size(body, self._json_limits)
+        lines = self._subject_access.lines(caller.website_id, [parse_subject(body)])
+        try:
+            first = await cancel_on_disconnect(anext(lines, b""), request.receive)
+        except BaseException:
+            await lines.aclose()
+            raise
+        headers = (
+            (b"content-type", NDJSON_TYPE.encode()),
+            (b"content-disposition", b'attachment; filename="subject.ndjson"'),
+            (b"cache-control", b"no-store"),
+        )
+        return StreamedResponse(200, _with_first(first, lines), headers)
+
+
+def parse_subject(body: bytes) -> Selector:
+    """Return the one selector of a body. Raises `InvalidBody`."""
+    try:
+        fields: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any])
+        selector = parse_selector(fields)
+    except (msgspec.MsgspecError, InvalidSelection) as error:
+        raise InvalidBody from error
+    if len(fields) > 1:
+        raise InvalidBody
+    return selector
+
+
+async def _with_first(first: bytes, lines: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    async with contextlib.aclosing(lines):
+        yield first
+        async for line in lines:
+            yield line
