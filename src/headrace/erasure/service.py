@@ -116,8 +116,12 @@ class ErasureService:
         self._delete(_plan_of(erasure), erasure.website_id)
         return erasure
 
+    def delete_again(self, erasure: Erasure) -> None:
+        """Begin to delete the rows of a plan once more; loads nothing, and notes nothing."""
+        self._delete(_plan_of(erasure), erasure.website_id)
+
     def pending(self) -> list[Erasure]:
-        """Return the erasures that are not done, oldest first; called once at the start."""
+        """Return the erasures that are not done, oldest first; called at the start."""
         self._lifetimes.restore()
         return [erasure for erasure in self._erasures.all() if not erasure.is_done]
 

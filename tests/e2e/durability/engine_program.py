@@ -41,6 +41,9 @@ class NoErasures:
     async def begin(self, request: ErasureRequest) -> Erasure:
         raise StoreUnavailable(f"nothing is erased from {request.website_id}")
 
+    async def restore_answers(self) -> None:
+        """Do nothing."""
+
     async def resume_pending(self) -> None:
         """Do nothing."""
 

@@ -37,6 +37,10 @@ class ErasureSteps(Protocol, Generic[LeftoversT]):
         """Begin to delete it once more."""
         ...
 
+    def delete_again(self, erasure: Erasure) -> None:
+        """Begin to delete the rows of its plan once more, without loading anything."""
+        ...
+
     def pending(self) -> Sequence[Erasure]:
         """Return the erasures that are not done."""
         ...
@@ -113,6 +117,29 @@ class EngineErasures(Generic[LeftoversT]):
                 return await asyncio.shield(clean)
         return erasure
 
+    async def restore_answers(self) -> None:
+        """Return when no answer has the rows of an erasure that answers did not have before.
+
+        A power cut may have undone their deletion, which is durable only after a while. To be
+        called before selects are possible; repeats what fails.
+        """
+        for erasure in await self._on_thread(self._steps.pending):
+            if erasure.answers_clean_ms and erasure.plan is not None:
+                await self._delete_again(erasure)
+
+    async def _delete_again(self, erasure: Erasure) -> None:
+        backoff_s = _INITIAL_BACKOFF_S
+        while True:
+            try:
+                await self._on_thread(partial(self._steps.delete_again, erasure))
+                await self._until_deleted(erasure)
+            except (StoreUnavailable, OperatorError) as error:
+                self._log.warning("erasure_failed", erasure=erasure.id, reason=str(error))
+                await asyncio.sleep(backoff_s)
+                backoff_s = min(backoff_s * 2, _MAX_BACKOFF_S)
+            else:
+                return
+
     async def resume_pending(self) -> None:
         """Go on with the erasures that an earlier process began."""
         for erasure in await self._on_thread(self._steps.pending):
@@ -157,11 +184,14 @@ class EngineErasures(Generic[LeftoversT]):
         self._log.info("erasure_done", erasure=erasure.id)
 
     async def _until_clean(self, erasure: Erasure) -> Erasure:
-        while await self._on_thread(partial(self._steps.is_deleting, erasure)):  # noqa: ASYNC110
-            await asyncio.sleep(_POLL_S)  # no store notifies anybody
+        await self._until_deleted(erasure)
         # A result that was computed meanwhile may have some of the rows.
         await self._load_loop.run_exclusive(lambda: self._forget_results(erasure.website_id))
         return await self._on_thread(partial(self._steps.note_clean, erasure))
+
+    async def _until_deleted(self, erasure: Erasure) -> None:
+        while await self._on_thread(partial(self._steps.is_deleting, erasure)):  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S)  # no store notifies anybody
 
     async def _until_done(self, erasure: Erasure) -> Erasure:
         left = await self._on_thread(partial(self._steps.clean_files, erasure))

@@ -91,6 +91,10 @@ class QueryService(SelectRunner, Protocol):
 class Erasures(ErasureRunner, Protocol):
     """Runs erasures within the engine process: `EngineErasures`."""
 
+    async def restore_answers(self) -> None:
+        """Return when no answer has the rows of an erasure that had none of them before."""
+        ...
+
     async def resume_pending(self) -> None:
         """Go on with the erasures that an earlier process began; the store must be open."""
         ...
@@ -191,6 +195,8 @@ class EngineProcess:
         try:
             await self._store.prepare(stop)
             self._query_service.open()
+            if not await self._restore_answers(stop):
+                return
             await self._server.open()
             await self._erasures.resume_pending()
             if self._prunes_daily:
@@ -201,6 +207,23 @@ class EngineProcess:
             )
         finally:
             await self._close()
+
+    async def _restore_answers(self, stop: asyncio.Event) -> bool:
+        """Return whether selects may begin; False where `stop` came first.
+
+        Servers of a cluster keep what they deleted when this machine loses its power.
+        """
+        if isinstance(self._query_service, _NoQueryService):
+            return True
+        restoring = asyncio.create_task(self._erasures.restore_answers())
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({restoring, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not restoring.done():
+            restoring.cancel()
+            return False
+        await restoring
+        return True
 
     def _status(self) -> StoreStatus:
         if not self._load_loop.is_caught_up:

@@ -1,0 +1,183 @@
+"""The order of an erasure's steps, and what happens at a start while one is not done."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from headrace.adapters.engine.erasures import EngineErasures
+from headrace.base.errors import StoreUnavailable
+from headrace.base.telemetry import get_logger
+from headrace.model.erasure import ErasureRequest, Selector, SelectorKind
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.erasure import Erasure, ErasurePlan
+from headrace.ports.event_log import LogOffset
+
+pytestmark = pytest.mark.asyncio
+
+WEBSITE = WebsiteId("web_1")
+PLAN = ErasurePlan(tables=(), log_ends={}, quarantined=(), selectors=())
+PENDING = Erasure(
+    id="era_1",
+    website_id=WEBSITE,
+    kind=SelectorKind.ANONYMOUS_ID,
+    subjects=(),
+    by="key_1",
+    requested_ms=1,
+    plan=PLAN,
+)
+REQUEST = ErasureRequest(
+    website_id=WEBSITE,
+    selectors=(Selector(SelectorKind.ANONYMOUS_ID, "a"),),
+    by="key_1",
+    with_visitors=False,
+    dry_run=False,
+)
+
+
+class Steps:
+    """Records the steps; the deletion takes two polls, `failures` are raised by steps by name."""
+
+    def __init__(self, *kept: Erasure) -> None:
+        self.kept = kept
+        self.taken: list[str] = []
+        self.failures: dict[str, list[Exception]] = {}
+        self._polls = 0
+        self._loop = asyncio.get_running_loop()
+        self.finished = asyncio.Event()
+
+    def _take(self, step: str) -> None:
+        self.taken.append(step)
+        if self.failures.get(step):
+            raise self.failures[step].pop()
+
+    def begin(self, request: ErasureRequest, log_ends: Mapping[str, LogOffset]) -> Erasure:
+        assert log_ends == {}
+        self._take("begin")
+        return replace(PENDING, website_id=request.website_id)
+
+    def resume(self, erasure: Erasure, log_ends: Mapping[str, LogOffset]) -> Erasure:
+        assert log_ends == {}
+        self._take("resume")
+        return erasure
+
+    def delete_again(self, erasure: Erasure) -> None:
+        assert erasure.plan == PLAN
+        self._take("delete again")
+
+    def pending(self) -> Sequence[Erasure]:
+        return self.kept
+
+    def is_deleting(self, erasure: Erasure) -> bool:
+        assert erasure.plan == PLAN
+        self._polls = (self._polls + 1) % 3
+        if not self._polls:
+            self.taken.append("deleted")
+        return bool(self._polls)
+
+    def note_clean(self, erasure: Erasure) -> Erasure:
+        self._take("note clean")
+        return replace(erasure, answers_clean_ms=2)
+
+    def clean_files(self, erasure: Erasure) -> None:
+        assert erasure.plan == PLAN
+        self._take("clean files")
+
+    def are_files_left(self, leftovers: None) -> bool:
+        return leftovers is not None
+
+    def finish(self, erasure: Erasure) -> Erasure:
+        self._take("finish")
+        self._loop.call_soon_threadsafe(self.finished.set)
+        return replace(erasure, plan=None, done_ms=3)
+
+    def note_failure(self, erasure: Erasure, reason: str) -> Erasure:
+        self.taken.append(reason)
+        return replace(erasure, last_error=reason)
+
+    def close(self) -> None:
+        self.taken.append("close")
+
+
+class Loads:
+    """A load loop that has nothing to load."""
+
+    async def run_exclusive(self, work: Callable[[], object]) -> object:
+        return work()
+
+    async def run_loaded(
+        self, work: Callable[[Callable[[], Mapping[str, LogOffset]]], object]
+    ) -> object:
+        return work(dict[str, LogOffset])
+
+
+def erasures_of(steps: Steps) -> EngineErasures[None]:
+    return EngineErasures(
+        steps,
+        load_loop=Loads(),  # type: ignore[arg-type]  # the part of it that erasures use
+        blocking_requeue=contextlib.nullcontext,
+        forget_results=lambda website: steps.taken.append(f"forget {website}"),
+        log=get_logger(),
+        files_poll_s=0,
+    )
+
+
+async def until_finished(steps: Steps) -> None:
+    async with asyncio.timeout(30):
+        await steps.finished.wait()
+
+
+REST = ["deleted", "forget web_1", "note clean", "clean files", "finish"]
+
+
+async def test_an_erasure_is_returned_when_answers_are_clean_and_goes_on_to_the_end() -> None:
+    steps = Steps()
+    erasures = erasures_of(steps)
+    erasure = await erasures.begin(REQUEST)
+    assert erasure.answers_clean_ms == 2
+    await until_finished(steps)
+    await erasures.close()
+    assert steps.taken == ["begin", *REST, "close"]
+
+
+async def test_a_failed_step_is_noted_and_all_are_taken_again() -> None:
+    steps = Steps()
+    steps.failures["clean files"] = [StoreUnavailable("the disk is full")]
+    erasures = erasures_of(steps)
+    await erasures.begin(REQUEST)
+    await until_finished(steps)
+    await erasures.close()
+    failed = ["begin", *REST[:-1], "the disk is full"]
+    assert steps.taken == [*failed, "resume", *REST, "close"]
+
+
+async def test_nothing_begins_where_the_first_step_fails() -> None:
+    steps = Steps()
+    steps.failures["begin"] = [StoreUnavailable("away")]
+    erasures = erasures_of(steps)
+    with pytest.raises(StoreUnavailable, match="away"):
+        await erasures.begin(REQUEST)
+    await erasures.close()
+    assert steps.taken == ["begin", "close"]
+
+
+async def test_rows_that_answers_had_lost_are_deleted_again_before_a_start_goes_on() -> None:
+    clean = replace(PENDING, answers_clean_ms=2)
+    without_plan = replace(clean, plan=None)
+    steps = Steps(PENDING, clean, without_plan)
+    steps.failures["delete again"] = [StoreUnavailable("the disk is full")]
+    erasures = erasures_of(steps)
+    await erasures.restore_answers()
+    assert steps.taken == ["delete again", "delete again", "deleted"]
+    await erasures.close()
+
+
+async def test_pending_erasures_go_on_after_a_start() -> None:
+    steps = Steps(PENDING)
+    erasures = erasures_of(steps)
+    await erasures.resume_pending()
+    await until_finished(steps)
+    await erasures.close()
+    assert steps.taken == ["resume", *REST, "close"]
