@@ -303,12 +303,15 @@ def test_service_that_does_not_answer_is_explained_until_it_does(page: Page) -> 
     page.tab.command("Network.enable")
     page.tab.command("Network.setBlockedURLs", urls=["*/v1/query/*"])
     page.open("/", last="14")
+    alerts = "[...document.querySelectorAll('[role=alert]')]"
+    assert page.until(f"{alerts}.some((one) => !one.closest('.card'))")
     explained = page.until("document.querySelector('[role=alert] strong').textContent")
     page.tab.command("Network.setBlockedURLs", urls=[])
     page.click("[role=alert] button", "Try again")
 
     assert explained == "The service does not answer"
     assert page.totals(VISITORS)["Sessions"] == "12"
+    assert page.until(f"{alerts}.length === 0")
 
 
 def test_keys_go_everywhere(page: Page) -> None:

@@ -4,6 +4,8 @@ import { useCallback, useEffect, useState } from "../vendor/hooks.js";
 
 /** Answers of the last minute, so that going back asks nothing again. @type {Map<string, {value: unknown, time: number}>} */
 const kept = new Map();
+/** Loads again what has failed and is still shown. @type {Set<() => void>} */
+const failed = new Set();
 const KEPT_MS = 60_000;
 const MAX_KEPT = 50;
 
@@ -13,7 +15,8 @@ const MAX_KEPT = 50;
  */
 
 /**
- * Load once for each `key`. An answer that came too late is dropped; "" loads nothing.
+ * Load once for each `key`. An answer that came too late is dropped; "" loads nothing. `reload` also
+ * loads again whatever else has failed: a service that was away was away for all of it.
  * @template T
  * @param {string} key
  * @param {(signal: AbortSignal) => Promise<T>} load
@@ -43,11 +46,20 @@ export function useLoad(key, load) {
     );
     return () => controller.abort();
   }, [key, turn]);
-  const reload = useCallback(() => {
+  const again = useCallback(() => {
     kept.delete(key);
     setTurn((last) => last + 1);
   }, [key]);
-  return { value: state.value, error: state.key === key ? state.error : null, isLoading: Boolean(key) && state.key !== key, reload };
+  const error = state.key === key ? state.error : null;
+  useEffect(() => {
+    if (error == null) return undefined;
+    failed.add(again);
+    return () => {
+      failed.delete(again);
+    };
+  }, [error, again]);
+  const reload = useCallback(() => new Set([again, ...failed]).forEach((one) => one()), [again]);
+  return { value: state.value, error, isLoading: Boolean(key) && state.key !== key, reload };
 }
 
 /** Forget all answers: whoever comes next may not see them. */
