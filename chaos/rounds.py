@@ -1,7 +1,8 @@
 """Runs rounds on one data directory: load, a fault, recovery, and a check of all events so far."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from random import Random
 
 from chaos.checks import Checks
@@ -117,12 +118,13 @@ class Rounds:
         with load(self._traffic, f"{number}", f"{self._seed}-{number}"):
             time.sleep(random.uniform(0.05, 0.5))
             operation = self._begin_operation(fault, number)
-            fault.inject(context)
-            over_s = time.monotonic()
-            self._service.wait_for_recovery()
-            self.report.record_recovery(fault.name, time.monotonic() - over_s)
-            if operation is not None:
-                operation.finish()
+            with _abandoned_on_failure(operation):
+                fault.inject(context)
+                over_s = time.monotonic()
+                self._service.wait_for_recovery()
+                self.report.record_recovery(fault.name, time.monotonic() - over_s)
+                if operation is not None:
+                    operation.finish()
             time.sleep(0.1)
         if self._cluster is not None:
             self._settle(self._cluster)
@@ -148,3 +150,13 @@ class Rounds:
         cluster.wait_until_equal()
         if self._damages_store:
             cluster.damage()
+
+
+@contextmanager
+def _abandoned_on_failure(operation: Operation | None) -> Generator[None]:
+    try:
+        yield
+    except BaseException:
+        if operation is not None:
+            operation.abandon()
+        raise

@@ -49,6 +49,11 @@ class RepeatedCommand:
                 )
             process = self._context.service.launch_command(*self._arguments)
 
+    def abandon(self) -> None:
+        """Kill the command."""
+        if self._process is not None:
+            self._process.kill()
+
 
 class EventImport:
     """Imports events into the website: each line is stored once, however often it is repeated."""
@@ -74,6 +79,10 @@ class EventImport:
         self._command.finish()
         self._context.traffic.journal.record(self._bucket, self._ids, Fate.ACKNOWLEDGED)
         self._file.unlink()
+
+    def abandon(self) -> None:
+        """Kill the import."""
+        self._command.abandon()
 
 
 class Prune:
@@ -113,6 +122,10 @@ class Prune:
                 )
             time.sleep(0.2)
         self._context.service.command("website", "delete", self._website)
+
+    def abandon(self) -> None:
+        """Kill the prune."""
+        self._command.abandon()
 
     def _stored(self) -> dict[str, int] | None:
         """Return the rows of each event of the website, or None where there is no answer."""

@@ -47,6 +47,10 @@ class SessionErasure:
         self._attempts.join()
         self._context.traffic.journal.finish_erasing(self._ids)
 
+    def abandon(self) -> None:
+        """End the attempts."""
+        self._attempts.abandon()
+
     def _erase(self) -> bool:
         account = self._context.traffic.account
         try:

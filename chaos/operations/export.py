@@ -32,6 +32,10 @@ class EventExport:
         if self._problem:
             raise GuaranteeViolated(self._problem)
 
+    def abandon(self) -> None:
+        """End the attempts."""
+        self._attempts.abandon()
+
     def _export(self) -> bool:
         journal = self._context.traffic.journal
         acknowledged = journal.acknowledged("events")

@@ -38,6 +38,10 @@ class Operation(Protocol):
         """
         ...
 
+    def abandon(self) -> None:
+        """End what is under way: the round has failed."""
+        ...
+
 
 class Attempts:
     """Calls a function in a thread until it returns True; for what must succeed in the end."""
@@ -48,7 +52,7 @@ class Attempts:
         self._timeout_s = timeout_s
         self._is_done = False
         self._has_ended = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
         """Begin with the first attempt."""
@@ -61,6 +65,10 @@ class Attempts:
         self._thread.join()
         if not self._is_done:
             raise GuaranteeViolated(f"{self._what} did not succeed within {self._timeout_s:.0f} s")
+
+    def abandon(self) -> None:
+        """Make no further attempt."""
+        self._has_ended.set()
 
     def _run(self) -> None:
         while not self._has_ended.is_set():

@@ -75,7 +75,7 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
     posted = {
         *("/track", "/vitals", "/errors", "/batch", "/", "/engagement", "/identify"),
         *("/v1/query/custom", "/v1/query/funnel", "/v1/query/retention", "/v1/erasures"),
-        "/v1/query/standard",
+        *("/v1/query/standard", "/v1/subject-access"),
         *("/v1/admin/organizations", "/v1/admin/websites", "/v1/admin/keys", "/v1/session"),
         "/v1/admin/quarantine/{id}/retry",
     }
@@ -85,7 +85,7 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
         *("/headrace.{hash}.js", "/headrace-extras.{hash}.js", "/headrace.json"),
         *("/v1/query/schema", "/v1/query/values", "/v1/export", "/v1/storage"),
         *("/v1/erasures/{id}", "/v1/admin/keys/{id}", "/v1/admin/audit"),
-        "/v1/saved/{name}.{format}",
+        *("/v1/saved/{name}.{format}", "/v1/live"),
         *("/v1/admin/quarantine", "/v1/admin/quarantine/{id}"),
     }
     changed = {"/v1/admin/organizations/{id}", "/v1/admin/websites/{id}"}
