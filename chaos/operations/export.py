@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 from collections import Counter
 
 from chaos.fault import GuaranteeViolated
@@ -9,6 +10,7 @@ from chaos.operations.operation import Attempts, OperationContext
 from chaos.service import HOST, RESPONSE_TIMEOUT_S
 
 _SHOWN_IDS = 20
+_POLL_S = 0.1
 
 
 class EventExport:
@@ -16,7 +18,8 @@ class EventExport:
 
     def __init__(self, context: OperationContext) -> None:
         self._context = context
-        self._problem = ""
+        self._acknowledged: set[str] = set()
+        self._exported: Counter[str] = Counter()
         self._attempts = Attempts(
             self._export, what="an export", timeout_s=context.service.recovery_timeout_s
         )
@@ -29,31 +32,45 @@ class EventExport:
     def finish(self) -> None:
         """Wait for a complete export. Raises `GuaranteeViolated` where its rows are wrong."""
         self._attempts.join()
-        if self._problem:
-            raise GuaranteeViolated(self._problem)
+        journal = self._context.traffic.journal
+        wrong = {
+            "missing": (self._acknowledged & journal.acknowledged("events"))
+            - self._exported.keys(),
+            "doubled": {event_id for event_id, rows in self._exported.items() if rows > 1},
+            "never sent": self._never_sent(),
+        }
+        problem = "; ".join(
+            f"an export has {len(ids)} events {name}: {', '.join(sorted(ids)[:_SHOWN_IDS])}"
+            for name, ids in wrong.items()
+            if ids
+        )
+        if problem:
+            raise GuaranteeViolated(problem)
 
     def abandon(self) -> None:
         """End the attempts."""
         self._attempts.abandon()
 
     def _export(self) -> bool:
-        journal = self._context.traffic.journal
-        acknowledged = journal.acknowledged("events")
+        acknowledged = self._context.traffic.journal.acknowledged("events")
         lines = self._read()
         if lines is None:
             return False
-        exported = Counter(json.loads(line)["anonymous_id"] for line in lines.splitlines())
-        wrong = {
-            "missing": (acknowledged & journal.acknowledged("events")) - exported.keys(),
-            "doubled": {event_id for event_id, rows in exported.items() if rows > 1},
-            "never sent": exported.keys() - journal.ids("events"),
-        }
-        self._problem = "; ".join(
-            f"an export has {len(ids)} events {name}: {', '.join(sorted(ids)[:_SHOWN_IDS])}"
-            for name, ids in wrong.items()
-            if ids
-        )
+        self._acknowledged = acknowledged
+        self._exported = Counter(json.loads(line)["anonymous_id"] for line in lines.splitlines())
         return True
+
+    def _never_sent(self) -> set[str]:
+        """Return the exported events that no sender knows, when all have their responses.
+
+        The response to a stored event may still be on its way while the event is exported.
+        """
+        deadline = time.monotonic() + RESPONSE_TIMEOUT_S
+        while unknown := self._exported.keys() - self._context.traffic.journal.ids("events"):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_S)
+        return unknown
 
     def _read(self) -> bytes | None:
         """Return the lines of an export, or None where it was refused or cut off."""
