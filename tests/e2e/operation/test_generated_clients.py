@@ -101,7 +101,8 @@ def test_client_of_openapi_python_client_compiles_and_works(service: Service, fo
     )
     generate: list[str | Path] = [
         *(programs / "openapi-python-client", "generate", "--fail-on-warning"),
-        *("--path", "openapi.json", "--meta", "none", "--output-path", "headrace_client"),
+        *("--path", "openapi.json", "--config", "openapi-python-client.yaml"),
+        *("--meta", "none", "--output-path", "headrace_client"),
     ]
     run(generate, folder, PATH=f"{programs}{os.pathsep}{os.environ['PATH']}")
     run([python, "-m", "compileall", "-q", "headrace_client"], folder)

@@ -153,7 +153,6 @@ _TEXT_TYPES: Mapping[EndpointSpec, str] = {
     METRICS: "text/plain",
     DOCS: "text/html",
     LIVE: EVENT_STREAM_TYPE,
-    SUBJECT_ACCESS: NDJSON_TYPE,
     TRACKER: "text/javascript",
     TRACKER_EXTRAS: "text/javascript",
     TRACKER_PINNED: "text/javascript",
@@ -177,6 +176,8 @@ def _success(spec: EndpointSpec, doc: EndpointDoc) -> Document:
 def _success_content(spec: EndpointSpec, doc: EndpointDoc) -> Document:
     if spec in _TEXT_TYPES:
         return {_TEXT_TYPES[spec]: {"schema": _TEXT}}
+    if spec is SUBJECT_ACCESS:
+        return {NDJSON_TYPE: {"schema": {"type": "string", "format": "binary"}}}
     if spec is EXPORT:
         return {
             media_type.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}
