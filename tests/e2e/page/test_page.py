@@ -307,11 +307,12 @@ def test_service_that_does_not_answer_is_explained_until_it_does(page: Page) -> 
     assert page.until(f"{alerts}.some((one) => !one.closest('.card'))")
     explained = page.until("document.querySelector('[role=alert] strong').textContent")
     page.tab.command("Network.setBlockedURLs", urls=[])
-    page.click("[role=alert] button", "Try again")
+    # Unblocking takes effect a little later: the first attempts may still fail.
+    is_shown = f"document.querySelector('.figure .value')?.textContent === '{VISITORS}'"
+    assert page.until(f"{is_shown} || ({alerts}[0]?.querySelector('button').click(), false)")
 
     assert explained == "The service does not answer"
     assert page.totals(VISITORS)["Sessions"] == "12"
-    assert page.until(f"{alerts}.length === 0")
 
 
 def test_keys_go_everywhere(page: Page) -> None:
