@@ -5,22 +5,45 @@ and one for requests without. The website id is public, so whoever knows it coul
 event id first and so suppress the event of a server.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
-from headrace.model.log_records import EventKind
+from headrace.model.log_records import ErrorEvent, Event, EventKind, Vital
 
 EVENT_ID_DIGEST_BYTES = 16
+_MAX_CACHED_NAMESPACES = 4096
 
 _FLIPPED = tuple(bytes([byte ^ 1]) for byte in range(256))
 
 
-def keyed_digest(event_kind: EventKind, website_id: str, event_id: str) -> bytes:
-    """Return the digest of an event id that was sent with an API key.
+def keyed_digests(
+    event_kind: EventKind, items: Sequence[Event | Vital | ErrorEvent]
+) -> list[bytes]:
+    """Return the digests of the items' event ids, sent with an API key; empty without an id."""
+    digests: list[bytes] = []
+    website_id, new_hash = "", _namespace(event_kind, "").copy
+    for item in items:
+        if not item.event_id:
+            digests.append(b"")
+            continue
+        if item.website_id != website_id:
+            website_id = item.website_id
+            new_hash = _namespace(event_kind, website_id).copy
+        state = new_hash()
+        state.update(item.event_id.encode())
+        digests.append(state.digest())
+    return digests
+
+
+@lru_cache(_MAX_CACHED_NAMESPACES)
+def _namespace(event_kind: EventKind, website_id: str) -> blake2b:
+    """Return the hash of all that comes before an event id; copies of it take two thirds as long.
 
     No text of a client contains the separator.
     """
-    identity = f"{event_kind.value}\0{website_id}\0{event_id}"
-    return blake2b(identity.encode(), digest_size=EVENT_ID_DIGEST_BYTES).digest()
+    namespace = f"{event_kind.value}\0{website_id}\0"
+    return blake2b(namespace.encode(), digest_size=EVENT_ID_DIGEST_BYTES)
 
 
 def keyless_digest(digest: bytes) -> bytes:
@@ -30,3 +53,10 @@ def keyless_digest(digest: bytes) -> bytes:
     contain digests and not the event ids.
     """
     return digest[:-1] + _FLIPPED[digest[-1]]
+
+
+def known_among(known: Mapping[bytes, int], digests: Iterable[bytes]) -> Mapping[bytes, int]:
+    """Return those of the digests that are in a mapping, with their expiries."""
+    if known.keys().isdisjoint(digests):  # of most events; a fifth of the time of asking for each
+        return {}
+    return {digest: known[digest] for digest in digests if digest in known}

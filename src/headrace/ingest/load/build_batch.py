@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from headrace.formats.arrow_batch import StreamWriter
+from headrace.formats.event_ids import known_among
 from headrace.formats.row_ids import last_offsets, split_row_ids
 from headrace.ingest.load import quarantine_entries
 from headrace.ingest.load.batch import Batch, group_by_kind
@@ -58,8 +59,7 @@ def build_batch(batch_reader: BatchReader, *, identity: str, find_known: FindKno
     new_digests: dict[bytes, int] = {}
 
     def find_including_batch(digests: Sequence[bytes]) -> Mapping[bytes, int]:
-        in_batch = {digest: new_digests[digest] for digest in digests if digest in new_digests}
-        return {**find_known(digests), **in_batch}
+        return {**find_known(digests), **known_among(new_digests, digests)}
 
     encoders = {event_kind: _TableEncoder(event_kind) for event_kind in EventKind}
     dropped: Counter[DroppedItems] = Counter()

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.formats.event_ids import keyed_digest, keyless_digest
+from headrace.formats.event_ids import keyed_digests, keyless_digest
 from headrace.formats.row_ids import EVENT_KIND_OF
 from headrace.ingest.load.batch_reader import ReadRecord
 from headrace.model.log_records import ErrorEvent, Event, EventKind, LogRecord, Vital
@@ -49,7 +49,9 @@ def deduplicate(
     Expired items are dropped too; their digests are remembered.
     """
     digests = [_digests(record.content) for record in records]
-    lookups = [digest for item_digests in digests for digest in item_digests if digest]
+    lookups: list[bytes] = []
+    for item_digests in digests:
+        lookups += _present(item_digests)
     lookups += [
         r.content.idempotency_digest for r in records if r.content and r.content.idempotency_digest
     ]
@@ -61,6 +63,12 @@ def deduplicate(
         )
         return dedup
     expiries = dict(find_known(lookups))
+    if not expiries and _add_if_all_are_new(records, digests, dedup.new_digests):
+        dedup.kept.extend(
+            _unexpired(record.content, _all_indexes(record.content), dedup.dropped)
+            for record in records
+        )
+        return dedup
     for record, item_digests in zip(records, digests, strict=True):
         kept = _deduplicate_record(record, item_digests, expiries, dedup.new_digests)
         if record.content is not None and len(kept) < len(record.content.items):
@@ -98,13 +106,14 @@ def _digests(content: LogRecord | None) -> Sequence[bytes]:
     if content is None or not _has_event_id(content.items):
         return ()
     event_kind = EVENT_KIND_OF[type(content)]
-    digests = [
-        keyed_digest(event_kind, item.website_id, item.event_id) if item.event_id else b""
-        for item in content.items
-    ]
+    digests = keyed_digests(event_kind, content.items)
     if content.has_api_key is False:
         return [digest and keyless_digest(digest) for digest in digests]
     return digests
+
+
+def _present(digests: Sequence[bytes]) -> Sequence[bytes]:
+    return digests if all(digests) else [digest for digest in digests if digest]
 
 
 def _has_event_id(items: Sequence[Event | Vital | ErrorEvent]) -> bool:
@@ -112,6 +121,38 @@ def _has_event_id(items: Sequence[Event | Vital | ErrorEvent]) -> bool:
         if item.event_id:
             return True
     return False
+
+
+def _add_if_all_are_new(
+    records: Sequence[ReadRecord],
+    digests: Sequence[Sequence[bytes]],
+    new_digests: dict[bytes, int],
+) -> bool:
+    """Add the digests of records of which none is known, unless one of them is repeated.
+
+    Most chunks are like that, and so take no step for each of their digests. Returns whether they
+    were added.
+    """
+    added: dict[bytes, int] = {}
+    count = 0
+    for record, item_digests in zip(records, digests, strict=True):
+        content = record.content
+        if content is None:
+            continue
+        if content.idempotency_digest:
+            added[content.idempotency_digest] = content.received_ms + IDEMPOTENCY_KEY_TTL_MS
+            count += 1
+        if not item_digests:
+            continue
+        if content.has_api_key is None:  # the namespace is unknown: two digests for each id
+            return False
+        present = _present(item_digests)
+        added.update(dict.fromkeys(present, content.received_ms + EVENT_ID_TTL_MS))
+        count += len(present)
+    if len(added) < count:
+        return False
+    new_digests.update(added)
+    return True
 
 
 def _deduplicate_record(

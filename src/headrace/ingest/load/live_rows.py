@@ -7,6 +7,7 @@ import msgspec
 
 from headrace.base.datetime_text import format_iso
 from headrace.formats.arrow_batch import MISSING
+from headrace.formats.event_ids import known_among
 from headrace.ingest.load.batch import group_by_kind
 from headrace.ingest.load.batch_reader import ReadRecord
 from headrace.ingest.load.columns import TABLE_MAPPINGS, Columns
@@ -100,8 +101,10 @@ class LiveRows:
         return rows
 
     def _find_known(self, digests: Sequence[bytes]) -> Mapping[bytes, int]:
-        read = {one: self._new_digests[one] for one in digests if one in self._new_digests}
-        return {**self._ledger.known_digests(digests), **read}
+        return {
+            **self._ledger.known_digests(digests),
+            **known_among(self._new_digests, digests),
+        }
 
     def _records(
         self, log: str, start: LogOffset, end: LogOffset, websites: Sequence[bytes]

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from headrace.base.clock import MILLISECONDS_PER_DAY, Clock
 from headrace.base.errors import Unavailable
 from headrace.base.telemetry import Metrics, get_logger
+from headrace.formats.event_ids import known_among
 from headrace.ingest.load.batch_reader import BatchLimits, BatchReader, ReadRecord
 from headrace.ingest.load.bisect import part_token
 from headrace.ingest.load.build_batch import EncodedBatch, build_batch
@@ -140,10 +141,10 @@ class Loader:
             return None
 
         def find_known(digests: Sequence[bytes]) -> Mapping[bytes, int]:
-            pending = {
-                digest: pending_digests[digest] for digest in digests if digest in pending_digests
+            return {
+                **self._ledger.known_digests(digests),
+                **known_among(pending_digests, digests),
             }
-            return {**self._ledger.known_digests(digests), **pending}
 
         self._report_backlog(ranges)
         batch_reader = BatchReader(self._log, ranges, self._limits)
