@@ -18,95 +18,95 @@ from headrace.base.errors import OperatorError
 
 
 class LazyCommand(NamedTuple):
-    """A sub-command as `module:attribute`, and its line in the help. None hides it."""
+    """A sub-command as `module:attribute` below `headrace.cli`, and its line in the help.
+
+    Without help it is hidden.
+    """
 
     target: str
     help: str | None
 
 
 COMMANDS: Mapping[str, LazyCommand] = {
-    "serve": LazyCommand("headrace.cli.serve:serve_command", "Accept events and answer queries."),
+    "serve": LazyCommand("serve:serve_command", "Accept events and answer queries."),
     "init": LazyCommand(
-        "headrace.cli.commands.init:initialize_command",
+        "commands.init:initialize_command",
         "Create a first website and API keys, and print example requests.",
     ),
-    "query": LazyCommand(
-        "headrace.cli.query.command:query_command", "Run a query on a running service."
-    ),
+    "query": LazyCommand("query.command:query_command", "Run a query on a running service."),
     "funnel": LazyCommand(
-        "headrace.cli.query.analyses:funnel_command", "Show who takes each step, and how long."
+        "query.analyses:funnel_command", "Show who takes each step, and how long."
     ),
-    "retention": LazyCommand(
-        "headrace.cli.query.analyses:retention_command", "Show who comes back, by cohort."
-    ),
+    "retention": LazyCommand("query.analyses:retention_command", "Show who comes back, by cohort."),
     "values": LazyCommand(
-        "headrace.cli.query.analyses:values_command", "Show the most frequent values of a column."
+        "query.analyses:values_command", "Show the most frequent values of a column."
     ),
     "website": LazyCommand(
-        "headrace.cli.commands.website:website", "Create, list, change and delete websites."
+        "commands.administration.website:website", "Create, list, change and delete websites."
     ),
-    "key": LazyCommand("headrace.cli.commands.key:key", "Create, list and revoke API keys."),
+    "key": LazyCommand("commands.administration.key:key", "Create, list and revoke API keys."),
     "organization": LazyCommand(
-        "headrace.cli.commands.organization:organization", "Create, list and delete organizations."
+        "commands.administration.organization:organization",
+        "Create, list and delete organizations.",
     ),
-    "audit": LazyCommand("headrace.cli.commands.audit:audit_command", "List who changed what."),
+    "audit": LazyCommand("commands.administration.audit:audit_command", "List who changed what."),
     "quarantine": LazyCommand(
-        "headrace.cli.commands.quarantine:quarantine",
+        "commands.quarantine:quarantine",
         "Show entries that could not be stored, and retry them.",
     ),
     "backup": LazyCommand(
-        "headrace.cli.commands.backup:backup_command",
+        "commands.backup:backup_command",
         "Back up the data directory to one file.",
     ),
     "restore": LazyCommand(
-        "headrace.cli.commands.backup:restore_command",
+        "commands.backup:restore_command",
         "Restore a backup into an empty data directory.",
     ),
     "export": LazyCommand(
-        "headrace.cli.commands.export:export_command",
+        "commands.rows.export:export_command",
         "Write all rows of a website to a file, while the service runs or not.",
     ),
     "import": LazyCommand(
-        "headrace.cli.commands.import_:import_command",
+        "commands.rows.import_:import_command",
         "Store the events of files, each once, while the service runs or not.",
     ),
     "erase": LazyCommand(
-        "headrace.cli.commands.erase:erase_command",
+        "commands.rows.erase:erase_command",
         "Erase rows of a website for good, while the service runs or not.",
     ),
     "erasures": LazyCommand(
-        "headrace.cli.commands.erase:erasures", "List and export the erasures of a data directory."
+        "commands.rows.erase:erasures", "List and export the erasures of a data directory."
     ),
     "storage": LazyCommand(
-        "headrace.cli.commands.storage:storage_command",
+        "commands.rows.storage:storage_command",
         "Show what is stored of each website and table.",
     ),
     "prune": LazyCommand(
-        "headrace.cli.commands.storage:prune_command",
+        "commands.rows.storage:prune_command",
         "Delete the rows that have expired, as the service does every day.",
     ),
     "subject-access": LazyCommand(
-        "headrace.cli.commands.subject_access:subject_access_command",
+        "commands.rows.subject_access:subject_access_command",
         "Show everything that is stored of a visitor, session, profile or event.",
     ),
     "migrate-store": LazyCommand(
-        "headrace.cli.commands.migrate_store:migrate_store_command",
+        "commands.migrate_store:migrate_store_command",
         "Move all rows to ClickHouse or back, while the service runs.",
     ),
     "verify": LazyCommand(
-        "headrace.cli.commands.verify:verify_command",
+        "commands.verify:verify_command",
         "Check the integrity of a data directory.",
     ),
     "reference": LazyCommand(
-        "headrace.cli.commands.reference:reference_command",
+        "commands.reference:reference_command",
         "Write the reference pages of the documentation.",
     ),
     "sign-in": LazyCommand(
-        "headrace.cli.commands.sign_in:sign_in_command",
+        "commands.administration.sign_in:sign_in_command",
         "Print a link that signs in to the page.",
     ),
-    "worker": LazyCommand("headrace.cli.serve:worker_command", None),
-    "engine": LazyCommand("headrace.cli.serve:engine_command", None),
+    "worker": LazyCommand("serve:worker_command", None),
+    "engine": LazyCommand("serve:engine_command", None),
 }
 
 
@@ -134,7 +134,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name].target.partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
+        command: click.Command = getattr(import_module(f"headrace.cli.{module}"), attribute)
         return command
 
     def resolve_command(

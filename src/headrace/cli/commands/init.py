@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock, utc_day
 from headrace.base.settings import Settings, load_settings
-from headrace.cli.commands.sign_in import CODE_MINUTES, first_sign_in_link
+from headrace.cli.commands.administration.sign_in import CODE_MINUTES, first_sign_in_link
 from headrace.cli.directory import directory_label, opened_directory
 from headrace.cli.options import base_url, data_options, setting_options
 from headrace.cli.output import JsonObject, print_json

@@ -180,7 +180,7 @@ def delete_website(website_id: str, erases: bool, data: str | None, as_json: boo
         directory.delete_website(WebsiteId(website_id))
     if erases:
         # The engine's client is not imported to list websites.
-        from headrace.cli.commands.erase import erase_website  # noqa: PLC0415
+        from headrace.cli.commands.rows.erase import erase_website  # noqa: PLC0415
 
         erase_website(website_id, load_settings({"data_dir": data}), as_json=as_json)
     elif as_json:

@@ -1,0 +1,1 @@
+"""Commands for stored rows: taking them out and in, erasing them, and what they occupy."""
