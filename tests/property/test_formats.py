@@ -12,7 +12,7 @@ from arro3.io import read_ipc_stream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.http.routes.result_formats import write_arrow, write_csv, write_json
+from headrace.http.routes.formats.query_results import write_arrow, write_csv, write_json
 from headrace.model.plan import OutputKind
 from headrace.query.result_values import QueryResult, ReadInfo
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.base.errors import InvalidQuery
-from headrace.http.routes.result_formats import write_json
+from headrace.http.routes.formats.query_results import write_json
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.data_retention import Cutoffs
 from testing.examples import examples

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from headrace.base.clock import FixedClock
 from headrace.base.errors import InvalidQuery
-from headrace.http.routes.result_formats import write_json
-from headrace.http.routes.standard_format import write_standard
+from headrace.http.routes.formats.query_results import write_json
+from headrace.http.routes.formats.standard_results import write_standard
 from headrace.query.service import QueryService
 from headrace.query.standard.service import StandardService
 from testing.examples import examples

@@ -29,15 +29,11 @@ from headrace.http.reading.session_cookie import SessionCookies
 from headrace.http.reading.slow_bodies import MinThroughput, SlowBodyGuard
 from headrace.http.request import Handler, Request
 from headrace.http.responses import Response
-from headrace.http.routes.administration import AdministrationRoute, AdministrationUseCases
-from headrace.http.routes.audit import AuditRoute
-from headrace.http.routes.erasures import (
-    ErasureBeginner,
-    ErasureReader,
-    ErasuresRoute,
-    erasure_handler,
-)
-from headrace.http.routes.export import Exporter, ExportRoute
+from headrace.http.routes.administration.audit import AuditRoute
+from headrace.http.routes.administration.objects import AdministrationRoute, AdministrationUseCases
+from headrace.http.routes.administration.quarantine import IsLoading, QuarantineRoute
+from headrace.http.routes.formats.query_results import result_formats
+from headrace.http.routes.formats.standard_results import STANDARD_FORMATS
 from headrace.http.routes.ingest import EventAcceptor, ReportsRefusals, ingestion_handlers
 from headrace.http.routes.live import LiveStreams, live_handler
 from headrace.http.routes.operations import (
@@ -47,7 +43,6 @@ from headrace.http.routes.operations import (
     readiness_handler,
 )
 from headrace.http.routes.page import page_handler, root_handler
-from headrace.http.routes.quarantine import IsLoading, QuarantineRoute
 from headrace.http.routes.query import (
     BodyInput,
     ParameterInput,
@@ -55,13 +50,18 @@ from headrace.http.routes.query import (
     QueryRoute,
     QueryRunner,
 )
-from headrace.http.routes.result_formats import result_formats
+from headrace.http.routes.rows.erasures import (
+    ErasureBeginner,
+    ErasureReader,
+    ErasuresRoute,
+    erasure_handler,
+)
+from headrace.http.routes.rows.export import Exporter, ExportRoute
+from headrace.http.routes.rows.storage import StorageDescriber, StorageRoute
+from headrace.http.routes.rows.subject_access import SubjectAccessRoute
 from headrace.http.routes.saved import SavedQueryUseCase, saved_handlers
 from headrace.http.routes.schema import SchemaDescriber, SchemaRoute
 from headrace.http.routes.session import SessionRoute
-from headrace.http.routes.standard_format import STANDARD_FORMATS
-from headrace.http.routes.storage import StorageDescriber, StorageRoute
-from headrace.http.routes.subject_access import SubjectAccessRoute
 from headrace.http.routes.tracker import tracker_handlers, tracker_paths
 from headrace.http.server.fast_path import (
     MAX_FAST_PATH_BODY_BYTES,

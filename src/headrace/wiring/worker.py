@@ -37,7 +37,7 @@ from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics, get_logger
 from headrace.http import endpoints
 from headrace.http.app import ErasureUseCases, create_app
-from headrace.http.routes.administration import administration_use_cases
+from headrace.http.routes.administration.objects import administration_use_cases
 from headrace.http.routes.operations import ReadinessChecks
 from headrace.http.server.server import serve
 from headrace.ingest.load.requeue import to_log_record

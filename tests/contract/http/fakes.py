@@ -16,7 +16,7 @@ from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics
 from headrace.http.app import Application, ErasureUseCases, create_app
 from headrace.http.endpoints import PARAMETER_QUERY_ENDPOINTS, QUERY_ENDPOINTS, EndpointSpec
-from headrace.http.routes.administration import administration_use_cases
+from headrace.http.routes.administration.objects import administration_use_cases
 from headrace.http.routes.operations import ReadinessChecks
 from headrace.http.routes.query import QueryRunner
 from headrace.ingest.receive.preparation import AcceptResult, IngestRequest, Reserve

@@ -52,10 +52,10 @@ from headrace.http.responses import (
     IngestionError,
     QueryError,
 )
-from headrace.http.routes.export import MEDIA_TYPES, NDJSON_TYPE, PARQUET_TYPE
+from headrace.http.routes.formats.query_results import ARROW_TYPE, CSV_TYPE
 from headrace.http.routes.live import EVENT_STREAM_TYPE
 from headrace.http.routes.operations import ReadyResponse
-from headrace.http.routes.result_formats import ARROW_TYPE, CSV_TYPE
+from headrace.http.routes.rows.export import MEDIA_TYPES, NDJSON_TYPE, PARQUET_TYPE
 
 Document = dict[str, Any]
 

@@ -15,15 +15,15 @@ from headrace.http.apidocs.field_docs import (
     Schema,
 )
 from headrace.http.responses import IngestionError, QueryError
-from headrace.http.routes.administration import AdministrationResponse
-from headrace.http.routes.erasures import ErasureResponse
+from headrace.http.routes.administration.objects import AdministrationResponse
+from headrace.http.routes.formats.query_results import QueryResponse
+from headrace.http.routes.formats.standard_results import StandardResponse
 from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
-from headrace.http.routes.result_formats import QueryResponse
+from headrace.http.routes.rows.erasures import ErasureResponse
+from headrace.http.routes.rows.storage import StorageResponse
 from headrace.http.routes.saved import SavedTokenResponse
 from headrace.http.routes.session import SessionResponse, SignInBody
-from headrace.http.routes.standard_format import StandardResponse
-from headrace.http.routes.storage import StorageResponse
 from headrace.http.tracker.files import PinnedScript
 from headrace.model.wire import (
     CustomEvent,

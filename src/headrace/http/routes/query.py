@@ -11,7 +11,7 @@ from headrace.http.reading.negotiation import choose_media_type
 from headrace.http.reading.session_cookie import SessionCookies
 from headrace.http.request import Request, cancel_on_disconnect
 from headrace.http.responses import Header, Response
-from headrace.http.routes.result_formats import Writer
+from headrace.http.routes.formats.query_results import Writer
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rate_limiter import RateLimitResult
 from headrace.query.authorize import QueryAuthorizer, QueryCredentials

@@ -17,12 +17,12 @@ from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_parameter
 from headrace.http.request import Handler, Request, cancel_on_disconnect
 from headrace.http.responses import JSON_HEADER, Header, Response
+from headrace.http.routes.formats.saved_answers import saved_formats
 from headrace.http.routes.query import (
     authorize_query,
     rate_limit_headers,
     read_query_credentials,
 )
-from headrace.http.routes.saved_formats import saved_formats
 from headrace.model.saved_query import SavedQuery
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rate_limiter import RateLimitResult

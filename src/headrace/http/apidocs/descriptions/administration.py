@@ -11,7 +11,7 @@ from headrace.http.apidocs.descriptions.description import (
     EndpointDoc,
 )
 from headrace.http.endpoints import EndpointSpec
-from headrace.http.routes.administration import AdministrationResponse
+from headrace.http.routes.administration.objects import AdministrationResponse
 
 _ORGANIZATION = {
     "id": "org_Zb1Qm0cT9yWk3fVx",

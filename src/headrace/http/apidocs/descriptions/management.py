@@ -10,9 +10,9 @@ from headrace.http.apidocs.descriptions.description import (
     EndpointDoc,
 )
 from headrace.http.endpoints import EndpointSpec
-from headrace.http.routes.erasures import ErasureResponse
+from headrace.http.routes.rows.erasures import ErasureResponse
+from headrace.http.routes.rows.storage import StorageResponse
 from headrace.http.routes.session import SessionResponse
-from headrace.http.routes.storage import StorageResponse
 
 _RECEIPT = {
     "id": "era_5f0c6a1be27d4c39",

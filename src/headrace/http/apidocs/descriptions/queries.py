@@ -10,9 +10,9 @@ from headrace.http.apidocs.descriptions.description import (
 )
 from headrace.http.apidocs.schemas import SchemaResponse
 from headrace.http.endpoints import EndpointSpec
-from headrace.http.routes.result_formats import QueryResponse
+from headrace.http.routes.formats.query_results import QueryResponse
+from headrace.http.routes.formats.standard_results import StandardResponse
 from headrace.http.routes.saved import SavedTokenResponse
-from headrace.http.routes.standard_format import StandardResponse
 from headrace.model.wire import (
     QueryRequest,
 )

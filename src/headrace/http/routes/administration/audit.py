@@ -7,7 +7,7 @@ from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_parameter
 from headrace.http.request import Request
 from headrace.http.responses import Response
-from headrace.http.routes.administration import administration_response, run_blocking
+from headrace.http.routes.administration.objects import administration_response, run_blocking
 from headrace.http.routes.query import read_query_credentials
 
 

@@ -9,7 +9,7 @@ from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request
 from headrace.http.responses import Response
-from headrace.http.routes.administration import administration_response, run_blocking
+from headrace.http.routes.administration.objects import administration_response, run_blocking
 from headrace.http.routes.query import rate_limit_headers, read_query_credentials
 
 IsLoading = Callable[[], Awaitable[bool]]

@@ -14,8 +14,8 @@ from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request, cancel_on_disconnect
 from headrace.http.responses import StreamedResponse
-from headrace.http.routes.export import NDJSON_TYPE
 from headrace.http.routes.query import rate_limit_headers, read_query_credentials
+from headrace.http.routes.rows.export import NDJSON_TYPE
 from headrace.model.erasure import Selector
 from headrace.query.authorize import QueryAuthorizer
 

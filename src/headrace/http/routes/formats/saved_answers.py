@@ -8,8 +8,7 @@ from arro3.io import write_parquet
 
 from headrace.base.settings import Settings
 from headrace.http.responses import JSON_TYPE, Response
-from headrace.http.routes.export import NDJSON_TYPE, PARQUET_TYPE
-from headrace.http.routes.result_formats import (
+from headrace.http.routes.formats.query_results import (
     ARROW_TYPE,
     CSV_TYPE,
     Writer,
@@ -18,6 +17,7 @@ from headrace.http.routes.result_formats import (
     row_objects,
     table_headers,
 )
+from headrace.http.routes.rows.export import NDJSON_TYPE, PARQUET_TYPE
 from headrace.query.result_values import QueryResult
 
 

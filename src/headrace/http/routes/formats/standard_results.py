@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from headrace.http.responses import JSON_HEADER, JSON_TYPE, Response
-from headrace.http.routes.result_formats import QueryMeta, Writer, compared_days, read_info
+from headrace.http.routes.formats.query_results import QueryMeta, Writer, compared_days, read_info
 from headrace.query.standard.service import StandardResult
 
 

@@ -12,8 +12,8 @@ from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_parameter
 from headrace.http.request import Request, cancel_on_disconnect
 from headrace.http.responses import Header, StreamedResponse
+from headrace.http.routes.formats.query_results import ARROW_TYPE, CSV_TYPE
 from headrace.http.routes.query import read_query_credentials
-from headrace.http.routes.result_formats import ARROW_TYPE, CSV_TYPE
 from headrace.model.export import ExportFormat, ExportRequest
 from headrace.ports.audit import RecordChanges
 from headrace.query.authorize import QueryAuthorizer

@@ -1,0 +1,1 @@
+"""The formats of results: JSON, CSV and Arrow streams."""
