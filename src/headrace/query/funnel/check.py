@@ -10,10 +10,10 @@ from headrace.model.tenancy import WebsiteId
 from headrace.model.wire_analyses import FunnelRequest, FunnelStep
 from headrace.query.funnel.plan import FunnelPlan, PlannedStep
 from headrace.query.validate.columns import find_column
+from headrace.query.validate.conditions.filters import check_filters, resolve_datetimes
 from headrace.query.validate.dates import check_period, check_timezone, resolve_period
 from headrace.query.validate.day_range import range_of_days
 from headrace.query.validate.decode_body import BodyType, check_filter_keys, decode_body
-from headrace.query.validate.filters import check_filters, resolve_datetimes
 from headrace.query.validate.identity import check_identity
 from headrace.query.validate.lengths import parse_whole_number
 

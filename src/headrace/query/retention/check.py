@@ -12,6 +12,7 @@ from headrace.model.plan import Granularity
 from headrace.model.tenancy import WebsiteId
 from headrace.model.wire_analyses import RetentionEvent, RetentionRequest
 from headrace.query.retention.plan import RetentionPlan
+from headrace.query.validate.conditions.filters import check_filters, resolve_datetimes
 from headrace.query.validate.dates import check_period, check_timezone, resolve_period
 from headrace.query.validate.day_range import (
     bucket_of_day,
@@ -20,7 +21,6 @@ from headrace.query.validate.day_range import (
     range_of_days,
 )
 from headrace.query.validate.decode_body import BodyType, check_filter_keys, decode_body
-from headrace.query.validate.filters import check_filters, resolve_datetimes
 from headrace.query.validate.identity import check_identity
 from headrace.query.validate.lengths import parse_whole_number
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json

@@ -28,6 +28,11 @@ from headrace.query.standard.definitions import (
 from headrace.query.standard.plan import Breakdown, StandardPlan
 from headrace.query.validate.columns import find_column
 from headrace.query.validate.compare import check_compare
+from headrace.query.validate.conditions.filters import (
+    CheckedCondition,
+    check_filters,
+    resolve_datetimes,
+)
 from headrace.query.validate.dates import check_period, check_timezone, resolve_period
 from headrace.query.validate.day_range import buckets_of, range_of_days
 from headrace.query.validate.decode_body import (
@@ -36,7 +41,6 @@ from headrace.query.validate.decode_body import (
     check_keys,
     decode_body,
 )
-from headrace.query.validate.filters import CheckedCondition, check_filters, resolve_datetimes
 from headrace.query.validate.lengths import check_length, parse_whole_number
 from headrace.query.validate.pagination import check_granularity
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json

@@ -26,15 +26,15 @@ from headrace.model.plan import PlannedSelect, QueryPlan
 from headrace.model.tenancy import WebsiteId
 from headrace.query.validate.columns import check_aggregatable, find_column
 from headrace.query.validate.compare import check_compare
-from headrace.query.validate.dates import check_period, check_timezone, resolve_period
-from headrace.query.validate.day_range import range_of_days
-from headrace.query.validate.filters import (
+from headrace.query.validate.conditions.filters import (
     CheckedCondition,
     check_filters,
     check_select_filters,
     resolve_datetimes,
 )
-from headrace.query.validate.having import check_having
+from headrace.query.validate.conditions.having import check_having
+from headrace.query.validate.dates import check_period, check_timezone, resolve_period
+from headrace.query.validate.day_range import range_of_days
 from headrace.query.validate.lengths import check_length
 from headrace.query.validate.pagination import (
     check_fill,

@@ -12,8 +12,12 @@ from headrace.model import wire
 from headrace.model.catalog import QUERY_LIMITS, Column, Operator, Table
 from headrace.model.plan import Conjunction, PlannedCondition, PlannedFilter, PlannedGroup
 from headrace.query.validate.columns import find_filterable
+from headrace.query.validate.conditions.filter_values import (
+    FilterValue,
+    check_operator,
+    check_values,
+)
 from headrace.query.validate.day_range import wall_clock_ms
-from headrace.query.validate.filter_values import FilterValue, check_operator, check_values
 from headrace.query.validate.lengths import check_length
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
 

@@ -23,8 +23,8 @@ from headrace.model.catalog import (
 from headrace.model.plan import FilterScalar
 from headrace.model.wire import FilterValue as SentValue
 from headrace.model.wire import Scalar
-from headrace.query.validate.datetimes import parse_epoch_ms, parse_iso_datetime
-from headrace.query.validate.patterns import explain_invalid_pattern
+from headrace.query.validate.conditions.datetimes import parse_epoch_ms, parse_iso_datetime
+from headrace.query.validate.conditions.patterns import explain_invalid_pattern
 from headrace.query.validate.suggest import MAX_QUOTED_LENGTH, quote_json
 
 FilterValue = FilterScalar | datetime
