@@ -10,7 +10,7 @@ from headrace.model.export import Chunk, ExportFormat, ExportRequest, Watermark
 from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORAGE_TABLES, StoredColumn
 from headrace.query.sql.builder import Parameters, clause, statement
-from headrace.query.sql.visible_rows import bind_visible_rows
+from headrace.query.sql.sources.visible_rows import bind_visible_rows
 
 _TIME: Final = "time"
 _ROW_ID_LOG: Final = 7

@@ -12,8 +12,8 @@ from headrace.query.sql.builder import Parameters, clause, select_from, statemen
 from headrace.query.sql.expressions import OUTPUT_KINDS, Expressions
 from headrace.query.sql.order_by import OrderKey, write_order
 from headrace.query.sql.paths import select_paths, step_bits, step_condition
+from headrace.query.sql.sources.visible_rows import bind_visible_rows
 from headrace.query.sql.time_buckets import bind_range
-from headrace.query.sql.visible_rows import bind_visible_rows
 
 # One pass over the events of an id for each step. `starts` has for each event the start of the
 # latest attempt that reaches the step with it, 0 where none does. The latest one is enough: an

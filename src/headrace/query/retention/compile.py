@@ -9,8 +9,8 @@ from headrace.query.retention.plan import RetentionPlan
 from headrace.query.sql.builder import Parameters, clause, select_from, statement, subquery
 from headrace.query.sql.expressions import Expressions
 from headrace.query.sql.paths import select_paths, step_bits, step_condition
+from headrace.query.sql.sources.visible_rows import bind_visible_rows
 from headrace.query.sql.time_buckets import BUCKET_KINDS, bind_range, bucket_expr
-from headrace.query.sql.visible_rows import bind_visible_rows
 
 # A returning event comes after the first one. Where clocks go back across midnight, a later event
 # can have an earlier date, which is no later bucket.

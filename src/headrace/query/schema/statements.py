@@ -22,8 +22,8 @@ from headrace.ports.store import Dialect
 from headrace.query.sql.bots import NOT_A_BOT
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
 from headrace.query.sql.json_properties import quote_big_integers
+from headrace.query.sql.sources.visible_rows import bind_visible_rows
 from headrace.query.sql.time_buckets import bind_range, range_conditions
-from headrace.query.sql.visible_rows import bind_visible_rows
 from headrace.query.validate.columns import find_column
 
 KINDS: Final = ("text", "number", "boolean", "json")

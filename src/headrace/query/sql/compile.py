@@ -27,10 +27,10 @@ from headrace.query.sql.outputs import (
     is_row_of_totals,
     list_outputs,
 )
-from headrace.query.sql.sources import Ranges, Source, build_source
+from headrace.query.sql.sources.tables import Ranges, Source, build_source
+from headrace.query.sql.sources.visible_rows import VisibleRows, bind_visible_rows
 from headrace.query.sql.time_buckets import bind_ranges, bucket_expr
 from headrace.query.sql.top_groups import exact_key, ranking_plan, write_page_of_top
-from headrace.query.sql.visible_rows import VisibleRows, bind_visible_rows
 from headrace.query.validate.day_range import bucket_shift, buckets_of
 
 

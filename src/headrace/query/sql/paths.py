@@ -8,12 +8,12 @@ from headrace.query.sql.bots import IS_BOT, NOT_A_BOT
 from headrace.query.sql.builder import clause, group, statement
 from headrace.query.sql.conditions import write_condition
 from headrace.query.sql.expressions import Expressions
+from headrace.query.sql.sources.visible_rows import VisibleRows
 from headrace.query.sql.time_buckets import (
     RangeParameters,
     range_conditions,
     wall_clock_exprs,
 )
-from headrace.query.sql.visible_rows import VisibleRows
 
 EPOCH_MS = "toUnixTimestamp64Milli(time)"
 

@@ -24,9 +24,9 @@ from headrace.query.sql.compile import compile_query, write_columns
 from headrace.query.sql.conditions import write_condition
 from headrace.query.sql.expressions import Expressions
 from headrace.query.sql.outputs import ROW_COUNTS, list_outputs
-from headrace.query.sql.sources import build_source
+from headrace.query.sql.sources.tables import build_source
+from headrace.query.sql.sources.visible_rows import bind_visible_rows
 from headrace.query.sql.time_buckets import bind_ranges
-from headrace.query.sql.visible_rows import bind_visible_rows
 from headrace.query.standard.plan import Breakdown
 
 _NUMBER = Output("breakdown", OutputKind.NUMBER)

@@ -10,15 +10,15 @@ from headrace.model.catalog import EVENTS, PROFILES
 from headrace.model.plan import DateRange, QueryPlan, single_filters
 from headrace.query.sql.bots import NOT_A_BOT
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
-from headrace.query.sql.derived_tables import profile_aggregate, session_aggregate
-from headrace.query.sql.rollup_source import RollupExpression, RollupTable
+from headrace.query.sql.sources.derived_tables import profile_aggregate, session_aggregate
+from headrace.query.sql.sources.rollup import RollupExpression, RollupTable
+from headrace.query.sql.sources.visible_rows import VisibleRows
 from headrace.query.sql.time_buckets import (
     RangeParameters,
     bind_utc_days,
     range_conditions,
     wall_clock_exprs,
 )
-from headrace.query.sql.visible_rows import VisibleRows
 from headrace.query.validate.day_range import rollup_days_suffice
 
 Ranges: TypeAlias = tuple[RangeParameters, RangeParameters | None]

@@ -5,7 +5,7 @@ from msgspec import Struct
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.model.tenancy import WebsiteId
 from headrace.query.sql.builder import Parameters
-from headrace.query.sql.rollup_source import RollupExpression
+from headrace.query.sql.sources.rollup import RollupExpression
 
 
 class VisibleRows(Struct, frozen=True):
