@@ -2,7 +2,7 @@
 
 from headrace.base.errors import StoreUnavailable
 from headrace.model.erasure import ErasureRequest
-from headrace.ports.erasure import Erasure
+from headrace.ports.rows.erasure import Erasure
 
 
 class NoErasures:

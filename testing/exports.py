@@ -13,8 +13,8 @@ from headrace.adapters.store.dialect.results import decode_rows
 from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.model.export import ExportPlan, ExportRequest, Watermark
 from headrace.model.plan import CompiledQuery
-from headrace.ports.data_retention import FixedCutoffs
-from headrace.ports.export import ExportStore
+from headrace.ports.rows.export import ExportStore
+from headrace.ports.rows.retention import FixedCutoffs
 from headrace.ports.store import QueryLimits
 from headrace.query.export.service import ExportRun, ExportService
 

@@ -12,7 +12,7 @@ from headrace.base.telemetry import Metrics
 from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.model.plan import CompiledQuery, QueryPlan
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.data_retention import FixedCutoffs
+from headrace.ports.rows.retention import FixedCutoffs
 from headrace.ports.store import (
     CHDB_DIALECT,
     Dialect,

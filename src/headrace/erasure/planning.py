@@ -17,9 +17,9 @@ from headrace.erasure.statements import (
 from headrace.erasure.subjects import hash_prefixes, subject_of
 from headrace.model.catalog import EVENTS, STORED_TABLES, Table
 from headrace.model.erasure import COLUMN_OF_KIND, WHOLE_WEBSITE, Selector, SelectorKind, Subject
-from headrace.ports.erasure import ErasableEntries, ErasurePlan, RowFinder, RowsToErase
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
+from headrace.ports.rows.erasure import ErasableEntries, ErasurePlan, RowFinder, RowsToErase
 from headrace.ports.store import Dialect
 
 

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from headrace.base.clock import utc_datetime
-from headrace.ports.erasure import Erasure
+from headrace.ports.rows.erasure import Erasure
 
 QUARANTINE: Final = "quarantine"
 """The name of the quarantine beside those of the tables, in the counts of rows."""

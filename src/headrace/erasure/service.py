@@ -15,7 +15,9 @@ from headrace.erasure.statements import deletions
 from headrace.erasure.subjects import subjects_of
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest, SelectorKind, Subject
-from headrace.ports.erasure import (
+from headrace.ports.event_log import LogOffset
+from headrace.ports.rows.deletion import RowDeleter
+from headrace.ports.rows.erasure import (
     ErasableEntries,
     ErasableReplies,
     Erasure,
@@ -26,8 +28,6 @@ from headrace.ports.erasure import (
     PartLifetimes,
     RowFinder,
 )
-from headrace.ports.event_log import LogOffset
-from headrace.ports.row_deletion import RowDeleter
 
 _TABLES = {table.name: table for table in STORED_TABLES}
 

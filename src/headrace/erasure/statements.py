@@ -12,7 +12,7 @@ from headrace.model.catalog import EVENTS, PROPERTY_PREFIX, Column, Kind, Operat
 from headrace.model.erasure import COLUMN_OF_KIND, Selector, SelectorKind
 from headrace.model.plan import CompiledQuery, Conjunction, PlannedFilter, PlannedGroup
 from headrace.model.storage import STORAGE_TABLES
-from headrace.ports.erasure import RowsToErase
+from headrace.ports.rows.erasure import RowsToErase
 from headrace.ports.store import Dialect
 from headrace.query.sql.builder import Parameters, clause, statement
 from headrace.query.sql.conditions import write_condition

@@ -17,8 +17,8 @@ from headrace.erasure.statements import show_rows
 from headrace.model.catalog import STORED_TABLES, Kind, Table
 from headrace.model.erasure import Selector
 from headrace.model.storage import STORAGE_TABLES, StoredColumn
-from headrace.ports.export import ExportStore
 from headrace.ports.quarantine import QuarantineEntry
+from headrace.ports.rows.export import ExportStore
 from headrace.ports.store import Dialect, QueryLimits
 
 _TIMEOUT_S: Final = 300.0

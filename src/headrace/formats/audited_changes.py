@@ -9,8 +9,8 @@ from headrace.model.imports import ImportRequest
 from headrace.model.storage import TABLE_OF_KIND
 from headrace.model.stored_rows import ExpiredRows
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.erasure import Erasure
 from headrace.ports.quarantine import StoredEntry
+from headrace.ports.rows.erasure import Erasure
 
 
 def erasure_change(erasure: Erasure) -> AuditedChange:

@@ -8,8 +8,8 @@ from headrace.model.catalog import STORED_TABLES, Table
 from headrace.model.data_retention import NO_CUTOFFS, Cutoffs, RetentionPolicy
 from headrace.model.stored_rows import StoredRows
 from headrace.model.tenancy import Website, WebsiteId
-from headrace.ports.erasure import RowFinder
-from headrace.ports.row_deletion import RowDeleter, TableSize
+from headrace.ports.rows.deletion import RowDeleter, TableSize
+from headrace.ports.rows.erasure import RowFinder
 from headrace.pruning.statements import describe_rows
 
 ReadWebsites = Callable[[], Sequence[Website]]

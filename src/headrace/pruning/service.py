@@ -8,7 +8,7 @@ from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.stored_rows import ExpiredRows
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.row_deletion import RowDeleter
+from headrace.ports.rows.deletion import RowDeleter
 from headrace.pruning.description import StorageDescriber
 from headrace.pruning.statements import deletions
 

@@ -20,7 +20,7 @@ from headrace.base.telemetry import Metrics
 from headrace.model.data_retention import Cutoffs
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.data_retention import CutoffSource
+from headrace.ports.rows.retention import CutoffSource
 from headrace.ports.store import Dialect, QueryLimits, Rows, Store
 from headrace.query.result_values import ReadInfo
 

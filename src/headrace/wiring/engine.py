@@ -52,10 +52,10 @@ from headrace.erasure.service import ErasureService, Leftovers
 from headrace.ingest.load.live_rows import LiveRows
 from headrace.ingest.load.loader import Loader
 from headrace.ports.dedup_claims import DedupClaims
-from headrace.ports.erasure import KeptPartLifetimes, PartLifetimes, RowFinder
 from headrace.ports.event_log import LogOffset
 from headrace.ports.rate_limiter import RateLimiters, calls_per_minute
-from headrace.ports.row_deletion import RowDeleter
+from headrace.ports.rows.deletion import RowDeleter
+from headrace.ports.rows.erasure import KeptPartLifetimes, PartLifetimes, RowFinder
 from headrace.ports.store import StoreWriter
 from headrace.wiring.commands.audit import EngineErasureAudit
 from headrace.wiring.data import data_dir_paths

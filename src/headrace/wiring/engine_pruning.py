@@ -14,9 +14,9 @@ from headrace.base.settings import Settings
 from headrace.base.telemetry import get_logger
 from headrace.model.data_retention import RetentionPolicy
 from headrace.model.tenancy import Website
-from headrace.ports.erasure import RowFinder
 from headrace.ports.ledger import Ledger
-from headrace.ports.row_deletion import RowDeleter
+from headrace.ports.rows.deletion import RowDeleter
+from headrace.ports.rows.erasure import RowFinder
 from headrace.pruning.description import StorageDescriber
 from headrace.pruning.service import PruneSteps
 from headrace.wiring.shared import open_configured_directory

@@ -21,8 +21,8 @@ from headrace.adapters.query_scheduler.fair_semaphore import (
 )
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
-from headrace.ports.export import ExportStore
-from headrace.ports.row_versions import RowVersions, UnknownVersions
+from headrace.ports.rows.export import ExportStore
+from headrace.ports.rows.versions import RowVersions, UnknownVersions
 from headrace.ports.store import Dialect, Store
 from headrace.wiring.server_urls import check_shared_urls
 from headrace.wiring.store_address import (

@@ -3,7 +3,7 @@
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.base.settings import Settings
 from headrace.erasure.subject_access import SubjectAccessService
-from headrace.ports.export import ExportStore
+from headrace.ports.rows.export import ExportStore
 from headrace.wiring.data import data_dir_paths
 from headrace.wiring.store_address import store_dialect
 

@@ -39,9 +39,9 @@ from headrace.model.tenancy import (
     WebsiteId,
     hash_secret,
 )
-from headrace.ports.erasure import Erasure
 from headrace.ports.event_log import OnDurable
 from headrace.ports.rate_limiter import CountedCall, RateLimitResult
+from headrace.ports.rows.erasure import Erasure
 from headrace.ports.saved_queries import SaveResult
 from headrace.ports.sessions import SESSION_MS
 from headrace.ports.store import QueryLimits, StoreResult, StoreStatus

@@ -13,7 +13,7 @@ from headrace.adapters.erasures.erasure_set import (
 )
 from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.base.errors import OperatorError
-from headrace.ports.erasure import Erasure
+from headrace.ports.rows.erasure import Erasure
 from tests.contract.state.test_erasures import erasure
 
 

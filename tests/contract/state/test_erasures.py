@@ -8,8 +8,8 @@ from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.base.errors import StoreUnavailable
 from headrace.model.erasure import Selector, SelectorKind, Subject
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.erasure import Erasure, ErasurePlan, RowsToErase
 from headrace.ports.event_log import LogOffset
+from headrace.ports.rows.erasure import Erasure, ErasurePlan, RowsToErase
 
 PLAN = ErasurePlan(
     selectors=(Selector(SelectorKind.PROPERTY, 1.5, "price"),),

@@ -20,7 +20,7 @@ from headrace.erasure.statements import (
 from headrace.erasure.subjects import hash_prefixes, subject_of
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Table
 from headrace.model.erasure import WHOLE_WEBSITE, Selector, SelectorKind
-from headrace.ports.erasure import RowFinder, RowsToErase
+from headrace.ports.rows.erasure import RowFinder, RowsToErase
 from headrace.ports.store import CHDB_DIALECT
 from testing.chdb import FreshStore
 from testing.clickhouse import ClickHouseTables

@@ -12,8 +12,8 @@ from headrace.model.catalog import ERRORS, EVENTS
 from headrace.model.data_retention import DataRetention, RetentionPolicy
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import Website, WebsiteId
-from headrace.ports.erasure import RowFinder
-from headrace.ports.row_deletion import RowDeleter
+from headrace.ports.rows.deletion import RowDeleter
+from headrace.ports.rows.erasure import RowFinder
 from headrace.pruning.description import StorageDescriber
 from headrace.pruning.service import PruneSteps
 from testing.chdb import FreshStore

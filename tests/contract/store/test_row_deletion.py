@@ -9,7 +9,7 @@ import pytest
 from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
 from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
 from headrace.model.catalog import ERRORS, EVENTS, Table
-from headrace.ports.row_deletion import DeletionState, RowDeleter
+from headrace.ports.rows.deletion import DeletionState, RowDeleter
 from testing.chdb import FreshStore
 from testing.clickhouse import ClickHouseTables
 from testing.tables import Tables

@@ -31,8 +31,8 @@ from headrace.ingest.load.loader import Loader
 from headrace.model.erasure import ErasureRequest
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.erasure import Erasure
 from headrace.ports.rate_limiter import CountedCall
+from headrace.ports.rows.erasure import Erasure
 
 
 class NoErasures:

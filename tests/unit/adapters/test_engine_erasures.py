@@ -12,8 +12,8 @@ from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.model.erasure import ErasureRequest, Selector, SelectorKind
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.erasure import Erasure, ErasurePlan
 from headrace.ports.event_log import LogOffset
+from headrace.ports.rows.erasure import Erasure, ErasurePlan
 
 pytestmark = pytest.mark.asyncio
 

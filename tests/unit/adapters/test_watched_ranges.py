@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.adapters.query_scheduler.watched_ranges import WatchedRanges
-from headrace.ports.row_versions import ALL_TIME, RowRange
+from headrace.ports.rows.versions import ALL_TIME, RowRange
 
 DAY = RowRange("events", 100, 200)
 ALL = RowRange("events", *ALL_TIME)

@@ -13,8 +13,8 @@ from headrace.model.data_retention import Cutoffs
 from headrace.model.plan import CompiledQuery
 from headrace.model.saved_query import SavedQuery
 from headrace.model.tenancy import SecretHash, WebsiteId, hash_secret
-from headrace.ports.data_retention import FixedCutoffs
-from headrace.ports.row_versions import RowRange, RowVersions, UnknownVersions
+from headrace.ports.rows.retention import FixedCutoffs
+from headrace.ports.rows.versions import RowRange, RowVersions, UnknownVersions
 from headrace.ports.saved_queries import SaveResult
 from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows, StoreResult, StoreStatus
 from headrace.query.execution import QueryExecution

@@ -15,7 +15,7 @@ from headrace.base.errors import (
 )
 from headrace.base.telemetry import Metrics
 from headrace.model.plan import CompiledQuery, OutputKind
-from headrace.ports.data_retention import FixedCutoffs
+from headrace.ports.rows.retention import FixedCutoffs
 from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows, StoreResult, StoreStatus
 from headrace.query.execution import QueryExecution
 from headrace.query.result_values import QueryResult

@@ -13,7 +13,7 @@ from headrace.base.telemetry import Metrics
 from headrace.model.data_retention import Cutoffs
 from headrace.model.plan import CompiledQuery, single_filters
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.data_retention import FixedCutoffs
+from headrace.ports.rows.retention import FixedCutoffs
 from headrace.ports.store import (
     CHDB_DIALECT,
     QueryLimits,

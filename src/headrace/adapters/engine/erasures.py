@@ -11,8 +11,8 @@ from headrace.adapters.engine.load_loop import LoadAll, LoadLoop
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.telemetry import Logger
 from headrace.model.erasure import ErasureRequest
-from headrace.ports.erasure import Erasure
 from headrace.ports.event_log import LogOffset
+from headrace.ports.rows.erasure import Erasure
 
 ANSWER_TIMEOUT_S: Final = 300.0
 """A caller waits so long for answers without the rows; then the erasure goes on without it."""

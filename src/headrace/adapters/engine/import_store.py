@@ -13,7 +13,7 @@ from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import Table
 from headrace.model.imports import ImportItem
 from headrace.model.plan import CompiledQuery
-from headrace.ports.export import ExportStore
+from headrace.ports.rows.export import ExportStore
 from headrace.ports.store import QueryLimits
 
 MAX_LISTED_ROWS: Final = 100_000

@@ -10,7 +10,7 @@ from msgspec import Struct
 from headrace.adapters.data_dir.paths import ERASURES, FORMAT_MARKER
 from headrace.adapters.erasures.file_erasures import KEY_FILE, FileErasures
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.ports.erasure import Erasure
+from headrace.ports.rows.erasure import Erasure
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 

@@ -16,7 +16,7 @@ import msgspec
 from headrace.adapters.data_dir.files import create_private_directory, write_atomically
 from headrace.adapters.data_dir.paths import UNFINISHED_SUFFIX
 from headrace.base.errors import StoreUnavailable
-from headrace.ports.erasure import Erasure
+from headrace.ports.rows.erasure import Erasure
 
 KEY_FILE: Final = "key"
 

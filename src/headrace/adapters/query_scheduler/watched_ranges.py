@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from headrace.ports.row_versions import RowRange
+from headrace.ports.rows.versions import RowRange
 from headrace.ports.store import StoredTimes
 
 MAX_RANGES: Final = 10_000

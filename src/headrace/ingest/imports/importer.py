@@ -24,7 +24,7 @@ from headrace.model.log_records import (
     encode_record,
 )
 from headrace.ports.event_log import EventLog
-from headrace.ports.imports import ImportStore
+from headrace.ports.rows.imports import ImportStore
 
 RECORD_ITEMS: Final = 4096
 """Items of one record: a record is read as a whole, and one of a request has at most 10,000."""

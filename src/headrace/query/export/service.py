@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from headrace.base.errors import QueryTooLarge, StoreUnavailable
 from headrace.model.export import Chunk, ExportFormat, ExportPlan, ExportRequest
-from headrace.ports.data_retention import CutoffSource
-from headrace.ports.export import ExportStore
+from headrace.ports.rows.export import ExportStore
+from headrace.ports.rows.retention import CutoffSource
 from headrace.ports.store import QueryLimits
 from headrace.query.export.chunks import MAX_BUCKETS, BucketCounts, plan_chunks, split_chunk
 from headrace.query.export.joining import JOINERS

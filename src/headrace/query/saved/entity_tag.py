@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.model.catalog import EVENTS
 from headrace.model.plan import QueryPlan
-from headrace.ports.row_versions import ALL_TIME, RowRange
+from headrace.ports.rows.versions import ALL_TIME, RowRange
 from headrace.query.result_values import QueryResult
 
 _DIGEST_BYTES: Final = 16

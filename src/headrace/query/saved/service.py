@@ -17,7 +17,7 @@ from headrace.base.telemetry import Metrics
 from headrace.model.plan import QueryPlan
 from headrace.model.saved_query import SAVED_NAME, SavedQuery
 from headrace.model.tenancy import WebsiteId, hash_secret
-from headrace.ports.row_versions import RowVersions
+from headrace.ports.rows.versions import RowVersions
 from headrace.ports.saved_queries import SavedQueries, SaveResult
 from headrace.query.result_values import QueryResult
 from headrace.query.saved.entity_tag import content_tag, ranges_of, versioned_tag

@@ -10,7 +10,7 @@ from headrace.formats.audited_changes import erasure_change
 from headrace.model.audit import AuditedChange
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.audit import AuditLog
-from headrace.ports.erasure import Erasure
+from headrace.ports.rows.erasure import Erasure
 from headrace.wiring.shared import open_configured_directory
 
 

@@ -13,7 +13,7 @@ from headrace.base.clock import SystemClock
 from headrace.base.errors import HeadraceError, OperatorError
 from headrace.base.settings import Settings
 from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest
-from headrace.ports.erasure import Erasure
+from headrace.ports.rows.erasure import Erasure
 from headrace.wiring.commands.engine_access import EngineRuntime, connect_engine, find_engine
 from headrace.wiring.data import data_dir_paths, require_data
 from headrace.wiring.shared import open_configured_directory

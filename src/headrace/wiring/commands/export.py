@@ -15,7 +15,7 @@ from headrace.base.settings import Settings
 from headrace.formats.audited_changes import export_change
 from headrace.model.data_retention import Cutoffs
 from headrace.model.export import ExportRequest
-from headrace.ports.data_retention import FixedCutoffs
+from headrace.ports.rows.retention import FixedCutoffs
 from headrace.query.export.service import (
     NOTHING_WRITTEN,
     ExportedPiece,

@@ -43,9 +43,9 @@ from headrace.model.export import Watermark
 from headrace.model.plan import CompiledQuery
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.erasure import Erasure
 from headrace.ports.rate_limiter import CountedCall, RateLimitResult
-from headrace.ports.row_versions import RowRange
+from headrace.ports.rows.erasure import Erasure
+from headrace.ports.rows.versions import RowRange
 from headrace.ports.store import QueryLimits, SelectFailed, StoreResult, StoreStatus
 
 COUNT_CALL_TIMEOUT_S: Final = 1.0

@@ -17,10 +17,10 @@ from headrace.model.erasure import ErasureRequest
 from headrace.model.export import Watermark
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.erasure import Erasure
 from headrace.ports.live import LiveItem, LiveItems
 from headrace.ports.rate_limiter import CountedCall, RateLimitResult
-from headrace.ports.row_versions import RowRange
+from headrace.ports.rows.erasure import Erasure
+from headrace.ports.rows.versions import RowRange
 from headrace.ports.store import QueryLimits, StoreStatus
 
 MAX_FRAME_BYTES = 1_073_741_824

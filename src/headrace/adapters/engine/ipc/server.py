@@ -59,10 +59,10 @@ from headrace.model.erasure import ErasureRequest
 from headrace.model.export import Watermark
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.erasure import Erasure
 from headrace.ports.live import LiveItem, LiveItems
 from headrace.ports.rate_limiter import RateLimiters
-from headrace.ports.row_versions import RowRange
+from headrace.ports.rows.erasure import Erasure
+from headrace.ports.rows.versions import RowRange
 from headrace.ports.store import QueryLimits, StoreStatus
 
 _UnaryRequest: TypeAlias = (

@@ -24,7 +24,7 @@ from headrace.adapters.store.dialect.row_deletion import (
 from headrace.adapters.store.dialect.statements import render
 from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import Table
-from headrace.ports.row_deletion import DeletionState, TableSize
+from headrace.ports.rows.deletion import DeletionState, TableSize
 
 _READ_TIMEOUT_S: Final = 60.0
 

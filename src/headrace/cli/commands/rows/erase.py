@@ -14,7 +14,7 @@ from headrace.cli.selectors import given_selectors, selector_options
 from headrace.erasure.receipt import receipt, rows_to_erase
 from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.erasure import Erasure
+from headrace.ports.rows.erasure import Erasure
 from headrace.wiring.commands.erasure import erase, erasures_of, export_erasures_to
 
 

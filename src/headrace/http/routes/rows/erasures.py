@@ -18,7 +18,7 @@ from headrace.http.responses import Response
 from headrace.http.routes.query import rate_limit_headers, read_query_credentials
 from headrace.model.erasure import ErasureRequest, SelectorKind
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.erasure import Erasure
+from headrace.ports.rows.erasure import Erasure
 from headrace.query.authorize import QueryAuthorizer
 
 _OPTIONS: Final = frozenset({"dryRun", "withVisitors"})

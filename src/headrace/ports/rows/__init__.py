@@ -1,0 +1,1 @@
+"""What is done with stored rows beside inserts and selects: taken out, expired, erased."""
