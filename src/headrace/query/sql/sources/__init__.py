@@ -1,1 +1,1 @@
-"""What a statement selects from: stored tables, daily rollups, and the rows of them that may be read."""
+"""What a statement selects from: stored tables, daily rollups, and which of their rows."""
