@@ -81,7 +81,7 @@ def worker_command(
     *, index: int, descriptor: int, runtime: Path, lifeline: int, heartbeat: int
 ) -> None:
     """Serve HTTP on an inherited socket. The supervisor starts this."""
-    from headrace.wiring.worker import run_worker  # noqa: PLC0415 - the supervisor must not import it
+    from headrace.wiring.worker.process import run_worker  # noqa: PLC0415 - the supervisor must not import it
 
     settings = load_settings()
     configure_logging(settings.log_level, process=f"worker-{index}")

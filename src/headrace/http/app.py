@@ -3,66 +3,22 @@
 import logging
 from collections.abc import Awaitable, Mapping
 from random import Random
-from typing import NamedTuple
 
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from headrace.administration.authorize import AdministrationAuthorizer
-from headrace.administration.sign_in import SignInService
-from headrace.base.clock import Clock
-from headrace.base.errors import NotFound
-from headrace.base.json_size import JsonLimits
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics, get_logger
-from headrace.erasure.subject_access import SubjectAccess
 from headrace.http import endpoints
 from headrace.http.access_log import AccessLog
-from headrace.http.apidocs.routes import docs_handler, openapi_handler
+from headrace.http.admission import Admission
 from headrace.http.endpoint import EndpointApp, RequestIds
 from headrace.http.endpoints import EndpointSpec
-from headrace.http.reading.body import BodyReader
+from headrace.http.handlers import UseCases, make_handlers
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.cors import Cors, cors_for
 from headrace.http.reading.memory_limit import InflightLimiter
-from headrace.http.reading.session_cookie import SessionCookies
-from headrace.http.reading.slow_bodies import MinThroughput, SlowBodyGuard
-from headrace.http.request import Handler, Request
-from headrace.http.responses import Response
-from headrace.http.routes.administration.audit import AuditRoute
-from headrace.http.routes.administration.objects import AdministrationRoute, AdministrationUseCases
-from headrace.http.routes.administration.quarantine import IsLoading, QuarantineRoute
-from headrace.http.routes.formats.query_results import result_formats
-from headrace.http.routes.formats.standard_results import STANDARD_FORMATS
-from headrace.http.routes.ingest import EventAcceptor, ReportsRefusals, ingestion_handlers
-from headrace.http.routes.live import LiveStreams, live_handler
-from headrace.http.routes.operations import (
-    ReadinessChecks,
-    handle_health,
-    metrics_handler,
-    readiness_handler,
-)
-from headrace.http.routes.page import page_handler, root_handler
-from headrace.http.routes.query import (
-    BodyInput,
-    ParameterInput,
-    QueryInput,
-    QueryRoute,
-    QueryRunner,
-)
-from headrace.http.routes.rows.erasures import (
-    ErasureBeginner,
-    ErasureReader,
-    ErasuresRoute,
-    erasure_handler,
-)
-from headrace.http.routes.rows.export import Exporter, ExportRoute
-from headrace.http.routes.rows.storage import StorageDescriber, StorageRoute
-from headrace.http.routes.rows.subject_access import SubjectAccessRoute
-from headrace.http.routes.saved import SavedQueryUseCase, saved_handlers
-from headrace.http.routes.schema import SchemaDescriber, SchemaRoute
-from headrace.http.routes.session import SessionRoute
-from headrace.http.routes.tracker import tracker_handlers, tracker_paths
+from headrace.http.routes.tracker import tracker_paths
 from headrace.http.server.fast_path import (
     MAX_FAST_PATH_BODY_BYTES,
     FastPath,
@@ -71,22 +27,6 @@ from headrace.http.server.fast_path import (
 from headrace.http.server.parsing.cached_heads import FastPathRoute
 from headrace.http.server.request_counter import BatchedCounter
 from headrace.ingest.receive.decoding.decode import IngestPath
-from headrace.ports.audit import RecordChanges
-from headrace.ports.directory import TenancySource
-from headrace.ports.rate_limiter import CountedCall, RateLimiters, calls_per_minute
-from headrace.ports.sessions import Sessions
-from headrace.ports.store import Store
-from headrace.query.authorize import QueryAuthorizer
-from headrace.query.result_values import QueryResult
-from headrace.query.standard.service import StandardResult
-
-
-class ErasureUseCases(NamedTuple):
-    """What begins erasures, what reads them, and what shows the rows that one would erase."""
-
-    beginner: ErasureBeginner
-    reader: ErasureReader
-    subject_access: SubjectAccess
 
 
 def random_request_ids(random: Random | None = None) -> RequestIds:
@@ -96,27 +36,10 @@ def random_request_ids(random: Random | None = None) -> RequestIds:
 
 
 def create_app(
+    use_cases: UseCases,
+    admission: Admission,
     *,
-    acceptor: EventAcceptor,
-    query_runners: Mapping[EndpointSpec, QueryRunner[QueryResult]],
-    standard_runner: QueryRunner[StandardResult],
-    saved_queries: SavedQueryUseCase,
-    schema_describer: SchemaDescriber,
-    live: LiveStreams,
-    refusals: ReportsRefusals,
-    exporter: Exporter,
-    erasures: ErasureUseCases,
-    storage_describer: StorageDescriber,
-    tenancy: TenancySource,
-    administration: AdministrationUseCases,
-    record_changes: RecordChanges,
-    is_loading: IsLoading,
-    sessions: Sessions,
-    limiters: RateLimiters,
-    store: Store,
-    readiness: ReadinessChecks,
     settings: Settings,
-    clock: Clock,
     metrics: Metrics,
     log: Logger | None = None,
     request_ids: RequestIds | None = None,
@@ -124,163 +47,21 @@ def create_app(
 ) -> "Application":
     """Return the application over the use cases.
 
-    `query_runners` has the use case of every query endpoint but that of standard queries;
-    `nowait_acceptor` is that of the fast path: see `Application.fast_path`. `is_loading` is whether
-    the engine process loads what is in the logs. `readiness` has the checks of /ready, except that
-    of the engine, which is the store's. Raises `OperatorError` for an invalid setting.
+    `nowait_acceptor` is that of the fast path: see `Application.fast_path`. Raises `OperatorError`
+    for an invalid setting.
     """
     addresses = ClientAddresses(settings.trusted_proxies)
-    slow_body_guard = SlowBodyGuard(
-        settings.body_timeout_s,
-        min_throughput=MinThroughput(settings.slow_body_after_s, settings.slow_body_bytes_per_s),
-    )
     inflight = InflightLimiter(settings.max_inflight_bytes)
-    limits = calls_per_minute(settings.query_rate_limit)
-    authorizer, standard_authorizer = (
-        QueryAuthorizer(
-            tenancy=tenancy,
-            limiter=limiters[call],
-            write_limiter=limiters[CountedCall.WRITE],
-            rate_limit=limits[call],
-            clock=clock,
-        )
-        for call in (CountedCall.QUERY, CountedCall.STANDARD)
+    handlers = make_handlers(
+        use_cases,
+        admission,
+        addresses=addresses,
+        inflight=inflight,
+        settings=settings,
+        metrics=metrics,
     )
-    administrators = AdministrationAuthorizer(
-        tenancy=tenancy, limiter=limiters[CountedCall.WRITE], clock=clock
-    )
-    json_limits = JsonLimits(settings.max_body_objects, settings.max_body_keys)
-    query_bodies = _query_body_reader(settings, slow_body_guard, inflight)
-    body_input = BodyInput(query_bodies, json_limits)
-    query_inputs: Mapping[EndpointSpec, QueryInput] = {
-        **dict.fromkeys(endpoints.QUERY_ENDPOINTS, body_input),
-        **dict.fromkeys(endpoints.PARAMETER_QUERY_ENDPOINTS, ParameterInput(query_bodies)),
-    }
-    handlers: Mapping[EndpointSpec, Handler] = {
-        **ingestion_handlers(
-            acceptor,
-            _ingestion_body_reader(settings, slow_body_guard, inflight),
-            addresses,
-            refusals,
-        ),
-        **{
-            spec: QueryRoute(
-                authorizer=authorizer,
-                addresses=addresses,
-                query_input=query_input,
-                query_runner=query_runners[spec],
-                formats=result_formats(settings),
-            )
-            for spec, query_input in query_inputs.items()
-        },
-        endpoints.STANDARD: QueryRoute(
-            authorizer=standard_authorizer,
-            addresses=addresses,
-            query_input=body_input,
-            query_runner=standard_runner,
-            formats=STANDARD_FORMATS,
-        ),
-        **saved_handlers(
-            saved_queries,
-            authorizer=authorizer,
-            addresses=addresses,
-            body_reader=query_bodies,
-            json_limits=json_limits,
-            settings=settings,
-        ),
-        endpoints.LIVE: live_handler(
-            live, authorizer=authorizer, addresses=addresses, body_reader=query_bodies
-        ),
-        endpoints.SCHEMA: SchemaRoute(
-            authorizer=authorizer,
-            addresses=addresses,
-            body_reader=query_bodies,
-            describer=schema_describer,
-        ),
-        endpoints.EXPORT: ExportRoute(
-            authorizer=authorizer,
-            addresses=addresses,
-            body_reader=query_bodies,
-            exporter=exporter,
-            record_changes=record_changes,
-        ),
-        endpoints.ERASURES: ErasuresRoute(
-            authorizer=authorizer,
-            addresses=addresses,
-            body_reader=query_bodies,
-            json_limits=json_limits,
-            beginner=erasures.beginner,
-            reader=erasures.reader,
-        ),
-        endpoints.ERASURE: erasure_handler(
-            authorizer=authorizer,
-            addresses=addresses,
-            body_reader=query_bodies,
-            reader=erasures.reader,
-        ),
-        endpoints.SUBJECT_ACCESS: SubjectAccessRoute(
-            authorizer=authorizer,
-            addresses=addresses,
-            body_reader=query_bodies,
-            json_limits=json_limits,
-            subject_access=erasures.subject_access,
-        ),
-        endpoints.SESSION: SessionRoute(
-            sign_in=SignInService(
-                sessions,
-                tenancy=tenancy,
-                failures=limiters[CountedCall.FAILED_SIGN_IN],
-                clock=clock,
-            ),
-            cookies=SessionCookies(addresses),
-            addresses=addresses,
-            body_reader=query_bodies,
-        ),
-        **{
-            spec: AdministrationRoute(
-                resource,
-                authorizer=administrators,
-                addresses=addresses,
-                body_reader=query_bodies,
-                json_limits=json_limits,
-            )
-            for spec, resource in administration.resources.items()
-        },
-        **dict.fromkeys(
-            endpoints.QUARANTINE_ENDPOINTS,
-            QuarantineRoute(
-                administration.quarantine,
-                is_loading=is_loading,
-                authorizer=administrators,
-                addresses=addresses,
-                body_reader=query_bodies,
-            ),
-        ),
-        endpoints.ADMIN_AUDIT: AuditRoute(
-            administration.audit_reader,
-            authorizer=administrators,
-            addresses=addresses,
-            body_reader=query_bodies,
-        ),
-        endpoints.STORAGE: StorageRoute(
-            authorizer=authorizer,
-            addresses=addresses,
-            body_reader=query_bodies,
-            describer=storage_describer,
-        ),
-        endpoints.HEALTH: handle_health,
-        endpoints.READY: readiness_handler({**readiness, "engine": store.status}),
-        endpoints.METRICS: metrics_handler(metrics),
-        endpoints.OPENAPI: openapi_handler(settings),
-        endpoints.DOCS: docs_handler(settings),
-        **tracker_handlers(settings.tracker_path),
-        endpoints.APP: page_handler(),
-        endpoints.ROOT: root_handler,
-        endpoints.UNKNOWN: raise_not_found,
-        endpoints.UNKNOWN_V1: raise_not_found,
-    }
     log = (log or get_logger()).bind()
-    access_log = AccessLog(clock=clock, metrics=metrics, log=log)
+    access_log = AccessLog(clock=admission.clock, metrics=metrics, log=log)
     new_request_id = request_ids or random_request_ids()
     cors = {spec: cors_for(spec, settings.query_origins) for spec in handlers}
     fast_path = None
@@ -297,7 +78,7 @@ def create_app(
             max_body_bytes=min(
                 settings.max_body_bytes, settings.max_decoded_bytes, MAX_FAST_PATH_BODY_BYTES
             ),
-            thread_cpu_s=clock.thread_cpu_s,
+            thread_cpu_s=admission.clock.thread_cpu_s,
         )
     return Application(
         {
@@ -321,33 +102,6 @@ def _fast_path_routes(cors: Mapping[EndpointSpec, Cors | None]) -> Mapping[bytes
         spec.path.encode(): FastPathRoute(spec, IngestPath(spec.path), cors[spec])
         for spec in endpoints.INGESTION_ENDPOINTS
     }
-
-
-def _ingestion_body_reader(
-    settings: Settings, slow_body_guard: SlowBodyGuard, inflight: InflightLimiter
-) -> BodyReader:
-    return BodyReader(
-        max_wire_bytes=settings.max_body_bytes,
-        max_decoded_bytes=settings.max_decoded_bytes,
-        slow_body_guard=slow_body_guard,
-        inflight=inflight,
-    )
-
-
-def _query_body_reader(
-    settings: Settings, slow_body_guard: SlowBodyGuard, inflight: InflightLimiter
-) -> BodyReader:
-    return BodyReader(
-        max_wire_bytes=settings.max_query_bytes,
-        max_decoded_bytes=settings.max_query_bytes,
-        slow_body_guard=slow_body_guard,
-        inflight=inflight,
-    )
-
-
-async def raise_not_found(_request: Request) -> Response:
-    """Answer an unknown path."""
-    raise NotFound
 
 
 def _saved_answer_paths() -> list[str]:

@@ -14,8 +14,10 @@ from headrace.base.clock import FixedClock
 from headrace.base.errors import NotFound
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics
-from headrace.http.app import Application, ErasureUseCases, create_app
+from headrace.http.admission import Admission
+from headrace.http.app import Application, create_app
 from headrace.http.endpoints import PARAMETER_QUERY_ENDPOINTS, QUERY_ENDPOINTS, EndpointSpec
+from headrace.http.handlers import ErasureUseCases, UseCases
 from headrace.http.routes.administration.objects import administration_use_cases
 from headrace.http.routes.operations import ReadinessChecks
 from headrace.http.routes.query import QueryRunner
@@ -482,34 +484,37 @@ class Harness:
     def app(self, *, debug: bool = False) -> Application:
         """Build the application."""
         return create_app(
-            acceptor=self.acceptor,
-            query_runners={
-                **dict.fromkeys((*QUERY_ENDPOINTS, *PARAMETER_QUERY_ENDPOINTS), self.queries),
-                **self.runners,
-            },
-            standard_runner=self.standard,
-            saved_queries=self.saved_queries,
-            schema_describer=self.schemas,
-            live=self.live,
-            refusals=self.refusals,
-            exporter=self.exporter,
-            erasures=ErasureUseCases(self.erasures, self.erasures, self.subject_access),
-            storage_describer=self.storage,
-            tenancy=self.tenancy,
-            administration=administration_use_cases(self.directory, self.quarantine),
-            record_changes=self._record_changes,
-            is_loading=self._is_loading,
-            sessions=self.sessions,
-            limiters={
-                CountedCall.QUERY: self.limiter,
-                CountedCall.STANDARD: self.standard_limiter,
-                CountedCall.WRITE: self.write_limiter,
-                CountedCall.FAILED_SIGN_IN: self.sign_in_limiter,
-            },
-            store=self.store,
-            readiness=self._readiness(),
+            UseCases(
+                acceptor=self.acceptor,
+                refusals=self.refusals,
+                query_runners={
+                    **dict.fromkeys((*QUERY_ENDPOINTS, *PARAMETER_QUERY_ENDPOINTS), self.queries),
+                    **self.runners,
+                },
+                standard_runner=self.standard,
+                saved_queries=self.saved_queries,
+                schema_describer=self.schemas,
+                live=self.live,
+                exporter=self.exporter,
+                erasures=ErasureUseCases(self.erasures, self.erasures, self.subject_access),
+                storage_describer=self.storage,
+                administration=administration_use_cases(self.directory, self.quarantine),
+                record_changes=self._record_changes,
+                is_loading=self._is_loading,
+                readiness=self._readiness(),
+            ),
+            Admission(
+                tenancy=self.tenancy,
+                sessions=self.sessions,
+                limiters={
+                    CountedCall.QUERY: self.limiter,
+                    CountedCall.STANDARD: self.standard_limiter,
+                    CountedCall.WRITE: self.write_limiter,
+                    CountedCall.FAILED_SIGN_IN: self.sign_in_limiter,
+                },
+                clock=FixedClock(NOW_MS),
+            ),
             settings=self.settings,
-            clock=FixedClock(NOW_MS),
             metrics=self.metrics,
             log=self._logger(debug=debug),
             request_ids=lambda: REQUEST_ID,
@@ -544,7 +549,7 @@ class Harness:
         async def log_is_ready() -> bool:
             return self.log_is_ready
 
-        return {"log": log_is_ready}
+        return {"log": log_is_ready, "engine": self.store.status}
 
     def _logger(self, *, debug: bool) -> Logger:
         def keep(_logger: object, method: str, event: Any) -> Any:

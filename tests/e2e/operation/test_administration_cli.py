@@ -174,7 +174,7 @@ def test_commands_load_only_what_they_need(data: Path) -> None:
     ("module", "never_used"),
     [
         ("headrace.cli.serve", ("arro3", "maxminddb", "sqlalchemy", "starlette", "uvicorn")),
-        ("headrace.wiring.worker", ("alembic", "chdb")),
+        ("headrace.wiring.worker.process", ("alembic", "chdb")),
         ("headrace.wiring.engine", ("chdb", "maxminddb", "sqlalchemy", "starlette", "uvicorn")),
         ("headrace.wiring.commands.migration", ("chdb", "maxminddb", "sqlalchemy", "starlette")),
     ],

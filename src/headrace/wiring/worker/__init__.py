@@ -1,0 +1,1 @@
+"""Builds and runs a worker: the process that serves HTTP."""
