@@ -8,7 +8,7 @@ from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Handler, Request
 from headrace.http.responses import Header, StreamedResponse
-from headrace.http.routes.query import rate_limit_headers, read_query_credentials
+from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
 from headrace.model.tenancy import WebsiteId
 from headrace.query.authorize import QueryAuthorizer
 
@@ -49,7 +49,7 @@ def live_handler(
         credentials = read_query_credentials(request, addresses)
         reader = await authorizer.authorize_stream(
             credentials,
-            lambda rate_limit: request.response_headers.extend(rate_limit_headers(rate_limit)),
+            rate_limit_reporter(request),
         )
         last_id = request.headers.get(b"last-event-id", b"").decode("latin-1")
         async with contextlib.AsyncExitStack() as stack:

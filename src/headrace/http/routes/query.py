@@ -14,7 +14,7 @@ from headrace.http.responses import Header, Response
 from headrace.http.routes.formats.query_results import Writer
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rate_limiter import RateLimitResult
-from headrace.query.authorize import QueryAuthorizer, QueryCredentials
+from headrace.query.authorize import OnRateLimit, QueryAuthorizer, QueryCredentials
 
 ResultT = TypeVar("ResultT")
 ResultT_co = TypeVar("ResultT_co", covariant=True)
@@ -113,7 +113,7 @@ async def authorize_query(
     """Return the website that a request may read; its responses tell the state of the rate."""
     return await authorizer.authorize(
         read_query_credentials(request, addresses),
-        lambda rate_limit: request.response_headers.extend(rate_limit_headers(rate_limit)),
+        rate_limit_reporter(request),
     )
 
 
@@ -133,8 +133,16 @@ def read_query_credentials(request: Request, addresses: ClientAddresses) -> Quer
     )
 
 
-def rate_limit_headers(rate_limit: RateLimitResult) -> tuple[Header, ...]:
-    """Return the headers that report a caller's rate limit."""
+def rate_limit_reporter(request: Request) -> OnRateLimit:
+    """Return what adds the state of the caller's rate limit to the headers of the response."""
+
+    def report(rate_limit: RateLimitResult) -> None:
+        request.response_headers.extend(_rate_limit_headers(rate_limit))
+
+    return report
+
+
+def _rate_limit_headers(rate_limit: RateLimitResult) -> tuple[Header, ...]:
     return (
         (b"x-ratelimit-limit", b"%d" % rate_limit.limit),
         (b"x-ratelimit-remaining", b"%d" % rate_limit.remaining),

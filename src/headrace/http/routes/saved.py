@@ -20,14 +20,13 @@ from headrace.http.responses import JSON_HEADER, Header, Response
 from headrace.http.routes.formats.saved_answers import saved_formats
 from headrace.http.routes.query import (
     authorize_query,
-    rate_limit_headers,
+    rate_limit_reporter,
     read_query_credentials,
 )
 from headrace.model.saved_query import SavedQuery
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.rate_limiter import RateLimitResult
 from headrace.ports.saved_queries import SaveResult
-from headrace.query.authorize import OnRateLimit, QueryAuthorizer
+from headrace.query.authorize import QueryAuthorizer
 from headrace.query.result_values import format_datetime
 from headrace.query.saved.service import IsKnown, SavedAnswer
 
@@ -135,7 +134,7 @@ class SavedQueryRoute:
 
     async def _authorize_saving(self, request: Request) -> WebsiteId:
         return await self._authorizer.authorize_saving(
-            read_query_credentials(request, self._addresses), _reporting_rate(request)
+            read_query_credentials(request, self._addresses), rate_limit_reporter(request)
         )
 
     def _describe(self, saved: SaveResult, request: Request) -> Response:
@@ -183,7 +182,7 @@ def saved_answer_handler(
             return await saved_queries.read(website_id, name)
         named = read_parameter(query_string, b"website_id")
         query = await saved_queries.read_by_token(token, name, named)
-        await authorizer.authorize_shared(query.website_id, name, _reporting_rate(request))
+        await authorizer.authorize_shared(query.website_id, name, rate_limit_reporter(request))
         return query
 
     async def handle(request: Request) -> Response:
@@ -230,13 +229,6 @@ def saved_handlers(
             settings=settings,
         ),
     }
-
-
-def _reporting_rate(request: Request) -> OnRateLimit:
-    def report(rate_limit: RateLimitResult) -> None:
-        request.response_headers.extend(rate_limit_headers(rate_limit))
-
-    return report
 
 
 def _has_tag(request: Request, tag: str) -> bool:

@@ -25,7 +25,7 @@ from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request
 from headrace.http.responses import JSON_HEADER, Header, Response
-from headrace.http.routes.query import rate_limit_headers, read_query_credentials
+from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
 from headrace.model.tenancy import ApiKey
 from headrace.ports.directory import Directory
 from headrace.ports.quarantine import RetryableQuarantine
@@ -106,7 +106,7 @@ class AdministrationRoute:
     async def _authorize_writing(self, request: Request) -> ApiKey:
         return await self._authorizer.authorize_writing(
             read_query_credentials(request, self._addresses),
-            lambda rate_limit: request.response_headers.extend(rate_limit_headers(rate_limit)),
+            rate_limit_reporter(request),
         )
 
     async def _body(self, request: Request, wire: bytes) -> bytes:

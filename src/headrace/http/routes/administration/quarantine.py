@@ -10,7 +10,7 @@ from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request
 from headrace.http.responses import Response
 from headrace.http.routes.administration.objects import administration_response, run_blocking
-from headrace.http.routes.query import rate_limit_headers, read_query_credentials
+from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
 
 IsLoading = Callable[[], Awaitable[bool]]
 """Whether the engine process loads what is in the logs. Never raises."""
@@ -52,7 +52,7 @@ class QuarantineRoute:
     async def _retry(self, request: Request) -> Response:
         caller = await self._authorizer.authorize_writing(
             read_query_credentials(request, self._addresses),
-            lambda rate_limit: request.response_headers.extend(rate_limit_headers(rate_limit)),
+            rate_limit_reporter(request),
         )
         entry_id: str = request.scope["path_params"]["id"]
         await run_blocking(self._quarantine.check_reached, caller, entry_id)

@@ -15,7 +15,7 @@ from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request
 from headrace.http.responses import Response
-from headrace.http.routes.query import rate_limit_headers, read_query_credentials
+from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
 from headrace.model.erasure import ErasureRequest, SelectorKind
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rows.erasure import Erasure
@@ -81,7 +81,7 @@ class ErasuresRoute:
             return await self._list(caller.website_id, request)
         caller = await self._authorizer.authorize_writing(
             credentials,
-            lambda limit: request.response_headers.extend(rate_limit_headers(limit)),
+            rate_limit_reporter(request),
         )
         body = await self._body_reader.decode(request, wire)
         check_json_size(body, self._json_limits)

@@ -10,10 +10,9 @@ from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request, cancel_on_disconnect
 from headrace.http.responses import Response
-from headrace.http.routes.query import rate_limit_headers, read_query_credentials
+from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
 from headrace.model.stored_rows import StoredRows
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.rate_limiter import RateLimitResult
 from headrace.pruning.objects import StorageObject, storage_object
 from headrace.query.authorize import QueryAuthorizer
 
@@ -63,10 +62,7 @@ class StorageRoute:
 
     async def _describe(self, request: Request) -> Sequence[StoredRows]:
         credentials = read_query_credentials(request, self._addresses)
-
-        def on_rate_limit(rate_limit: RateLimitResult) -> None:
-            request.response_headers.extend(rate_limit_headers(rate_limit))
-
+        on_rate_limit = rate_limit_reporter(request)
         if credentials.website_id is not None:
             website_id = await self._authorizer.authorize(credentials, on_rate_limit)
             return await cancel_on_disconnect(self._describer.describe(website_id), request.receive)

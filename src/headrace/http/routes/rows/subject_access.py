@@ -14,7 +14,7 @@ from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request, cancel_on_disconnect
 from headrace.http.responses import StreamedResponse
-from headrace.http.routes.query import rate_limit_headers, read_query_credentials
+from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
 from headrace.http.routes.rows.export import NDJSON_TYPE
 from headrace.model.erasure import Selector
 from headrace.query.authorize import QueryAuthorizer
@@ -46,7 +46,7 @@ class SubjectAccessRoute:
         wire = await self._body_reader.receive(request)
         caller = await self._authorizer.authorize_writing(
             read_query_credentials(request, self._addresses),
-            lambda limit: request.response_headers.extend(rate_limit_headers(limit)),
+            rate_limit_reporter(request),
         )
         body = await self._body_reader.decode(request, wire)
         check_json_size(body, self._json_limits)
