@@ -23,6 +23,10 @@ from headrace.ports.directory import TenancySource
 
 Decision = TypeVar("Decision")
 
+_MAX_RECENT = 1_024
+_MAX_ORIGIN_LENGTH = 128
+"""A longer origin is decided each time: the caller chooses its length, and it would be kept."""
+
 
 class Authorizer:
     """Decides whether requests may write; used from one event loop by many tasks.
@@ -32,14 +36,48 @@ class Authorizer:
 
     def __init__(self, tenancy: TenancySource) -> None:
         self._tenancy = tenancy
+        self._decided_on: TenancySnapshot | None = None
+        self._recent: dict[tuple[Credentials, str | None], Authorization] = {}
 
     def now(
         self, credentials: Credentials, *, now_ms: int, website_ids: Sequence[str | None]
     ) -> Authorization:
-        """Decide on the snapshot in memory, which may be a few seconds old."""
-        return authorize(
-            self._tenancy.current(), now_ms=now_ms, credentials=credentials, website_ids=website_ids
+        """Decide on the snapshot in memory, which may be a few seconds old.
+
+        The decision on a batch whose items all name one website, or none, is that on its first
+        item, and is remembered while the snapshot is the same. A refusal is not.
+        """
+        tenancy = self._tenancy.current()
+        count = len(website_ids)
+        if not count or website_ids.count(website_ids[0]) != count:
+            return authorize(
+                tenancy, now_ms=now_ms, credentials=credentials, website_ids=website_ids
+            )
+        if tenancy is not self._decided_on:
+            self._recent.clear()
+            self._decided_on = tenancy
+        request = (credentials, website_ids[0])
+        recent = self._recent.get(request)
+        if recent is not None and (
+            recent.caller.key is None or recent.caller.key.is_valid_at(now_ms)
+        ):
+            if count == 1:
+                return recent
+            return Authorization(recent.caller, [recent.websites[0]] * count)
+        authorization = authorize(
+            tenancy, now_ms=now_ms, credentials=credentials, website_ids=website_ids
         )
+        self._remember(request, authorization)
+        return authorization
+
+    def _remember(
+        self, request: tuple[Credentials, str | None], authorization: Authorization
+    ) -> None:
+        if len(request[0].origin or "") > _MAX_ORIGIN_LENGTH:
+            return
+        if len(self._recent) >= _MAX_RECENT:
+            self._recent.clear()
+        self._recent[request] = Authorization(authorization.caller, authorization.websites[:1])
 
     async def retrying(
         self, credentials: Credentials, *, now_ms: int, website_ids: Sequence[str | None]

@@ -133,7 +133,7 @@ def try_decode_items(
     `PayloadTooLarge` for too many items.
     """
     spec = PATH_SPECS[endpoint]
-    is_array = body[:1] == b"[" or _is_array(body)
+    is_array = _is_array(body)
     if not is_utf8(body) or (is_array and not spec.takes_arrays):
         return None
     threshold = _COUNT_SLACK * max_items
@@ -151,7 +151,8 @@ def try_decode_items(
 
 
 def _is_array(body: bytes) -> bool:
-    return body.lstrip()[:1] == b"["
+    first = body[:1]
+    return first == b"[" or (first != b"{" and body.lstrip()[:1] == b"[")
 
 
 def list_field_errors(
