@@ -149,7 +149,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = 1.0
     log_segment_bytes: Annotated[
         Annotated[int, Meta(ge=4096)],
-        _help("size at which the durable log begins a new segment file"),
+        _help(
+            "size at which the durable log begins a new segment file; on ext4 each worker reserves "
+            "as much disk space"
+        ),
     ] = 67_108_864
     watchdog_timeout_s: Annotated[
         Seconds,

@@ -4,10 +4,12 @@ import fcntl
 import os
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
 from headrace.adapters.data_dir.paths import DURABLE_MARKER, LOADED_MARKER, SEGMENT_SUFFIX
+from headrace.adapters.event_log.reserved_space import reserve_space
 from headrace.adapters.event_log.segment_format import (
     HEADER_SIZE,
     last_record_end,
@@ -28,6 +30,15 @@ class FileOps:
     def create(self, path: Path) -> int:
         """Create a file, or empty one that a failed attempt left; return its descriptor."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+
+    def reserve(self, file: int, size: int) -> int:
+        """Reserve disk space for an empty file; return how much of it, see `reserve_space`."""
+        return reserve_space(file, size)
+
+    def free_reserved(self, file: int) -> None:
+        """Free what is reserved and not used. Synced before other files get it for long."""
+        self.truncate(file, os.fstat(file).st_size)
+        self.sync(file)
 
     def write(self, file: int, content: bytes, offset: int) -> None:
         """Write all of the content at an offset, also where one call writes only a part."""
@@ -75,6 +86,7 @@ class LogDirectory:
         self._file = os.open(path / DURABLE_MARKER, os.O_RDWR | os.O_CREAT, 0o600)
         self._directory_file = -1  # open while it is locked
         self._generation, self._marker = self._read_marker()
+        self._last_freed = 0  # the segment of which a killed writer's reserved space was freed
 
     def close(self) -> None:
         """Close the files, which releases the locks. May be called twice."""
@@ -179,6 +191,7 @@ class LogDirectory:
         with self.segment_path(sequences[-1]).open("r+b") as file:
             size = os.fstat(file.fileno()).st_size
             if marker == LogOffset(sequences[-1], size):
+                self._free_reserved(sequences[-1], file.fileno())
                 return marker
             readable = min(size, self._discarded_from(sequences[-1], size))
             known = min(marker.offset, readable) if marker.segment == sequences[-1] else 0
@@ -190,6 +203,13 @@ class LogDirectory:
         if size > end.offset:
             get_logger().warning("log_tail_cut", log=self.path.name, cut_bytes=size - end.offset)
         return end
+
+    def _free_reserved(self, sequence: int, file: int) -> None:
+        """Free what a killed writer had reserved for its last segment, once."""
+        if self._last_freed != sequence:
+            self._last_freed = sequence
+            with suppress(OSError):  # it is freed with the segment
+                self._file_ops.free_reserved(file)
 
     def _close_directory_file(self) -> None:
         file, self._directory_file = self._directory_file, -1

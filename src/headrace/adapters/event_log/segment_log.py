@@ -227,6 +227,7 @@ class _SegmentFiles:
         self._metrics = metrics
         self._clock = clock
         self._segment_bytes = segment_bytes
+        self._capacity = segment_bytes  # of the open segment, which ends with its reserved space
         self._file_ops = file_ops
         self._file: int | None = None
         self._is_failing = False
@@ -248,8 +249,8 @@ class _SegmentFiles:
             if self._is_failing and self._directory.is_deleted():
                 self._directory = self._recreate(self._directory)
             content = b"".join(pieces)
-            if target.offset + len(content) > self._segment_bytes:
-                self._close_segment()
+            if target.offset + len(content) > self._capacity:
+                self._finish_segment()
             if self._file is None:
                 target = LogOffset(self._end.segment + 1, 0)
                 header = SegmentHeader(target.segment, previous_end=self._end.offset)
@@ -265,7 +266,7 @@ class _SegmentFiles:
 
     def close(self) -> None:
         """Close the files and release the lock."""
-        self._close_segment()
+        self._finish_segment()
         self._directory.close()
 
     def _write(self, target: LogOffset, content: bytes) -> LogOffset:
@@ -273,6 +274,8 @@ class _SegmentFiles:
         is_new_segment = self._file is None
         if self._file is None:
             self._file = self._file_ops.create(self._directory.segment_path(target.segment))
+            reserved = self._file_ops.reserve(self._file, self._segment_bytes)
+            self._capacity = reserved or self._segment_bytes
         self._file_ops.write(self._file, content, target.offset)
         started_s = self._clock.monotonic_s()
         self._file_ops.sync(self._file)
@@ -336,6 +339,13 @@ class _SegmentFiles:
         if has_records and self._has_logged_failure:
             self._has_logged_failure = False
             get_logger().info("log_write_resumed", log=self._directory.path.name)
+
+    def _finish_segment(self) -> None:
+        """Close a segment, whose reserved space would otherwise be freed with it."""
+        if self._file is not None:
+            with suppress(OSError):
+                self._file_ops.free_reserved(self._file)
+        self._close_segment()
 
     def _close_segment(self) -> None:
         if self._file is not None:
