@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 from chaos.disks import ORDINARY, REPLICAS, disk_kinds
 from chaos.faults import FAULTS
@@ -69,13 +70,25 @@ def main() -> int:
         damages_store=arguments.damage_store,
     )
     signal.signal(signal.SIGINT, lambda _number, _frame: run.stop_after_round())
-    run.run(arguments.rounds, list(REPLICAS) if arguments.store == "replicas" else arguments.disks)
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        run.run(
+            arguments.rounds, list(REPLICAS) if arguments.store == "replicas" else arguments.disks
+        )
+    except SystemExit:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
     _show(run.reports, arguments.json)
     if run.violations:
         print("", *run.violations, f"The data and the logs are kept in {work}.", sep="\n")
         return 1
     shutil.rmtree(work)
     return 0
+
+
+def _terminate(number: int, _frame: FrameType | None) -> None:
+    """End the run at once, and unmount and stop everything that belongs to it."""
+    raise SystemExit(128 + number)
 
 
 def _show(reports: Sequence[Report], json_file: Path | None) -> None:

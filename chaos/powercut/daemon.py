@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from chaos.powercut.fuse import mount, serve
+from chaos.powercut.leftovers import unmount_lazily
 from chaos.powercut.recording_image import CutPoint, RecordingImage
 
 
@@ -21,7 +22,7 @@ def main() -> None:
     arguments = _arguments()
     image = RecordingImage(current=arguments.current, durable=arguments.durable)
     descriptor = mount(arguments.mount)
-    threading.Thread(target=_read_commands, args=(image,), daemon=True).start()
+    threading.Thread(target=_obey, args=(image, arguments.mount), daemon=True).start()
     threading.Thread(target=_report_cut, args=(image,), daemon=True).start()
     print("ready", flush=True)
     serve(descriptor, image)
@@ -32,6 +33,13 @@ def _arguments() -> argparse.Namespace:
     for name in ("mount", "current", "durable"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     return parser.parse_args()
+
+
+def _obey(image: RecordingImage, directory: Path) -> None:
+    """Read commands. At the end of them the run is dead, so nothing of the disk may be left."""
+    _read_commands(image)
+    image.resume()
+    unmount_lazily(directory)
 
 
 def _read_commands(image: RecordingImage) -> None:
@@ -47,7 +55,6 @@ def _read_commands(image: RecordingImage) -> None:
                 image.resume()
             case _:
                 raise ValueError(line)
-    image.resume()  # the run was killed: nothing may wait for the disk forever
 
 
 def _report_cut(image: RecordingImage) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 FILE_NAME = "disk"
+FILE_SYSTEM_TYPE = "fuse.headrace-chaos"
 _MAX_WRITE_BYTES = 1 << 20
 _PAGE_BYTES = 4096
 _ATTRIBUTES_VALID_S = 3600
@@ -93,11 +94,14 @@ _Handler = Callable[[int, memoryview], bytes]
 
 
 def mount(directory: Path) -> int:
-    """Mount the file system and return the descriptor for `serve`. Raises `OSError`."""
+    """Mount the file system and return the descriptor for `serve`. Raises `OSError`.
+
+    Its source in the kernel's table of mounts is the id of this process.
+    """
     descriptor = os.open("/dev/fuse", os.O_RDWR)
     options = f"fd={descriptor},rootmode=40000,user_id=0,group_id=0,max_read={_MAX_WRITE_BYTES}"
     libc = ctypes.CDLL(None, use_errno=True)
-    arguments = (b"headrace-chaos", bytes(directory), b"fuse.headrace-chaos")
+    arguments = (b"%d" % os.getpid(), bytes(directory), FILE_SYSTEM_TYPE.encode())
     if libc.mount(*arguments, _NOSUID_NODEV, options.encode()) != 0:
         number = ctypes.get_errno()
         os.close(descriptor)

@@ -15,6 +15,7 @@ from chaos.disk import ORDINARY_CAPABILITIES, Capability, DataDisk, DiskFailed, 
 from chaos.powercut.crash_image import Survival, copy_image, make_crash_image
 from chaos.powercut.file_systems import FileSystem
 from chaos.powercut.fuse import FILE_NAME
+from chaos.powercut.leftovers import unmount_leftovers
 from chaos.powercut.recording_image import CutPoint, Pending, pending_file
 
 _IMAGE_BYTES = 4 * 1024 * 1024 * 1024  # of which the image's file has what was written
@@ -65,6 +66,7 @@ class RecordingDisk(DataDisk):
 
     def make(self) -> None:
         """Make an empty file system and boot from it. Raises `DiskUnavailable`."""
+        unmount_leftovers()
         for path in (self._mountpoint, self._device_directory):
             path.mkdir()
         image = self._booted.with_name("new.img")
