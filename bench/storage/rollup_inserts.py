@@ -1,13 +1,16 @@
-"""Measures what daily rollups add to inserts, disk usage, and the first start on an older store.
+"""Measures what derived data adds to inserts, disk usage, and the first start on an older store.
 
-Run: .venv/bin/python -m bench.storage.rollup_inserts --folder DIR [--runs 5] [--fill 1000000]
+Run: .venv/bin/python -m bench.storage.rollup_inserts --folder DIR [--of rollup] [--runs 5]
+[--fill 1000000]
 
 The product's writer inserts the same batches into two databases of one new store, in turn: one with
-the rollup and one without. CPU is that of the process until all parts are merged.
+all migrations and one without that of the daily rollup, or that of the keys of ids (`--of keys`).
+CPU is that of the process until all parts are merged and all mutations are done.
 """
 
 import argparse
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +20,9 @@ from bench.dataset.generate import wait_until_merged
 from bench.queries.sessions import cpu_s
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
-from headrace.adapters.store.dialect import rollup_ddl
-from headrace.adapters.store.dialect.ddl import MIGRATIONS
+from headrace.adapters.store.dialect import id_key_ddl, rollup_ddl
+from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
+from headrace.adapters.store.dialect.statements import Statement
 from headrace.base.telemetry import get_logger
 from headrace.model.catalog import EVENTS
 
@@ -26,10 +30,11 @@ WEBSITES = tuple(f"web_{number}" for number in range(20))
 BATCHES_BY_ROWS = {100_000: 2, 10_000: 6, 1_000: 20}
 """The number of batches of each size that one run stores."""
 FILL_BATCH_ROWS = 100_000
-MIGRATIONS_WITHOUT_ROLLUP = tuple(
-    one for one in MIGRATIONS if one.statements != rollup_ddl.STATEMENTS
-)
-"""All migrations except that of the rollup: the others affect how much is merged."""
+DERIVED: Mapping[str, tuple[Statement, ...]] = {
+    "rollup": rollup_ddl.STATEMENTS,
+    "keys": id_key_ddl.STATEMENTS,
+}
+SIZE = "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = '{}'"
 
 
 class Variant(NamedTuple):
@@ -37,6 +42,16 @@ class Variant(NamedTuple):
 
     name: str
     writer: ChdbWriter
+
+
+def migrations_without(derived: str) -> tuple[Migration, ...]:
+    """Return all other migrations: they affect how much is merged."""
+    return tuple(one for one in MIGRATIONS if one.statements != DERIVED[derived])
+
+
+def migrations_before(derived: str) -> tuple[Migration, ...]:
+    """Return the migrations of the version before."""
+    return MIGRATIONS[: [one.statements for one in MIGRATIONS].index(DERIVED[derived])]
 
 
 def stream(source: BareChdb, first: int, rows: int) -> bytes:
@@ -57,7 +72,7 @@ def insert_cpu_s(source: BareChdb, variant: Variant, batches: list[bytes], token
 
 
 def compare_inserts(source: BareChdb, variants: tuple[Variant, Variant], runs: int) -> None:
-    """Print the effect of the rollup on the CPU time of inserts, for each batch size."""
+    """Print the effect on the CPU time of inserts, for each batch size, and on the disk."""
     for rows, count in BATCHES_BY_ROWS.items():
         spent = [0.0, 0.0]
         for run in range(runs):
@@ -66,42 +81,44 @@ def compare_inserts(source: BareChdb, variants: tuple[Variant, Variant], runs: i
             for number, variant in enumerate(variants):
                 spent[number] += insert_cpu_s(source, variant, batches, f"{rows}-{run}")
         print(f"insert of {rows} rows: {spent[0] / spent[1]:.2f} times the CPU", flush=True)
+    sizes = [source.query(SIZE.format(variant.name))[0][0] for variant in variants]
+    print(f"disk: {sizes[0] / 1e6:.0f} MB, {sizes[0] / sizes[1]:.3f} times as much")
 
 
 def fill(source: BareChdb, older: ChdbWriter, engine: ChdbInstance, rows: int) -> None:
-    """Print the cost of the first start on a store without the rollup."""
+    """Print the cost of the first start on a store that has none of it."""
     for offset in range(0, rows, FILL_BATCH_ROWS):
         older.insert(EVENTS, stream(source, offset, FILL_BATCH_ROWS), token=f"fill-{offset}")
     older.close()
     wait_until_merged(source)
+    (size_before,) = source.query(SIZE.format("older"))[0]
     before_s = cpu_s()
     newer = ChdbWriter(engine, database="older")
     newer.prepare()
+    wait_until_merged(source)
     spent_s = cpu_s() - before_s
     newer.close()
-    ((stored, size),) = source.query(
-        "SELECT sum(parent_rows), sum(bytes_on_disk) FROM system.projection_parts "
-        "WHERE active AND database = 'older'"
-    )
-    print(f"filling {stored} events: {spent_s:.1f} s of CPU, {size / 1e6:.0f} MB more on disk")
+    (size,) = source.query(SIZE.format("older"))[0]
+    added = (size - size_before) / 1e6
+    print(f"filling {rows} events: {spent_s:.1f} s of CPU, {added:.0f} MB more on disk")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="where a store is made anew")
+    parser.add_argument("--of", choices=DERIVED, default="rollup")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--fill", type=int, default=1_000_000)
     options = parser.parse_args()
     shutil.rmtree(store := options.folder.absolute() / "visit-inserts", ignore_errors=True)
     engine = ChdbInstance(store, log=get_logger())
     engine.open()
+    without = migrations_without(options.of)
     variants = (
         Variant("with", ChdbWriter(engine, database="with")),
-        Variant(
-            "without", ChdbWriter(engine, database="without", migrations=MIGRATIONS_WITHOUT_ROLLUP)
-        ),
+        Variant("without", ChdbWriter(engine, database="without", migrations=without)),
     )
-    older = ChdbWriter(engine, database="older", migrations=MIGRATIONS[:1])
+    older = ChdbWriter(engine, database="older", migrations=migrations_before(options.of))
     for writer in (*(variant.writer for variant in variants), older):
         writer.prepare()
     source = BareChdb(store, database="with")

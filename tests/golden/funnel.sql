@@ -115,9 +115,9 @@ FROM (
                             website_id = {p0:String} AND
                             time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
                             time < fromUnixTimestamp64Milli({p2:Int64}, 'UTC') AND
-                            session_id != '' AND
+                            session_key != 0 AND
                             bits != 0
-                        GROUP BY session_id
+                        GROUP BY session_key
                         HAVING max(bitTest(bits, 0)) = 1
                     )
                 )

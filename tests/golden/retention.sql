@@ -47,9 +47,9 @@ FROM (
                         time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND
                         time >= fromUnixTimestamp64Milli({p2:Int64}, 'UTC') AND
                         time < fromUnixTimestamp64Milli({p3:Int64}, 'UTC') AND
-                        anonymous_id != '' AND
+                        visitor_key != 0 AND
                         bits != 0
-                    GROUP BY anonymous_id
+                    GROUP BY visitor_key
                     HAVING max(bitTest(bits, 0)) = 1
                 )
             )

@@ -11,9 +11,9 @@ SELECT
     device_type AS c4,
     event_name AS c5,
     countIf(in_range) AS c6,
-    uniqExactIf(anonymous_id, anonymous_id != '' AND in_range) AS c7,
+    uniqExactIf(visitor_key, visitor_key != 0 AND in_range) AS c7,
     countIf(in_compared) AS c8,
-    uniqExactIf(anonymous_id, anonymous_id != '' AND in_compared) AS c9,
+    uniqExactIf(visitor_key, visitor_key != 0 AND in_compared) AS c9,
     countIf(in_range) AS c10,
     countIf(in_compared) AS c11
 FROM events
@@ -56,16 +56,15 @@ SELECT
     utm_medium AS c4,
     utm_campaign AS c5,
     countIf(in_range) AS c6,
-    uniqExactIf(anonymous_id, anonymous_id != '' AND in_range) AS c7,
+    uniqExactIf(visitor_key, visitor_key != 0 AND in_range) AS c7,
     countIf(in_range AND is_bounce = {p9:Bool}) AS c8,
     countIf(in_compared) AS c9,
-    uniqExactIf(anonymous_id, anonymous_id != '' AND in_compared) AS c10,
+    uniqExactIf(visitor_key, visitor_key != 0 AND in_compared) AS c10,
     countIf(in_compared AND is_bounce = {p9:Bool}) AS c11,
     countIf(in_range) AS c12,
     countIf(in_compared) AS c13
 FROM (
     SELECT
-        argMinIf(visit.`anonymous_id`, finalizeAggregation(visit.`min(bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))))`), visit.`anonymous_id` != '') AS anonymous_id,
         argMinIfMerge(visit.`argMinIf(path, bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))), notEquals(path, ''))`) AS entry_path,
         argMaxIfMerge(visit.`argMaxIf(path, bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))), notEquals(path, ''))`) AS exit_path,
         argMinIfMerge(visit.`argMinIf(referrer, bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))), notEquals(referrer, ''))`) AS referrer,
@@ -73,7 +72,8 @@ FROM (
         argMinIf(visit.`utm_medium`, finalizeAggregation(visit.`min(bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))))`), visit.`utm_medium` != '') AS utm_medium,
         argMinIf(visit.`utm_campaign`, finalizeAggregation(visit.`min(bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))))`), visit.`utm_campaign` != '') AS utm_campaign,
         fromUnixTimestamp64Milli(min(toInt64(bitShiftRight(finalizeAggregation(visit.`min(bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))))`), 128))), 'UTC') AS start_time,
-        toBool(sum(finalizeAggregation(visit.`countIf(in(event_name, ('screen_view', 'pageview', 'page_view')))`)) <= 1 AND (max(finalizeAggregation(visit.`max(toUnixTimestamp64Milli(time))`)) - min(toInt64(bitShiftRight(finalizeAggregation(visit.`min(bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))))`), 128)))) < 10000) AS is_bounce
+        toBool(sum(finalizeAggregation(visit.`countIf(in(event_name, ('screen_view', 'pageview', 'page_view')))`)) <= 1 AND (max(finalizeAggregation(visit.`max(toUnixTimestamp64Milli(time))`)) - min(toInt64(bitShiftRight(finalizeAggregation(visit.`min(bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))))`), 128)))) < 10000) AS is_bounce,
+        argMinIf(visit.`reinterpretAsUInt128(sipHash128(anonymous_id))`, finalizeAggregation(visit.`min(bitOr(bitShiftLeft(toUInt256(toUnixTimestamp64Milli(time)), 128), reinterpretAsUInt128(reverse(id))))`), visit.`reinterpretAsUInt128(sipHash128(anonymous_id))` != reinterpretAsUInt128(sipHash128(''))) AS visitor_key
     FROM mergeTreeProjection('', 'events', 'visits') AS visit
     WHERE
         website_id = {p0:String} AND

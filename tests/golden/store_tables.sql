@@ -200,3 +200,7 @@ SELECT
 FROM mergeTreeProjection(currentDatabase(), 'events', 'visits');
 
 ALTER TABLE `errors` ADD COLUMN IF NOT EXISTS `fingerprint` String MATERIALIZED lower(hex(substring(SHA256(concat(error_type, '\n', replaceRegexpAll(message, '(?:[A-Za-z][A-Za-z0-9+.-]*://|\\bdata:)[^ \\t\\r\\n"\'<>)]+|"[^"\\n]*"|`[^`\\n]*`|\\B\'(?:[^\'\\n]|\'\\b)*\'\\B|\\x{201C}[^\\x{201D}\\n]*\\x{201D}|\\x{2018}[^\\x{2019}\\n]*\\x{2019}|[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*(?:[.,:][0-9][A-Za-z0-9_-]*)*', '?'), '\n', extract(stack, '(?m)^[ \\t]*(at [^\\r\\n]+|[^@:\\r\\n]*@[^ \\t\\r\\n]+:[0-9]+)'))), 1, 8)));
+
+ALTER TABLE `events` ADD COLUMN IF NOT EXISTS `visitor_key` UInt128 MATERIALIZED if(notEquals(anonymous_id, ''), reinterpretAsUInt128(sipHash128(anonymous_id)), toUInt128(0)), ADD COLUMN IF NOT EXISTS `session_key` UInt128 MATERIALIZED if(notEquals(session_id, ''), reinterpretAsUInt128(sipHash128(session_id)), toUInt128(0));
+
+ALTER TABLE `events` MATERIALIZE COLUMN `visitor_key`, MATERIALIZE COLUMN `session_key` SETTINGS mutations_sync = 0;

@@ -11,6 +11,7 @@ because ClickHouse names the columns of a projection by their expressions. The n
 from collections.abc import Mapping
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
+from headrace.formats.id_keys import hash128
 from headrace.model.catalog import EVENTS, PAGE_VIEW_NAMES, SESSIONS
 
 ROLLUP = "visits"
@@ -42,17 +43,6 @@ def _hash32(id_expr: str) -> str:
     return f"toUInt32(multiply(bitOr(xxHash32({id_expr}), 1), notEquals({id_expr}, '')))"
 
 
-def hash128(id_expr: str) -> str:
-    """Return SQL for the 128-bit hash of an id, which represents the id.
-
-    ClickHouse relies on hashes of the same size where it counts distinct texts exactly.
-    """
-    return f"reinterpretAsUInt128(sipHash128({id_expr}))"
-
-
-EMPTY_ID_HASH = hash128("''")
-"""The `session_key` and `person_key` of events without such an id."""
-
 ROLLUP_KEYS: Mapping[str, str] = {
     "website_id": "website_id",
     "is_bot": "is_bot",
@@ -65,7 +55,8 @@ ROLLUP_KEYS: Mapping[str, str] = {
     "anonymous_id": "anonymous_id",
     **{dimension: dimension for dimension in ROLLUP_DIMENSIONS},
 }
-"""The columns that identify a rollup row, in its sort order."""
+"""The columns that identify a rollup row, in its sort order. The `session_key` and `person_key` of
+events without such an id are the hash of an empty text."""
 
 ROLLUP_AGGREGATES: Mapping[str, str] = {
     "first_ms": f"min({_MS})",

@@ -3,6 +3,7 @@
 import os
 import re
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -397,6 +398,43 @@ def test_errors_of_an_older_store_have_fingerprints(chdb_store: FreshStore) -> N
         assert found == [[fingerprint("TypeError", "order ? is gone", ""), 2]]
     finally:
         chdb.execute(f"DROP DATABASE {older} SYNC")
+
+
+def test_visitors_of_an_older_store_are_counted_with_those_stored_since(
+    chdb_store: FreshStore,
+) -> None:
+    chdb, older = chdb_store.engine, f"{chdb_store.database}_older"
+    ids = ["anon_1", "", "anon_2", "anon_1"]
+    rows = [{"anonymous_id": name, "session_id": f"{name}!", "path": "/"} for name in ids]
+    writer = ChdbWriter(chdb, database=older, migrations=MIGRATIONS[:6])
+    newer = ChdbWriter(chdb, database=older)
+    counts = (
+        "SELECT count(), uniqExact(visitor_key), countIf(visitor_key = 0), uniqExact(session_key), "
+        f"countIf(session_key = 0) FROM {older}.events"
+    )
+    try:
+        writer.prepare()
+        writer.insert(EVENTS, arrow_stream(EVENTS, rows), token="t")
+        writer.close()
+        newer.prepare()
+        newer.insert(EVENTS, arrow_stream(EVENTS, [{"anonymous_id": "anon_2"}]), token="u")
+        assert chdb.execute(counts) == [[5, 3, 1, 4, 1]]
+        _until_mutated(chdb, older)
+        assert chdb.execute(counts) == [[5, 3, 1, 4, 1]]
+        assert chdb.execute(
+            "SELECT sum(rows) FROM system.parts_columns WHERE active AND column = 'visitor_key' "
+            f"AND database = '{older}'"
+        ) == [[5]]
+        assert newer.rollup.check() == 0
+    finally:
+        newer.close()
+        chdb.execute(f"DROP DATABASE {older} SYNC")
+
+
+def _until_mutated(chdb: ChdbInstance, database: str) -> None:
+    waiting = f"SELECT count() FROM system.mutations WHERE NOT is_done AND database = '{database}'"
+    while chdb.execute(waiting) != [[0]]:
+        time.sleep(0.02)
 
 
 def test_an_older_store_gets_the_settings_of_a_new_one(chdb_store: FreshStore) -> None:

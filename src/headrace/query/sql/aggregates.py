@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from headrace.formats.id_keys import NO_KEY
 from headrace.model.catalog import VITAL_THRESHOLDS, Aggregate, Kind
 
 
@@ -45,6 +46,9 @@ DISTINCT_VALUES: Mapping[Kind, Form] = {
     Kind.IDENTIFIER: Form((Part("uniqExact", "{column}"),)),
     Kind.JSON: Form((Part("uniqExact", "{column}", "{column} != '\"\"'"),)),
 }
+
+DISTINCT_KEYS = Form((Part("uniqExact", "{column}", f"{{column}} != {NO_KEY}"),))
+"""Distinct ids, counted by their keys."""
 
 _FINITE = "ifNotFinite({0}, NULL)"
 

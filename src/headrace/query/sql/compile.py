@@ -27,7 +27,7 @@ from headrace.query.sql.outputs import (
     is_row_of_totals,
     list_outputs,
 )
-from headrace.query.sql.sources.tables import Ranges, Source, build_source
+from headrace.query.sql.sources.tables import Ranges, Source, build_source, id_keys_of
 from headrace.query.sql.sources.visible_rows import VisibleRows, bind_visible_rows
 from headrace.query.sql.time_buckets import bind_ranges, bucket_expr
 from headrace.query.sql.top_groups import exact_key, ranking_plan, write_page_of_top
@@ -73,7 +73,7 @@ def _write_statement(plan: QueryPlan, scope: _Scope) -> str:
         parameters,
         is_distributed=scope.dialect.is_distributed,
     )
-    expressions = Expressions(parameters, scope.dialect)
+    expressions = Expressions(parameters, scope.dialect, id_keys_of(plan.table))
     columns, bots = write_columns(plan, source, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]
     aliases = [f"c{index}" for index in range(len(columns))]

@@ -1,11 +1,18 @@
 """Columns and their aggregates as SQL, with a template for each kind of column."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from headrace.model.catalog import Aggregate, Column, Kind
 from headrace.model.plan import OutputKind, PlannedSelect
 from headrace.ports.store import Dialect
-from headrace.query.sql.aggregates import COLUMN_AGGREGATES, DISTINCT_VALUES, ROWS, Form
+from headrace.query.sql.aggregates import (
+    COLUMN_AGGREGATES,
+    DISTINCT_KEYS,
+    DISTINCT_VALUES,
+    ROWS,
+    Form,
+)
 from headrace.query.sql.builder import Parameters
 from headrace.query.sql.json_properties import PropertyColumns
 
@@ -27,12 +34,23 @@ OUTPUT_KINDS: Mapping[Kind, OutputKind] = {
     Kind.JSON: OutputKind.JSON,
 }
 
+NO_ID_KEYS: Mapping[str, str] = MappingProxyType({})
+
 
 class Expressions:
-    """The SQL of one statement's columns; properties bind their keys to `parameters`."""
+    """The SQL of one statement's columns; properties bind their keys to `parameters`.
 
-    def __init__(self, parameters: Parameters, dialect: Dialect) -> None:
+    `id_keys` has the columns with the keys of ids, by the column of the ids.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        dialect: Dialect,
+        id_keys: Mapping[str, str] = NO_ID_KEYS,
+    ) -> None:
         self.parameters = parameters
+        self._id_keys = id_keys
         self.properties = PropertyColumns(parameters, dialect)
 
     def name(self, column: Column) -> str:
@@ -62,7 +80,12 @@ class Expressions:
         if column is None or select.aggregate is Aggregate.COUNT:
             return ROWS, ""
         if select.aggregate is Aggregate.UNIQ:
-            return DISTINCT_VALUES[column.kind], self.name(column)
+            key = self._id_keys.get(column.name)
+            return (
+                (DISTINCT_VALUES[column.kind], self.name(column))
+                if key is None
+                else (DISTINCT_KEYS, key)
+            )
         if select.aggregate is Aggregate.SUM and column.kind is Kind.JSON:
             return COLUMN_AGGREGATES[Aggregate.SUM], self.properties.sum_operand(column)
         return COLUMN_AGGREGATES[select.aggregate], self.number(column)

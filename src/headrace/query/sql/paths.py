@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from headrace.formats.id_keys import ID_KEYS, NO_KEY
 from headrace.model.catalog import EVENTS, Column
 from headrace.model.plan import PlannedCondition, single_filters
 from headrace.query.sql.bots import IS_BOT, NOT_A_BOT
@@ -50,6 +51,8 @@ def select_paths(
     Its column `hits` is an array of tuples, by time, then by arrival: epoch milliseconds, id, bits,
     and the further `values` of each event that matches a step.
     """
+    group_key = ID_KEYS.get(by.name, by.name)
+    missing = NO_KEY if by.name in ID_KEYS else "''"
     hit = ", ".join((EPOCH_MS, "id", "bits", *values))
     return statement(
         clause(
@@ -69,10 +72,10 @@ def select_paths(
             [
                 *visible.stored_rows(),
                 *range_conditions("time", range_parameters),
-                f"{by.name} != ''",
+                f"{group_key} != {missing}",
                 "bits != 0",
             ],
         ),
-        f"GROUP BY {by.name}",
+        f"GROUP BY {group_key}",
         "HAVING max(bitTest(bits, 0)) = 1",
     )

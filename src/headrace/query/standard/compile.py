@@ -24,7 +24,7 @@ from headrace.query.sql.compile import compile_query, write_columns
 from headrace.query.sql.conditions import write_condition
 from headrace.query.sql.expressions import Expressions
 from headrace.query.sql.outputs import ROW_COUNTS, list_outputs
-from headrace.query.sql.sources.tables import build_source
+from headrace.query.sql.sources.tables import build_source, id_keys_of
 from headrace.query.sql.sources.visible_rows import bind_visible_rows
 from headrace.query.sql.time_buckets import bind_ranges
 from headrace.query.standard.plan import Breakdown
@@ -64,7 +64,7 @@ def compile_breakdowns(breakdowns: Sequence[Breakdown], dialect: Dialect) -> Sha
     visible = bind_visible_rows(plan.website_id, plan.cutoff_ms, parameters)
     ranges = bind_ranges(plan.range, plan.compare, parameters, is_bucketed=False)
     source = build_source(plan, visible, ranges, parameters, is_distributed=dialect.is_distributed)
-    expressions = Expressions(parameters, dialect)
+    expressions = Expressions(parameters, dialect, id_keys_of(plan.table))
     columns, bots = write_columns(plan, source, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]
     keys = _keys_of_each(breakdowns)

@@ -1,10 +1,10 @@
 SELECT
-    uniqExactIf(session_id, session_id != '') AS c0
+    uniqExactIf(session_key, session_key != 0) AS c0
 FROM (
     SELECT
-        any(visit.`session_id`) AS session_id,
         fromUnixTimestamp64Milli(min(finalizeAggregation(visit.`min(toUnixTimestamp64Milli(time))`)), 'UTC') AS start_time,
-        toBool(sum(finalizeAggregation(visit.`countIf(in(event_name, ('screen_view', 'pageview', 'page_view')))`)) <= 1 AND (max(finalizeAggregation(visit.`max(toUnixTimestamp64Milli(time))`)) - min(finalizeAggregation(visit.`min(toUnixTimestamp64Milli(time))`))) < 10000) AS is_bounce
+        toBool(sum(finalizeAggregation(visit.`countIf(in(event_name, ('screen_view', 'pageview', 'page_view')))`)) <= 1 AND (max(finalizeAggregation(visit.`max(toUnixTimestamp64Milli(time))`)) - min(finalizeAggregation(visit.`min(toUnixTimestamp64Milli(time))`))) < 10000) AS is_bounce,
+        visit.`reinterpretAsUInt128(sipHash128(session_id))` AS session_key
     FROM mergeTreeProjection('', 'events', 'visits') AS visit
     WHERE
         website_id = {p0:String} AND

@@ -43,7 +43,7 @@ WITH
 SELECT
     country AS c0,
     countIf(NOT is_bot) AS c1,
-    uniqExactIf(anonymous_id, anonymous_id != '' AND NOT is_bot AND event_name = {p3:String}) AS c2,
+    uniqExactIf(visitor_key, visitor_key != 0 AND NOT is_bot AND event_name = {p3:String}) AS c2,
     ifNotFinite(sumKahanIf(load_time, NOT is_bot AND startsWith(path, {p4:String}) AND (country != '')) / countIf(load_time, NOT is_bot AND startsWith(path, {p4:String}) AND (country != '')), NULL) AS c3,
     ifNotFinite(ifNull(sumKahanIf(property_0_addend, NOT is_bot AND path = {p5:String}), 0), NULL) AS c4,
     ifNotFinite(quantileExactInclusiveIf(0.5)(load_time, NOT is_bot AND path = {p6:String}), NULL) AS c5,

@@ -1,7 +1,7 @@
 SELECT
     country AS c0,
     count() AS c1,
-    uniqExactIf(anonymous_id, anonymous_id != '') AS c2,
+    uniqExactIf(visitor_key, visitor_key != 0) AS c2,
     max(load_time) AS c3
 FROM events
 WHERE

@@ -7,9 +7,9 @@ SELECT
     toInt32(toInt32(wall_ms / 86400000) + if(in_range, 0, {p8:Int32})) AS c0,
     country AS c1,
     countIf(in_range) AS c2,
-    uniqExactIf(anonymous_id, anonymous_id != '' AND in_range) AS c3,
+    uniqExactIf(visitor_key, visitor_key != 0 AND in_range) AS c3,
     countIf(in_compared) AS c4,
-    uniqExactIf(anonymous_id, anonymous_id != '' AND in_compared) AS c5,
+    uniqExactIf(visitor_key, visitor_key != 0 AND in_compared) AS c5,
     countIf(in_range) AS c6,
     countIf(in_compared) AS c7
 FROM events

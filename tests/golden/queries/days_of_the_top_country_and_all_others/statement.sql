@@ -27,7 +27,7 @@ FROM (
                         country AS c0,
                         value + 0 AS c1,
                         count() AS c2,
-                        uniqExactIf(anonymous_id, anonymous_id != '') AS c3
+                        uniqExactIf(visitor_key, visitor_key != 0) AS c3
                     FROM events
                     WHERE
                         website_id = {p0:String} AND
@@ -50,9 +50,9 @@ FROM (
             if(is_top, country, NULL) AS c1,
             if(is_top, value + 0, NULL) AS c2,
             countIf(in_range) AS c3,
-            uniqExactIf(anonymous_id, anonymous_id != '' AND in_range) AS c4,
+            uniqExactIf(visitor_key, visitor_key != 0 AND in_range) AS c4,
             countIf(in_compared) AS c5,
-            uniqExactIf(anonymous_id, anonymous_id != '' AND in_compared) AS c6,
+            uniqExactIf(visitor_key, visitor_key != 0 AND in_compared) AS c6,
             countIf(in_range) AS c7,
             countIf(in_compared) AS c8,
             is_top

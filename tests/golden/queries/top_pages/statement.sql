@@ -1,7 +1,7 @@
 SELECT
     path AS c0,
     count() AS c1,
-    uniqExactIf(anonymous_id, anonymous_id != '') AS c2
+    uniqExactIf(visitor_key, visitor_key != 0) AS c2
 FROM events
 WHERE
     website_id = {p0:String} AND

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from headrace.adapters.store.dialect import rollup_ddl
+from headrace.adapters.store.dialect import id_key_ddl, rollup_ddl
 from headrace.adapters.store.dialect.fingerprint import ADD_FINGERPRINT
 from headrace.adapters.store.dialect.statements import (
     AlterTable,
@@ -118,6 +118,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(4, tuple(ModifySettings(name, _TOKEN_WINDOW) for name in STORAGE_TABLES)),
     Migration(5, (_add_column(EVENTS, "profile_id", after="session_id"),)),
     Migration(6, (ADD_FINGERPRINT,)),
+    Migration(7, id_key_ddl.STATEMENTS),
 )
 
 

@@ -3,9 +3,13 @@
 All functions return templates: the names in braces are rollup columns (`RollupExpression`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
-from headrace.formats.rollup_columns import EMPTY_ID_HASH, ROLLUP_DIMENSIONS
+from headrace.formats.id_keys import EMPTY_ID_HASH
+from headrace.formats.rollup_columns import ROLLUP_DIMENSIONS
+from headrace.model.catalog import Aggregate
+from headrace.model.plan import QueryPlan, single_filters
 
 # A bounce: at most this many page views, in less than this time.
 _BOUNCE_MAX_PAGE_VIEWS = 1
@@ -23,6 +27,8 @@ LAST_TIMESTAMP = f"fromUnixTimestamp64Milli({LAST_MS}, 'UTC')"
 FIRST_PATH = "argMinIfMerge({first_path})"
 LAST_PATH = "argMaxIfMerge({last_path})"
 FIRST_REFERRER = "argMinIfMerge({first_referrer})"
+FIRST_VISITOR_KEY = f"argMinIf({{person_key}}, {{first_place}}, {{person_key}} != {EMPTY_ID_HASH})"
+"""The key of the first id that is not empty, 0 without one: see `id_keys.NO_KEY`."""
 
 _ROLLUP_TEXT_COLUMNS = frozenset({*ROLLUP_DIMENSIONS, "anonymous_id"})
 
@@ -93,3 +99,55 @@ def profile_aggregate(column: str) -> str:
         return _PROFILE_AGGREGATES[column]
     is_first = column.startswith(_FIRST_TOUCH_PREFIX)
     return first_text(column) if is_first else last_text(column)
+
+
+class Grouping(NamedTuple):
+    """What rollups are grouped by, and how the columns of a group are made.
+
+    `id_column` is the column of `events` with the id. `key` is a template of its hash in the
+    rollups; so is what `aggregate` returns for the name of a column, and `id_keys` has for the key
+    of an id by the column of the id.
+    """
+
+    id_column: str
+    key: str
+    aggregate: Callable[[str], str]
+    id_keys: Mapping[str, str]
+
+
+SESSION = Grouping(
+    "session_id",
+    "{session_key}",
+    session_aggregate,
+    {"session_id": "{session_key}", "anonymous_id": FIRST_VISITOR_KEY},
+)
+PROFILE = Grouping(
+    "anonymous_id", "{person_key}", profile_aggregate, {"anonymous_id": "{person_key}"}
+)
+
+
+def counted_ids(plan: QueryPlan, grouping: Grouping) -> list[str]:
+    """Return the columns whose distinct ids are counted: by their keys, without the texts."""
+    counted = {
+        select.column.name
+        for select in plan.selects
+        if select.column is not None and select.aggregate is Aggregate.UNIQ
+    }
+    return [name for name in grouping.id_keys if name in counted]
+
+
+def needed_columns(plan: QueryPlan, counted: Sequence[str]) -> list[str]:
+    """Return the columns that a plan reads, without those whose ids are only counted."""
+    needed: set[str] = set()
+    if plan.table.supports_granularity:
+        needed.add(plan.table.time_column)
+    needed.update(column.name for column in plan.group_by)
+    filters = [*plan.filters, *(own for select in plan.selects for own in select.filters)]
+    needed.update(planned.column.name for planned in single_filters(filters))
+    needed.update(
+        select.column.name
+        for select in plan.selects
+        if select.column is not None
+        and not (select.aggregate is Aggregate.UNIQ and select.column.name in counted)
+    )
+    return [column.name for column in plan.table.columns if column.name in needed]

@@ -1,16 +1,22 @@
 """The rows of each table as SQL: a stored table, or daily rollups grouped by session or profile."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from headrace.formats.rollup_columns import EMPTY_ID_HASH, hash128
-from headrace.model.catalog import EVENTS, PROFILES
-from headrace.model.plan import DateRange, QueryPlan, single_filters
+from headrace.formats.id_keys import EMPTY_ID_HASH, ID_KEYS
+from headrace.model.catalog import EVENTS, PROFILES, Table
+from headrace.model.plan import DateRange, QueryPlan
 from headrace.query.sql.bots import NOT_A_BOT
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
-from headrace.query.sql.sources.derived_tables import profile_aggregate, session_aggregate
+from headrace.query.sql.sources.derived_tables import (
+    PROFILE,
+    SESSION,
+    Grouping,
+    counted_ids,
+    needed_columns,
+)
 from headrace.query.sql.sources.rollup import RollupExpression, RollupTable
 from headrace.query.sql.sources.visible_rows import VisibleRows
 from headrace.query.sql.time_buckets import (
@@ -27,22 +33,6 @@ Ranges: TypeAlias = tuple[RangeParameters, RangeParameters | None]
 _IN_RANGE, _IN_COMPARED = "in_range", "in_compared"
 
 
-class Grouping(NamedTuple):
-    """What rollups are grouped by, and how the columns of a group are made.
-
-    `id_column` is the column of `events` with the id. `key` is a template of its hash in the
-    rollups; so is what `aggregate` returns for the name of a column.
-    """
-
-    id_column: str
-    key: str
-    aggregate: Callable[[str], str]
-
-
-_SESSION = Grouping("session_id", "{session_key}", session_aggregate)
-_PROFILE = Grouping("anonymous_id", "{person_key}", profile_aggregate)
-
-
 class Source(Struct, frozen=True):
     """Rows in SQL: the definitions of WITH, the table of FROM, the conditions of WHERE.
 
@@ -55,6 +45,14 @@ class Source(Struct, frozen=True):
     conditions: list[str]
     current: str = ""
     compared: str = ""
+
+
+def id_keys_of(table: Table) -> Mapping[str, str]:
+    """Return the columns with the keys of ids that the rows of a table have, by the ids' column.
+
+    Sessions and profiles have those of the ids that a plan counts.
+    """
+    return ID_KEYS if table.is_derived or table.name == EVENTS.name else {}
 
 
 def build_source(
@@ -129,9 +127,9 @@ def _derived_source(
     website. Two ids with the same half, and ids that only touch the range's days, bring groups
     that are not in the range: conditions on the grouped rows remove them.
     """
-    grouping = _PROFILE if plan.table.name == PROFILES.name else _SESSION
+    grouping = PROFILE if plan.table.name == PROFILES.name else SESSION
     key_conditions = _key_conditions(plan, grouping, rollup, parameters, in_operator)
-    if grouping is _SESSION:
+    if grouping is SESSION:
         sessions = _group_rollup(plan, grouping, rollup, key_conditions)
         return _timed_source(plan, subquery(sessions), [], ranges)
     current, compared = ranges
@@ -187,11 +185,13 @@ def _group_rollup(
     *having: RollupExpression,
     columns: Sequence[RollupExpression] = (),
 ) -> str:
+    counted = counted_ids(plan, grouping)
     aggregates = [
         *(
             RollupExpression(f"{grouping.aggregate(name)} AS {name}")
-            for name in _needed_columns(plan)
+            for name in needed_columns(plan, counted)
         ),
+        *(RollupExpression(f"{grouping.id_keys[name]} AS {ID_KEYS[name]}") for name in counted),
         *columns,
     ]
     return rollup.select(
@@ -229,7 +229,7 @@ def _active_in_range(
         )
     active = statement(
         clause("WITH", ",", wall_clock_exprs(time, range_parameters)),
-        f"SELECT {hash128(_PROFILE.id_column)}",
+        f"SELECT {ID_KEYS[PROFILE.id_column]}",
         f"FROM {EVENTS.name}",
         clause(
             "WHERE",
@@ -237,17 +237,4 @@ def _active_in_range(
             [*visible.stored_rows(time), NOT_A_BOT, *range_conditions(time, range_parameters)],
         ),
     )
-    return RollupExpression(
-        f"{_PROFILE.key} {in_operator} {{active}}", {"active": subquery(active)}
-    )
-
-
-def _needed_columns(plan: QueryPlan) -> list[str]:
-    needed: set[str] = set()
-    if plan.table.supports_granularity:
-        needed.add(plan.table.time_column)
-    needed.update(column.name for column in plan.group_by)
-    filters = [*plan.filters, *(own for select in plan.selects for own in select.filters)]
-    needed.update(planned.column.name for planned in single_filters(filters))
-    needed.update(select.column.name for select in plan.selects if select.column is not None)
-    return [column.name for column in plan.table.columns if column.name in needed]
+    return RollupExpression(f"{PROFILE.key} {in_operator} {{active}}", {"active": subquery(active)})
