@@ -66,7 +66,7 @@ chaos: $(VENV)/.dev ## Run the crash test: ROUNDS faults under load, then count 
 	$(BIN)/python -m chaos --rounds $(ROUNDS) $(CHAOS_ARGS)
 
 .PHONY: chaos-browser
-chaos-browser: $(VENV)/.dev ## Run the crash test of the tracker: ROUNDS faults in a real Chromium
+chaos-browser: $(VENV)/.dev ## Run the crash test of the tracker: ROUNDS faults in a real browser
 	$(BIN)/python -m chaos.browser --rounds $(ROUNDS) $(CHAOS_ARGS)
 
 FUZZ_REQUESTS ?= 100000

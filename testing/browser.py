@@ -1,4 +1,4 @@
-"""Drives a real Chromium with chromedriver over its HTTP protocol, and serves pages to it."""
+"""Drives a real Chromium with chromedriver over its HTTP protocol, and serves pages to browsers."""
 
 import subprocess
 import threading
@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import requests
 
@@ -28,6 +28,20 @@ FLAGS = (
     "--disable-dev-shm-usage",
 )
 SCRIPT_TIMEOUT_MS = 90_000
+DEVTOOLS = "DevTools"
+_WIRE = {
+    "WebDriver:Navigate": ("POST", "url"),
+    "WebDriver:Refresh": ("POST", "refresh"),
+    "WebDriver:Back": ("POST", "back"),
+    "WebDriver:Forward": ("POST", "forward"),
+    "WebDriver:GetWindowHandle": ("GET", "window"),
+    "WebDriver:NewWindow": ("POST", "window/new"),
+    "WebDriver:SwitchToWindow": ("POST", "window"),
+    "WebDriver:CloseWindow": ("DELETE", "window"),
+    "WebDriver:ExecuteAsyncScript": ("POST", "execute/async"),
+    DEVTOOLS: ("POST", "goog/cdp/execute"),
+}
+"""Method and path of each command below the URL of a session."""
 
 
 class _Page(BaseHTTPRequestHandler):
@@ -72,56 +86,94 @@ def served_pages(*, head: str = "", policy: str = "", script: str = "") -> Gener
         thread.join()
 
 
+class Browser(Protocol):
+    """A running browser. Its commands are those of WebDriver, by the names of Marionette."""
+
+    def call(self, command: str, **parameters: Any) -> Any:
+        """Run a command and return its result."""
+        ...
+
+    def set_offline(self, *, is_offline: bool) -> None:
+        """Take the network away from the selected tab at least, or give it back."""
+        ...
+
+
 class Tab:
     """A browser with one tab, or several: what is done is done in the selected one."""
 
-    def __init__(self, session_url: str) -> None:
-        self._url = session_url
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
 
     def open(self, page: str) -> None:
         """Load a page and wait until it is loaded."""
-        _wire("POST", f"{self._url}/url", {"url": page})
+        self._browser.call("WebDriver:Navigate", url=page)
 
     def reload(self) -> None:
         """Load the page again."""
-        _wire("POST", f"{self._url}/refresh", {})
+        self._browser.call("WebDriver:Refresh")
 
     def back(self) -> None:
         """Go to the previous page of the history."""
-        _wire("POST", f"{self._url}/back", {})
+        self._browser.call("WebDriver:Back")
 
     def forward(self) -> None:
         """Go to the next page of the history."""
-        _wire("POST", f"{self._url}/forward", {})
+        self._browser.call("WebDriver:Forward")
 
     @property
     def selected(self) -> str:
         """The handle of the selected tab."""
-        return str(_wire("GET", f"{self._url}/window"))
+        return str(self._browser.call("WebDriver:GetWindowHandle"))
 
     def open_another(self) -> str:
         """Open another tab, select it, and return its handle."""
-        handle = str(_wire("POST", f"{self._url}/window/new", {"type": "tab"})["handle"])
+        handle = str(self._browser.call("WebDriver:NewWindow", type="tab")["handle"])
         self.select(handle)
         return handle
 
     def select(self, handle: str) -> None:
         """Select a tab."""
-        _wire("POST", f"{self._url}/window", {"handle": handle})
+        self._browser.call("WebDriver:SwitchToWindow", handle=handle)
 
     def close_selected(self) -> None:
         """Close the selected tab as a visitor does. Another one must be selected afterwards."""
-        _wire("DELETE", f"{self._url}/window")
+        self._browser.call("WebDriver:CloseWindow")
 
     def run(self, script: str, *arguments: Any) -> Any:
         """Run an asynchronous script, which returns its result by calling its last argument."""
-        body = {"script": script, "args": list(arguments)}
-        return _wire("POST", f"{self._url}/execute/async", body)
+        return self._browser.call(
+            "WebDriver:ExecuteAsyncScript", script=script, args=list(arguments)
+        )
+
+    def set_offline(self, *, is_offline: bool) -> None:
+        """Take the network away from the selected tab at least, or give it back."""
+        self._browser.set_offline(is_offline=is_offline)
 
     def command(self, name: str, **parameters: Any) -> Any:
-        """Send a command of the Chrome DevTools Protocol."""
-        body = {"cmd": name, "params": parameters}
-        return _wire("POST", f"{self._url}/goog/cdp/execute", body)
+        """Send a command of the Chrome DevTools Protocol, which Chromium alone has."""
+        return self._browser.call(DEVTOOLS, cmd=name, params=parameters)
+
+
+class _Chromium:
+    """A session of chromedriver."""
+
+    def __init__(self, session_url: str) -> None:
+        self._url = session_url
+
+    def call(self, command: str, **parameters: Any) -> Any:
+        """Run a command and return its result."""
+        method, path = _WIRE[command]
+        return _wire(method, f"{self._url}/{path}", parameters if method == "POST" else None)
+
+    def set_offline(self, *, is_offline: bool) -> None:
+        """Take the network away from the selected tab, or give it back."""
+        self.call(DEVTOOLS, cmd="Network.enable", params={})
+        conditions = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        self.call(
+            DEVTOOLS,
+            cmd="Network.emulateNetworkConditions",
+            params={"offline": is_offline, **conditions},
+        )
 
 
 @contextmanager
@@ -139,7 +191,7 @@ def opened_tab(profile: Path, *, user_agent: str | None = None) -> Generator[Tab
         made = _wire("POST", f"{driver}/session", {"capabilities": {"alwaysMatch": wanted}})
         session_url = f"{driver}/session/{made['sessionId']}"
         try:
-            yield Tab(session_url)
+            yield Tab(_Chromium(session_url))
         finally:
             _wire("DELETE", session_url)
 

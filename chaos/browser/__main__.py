@@ -11,12 +11,14 @@ from pathlib import Path
 
 from chaos.browser.faults import FAULTS
 from chaos.browser.run import Report, run
+from testing.browsers import Kind
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m chaos.browser", description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, help="repeats the faults of another run")
+    parser.add_argument("--browser", type=Kind, choices=list(Kind), default=Kind.CHROMIUM)
     parser.add_argument("--only", choices=sorted(FAULTS), default="", help="one kind of fault")
     parser.add_argument(
         "--forget-events",
@@ -44,6 +46,7 @@ def main() -> int:
         keeps_events=not arguments.forget_events,
         strips_ids=arguments.strip_ids,
         only=arguments.only,
+        browser=arguments.browser,
     )
     print(as_text(report))
     if report.lost or report.doubled:

@@ -43,6 +43,17 @@ def _failing(mode: Mode) -> Callable[[World], None]:
     return fail
 
 
+def _leave_without_reply(world: World) -> None:
+    """Let a request hang: what the page tracks meanwhile waits for the deadline of the request."""
+    silenced = world.gate.silenced
+    world.gate.mode = Mode.SILENT
+    world.visitor.open_page()  # which sends at once
+    world.visitor.track()
+    wait_until(lambda: world.gate.silenced > silenced, "a request hangs", timeout_s=90)
+    world.gate.mode = Mode.FORWARD
+    world.visitor.track()
+
+
 def _go_offline(world: World) -> None:
     world.visitor.set_offline(is_offline=True)
     world.visitor.track()
@@ -124,6 +135,7 @@ FAULTS: Final[Mapping[str, Callable[[World], None]]] = {
     "429": _failing(Mode.RATE_LIMITED),
     "reset": _failing(Mode.RESET),
     "reply lost": _failing(Mode.LOST_REPLY),
+    "no reply": _leave_without_reply,
     "offline": _go_offline,
     "service killed": _kill_the_service,
     "reload": _reload,

@@ -24,11 +24,14 @@ class Mode(Enum):
     RATE_LIMITED = "429"
     RESET = "reset"
     LOST_REPLY = "reply lost"
+    SILENT = "no reply"
+    """The connection stays open without a reply until the browser gives up."""
 
 
 class Gate:
     """The state that a run changes while requests pass. `strips_ids` takes away what makes
-    repetitions harmless: the test must then find events that are stored twice.
+    repetitions harmless: the test must then find events that are stored twice. `silenced` counts
+    the requests that get no reply.
     """
 
     def __init__(self, target: str, *, strips_ids: bool = False) -> None:
@@ -36,6 +39,7 @@ class Gate:
         self.mode = Mode.FORWARD
         self.strips_ids = strips_ids
         self.url = ""
+        self.silenced = 0
 
     def body_of(self, body: bytes) -> bytes:
         """Return what is forwarded of the body of a request."""
@@ -60,6 +64,10 @@ class _Handler(BaseHTTPRequestHandler):
             case Mode.LOST_REPLY:
                 self._forward(body)
                 self._reset()
+            case Mode.SILENT:
+                self.gate.silenced += 1
+                self.rfile.read(1)  # nothing, when the browser closes the connection
+                self.close_connection = True
             case Mode.FORWARD:
                 self._reply(*self._forward(body))
 

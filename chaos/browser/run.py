@@ -11,11 +11,14 @@ from chaos.browser.faults import FAULTS, World
 from chaos.browser.gate import Mode, opened_gate
 from chaos.browser.pages import served_shop
 from chaos.browser.visitor import Visitor
-from testing.browser import opened_tab
+from testing.browsers import Kind, opened
 from testing.service import Service
 
 MOST_UNSENT: Final = 250
 """The outbox has room for 500 items; beyond it the tracker drops the oldest, as documented."""
+
+_NEXT_MODES: Final = tuple(mode for mode in Mode if mode is not Mode.SILENT)
+"""How the network is after a round. A silent one, which costs half a minute, is a round."""
 
 
 class Report(Struct, frozen=True):
@@ -35,6 +38,7 @@ def run(
     keeps_events: bool = True,
     strips_ids: bool = False,
     only: str = "",
+    browser: Kind = Kind.CHROMIUM,
 ) -> Report:
     """Run rounds against a new service in a new browser; all events are sent at the end.
 
@@ -50,7 +54,7 @@ def run(
         with (
             opened_gate(service.url, strips_ids=strips_ids) as gate,
             served_shop(website, gate.url, keeps_events=keeps_events) as origin,
-            opened_tab(work / "profile") as tab,
+            opened(browser, work / "profile") as tab,
         ):
             world = World(service, website, gate, Visitor(tab, origin, random), random)
             world.visitor.open_page()
@@ -67,7 +71,7 @@ def _run_round(world: World, name: str, counts: Counter[str]) -> None:
     FAULTS[name](world)
     counts[name] += 1
     if world.random.random() < 0.6:
-        world.gate.mode = world.random.choice(tuple(Mode))
+        world.gate.mode = world.random.choice(_NEXT_MODES)
     if world.visitor.unsent() > MOST_UNSENT:
         world.gate.mode = Mode.FORWARD
         world.visitor.wait_until_all_is_sent()

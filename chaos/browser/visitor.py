@@ -75,15 +75,8 @@ class Visitor:
         wait_until(lambda: self.unsent() == 0, "the outbox is empty", timeout_s=_DRAIN_TIMEOUT_S)
 
     def set_offline(self, *, is_offline: bool) -> None:
-        """Take the network away from the selected tab, or give it back."""
-        self.tab.command("Network.enable")
-        self.tab.command(
-            "Network.emulateNetworkConditions",
-            offline=is_offline,
-            latency=0,
-            downloadThroughput=-1,
-            uploadThroughput=-1,
-        )
+        """Take the network away from the selected tab at least, or give it back."""
+        self.tab.set_offline(is_offline=is_offline)
 
     def fill_storage(self) -> None:
         """Leave no room in localStorage, not even for one character."""

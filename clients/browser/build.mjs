@@ -12,6 +12,7 @@ const EXTRAS = "headrace-extras.js";
 const FILES = [
   { entry: "src/extras.ts", name: EXTRAS, maxGzipBytes: 4096 },
   { entry: "src/index.ts", name: "headrace.js", maxGzipBytes: 2560 },
+  { entry: "src/details.ts", name: "headrace-details.js", maxGzipBytes: 6144 },
 ];
 /** As many as in the address at which the service has the file (`files.py`). */
 const HASH_DIGITS = 8;
@@ -21,6 +22,9 @@ let failed = false;
 
 /** SHA-256, because the core has a limit: the longer digests that pages use cost 18 bytes more. */
 const digestOf = (code) => createHash("sha256").update(code).digest();
+
+/** One kind of declaration is 15 bytes shorter with gzip. The columns of the source map stay. */
+const declareAlike = (code) => code.replace(/\b(const|var) /g, (word) => "let".padEnd(word.length));
 
 for (const { entry, name, maxGzipBytes } of FILES) {
   const { outputFiles } = await build({
@@ -37,10 +41,16 @@ for (const { entry, name, maxGzipBytes } of FILES) {
   });
   const [bundled, code] = [".map", ".js"].map((end) => outputFiles.find((f) => f.path.endsWith(end)));
   const minified = await minify(
-    { [name]: code.text },
+    { [name]: declareAlike(code.text) },
     {
       ecma: 2022,
-      compress: { passes: 3, pure_getters: true, unsafe_arrows: true, directives: false },
+      compress: {
+        passes: 3,
+        pure_getters: true,
+        unsafe_arrows: true,
+        booleans_as_integers: true,
+        directives: false,
+      },
       mangle: true,
       sourceMap: { content: bundled.text, filename: name },
     },

@@ -1,15 +1,15 @@
-// The second file of the tracker, fetched when the page is idle: web vitals, errors and clicks.
+// The second file of the tracker, fetched when the page is idle: web vitals, errors, clicks, and
+// navigations in browsers without the Navigation API.
 //
 // The core keeps errors and clicks from before this file is there.
-
-import { onCLS, onFCP, onINP, onLCP, onTTFB } from "web-vitals";
 
 import { watchClicks } from "./clicks";
 import { watchErrors } from "./errors";
 import type { Core } from "./index";
+import { watchVitals } from "./vitals";
 
 const { headrace } = window as unknown as { headrace: Core };
-const { options, put, track } = headrace;
+const { changed, options, put, track } = headrace;
 const path = location.pathname;
 
 const handleClick = watchClicks(options, track);
@@ -20,8 +20,15 @@ headrace.observe((event) =>
     : options.trackErrors !== "false" && handleError(event as ErrorEvent | PromiseRejectionEvent),
 );
 
-if (options.trackWebVitals !== "false") {
-  for (const watch of [onCLS, onFCP, onINP, onLCP, onTTFB]) {
-    watch(({ name, value }) => put("vitals", { path, metricName: name, metricValue: value }));
+if (options.trackWebVitals !== "false") watchVitals(headrace);
+
+if (!("navigation" in window)) {
+  for (const name of ["pushState", "replaceState"] as const) {
+    const original = history[name];
+    history[name] = (...entry) => {
+      original.apply(history, entry);
+      changed();
+    };
   }
+  addEventListener("popstate", changed);
 }

@@ -1,7 +1,7 @@
 // The core of the tracker: puts the parts together, and `window.headrace` before them.
 
 import { base, isAsked, isOn, matches, options, website } from "./config";
-import { add, flush, retryNow, type Item } from "./outbox";
+import { add, flush, retryNow, urlOf, type Item } from "./outbox";
 import { address, watchPages } from "./pages";
 import { forget, ids, isOptedOut, optIn, optOut, profileId, setProfileId } from "./visitor";
 
@@ -12,7 +12,9 @@ declare const EXTRAS_INTEGRITY: string;
 let globals: Item = {};
 let traits: Item = {};
 
+const names = window as unknown as Record<string, typeof api>;
 const isOff =
+  names["headrace"]?.put || // a component loads the script again when it is mounted again
   !website ||
   (isOn("privacySignals") &&
     ((navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl ||
@@ -20,16 +22,16 @@ const isOff =
   isAsked("disabled") ||
   Math.random() >= +(options.samplingRate || 1);
 
-/** Write an item unless the visitor or the site is against it. */
-const put = (endpoint: string, item: Item): void => {
-  if (!isOff && !isOptedOut() && !matches("skipPatterns")) add(endpoint, { ...ids(), ...item });
+/** Write an item, or give it to `write`, unless the visitor or the site is against it. */
+const put = (endpoint: string, item: Item, write = add): void => {
+  if (!isOff && !isOptedOut() && !matches("skipPatterns")) write(endpoint, { ...ids(), ...item });
 };
 
 /** Write an event; `fields` stand beside its properties. */
 const send = (name: string, properties?: Item, fields?: Item): void =>
   put("batch", { name, path: address(), ...fields, properties: { ...globals, ...properties } });
 
-const view = watchPages(send);
+const [view, changed] = watchPages(send);
 
 const identify = (id: string, newTraits?: Item): void => {
   setProfileId(id);
@@ -43,7 +45,8 @@ let handle = (event: Event): unknown => early.push(event);
 const api = {
   options,
   put,
-  track: (name: string, properties?: Item) => send(name, properties),
+  urlOf,
+  track: send,
   screenView: view,
   identify,
   setTraits: (newTraits: Item) => identify(profileId(), newTraits),
@@ -57,6 +60,7 @@ const api = {
   flush,
   optOut,
   optIn,
+  changed,
   /** Hand errors and clicks to the second file, the earlier ones first. */
   observe: (handler: (event: Event) => unknown) => early.forEach((handle = handler)),
 };
@@ -85,5 +89,4 @@ if (!isOff) {
     document.addEventListener("prerenderingchange", start);
   } else start();
 }
-const names = window as unknown as Record<string, typeof api>;
-names["headrace"] = names["db"] = names["databuddy"] = api;
+if (!names["headrace"]?.put) names["headrace"] = names["db"] = names["databuddy"] = api;

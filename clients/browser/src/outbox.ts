@@ -13,33 +13,46 @@ const MAX_CHARACTERS = 250_000;
 const MAX_AGE_MS = 6 * 86_400_000; // ids are remembered for seven days
 const MAX_BODY = 55_000; // browsers allow 64 KiB for all requests that outlive their page
 const MAX_BATCH = 50;
+const MAX_REQUEST_MS = 3e4;
 const FINAL = /40[034]|41[35]/; // sent again they would be refused again
 
-/** Where items are kept: the storage, or an object of this page where there is none. */
-let storage: Record<string, string> = {};
+type Store = Record<string, string>;
+
+/** Items for which the storage has no room, or all of them where there is no storage. */
+const memory: Store = {};
+let storage: Store = {};
+/** Lets one tab send at a time; tabs without a storage have no item in common. */
+let locks: LockManager | undefined;
 try {
-  if (options.storage !== "none") storage = localStorage;
+  if (options.storage !== "none") {
+    storage = localStorage;
+    locks = navigator.locks;
+  }
 } catch {
-  // refused by the browser or its user
+  // refused by the browser or its user; locks are then refused, too
 }
-/** Where the items are now: in memory from when the storage is full until all of them are sent. */
-let store = storage;
 
 let failures = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
-let isSending = false;
+let sendingUntil = 0;
 /** The number of items that were refused for good or did not fit, until an event reports it. */
 let dropped = 0;
 let sequence = 1e6;
 
 /** The keys of the items, newest first. */
 const keys = (): string[] =>
-  Object.keys(store)
+  [storage, memory]
+    .flatMap(Object.keys)
     .filter((key) => key.startsWith(PREFIX))
     .sort()
     .reverse();
 
-const remove = (key: string): void => void delete store[key];
+const read = (key: string): string => memory[key] || storage[key]!;
+
+const remove = (key: string): void => {
+  delete memory[key];
+  delete storage[key];
+};
 
 /** A random text of 128 bits; `randomUUID` is missing on pages without TLS. */
 export const uuid = (): string => crypto.getRandomValues(new Uint32Array(4)).join("");
@@ -59,9 +72,9 @@ export const add = (endpoint: string, item: Item): void => {
   if (text.length > MAX_BODY) dropped++;
   else {
     try {
-      store[key] = text;
+      storage[key] = text;
     } catch {
-      store = { [key]: text }; // full; what it holds is sent later
+      memory[key] = text;
     }
     if (!failures) schedule(500); // a pause after a failure is not shortened
   }
@@ -83,7 +96,7 @@ const nextBatch = (limit = MAX_BATCH): string[] => {
     .filter(
       (key, index) =>
         (index < MAX_ITEMS &&
-          (total += store[key]!.length) < MAX_CHARACTERS &&
+          (total += read(key).length) < MAX_CHARACTERS &&
           key > PREFIX + (Date.now() - MAX_AGE_MS)) ||
         (remove(key), dropped++, false),
     )
@@ -91,16 +104,23 @@ const nextBatch = (limit = MAX_BATCH): string[] => {
     .filter((key) => endpointOf(key) === (endpoint ||= endpointOf(key)))
     .filter(
       (key, index) =>
-        ((size += store[key]!.length) < MAX_BODY / 2 && index < limit) || !index,
+        ((size += read(key).length) < MAX_BODY / 2 && index < limit) || !index,
     );
 };
 
-/** Send a batch. A text has the type text/plain: no preflight. `keepalive` outlives the page. */
+/** Return where items of an endpoint are sent. */
+export const urlOf = (endpoint: string): string => `${server}/${endpoint}?client_id=${website}`;
+
+/** Send a batch. A text has the type text/plain: no preflight. `keepalive` outlives the page.
+ *
+ * The deadline frees the other tabs from a request that is never answered.
+ */
 const post = (batch: string[]): Promise<Response> =>
-  fetch(`${server}/${endpointOf(batch[0]!)}?client_id=${website}`, {
+  fetch(urlOf(endpointOf(batch[0]!)), {
     method: "POST",
-    body: `[${batch.map((key) => store[key])}]`,
+    body: `[${batch.map(read)}]`,
     keepalive: true,
+    signal: AbortSignal.timeout?.(MAX_REQUEST_MS), // missing in browsers from before 2023
   });
 
 /** Send again after the pause that was asked for, or after one that grows with each failure. */
@@ -120,23 +140,23 @@ const sendAll = async (): Promise<void> => {
       failures = 0;
     } else return retry(1e3 * +headers.get("Retry-After")!);
   }
-  store = storage;
 };
 
 /** Send what is unsent; one tab of a website sends at a time. Never rejects. */
 export const flush = async (): Promise<void> => {
-  if (isSending) return schedule(500); // what is sending may have read everything already
-  isSending = true;
+  // what is sending may have read everything already; one that the browser forgot is given up
+  if (Date.now() < sendingUntil) return schedule(500);
+  sendingUntil = Date.now() + 2 * MAX_REQUEST_MS;
   try {
-    await (navigator.locks
-      ? navigator.locks.request(PREFIX, { ifAvailable: true }, async (lock) =>
+    await (locks
+      ? locks.request(PREFIX, { ifAvailable: true }, async (lock) =>
           lock ? sendAll() : schedule(2000), // another tab sends these items, too
         )
       : sendAll());
   } catch {
     retry(); // nothing answered
   }
-  isSending = false;
+  sendingUntil = 0;
 };
 
 /** Send at once, whatever pause was due. */

@@ -22,19 +22,21 @@ export const address = (): string => {
 
 const measure = (): void => {
   const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
-  depth = Math.max(depth, Math.round((100 * (scrollTop + clientHeight)) / scrollHeight));
+  depth = Math.max(depth, (100 * (scrollTop + clientHeight)) / scrollHeight);
 };
 
-/** Watch navigations, and send each view and each exit. Returns what sends a view. */
+/** Watch navigations, and send each view and each exit. Returns what sends a view, and what looks
+ * whether the address has changed.
+ */
 export const watchPages = (
   send: (name: string, properties?: Item, fields?: Item) => void,
-): ((properties?: Item) => void) => {
+): [view: (properties?: Item) => void, changed: () => void] => {
   const exit = (): void => {
     if (visibleSince) {
       send("page_exit", {}, {
         path: current,
-        time_on_page: Math.round(performance.now() - visibleSince) / 1e3,
-        scroll_depth: Math.min(depth, 100),
+        time_on_page: ((performance.now() - visibleSince) | 0) / 1e3,
+        scroll_depth: Math.min(depth + 0.5, 100) | 0,
         interaction_count: interactions,
       });
     }
@@ -68,17 +70,7 @@ export const watchPages = (
   const leave = (): void => (exit(), sendOnLeaving());
 
   const { navigation } = window as { navigation?: EventTarget };
-  if (navigation) navigation.addEventListener("currententrychange", changed);
-  else {
-    for (const name of ["pushState", "replaceState"] as const) {
-      const original = history[name];
-      history[name] = (...entry) => {
-        original.apply(history, entry);
-        changed();
-      };
-    }
-    addEventListener("popstate", changed);
-  }
+  navigation?.addEventListener("currententrychange", changed);
   addEventListener("visibilitychange", () => (document.hidden ? leave() : show()));
   addEventListener("pagehide", leave);
   addEventListener("pageshow", (event) => {
@@ -90,5 +82,5 @@ export const watchPages = (
   addEventListener("scroll", measure);
   addEventListener("click", () => interactions++);
   addEventListener("keydown", () => interactions++);
-  return view;
+  return [view, changed];
 };

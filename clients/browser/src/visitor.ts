@@ -3,70 +3,67 @@
 import { options } from "./config";
 import { clear, uuid, type Item } from "./outbox";
 
-const SESSION = "did_session";
+const SESSION = "did_session"; // other programs read the id there
+const LAST_USE = "did_session_at";
 const OPT_OUT = "headrace_optout";
 const SESSION_IDLE_MS = 1_800_000;
 
-/** Read or write a text of a storage that may be refused; null removes it. */
-const stored = (
-  key: string,
-  text?: string | null,
-  where: "localStorage" | "sessionStorage" = "localStorage",
-): string => {
+/** What this page wrote, because a storage may be full or refused. */
+const written: Record<string, string> = {};
+
+/** Read or write a text; an empty one stands for none. The session is that of the tab. */
+const stored = (key: string, text?: string | number): string => {
+  if (text != null) written[key] = text as string;
+  let found = written[key];
   try {
-    const storage = window[where];
-    if (text) storage[key] = text;
-    else if (text === null) delete storage[key];
-    return (storage[key] as string | undefined) || "";
+    // sessionStorage for the two keys of the session
+    const storage = (/_s/.test(key) ? sessionStorage : localStorage) as Record<string, string>;
+    if (text != null) storage[key] = text as string;
+    found = storage[key] ?? found;
   } catch {
-    return "";
+    // full or refused
   }
+  return found || "";
 };
 
-/** Id and last use of the session, where the storage is refused. */
-let session = "";
 let profile = stored("did_profile");
 let anonymous = "";
-if (options.visitor === "persistent") {
-  anonymous =
-    stored("did") || stored("did", `anon_${uuid()}`);
-}
+/** Store a new anonymous id. */
+const renew = (): string => stored("did", `anon_${uuid()}`);
+if (options.visitor === "persistent") anonymous = stored("did") || renew();
 
 export const isOptedOut = (): boolean => !!stored(OPT_OUT);
 
 export const optOut = (): void => {
+  clear(); // which makes room for what follows
   stored(OPT_OUT, "1");
-  clear();
 };
 
-export const optIn = (): void => void stored(OPT_OUT, null);
+export const optIn = (): void => void stored(OPT_OUT, "");
 
 export const profileId = (): string => profile;
 
 /** Set or forget the profile of the visitor; it is kept where the anonymous id is. */
 export const setProfileId = (id: string): void => {
   profile = id;
-  if (anonymous || !id) stored("did_profile", id || null);
+  if (anonymous || !id) stored("did_profile", id);
 };
 
 /** Begin a new session, with a new anonymous id where one is stored. */
 export const forget = (): void => {
   setProfileId("");
-  if (anonymous) anonymous = stored("did", `anon_${uuid()}`);
-  stored(SESSION, null, "sessionStorage");
-  session = "";
+  if (anonymous) anonymous = renew();
+  stored(SESSION, "");
 };
 
 /** The ids of an item; half an hour without items ends a session. */
 export const ids = (): Item => {
   const timestamp = Date.now();
-  const [id, at] = (stored(SESSION, "", "sessionStorage") || session).split(".");
-  const sessionId = timestamp - +at! < SESSION_IDLE_MS ? id : uuid();
-  session = sessionId + "." + timestamp;
-  stored(SESSION, session, "sessionStorage");
+  const isOver = timestamp - +stored(LAST_USE) > SESSION_IDLE_MS;
+  stored(LAST_USE, timestamp);
   return {
     timestamp,
-    sessionId,
+    sessionId: (!isOver && stored(SESSION)) || stored(SESSION, uuid()),
     ...(anonymous && { anonymousId: anonymous }),
     ...(profile && { profileId: profile }),
   };

@@ -375,7 +375,9 @@ def _check_origins(texts: tuple[str, ...]) -> None:
 def _check_tracker_path(path: str) -> None:
     if not _TRACKER_PATH.fullmatch(path):
         raise ValueError(f"{path!r} is not a path such as /scripts/stats.js")
-    if path.startswith(("/app/", "/v1/")) or path.endswith("/headrace-extras.js"):
+    if path.startswith(("/app/", "/v1/")) or path.endswith(
+        ("/headrace-extras.js", "/headrace-details.js")
+    ):
         raise ValueError(f"{path!r} belongs to another file or endpoint of the service")
 
 

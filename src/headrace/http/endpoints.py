@@ -491,8 +491,11 @@ TRACKER = _get_endpoint("tracker", "/headrace.js", is_routine=True)
 TRACKER_MAP = _get_endpoint("tracker_map", "/headrace.js.map")
 TRACKER_EXTRAS = _get_endpoint("tracker_extras", "/headrace-extras.js", is_routine=True)
 TRACKER_EXTRAS_MAP = _get_endpoint("tracker_extras_map", "/headrace-extras.js.map")
+TRACKER_DETAILS = _get_endpoint("tracker_details", "/headrace-details.js", is_routine=True)
+TRACKER_DETAILS_MAP = _get_endpoint("tracker_details_map", "/headrace-details.js.map")
 TRACKER_PINNED = _pinned_endpoint("tracker_pinned", "/headrace.{hash}.js")
 TRACKER_EXTRAS_PINNED = _pinned_endpoint("tracker_extras_pinned", "/headrace-extras.{hash}.js")
+TRACKER_DETAILS_PINNED = _pinned_endpoint("tracker_details_pinned", "/headrace-details.{hash}.js")
 TRACKER_MANIFEST = _get_endpoint("tracker_manifest", "/headrace.json")
 
 APP = EndpointSpec(
@@ -517,8 +520,11 @@ TRACKER_ENDPOINTS = (
     TRACKER_MAP,
     TRACKER_EXTRAS,
     TRACKER_EXTRAS_MAP,
+    TRACKER_DETAILS,
+    TRACKER_DETAILS_MAP,
     TRACKER_PINNED,
     TRACKER_EXTRAS_PINNED,
+    TRACKER_DETAILS_PINNED,
     TRACKER_MANIFEST,
 )
 """The browser tracker. The paths are those without the setting `tracker_path`."""

@@ -21,7 +21,7 @@ DECODERS: dict[str | None, Callable[[bytes], bytes]] = {
     "br": cast("Any", untyped_brotli).decompress,
     None: bytes,
 }
-SCRIPTS = ["/headrace.js", "/headrace-extras.js"]
+SCRIPTS = ["/headrace.js", "/headrace-extras.js", "/headrace-details.js"]
 
 
 @pytest.mark.parametrize("path", SCRIPTS)
@@ -174,10 +174,12 @@ def test_setting_moves_all_files_to_another_folder() -> None:
         "/scripts/stats.js.map",
         pinned,
         "/scripts/headrace-extras.js.map",
+        "/scripts/headrace-details.js",
+        "/scripts/headrace-details.js.map",
         f"/scripts/headrace-extras.{digest_of(extras.body)}.js",
     ):
         assert harness.call("GET", path).status == 200, path
-    assert [harness.call("GET", path).status for path in SCRIPTS] == [404, 404]
+    assert [harness.call("GET", path).status for path in SCRIPTS] == [404, 404, 404]
 
 
 def test_versions_of_earlier_releases_are_kept_and_damaged_ones_are_not_served(

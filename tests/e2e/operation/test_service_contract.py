@@ -82,6 +82,7 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
     read = {
         *("/health", "/ready", "/metrics", "/openapi.json", "/docs"),
         *("/headrace.js", "/headrace.js.map", "/headrace-extras.js", "/headrace-extras.js.map"),
+        *("/headrace-details.js", "/headrace-details.js.map", "/headrace-details.{hash}.js"),
         *("/headrace.{hash}.js", "/headrace-extras.{hash}.js", "/headrace.json"),
         *("/v1/query/schema", "/v1/query/values", "/v1/export", "/v1/storage"),
         *("/v1/erasures/{id}", "/v1/admin/keys/{id}", "/v1/admin/audit"),

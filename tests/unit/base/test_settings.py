@@ -81,6 +81,7 @@ def test_path_of_the_tracker_may_be_in_a_folder(path: str) -> None:
         ("/v1/stats.js", "belongs to another file or endpoint of the service"),
         ("/app/stats.js", "belongs to another file or endpoint of the service"),
         ("/x/headrace-extras.js", "belongs to another file or endpoint of the service"),
+        ("/x/headrace-details.js", "belongs to another file or endpoint of the service"),
     ],
 )
 def test_path_that_is_none_or_is_taken_prevents_startup(path: str, reason: str) -> None:

@@ -110,7 +110,9 @@ def test_every_status_that_an_endpoint_can_give_is_described() -> None:
         "ready": "200 503 405 500",
         **dict.fromkeys(("health", "metrics", "openapi", "docs"), "200 405 500"),
         **dict.fromkeys((spec.name for spec in TRACKER_ENDPOINTS), "200 405 500"),
-        **dict.fromkeys(("tracker_pinned", "tracker_extras_pinned"), "200 404 405 500"),
+        **dict.fromkeys(
+            ("tracker_pinned", "tracker_extras_pinned", "tracker_details_pinned"), "200 404 405 500"
+        ),
     }
 
 

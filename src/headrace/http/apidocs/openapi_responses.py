@@ -37,6 +37,8 @@ from headrace.http.endpoints import (
     STANDARD,
     SUBJECT_ACCESS,
     TRACKER,
+    TRACKER_DETAILS,
+    TRACKER_DETAILS_PINNED,
     TRACKER_EXTRAS,
     TRACKER_EXTRAS_PINNED,
     TRACKER_PINNED,
@@ -155,8 +157,10 @@ _TEXT_TYPES: Mapping[EndpointSpec, str] = {
     LIVE: EVENT_STREAM_TYPE,
     TRACKER: "text/javascript",
     TRACKER_EXTRAS: "text/javascript",
+    TRACKER_DETAILS: "text/javascript",
     TRACKER_PINNED: "text/javascript",
     TRACKER_EXTRAS_PINNED: "text/javascript",
+    TRACKER_DETAILS_PINNED: "text/javascript",
 }
 
 

@@ -13,6 +13,7 @@ from headrace.http.reading.negotiation import choose_media_type
 from headrace.http.request import Handler, Request
 from headrace.http.responses import JSON_HEADER, Header, Response
 from headrace.http.tracker.files import (
+    DETAILS,
     EXTRAS,
     IDENTITY,
     SCRIPT,
@@ -41,7 +42,8 @@ _COMMON: Final[tuple[Header, ...]] = (
 
 def tracker_paths(tracker_path: str) -> Mapping[EndpointSpec, str]:
     """Return where the files are when the script is at `tracker_path`: all in one folder."""
-    extras = f"{tracker_path.rpartition('/')[0]}/{EXTRAS}"
+    folder = tracker_path.rpartition("/")[0]
+    extras, details = f"{folder}/{EXTRAS}", f"{folder}/{DETAILS}"
     return {
         endpoints.TRACKER: tracker_path,
         endpoints.TRACKER_MAP: f"{tracker_path}.map",
@@ -49,6 +51,9 @@ def tracker_paths(tracker_path: str) -> Mapping[EndpointSpec, str]:
         endpoints.TRACKER_EXTRAS: extras,
         endpoints.TRACKER_EXTRAS_MAP: f"{extras}.map",
         endpoints.TRACKER_EXTRAS_PINNED: pinned_path(extras, "{hash}"),
+        endpoints.TRACKER_DETAILS: details,
+        endpoints.TRACKER_DETAILS_MAP: f"{details}.map",
+        endpoints.TRACKER_DETAILS_PINNED: pinned_path(details, "{hash}"),
     }
 
 
@@ -62,6 +67,9 @@ def tracker_handlers(tracker_path: str) -> Mapping[EndpointSpec, Handler]:
         endpoints.TRACKER_EXTRAS: _script_handler(EXTRAS, f"{EXTRAS}.map"),
         endpoints.TRACKER_EXTRAS_MAP: _map_handler(EXTRAS),
         endpoints.TRACKER_EXTRAS_PINNED: _pinned_handler(EXTRAS),
+        endpoints.TRACKER_DETAILS: _script_handler(DETAILS, f"{DETAILS}.map"),
+        endpoints.TRACKER_DETAILS_MAP: _map_handler(DETAILS),
+        endpoints.TRACKER_DETAILS_PINNED: _pinned_handler(DETAILS),
         endpoints.TRACKER_MANIFEST: _manifest_handler(tracker_path),
     }
 

@@ -15,6 +15,9 @@ SCRIPT: Final = "headrace.js"
 EXTRAS: Final = "headrace-extras.js"
 """The second file, which the first one loads from its own folder, by hash and integrity value."""
 
+DETAILS: Final = "headrace-details.js"
+"""The third file, which pages load themselves."""
+
 IDENTITY: Final = "identity"
 
 _PACKAGE: Final = "headrace.http.tracker"

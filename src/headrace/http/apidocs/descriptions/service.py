@@ -48,6 +48,14 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
     endpoints.TRACKER_EXTRAS_MAP: EndpointDoc(
         SERVICE, "Source map of the second file", "For debuggers."
     ),
+    endpoints.TRACKER_DETAILS: EndpointDoc(
+        SERVICE,
+        "The third file of the tracker",
+        "Causes of web vitals, and frames a second; pages that want them load it themselves.",
+    ),
+    endpoints.TRACKER_DETAILS_MAP: EndpointDoc(
+        SERVICE, "Source map of the third file", "For debuggers."
+    ),
     endpoints.TRACKER_PINNED: EndpointDoc(
         SERVICE,
         "A version of the tracker",
@@ -58,6 +66,9 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         SERVICE,
         "A version of the second file",
         "The same for the second file, which the tracker loads by hash and integrity value.",
+    ),
+    endpoints.TRACKER_DETAILS_PINNED: EndpointDoc(
+        SERVICE, "A version of the third file", "The same for the third file."
     ),
     endpoints.TRACKER_MANIFEST: EndpointDoc(
         SERVICE,

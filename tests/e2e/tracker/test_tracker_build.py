@@ -36,4 +36,5 @@ def test_served_files_equal_a_new_build_and_keep_their_limits(tmp_path: Path) ->
     assert [line.partition(":")[0] for line in printed.splitlines()] == [
         "headrace-extras.js",
         "headrace.js",
+        "headrace-details.js",
     ]

@@ -1,0 +1,49 @@
+// Web vitals: final values, also those of soft navigations.
+
+import { onCLS, onFCP, onINP, onLCP, onTTFB, type MetricType } from "web-vitals";
+
+import type { Core } from "./index";
+import type { Item } from "./outbox";
+
+/** Sends a request when the page is gone. Where it is missing or refused, items go to the outbox. */
+let { fetchLater } = window as {
+  fetchLater?: ((url: string, init: RequestInit) => unknown) | undefined;
+};
+
+/** Report all metrics of the page. */
+export const watchVitals = (headrace: Core): void => {
+  const { optOut, put, urlOf } = headrace;
+  const latest: Record<string, Item> = {};
+  let pending: AbortController | undefined;
+
+  /** Replace the request that is pending by one that has the item, too. */
+  const keep = (_?: string, item?: Item): void => {
+    if (item) latest[item.eventId as string] = item;
+    pending?.abort();
+    pending = new AbortController();
+    fetchLater!(urlOf("vitals"), {
+      method: "POST",
+      body: JSON.stringify(Object.values(latest)),
+      signal: pending.signal,
+    });
+  };
+  try {
+    keep(); // nothing yet, to see whether the page may
+  } catch {
+    fetchLater = undefined;
+  }
+  headrace.optOut = () => {
+    pending?.abort();
+    optOut();
+  };
+  for (const watch of [onCLS, onFCP, onINP, onLCP, onTTFB]) {
+    watch(
+      ({ id, name, value, navigationURL }: MetricType) => {
+        const path = new URL(navigationURL || location.href).pathname;
+        const item = { eventId: id, path, metricName: name, metricValue: value };
+        put("vitals", item, fetchLater && keep);
+      },
+      { reportAllChanges: !!fetchLater, reportSoftNavs: true },
+    );
+  }
+};

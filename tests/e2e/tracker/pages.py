@@ -1,0 +1,35 @@
+"""What tests do on pages with the tracker."""
+
+from testing.browser import Tab
+from testing.service import Service
+
+LOADED = """
+const [done] = arguments;
+const wait = () => (window.headrace ? done(true) : setTimeout(wait, 20));
+wait();
+"""
+SECOND_FILE_LOADED = """
+const [done] = arguments;
+const loaded = () => performance.getEntriesByType("resource").some(({name, responseEnd}) =>
+  /headrace-extras\\.[0-9a-f]{8}\\.js$/.test(name) && responseEnd > 0);
+const wait = () => (loaded() ? setTimeout(done, 200) : setTimeout(wait, 20));
+wait();
+"""
+
+
+def snippet(service: Service, website: str, **options: str) -> str:
+    """Return the script tag of a page, with data attributes for the options."""
+    attributes = {"client_id": website, **options}
+    data = " ".join(f'data-{name.replace("_", "-")}="{attributes[name]}"' for name in attributes)
+    return f'<script defer src="{service.url}/headrace.js" {data}></script>'
+
+
+def run(tab: Tab, script: str) -> None:
+    """Run statements in the selected tab."""
+    tab.run(f"const done = arguments[0]; {script}; done();")
+
+
+def unsent(tab: Tab) -> int:
+    """Return the number of items in the storage of the selected tab."""
+    script = "Object.keys(localStorage).filter((key) => key.startsWith('headrace:')).length"
+    return int(tab.run(f"arguments[0]({script})"))

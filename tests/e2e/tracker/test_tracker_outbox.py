@@ -1,0 +1,204 @@
+"""What pages send is stored once, whatever fails between storage, page and service."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
+from threading import Thread
+from typing import Any
+
+import pytest
+import requests
+
+from chaos.browser.gate import Mode, opened_gate
+from chaos.browser.visitor import Visitor
+from testing.browser import Tab, served_pages
+from testing.browsers import DESKTOP
+from testing.service import Service, wait_until
+from tests.e2e.tracker.pages import LOADED, run, snippet, unsent
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+class _Faults(BaseHTTPRequestHandler):
+    """Answers 503, cuts off, forwards without a reply, then forwards: in turns of these four."""
+
+    target = ""
+    count = 0
+
+    def do_POST(self) -> None:
+        fault = type(self).count % 4
+        type(self).count += 1
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if fault == 0:
+            self._reply(503, b"", {"Retry-After": "1"})
+        if fault in (2, 3):
+            headers = {"Content-Type": "text/plain", "User-Agent": DESKTOP}
+            sent = requests.post(self.target + self.path, body, headers=headers, timeout=20)
+            if fault == 3:
+                self._reply(sent.status_code, sent.content, {})
+        self.close_connection = True
+
+    def _reply(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        headers |= {
+            "Access-Control-Allow-Origin": "*",
+            "Access-Control-Expose-Headers": "Retry-After",
+            "Content-Length": str(len(body)),
+        }
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
+        del format, args
+
+
+@contextmanager
+def failing_proxy(service: Service) -> Generator[str]:
+    """Stand in front of the service, and fail in every way in turns."""
+    handler = type("_FaultsOfTest", (_Faults,), {"target": service.url, "count": 0})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_every_event_is_stored_once_over_a_failing_network(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with (
+        failing_proxy(service) as proxy,
+        served_pages(head=snippet(service, website, api_url=proxy)) as origin,
+    ):
+        for page in range(3):
+            tab.open(f"{origin}/page-{page}")
+            tab.run(LOADED)
+            run(tab, "for (let i = 0; i < 60; i++) headrace.track('click', {i})")
+        wait_until(lambda: unsent(tab) == 0, "the outbox is empty")
+        counts = service.counts(website, "events", "event_name")
+    assert (counts["click"], counts["screen_view"]) == (180, 3)
+
+
+def test_events_are_kept_in_storage_again_when_those_of_full_storage_are_sent(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with served_pages(head=snippet(service, website, track_page_views="false")) as origin:
+        visitor = Visitor(tab, origin, Random(1))  # noqa: S311 - the same every time
+        visitor.open_page()
+        visitor.fill_storage()
+        visitor.track()
+        wait_until(
+            lambda: service.count(website, "events") == len(visitor.returned),
+            "the events of the memory are stored",
+        )
+        visitor.empty_storage()
+        kept = visitor.track()
+        assert visitor.unsent() >= len(kept)
+        visitor.wait_until_all_is_sent()
+
+    assert service.counts(website, "events", "properties.id") == dict.fromkeys(visitor.returned, 1)
+
+
+def test_events_of_the_storage_are_sent_with_those_that_found_it_full(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with (
+        opened_gate(service.url) as gate,
+        served_pages(
+            head=snippet(service, website, api_url=gate.url, track_page_views="false")
+        ) as origin,
+    ):
+        gate.mode = Mode.UNAVAILABLE
+        visitor = Visitor(tab, origin, Random(2))  # noqa: S311 - the same every time
+        visitor.open_page()
+        visitor.track()
+        visitor.fill_storage()
+        visitor.track()
+        gate.mode = Mode.FORWARD
+        wait_until(
+            lambda: service.count(website, "events") == len(visitor.returned),
+            "all events are stored",
+        )
+
+    assert service.counts(website, "events", "properties.id") == dict.fromkeys(visitor.returned, 1)
+
+
+def test_events_are_sent_when_a_request_was_never_answered(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with (
+        opened_gate(service.url) as gate,
+        served_pages(
+            head=snippet(service, website, api_url=gate.url, track_page_views="false")
+        ) as origin,
+    ):
+        gate.mode = Mode.SILENT
+        visitor = Visitor(tab, origin, Random(3))  # noqa: S311 - the same every time
+        visitor.open_page()
+        visitor.track()
+        wait_until(lambda: gate.silenced == 1, "the request is there")
+        gate.mode = Mode.FORWARD
+        visitor.track()
+        wait_until(
+            lambda: service.count(website, "events") == len(visitor.returned),
+            "all events are stored",
+        )
+
+    assert service.counts(website, "events", "properties.id") == dict.fromkeys(visitor.returned, 1)
+
+
+def test_page_whose_storage_is_refused_sends_from_its_memory(
+    service: Service, website: str, tab: Tab
+) -> None:
+    """A sandboxed page has neither localStorage nor locks, as where site data is blocked."""
+    head = snippet(service, website)
+    with served_pages(head=head, policy="sandbox allow-scripts") as origin:
+        tab.open(f"{origin}/")
+        tab.run(LOADED)
+        run(tab, "headrace.track('sandboxed')")
+        wait_until(
+            lambda: (
+                service.counts(website, "events", "event_name")
+                == {"screen_view": 1, "sandboxed": 1}
+            ),
+            "the events are stored",
+        )
+        run(tab, "headrace.optOut(); headrace.track('after'); headrace.optIn()")
+        run(tab, "headrace.track('later')")
+        wait_until(
+            lambda: service.counts(website, "events", "event_name").get("later") == 1,
+            "the last event is stored",
+        )
+
+    assert "after" not in service.counts(website, "events", "event_name")
+
+
+def test_visitor_who_opts_out_drops_what_is_unsent_though_the_storage_is_full(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with (
+        opened_gate(service.url) as gate,
+        served_pages(
+            head=snippet(service, website, api_url=gate.url, track_page_views="false")
+        ) as origin,
+    ):
+        gate.mode = Mode.UNAVAILABLE
+        visitor = Visitor(tab, origin, Random(4))  # noqa: S311 - the same every time
+        visitor.open_page()
+        visitor.track()
+        visitor.fill_storage()
+        visitor.track()
+        run(tab, "headrace.optOut(); headrace.track('after')")
+        assert unsent(tab) == 0
+        gate.mode = Mode.FORWARD
+        run(tab, "headrace.optIn(); headrace.track('later')")
+        wait_until(lambda: service.count(website, "events") > 0, "the last event is stored")
+
+    assert service.counts(website, "events", "event_name") == {"later": 1}
