@@ -4,10 +4,13 @@ import { test } from "node:test";
 import fc from "fast-check";
 
 import { changedFields, subjectOf } from "../../../src/headrace/http/page/state/audit.js";
+import { together } from "../../../src/headrace/http/page/state/cohorts.js";
 import * as dates from "../../../src/headrace/http/page/state/dates.js";
 import * as filters from "../../../src/headrace/http/page/state/filters.js";
 import * as format from "../../../src/headrace/http/page/state/format.js";
 import { formatUrl, parseUrl, VIEWS } from "../../../src/headrace/http/page/state/page_state.js";
+import { changedRetention, daysOf, expiringDays } from "../../../src/headrace/http/page/state/retention.js";
+import { splitOpen } from "../../../src/headrace/http/page/state/rows.js";
 
 const text = fc.string({ unit: "grapheme", maxLength: 40 });
 const date = fc
@@ -128,4 +131,53 @@ test("a line of the audit log shows the fields that changed, and what it is abou
   assert.deepEqual(changedFields({ before: null, after: null }), []);
   const lines = [update, { object: "key_1", before: null, after: { prefix: "hr_1" } }, { object: "era_1", before: null, after: { rows: 1 } }, { object: null, before: null, after: null }];
   assert.deepEqual(lines.map(subjectOf), ["Blog", "hr_1", "era_1", ""]);
+});
+
+test("a table has its own number of days, else that of all tables, else the service's", () => {
+  const now = Date.parse("2026-03-10T03:30:00Z");
+  const found = expiringDays({ days: 30, events: 7, errors: 0, performance: null }, now);
+
+  assert.deepEqual(found.map(({ table, endDate }) => [table, endDate]), [["events", "2026-03-02"], ["performance", "2026-02-07"]]);
+  assert.deepEqual(found.map(({ startDate, endDate }) => dates.dayCount({ startDate, endDate })), [dates.MAX_DAYS, dates.MAX_DAYS]);
+  assert.deepEqual(expiringDays({ days: null, events: null }, now), []);
+});
+
+test("only fields with another number of days are changed", () => {
+  assert.deepEqual(changedRetention({ days: 30, errors: 7 }, { days: 30, events: 400, errors: null, performance: null }), { events: 400, errors: null });
+  assert.deepEqual(["", " 30 ", "0", "-1", "1.5", "many"].map(daysOf), [null, 30, 0, undefined, undefined, undefined]);
+});
+
+test("cohorts together leave out the period that goes on and those that have not begun", () => {
+  const rows = [
+    { size: 10, returned: [10, 5, 2] },
+    { size: 30, returned: [30, 3, null] },
+    { size: 60, returned: [20, null, null] },
+  ];
+  assert.deepEqual([0, 1, 2].map((index) => together(rows, index)), [{ count: 40, size: 40 }, { count: 5, size: 10 }, { count: 2, size: 10 }]);
+  assert.deepEqual(together([], 0), { count: null, size: 0 });
+});
+
+test("a line and its open end have the same length and meet in one point", () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(), { minLength: 1 }), fc.nat(), (values, number) => {
+      const index = number % values.length;
+      const { whole, open } = splitOpen(values, index);
+      assert.deepEqual(values.map((_, at) => whole[at] ?? open[at]), values.map((value, at) => (at <= index ? value : null)));
+      assert.deepEqual(values.flatMap((_, at) => (whole[at] !== null && open[at] !== null ? [at] : [])), index > 0 ? [index - 1] : []);
+    }),
+  );
+  assert.deepEqual(splitOpen([1, 2], -1), { whole: [1, 2], open: [] });
+});
+
+test("a range touches at most so many buckets", () => {
+  const bounds = { startDate: "2026-03-01", endDate: "2026-03-30" };
+  assert.deepEqual(["hourly", "daily", "weekly", "monthly"].map((name) => dates.bucketCount(bounds, name)), [721, 30, 6, 3]);
+});
+
+test("dates have the day first and months of three letters", () => {
+  assert.equal(format.rangeName({ startDate: "2026-09-02", endDate: "2026-10-01" }), "2 Sep – 1 Oct 2026");
+  assert.equal(format.rangeName({ startDate: "2025-12-31", endDate: "2026-01-01" }), "31 Dec 2025 – 1 Jan 2026");
+  assert.equal(format.bucketName("2026-09-01", "monthly"), "September 2026");
+  assert.equal(format.datetime("2026-09-02T23:30:00.000Z", "Europe/Berlin"), "3 Sep 2026, 01:30:00");
+  assert.deepEqual([0, 0.004, 0.5, 1].map(format.percent), ["0%", "0.4%", "50.0%", "100%"]);
 });

@@ -1,19 +1,21 @@
-"""Quarantine and audit log on the page, in a real Chromium."""
+"""Administration on the page, in a real Chromium."""
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from headrace.adapters.data_dir.paths import QUARANTINE
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
+from headrace.model.data_retention import DataRetention
 from headrace.model.tenancy import Scope, WebsiteChange, WebsiteId
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
-from testing.browser import CHROMEDRIVER, CHROMIUM, opened_tab
-from testing.service import Service
-from tests.e2e.page.test_page import WATCH, Page
+from testing.browser import CHROMEDRIVER, CHROMIUM
+from testing.page import Page, opened_page
+from testing.service import Service, bearer
 
 pytestmark = [
     pytest.mark.browser,
@@ -32,12 +34,11 @@ LINES = "document.querySelectorAll('.lines details').length"
 @pytest.fixture(scope="module")
 def page(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A tab of an operator whose session may read and change everything."""
-    with opened_tab(tmp_path_factory.mktemp("chromium") / "profile") as tab:
-        tab.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
-        page = Page(tab, service, service.website())
-        scopes = frozenset({Scope.READ_DATA, Scope.MANAGE_CONFIG})
+    profile = tmp_path_factory.mktemp("chromium") / "profile"
+    with opened_page(service, service.website(), profile) as page:
+        scopes = frozenset({Scope.READ_DATA, Scope.MANAGE_DATA, Scope.MANAGE_CONFIG})
         code = service.directory.sessions.create_code(scopes=scopes)
-        tab.open(f"{service.url}/app/admin/?website_id={page.website}#code={code}")
+        page.tab.open(f"{service.url}/app/admin/?website_id={page.website}#code={code}")
         page.until("document.querySelector('nav[aria-label=Administration]') !== null")
         yield page
 
@@ -107,3 +108,66 @@ def test_the_audit_log_shows_what_changed_and_leads_to_older_changes(page: Page)
     assert cells == [["name", "Name 119", HOSTILE], ["public", "false", "true"]]
     assert first == 50
     assert page.problems() == []
+
+
+def test_erasure_counts_before_it_erases_and_leaves_a_receipt(page: Page) -> None:
+    shop = another_website(page)
+    send(shop, *(event("ann", days_ago=day) for day in (0, 1, 2)), event("bob", days_ago=0))
+    shop.open("admin/erasures")
+    shop.write(".erase input", "ann")
+    shop.click(".erase button", "Count the rows")
+    shop.click(".erase button", "Erase 3 rows for good")
+    summary = shop.until("document.querySelector('.lines summary')?.textContent")
+    facts = shop.until(
+        "Object.fromEntries([...document.querySelectorAll('.facts div')].map((one) =>"
+        " [one.querySelector('dt').textContent, one.querySelector('dd').textContent]))"
+    )
+
+    assert summary.startswith("Visitor (anonymous id) ")
+    assert summary.endswith(" · 3 rows")
+    assert facts["Rows"] == "3 events"
+    assert facts["Subject, as a keyed hash"].startswith("hmac-sha256:")
+    assert "Backups from before the erasure" in facts["To do by hand"]
+    assert shop.service.counts(shop.website, "events", "anonymous_id") == {"bob": 1}
+    assert shop.problems() == []
+
+
+def test_days_that_rows_are_kept_are_changed_after_a_look_at_what_that_hides(page: Page) -> None:
+    shop = another_website(page)
+    send(shop, event("ann", days_ago=0), event("ann", days_ago=40), event("ann", days_ago=50))
+    shop.open("admin/storage")
+    shop.write("[aria-label='Events, days']", "30")
+    shop.click(".keep button", "What would change?")
+    effect = shop.until("document.querySelector('.keep [role=status]')?.textContent")
+    shop.click(".keep button", "Hide them and keep the rest")
+    shop.until(
+        "[...document.querySelectorAll('.data td')].some((c) => c.textContent === '30 days')"
+    )
+    (retention,) = (
+        website.retention
+        for website in shop.service.directory.websites()
+        if website.id == shop.website
+    )
+
+    assert effect == "2 events would leave all answers at once, and the disk within a day."
+    assert retention == DataRetention(events=30)
+    assert shop.service.count(shop.website, "events") == 1
+    assert shop.problems() == []
+
+
+def another_website(page: Page) -> Page:
+    """Return the same tab for a website of its own."""
+    return Page(page.tab, page.service, page.service.website())
+
+
+def event(visitor: str, *, days_ago: int) -> dict[str, object]:
+    """Return an event of a visitor, some days ago."""
+    time = datetime.now(UTC) - timedelta(days=days_ago)
+    return {"name": "seen", "anonymousId": visitor, "timestamp": int(time.timestamp() * 1000)}
+
+
+def send(page: Page, *events: dict[str, object]) -> None:
+    """Store events of the page's website."""
+    path = f"/track?website_id={page.website}"
+    key = bearer(page.service.master)
+    assert page.service.post(path, list(events), headers=key).status_code == 200

@@ -4,14 +4,13 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
 from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import Scope, WebsiteId
-from testing.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab
+from testing.browser import CHROMEDRIVER, CHROMIUM
+from testing.page import HOSTILE_NAMES, Page, opened_page
 from testing.service import Json, Service, bearer
 
 pytestmark = [
@@ -23,31 +22,7 @@ pytestmark = [
     ),
 ]
 
-HOSTILE = [
-    "<script>hacked = 1</script>",
-    "<img src=x onerror=hacked=1>",
-    "x" * 256,
-    "عرض_المنتج",
-    "🏕️🏕️",
-]
 PATHS = ["/", "explore", "vitals", "errors", "funnels", "retention", "live", "setup", "admin"]
-WATCH = """
-window.problems = [];
-addEventListener("securitypolicyviolation", (e) => problems.push(`policy: ${e.violatedDirective}`));
-addEventListener("error", (e) => problems.push(`error: ${e.message}`));
-addEventListener("unhandledrejection", (e) => problems.push(`rejection: ${e.reason}`));
-const report = console.error;
-console.error = (...all) => (problems.push(`console: ${all.join(" ")}`), report(...all));
-"""
-POLL = """
-const done = arguments[arguments.length - 1];
-const poll = () => {
-  let value;
-  try { value = (%s); } catch { value = null; }
-  value ? done(value) : setTimeout(poll, 50);
-};
-poll();
-"""
 VISITORS = 12
 VIEWS_OF_EACH = 3
 
@@ -70,14 +45,14 @@ def seed(service: Service, website: str) -> None:
     ]
     events += [
         {"name": name, "anonymousId": "v0", "sessionId": "s0", "timestamp": start_ms + 50_000}
-        for name in HOSTILE
+        for name in HOSTILE_NAMES
     ]
     key = service.key("track:events", websites=[website])
     sent = service.post(f"/track?website_id={website}", events, headers=bearer(key))
     assert sent.status_code == 200, sent.text
     faults = [
         {"timestamp": start_ms, "path": "/page-1", "message": name, "errorType": "TypeError"}
-        for name in HOSTILE
+        for name in HOSTILE_NAMES
     ]
     assert service.post(f"/errors?client_id={website}", faults).status_code == 200
     vitals = [
@@ -87,65 +62,12 @@ def seed(service: Service, website: str) -> None:
     assert service.post(f"/vitals?client_id={website}", vitals).status_code == 200
 
 
-class Page:
-    """The page of one website in a tab."""
-
-    def __init__(self, tab: Tab, service: Service, website: str) -> None:
-        self.tab = tab
-        self.service = service
-        self.website = website
-
-    def open(self, path: str, **parameters: str) -> None:
-        pairs = {"website_id": self.website, "timezone": "UTC", **parameters}
-        query = "&".join(f"{name}={quote(value)}" for name, value in pairs.items())
-        self.tab.open(f"{self.service.url}/app/{path.removeprefix('/')}?{query}")
-
-    def until(self, condition: str) -> Any:
-        """Wait until an expression is true in the page, and return its value."""
-        return self.tab.run(POLL % condition)
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            event = f"new KeyboardEvent('keydown', {{key: {json.dumps(key)}, bubbles: true}})"
-            self.until(f"document.body.dispatchEvent({event}) || true")
-
-    def click(self, selector: str, text: str = "") -> None:
-        """Click on the first element that has a text, as soon as there is one."""
-        found = (
-            f"[...document.querySelectorAll({json.dumps(selector)})]"
-            f".find((one) => one.textContent.includes({json.dumps(text)}))"
-        )
-        self.until(f"{found} && ({found}.click(), true)")
-
-    def totals(self, visitors: int) -> dict[str, str]:
-        """Return the totals of the overview, once the first of them is as expected."""
-        shown = (
-            "Object.fromEntries([...document.querySelectorAll('.figure')].map((one) =>"
-            " [one.querySelector('.name').textContent, one.querySelector('.value').textContent]))"
-        )
-        found: dict[str, str] = self.until(f"({shown}).Visitors === '{visitors}' && ({shown})")
-        return found
-
-    def parameter(self, name: str) -> str:
-        url: str = self.until("location.href")
-        return parse_qs(urlsplit(url).query)[name][0]
-
-    def problems(self) -> list[str]:
-        found: list[str] = self.until("window.problems")
-        return found
-
-    def set_width(self, width: int) -> None:
-        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        self.tab.command("Emulation.setDeviceMetricsOverride", **metrics)
-
-
 @pytest.fixture(scope="module")
 def page(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     website = service.website(public=True)
     seed(service, website)
-    with opened_tab(tmp_path_factory.mktemp("chromium") / "profile") as tab:
-        tab.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
-        yield Page(tab, service, website)
+    with opened_page(service, website, tmp_path_factory.mktemp("chromium") / "profile") as page:
+        yield page
 
 
 def test_overview_shows_what_was_stored_and_a_click_filters_it(page: Page) -> None:
@@ -266,7 +188,7 @@ def test_view_breaks_no_policy_and_fits_a_phone(page: Page, path: str) -> None:
 def test_hostile_names_are_shown_as_text(page: Page, path: str) -> None:
     page.open(path)
 
-    for name in HOSTILE:
+    for name in HOSTILE_NAMES:
         page.until(f"document.querySelector('#content').textContent.includes({json.dumps(name)})")
 
     assert page.until("typeof hacked === 'undefined'")

@@ -29,26 +29,48 @@ export function whenSignedOut(callback) {
 }
 
 /**
- * Send one request and return the body of its response.
- * @param {string} method
- * @param {string} path
- * @param {{parameters?: Parameters, body?: unknown, signal?: AbortSignal}} [options]
- * @returns {Promise<any>}
+ * Send one request and return the body of its response. Paths, what they take and what they answer
+ * are those of the OpenAPI document.
+ * @template {import("./calls.js").Path} P
+ * @template {import("./calls.js").Method} M
+ * @param {M} method
+ * @param {P} path
+ * @param {import("./calls.js").Options<P, M>} [options]
+ * @returns {Promise<import("./calls.js").Answer<P, M>>}
  */
-export async function call(method, path, { parameters = {}, body, signal } = {}) {
-  const headers = /** @type {Record<string, string>} */ ({ Accept: "application/json" });
+export async function call(method, path, options = {}) {
+  const response = await request(method, path, options, "application/json");
+  return /** @type {any} */ (response.status === 204 ? null : await jsonOf(response));
+}
+
+/**
+ * Send one request and return its response as a file of another media type.
+ * @template {import("./calls.js").Path} P
+ * @template {import("./calls.js").Method} M
+ * @param {M} method
+ * @param {P} path
+ * @param {import("./calls.js").Options<P, M>} options
+ * @param {string} mediaType
+ */
+export async function download(method, path, options, mediaType) {
+  return (await request(method, path, options, mediaType)).blob();
+}
+
+/** @param {string} method @param {string} path @param {{path?: Record<string, string>, parameters?: Parameters, body?: unknown, signal?: AbortSignal}} options @param {string} accept */
+async function request(method, path, { path: names = {}, parameters = {}, body, signal }, accept) {
+  const headers = /** @type {Record<string, string>} */ ({ Accept: accept });
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const response = await send(urlOf(path, parameters), {
+  const named = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(names[name] ?? ""));
+  const response = await send(urlOf(named, parameters), {
     method,
     headers,
     signal,
     credentials: "same-origin",
     body: body === undefined ? undefined : JSON.stringify(body),
   });
-  const reply = response.status === 204 ? null : await jsonOf(response);
   if (response.status === 401 && path !== "/v1/session") for (const callback of onSignedOut) callback();
-  if (!response.ok) throw failure(response, reply);
-  return reply;
+  if (!response.ok) throw failure(response, await jsonOf(response));
+  return response;
 }
 
 /** A path with its query. @param {string} path @param {Parameters} parameters */

@@ -1,27 +1,32 @@
 /** The query endpoints: custom queries, other analyses, the schema, values of columns. */
 
-import { call } from "./client.js";
+import { call, download } from "./client.js";
 
 /** @typedef {import("./client.js").Row} Row */
 /** @typedef {import("../state/query_body.js").CustomBody} CustomBody */
 /** @typedef {import("../state/query_body.js").Select} Select */
-/** @typedef {Record<string, any> & {rowCount: number, executionTime: number}} Meta */
+/** @typedef {import("./calls.js").Schema<"QueryMeta">} Meta */
+/** @typedef {import("./calls.js").Schema<"SchemaColumn">} Column */
+/** @typedef {import("./calls.js").Schema<"SchemaTable">} Table */
+/** @typedef {import("./calls.js").Schema<"SchemaResponse">} Schema */
 /** @typedef {{data: Row[], meta: Meta, totals?: Row, others?: Row[]}} Answer */
-/** @typedef {{name: string, type: string, filterable: boolean, aggregatable: boolean, description: string}} Column */
-/** @typedef {{name: string, description: string, columns: Column[]}} Table */
-/** @typedef {{tables: Table[], aggregates: string[], operators: string[], limits: Record<string, number>, eventNames?: {name: string, count: number, lastSeen: string}[], properties?: {key: string, kinds: string[], count: number}[]}} Schema */
 
 /** @param {string} website @param {CustomBody} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
 export function custom(website, body, signal) {
   return call("POST", "/v1/query/custom", { parameters: { website_id: website }, body, signal });
 }
 
-/** @param {string} website @param {object} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
+/** The rows as the service writes them in CSV. @param {string} website @param {CustomBody} body @returns {Promise<Blob>} */
+export function customCsv(website, body) {
+  return download("POST", "/v1/query/custom", { parameters: { website_id: website }, body }, "text/csv");
+}
+
+/** @param {string} website @param {import("./calls.js").Loose<import("./calls.js").Schema<"FunnelRequest">>} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
 export function funnel(website, body, signal) {
   return call("POST", "/v1/query/funnel", { parameters: { website_id: website }, body, signal });
 }
 
-/** @param {string} website @param {object} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
+/** @param {string} website @param {import("./calls.js").Loose<import("./calls.js").Schema<"RetentionRequest">>} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
 export function retention(website, body, signal) {
   return call("POST", "/v1/query/retention", { parameters: { website_id: website }, body, signal });
 }
@@ -35,7 +40,7 @@ export function retention(website, body, signal) {
  */
 export async function values(website, wanted, signal) {
   const parameters = { website_id: website, ...wanted, search: wanted.search || undefined };
-  return (await call("GET", "/v1/query/values", { parameters, signal })).data;
+  return /** @type {{value: any, count: number}[]} */ ((await call("GET", "/v1/query/values", { parameters, signal })).data);
 }
 
 /** @type {Promise<Schema> | null} */

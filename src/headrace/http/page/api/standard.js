@@ -63,6 +63,11 @@ export async function breakdown(request, type) {
   }
 }
 
+/** Forget what the last breakdowns were, when events have come since. */
+export function forgetBreakdowns() {
+  shared.clear();
+}
+
 /** @param {OverviewRequest} request @param {string[]} types @param {object} options @param {AbortSignal} [signal] @returns {Promise<Record<string, any>>} */
 async function standard({ website, filters, bounds, timezone }, types, options, signal) {
   const body = { types, filters, ...bounds, timezone, ...options };

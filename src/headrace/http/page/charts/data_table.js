@@ -5,13 +5,14 @@ import { exactNumber } from "../state/format.js";
 
 /** @typedef {{key: string, label: string, isNumber?: boolean, hasBar?: boolean, format?: (value: any) => any}} TableColumn */
 
-/** @param {{columns: TableColumn[], rows: Record<string, any>[], caption: string}} props */
-export function DataTable({ columns, rows, caption }) {
+/** @param {{columns: TableColumn[], rows: Record<string, any>[], caption: string, totals?: Record<string, any>}} props  `totals` are a last row */
+export function DataTable({ columns, rows, caption, totals }) {
   const highest = Object.fromEntries(columns.filter(({ hasBar }) => hasBar).map(({ key }) => [key, Math.max(0, ...rows.map((row) => Number(row[key]) || 0))]));
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
     <table class="data"><caption class="hidden">${caption}</caption>
       <thead><tr>${columns.map(({ key, label, isNumber }) => html`<th key=${key} scope="col" class=${isNumber ? "number" : ""}><bdi>${label}</bdi></th>`)}</tr></thead>
       <tbody>${rows.map((row, index) => html`<tr key=${index}>${columns.map((column) => html`<${Cell} key=${column.key} column=${column} value=${row[column.key]} highest=${highest[column.key]} />`)}</tr>`)}</tbody>
+      ${totals && html`<tfoot><tr>${columns.map((column, index) => html`<td key=${column.key} class=${column.isNumber ? "number" : ""}>${column.isNumber ? exactNumber(totals[column.key]) : index === 0 ? "All rows" : ""}</td>`)}</tr></tfoot>`}
     </table></div>`;
 }
 

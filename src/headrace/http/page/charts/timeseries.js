@@ -5,20 +5,23 @@ import { html } from "../html.js";
 import { useEffect, useRef, useState } from "../vendor/hooks.js";
 
 /** @typedef {import("../vendor/uplot.js").default} Plot */
-/** @typedef {{label: string, values: (number | null)[], isPrevious?: boolean, color?: string}} Series */
+/** @typedef {{value: number, label: string, color: string}} Limit  a line across the chart; `color` is a custom property */
+/** @typedef {{label: string, values: (number | null)[], isPrevious?: boolean, isOpen?: boolean, color?: string}} Series  `isOpen`: the end of the line before, which goes on */
 
 const PALETTE = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6", "--series-7", "--series-8"];
 const DAY_S = 86_400;
 /** Distances of ticks where a bucket has a day or more: uPlot would choose hours. */
 const DAY_STEPS = [1, 2, 3, 7, 14, 28, 31, 61, 92, 183, 365, 730].map((days) => days * DAY_S);
+/** Distances of ticks of counts: between one and two visitors there is none. */
+const WHOLE_STEPS = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /**
  * @param {{times: number[], series: Series[], label: string, names: (index: number) => string,
- *   format: (value: number | null) => string, axisFormat?: (value: number) => string, height?: number, isArea?: boolean, max?: number}} props
+ *   format: (value: number | null) => string, axisFormat?: (value: number) => string, height?: number, isArea?: boolean, max?: number, limits?: Limit[]}} props
  *   `times` are epoch seconds, read as UTC.
  */
-export function TimeSeries({ times, series, label, names, format, axisFormat, height = 260, isArea = true, max }) {
+export function TimeSeries({ times, series, label, names, format, axisFormat, height = 260, isArea = true, max, limits = [] }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [tip, setTip] = useState(/** @type {{index: number, left: number, width: number} | null} */ (null));
   const [scheme, setScheme] = useState(dark.matches);
@@ -39,7 +42,7 @@ export function TimeSeries({ times, series, label, names, format, axisFormat, he
       const root = host.current;
       if (isGone || !root) return;
       plot = new UPlot(
-        optionsOf({ UPlot, times, series, axisFormat: axisFormat ?? format, height, width: root.clientWidth, isArea, max, onMove: setTip }),
+        optionsOf({ UPlot, times, series, axisFormat: axisFormat ?? format, height, width: root.clientWidth, isArea, max, limits, onMove: setTip }),
         /** @type {any} */ ([times, ...series.map(({ values }) => values)]),
         root,
       );
@@ -57,14 +60,21 @@ export function TimeSeries({ times, series, label, names, format, axisFormat, he
     <div ref=${host} style=${{ height: `${height}px` }} aria-hidden="true"></div>
     ${tip && html`<div class="tip" style=${tip.left > tip.width / 2 ? { right: `${tip.width - tip.left + 14}px` } : { left: `${tip.left + 14}px` }}>
       <b>${names(tip.index)}</b>
-      ${series.map(({ label: name, values }, index) => html`<div key=${name}>
+      ${series.map(({ label: name, values, isOpen }, index) => isHidden(series, index, tip.index, isOpen) ? null : html`<div key=${name}>
         <i style=${{ background: `var(${colors[index]})` }}></i><bdi>${name}</bdi><span>${format(values[tip.index] ?? null)}</span></div>`)}
     </div>`}
   </figure>`;
 }
 
+/** Of a line and its open end, the one without a value is left out. @param {Series[]} series @param {number} index @param {number} at @param {boolean | undefined} isOpen */
+function isHidden(series, index, at, isOpen) {
+  const value = series[index]?.values[at];
+  if (isOpen) return value == null || series[index - 1]?.values[at] != null;
+  return value == null && series[index + 1]?.isOpen === true && series[index + 1]?.values[at] != null;
+}
+
 /** @param {any} wanted @returns {any} */
-function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, max, onMove }) {
+function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, max, limits, onMove }) {
   const style = getComputedStyle(document.documentElement);
   const color = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
   const font = `11px ${style.getPropertyValue("--font")}`;
@@ -81,7 +91,7 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
     scales: { x: { time: true }, y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => [Math.min(0, low ?? 0), max ?? roundedUp(high)] } },
     axes: [
       { ...axis, grid: { show: false }, size: isHourly ? 42 : 28, gap: 6, space: 70, values: dateTicks(), ...(!isHourly && { incrs: DAY_STEPS }) },
-      { ...axis, grid: { stroke: color("--line"), width: 1 }, size: 52, gap: 6, space: 44, values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => axisFormat(tick)) },
+      { ...axis, grid: { stroke: color("--line"), width: 1 }, size: 52, gap: 6, space: 44, ...(isWhole(series) && { incrs: WHOLE_STEPS }), values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => axisFormat(tick)) },
     ],
     series: [
       {},
@@ -91,14 +101,15 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
           label: one.label,
           stroke,
           width: one.isPrevious ? 1.5 : 2,
-          dash: one.isPrevious ? [5, 5] : undefined,
-          fill: isArea && !one.isPrevious && series.filter((/** @type {Series} */ other) => !other.isPrevious).length === 1 ? gradient(stroke) : undefined,
-          points: { show: times.length < 3 },
+          dash: one.isPrevious ? [5, 5] : one.isOpen ? [2, 4] : undefined,
+          fill: isArea && !one.isPrevious && !one.isOpen && series.filter((/** @type {Series} */ other) => !other.isPrevious && !other.isOpen).length === 1 ? gradient(stroke) : undefined,
+          points: { show: times.length < 3 || (one.isOpen === true && one.values.filter((value) => value !== null).length === 1) },
           spanGaps: false,
         };
       }),
     ],
     hooks: {
+      draw: [(/** @type {any} */ plot) => limits.forEach((/** @type {Limit} */ limit) => drawLimit(plot, limit, color(limit.color), font))],
       setCursor: [
         (/** @type {any} */ plot) => {
           const { idx, left } = plot.cursor;
@@ -113,7 +124,33 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
 /** A custom property for each series; a series of before takes none of the palette. @param {Series[]} series */
 function seriesColors(series) {
   let next = 0;
-  return series.map(({ isPrevious, color }) => (isPrevious ? "--previous" : (color ?? PALETTE[next++ % PALETTE.length])));
+  const taken = () => PALETTE[next++ % PALETTE.length];
+  return series.map(({ isPrevious, isOpen, color }) => (isPrevious ? "--previous" : (color ?? (isOpen ? PALETTE[(next + PALETTE.length - 1) % PALETTE.length] : taken()))));
+}
+
+/** A dashed line across the chart with its name above it, where its value is in sight. @param {any} plot @param {Limit} limit @param {string} stroke @param {string} font */
+function drawLimit(plot, { value, label }, stroke, font) {
+  const { ctx, bbox } = plot;
+  const y = Math.round(plot.valToPos(value, "y", true));
+  if (y < bbox.top || y > bbox.top + bbox.height) return;
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = stroke;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([3 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, y);
+  ctx.lineTo(bbox.left + bbox.width, y);
+  ctx.stroke();
+  ctx.font = font.replace("11px", `${11 * devicePixelRatio}px`);
+  ctx.textAlign = "right";
+  ctx.textBaseline = "bottom";
+  ctx.fillText(label, bbox.left + bbox.width - 4 * devicePixelRatio, y - 2 * devicePixelRatio);
+  ctx.restore();
+}
+
+/** @param {Series[]} series */
+function isWhole(series) {
+  return series.every(({ values }) => values.every((value) => value === null || Number.isInteger(value)));
 }
 
 /** Fades out downwards. @param {string} stroke */

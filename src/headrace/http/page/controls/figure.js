@@ -5,23 +5,24 @@ import { change, NOTHING, percent } from "../state/format.js";
 
 /**
  * @param {{name: string, value: number | null | undefined, previous?: number | null, exact: string, shown: string, shownPrevious?: string,
- *   isBetterLow?: boolean, isChosen?: boolean, onChoose?: () => void}} props
+ *   exactPrevious?: string, isBetterLow?: boolean, isChosen?: boolean, onChoose?: () => void}} props
  */
-export function Figure({ name, value, previous, exact, shown, shownPrevious, isBetterLow = false, isChosen = false, onChoose }) {
+export function Figure({ name, value, previous, exact, shown, shownPrevious, exactPrevious, isBetterLow = false, isChosen = false, onChoose }) {
   return html`<button type="button" class="figure" aria-pressed=${isChosen} onClick=${onChoose}>
     <span class="name">${name}</span>
     <span class="value" title=${exact}>${shown}</span>
-    ${previous !== undefined && html`<${Change} value=${value} previous=${previous} shownPrevious=${shownPrevious} isBetterLow=${isBetterLow} />`}
+    ${previous !== undefined && html`<${Change} value=${value} previous=${previous} shownPrevious=${shownPrevious} exactPrevious=${exactPrevious} isBetterLow=${isBetterLow} />`}
   </button>`;
 }
 
-/** @param {{value: number | null | undefined, previous: number | null, shownPrevious?: string, isBetterLow: boolean}} props */
-function Change({ value, previous, shownPrevious, isBetterLow }) {
+/** @param {{value: number | null | undefined, previous: number | null, shownPrevious?: string, exactPrevious?: string, isBetterLow: boolean}} props */
+function Change({ value, previous, shownPrevious, exactPrevious, isBetterLow }) {
+  if (previous == null) return html`<span class="change faint">none before</span>`;
   const relative = change(value, previous);
-  if (relative === null) return html`<span class="change faint">was ${shownPrevious ?? NOTHING}</span>`;
+  if (relative === null) return html`<span class="change faint" title=${exactPrevious}>was ${shownPrevious ?? NOTHING}</span>`;
   const side = Math.abs(relative) < 0.0005 ? "same" : relative > 0 !== isBetterLow ? "good" : "bad";
   const sign = relative > 0.0005 ? "▲" : relative < -0.0005 ? "▼" : "=";
-  return html`<span class=${`change ${side}`} title=${`Was ${shownPrevious}`}>
+  return html`<span class=${`change ${side}`} title=${`Was ${exactPrevious}`}>
     <span aria-hidden="true">${sign}</span><span class="hidden">${relative < 0 ? "down" : "up"}</span> ${percent(Math.abs(relative))}
     <span class="faint">from ${shownPrevious}</span></span>`;
 }

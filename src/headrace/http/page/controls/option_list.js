@@ -1,7 +1,7 @@
 /** A list to choose from, with a field that narrows it and takes what is not in it. */
 
 import { html } from "../html.js";
-import { useEffect, useRef, useState } from "../vendor/hooks.js";
+import { useEffect, useId, useRef, useState } from "../vendor/hooks.js";
 
 /** @typedef {{value: string, label?: string, hint?: string}} Option */
 
@@ -14,6 +14,7 @@ const MAX_SHOWN = 200;
 export function OptionList({ options, value, label, isSearchable = false, takesOther = false, isLoading = false, onSearch, onChoose }) {
   const [search, setSearch] = useState("");
   const [at, setAt] = useState(() => Math.max(0, options.findIndex((option) => option.value === value)));
+  const id = useId();
   const list = useRef(/** @type {HTMLUListElement | null} */ (null));
   const wanted = search.trim().toLowerCase();
   const found = options.filter((option) => !wanted || `${option.label ?? ""} ${option.value}`.toLowerCase().includes(wanted));
@@ -36,9 +37,10 @@ export function OptionList({ options, value, label, isSearchable = false, takesO
     onSearch?.(event.target.value);
   };
   return html`<div class="options" onKeyDown=${onKeyDown}>
-    ${isSearchable && html`<input type="search" placeholder="Search" aria-label=${`Search ${label}`} value=${search} onInput=${onInput} />`}
-    <ul role="listbox" aria-label=${label} ref=${list} tabindex=${isSearchable ? -1 : 0}>
-      ${shown.map((option, index) => html`<li key=${option.value} role="option" aria-selected=${index === at}
+    ${isSearchable && html`<input type="search" placeholder="Search" aria-label=${`Search ${label}`} role="combobox" aria-expanded="true" aria-autocomplete="list"
+      aria-controls=${id} aria-activedescendant=${shown.length ? `${id}-${at}` : undefined} autocomplete="off" value=${search} onInput=${onInput} />`}
+    <ul id=${id} role="listbox" aria-label=${label} ref=${list} tabindex=${isSearchable ? -1 : 0} aria-activedescendant=${!isSearchable && shown.length ? `${id}-${at}` : undefined}>
+      ${shown.map((option, index) => html`<li key=${option.value} id=${`${id}-${index}`} role="option" aria-selected=${index === at}
         class=${option.value === value ? "chosen" : ""} onPointerEnter=${() => setAt(index)} onClick=${() => onChoose(option.value)}>
         <span>${option.label ?? option.value}</span>${option.hint && html`<small>${option.hint}</small>`}</li>`)}
       ${shown.length === 0 && html`<li class="none">${isLoading ? "Loading" : "Nothing found"}</li>`}

@@ -31,7 +31,8 @@ export const AGGREGATE_WORDS = /** @type {Record<string, string>} */ ({
 /** @param {Select} select */
 export function selectWords({ field, aggregate, alias }) {
   if (aggregate === "count") return alias && alias !== "count" ? alias : "rows";
-  return `${AGGREGATE_WORDS[aggregate] ?? aggregate} ${columnWords(field).toLowerCase()}`;
+  const plural = aggregate === "uniq" && !field.startsWith("properties.") ? "s" : "";
+  return `${AGGREGATE_WORDS[aggregate] ?? aggregate} ${columnWords(field).toLowerCase()}${plural}`;
 }
 
 /** @param {{select?: Select, columns: Column[], aggregates: string[], onDone: (select: Select) => void, onRemove?: () => void}} props */

@@ -63,6 +63,14 @@ function yearBefore(date) {
   return isDate(same) ? same : `${year}-02-28`;
 }
 
+/** The most buckets that a range can touch. @param {Bounds} bounds @param {string} granularity */
+export function bucketCount(bounds, granularity) {
+  const days = dayCount(bounds);
+  if (granularity === "hourly") return days * 24 + 1;
+  if (granularity === "weekly") return Math.ceil(days / 7) + 1;
+  return granularity === "monthly" ? Math.ceil(days / 28) + 1 : days;
+}
+
 /** The bucket that gives a chart between 24 and 120 points. @param {Bounds} bounds @returns {Granularity} */
 export function suitableGranularity(bounds) {
   const days = dayCount(bounds);

@@ -2,11 +2,17 @@
 
 const EXACT = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
-const PERCENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
+const PERCENT = new Intl.NumberFormat("en", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const REGIONS = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
-const DAY = new Intl.DateTimeFormat("en", { timeZone: "UTC", day: "numeric", month: "short" });
-const WHOLE_DAY = new Intl.DateTimeFormat("en", { timeZone: "UTC", weekday: "short", day: "numeric", month: "short", year: "numeric" });
-const MONTH = new Intl.DateTimeFormat("en", { timeZone: "UTC", month: "long", year: "numeric" });
+const DAY = dayFirst({ timeZone: "UTC", day: "numeric", month: "short" });
+const WHOLE_DAY = dayFirst({ timeZone: "UTC", weekday: "short", day: "numeric", month: "short", year: "numeric" });
+const MONTH = dayFirst({ timeZone: "UTC", month: "long", year: "numeric" });
+
+/** Dates as the axes of charts have them: the day first, months of three letters. @param {Intl.DateTimeFormatOptions} options */
+function dayFirst(options) {
+  const format = new Intl.DateTimeFormat("en-GB", options);
+  return { format: (/** @type {number} */ time) => format.format(time).replace(/\bSept\b/, "Sep") };
+}
 
 export const NOTHING = "–";
 
@@ -15,15 +21,21 @@ export function exactNumber(value) {
   return value == null ? NOTHING : EXACT.format(value);
 }
 
+/** A number and what it counts. @param {number | null | undefined} count @param {string} one @param {string} several */
+export function counted(count, one, several) {
+  return `${exactNumber(count)} ${count === 1 ? one : several}`;
+}
+
 /** Exact below 10,000, else three digits and a letter. @param {number | null | undefined} value */
 export function shortNumber(value) {
   if (value == null) return NOTHING;
   return Math.abs(value) < 10_000 ? EXACT.format(Number.isInteger(value) ? value : Number(value.toPrecision(4))) : COMPACT.format(value);
 }
 
-/** @param {number | null | undefined} value a share, 0 to 1 */
+/** With one decimal, so that shares below each other align; nothing and all need none. @param {number | null | undefined} value a share, 0 to 1 */
 export function percent(value) {
-  return value == null ? NOTHING : PERCENT.format(value);
+  if (value == null) return NOTHING;
+  return value === 0 || value === 1 ? `${100 * value}%` : PERCENT.format(value);
 }
 
 /** @param {number | null | undefined} seconds */
@@ -70,14 +82,14 @@ export function bucketTime(date) {
 export function rangeName({ startDate, endDate }) {
   const [from, to] = [Date.parse(startDate), Date.parse(endDate)];
   if (startDate === endDate) return WHOLE_DAY.format(from);
-  const year = startDate.slice(0, 4) === endDate.slice(0, 4) ? "" : `, ${startDate.slice(0, 4)}`;
-  return `${DAY.format(from)}${year} – ${DAY.format(to)}, ${endDate.slice(0, 4)}`;
+  const year = startDate.slice(0, 4) === endDate.slice(0, 4) ? "" : ` ${startDate.slice(0, 4)}`;
+  return `${DAY.format(from)}${year} – ${DAY.format(to)} ${endDate.slice(0, 4)}`;
 }
 
 /** @param {string} iso a datetime of an answer @param {string} timezone */
 export function datetime(iso, timezone) {
   if (!iso) return NOTHING;
-  return new Intl.DateTimeFormat("en", { timeZone: timezone, dateStyle: "medium", timeStyle: "medium", hour12: false }).format(Date.parse(iso));
+  return dayFirst({ timeZone: timezone, dateStyle: "medium", timeStyle: "medium" }).format(Date.parse(iso));
 }
 
 /** How long ago. @param {string} iso @param {number} [now] */

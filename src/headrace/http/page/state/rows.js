@@ -18,3 +18,15 @@ export function rowsByValue(rows, column) {
   }
   return groups;
 }
+
+/**
+ * The values of a line up to the bucket that goes on, and those that lead to it: an unfinished day
+ * is no fall. `open` is empty where all buckets are over.
+ * @param {(number | null)[]} values @param {number} index of the bucket that goes on, -1 for none
+ * @returns {{whole: (number | null)[], open: (number | null)[]}}
+ */
+export function splitOpen(values, index) {
+  if (index < 0) return { whole: values, open: [] };
+  const whole = values.map((value, at) => (at < index ? value : null));
+  return { whole, open: values.map((value, at) => (at === index || at === index - 1 ? value : null)) };
+}

@@ -7,10 +7,12 @@ import { useLoad } from "../controls/load.js";
 import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { html } from "../html.js";
 import { bytes, datetime, exactNumber } from "../state/format.js";
+import { keptWords } from "../state/retention.js";
 import { Audit } from "./admin_audit.js";
 import { Erasures } from "./admin_erasures.js";
 import { Keys, Organizations, Websites } from "./admin_objects.js";
 import { Quarantine } from "./admin_quarantine.js";
+import { Retention } from "./admin_retention.js";
 
 /** @type {Record<string, {name: string, scope: string, view: () => any}>} */
 const TABS = {
@@ -37,16 +39,17 @@ function Storage() {
   const { value, error, reload } = useLoad(`storage ${id}`, (signal) => storage(id, signal));
   if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
   if (!value) return html`<section class="card"><${Skeleton} lines=${4} /></section>`;
-  if (value.length === 0) return html`<section class="card"><${Empty} title="Nothing is stored yet" /></section>`;
   const time = (/** @type {string} */ iso) => (iso ? datetime(iso, timezone.value) : "–");
   const number = { isNumber: true, format: exactNumber };
-  return html`<section class="card"><${DataTable} caption="What is stored" rows=${value} columns=${[
+  const stored = value.length === 0 ? html`<${Empty} title="Nothing is stored yet" />` : html`<${DataTable} caption="What is stored" rows=${value} columns=${[
     { key: "table", label: "Table" },
     { key: "rows", label: "Rows", ...number, hasBar: true },
     { key: "bytes", label: "On disk", isNumber: true, format: bytes },
     { key: "expired", label: "Expired", ...number },
     { key: "oldest", label: "Oldest", format: time },
     { key: "newest", label: "Newest", format: time },
-    { key: "retainDays", label: "Kept", isNumber: true, format: (/** @type {number | null} */ days) => (days ? `${days} days` : "for ever") },
-  ]} /></section>`;
+    { key: "retainDays", label: "Kept", isNumber: true, format: keptWords },
+  ]} />`;
+  const mayChange = session.value?.scopes.includes("manage:config");
+  return html`<section class="card">${stored}</section>${mayChange && html`<${Retention} key=${id} onChanged=${reload} />`}`;
 }

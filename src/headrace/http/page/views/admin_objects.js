@@ -17,10 +17,14 @@ import { useState } from "../vendor/hooks.js";
 
 const SCOPES = ["track:events", "read:data", "manage:data", "manage:config"];
 const text = (/** @type {unknown} */ value) => (Array.isArray(value) ? value.join(", ") || "all" : value == null || value === "" ? "–" : String(value));
+const scopeCell = (/** @type {string[]} */ scopes) => html`<span class="wrap">${scopes.map((scope) => html`<code key=${scope}>${scope}</code> `)}</span>`;
+const nameCell = (/** @type {Row} */ row) => html`<span class="line">${row["name"]}</span><small class="line faint mono">${row["id"]}</small>`;
+const keyCell = (/** @type {Row} */ row) => html`<span class="line"><span class="mono">${row["prefix"]}…</span> ${row["kind"] !== "key" && html`<span class="faint">${row["kind"]}</span>`}</span><small class="line faint mono">${row["id"]}</small>`;
+const stateCell = (/** @type {Row} */ row) => (row["revoked"] ? html`<span class="faint">revoked ${ago(row["revoked"])}</span>` : row["expires"] ? html`<span title=${datetime(row["expires"], timezone.value)}>until ${datetime(row["expires"], timezone.value).slice(0, -3)}</span>` : "active");
 const since = (/** @type {string} */ iso) => (iso ? ago(iso) : "–");
 
 export function Websites() {
-  return html`<${Objects} kind="websites" noun="website" columns=${[{ key: "name", label: "Name" }, { key: "domain", label: "Domain", format: text }, { key: "id", label: "Id" }, { key: "public", label: "Public", format: (/** @type {boolean} */ is) => (is ? "yes" : "no") }, { key: "origins", label: "Origins", format: text }, { key: "created", label: "Made", format: since }]}
+  return html`<${Objects} kind="websites" noun="website" columns=${[{ key: "whole", label: "Website", format: nameCell }, { key: "domain", label: "Domain", format: text }, { key: "public", label: "Public", format: (/** @type {boolean} */ is) => (is ? "yes" : "no") }, { key: "origins", label: "Origins", format: text }, { key: "created", label: "Made", format: since }]}
     fields=${[{ name: "name", label: "Name", isRequired: true }, { name: "domain", label: "Domain" }, { name: "origins", label: "Allowed origins", isList: true, hint: "between commas; none allows all" }]}
     actions=${[
       { label: "Make public", isOffered: (/** @type {Row} */ row) => !row["public"], confirm: "Everybody may then read its figures.", run: (/** @type {Row} */ row) => change("websites", row["id"], { public: true }) },
@@ -30,13 +34,13 @@ export function Websites() {
 }
 
 export function Keys() {
-  return html`<${Objects} kind="keys" noun="key" columns=${[{ key: "prefix", label: "Key" }, { key: "kind", label: "Kind", format: text }, { key: "id", label: "Id" }, { key: "scopes", label: "Scopes", format: text }, { key: "websites", label: "Websites", format: text }, { key: "expires", label: "Expires", format: (/** @type {string} */ iso) => (iso ? datetime(iso, timezone.value) : "never") }, { key: "revoked", label: "Revoked", format: since }]}
+  return html`<${Objects} kind="keys" noun="key" columns=${[{ key: "whole", label: "Key", format: keyCell }, { key: "scopes", label: "May", format: scopeCell }, { key: "websites", label: "Websites", format: text }, { key: "state", label: "State", format: stateCell }]}
     fields=${[{ name: "scopes", label: "Scopes", isList: true, options: SCOPES, isRequired: true }, { name: "websites", label: "Websites", isList: true, hint: "ids between commas; none means all" }]}
     actions=${[{ label: "Revoke", isDanger: true, isOffered: (/** @type {Row} */ row) => !row["revoked"], confirm: "Whoever uses it is refused within seconds.", run: (/** @type {Row} */ row) => remove("keys", row["id"]) }]} />`;
 }
 
 export function Organizations() {
-  return html`<${Objects} kind="organizations" noun="organization" columns=${[{ key: "name", label: "Name" }, { key: "id", label: "Id" }, { key: "created", label: "Made", format: since }]}
+  return html`<${Objects} kind="organizations" noun="organization" columns=${[{ key: "whole", label: "Organization", format: nameCell }, { key: "created", label: "Made", format: since }]}
     fields=${[{ name: "name", label: "Name", isRequired: true }]}
     actions=${[{ label: "Delete", isDanger: true, confirm: "Its keys stop working, and its websites refuse events.", run: (/** @type {Row} */ row) => remove("organizations", row["id"]) }]} />`;
 }
@@ -51,7 +55,7 @@ function Objects({ kind, noun, columns, fields, actions }) {
   };
   if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
   if (!value) return html`<section class="card"><${Skeleton} /></section>`;
-  const rows = value.map((row) => ({ ...row, actions: row }));
+  const rows = value.map((row) => ({ ...row, actions: row, whole: row, state: row }));
   const cell = (/** @type {Row} */ row) => html`<${Actions} key=${row["id"]} row=${row} actions=${actions} onDone=${onChanged} />`;
   return html`
     ${made?.["key"] && html`<section class="card secret" role="status"><strong>Copy this key now. It is shown this once.</strong><code>${made["key"]}</code></section>`}

@@ -5,7 +5,7 @@ import { quarantine, quarantined, retry } from "../api/admin.js";
 import { useLoad } from "../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../controls/messages.js";
 import { html } from "../html.js";
-import { datetime, exactNumber } from "../state/format.js";
+import { counted, datetime } from "../state/format.js";
 import { useState } from "../vendor/hooks.js";
 
 /** @typedef {Record<string, any>} Row */
@@ -57,10 +57,5 @@ function Entry({ entry, onRetried }) {
 function Content({ id }) {
   const { value, error, reload } = useLoad(`quarantined ${id}`, (signal) => quarantined(id, signal));
   if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
-  return value ? html`<pre>${JSON.stringify(value["content"], null, 2)}</pre>` : html`<${Skeleton} lines=${3} />`;
-}
-
-/** @param {number} count @param {string} one @param {string} several */
-function counted(count, one, several) {
-  return `${exactNumber(count)} ${count === 1 ? one : several}`;
+  return value ? html`<pre tabindex="0">${JSON.stringify(value["content"], null, 2)}</pre>` : html`<${Skeleton} lines=${3} />`;
 }

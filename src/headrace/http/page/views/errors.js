@@ -10,7 +10,8 @@ import { useLoad } from "../controls/load.js";
 import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
-import { ago, bucketName, bucketTime, datetime, exactNumber, shortNumber } from "../state/format.js";
+import { bucketCount } from "../state/dates.js";
+import { ago, bucketName, bucketTime, counted, datetime, exactNumber, shortNumber } from "../state/format.js";
 import { firstByValue, rowsByValue } from "../state/rows.js";
 import { useState } from "../vendor/hooks.js";
 
@@ -26,6 +27,7 @@ const SPAN = [
   { field: "time", aggregate: "latest", alias: "last" },
 ];
 const MAX_GROUPS = 50;
+const MAX_ROWS = 10_000;
 
 export function Errors() {
   const known = useLoad("schema", schema);
@@ -42,7 +44,7 @@ function Groups({ column }) {
   const { filters } = page.value;
   const groups = useQuery({ query: { table: "errors", selects: [COUNT, VISITORS, SESSIONS, ...SPAN], groupBy: [column], filters }, limit: MAX_GROUPS });
   const texts = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: [...new Set([column, "error_type", "message"])], filters }, limit: 1000 });
-  const series = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: [column], filters }, granularity: granularity.value, fill: true, limit: 10_000 });
+  const series = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: [column], filters }, granularity: granularity.value, fill: true, top: Math.max(1, Math.min(MAX_GROUPS, Math.floor(MAX_ROWS / bucketCount(bounds.value, granularity.value)))), limit: MAX_ROWS });
   if (groups.error != null) return html`<${Failure} error=${groups.error} onRetry=${groups.reload} />`;
   if (!groups.value) return html`<section class="card"><${Skeleton} lines=${9} /></section>`;
   if (groups.value.data.length === 0) return html`<section class="card"><${Empty} title="No errors in this range">Nothing was reported, which is what one hopes for.<//></section>`;
@@ -54,7 +56,7 @@ function Groups({ column }) {
       <${Title} row=${described.get(row[column]) ?? { message: row["message"] ?? row[column] }} />
       <${Sparkline} values=${(lines.get(row[column]) ?? []).map((one) => one["errors"])} label="Errors over time" />
       <b class="number" title=${exactNumber(row["errors"])}>${shortNumber(row["errors"])}</b>
-      <span class="number">${shortNumber(row["visitors"])}</span><span class="number">${shortNumber(row["sessions"])}</span>
+      <span class="number" title=${exactNumber(row["visitors"])}>${shortNumber(row["visitors"])}</span><span class="number" title=${exactNumber(row["sessions"])}>${shortNumber(row["sessions"])}</span>
       <span class="seen" title=${`First ${datetime(row["first"], timezone.value)}, last ${datetime(row["last"], timezone.value)}`}>${ago(row["last"])}<small class="faint">first ${ago(row["first"])}</small></span></a></li>`)}</ul>
     ${groups.value.meta["truncated"] && html`<p class="faint note">The ${MAX_GROUPS} most frequent. Explore has the rest.</p>`}</section>`;
 }
@@ -67,7 +69,7 @@ function Title({ row }) {
 /** @param {{column: string, id: string}} props */
 function Group({ column, id }) {
   const filters = [{ field: column, operator: "eq", value: id }, ...page.value.filters];
-  const about = useQuery({ query: { table: "errors", selects: [COUNT, VISITORS, SESSIONS, ...SPAN], groupBy: ["error_type", "message"], filters }, limit: 20 });
+  const about = useQuery({ query: { table: "errors", selects: [COUNT, VISITORS, SESSIONS, ...SPAN], groupBy: ["error_type", "message"], filters }, totals: true, limit: 20 });
   const series = useQuery({ query: { table: "errors", selects: [COUNT], filters }, granularity: granularity.value, fill: true, limit: 10_000 });
   const stacks = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: ["stack"], filters }, limit: 5 });
   const places = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: ["path", "browser_name", "os_name"], filters }, limit: 50 });
@@ -78,15 +80,15 @@ function Group({ column, id }) {
   if (about.error != null) return html`${back}<${Failure} error=${about.error} onRetry=${about.reload} />`;
   if (!about.value) return html`${back}<section class="card"><${Skeleton} /></section>`;
   if (rows.length === 0) return html`${back}<section class="card"><${Empty} title="Nothing of this error in this range" /></section>`;
-  const sum = (/** @type {string} */ name) => rows.reduce((total, row) => total + row[name], 0);
+  const totals = about.value.totals ?? {};
   return html`${back}
     <section class="card lead"><div class="error-head"><${Title} row=${rows[0] ?? {}} />
-      <p class="faint">${exactNumber(sum("errors"))} errors · first ${datetime(rows.map((row) => row["first"]).toSorted()[0], timezone.value)} · last ${datetime(rows.map((row) => row["last"]).toSorted().at(-1), timezone.value)}</p></div>
+      <p class="faint">${counted(totals["errors"], "error", "errors")} · ${counted(totals["visitors"], "visitor", "visitors")} · ${counted(totals["sessions"], "session", "sessions")} · first ${datetime(totals["first"], timezone.value)} · last ${datetime(totals["last"], timezone.value)}</p></div>
       <${TimeSeries} label="Errors over time" height=${160} times=${points.map((row) => bucketTime(row["date"]))} series=${[{ label: "Errors", values: points.map((row) => row["errors"]), color: "--bad" }]}
         names=${(/** @type {number} */ index) => bucketName(points[index]?.["date"], granularity.value)} format=${exactNumber} axisFormat=${shortNumber} /></section>
     <div class="cards two">
       <div class="column">
-        <section class="card"><h2 class="pad">Stacks</h2>${(stacks.value?.data ?? []).map((row) => html`<details key=${row["stack"]} open=${true}><summary>${exactNumber(row["errors"])} times</summary><pre>${row["stack"] || "No stack was sent"}</pre></details>`)}</section>
+        <section class="card"><h2 class="pad">Stacks</h2>${(stacks.value?.data ?? []).map((row) => html`<details key=${row["stack"]} open=${true}><summary>${counted(row["errors"], "time", "times")}</summary><pre tabindex="0">${row["stack"] || "No stack was sent"}</pre></details>`)}</section>
         <section class="card"><h2 class="pad">What sessions did before</h2>${(sessions.value?.data ?? []).filter((row) => row["session_id"]).map((row) => html`<${Before} key=${row["session_id"]} session=${row["session_id"]} last=${row["last"]} />`)}</section>
       </div>
       <div class="column">

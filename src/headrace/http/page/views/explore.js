@@ -2,9 +2,9 @@
 
 import { amend, navigate, page, timezone } from "../app_state.js";
 import { ApiError } from "../api/client.js";
-import { custom } from "../api/queries.js";
+import { custom, customCsv } from "../api/queries.js";
 import { useLoad } from "../controls/load.js";
-import { Failure, Skeleton } from "../controls/messages.js";
+import { explain, Failure, Skeleton } from "../controls/messages.js";
 import { OptionList } from "../controls/option_list.js";
 import { Popover } from "../controls/popover.js";
 import { useSchema } from "../controls/schema.js";
@@ -46,7 +46,7 @@ export function Explore() {
       </footer>
     </section>
     ${error != null && !refusal && html`<${Failure} error=${error} onRetry=${reload} />`}
-    <div class=${isLoading || error != null ? "stale" : ""} aria-busy=${isLoading}>
+    <div class=${value && (isLoading || error != null) ? "stale" : ""} aria-busy=${isLoading}>
       ${body && value ? html`<${AnswerView} body=${body} answer=${value} view=${metric} onView=${(/** @type {string} */ view) => amend({ metric: view })} />` : isLoading && error == null ? html`<section class="card answer"><${Skeleton} lines=${8} /></section>` : null}
     </div>`;
 }
@@ -86,17 +86,12 @@ function CopyAs({ body, website }) {
 function DownloadCsv({ body, website }) {
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const download = async () => {
-    const response = await fetch(`/v1/query/custom?website_id=${encodeURIComponent(website)}`, {
-      method: "POST",
-      headers: { Accept: "text/csv", "Content-Type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    if (!response.ok) return setError(new Error(`The service answers ${response.status}`));
+    setError(null);
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(await response.blob());
+    link.href = URL.createObjectURL(await customCsv(website, body));
     link.download = `${body.query.table}.csv`;
     link.click();
-    return setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
-  return html`<button type="button" class="quiet" onClick=${() => download().catch(setError)}>CSV</button>${error != null && html`<span class="refusal" role="alert">${String(error)}</span>`}`;
+  return html`<button type="button" class="quiet" onClick=${() => download().catch(setError)}>CSV</button>${error != null && html`<span class="refusal" role="alert">${explain(error).title}</span>`}`;
 }

@@ -4,7 +4,7 @@ import { DataTable } from "../charts/data_table.js";
 import { TimeSeries } from "../charts/timeseries.js";
 import { Empty } from "../controls/messages.js";
 import { html } from "../html.js";
-import { bucketName, bucketTime, datetime, exactNumber, shortNumber } from "../state/format.js";
+import { bucketName, bucketTime, countryName, datetime, exactNumber, shortNumber } from "../state/format.js";
 import { outputColumns } from "../state/query_body.js";
 
 /** @typedef {import("../api/queries.js").CustomBody} CustomBody */
@@ -13,6 +13,7 @@ import { outputColumns } from "../state/query_body.js";
 
 const MAX_LINES = 8;
 const MAX_BARS = 40;
+const OTHERS = "all others";
 const VIEWS = /** @type {Record<string, string>} */ ({ line: "Over time", bars: "Bars", table: "Table", number: "Number" });
 
 /** The ways in which a query can be shown, best first. @param {CustomBody} body */
@@ -38,10 +39,11 @@ export function AnswerView({ body, answer, view, onView }) {
 function Line({ body, answer }) {
   const { groups, values } = outputColumns(body);
   const dates = [...new Set(answer.data.map((row) => row["date"]))].sort();
-  const series = groups.length ? groupSeries(answer.data, dates, groups, String(values[0])) : valueSeries(answer.data, dates, values, Boolean(body.compare));
-  const dropped = groups.length ? new Set(answer.data.map((row) => groupName(row, groups))).size - series.length : 0;
+  const drawn = groups.length ? groupSeries(answer.data, dates, groups, String(values[0])) : valueSeries(answer.data, dates, values, Boolean(body.compare));
+  const dropped = groups.length ? new Set(answer.data.map((row) => groupName(row, groups))).size - drawn.length : 0;
+  const series = [...drawn, ...otherSeries(answer.others, dates, String(values[0]))];
   return html`
-    <div class="chart-head"><p class="legend">${series.map((one, index) => html`<span key=${one.label}><i class=${`line ${one.isPrevious ? "dashed" : `tone-${lineIndex(series, index)}`}`}></i><bdi>${one.label}</bdi></span>`)}
+    <div class="chart-head"><p class="legend">${series.map((one, index) => html`<span key=${one.label}><i class=${`line ${one.isPrevious ? "dashed" : one.color ? "tone-others" : `tone-${lineIndex(series, index)}`}`}></i><bdi>${one.label}</bdi></span>`)}
       ${dropped > 0 && html`<span class="faint">and ${dropped} more groups in the table</span>`}</p></div>
     <${TimeSeries} label="Answer over time" height=${320} times=${dates.map(bucketTime)} series=${series} format=${exactNumber} axisFormat=${shortNumber}
       names=${(/** @type {number} */ index) => bucketName(dates[index] ?? "", body.granularity ?? "daily")} />`;
@@ -77,6 +79,13 @@ function groupSeries(rows, dates, groups, value) {
     .map(([label, points]) => ({ label, values: dates.map((date) => points.get(date) ?? null) }));
 }
 
+/** All groups that are not among the highest, as one line. @param {Row[] | undefined} rows @param {string[]} dates @param {string} value @returns {import("../charts/timeseries.js").Series[]} */
+function otherSeries(rows, dates, value) {
+  if (!rows?.length) return [];
+  const byDate = new Map(rows.map((row) => [row["date"], row]));
+  return [{ label: OTHERS, color: "--faint", values: dates.map((date) => numberOf(byDate.get(date)?.[value])) }];
+}
+
 /** @param {{body: CustomBody, answer: Answer}} props */
 function Bars({ body, answer }) {
   const { groups, values } = outputColumns(body);
@@ -85,7 +94,7 @@ function Bars({ body, answer }) {
   const highest = Math.max(1e-12, ...rows.map((row) => numberOf(row[value]) ?? 0));
   return html`<ol class="ranked tall">${rows.map((row, index) => html`<li key=${index}><div>
       <i style=${{ width: `${(100 * Math.max(0, numberOf(row[value]) ?? 0)) / highest}%` }}></i><bdi>${groupName(row, groups)}</bdi>
-      ${row["previous"] !== undefined && html`<small>was ${shortNumber(row["previous"]?.[value])}</small>`}<b title=${exactNumber(row[value])}>${typeof row[value] === "number" ? shortNumber(row[value]) : String(row[value] ?? "–")}</b></div></li>`)}</ol>
+      ${row["previous"] !== undefined && html`<small title=${exactNumber(row["previous"]?.[value])}>was ${shortNumber(row["previous"]?.[value])}</small>`}<b title=${exactNumber(row[value])}>${typeof row[value] === "number" ? shortNumber(row[value]) : String(row[value] ?? "–")}</b></div></li>`)}</ol>
     ${answer.data.length > MAX_BARS && html`<p class="faint note">The first ${MAX_BARS} of ${exactNumber(answer.data.length)} rows. The table has all.</p>`}`;
 }
 
@@ -94,7 +103,7 @@ function Numbers({ body, answer }) {
   const row = answer.data[0] ?? {};
   return html`<div class="numbers">${outputColumns(body).values.map((name) => html`<div key=${name}><span class="name"><bdi>${name}</bdi></span>
     <b title=${String(row[name])}>${typeof row[name] === "number" ? shortNumber(row[name]) : String(row[name] ?? "–")}</b>
-    ${row["previous"] !== undefined && html`<small class="faint">was ${shortNumber(row["previous"]?.[name])}</small>`}</div>`)}</div>`;
+    ${row["previous"] !== undefined && html`<small class="faint" title=${exactNumber(row["previous"]?.[name])}>was ${shortNumber(row["previous"]?.[name])}</small>`}</div>`)}</div>`;
 }
 
 /** @param {{body: CustomBody, answer: Answer}} props */
@@ -103,12 +112,19 @@ function Table({ body, answer }) {
   const bucket = body.granularity ?? "daily";
   const columns = [
     ...date.map((key) => ({ key, label: "date", format: (/** @type {string} */ value) => bucketName(value, bucket) })),
-    ...groups.map((key) => ({ key, label: key })),
+    ...groups.map((key) => ({ key, label: key, ...(key === "country" && { format: countryCell }) })),
     ...values.map((key) => ({ key, label: key, isNumber: true, hasBar: true })),
     ...(body.compare ? values.map((key) => ({ key: `previous.${key}`, label: `${key} before`, isNumber: true })) : []),
   ];
-  const rows = body.compare ? answer.data.map((row) => ({ ...row, ...Object.fromEntries(values.map((key) => [`previous.${key}`, row["previous"]?.[key]])) })) : answer.data;
-  return html`<${DataTable} caption="Answer" columns=${columns} rows=${rows} />`;
+  const flat = (/** @type {Row} */ row) => ({ ...row, ...Object.fromEntries(values.map((key) => [`previous.${key}`, row["previous"]?.[key]])) });
+  const others = (answer.others ?? []).map((row) => ({ ...row, ...Object.fromEntries(groups.map((key) => [key, OTHERS])) }));
+  const rows = [...answer.data, ...others].map(flat);
+  return html`<${DataTable} caption="Answer" columns=${columns} rows=${rows} totals=${answer.totals && flat(answer.totals)} />`;
+}
+
+/** @param {string | null} code */
+function countryCell(code) {
+  return code ? countryName(code) : html`<span class="faint">not set</span>`;
 }
 
 /** How the answer came about. @param {{body: CustomBody, meta: Answer["meta"]}} props */
@@ -126,7 +142,12 @@ function Truth({ body, meta }) {
 
 /** @param {Row} row @param {string[]} groups */
 function groupName(row, groups) {
-  return groups.map((column) => (row[column] == null ? "not set" : row[column] === "" ? "empty" : String(row[column]))).join(" · ");
+  return groups.map((column) => (row[column] == null ? "not set" : row[column] === "" ? "empty" : valueWords(column, row[column]))).join(" · ");
+}
+
+/** @param {string} column @param {any} value */
+function valueWords(column, value) {
+  return column === "country" ? countryName(String(value)) : String(value);
 }
 
 /** @param {any} value @returns {number | null} */

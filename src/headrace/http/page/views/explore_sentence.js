@@ -19,6 +19,7 @@ import { useState } from "../vendor/hooks.js";
 /** @typedef {{body: CustomBody, schema: Schema, refusal: Refusal | null, onChange: (body: CustomBody) => void}} Props */
 
 const BUCKETS = { "": "one total", hourly: "hour", daily: "day", weekly: "week", monthly: "month" };
+const TOTALS = { "": "without totals", true: "with totals of all rows" };
 const LIMITS = [10, 50, 100, 1000, 10_000];
 
 /** @param {Props} props */
@@ -49,7 +50,7 @@ export function Sentence(props) {
     <${AddFilter} path=${["query", "filters", query.filters?.length ?? 0]} label=${query.filters?.length ? "+" : "+ where"} ...${filterProps} ...${at("query", "filters")} />
     ${(query.groupBy ?? []).map((column, index) => html`<span key=${`by ${index}`}>${index ? "and" : "by"}</span>
       <${Choice} key=${`group ${index} ${column}`} title="Group by" value=${column} label=${columnWords(column).toLowerCase()} isSearchable=${true} takesOther=${true} ...${at("query", "groupBy", index)}
-        options=${columnOptions(columns)} onChoose=${(/** @type {string} */ name) => set(["query", "groupBy", index], name)} onRemove=${() => set(["query", "groupBy", index], undefined)} />`)}
+        options=${columnOptions(columns)} onChoose=${(/** @type {string} */ name) => set(["query", "groupBy", index], name)} onRemove=${() => onChange(withoutGroup(body, index))} />`)}
     <${Choice} isAdd=${true} title="Group by" label=${query.groupBy?.length ? "+" : "+ by"} isSearchable=${true} takesOther=${true} ...${at("query", "groupBy")} options=${columnOptions(columns)}
       onChoose=${(/** @type {string} */ name) => set(["query", "groupBy", query.groupBy?.length ?? 0], name)} />
     <span>per</span>
@@ -65,26 +66,50 @@ export function Sentence(props) {
 }
 
 /** What a query rarely needs. @param {Props & {set: (path: Path, value: unknown) => void, at: (...path: Path) => any}} props */
-function More({ body, set, at }) {
+function More({ body, set, at, onChange }) {
   const names = [...outputColumns(body).values];
   const order = body.orderBy?.[0];
   const orders = [...outputColumns(body).date, ...(body.query.groupBy ?? []), ...names].flatMap((field) => ["desc", "asc"].map((direction) => ({
     value: `${field} ${direction}`, label: `${field}, ${direction === "desc" ? "highest first" : "lowest first"}`,
   })));
   const compares = { "": "nothing", previous_period: "the previous period", previous_year: "the previous year" };
-  const tops = [5, 10, 20, 50].map((top) => ({ value: String(top), label: `the ${top} highest` }));
+  const tops = [5, 10, 20, 50].flatMap((top) => [false, true].map((others) => ({ value: topValue({ top, others }), label: topWords({ top, others }) })));
   const compare = typeof body.compare === "object" ? rangeName(body.compare) : compares[/** @type {""} */ (body.compare ?? "")];
   const hasTop = Boolean(body.granularity && body.query.groupBy?.length);
   return html`
-    ${hasTop && html`<span>of</span><${Choice} title="Groups" label=${body.top ? `the ${body.top} highest` : "all groups"} options=${[{ value: "", label: "all groups" }, ...tops]} ...${at("top")}
-      onChoose=${(/** @type {string} */ top) => set(["top"], top ? Number(top) : undefined)} />`}
-    <span>beside</span><${Choice} title="Compare with" value=${body.compare ?? ""} label=${compare} ...${at("compare")} options=${Object.entries(compares).map(([value, label]) => ({ value, label }))}
+    ${hasTop && html`<span>of</span><${Choice} title="Groups" value=${topValue(body)} label=${topWords(body)} options=${[{ value: "", label: topWords({}) }, ...tops]} ...${at("top")}
+      onChoose=${(/** @type {string} */ chosen) => onChange(withTop(body, chosen))} />`}
+    ${body.compare && html`<span>beside</span>`}<${Choice} title="Compare with" isAdd=${!body.compare} value=${body.compare ?? ""} label=${body.compare ? compare : "+ beside"} ...${at("compare")} options=${Object.entries(compares).map(([value, label]) => ({ value, label }))}
       onChoose=${(/** @type {string} */ chosen) => set(["compare"], chosen || undefined)} />
     <span>ordered by</span><${Choice} title="Order" value=${order ? `${order.field} ${order.direction ?? "asc"}` : ""} ...${at("orderBy")} label=${order ? `${order.field}, ${order.direction === "desc" ? "highest first" : "lowest first"}` : body.granularity ? "date" : "first figure"}
       options=${[{ value: "", label: "the usual order" }, ...orders]} onChoose=${(/** @type {string} */ chosen) => set(["orderBy"], orderOf(chosen))} />
     <span>at most</span><${Choice} title="Rows" value=${String(body.limit ?? 1000)} label=${`${(body.limit ?? 1000).toLocaleString("en")} rows`} ...${at("limit")}
       options=${LIMITS.map((limit) => ({ value: String(limit), label: limit.toLocaleString("en") }))} onChoose=${(/** @type {string} */ limit) => set(["limit"], Number(limit))} />
-    <${Having} body=${body} set=${set} names=${names} at=${at} />`;
+    <${Having} body=${body} set=${set} names=${names} at=${at} />
+    <${Choice} title="Totals" isAdd=${!body.totals} value=${body.totals ? "true" : ""} label=${body.totals ? "with totals" : "+ totals"} ...${at("totals")} options=${TOTALS} onChoose=${(/** @type {string} */ chosen) => set(["totals"], chosen === "true" || undefined)} />`;
+}
+
+/** Without groups there is none to choose. @param {CustomBody} body @param {number} index @returns {CustomBody} */
+function withoutGroup(body, index) {
+  const rest = withAt(body, ["query", "groupBy", index], undefined);
+  return rest.query.groupBy ? rest : withTop(rest, "");
+}
+
+/** @param {{top?: number, others?: boolean}} body */
+function topValue({ top, others }) {
+  return top ? `${top}${others ? " and others" : ""}` : "";
+}
+
+/** @param {{top?: number, others?: boolean}} body */
+function topWords({ top, others }) {
+  if (!top) return "all groups";
+  return `the ${top} highest${others ? ", and all others in one" : ""}`;
+}
+
+/** @param {CustomBody} body @param {string} chosen @returns {CustomBody} */
+function withTop({ top: _, others: __, ...body }, chosen) {
+  const top = Number.parseInt(chosen, 10);
+  return chosen ? { ...body, top, ...(chosen.endsWith("others") && { others: true }) } : body;
 }
 
 /** @param {{body: CustomBody, set: (path: Path, value: unknown) => void, names: string[], at: (...path: Path) => any}} props */

@@ -82,7 +82,7 @@ function Steps({ rows, group }) {
       <span class="name"><b>${row["step"]}</b> <bdi>${row["name"] ?? `Step ${row["step"]}`}</bdi></span>
       <span class="track"><i style=${{ width: `${100 * (row["rate"] ?? 0)}%` }}></i><span>${percent(row["rate"])}</span></span>
       <b class="number" title=${exactNumber(row["count"])}>${shortNumber(row["count"])}</b>
-      <small class="faint">${index === 0 ? "begin" : html`${percent(ratio(row["count"], steps[index - 1]?.["count"]))} of the step before${row["medianSeconds"] == null ? "" : `, after ${duration(row["medianSeconds"])} (median)`}`}</small></li>`)}</ol></div>`)}`;
+      <small class="faint">${index > 0 && html`${percent(ratio(row["count"], steps[index - 1]?.["count"]))} of the step before${row["medianSeconds"] != null && html`<br />median ${duration(row["medianSeconds"])} after the first`}`}</small></li>`)}</ol></div>`)}`;
 }
 
 /** @param {number} part @param {number} whole */

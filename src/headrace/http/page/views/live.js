@@ -48,7 +48,7 @@ function Item({ item }) {
   const row = item.body.row;
   return html`<li class=${item.kind}><details><summary>
       <span class="mono faint">${datetime(item.received, timezone.value).slice(-8)}</span><b>${kindOf(item)}</b><bdi>${titleOf(item)}</bdi><bdi class="faint">${row?.path ?? ""}</bdi></summary>
-    ${row && html`<pre>${JSON.stringify(filled(row), null, 2)}</pre>`}</details>
+    ${row && html`<pre tabindex="0">${JSON.stringify(filled(row), null, 2)}</pre>`}</details>
     ${faults.length > 0 && html`<ul class="refusal">${faults.map((fault) => html`<li key=${fault}>${fault}</li>`)}</ul>`}</li>`;
 }
 

@@ -1,20 +1,21 @@
 /** The overview of a website: one request, beside the range before. */
 
-import { bounds, granularity, navigate, page, timezone, urlWith, viewUrl, website } from "../app_state.js";
-import { summary } from "../api/standard.js";
+import { bounds, granularity, navigate, page, timezone, urlWith, website } from "../app_state.js";
+import { forgetBreakdowns, summary } from "../api/standard.js";
 import { DataTable } from "../charts/data_table.js";
 import { TimeSeries } from "../charts/timeseries.js";
 import { Breakdown } from "../controls/breakdown.js";
 import { Figure } from "../controls/figure.js";
 import { FilterBar } from "../controls/filter_bar.js";
-import { useLoad } from "../controls/load.js";
+import { forget, useLoad } from "../controls/load.js";
 import { Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
-import { hasBegun } from "../state/dates.js";
+import { hasBegun, todayIn } from "../state/dates.js";
 import { bucketName, bucketTime, countryName, duration, exactNumber, percent, referrerName, shortNumber } from "../state/format.js";
+import { splitOpen } from "../state/rows.js";
 import { breakdownQuery } from "../state/standard_types.js";
-import { useState } from "../vendor/hooks.js";
+import { useEffect, useState } from "../vendor/hooks.js";
 
 /** @typedef {Record<string, any>} Row */
 /** @typedef {{name: string, shown: (value: any) => string, exact: (value: any) => string, isBetterLow?: boolean}} Metric */
@@ -34,13 +35,9 @@ const CARDS = [
     { type: "entry_pages", name: "Entry", columns: ["entry_path"], figure: "sessions", unit: "Sessions" },
     { type: "exit_pages", name: "Exit", columns: ["exit_path"], figure: "sessions", unit: "Sessions" },
   ],
-  [
-    { type: "referrers", name: "Referrers", columns: ["referrer"], figure: "sessions", unit: "Sessions", words: referrerName },
-  ],
-  [
-    { type: "campaigns", name: "Campaigns", columns: ["utm_source", "utm_medium", "utm_campaign"], figure: "sessions", unit: "Sessions" },
-  ],
   [{ type: "countries", name: "Countries", columns: ["country"], figure: "visitors", unit: "Visitors", words: countryName }],
+  [{ type: "referrers", name: "Referrers", columns: ["referrer"], figure: "sessions", unit: "Sessions", words: referrerName }],
+  [{ type: "campaigns", name: "Campaigns", columns: ["utm_source", "utm_medium", "utm_campaign"], figure: "sessions", unit: "Sessions" }],
   [
     { type: "browsers", name: "Browsers", columns: ["browser_name"], figure: "visitors", unit: "Visitors" },
     { type: "systems", name: "Systems", columns: ["os_name"], figure: "visitors", unit: "Visitors" },
@@ -54,13 +51,16 @@ export function Overview() {
   const request = { website: id, bounds: bounds.value, timezone: timezone.value, granularity: granularity.value, compare, filters };
   const key = JSON.stringify(request);
   const { value, error, isLoading, reload } = useLoad(`overview ${key}`, (signal) => summary(request, signal));
+  const afresh = () => {
+    forgetBreakdowns();
+    forget(); // the breakdowns without the first event
+    reload();
+  };
   const totals = { ...value?.summary, views: value?.summary["pageViews"] };
   return html`
     <div class="toolbar"><${RangePicker} /><${FilterBar} /></div>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
-    ${value && isNew(value.summary, filters) && html`<section class="card welcome"><strong>No events in this range</strong>
-      <p>Is the website new? <a href=${viewUrl("setup")}>Setup</a> has the line that each of its pages needs, and a light that turns green with the first event.</p></section>`}
-    ${(value || error == null) && html`
+    ${value && isEmpty(value.summary, filters) ? html`<${Nothing} key=${id} onFirst=${afresh} />` : (value || error == null) && html`
       <section class=${`card lead ${isLoading ? "stale" : ""}`} aria-busy=${isLoading}>
         <${Figures} summary=${value?.summary} />
         <${Chart} rows=${value?.timeseries} />
@@ -70,8 +70,20 @@ export function Overview() {
     ${value?.online != null && html`<${Online} count=${value.online} />`}`;
 }
 
+/** Without an event in the range: how the first one gets there, and how old ones are found. @param {{onFirst: () => void}} props */
+function Nothing({ onFirst }) {
+  const [steps, setSteps] = useState(/** @type {{Steps: any} | null} */ (null));
+  useEffect(() => {
+    import("./setup.js").then(({ FirstSteps }) => setSteps({ Steps: FirstSteps }));
+  }, []);
+  const isAll = "last" in page.value.range;
+  return html`<section class="card welcome"><h2>${isAll ? "No events yet" : "No events in these days"}</h2>
+      <p class="soft">${isAll ? "The chart appears by itself with the first one. Two steps lead there:" : html`<a href=${urlWith({ range: { last: 30 } })}>Show the last 30 days</a>`}</p></section>
+    ${isAll && steps && html`<${steps.Steps} onFirst=${onFirst} />`}`;
+}
+
 /** Whether there is nothing to show, and no filter that hides it. @param {Row} totals @param {object[]} filters */
-function isNew(totals, filters) {
+function isEmpty(totals, filters) {
   return filters.length === 0 && !totals["visitors"] && !totals["pageViews"] && !totals["sessions"];
 }
 
@@ -85,7 +97,7 @@ function Figures({ summary }) {
     const value = summary?.[key];
     const previous = summary?.["previous"]?.[key];
     return html`<${Figure} key=${key} name=${metric.name} value=${value} previous=${summary?.["previous"] ? (previous ?? null) : undefined}
-      shown=${summary ? metric.shown(value) : " "} exact=${metric.exact(value)} shownPrevious=${metric.shown(previous)} isBetterLow=${metric.isBetterLow}
+      shown=${summary ? metric.shown(value) : " "} exact=${metric.exact(value)} shownPrevious=${metric.shown(previous)} exactPrevious=${metric.exact(previous)} isBetterLow=${metric.isBetterLow}
       isChosen=${key === metricName()} onChoose=${() => navigate({ metric: key === "visitors" ? "" : key })} />`;
   })}</div>`;
 }
@@ -98,9 +110,11 @@ function Chart({ rows }) {
   const metric = /** @type {Metric} */ (METRICS[key]);
   const bucket = granularity.value;
   const hasPrevious = rows.some((row) => row["previous"]);
-  const current = { label: metric.name, values: rows.map((row) => (hasBegun(row["date"], timezone.value) ? (row[key] ?? null) : null)) };
+  const { whole, open } = splitOpen(rows.map((row) => (hasBegun(row["date"], timezone.value) ? (row[key] ?? null) : null)), openBucket(rows));
+  const current = { label: metric.name, values: whole };
+  const unfinished = { label: `${metric.name} so far`, values: open, isOpen: true };
   const previous = { label: "Before", values: rows.map((row) => row["previous"]?.[key] ?? null), isPrevious: true };
-  const series = hasPrevious ? [previous, current] : [current];
+  const series = [...(hasPrevious ? [previous] : []), current, ...(open.length ? [unfinished] : [])];
   const number = { isNumber: true, format: metric.exact };
   return html`<div class="chart-head">
       <p class="legend"><span><i class="line"></i>${metric.name}</span>${hasPrevious && html`<span><i class="line dashed"></i>Before</span>`}</p>
@@ -111,6 +125,13 @@ function Chart({ rows }) {
           columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, bucket) }, { key: "now", label: metric.name, hasBar: true, ...number }, ...(hasPrevious ? [{ key: "before", label: "Before", ...number }] : [])]} />`
       : html`<${TimeSeries} label=${`${metric.name} over time`} times=${rows.map((row) => bucketTime(row["date"]))} series=${series} max=${key === "bounceRate" ? 1 : undefined}
           names=${(/** @type {number} */ index) => bucketName(rows[index]?.["date"] ?? "", bucket)} format=${metric.exact} axisFormat=${metric.shown} />`}`;
+}
+
+/** The bucket that goes on, -1 where all are over. @param {Row[]} rows */
+function openBucket(rows) {
+  const begun = rows.filter((row) => hasBegun(row["date"], timezone.value)).length;
+  const isOver = begun < rows.length || bounds.value.endDate >= todayIn(timezone.value);
+  return isOver ? begun - 1 : -1;
 }
 
 /** @param {{count: number}} props */

@@ -11,6 +11,7 @@ import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
 import { bucketName, exactNumber, percent, shortNumber } from "../state/format.js";
 import { withAt } from "../state/query_body.js";
+import { isOpen, sizeOf, together } from "../state/cohorts.js";
 
 /** @typedef {import("../state/filters.js").FilterItem} FilterItem */
 /** @typedef {{first: {filters: FilterItem[]}, return: {filters: FilterItem[]}, granularity: string, periods: number, by: string}} Wanted */
@@ -59,8 +60,15 @@ function Cohorts({ rows, granularity, periods }) {
   const unit = BUCKETS[/** @type {"daily"} */ (granularity)] ?? "period";
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Cohorts"><table class="data cohorts"><caption class="hidden">Share of each cohort that came back</caption>
     <thead><tr><th scope="col">First in</th><th scope="col" class="number">Size</th>${Array.from({ length: periods }, (_, index) => html`<th key=${index} scope="col" class="number">${index === 0 ? `Same ${unit}` : `+${index}`}</th>`)}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr key=${row["date"]}><th scope="row">${bucketName(row["date"], granularity)}</th><td class="number" title=${exactNumber(row["size"])}>${shortNumber(row["size"])}</td>
-      ${row["returned"].map((/** @type {number | null} */ count, /** @type {number} */ index) => html`<td key=${index} class="number heat" style=${{ "--share": count == null ? 0 : count / row["size"] }} title=${count == null ? "Not yet" : `${exactNumber(count)} of ${exactNumber(row["size"])}`}>${count == null ? "" : percent(count / row["size"])}</td>`)}</tr>`)}</tbody></table></div>`;
+    <tbody>${rows.length > 1 && html`<tr class="all"><th scope="row">All</th><td class="number" title=${exactNumber(sizeOf(rows))}>${shortNumber(sizeOf(rows))}</td>${Array.from({ length: periods }, (_, index) => html`<${Share} key=${index} ...${together(rows, index)} />`)}</tr>`}
+    ${rows.map((row) => html`<tr key=${row["date"]}><th scope="row">${bucketName(row["date"], granularity)}</th><td class="number" title=${exactNumber(row["size"])}>${shortNumber(row["size"])}</td>
+      ${row["returned"].map((/** @type {number | null} */ count, /** @type {number} */ index) => html`<${Share} key=${index} count=${count} size=${row["size"]} isOpen=${isOpen(row["returned"], index)} />`)}</tr>`)}</tbody></table></div>`;
+}
+
+/** @param {{count: number | null, size: number, isOpen?: boolean}} props */
+function Share({ count, size, isOpen = false }) {
+  const title = count == null ? "Not yet" : `${exactNumber(count)} of ${exactNumber(size)}${isOpen ? " so far" : ""}`;
+  return html`<td class=${`number heat ${isOpen ? "open" : ""}`} style=${{ "--share": count == null ? 0 : count / size }} title=${title}>${count == null ? "" : percent(count / size)}</td>`;
 }
 
 /** @param {string} text @returns {Wanted} */

@@ -1,27 +1,54 @@
-/** The tracker's snippet for a website, and whether its first event is there. */
+/** The first steps of a website: what its pages need, and a light that turns green with its first event. */
 
-import { page } from "../app_state.js";
+import { page, timezone, urlWith } from "../app_state.js";
+import { openLive } from "../api/live.js";
 import { custom } from "../api/queries.js";
 import { pinnedTracker } from "../api/tracker.js";
+import { Copyable } from "../controls/copyable.js";
 import { Failure } from "../controls/messages.js";
 import { html } from "../html.js";
-import { exactNumber } from "../state/format.js";
+import { ago, counted, datetime } from "../state/format.js";
+import { faultsOf, kindOf, titleOf } from "../state/live_items.js";
 import { useEffect, useState } from "../vendor/hooks.js";
 
+/** @typedef {{count: number, latest: string, title: string}} Arrived  `title` is that of an item that came while this was shown */
+
 const PAUSE_MS = 5000;
-const BODY = { query: { table: "events", selects: [{ field: "*", aggregate: "count", alias: "events" }] }, lastDays: 30 };
+const BODY = {
+  query: {
+    table: "events",
+    selects: [
+      { field: "*", aggregate: "count", alias: "events" },
+      { field: "time", aggregate: "latest", alias: "latest" },
+    ],
+  },
+  lastDays: 3652,
+};
 
 export function Setup() {
+  return html`<${FirstSteps} />`;
+}
+
+/** @param {{onFirst?: () => void}} props  `onFirst` is called when the first event has come while this was shown */
+export function FirstSteps({ onFirst }) {
   const id = page.value.website;
   const script = usePinnedTracker();
   const snippet = `<script defer src="${location.origin}${script?.path}" integrity="${script?.integrity}" crossorigin="anonymous" data-client-id="${id}"></script>`;
-  const call = `curl -sS '${location.origin}/track?website_id=${id}' \\\n  -H 'Content-Type: application/json' \\\n  -d '{"name": "first_event", "anonymousId": "me"}'`;
   return html`<div class="setup">
-    <${Light} key=${id} id=${id} />
-    <section class="card"><h2>1. Put this into the head of every page</h2>${script && html`<${Copyable} text=${snippet} />`}
-      <p class="faint">The path and the integrity value pin this version of the tracker. It sends page views, page exits, errors and web vitals, and sets no cookie. Own events: <code>headrace.track("signup")</code>.</p></section>
-    <section class="card"><h2>2. Open one of the pages</h2><p class="faint">The light turns green when its first event is stored. Without a page at hand, a terminal will do:</p><${Copyable} text=${call} /></section>
+    <${Light} key=${id} id=${id} onFirst=${onFirst} />
+    <section class="card step"><b class="count">1</b><div><h2>Put this line into the head of every page</h2>
+      ${script && html`<${Copyable} text=${snippet} />`}
+      <p class="faint">It sends page views, page exits, errors and web vitals, and sets no cookie. The address and the integrity value pin this version. Own events: <code>headrace.track("signup")</code>.</p></div></section>
+    <section class="card step"><b class="count">2</b><div><h2>Open one of the pages, or paste this into a terminal</h2>
+      <${Copyable} text=${curlCall(location.origin, id)} />
+      <p class="faint">The first event turns the light green, and the overview draws it. Servers send events with a key: <a href="/docs">the reference</a> shows how.</p></div></section>
   </div>`;
+}
+
+/** A page view as anybody can send it. @param {string} origin @param {string} id */
+function curlCall(origin, id) {
+  const body = JSON.stringify({ name: "screen_view", path: "/hello", anonymousId: "me", sessionId: "first" });
+  return `curl -sS '${origin}/track?website_id=${id}' \\\n  -H 'Content-Type: application/json' \\\n  -d '${body}'`;
 }
 
 /** The current version of the tracker, null until it is known. */
@@ -35,45 +62,57 @@ function usePinnedTracker() {
   return script;
 }
 
-/** @param {{id: string}} props */
-function Light({ id }) {
-  const [count, setCount] = useState(/** @type {number | null} */ (null));
+/** @param {{id: string, onFirst?: () => void}} props */
+function Light({ id, onFirst }) {
+  const [arrived, setArrived] = useState(/** @type {Arrived | null} */ (null));
+  const [faults, setFaults] = useState(/** @type {string[]} */ ([]));
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const [turn, setTurn] = useState(0);
+  useEffect(() => watch(id, { onArrived: setArrived, onFaults: setFaults, onError: setError }), [id, turn]);
+  const isNew = Boolean(arrived?.title);
   useEffect(() => {
-    const controller = new AbortController();
-    let timer = 0;
-    const ask = async () => {
-      try {
-        const { data } = await custom(id, BODY, controller.signal);
-        const found = data[0]?.["events"] ?? 0;
-        setError(null);
-        setCount(found);
-        if (found === 0) timer = window.setTimeout(ask, PAUSE_MS);
-      } catch (refusal) {
-        if (!controller.signal.aborted) setError(refusal);
-      }
-    };
-    ask();
-    return () => {
-      controller.abort();
-      clearTimeout(timer);
-    };
-  }, [id, turn]);
-  if (error != null) return html`<${Failure} error=${error} onRetry=${() => setTurn((last) => last + 1)} />`;
-  const isThere = Boolean(count);
-  return html`<section class=${`card light ${isThere ? "on" : ""}`} role="status"><i></i>
-    <div><strong>${isThere ? "Events arrive" : "Waiting for the first event"}</strong>
-      <p class="faint">${isThere ? html`${exactNumber(count)} in the last 30 days. <a href=${`/app/?website_id=${encodeURIComponent(id)}`}>Look at them</a>` : "This page asks every five seconds."}</p></div></section>`;
+    if (isNew) onFirst?.();
+  }, [isNew]);
+  if (error != null) return html`<${Failure} error=${error} onRetry=${() => (setError(null), setTurn((last) => last + 1))} />`;
+  const isThere = Boolean(arrived?.count);
+  return html`<section class=${`card light ${isThere ? "on" : ""}`}><i></i><div role="status">
+    <strong>${isThere ? "Events arrive" : arrived ? "Waiting for the first event" : "Looking for events"}</strong>
+    ${isThere && arrived ? html`<p class="faint">${arrived.title && html`<b><bdi>${arrived.title}</bdi></b> just now. `}${counted(arrived.count, "event", "events")} so far${arrived.title ? "" : html`, the last one <span title=${datetime(arrived.latest, timezone.value)}>${ago(arrived.latest)}</span>`}.</p>` : html`<p class="faint">Nothing to do here: the light turns green by itself.</p>`}
+    ${faults.length > 0 && html`<ul class="refusal"><li><b>A call was refused just now</b></li>${faults.map((fault) => html`<li key=${fault}>${fault}</li>`)}</ul>`}</div>
+    ${isThere && html`<a class="primary button" href=${urlWith({ view: "overview", item: "", query: "", metric: "", range: { last: 30 } })}>See the overview</a>`}</section>`;
 }
 
-/** @param {{text: string}} props */
-function Copyable({ text }) {
-  const [isCopied, setCopied] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 2000);
+/**
+ * Count what is there and listen for what comes; where nothing can be heard, count again and again.
+ * @param {string} id
+ * @param {{onArrived: (arrived: Arrived) => void, onFaults: (faults: string[]) => void, onError: (error: unknown) => void}} report
+ */
+function watch(id, { onArrived, onFaults, onError }) {
+  const controller = new AbortController();
+  let known = { count: 0, latest: "" };
+  let timer = 0;
+  const count = async () => {
+    const { data } = await custom(id, BODY, controller.signal);
+    known = { count: data[0]?.["events"] ?? 0, latest: data[0]?.["latest"] ?? "" };
+    onArrived({ ...known, title: "" });
   };
-  return html`<div class="copyable"><pre>${text}</pre><button type="button" onClick=${copy}>${isCopied ? "Copied" : "Copy"}</button></div>`;
+  const poll = () => {
+    timer = window.setTimeout(() => count().then(() => known.count || poll(), fail), PAUSE_MS);
+  };
+  const fail = (/** @type {unknown} */ error) => controller.signal.aborted || onError(error);
+  const onItem = (/** @type {import("../api/live.js").LiveItem} */ item) => {
+    const shown = { ...item, number: 0, received: "" };
+    if (item.kind === "refused") onFaults(faultsOf(shown));
+    if (item.kind !== "event" || item.body.table !== "events") return;
+    known = { count: known.count + 1, latest: item.body.row.time };
+    onFaults([]);
+    onArrived({ ...known, title: `${kindOf(shown) === "event" ? "" : kindOf(shown)} ${titleOf(shown)} ${item.body.row.path ?? ""}`.trim() });
+  };
+  const close = openLive(id, onItem, (state) => state === "refused" && poll());
+  count().catch(fail);
+  return () => {
+    controller.abort();
+    clearTimeout(timer);
+    close();
+  };
 }

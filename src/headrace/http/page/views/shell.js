@@ -7,6 +7,7 @@ import { OptionList } from "../controls/option_list.js";
 import { Popover } from "../controls/popover.js";
 import { Shortcuts } from "../controls/shortcuts.js";
 import { html } from "../html.js";
+import { useEffect } from "../vendor/hooks.js";
 
 /** @typedef {{view: string, name: string, key: string, icon: string}} Entry  `icon` is the path of a line drawing, 16 by 16 */
 
@@ -26,6 +27,10 @@ const THEMES = { auto: "Colours of the system", light: "Light", dark: "Dark" };
 
 /** @param {{children: any, title: string}} props */
 export function Shell({ children, title }) {
+  useEffect(() => {
+    // On a phone the list of pages is wider than the window.
+    document.querySelector(".side [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
+  }, [page.value.view]);
   return html`<div class="shell">
     <a class="skip" href="#content">Skip to the content</a>
     <nav class="side" aria-label="Pages">
@@ -42,7 +47,7 @@ export function Shell({ children, title }) {
         ${session.value ? html`<button type="button" class="quiet" onClick=${leave}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M9.5 3H3v10h6.5M6.5 8H14m-2.5-2.5L14 8l-2.5 2.5" /></svg><span>Sign out</span></button>` : html`<a class="quiet" href="/app/"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6.5 3H13v10H6.5M2 8h7.5M7 5.5 9.5 8 7 10.5" /></svg><span>Sign in</span></a>`}
       </div>
     </nav>
-    <main id="content" tabindex="-1"><h1>${title}</h1>${children}</main>
+    <main id="content" tabindex="-1"><h1 data-website=${website.value?.name ?? "Headrace"}>${title}</h1>${children}</main>
     <${Shortcuts} entries=${ENTRIES} />
   </div>`;
 }
@@ -61,7 +66,7 @@ export function WebsitePicker() {
   const websites = session.value?.websites ?? [];
   const options = websites.map(({ id, name, domain }) => ({ value: id, label: name, hint: domain }));
   const name = website.value?.name ?? (page.value.website || "Choose a website");
-  return html`<${Popover} title="Website" className="site" label=${html`<bdi>${name}</bdi><span aria-hidden="true">▾</span>`}>
+  return html`<${Popover} title="Website" className="site" label=${html`<bdi>${name}</bdi>`}>
     ${(/** @type {() => void} */ close) => html`<${OptionList} label="websites" isSearchable=${websites.length > 6} takesOther=${true} value=${page.value.website} options=${options}
       onChoose=${(/** @type {string} */ id) => (navigate({ website: id, filters: [], item: "" }), close())} />`}
   <//>`;

@@ -40,9 +40,9 @@ export function Vitals() {
 function VitalCard({ metric, row, isLoading, isChosen }) {
   const rating = ratingOf(metric, row?.["p75"]);
   return html`<button type="button" class="card vital" aria-pressed=${isChosen} onClick=${() => navigate({ metric: metric === "LCP" ? "" : metric })}>
-    <span class="name"><b>${metric}</b> ${VITALS[metric]?.name}</span>
+    <span class="name"><b>${metric}</b><span>${VITALS[metric]?.name}</span></span>
     ${isLoading ? html`<${Skeleton} lines=${2} />` : !row ? html`<span class="faint">No samples</span>` : html`
-      <span class="value">${vitalValue(metric, row["p75"])} ${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}</span>
+      <span class="value">${vitalValue(metric, row["p75"])}</span>${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}
       ${rating && html`<${Shares} row=${row} />`}
       <small class="faint">p75 of ${exactNumber(row["samples"])} samples</small>`}
   </button>`;
@@ -72,7 +72,7 @@ function Details({ metric }) {
   return html`
     <section class="card lead"><div class="chart-head"><h2>${metric} at p75, over time</h2></div>
       ${series.error != null && html`<${Failure} error=${series.error} onRetry=${series.reload} />`}
-      ${rows.length > 0 ? html`<${TimeSeries} label=${`${metric} at the 75th percentile over time`} height=${220} isArea=${false} times=${rows.map((row) => bucketTime(row["date"]))} series=${[{ label: "p75", values: rows.map((row) => row["p75"]) }]}
+      ${rows.length > 0 ? html`<${TimeSeries} label=${`${metric} at the 75th percentile over time`} height=${220} isArea=${false} limits=${limitsOf(metric)} times=${rows.map((row) => bucketTime(row["date"]))} series=${[{ label: "p75", values: rows.map((row) => row["p75"]) }]}
         names=${(/** @type {number} */ index) => `${bucketName(rows[index]?.["date"], granularity.value)} · ${exactNumber(rows[index]?.["samples"])} samples`} format=${(/** @type {number} */ value) => vitalValue(metric, value)} />` : html`<div class="chart-space"></div>`}
     </section>
     <section class="card answer"><header><div class="tabs" role="tablist">${Object.entries(DIMENSIONS).map(([column, words]) => html`<button key=${column} type="button" role="tab" aria-selected=${column === dimension} onClick=${() => setDimension(column)}>${words}</button>`)}</div>
@@ -80,6 +80,16 @@ function Details({ metric }) {
       ${worst.error != null ? html`<${Failure} error=${worst.error} onRetry=${worst.reload} />` : worst.isLoading ? html`<${Skeleton} />` : html`<${DataTable} caption=${`${metric} by ${DIMENSIONS[/** @type {"path"} */ (dimension)]}`} rows=${ranked}
         columns=${[{ key: dimension, label: DIMENSIONS[/** @type {"path"} */ (dimension)], format: name }, { key: "p75", label: "p75", isNumber: true, format: rate }, { key: "good", label: "Good", ...share }, { key: "needs_improvement", label: "Needs improvement", ...share }, { key: "poor", label: "Poor", ...share }, { key: "samples", label: "Samples", isNumber: true, hasBar: true }]} />`}
     </section>`;
+}
+
+/** Where good ends and poor begins. @param {string} metric @returns {import("../charts/timeseries.js").Limit[]} */
+function limitsOf(metric) {
+  const vital = VITALS[metric];
+  if (!vital || vital.good === Infinity) return [];
+  return [
+    { value: vital.good, label: `good up to ${vitalValue(metric, vital.good)}`, color: "--good" },
+    { value: vital.poor, label: `poor above ${vitalValue(metric, vital.poor)}`, color: "--bad" },
+  ];
 }
 
 /** A custom query over the range of the page. @param {CustomBody} body */

@@ -1,0 +1,117 @@
+"""Explore and the first steps of a website on the page, in a real Chromium."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace.model.tenancy import Scope
+from testing.browser import CHROMEDRIVER, CHROMIUM
+from testing.page import Page, opened_page
+from testing.service import Json, Service
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (Path(CHROMIUM).exists() and Path(CHROMEDRIVER).exists()),
+        reason="chromium and chromium-driver are not installed",
+    ),
+]
+
+VIEWS = {"/a": 3, "/b": 2, "/c": 1}
+QUERY: Json = {
+    "table": "events",
+    "selects": [{"field": "*", "aggregate": "count", "alias": "views"}],
+    "groupBy": ["path"],
+}
+BODY: Json = {
+    "query": QUERY,
+    "lastDays": 1,
+    "timezone": "UTC",
+    "granularity": "daily",
+    "top": 1,
+    "others": True,
+    "totals": True,
+}
+CELLS = (
+    "[...document.querySelectorAll('.answer .data %s tr')]"
+    ".map((row) => [...row.cells].slice(1).map((cell) => cell.textContent))"
+)
+
+
+@pytest.fixture(scope="module")
+def page(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A tab of somebody who reads and saves queries."""
+    scopes = frozenset({Scope.READ_DATA, Scope.MANAGE_DATA})
+    code = service.directory.sessions.create_code(scopes=scopes)
+    profile = tmp_path_factory.mktemp("chromium") / "profile"
+    with opened_page(service, service.website(), profile) as page:
+        send_views(page)
+        page.tab.open(f"{service.url}/app/#code={code}")
+        page.until("document.querySelector('#content') !== null")
+        yield page
+
+
+def send_views(page: Page) -> None:
+    """Store page views, each of a visitor of its own."""
+    views = [
+        {"name": "screen_view", "path": path, "anonymousId": f"{path}{number}", "sessionId": path}
+        for path, count in VIEWS.items()
+        for number in range(count)
+    ]
+    assert page.service.post(f"/track?website_id={page.website}", views).status_code == 200
+
+
+def test_highest_groups_all_others_and_the_total_are_lines_of_the_answer(page: Page) -> None:
+    page.open("explore", query=json.dumps(BODY), metric="table")
+    rows = page.until(f"{CELLS % 'tbody'}.length === 2 && {CELLS % 'tbody'}")
+    totals = page.until(CELLS % "tfoot")
+    page.click(".answer .tabs button", "Over time")
+    legend = page.until(
+        "document.querySelector('.answer .legend') &&"
+        " [...document.querySelectorAll('.legend bdi')].map((one) => one.textContent)"
+    )
+
+    assert rows == [["/a", "3"], ["all others", "3"]]
+    assert totals == [["", "6"]]
+    assert legend == ["/a", "all others"]
+    assert page.problems() == []
+
+
+def test_groups_without_their_last_column_are_not_chosen_any_more(page: Page) -> None:
+    page.open("explore", query=json.dumps(BODY))
+    page.click(".word", "the 1 highest, and all others in one")
+    page.click("[role=option]", "the 5 highest")
+    page.until("!location.href.includes('others')")
+    page.click(".word", "page")
+    page.click(".panel button", "Remove")
+    page.until("!location.href.includes('groupBy')")
+
+    changed = json.loads(page.parameter("query"))
+    assert changed == {
+        **{name: BODY[name] for name in ("lastDays", "timezone", "granularity", "totals")},
+        "query": {name: QUERY[name] for name in ("table", "selects")},
+    }
+    assert page.problems() == []
+
+
+def test_first_event_of_a_website_turns_the_light_green_and_draws_the_overview(page: Page) -> None:
+    new = Page(page.tab, page.service, page.service.website())
+    track = f"/track?website_id={new.website}"
+    light = "document.querySelector('.light')"
+    new.open("/")
+    new.until(f"{light}?.textContent.includes('Waiting for the first event')")
+    assert new.service.post(track, [{"name": ""}]).status_code == 400
+    refusal = new.until(f"{light}.querySelector('.refusal')?.textContent")
+    view = {"name": "screen_view", "path": "/", "anonymousId": "v", "sessionId": "s"}
+    assert new.service.post(track, [view]).status_code == 200
+
+    assert new.totals(1)["Page views"] == "1"
+    assert new.until("document.querySelector('.breakdown .ranked bdi')?.textContent") == "/"
+    assert "Item 1, name: " in refusal
+    new.open("setup")
+    new.until(f"{light}.className.includes('on')")
+    assert new.until(f"{light}.textContent.includes('1 event so far')")
+    assert new.problems() == []
