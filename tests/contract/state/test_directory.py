@@ -8,13 +8,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import Connection, inspect, text
 
 from headrace.adapters.directory.connection import open_database
+from headrace.adapters.directory.schema import run_migrations
 from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
 from headrace.adapters.directory.tables import METADATA, SCHEMA_VERSION
 from headrace.base.clock import FixedClock, SystemClock
@@ -567,16 +569,44 @@ def test_processes_that_start_concurrently_agree_on_schema_default_organization_
     assert len({output for output, _ in results}) == 1
 
 
-def test_migrations_lead_to_the_tables_of_the_code(
+def described(connection: Connection) -> dict[str, Any]:
+    """Return what the database says of its tables, and the rows that they begin with."""
+    inspector = inspect(connection)
+    first_rows = "SELECT id, revision, version_num FROM directory_revision, alembic_version"
+    return {
+        "rows": [tuple(row) for row in connection.execute(text(first_rows))],
+        **{
+            table: {
+                "columns": [
+                    {**column, "type": str(column["type"])}
+                    for column in inspector.get_columns(table)
+                ],
+                "primary key": inspector.get_pk_constraint(table),
+                "foreign keys": inspector.get_foreign_keys(table),
+                "unique": inspector.get_unique_constraints(table),
+                "indexes": sorted(inspector.get_indexes(table), key=lambda one: str(one["name"])),
+            }
+            for table in inspector.get_table_names()
+        },
+    }
+
+
+def test_new_directory_has_the_tables_that_migrations_lead_to(
     directory: SqlDirectory, location: Location
 ) -> None:
     assert directory.revision() == 0
     database = open_database(location)
-    with database.read_engine.connect() as connection:
+    with database.write_engine.begin() as connection:
+        created = described(connection)
+        METADATA.drop_all(connection)
+        connection.execute(text("DROP TABLE alembic_version"))
+        run_migrations(connection, "it")
+        assert described(connection) == created
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert context.get_current_revision() == SCHEMA_VERSION
         assert compare_metadata(context, METADATA) == []
     database.read_engine.dispose()
+    assert created["rows"] == [(1, 0, SCHEMA_VERSION)]
+    assert len(created) > len(METADATA.tables)
 
 
 def test_websites_of_the_first_schema_have_no_retention_of_their_own(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.writer import ChdbWriter
@@ -372,6 +373,24 @@ def test_preparing_again_changes_nothing(tables: Tables) -> None:
     versions = [[migration.version] for migration in MIGRATIONS]
     found = tables.rows("SELECT DISTINCT version FROM schema_version ORDER BY version")
     assert found == versions
+
+
+def test_a_new_store_is_what_all_migrations_lead_to(chdb_store: FreshStore) -> None:
+    chdb, migrated = chdb_store.engine, f"{chdb_store.database}_migrated"
+    every = tuple(structs.replace(one, is_in_new_tables=False) for one in MIGRATIONS)
+    layout = (
+        "SELECT name, replaceAll(create_table_query, '{0}', 'it') FROM system.tables "
+        "WHERE database = '{0}' ORDER BY name"
+    )
+    writer = ChdbWriter(chdb, database=migrated, migrations=every)
+    try:
+        writer.prepare()
+        found = chdb.execute(layout.format(chdb_store.database))
+        assert found == chdb.execute(layout.format(migrated))
+        assert [name for name, _ in found] == sorted([*STORAGE_TABLES, "schema_version", "visits"])
+    finally:
+        writer.close()
+        chdb.execute(f"DROP DATABASE {migrated} SYNC")
 
 
 def test_a_migration_runs_once(tables: Tables) -> None:

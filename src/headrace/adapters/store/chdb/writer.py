@@ -21,7 +21,7 @@ from headrace.adapters.store.dialect.ddl import (
     SELECT_VERSION,
     Migration,
     pending_migrations,
-    record_version,
+    record_versions,
 )
 from headrace.adapters.store.dialect.errors import REJECTED_CODES, ClickHouseError
 from headrace.adapters.store.dialect.parameters import quote_literal
@@ -74,21 +74,37 @@ class ChdbWriter:
             self._chdb.execute(f"CREATE DATABASE IF NOT EXISTS `{self._database}`")
             session = self._open_session()
             session.execute(render(CREATE_VERSION_TABLE))
-            for migration in self._pending_migrations(session):
-                for statement in migration.statements:
-                    session.execute(render(statement))
-                session.execute(record_version(migration))
+            self._migrate(session)
             self.rollup.check()
             self._make_durable()
         except ClickHouseError as failure:
             raise StoreUnavailable(str(failure)) from failure
 
-    def _pending_migrations(self, session: ChdbSession) -> tuple[Migration, ...]:
-        """Return the migrations to run: all of them where a table is missing."""
+    def _migrate(self, session: ChdbSession) -> None:
+        """Create the tables, or run the pending migrations: all of them where a table is missing.
+
+        Raises `OperatorError` when a newer Headrace wrote them.
+        """
         ((version,),) = session.execute(SELECT_VERSION)
         pending = pending_migrations(version, self._migrations)
         existing = table_directories(self._chdb, self._database)
-        return pending if existing.keys() == STORAGE_TABLES.keys() else self._migrations
+        if not existing:
+            self._create_tables(session)
+            return
+        is_complete = existing.keys() == STORAGE_TABLES.keys()
+        for migration in pending if is_complete else self._migrations:
+            _run(session, migration)
+            session.execute(record_versions(migration))
+
+    def _create_tables(self, session: ChdbSession) -> None:
+        """Create all tables as they are now: every migration would take three times as long.
+
+        Until the versions are recorded, the next start runs them all.
+        """
+        for migration in self._migrations:
+            if not migration.is_in_new_tables:
+                _run(session, migration)
+        session.execute(record_versions(*self._migrations))
 
     def _make_durable(self) -> None:
         """Name the tables, and sync what chDB leaves to the system: nothing is loaded before."""
@@ -261,6 +277,11 @@ class ChdbWriter:
             )
             self._deduplication_logs[table] = Path(paths[0], "deduplication_logs")
         return self._deduplication_logs[table]
+
+
+def _run(session: ChdbSession, migration: Migration) -> None:
+    for statement in migration.statements:
+        session.execute(render(statement))
 
 
 def _insert_statement(table: str, columns: Sequence[str], token: str) -> str:

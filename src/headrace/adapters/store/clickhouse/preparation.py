@@ -18,7 +18,7 @@ from headrace.adapters.store.dialect.ddl import (
     VERSION_TABLE,
     Migration,
     pending_migrations,
-    record_version,
+    record_versions,
 )
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.statements import AlterTable, Statement, render
@@ -79,7 +79,7 @@ class SchemaMigrator:
             if self._version(client) < migration.version:  # another machine may be quicker
                 for statement in migration.statements:
                     self._apply(client, statement)
-                self._run(client, record_version(migration))
+                self._run(client, record_versions(migration))
         replace_existing = bool(
             self._columns(client, address.database)
         ) and not self._is_distributed(client)

@@ -66,10 +66,14 @@ _SETTINGS: Settings = {
 
 
 class Migration(Struct, frozen=True):
-    """Statements that bring a store to a version. Each of them may be run twice."""
+    """Statements that bring a store to a version. Each of them may be run twice.
+
+    `is_in_new_tables` marks one whose change the tables of the first migration have already.
+    """
 
     version: int
     statements: tuple[Statement, ...]
+    is_in_new_tables: bool = False
 
 
 def column_type(column: StoredColumn) -> str:
@@ -114,19 +118,28 @@ MIGRATIONS: tuple[Migration, ...] = (
     # its change in place in a new store, so it says ADD COLUMN IF NOT EXISTS.
     Migration(1, tuple(create_table(table) for table in STORAGE_TABLES.values())),
     Migration(2, rollup_ddl.STATEMENTS),
-    Migration(3, tuple(ModifySettings(name, _MERGE_SETTINGS) for name in STORAGE_TABLES)),
-    Migration(4, tuple(ModifySettings(name, _TOKEN_WINDOW) for name in STORAGE_TABLES)),
-    Migration(5, (_add_column(EVENTS, "profile_id", after="session_id"),)),
+    Migration(
+        3,
+        tuple(ModifySettings(name, _MERGE_SETTINGS) for name in STORAGE_TABLES),
+        is_in_new_tables=True,
+    ),
+    Migration(
+        4,
+        tuple(ModifySettings(name, _TOKEN_WINDOW) for name in STORAGE_TABLES),
+        is_in_new_tables=True,
+    ),
+    Migration(5, (_add_column(EVENTS, "profile_id", after="session_id"),), is_in_new_tables=True),
     Migration(6, (ADD_FINGERPRINT,)),
     Migration(7, id_key_ddl.STATEMENTS),
 )
 
 
-def record_version(migration: Migration) -> str:
-    """Return the statement that records a migration as applied."""
+def record_versions(*migrations: Migration) -> str:
+    """Return the statement that records migrations as applied."""
+    versions = ", ".join(f"({migration.version})" for migration in migrations)
     return (
-        f"INSERT INTO `{VERSION_TABLE}` (version) "  # noqa: S608 - our own name and a number
-        f"SETTINGS async_insert = 0 VALUES ({migration.version})"
+        f"INSERT INTO `{VERSION_TABLE}` (version) "  # noqa: S608 - our own name and numbers
+        f"SETTINGS async_insert = 0 VALUES {versions}"
     )
 
 
