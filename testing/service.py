@@ -28,6 +28,9 @@ STOP_TIMEOUT_S = 60
 REQUEST_TIMEOUT_S = 60
 """Deadlines for a machine with a load of 20, below the timeout of a test."""
 
+ABSENT_LIBRARIES = Path(__file__).with_name("absent")
+"""Modules that take the place of libraries which production does not have."""
+
 BASE_SETTINGS: Mapping[str, str] = {"HEADRACE_QUERY_RATE_LIMIT": "100000"}
 MAX_ROWS = 10_000
 COLUMNS_A_QUERY = 4  # five groupBy columns at most, one is the row's id
@@ -52,9 +55,13 @@ def temporary_files() -> TemporaryDirectory[str]:
 
 
 def clean_environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return this environment without Headrace settings, plus the given ones."""
+    """Return this environment without Headrace settings, plus the given ones.
+
+    Processes import what they import in production, and not what tests have installed beside it.
+    """
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("HEADRACE_")}
     inherited["TMPDIR"] = temporary_files().name
+    inherited["PYTHONPATH"] = str(ABSENT_LIBRARIES)
     return {**inherited, **BASE_SETTINGS, **(settings or {})}
 
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from headrace.adapters.store.dialect.fingerprint import FINGERPRINT
 from testing.chdb import FreshStore
+from testing.examples import examples
 from tests.oracle.fingerprint import fingerprint, first_frame, masked
 
 _PARTS = (
@@ -35,7 +36,7 @@ texts = st.lists(st.sampled_from(_PARTS), max_size=12).map("".join)
 ERRORS_OF_A_STATEMENT = 200
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(errors=st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=ERRORS_OF_A_STATEMENT))
 @example(errors=[("", "", ""), ("TypeError", "\n", "\n"), ("a\nb", "c", ""), ("a", "b\nc", "")])
 def test_fingerprints_are_those_of_the_oracle(

@@ -18,6 +18,7 @@ from headrace.ingest.receive.decoding.decode import IngestPath
 from headrace.ingest.receive.decoding.decode_request import BodyLimits
 from headrace.ingest.receive.draft import BodyToDecode, RecordDraft, decode_draft
 from headrace.ports.background import ArgumentT, ResultT
+from testing.examples import examples
 from testing.hostile_bodies import make_hostile_body
 from testing.tenants import NOW_MS
 
@@ -62,7 +63,7 @@ def decode(body: BodyToDecode) -> RecordDraft | None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(seed=st.integers(0, 2**32))
 def test_body_on_the_event_loop_takes_milliseconds(seed: int) -> None:
     body, _, description = to_decode(seed, max_bytes=300_000)
@@ -76,7 +77,7 @@ def test_body_on_the_event_loop_takes_milliseconds(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(seed=st.integers(0, 2**32))
 def test_time_of_any_body_is_in_proportion_to_its_size(seed: int) -> None:
     body, plain_bytes, description = to_decode(seed, max_bytes=4 * MEBIBYTE)
@@ -88,7 +89,7 @@ def test_time_of_any_body_is_in_proportion_to_its_size(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(seed=st.integers(0, 2**32))
 def test_memory_of_any_body_is_bounded(seed: int) -> None:
     body, plain_bytes, description = to_decode(seed, max_bytes=2 * MEBIBYTE)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from headrace.model.catalog import Aggregate
 from headrace.query.sql.aggregates import NUMBER_AGGREGATES
 from testing.chdb import FreshStore
+from testing.examples import examples
 
 MAX_ERROR = 2.0**-50
 SUM = NUMBER_AGGREGATES[Aggregate.SUM].write((), "number")
@@ -23,7 +24,7 @@ def aggregate(store: FreshStore, sql: str, numbers: Sequence[float]) -> float:
     return float(value)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(numbers=st.lists(FINITE | AMOUNTS, min_size=1, max_size=60))
 def test_error_of_a_sum_is_within_its_bound(
     chdb_store_of_module: FreshStore, numbers: list[float]
@@ -34,7 +35,7 @@ def test_error_of_a_sum_is_within_its_bound(
     assert abs(aggregate(chdb_store_of_module, AVG, numbers) - mean) <= bound
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(numbers=st.lists(st.integers(-(2**46), 2**46), min_size=1, max_size=100))
 def test_sum_of_whole_numbers_is_exact(
     chdb_store_of_module: FreshStore, numbers: list[int]

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headrace.model.tenancy import WebsiteId
+from testing.examples import examples
 from testing.service import Json, Key, Row, Service, bearer, wait_until
 from tests.oracle.columns import is_list
 from tests.oracle.standard import ALL_TYPES
@@ -20,7 +21,7 @@ from tests.oracle.standard import ALL_TYPES
 pytestmark = pytest.mark.slow
 
 TIMES = settings(
-    max_examples=80,
+    max_examples=examples(80),
     database=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

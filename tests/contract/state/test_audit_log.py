@@ -37,6 +37,7 @@ from headrace.model.tenancy import (
     WebsiteChange,
     WebsiteId,
 )
+from testing.examples import examples
 from testing.servers import PostgreSQL
 
 NOON = 1_700_000_000_000
@@ -532,7 +533,7 @@ def repeatable() -> Randomness:
     return Random(0).randbytes  # noqa: S311 - for no secrets
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_the_lines_lead_to_the_state_of_the_directory(data: st.DataObject) -> None:
     def pick(choices: list[Any]) -> Any:

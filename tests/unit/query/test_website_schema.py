@@ -15,6 +15,7 @@ from headrace.model.catalog import EVENTS
 from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.query.schema.service import EventName, PropertyKey, SchemaService, WebsiteSchema
 from testing.chdb import FreshStore
+from testing.examples import examples
 from testing.queries import WEBSITE, execution_over
 from testing.tables import EACH_QUERIED_STORE, Tables, made_tables
 
@@ -171,7 +172,7 @@ def expected_keys(documents: list[dict[str, Any] | None]) -> list[PropertyKey]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(documents=_DOCUMENTS)
 def test_keys_of_any_documents_are_those_of_the_oracle(
     chdb_engine: ChdbInstance, documents: list[dict[str, Any] | None]
