@@ -72,6 +72,7 @@ def test_curl_guide_ingests_and_queries(service: Service) -> None:
 
 def test_query_guide_shows_the_actual_output(service: Service, tmp_path: Path) -> None:
     environment = variables(service, service.website())
+    environment["HEADRACE_API_KEY"] = service.key("read:data", "manage:data").secret
     for code in blocks("curl.md", "sh")[1:3]:
         run(["sh", "-e"], code, environment)
     printed = [

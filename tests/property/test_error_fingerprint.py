@@ -3,7 +3,7 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.store.dialect.fingerprint import FINGERPRINT
+from headrace.adapters.store.dialect.fingerprint import SELECT_FINGERPRINTS
 from testing.chdb import FreshStore
 from testing.examples import examples
 from tests.oracle.fingerprint import fingerprint, first_frame, masked
@@ -42,15 +42,9 @@ ERRORS_OF_A_STATEMENT = 200
 def test_fingerprints_are_those_of_the_oracle(
     chdb_store_of_module: FreshStore, errors: list[tuple[str, str, str]]
 ) -> None:
-    columns = "tupleElement(error, 1) AS error_type, tupleElement(error, 2) AS message"
-    source = f"SELECT {columns}, tupleElement(error, 3) AS stack"
-    arrays = ", ".join(f"{{{name}:Array(String)}}" for name in ("types", "messages", "stacks"))
-    rows = f"arrayJoin(arrayZip({arrays}))"
     types, messages, stacks = (list(column) for column in zip(*errors, strict=True))
-    got = chdb_store_of_module.rows(
-        f"SELECT {FINGERPRINT} FROM ({source} FROM (SELECT {rows} AS error))",
-        {"types": types, "messages": messages, "stacks": stacks},
-    )
+    parameters = {"types": types, "messages": messages, "stacks": stacks}
+    got = chdb_store_of_module.rows(SELECT_FINGERPRINTS, parameters)
     assert [row[0] for row in got] == [fingerprint(*error) for error in errors]
 
 

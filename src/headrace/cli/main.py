@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "values": LazyCommand(
         "query.analyses:values_command", "Show the most frequent values of a column."
     ),
+    "saved": LazyCommand("query.saved:saved", "List, show, run and delete saved queries."),
     "website": LazyCommand(
         "commands.administration.website:website", "Create, list, change and delete websites."
     ),

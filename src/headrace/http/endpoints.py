@@ -342,6 +342,18 @@ VALUES = EndpointSpec(
     query_errors=_VALUES_CODES,
     is_cancelled_by_disconnect=True,
 )
+SAVED_LIST = EndpointSpec(
+    "saved_list",
+    "/v1/saved",
+    ("GET",),
+    Envelope.QUERY,
+    errors=tuple(
+        error
+        for error in _QUERY_ERRORS
+        if error not in (*_CONTENT_ERRORS, InvalidQuery, QueryTooLarge, QueryTimedOut)
+    ),
+    scope=Scope.MANAGE_DATA,
+)
 SAVED = EndpointSpec(
     "saved",
     "/v1/saved/{name}",
@@ -556,6 +568,7 @@ ENDPOINTS = (
     *QUERY_ENDPOINTS,
     STANDARD,
     *PARAMETER_QUERY_ENDPOINTS,
+    SAVED_LIST,
     SAVED,
     SAVED_ANSWER,
     LIVE,

@@ -52,7 +52,8 @@ from headrace.http.routes.rows.erasures import (
 from headrace.http.routes.rows.export import Exporter, ExportRoute
 from headrace.http.routes.rows.storage import StorageDescriber, StorageRoute
 from headrace.http.routes.rows.subject_access import SubjectAccessRoute
-from headrace.http.routes.saved import SavedQueryUseCase, saved_handlers
+from headrace.http.routes.saved.handlers import saved_handlers
+from headrace.http.routes.saved.use_case import SavedQueryUseCase
 from headrace.http.routes.schema import SchemaDescriber, SchemaRoute
 from headrace.http.routes.session import SessionRoute
 from headrace.http.routes.tracker import tracker_handlers

@@ -23,3 +23,12 @@ class SavedQuery(Struct, frozen=True):
     token_hash: SecretHash
     created_ms: int
     updated_ms: int
+
+
+class SavedQueryEntry(Struct, frozen=True):
+    """A saved query in a list: without its body, which can be large."""
+
+    website_id: WebsiteId
+    name: str
+    created_ms: int
+    updated_ms: int

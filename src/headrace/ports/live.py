@@ -1,7 +1,8 @@
 """Items of a website as they are acknowledged, for those who watch it now."""
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -30,6 +31,30 @@ class LiveItems(Struct, frozen=True):
     epoch: str
     first: int
     items: tuple[LiveItem, ...]
+
+
+class ErrorTexts(NamedTuple):
+    """What the fingerprint of an error is made of."""
+
+    error_type: str
+    message: str
+    stack: str
+
+
+class ErrorFingerprints(Protocol):
+    """Fingerprints of errors that are not stored yet. Blocking."""
+
+    def of(self, errors: Sequence[ErrorTexts]) -> Sequence[str | None]:
+        """Return the fingerprint of each error as it will be stored; None where nobody knows."""
+        ...
+
+
+class UnknownFingerprints:
+    """`ErrorFingerprints` without a store."""
+
+    def of(self, errors: Sequence[ErrorTexts]) -> Sequence[str | None]:
+        """Return None for each error."""
+        return [None] * len(errors)
 
 
 class LiveSource(Protocol):

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from headrace.model.saved_query import SavedQuery
+from headrace.model.saved_query import SavedQuery, SavedQueryEntry
 from headrace.model.tenancy import SecretHash, WebsiteId
 
 
@@ -38,6 +38,10 @@ class SavedQueries(Protocol):
 
     def find_by_token(self, token_hash: SecretHash) -> SavedQuery | None:
         """Return the saved query that has this token, or None."""
+        ...
+
+    def list_of(self, website_id: WebsiteId) -> tuple[SavedQueryEntry, ...]:
+        """Return all saved queries of a website, by name."""
         ...
 
     def delete(self, website_id: WebsiteId, name: str) -> SavedQuery | None:

@@ -18,7 +18,9 @@ from headrace.adapters.engine.clickhouse_store import (
     PreparingLoader,
 )
 from headrace.adapters.engine.erasures import EngineErasures
+from headrace.adapters.engine.error_fingerprints import LIVE_TIMEOUT_S, StoreFingerprints
 from headrace.adapters.engine.exports import TakeWatermark, watermark_taker
+from headrace.adapters.engine.kept_versions import KeptVersions
 from headrace.adapters.engine.live_tail import LiveTail, TailedLoader
 from headrace.adapters.engine.load_loop import MAX_BACKOFF_S, LoadLoop, LogLoader
 from headrace.adapters.engine.process import EngineProcess
@@ -123,11 +125,15 @@ class _Dependencies(NamedTuple):
             claims=claims,
         )
 
-    def live_loading(self, loader: LogLoader, max_backoff_s: float) -> tuple[LoadLoop, LiveTail]:
+    def live_loading(
+        self, loader: LogLoader, max_backoff_s: float, finder: RowFinder
+    ) -> tuple[LoadLoop, LiveTail]:
         """Return what runs the loader at intervals and on demand, and what reads ahead of it."""
         watched = WatchedWebsites(self.socket.with_name(WATCHED_WEBSITES))
         watched.write(())  # an earlier process may have been killed
-        tailed = TailedLoader(loader, LiveRows(self.reader, self.ledger), log=get_logger())
+        fingerprints = StoreFingerprints(finder, log=get_logger())
+        live_rows = LiveRows(self.reader, self.ledger, fingerprints)
+        tailed = TailedLoader(loader, live_rows, log=get_logger())
         load_loop = self.load_loop(tailed, max_backoff_s)
         tail = LiveTail(
             tailed,
@@ -231,7 +237,9 @@ def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None
     )
     versions = DataVersions(nonce=secrets.token_hex(_NONCE_BYTES))
     writer = ChdbWriter(chdb, change_listener=versions)
-    load_loop, live = dependencies.live_loading(dependencies.loader(writer, claims), MAX_BACKOFF_S)
+    load_loop, live = dependencies.live_loading(
+        dependencies.loader(writer, claims), MAX_BACKOFF_S, ChdbRowFinder(chdb)
+    )
     limits = select_bounds_of(dependencies.settings)
     snapshots = dependencies.snapshots(chdb)
     return EngineProcess(
@@ -243,6 +251,12 @@ def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None
             recovery=recovery,
             run_exclusive=load_loop.run_exclusive,
             versions=versions,
+            kept_versions=KeptVersions(
+                dependencies.paths.row_versions,
+                chdb=chdb,
+                ranges=versions.ranges,
+                log=get_logger(),
+            ),
             limits=limits,
             log=get_logger(),
         ),
@@ -279,11 +293,14 @@ def _clickhouse_engine_process(
     dependencies: _Dependencies, claims: DedupClaims | None, address: ClickHouseAddress
 ) -> EngineProcess:
     dependencies.ledger.bind_store({})  # its rows are elsewhere now
+    dependencies.paths.row_versions.unlink(missing_ok=True)
     dependencies.reader.publish_loaded_offsets(dependencies.ledger.stored_offsets())
     writer = ClickHouseWriter(address.rotated(secrets.randbits(16)))
     loader = GatedLoader(dependencies.loader(writer, claims), dependencies.paths.root)
     load_loop, live = dependencies.live_loading(
-        PreparingLoader(writer, loader), CLICKHOUSE_MAX_BACKOFF_S
+        PreparingLoader(writer, loader),
+        CLICKHOUSE_MAX_BACKOFF_S,
+        ClickHouseRowFinder(address, read_timeout_s=LIVE_TIMEOUT_S),
     )
     snapshots = dependencies.snapshots(None)
     return EngineProcess(

@@ -27,7 +27,7 @@ from headrace.model.audit import AuditedChange
 from headrace.model.erasure import ErasureRequest, Selector, Subject
 from headrace.model.export import ExportRequest
 from headrace.model.plan import CompiledQuery
-from headrace.model.saved_query import SavedQuery
+from headrace.model.saved_query import SavedQuery, SavedQueryEntry
 from headrace.model.stored_rows import StoredRows
 from headrace.model.tenancy import (
     ApiKey,
@@ -386,6 +386,13 @@ class FakeSavedQueries:
         if (website_id, name) not in self.kept:
             raise NotFound
         return self.kept[website_id, name]
+
+    async def list_of(self, website_id: WebsiteId) -> tuple[SavedQueryEntry, ...]:
+        return tuple(
+            SavedQueryEntry(website_id, name, query.created_ms, query.updated_ms)
+            for (owner, name), query in sorted(self.kept.items())
+            if owner == website_id
+        )
 
     async def delete(self, website_id: WebsiteId, name: str) -> SavedQuery:
         query = await self.read(website_id, name)

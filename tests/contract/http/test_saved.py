@@ -119,6 +119,49 @@ def test_the_definition_is_shown_as_it_was_sent(method: str) -> None:
     assert ((PRIVATE, "top") in harness.saved_queries.kept) is (method == "GET")
 
 
+def list_queries(harness: Harness, *, key: str | None, query: str) -> Response:
+    headers = {"Host": "x.example", **({} if key is None else {"Authorization": f"Bearer {key}"})}
+    return harness.call("GET", "/v1/saved", query=query, headers=headers)
+
+
+def test_the_list_has_names_and_urls_and_neither_bodies_nor_tokens() -> None:
+    harness = saved_harness()
+    call(harness, "PUT", "a", BODY, key=MANAGER_KEY)
+    response = list_queries(harness, key=MANAGER_KEY, query=f"website_id={PRIVATE}")
+    assert response.status == 200
+    assert response.json == {
+        "success": True,
+        "data": [
+            {
+                "name": name,
+                "created": "2026-01-05T10:00:00.000Z",
+                "updated": "2026-01-05T10:00:00.000Z",
+                "url": f"http://x.example/v1/saved/{name}.json?website_id={PRIVATE}",
+            }
+            for name in ("a", "top")
+        ],
+        "requestId": REQUEST_ID,
+    }
+    assert response.headers["x-ratelimit-remaining"] == "29"
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "status", "error"),
+    [
+        (f"website_id={PUBLIC}", None, 401, "Authentication required"),
+        (f"website_id={PRIVATE}", "hr_unknown", 401, "Invalid API key"),
+        (f"website_id={PRIVATE}", READER_KEY, 403, "API key missing manage:data scope"),
+        ("", MANAGER_KEY, 400, "website_id is required"),
+        ("website_id=web_nowhere", MANAGER_KEY, 404, "Website not found"),
+    ],
+)
+def test_listing_takes_the_rights_of_saving(
+    query: str, key: str | None, status: int, error: str
+) -> None:
+    response = list_queries(saved_harness(), key=key, query=query)
+    assert (response.status, response.json["error"]) == (status, error)
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_an_unknown_name_is_404(method: str) -> None:
     key = READER_KEY if method == "GET" else MANAGER_KEY

@@ -8,7 +8,7 @@ import pytest
 from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
 from headrace.base.clock import FixedClock
 from headrace.base.errors import OperatorError
-from headrace.model.saved_query import SavedQuery
+from headrace.model.saved_query import SavedQuery, SavedQueryEntry
 from headrace.model.tenancy import WebsiteId, hash_secret
 from testing.servers import PostgreSQL
 
@@ -81,6 +81,26 @@ def test_each_website_has_names_of_its_own(directory: SqlDirectory, website: Web
     assert directory.saved_queries.find(website, "one") is None
     assert directory.saved_queries.find_by_token(mine.token_hash) is None
     assert directory.saved_queries.find(other, "one") == theirs
+
+
+def test_the_list_has_the_queries_of_one_website_by_name(
+    directory: SqlDirectory, website: WebsiteId, clock: FixedClock
+) -> None:
+    other = directory.create_website(name="Shop").id
+    for name in ("b", "a-b", "a", "aa", "a1"):
+        directory.saved_queries.save(website, name, BODY)
+    directory.saved_queries.save(other, "c", BODY)
+    clock.advance(5)
+    directory.saved_queries.save(website, "aa", b"{}")
+    assert directory.saved_queries.list_of(website) == (
+        SavedQueryEntry(website, "a", NOON, NOON),
+        SavedQueryEntry(website, "a-b", NOON, NOON),
+        SavedQueryEntry(website, "a1", NOON, NOON),
+        SavedQueryEntry(website, "aa", NOON, NOON + 5),
+        SavedQueryEntry(website, "b", NOON, NOON),
+    )
+    directory.delete_website(website)
+    assert directory.saved_queries.list_of(website) == ()
 
 
 def test_what_does_not_exist_is_none(directory: SqlDirectory, website: WebsiteId) -> None:

@@ -11,6 +11,7 @@ from headrace.adapters.backup.snapshots import LiveSnapshots, Snapshots
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.engine.chdb_store import ChdbLifecycle, ChdbQueryService
 from headrace.adapters.engine.exports import watermark_taker
+from headrace.adapters.engine.kept_versions import KeptVersions
 from headrace.adapters.engine.live_tail import LiveTail, TailedLoader
 from headrace.adapters.engine.load_loop import LoadLoop
 from headrace.adapters.engine.process import EngineProcess
@@ -104,6 +105,12 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
             recovery=recovery,
             run_exclusive=load_loop.run_exclusive,
             versions=versions,
+            kept_versions=KeptVersions(
+                DataDirPaths(data).row_versions,
+                chdb=chdb,
+                ranges=versions.ranges,
+                log=get_logger(),
+            ),
             limits=limits,
             log=get_logger(),
         ),

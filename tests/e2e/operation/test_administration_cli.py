@@ -123,7 +123,7 @@ def test_help_lists_public_commands_only() -> None:
     assert (done.code, listed) == (
         0,
         [
-            *("serve", "init", "query", "funnel", "retention", "values"),
+            *("serve", "init", "query", "funnel", "retention", "values", "saved"),
             *("website", "key", "organization"),
             *("audit", "quarantine", "backup", "restore", "export", "import"),
             *("erase", "erasures", "storage", "prune", "verify", "reference"),

@@ -109,7 +109,8 @@ def test_responses_of_administration_match_the_schema(
 
 
 @pytest.mark.parametrize(
-    ("path", "method"), [("/v1/saved/{name}", "PUT"), ("/v1/saved/{name}.{format}", "GET")]
+    ("path", "method"),
+    [("/v1/saved/{name}", "PUT"), ("/v1/saved/{name}.{format}", "GET"), ("/v1/saved", "GET")],
 )
 def test_responses_of_saved_queries_match_the_schema(
     service: Service, schema: BaseSchema, target: str, path: str, method: str

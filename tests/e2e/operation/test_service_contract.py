@@ -86,7 +86,7 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
         *("/headrace.{hash}.js", "/headrace-extras.{hash}.js", "/headrace.json"),
         *("/v1/query/schema", "/v1/query/values", "/v1/export", "/v1/storage"),
         *("/v1/erasures/{id}", "/v1/admin/keys/{id}", "/v1/admin/audit"),
-        *("/v1/saved/{name}.{format}", "/v1/live"),
+        *("/v1/saved", "/v1/saved/{name}.{format}", "/v1/live"),
         *("/v1/admin/quarantine", "/v1/admin/quarantine/{id}"),
     }
     changed = {"/v1/admin/organizations/{id}", "/v1/admin/websites/{id}"}

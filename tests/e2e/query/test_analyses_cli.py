@@ -1,12 +1,11 @@
 """`headrace funnel`, `retention` and `values` in separate processes: their whole output."""
 
 import json
-import re
-import subprocess
 
 import pytest
 
-from testing.service import HEADRACE, Service, clean_environment
+from testing.service import Service
+from tests.e2e.query.command_line import run_command
 from tests.e2e.query.queries import event, send
 
 STEPS = (
@@ -34,24 +33,6 @@ def shop(service: Service) -> str:
     return website
 
 
-def run(service: Service, website: str, *arguments: str) -> tuple[int, str, str]:
-    """Run a command with a key; return its exit code, output with times masked, and errors."""
-    variables = {
-        "HEADRACE_URL": service.url,
-        "HEADRACE_WEBSITE_ID": website,
-        "HEADRACE_API_KEY": service.master.secret,
-    }
-    done = subprocess.run(
-        [HEADRACE, *arguments],
-        capture_output=True,
-        env=clean_environment(variables),
-        timeout=60,
-        check=False,
-    )
-    out = re.sub(r"\d+\.\d ms", "N ms", done.stdout.decode())
-    return done.returncode, out, done.stderr.decode()
-
-
 def test_funnel_shows_each_step(service: Service, shop: str) -> None:
     table = (
         "step  name  count  rate  medianSeconds\n"
@@ -60,12 +41,12 @@ def test_funnel_shows_each_step(service: Service, shop: str) -> None:
         "\n"
         "2 rows, N ms\n"
     )
-    assert run(service, shop, "funnel", *STEPS, *DAYS) == (0, table, "")
+    assert run_command(service, shop, "funnel", *STEPS, *DAYS) == (0, table, "")
 
 
 def test_window_by_and_group_of_a_funnel_reach_the_service(service: Service, shop: str) -> None:
     more = ("--window", "60", "--by", "anonymous_id", "--group-by", "path", "--format", "csv")
-    assert run(service, shop, "funnel", *STEPS, *more, *DAYS) == (
+    assert run_command(service, shop, "funnel", *STEPS, *more, *DAYS) == (
         0,
         "path,step,name,count,rate,medianSeconds\r\n/cart,1,cart,2,1,\r\n/cart,2,paid,0,0,\r\n",
         "",
@@ -74,7 +55,7 @@ def test_window_by_and_group_of_a_funnel_reach_the_service(service: Service, sho
 
 def test_retention_shows_each_cohort(service: Service, shop: str) -> None:
     first = ("--first", "path = /cart", "--return", "event_name in screen_view,buy")
-    assert run(service, shop, "retention", *first, "--periods", "2", *DAYS) == (
+    assert run_command(service, shop, "retention", *first, "--periods", "2", *DAYS) == (
         0,
         "date        size  returned\n2025-03-03     2  [2,1]\n\n1 row, N ms\n",
         "",
@@ -83,7 +64,7 @@ def test_retention_shows_each_cohort(service: Service, shop: str) -> None:
 
 def test_values_shows_the_most_frequent_ones(service: Service, shop: str) -> None:
     wanted = ("--table", "events", "--field", "path", "--search", "CART", "--limit", "5")
-    assert run(service, shop, "values", *wanted, *DAYS) == (
+    assert run_command(service, shop, "values", *wanted, *DAYS) == (
         0,
         "value  count\n/cart      2\n\n1 row, N ms\n",
         "",
@@ -105,7 +86,7 @@ def test_values_shows_the_most_frequent_ones(service: Service, shop: str) -> Non
 def test_refused_options_are_one_sentence(
     service: Service, shop: str, arguments: tuple[str, ...], error: str, explain: tuple[str, ...]
 ) -> None:
-    code, out, err = run(service, shop, *arguments, *explain)
+    code, out, err = run_command(service, shop, *arguments, *explain)
     assert (code, out) == (1, "")
     assert err.startswith(f"headrace: {error}")
 
@@ -118,7 +99,7 @@ def test_refused_options_are_one_sentence(
 def test_explain_prints_the_statement_and_its_parameters(
     service: Service, arguments: tuple[str, ...]
 ) -> None:
-    code, out, _ = run(service, "web_x", *arguments, *DAYS, "--explain", "--format", "json")
+    code, out, _ = run_command(service, "web_x", *arguments, *DAYS, "--explain", "--format", "json")
     explained = json.loads(out)
     assert (code, list(explained)) == (0, ["sql", "parameters", "columns"])
     assert "web_x" in explained["parameters"].values()

@@ -5,14 +5,15 @@ import json
 import socket
 import threading
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import pytest
 
 from testing.service import Key, Service, bearer, wait_until
 from tests.e2e.conftest import ServiceMaker
-from tests.e2e.query.queries import NOON, event, send
+from tests.e2e.query.queries import COUNT, NOON, event, send
+from tests.oracle.fingerprint import fingerprint
 
 
 class Event(NamedTuple):
@@ -21,6 +22,18 @@ class Event(NamedTuple):
     kind: str
     id: str
     body: Any
+
+
+def read_events(response: http.client.HTTPResponse) -> Iterator[Event]:
+    """Yield the events of a stream; comments are left out."""
+    fields: dict[str, str] = {}
+    for line in iter(response.readline, b""):
+        name, _, value = line.decode().rstrip("\n").partition(": ")
+        if name and name != ":":
+            fields[name] = value
+        elif fields:
+            yield Event(fields["event"], fields["id"], json.loads(fields["data"]))
+            fields = {}
 
 
 class Stream:
@@ -62,19 +75,33 @@ class Stream:
         return self.events
 
     def _read(self) -> None:
-        fields: dict[str, str] = {}
         with suppress(OSError, http.client.HTTPException):
-            for line in iter(self._response.readline, b""):
-                name, _, value = line.decode().rstrip("\n").partition(": ")
-                if name == ":":
-                    self._opened.set()
-                elif name:
-                    fields[name] = value
-                elif fields:
-                    body = json.loads(fields["data"])
-                    self.events.append(Event(fields["event"], fields["id"], body))
-                    fields = {}
+            if self._response.readline() == b":\n":
+                self._opened.set()
+            for one in read_events(self._response):
+                self.events.append(one)
         self.closed.set()
+
+
+class SlowStream:
+    """A stream over a socket with a small buffer, which nobody reads until `events_until`."""
+
+    def __init__(self, service: Service, website: str, key: Key) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+        self._connection.sock = socket.socket()
+        self._connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self._connection.sock.connect(("127.0.0.1", service.port))
+        self._connection.request("GET", f"/v1/live?website_id={website}", headers=bearer(key))
+        self._response = self._connection.getresponse()
+        assert self._response.readline() == b":\n"  # the stream is open
+
+    def events_until(self, name: str) -> Iterator[Event]:
+        """Read events up to the one with this name, and close."""
+        with self._response, closing(self._connection):
+            for one in read_events(self._response):
+                yield one
+                if one.kind == "event" and one.body["row"]["event_name"] == name:
+                    return
 
 
 @contextmanager
@@ -116,6 +143,31 @@ def test_errors_and_vitals_are_shown_too(service: Service, website: str) -> None
         shown = listener.wait_for(2)
     assert [one.body["table"] for one in shown] == ["errors", "performance"]
     assert shown[1].body["row"]["metric_value"] == 7
+
+
+def test_an_error_is_shown_with_the_fingerprint_that_it_is_stored_with(
+    service: Service, website: str
+) -> None:
+    errors = [
+        {"message": f"order {number} is 'gone'", "path": "/", "timestamp": NOON, "stack": stack}
+        for number, stack in ((17, "Error: x\n    at pay (a.js:1:2)"), (18, "at pay (a.js:1:2)"))
+    ]
+    with listening(service, website) as listener:
+        send(
+            service,
+            website,
+            *errors,
+            {"message": "\\ '\t", "path": "/", "timestamp": NOON},
+            path="/errors",
+        )
+        shown = [one.body["row"] for one in listener.wait_for(3)]
+    assert [row["fingerprint"] for row in shown] == [
+        fingerprint(row["error_type"], row["message"], row["stack"]) for row in shown
+    ]
+    assert shown[0]["fingerprint"] == shown[1]["fingerprint"] != shown[2]["fingerprint"]
+    query = {"table": "errors", "selects": [COUNT], "groupBy": ["fingerprint"]}
+    stored = {row["fingerprint"] for row in service.answer(website, query)}
+    assert {row["fingerprint"] for row in shown} == stored
 
 
 def test_each_item_is_shown_once_in_order_whichever_worker_accepted_it(
@@ -197,6 +249,33 @@ def test_a_client_that_comes_back_late_hears_how_many_it_has_missed(
         shown = listener.wait_for(1001)
     assert (shown[0].kind, shown[0].body) == ("missed", {"count": 100})
     assert names(shown[1:]) == [f"n{number}" for number in range(100, 1100)]
+
+
+def test_a_client_that_does_not_read_misses_items_and_is_told_how_many(
+    service: Service, website: str
+) -> None:
+    """More than the sockets hold comes while the slow client reads nothing."""
+    rounds, of_round = 20, 150
+    slow = SlowStream(service, website, service.master)
+    with listening(service, website) as quick:
+        for number in range(rounds):
+            text = "x" * 5_000
+            named = [f"n{number * of_round + one}" for one in range(of_round)]
+            events = [event(name, properties={"text": text}) for name in named]
+            for start in range(0, of_round, 50):
+                send(service, website, *events[start : start + 50])
+            quick.wait_for((number + 1) * of_round)
+    last = f"n{rounds * of_round - 1}"
+    expected = 0
+    gaps = 0
+    for one in slow.events_until(last):
+        if one.kind == "missed":
+            gaps += 1
+            expected += one.body["count"]
+        else:
+            assert one.body["row"]["event_name"] == f"n{expected}"
+            expected += 1
+    assert (gaps > 0, expected) == (True, rounds * of_round)
 
 
 @pytest.mark.parametrize("last_id", ["elsewhere-7", "garbage"])

@@ -1,6 +1,7 @@
 """Saved queries of a real service: what is answered, and when a 304 costs no select."""
 
 import io
+import shutil
 from typing import Any
 
 import pytest
@@ -106,6 +107,24 @@ def test_a_token_reads_one_answer_until_it_is_rotated_or_revoked(
     assert saver.delete("shared") == 404
 
 
+def test_the_list_has_the_saved_queries_of_its_website(
+    service: Service, saver: Saver, unused_websites: Any
+) -> None:
+    other = Saver(service, next(unused_websites))
+    other.save("theirs", MARCH)
+    for name in ("b", "a"):
+        assert saver.save(name, MARCH).status_code == 201
+    url = f"/v1/saved?website_id={saver.website}"
+    listed = service.get(url, headers=bearer(saver.manager)).json()["data"]
+    assert [entry["name"] for entry in listed] == ["a", "b"]
+    for entry in listed:
+        answer = service.http.get(
+            entry["url"], headers=bearer(saver.reader), timeout=REQUEST_TIMEOUT_S
+        )
+        assert answer.status_code == 200
+    assert service.get(url, headers=bearer(saver.reader)).status_code == 403
+
+
 def test_an_unchanged_answer_is_304_and_costs_no_select(
     dedicated_service: ServiceMaker,
 ) -> None:
@@ -184,7 +203,64 @@ def test_an_erasure_changes_the_answers_of_its_website(service: Service, saver: 
     assert (changed.status_code, changed.json()["data"]) == (200, [])
 
 
-def test_after_a_restart_no_answer_is_taken_for_unchanged(
+def test_an_orderly_restart_changes_no_tag_and_costs_no_select(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service().start()
+    saver = Saver(service, service.website())
+    send(service, saver.website, event())
+    saver.save("march", MARCH)
+    saver.save("sessions", body(query(table="sessions")))
+    tags = {name: saver.tag(name) for name in ("march", "sessions")}
+    for _ in range(2):
+        assert service.stop() == 0
+        service.restart()
+        assert all(saver.is_unchanged(name, tag) for name, tag in tags.items())
+        assert selects(service) == 0
+    send(service, saver.website, event(at="2025-04-01T00:00:00Z"))
+    assert saver.is_unchanged("march", tags["march"])
+    assert not saver.is_unchanged("sessions", tags["sessions"])
+
+
+def test_rows_that_change_while_the_service_is_stopped_change_the_tags(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service().start()
+    website = service.website()
+    saver = Saver(service, website)
+    send(service, website, event("a", anonymousId="ann"), event("b", at="2025-04-01T00:00:00Z"))
+    saver.save("march", MARCH)
+    saver.save("february", body(VIEWS, startDate="2025-02-01", endDate="2025-02-28"))
+    march, february = saver.tag("march"), saver.tag("february")
+    assert service.stop() == 0
+    service.command("erase", "--website", website, "--anonymous-id", "ann")
+    service.restart()
+    changed = saver.get("march.json", march)
+    assert (changed.status_code, changed.json()["data"]) == (200, [])
+    assert not saver.is_unchanged("february", february)  # an erasure has no times
+
+
+@pytest.mark.parametrize("damage", ["table", "file"])
+def test_a_store_that_is_not_as_it_was_left_changes_all_tags(
+    dedicated_service: ServiceMaker, damage: str
+) -> None:
+    service = dedicated_service().start()
+    saver = Saver(service, service.website())
+    send(service, saver.website, event())
+    saver.save("march", MARCH)
+    tag = saver.tag("march")
+    assert service.stop() == 0
+    if damage == "table":
+        shutil.rmtree(service.data / "store")  # it is loaded again from the log
+    else:
+        (service.data / "row-versions.msgpack").write_bytes(b"?")
+    service.restart()
+    changed = saver.get("march.json", tag)
+    assert changed.status_code == 200
+    assert len(changed.json()["data"]) == 1
+
+
+def test_after_a_crash_no_answer_is_taken_for_unchanged(
     dedicated_service: ServiceMaker,
 ) -> None:
     service = dedicated_service().start()

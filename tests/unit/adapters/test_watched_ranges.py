@@ -108,6 +108,39 @@ def test_processes_have_no_version_in_common() -> None:
     assert first != second
 
 
+def test_adopted_versions_hold_until_rows_of_their_range_change() -> None:
+    first = WatchedRanges("n1")
+    kept = [
+        first.version_of("a", [DAY]),
+        first.version_of("a", [ALL]),
+        first.version_of("b", [DAY]),
+    ]
+    second = WatchedRanges("n2")
+    second.adopt(first.versions())
+    assert [
+        second.version_of("a", [DAY]),
+        second.version_of("a", [ALL]),
+        second.version_of("b", [DAY]),
+    ] == kept
+    store(second, "events", "a", 200)
+    assert second.version_of("a", [DAY]) == kept[0]
+    changed = second.version_of("a", [ALL])
+    assert changed != kept[1]
+    store(first, "events", "a", 200)  # a copy of the store goes its own way
+    assert first.version_of("a", [ALL]) not in (kept[1], changed)
+
+
+def test_of_adopted_versions_the_ones_read_last_are_kept() -> None:
+    first = WatchedRanges("n1")
+    versions = {website: first.version_of(website, [DAY]) for website in "abc"}
+    first.version_of("a", [DAY])
+    second = WatchedRanges("n2", max_ranges=2)
+    second.adopt(first.versions())
+    assert second.version_of("c", [DAY]) == versions["c"]
+    assert second.version_of("a", [DAY]) == versions["a"]
+    assert second.version_of("b", [DAY]) != versions["b"]
+
+
 def test_a_forgotten_range_comes_back_with_a_version_that_it_never_had() -> None:
     versions = WatchedRanges("n", max_ranges=2)
     seen = [versions.version_of("a", [DAY])]

@@ -9,9 +9,13 @@ import pytest
 
 from headrace.base.clock import FixedClock
 from headrace.base.errors import OperatorError
-from headrace.cli.query.client import QueryResponse
-from headrace.cli.query.compose import QueryOptions, compose_query
-from headrace.cli.query.render import print_result_csv, print_result_table
+from headrace.cli.query.client import Call, QueryResponse
+from headrace.cli.query.compose import QueryOptions, compose_query, compose_saved_query
+from headrace.cli.query.render import (
+    print_result_csv,
+    print_result_table,
+    print_standard_tables,
+)
 
 LATE = FixedClock(1_767_222_000_000)  # 2025-12-31T23:00:00Z
 COUNT = {"field": "*", "aggregate": "count", "alias": None}
@@ -19,8 +23,16 @@ COUNT_EVENTS = {"table": "events", "selects": [COUNT], "filters": [], "groupBy":
 
 
 def composed(source: Path | None = None, **options: Any) -> Any:
-    body = compose_query(None if source is None else str(source), QueryOptions(**options), LATE)
-    return msgspec.json.decode(body)
+    return msgspec.json.decode(call_of(source, **options).body or b"")
+
+
+def call_of(source: Path | None = None, **options: Any) -> Call:
+    return compose_query(None if source is None else str(source), QueryOptions(**options), LATE)
+
+
+def composed_to_save(source: Path | None = None, **options: Any) -> Any:
+    path = None if source is None else str(source)
+    return msgspec.json.decode(compose_saved_query(path, QueryOptions(**options)))
 
 
 def rejection(source: Path | None = None, **options: Any) -> str:
@@ -182,18 +194,100 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
         {"selects": ("count",)},
         {"filters": ("country = DE",)},
         {"groups": ("path",)},
+        {"standard": ("pages",)},
     ],
 )
 def test_query_comes_from_a_file_or_from_options(tmp_path: Path, options: dict[str, Any]) -> None:
     assert rejection(written(tmp_path, {"query": COUNT_EVENTS}), **options) == (
-        "cannot combine a file with --table, --select, --where, --where-any or --group-by"
+        "cannot combine a file with --standard, --table, --select, --where, --where-any or "
+        "--group-by"
     )
 
 
 def test_query_needs_a_table_or_a_file() -> None:
     assert rejection(limit=5) == (
-        "the query is missing: give a table with --table, or a file with a query in JSON"
+        "the query is missing: give a table with --table, types with --standard, or a file with a "
+        "query in JSON"
     )
+
+
+def test_standard_options_are_mapped() -> None:
+    call = call_of(
+        standard=("summary, pages", "devices"),
+        filters=("country = DE", "path != 3"),
+        any_filters=("os_name = iOS", "os_name = Android"),
+        last_days=30,
+        timezone="Europe/Berlin",
+        granularity="weekly",
+        compare="previous_year",
+        limit=5,
+    )
+    assert call.path == "/v1/query/standard"
+    assert msgspec.json.decode(call.body or b"") == {
+        "types": ["summary", "pages", "devices"],
+        "filters": [
+            {"field": "country", "operator": "eq", "value": "DE"},
+            {"field": "path", "operator": "ne", "value": "3"},
+            {
+                "or": [
+                    {"field": "os_name", "operator": "eq", "value": "iOS"},
+                    {"field": "os_name", "operator": "eq", "value": "Android"},
+                ]
+            },
+        ],
+        "lastDays": 30,
+        "timezone": "Europe/Berlin",
+        "granularity": "weekly",
+        "compare": "previous_year",
+        "limit": 5,
+    }
+
+
+def test_values_of_standard_filters_have_the_type_of_the_column_of_the_first_type() -> None:
+    filters = composed(standard=("vitals",), filters=("metric_value > 3",))["filters"]
+    assert filters == [{"field": "metric_value", "operator": "gt", "value": 3}]
+    filters = composed(standard=("vitls",), filters=("is_bot = true",))["filters"]
+    assert filters == [{"field": "is_bot", "operator": "eq", "value": True}]
+
+
+def test_standard_query_gets_seven_days_too() -> None:
+    assert composed(standard=("summary",)) == {
+        "types": ["summary"],
+        "filters": [],
+        "startDate": "2025-12-25",
+        "endDate": "2025-12-31",
+    }
+
+
+@pytest.mark.parametrize(
+    "options", [{"table": "events"}, {"selects": ("count",)}, {"groups": ("path",)}]
+)
+def test_standard_query_has_neither_table_nor_selects_nor_groups(options: dict[str, Any]) -> None:
+    assert rejection(standard=("pages",), **options) == (
+        "cannot combine --standard with --table, --select or --group-by"
+    )
+
+
+def test_file_may_have_a_standard_query(tmp_path: Path) -> None:
+    file = written(tmp_path, {"types": ["pages"], "limit": 3})
+    assert call_of(file).path == "/v1/query/standard"
+    assert composed(file, limit=4, last_days=2) == {"types": ["pages"], "limit": 4, "lastDays": 2}
+
+
+def test_query_without_days_is_saved_with_days_that_move(tmp_path: Path) -> None:
+    assert composed_to_save(table="events") == {"query": COUNT_EVENTS, "lastDays": 7}
+    file = written(tmp_path, {"query": COUNT_EVENTS, "lastDays": 3})
+    assert composed_to_save(file) == {"query": COUNT_EVENTS, "lastDays": 3}
+    days = {"startDate": "2025-01-01", "endDate": "2025-01-31"}
+    assert composed_to_save(table="events", first="2025-01-01", last="2025-01-31") == {
+        "query": COUNT_EVENTS,
+        **days,
+    }
+
+
+def test_standard_query_is_not_saved() -> None:
+    with pytest.raises(OperatorError, match="cannot save a standard query; save a custom one"):
+        composed_to_save(standard=("pages",))
 
 
 def test_option_with_invalid_utf_8_is_rejected() -> None:
@@ -319,3 +413,31 @@ def test_truncated_csv_prints_a_notice(
 ) -> None:
     print_result_csv(QueryResponse(b"n\r\n1\r\n", is_truncated=True))
     assert capsysbinary.readouterr() == (b"n\r\n1\r\n", b"headrace: more rows exist\n")
+
+
+def test_standard_result_has_a_table_for_each_type(capsys: pytest.CaptureFixture[str]) -> None:
+    body = {
+        "success": True,
+        "data": {
+            "summary": {"visitors": 12, "bounceRate": None, "previous": {"visitors": 9}},
+            "pages": [{"path": "/a", "views": 3}, {"path": "/b\x1b", "views": 10}],
+            "errors": [],
+        },
+        "meta": {"rowCount": 3, "executionTime": 3.456, "limit": 10, "truncated": True},
+    }
+    print_standard_tables(QueryResponse(json.dumps(body).encode(), is_truncated=False))
+    assert capsys.readouterr().out.splitlines() == [
+        "summary",
+        "visitors  bounceRate  previous.visitors",
+        "      12                              9",
+        "",
+        "pages",
+        "path    views",
+        "/a          3",
+        "/b\\x1b     10",
+        "",
+        "errors",
+        "no rows",
+        "",
+        "3 rows, 3.5 ms, more rows exist",
+    ]

@@ -11,7 +11,7 @@ from headrace.base.errors import InvalidQuery, NotFound
 from headrace.base.telemetry import Metrics
 from headrace.model.data_retention import Cutoffs
 from headrace.model.plan import CompiledQuery
-from headrace.model.saved_query import SavedQuery
+from headrace.model.saved_query import SavedQuery, SavedQueryEntry
 from headrace.model.tenancy import SecretHash, WebsiteId, hash_secret
 from headrace.ports.rows.retention import FixedCutoffs
 from headrace.ports.rows.versions import RowRange, RowVersions, UnknownVersions
@@ -78,6 +78,9 @@ class SavedInMemory:
 
     def find_by_token(self, token_hash: SecretHash) -> SavedQuery | None:
         return next((each for each in self.kept.values() if each.token_hash == token_hash), None)
+
+    def list_of(self, website_id: WebsiteId) -> tuple[SavedQueryEntry, ...]:
+        raise NotImplementedError
 
     def delete(self, website_id: WebsiteId, name: str) -> SavedQuery | None:
         found = self.find(website_id, name)

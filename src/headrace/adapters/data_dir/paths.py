@@ -11,6 +11,7 @@ LEDGER: Final = "ledger.sqlite"
 DIRECTORY: Final = "directory.sqlite"
 CLAIMS: Final = "claims.msgpack"
 IDEMPOTENCY: Final = "repeats.sqlite"
+ROW_VERSIONS: Final = "row-versions.msgpack"
 QUARANTINE: Final = "quarantine"
 DAMAGED: Final = "damaged"
 ERASURES: Final = "erasures"
@@ -44,7 +45,10 @@ DATA_ENTRIES: Final = (STORE, LOG, LEDGER, DIRECTORY, IDEMPOTENCY, QUARANTINE, D
 """What a service keeps. A directory that has none of these is new, or no data directory."""
 
 
-OWN_ENTRIES: Final = (*DATA_ENTRIES, ERASURES, CLAIMS, FORMAT_MARKER, LOCK, SNAPSHOTS)
+OWN_ENTRIES: Final = (
+    *DATA_ENTRIES,
+    *(ERASURES, CLAIMS, ROW_VERSIONS, FORMAT_MARKER, LOCK, SNAPSHOTS),
+)
 """All entries that Headrace keeps in a data directory."""
 
 
@@ -62,6 +66,11 @@ class DataDirPaths(Struct, frozen=True):
     def store(self) -> Path:
         """The directory of the column store (chDB)."""
         return self.root / STORE
+
+    @property
+    def row_versions(self) -> Path:
+        """The versions of rows when the engine process ended; not there while it runs."""
+        return self.root / ROW_VERSIONS
 
     @property
     def log(self) -> Path:

@@ -11,7 +11,7 @@ from headrace.adapters.directory.statements import insert_row, require_website
 from headrace.adapters.directory.tables import SAVED_QUERIES
 from headrace.adapters.directory.tokens import new_query_token
 from headrace.adapters.directory.transactions import Author, reading, writing
-from headrace.model.saved_query import SavedQuery
+from headrace.model.saved_query import SavedQuery, SavedQueryEntry
 from headrace.model.tenancy import SecretHash, WebsiteId, hash_secret
 from headrace.ports.saved_queries import SaveResult
 
@@ -60,6 +60,15 @@ class SqlSavedQueries:
         """Return the saved query that has this token, or None."""
         with reading(self._database) as connection:
             return _find(connection, SAVED_QUERIES.c.token_hash == token_hash)
+
+    def list_of(self, website_id: WebsiteId) -> tuple[SavedQueryEntry, ...]:
+        """Return all saved queries of a website, by name."""
+        columns = (SAVED_QUERIES.c[name] for name in SavedQueryEntry.__struct_fields__)
+        statement = select(*columns).where(SAVED_QUERIES.c.website_id == website_id)
+        with reading(self._database) as connection:
+            rows = connection.execute(statement).all()
+        entries = (SavedQueryEntry(*row) for row in rows)
+        return tuple(sorted(entries, key=lambda entry: entry.name))  # servers have collations
 
     def delete(self, website_id: WebsiteId, name: str) -> SavedQuery | None:
         """Delete a saved query; return what was deleted, or None."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from headrace.adapters.engine.kept_versions import KeptVersions
 from headrace.adapters.engine.store_recovery import StoreRecovery
 from headrace.adapters.query_scheduler.fair_semaphore import SchedulerLimits
 from headrace.adapters.query_scheduler.result_cache import ResultCache
@@ -60,9 +61,11 @@ class ChdbQueryService:
         recovery: StoreRecovery,
         run_exclusive: Callable[[Callable[[], None]], Awaitable[None]],
         versions: DataVersions,
+        kept_versions: KeptVersions,
         limits: SchedulerLimits,
         log: Logger,
     ) -> None:
+        self._kept_versions = kept_versions
         self.versions = versions
         self.ranges = versions.ranges
         self._recovery = recovery
@@ -79,7 +82,11 @@ class ChdbQueryService:
         )
 
     def open(self) -> None:
-        """Open a connection for each thread; the tables must have been prepared."""
+        """Open a connection for each thread; the tables must have been prepared.
+
+        Raises `OperatorError`.
+        """
+        self._kept_versions.restore()
         self._reader.open()
         self._rebuilder.start()
 
@@ -102,5 +109,6 @@ class ChdbQueryService:
         await asyncio.to_thread(self._rebuilder.close)
 
     async def close(self) -> None:
-        """Kill the running selects and close the connections."""
+        """Kill the running selects and close the connections. No row may change any more."""
         await self._reader.close()
+        await asyncio.to_thread(self._kept_versions.keep)

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -16,7 +16,8 @@ MAX_RANGES: Final = 10_000
 """Ranges in memory; the one that was read longest ago is forgotten. It gets a version that it never
 had when it is read again, which costs its reader one select."""
 
-_Watch = tuple[str, RowRange]
+WatchedRange = tuple[str, RowRange]
+"""A website and a range of its rows."""
 
 
 class _Change(Struct, frozen=True, eq=False):
@@ -39,11 +40,11 @@ class _Change(Struct, frozen=True, eq=False):
 
 
 class WatchedRanges:
-    """Gives every range that somebody asked for a number, and a new one when its rows change.
+    """Gives every range that somebody asked for a version, and a new one when its rows change.
 
-    Threads may record changes and read versions at the same time. No number is used twice, and
-    `nonce` tells the numbers of this process from those of others, so that nothing has to be on
-    disk: after a restart all ranges have versions that they never had.
+    Threads may record changes and read versions at the same time. No version is given twice:
+    `nonce` tells those of this process from those of others. The versions of an earlier process
+    may be adopted if no row has changed since it ended.
     """
 
     def __init__(self, nonce: str, *, max_ranges: int = MAX_RANGES) -> None:
@@ -51,7 +52,7 @@ class WatchedRanges:
         self._max_ranges = max_ranges
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
-        self._watched: OrderedDict[_Watch, int] = OrderedDict()  # least recently read first
+        self._watched: OrderedDict[WatchedRange, str] = OrderedDict()  # least recently read first
         self._watches_of: dict[str, set[RowRange]] = {}
         self._in_progress: list[_Change] = []
 
@@ -64,8 +65,18 @@ class WatchedRanges:
             for change in self._in_progress:
                 if any(change.touches(website, rows) for rows in ranges):
                     return None
-            numbers = [self._number(website, rows) for rows in ranges]
-        return "-".join((self._nonce, *map(str, numbers)))
+            return "-".join(self._version(website, rows) for rows in ranges)
+
+    def versions(self) -> Mapping[WatchedRange, str]:
+        """Return the version of each range, the one that was read longest ago first."""
+        with self._lock:
+            return dict(self._watched)
+
+    def adopt(self, versions: Mapping[WatchedRange, str]) -> None:
+        """Give ranges the versions that they had when an earlier process ended."""
+        with self._lock:
+            for (website, rows), version in versions.items():
+                self._watch(website, rows, version)
 
     @contextlib.contextmanager
     def changing(
@@ -84,18 +95,24 @@ class WatchedRanges:
             with self._lock:
                 # All that are watched now: a range may be new since the change began.
                 for watch in self._affected(change):
-                    self._watched[watch] = next(self._numbers)
+                    self._watched[watch] = self._new_version()
                 self._in_progress.remove(change)
 
-    def _number(self, website: str, rows: RowRange) -> int:
+    def _version(self, website: str, rows: RowRange) -> str:
         watch = (website, rows)
         if watch not in self._watched:
-            self._watched[watch] = next(self._numbers)
-            self._watches_of.setdefault(website, set()).add(rows)
-            if len(self._watched) > self._max_ranges:
-                self._forget(*self._watched.popitem(last=False)[0])
+            self._watch(website, rows, self._new_version())
         self._watched.move_to_end(watch)
         return self._watched[watch]
+
+    def _watch(self, website: str, rows: RowRange, version: str) -> None:
+        self._watched[website, rows] = version
+        self._watches_of.setdefault(website, set()).add(rows)
+        if len(self._watched) > self._max_ranges:
+            self._forget(*self._watched.popitem(last=False)[0])
+
+    def _new_version(self) -> str:
+        return f"{self._nonce}.{next(self._numbers)}"
 
     def _forget(self, website: str, rows: RowRange) -> None:
         watches = self._watches_of[website]
@@ -103,7 +120,7 @@ class WatchedRanges:
         if not watches:
             del self._watches_of[website]
 
-    def _affected(self, change: _Change) -> list[_Watch]:
+    def _affected(self, change: _Change) -> list[WatchedRange]:
         websites = self._watches_of if change.websites is None else change.websites
         return [
             (website, rows)

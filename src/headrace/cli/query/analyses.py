@@ -1,6 +1,6 @@
 """`headrace funnel`, `headrace retention` and `headrace values`: the queries beside custom ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
@@ -183,18 +183,22 @@ def _body_call(path: str, body: JsonObject, options: dict[str, Any]) -> Call:
     return Call(encode_body(body), path)
 
 
-def _compile_funnel(call: Call, website: WebsiteId, now_ms: int, dialect: Dialect) -> CompiledQuery:
+def _compile_funnel(
+    call: Call, website: WebsiteId, now_ms: int, dialect: Dialect
+) -> Sequence[CompiledQuery]:
     plan = check_funnel(decode_funnel(call.body or b""), website, now_ms=now_ms)
-    return compile_funnel(plan, dialect)
+    return (compile_funnel(plan, dialect),)
 
 
 def _compile_retention(
     call: Call, website: WebsiteId, now_ms: int, dialect: Dialect
-) -> CompiledQuery:
+) -> Sequence[CompiledQuery]:
     plan = check_retention(decode_retention(call.body or b""), website, now_ms=now_ms)
-    return compile_retention(plan, dialect)
+    return (compile_retention(plan, dialect),)
 
 
-def _compile_values(call: Call, website: WebsiteId, now_ms: int, dialect: Dialect) -> CompiledQuery:
+def _compile_values(
+    call: Call, website: WebsiteId, now_ms: int, dialect: Dialect
+) -> Sequence[CompiledQuery]:
     parameters = read_parameters(urlencode(call.parameters).encode())
-    return compile_query(check_values_request(parameters, website, now_ms=now_ms), dialect)
+    return (compile_query(check_values_request(parameters, website, now_ms=now_ms), dialect),)

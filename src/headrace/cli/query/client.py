@@ -51,11 +51,15 @@ class _ErrorBody(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """What is sent: a body to the path of a query, or parameters where there is no body."""
+    """What is sent: a body to the path of a query, or parameters where there is no body.
+
+    Without a `method` it is POST with a body, and GET where there is none.
+    """
 
     body: bytes | None
     path: str = CUSTOM_PATH
     parameters: Mapping[str, str] = {}
+    method: str | None = None
 
 
 def send_query(target: QueryTarget, call: Call, media_type: str) -> QueryResponse:
@@ -91,7 +95,7 @@ def _build_request(target: QueryTarget, call: Call, media_type: str) -> Request:
         {"website_id": target.website, **call.parameters}, quote_via=quote, errors="replace"
     )
     url = f"{target.url.rstrip('/')}{call.path}?{parameters}"
-    method = "GET" if call.body is None else "POST"
+    method = call.method or ("GET" if call.body is None else "POST")
     return Request(url, call.body, headers, method=method)  # noqa: S310 - the scheme is HTTP
 
 

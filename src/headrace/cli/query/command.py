@@ -1,17 +1,30 @@
-"""`headrace query`: sends a query to a running service, or prints its SQL."""
+"""`headrace query`: sends a query to a running service, saves it, or prints its SQL."""
+
+from collections.abc import Sequence
 
 import click
 import msgspec
 
 from headrace.base.clock import SystemClock
+from headrace.base.errors import OperatorError
 from headrace.cli.query.client import Call
-from headrace.cli.query.compose import QueryOptions, compose_query
+from headrace.cli.query.compose import (
+    STANDARD_PATH,
+    QueryOptions,
+    compose_query,
+    compose_saved_query,
+)
 from headrace.cli.query.execute import Destination, execute, output_options, target_options
+from headrace.cli.query.render import FORMATS, STANDARD_FORMATS
+from headrace.cli.query.saved import save_query
 from headrace.model.catalog import QUERY_LIMITS, TABLES
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.store import Dialect
 from headrace.query.sql.compile import compile_query
+from headrace.query.standard.check import check_standard, decode_standard
+from headrace.query.standard.compile import compile_standard
+from headrace.query.standard.definitions import STANDARD_TYPES
 from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
 
@@ -19,6 +32,13 @@ from headrace.query.validate.decode import decode_query
 @click.command("query")
 @click.argument("file", required=False)
 @target_options
+@click.option(
+    "--standard",
+    multiple=True,
+    metavar="TYPE",
+    help=f"A standard query in the place of --table: {', '.join(STANDARD_TYPES)}. May be repeated, "
+    "or list several with commas.",
+)
 @click.option("--table", help=f"One of {', '.join(table.name for table in TABLES)}.")
 @click.option(
     "--select",
@@ -97,6 +117,14 @@ from headrace.query.validate.decode import decode_query
     "--others", is_flag=True, help="With --top: add a row over all others to each bucket."
 )
 @click.option("--totals", is_flag=True, help="Add a row over all groups.")
+@click.option(
+    "--save",
+    "saved_name",
+    metavar="NAME",
+    help="Save the query under a name instead of running it, and print the URL of its answer. "
+    "Needs a key with the scope manage:data.",
+)
+@click.option("--rotate", is_flag=True, help="With --save: make a new token for a saved query.")
 @output_options
 def query_command(
     *,
@@ -106,17 +134,34 @@ def query_command(
     website: str | None,
     format_name: str,
     explain: bool,
-    **options: object,
+    saved_name: str | None,
+    rotate: bool,
+    **written: object,
 ) -> None:
     """Send a query to a running service.
 
     The query is given by options, or by a JSON file (`-` is standard input) with the body of
-    `POST /v1/query/custom` or only its `query`. Options override the file.
+    `POST /v1/query/custom` or only its `query`, or that of `POST /v1/query/standard`. Options
+    override the file.
     """
-    body = compose_query(file, msgspec.convert(options, type=QueryOptions), SystemClock())
-    execute(Call(body), Destination(url, key, website, format_name, explain), _compile)
+    options = msgspec.convert(written, type=QueryOptions)
+    destination = Destination(url, key, website, format_name, explain)
+    if saved_name is not None:
+        save_query(saved_name, compose_saved_query(file, options), destination, rotate=rotate)
+        return
+    if rotate:
+        raise OperatorError("--rotate needs --save")
+    call = compose_query(file, options, SystemClock())
+    is_standard = call.path == STANDARD_PATH
+    execute(call, destination, _compile, STANDARD_FORMATS if is_standard else FORMATS)
 
 
-def _compile(call: Call, website: WebsiteId, now_ms: int, dialect: Dialect) -> CompiledQuery:
-    plan = check_query(decode_query(call.body or b""), website, now_ms=now_ms)
-    return compile_query(plan, dialect)
+def _compile(
+    call: Call, website: WebsiteId, now_ms: int, dialect: Dialect
+) -> Sequence[CompiledQuery]:
+    body = call.body or b""
+    if call.path == STANDARD_PATH:
+        return compile_standard(
+            check_standard(decode_standard(body), website, now_ms=now_ms), dialect
+        ).queries
+    return (compile_query(check_query(decode_query(body), website, now_ms=now_ms), dialect),)

@@ -1,4 +1,4 @@
-"""Composes the body of a query from a file or from options."""
+"""Composes a custom or a standard query from a file or from options."""
 
 import sys
 from codecs import BOM_UTF8
@@ -13,6 +13,7 @@ from msgspec import Struct
 from headrace.base.clock import Clock, utc_datetime
 from headrace.base.errors import OperatorError
 from headrace.cli.output import JsonObject
+from headrace.cli.query.client import CUSTOM_PATH, Call
 from headrace.cli.query.syntax import (
     read_filter,
     read_group,
@@ -20,10 +21,12 @@ from headrace.cli.query.syntax import (
     read_order,
     read_select,
 )
-from headrace.model.catalog import Table, find_table
+from headrace.model.catalog import EVENTS, Table, find_table
 from headrace.model.wire import Filter, Query
+from headrace.query.standard.definitions import STANDARD_TYPES
 from headrace.query.validate.timezones import find_zone
 
+STANDARD_PATH = "/v1/query/standard"
 STANDARD_INPUT = "-"
 DEFAULT_DAYS = 7
 """Length of the default date range, today included."""
@@ -34,6 +37,7 @@ _COUNT_ROWS = ("count",)
 class QueryOptions(Struct, frozen=True, kw_only=True):
     """The options that make a query, as they were written."""
 
+    standard: tuple[str, ...] = ()
     table: str | None = None
     selects: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
@@ -55,16 +59,33 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
     others: bool = False
 
 
-def compose_query(source: str | None, options: QueryOptions, clock: Clock) -> bytes:
-    """Return the body of a query from a file's path (`-` is standard input) or from options.
+def compose_query(source: str | None, options: QueryOptions, clock: Clock) -> Call:
+    """Return a query from a file's path (`-` is standard input) or from options.
 
-    Options replace the fields of a file beside its query; fields in neither get the defaults.
-    Raises `OperatorError` for a file or an option that cannot be read.
+    Options replace the fields of a file beside its query or types; fields in neither get the
+    defaults. Raises `OperatorError` for a file or an option that cannot be read.
     """
-    body = _from_options(options) if source is None else _from_file(source, options)
-    body |= _fields_beside_query(options)
+    body = _compose_body(source, options)
     body |= default_date_range(body, clock)
+    return Call(encode_body(body), STANDARD_PATH if "types" in body else CUSTOM_PATH)
+
+
+def compose_saved_query(source: str | None, options: QueryOptions) -> bytes:
+    """Return the body of a query to save; see `compose_query`.
+
+    Without days it gets the last seven, so that its range moves on with time.
+    """
+    body = _compose_body(source, options)
+    if "types" in body:
+        raise OperatorError("cannot save a standard query; save a custom one")
+    if all(body.get(name) is None for name in ("startDate", "endDate", "lastDays")):
+        body["lastDays"] = DEFAULT_DAYS
     return encode_body(body)
+
+
+def _compose_body(source: str | None, options: QueryOptions) -> JsonObject:
+    body = _from_options(options) if source is None else _from_file(source, options)
+    return body | _fields_beside_query(options)
 
 
 def encode_body(body: JsonObject) -> bytes:
@@ -76,9 +97,12 @@ def encode_body(body: JsonObject) -> bytes:
 
 
 def _from_options(options: QueryOptions) -> JsonObject:
+    if options.standard:
+        return _standard_from_options(options)
     if options.table is None:
         raise OperatorError(
-            "the query is missing: give a table with --table, or a file with a query in JSON"
+            "the query is missing: give a table with --table, types with --standard, or a file "
+            "with a query in JSON"
         )
     table = find_table(options.table)
     query = Query(
@@ -90,6 +114,15 @@ def _from_options(options: QueryOptions) -> JsonObject:
     return {"query": msgspec.to_builtins(query)}
 
 
+def _standard_from_options(options: QueryOptions) -> JsonObject:
+    if any((options.table, options.selects, options.groups)):
+        raise OperatorError("cannot combine --standard with --table, --select or --group-by")
+    types = [name for text in options.standard for name in read_group(text)]
+    definition = STANDARD_TYPES.get(types[0])
+    table = EVENTS if definition is None else find_table(definition.queries[0].table)
+    return {"types": types, "filters": msgspec.to_builtins(_filters(options, table))}
+
+
 def _filters(options: QueryOptions, table: Table | None) -> list[Filter]:
     """Return the filters that all rows match, then the group of which they match one."""
     filters = [read_filter(text, table) for text in options.filters]
@@ -98,10 +131,12 @@ def _filters(options: QueryOptions, table: Table | None) -> list[Filter]:
 
 
 def _from_file(source: str, options: QueryOptions) -> JsonObject:
-    """Read a whole body, or only its query."""
-    if any((options.table, options.selects, options.filters, options.any_filters, options.groups)):
+    """Read a whole body, or only the query of a custom one."""
+    given = (options.table, options.selects, options.filters, options.any_filters, options.groups)
+    if options.standard or any(given):
         raise OperatorError(
-            "cannot combine a file with --table, --select, --where, --where-any or --group-by"
+            "cannot combine a file with --standard, --table, --select, --where, --where-any or "
+            "--group-by"
         )
     try:
         content = _read_bytes(source).removeprefix(BOM_UTF8)  # as some editors write it
@@ -128,7 +163,7 @@ def _source_label(source: str) -> str:
 
 
 def _as_body(content: JsonObject) -> JsonObject:
-    return content if "query" in content else {"query": content}
+    return content if content.keys() & {"query", "types"} else {"query": content}
 
 
 def _fields_beside_query(options: QueryOptions) -> JsonObject:

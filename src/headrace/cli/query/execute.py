@@ -1,6 +1,6 @@
 """What all query commands do with a query: print its SQL, or send it and print the result."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -11,9 +11,9 @@ from headrace.base.clock import SystemClock
 from headrace.base.errors import InvalidQuery, OperatorError
 from headrace.base.settings import load_settings
 from headrace.cli.options import base_url
-from headrace.cli.output import print_json
+from headrace.cli.output import JsonObject, print_json
 from headrace.cli.query.client import Call, QueryTarget, send_query
-from headrace.cli.query.render import FORMATS
+from headrace.cli.query.render import FORMATS, OutputFormat
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.store import Dialect
@@ -21,7 +21,7 @@ from headrace.wiring.store_address import store_dialect
 
 _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
 
-Compile = Callable[[Call, WebsiteId, int, Dialect], CompiledQuery]
+Compile = Callable[[Call, WebsiteId, int, Dialect], Sequence[CompiledQuery]]
 """Compiles a call as the service does, at a time in epoch milliseconds."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -89,37 +89,61 @@ def _add(command: Command, options: tuple[Callable[[Command], Command], ...]) ->
     return command
 
 
-def execute(call: Call, destination: Destination, compile_call: Compile) -> None:
+def execute(
+    call: Call,
+    destination: Destination,
+    compile_call: Compile,
+    formats: Mapping[str, OutputFormat] = FORMATS,
+) -> None:
     """Send a query and print its result, or print its SQL."""
     if destination.explain:
         website = WebsiteId(destination.website or _PLACEHOLDER_WEBSITE)
         dialect = store_dialect(load_settings())
         try:
-            query = compile_call(call, website, SystemClock().now_ms(), dialect)
+            queries = compile_call(call, website, SystemClock().now_ms(), dialect)
         except InvalidQuery as error:
             raise OperatorError(str(error)) from error
-        _print_explanation(query, destination.format_name)
+        _print_explanations(queries, destination.format_name)
         return
-    if not destination.website:
-        raise OperatorError("no website is given: use --website or HEADRACE_WEBSITE_ID")
-    url, key = destination.url or base_url(load_settings()), (destination.key or "").strip()
-    target = QueryTarget(url, destination.website, key or None)
-    output_format = FORMATS[destination.format_name]
+    output_format = formats.get(destination.format_name)
+    if output_format is None:
+        raise OperatorError(f"this query has no {destination.format_name} format")
+    target = query_target(destination.url, destination.key, destination.website)
     output_format.show(send_query(target, call, output_format.media_type))
 
 
-def _print_explanation(query: CompiledQuery, format_name: str) -> None:
-    """Print SQL that can be run: columns and parameters are comments."""
+def query_target(url: str | None, key: str | None, website: str | None) -> QueryTarget:
+    """Return where a query goes. Raises `OperatorError` without a website."""
+    if not website:
+        raise OperatorError("no website is given: use --website or HEADRACE_WEBSITE_ID")
+    return QueryTarget(url or base_url(load_settings()), website, (key or "").strip() or None)
+
+
+def _print_explanations(queries: Sequence[CompiledQuery], format_name: str) -> None:
+    """Print each statement of a query; as JSON one object, or an array of several."""
     if format_name == "csv":
         raise OperatorError("--explain has no CSV format: use --format table or json")
-    outputs: Mapping[str, str] = {
-        f"c{index}": output.name for index, output in enumerate(query.outputs)
-    }
     if format_name == "json":
-        print_json({"sql": query.sql, "parameters": query.parameters, "columns": outputs})
+        explained: list[JsonObject] = [
+            {"sql": query.sql, "parameters": query.parameters, "columns": _column_names(query)}
+            for query in queries
+        ]
+        print_json(explained[0] if len(explained) == 1 else explained)
         return
+    for number, query in enumerate(queries):
+        if number:
+            click.echo()
+        _print_statement(query)
+
+
+def _column_names(query: CompiledQuery) -> Mapping[str, str]:
+    return {f"c{index}": output.name for index, output in enumerate(query.outputs)}
+
+
+def _print_statement(query: CompiledQuery) -> None:
+    """Print SQL that can be run: columns and parameters are comments."""
     click.echo(query.sql)
-    for title, values in (("Columns", outputs), ("Parameters", query.parameters)):
+    for title, values in (("Columns", _column_names(query)), ("Parameters", query.parameters)):
         click.echo(f"\n-- {title}")
         for name, value in values.items():
             click.echo(f"-- {name} = {msgspec.json.encode(value).decode()}")

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -12,6 +12,8 @@ from headrace.base.errors import OperatorError
 from headrace.cli.output import Cell, JsonObject, pluralize, print_cells
 from headrace.cli.query.client import QueryResponse
 from headrace.model.catalog import PREVIOUS_OUTPUT_NAME
+
+_Body = TypeVar("_Body")
 
 _MORE_ROWS = "more rows exist"
 _JOINERS = "\u200c\u200d"
@@ -31,6 +33,11 @@ class _Meta(Struct, frozen=True, rename="camel"):
     truncated: bool
 
 
+class _StandardBody(Struct, frozen=True):
+    data: dict[str, JsonObject | list[JsonObject]]
+    meta: _Meta
+
+
 class _ResultBody(Struct, frozen=True):
     data: list[JsonObject]
     meta: _Meta
@@ -40,10 +47,7 @@ class _ResultBody(Struct, frozen=True):
 
 def print_result_table(response: QueryResponse) -> None:
     """Print the rows as a table, and a line with the row count and the execution time."""
-    try:
-        result = msgspec.json.decode(response.body, type=_ResultBody)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise OperatorError("the response is not one of a Headrace service") from None
+    result = _decode(response, _ResultBody)
     if result.data:
         print_cells(_cells(result.data))
         click.echo()
@@ -53,8 +57,32 @@ def print_result_table(response: QueryResponse) -> None:
             click.echo(title)
             print_cells(_cells(rows))
             click.echo()
-    facts = [pluralize(result.meta.row_count, "row"), f"{result.meta.execution_time:.1f} ms"]
-    click.echo(", ".join([*facts, _MORE_ROWS] if result.meta.truncated else facts))
+    _print_facts(result.meta)
+
+
+def print_standard_tables(response: QueryResponse) -> None:
+    """Print a table for each type of a standard query, and a line for all of them."""
+    result = _decode(response, _StandardBody)
+    for name, rows in result.data.items():
+        click.echo(escape_unprintable(name))
+        if rows:
+            print_cells(_cells(rows if isinstance(rows, list) else [rows]))
+        else:
+            click.echo("no rows")
+        click.echo()
+    _print_facts(result.meta)
+
+
+def _decode(response: QueryResponse, body: type[_Body]) -> _Body:
+    try:
+        return msgspec.json.decode(response.body, type=body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise OperatorError("the response is not one of a Headrace service") from None
+
+
+def _print_facts(meta: _Meta) -> None:
+    facts = [pluralize(meta.row_count, "row"), f"{meta.execution_time:.1f} ms"]
+    click.echo(", ".join([*facts, _MORE_ROWS] if meta.truncated else facts))
 
 
 def print_result_csv(response: QueryResponse) -> None:
@@ -73,6 +101,10 @@ FORMATS: Mapping[str, OutputFormat] = {
     "table": OutputFormat("application/json", print_result_table),
     "csv": OutputFormat("text/csv", print_result_csv),
     "json": OutputFormat("application/json", print_result_json),
+}
+STANDARD_FORMATS: Mapping[str, OutputFormat] = {
+    "table": OutputFormat("application/json", print_standard_tables),
+    "json": FORMATS["json"],
 }
 
 

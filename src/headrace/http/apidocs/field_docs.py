@@ -310,6 +310,17 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "token": "reads the answer of this query; null unless the request has made it",
         "url": "of the answer, for whoever has the token, else for a key",
     },
+    "SavedListResponse": {
+        "success": "always true",
+        "data": "the saved queries of the website, by name",
+        "requestId": "the id of the request, as in `X-Request-Id`",
+    },
+    "SavedEntry": {
+        "name": "its name",
+        "created": "when it was first saved",
+        "updated": "when it was last saved",
+        "url": "of the answer, for a key",
+    },
     "StorageResponse": {
         "success": "always true",
         "data": "one object for each table",

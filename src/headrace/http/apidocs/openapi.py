@@ -21,6 +21,7 @@ from headrace.http.endpoints import (
     SAVED,
     SAVED_ANSWER,
     SAVED_FORMATS,
+    SAVED_LIST,
     SCHEMA,
     SESSION,
     STANDARD,
@@ -160,8 +161,9 @@ def _request(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Docume
     elif spec is SAVED:
         body = _request_body(_request_content(doc, settings))
         request = {"security": _KEY_REQUIRED, "parameters": _saved_parameters(), **body}
-    elif spec in (LIVE, SAVED_ANSWER, SCHEMA, STORAGE, VALUES):
-        request = {"security": _SECURITY, "parameters": _parameters(spec)}
+    elif spec in (LIVE, SAVED_ANSWER, SAVED_LIST, SCHEMA, STORAGE, VALUES):
+        security = _KEY_REQUIRED if spec is SAVED_LIST else _SECURITY
+        request = {"security": security, "parameters": _parameters(spec)}
     elif doc.item is not None:
         body = _request_body(_request_content(doc, settings))
         request = {"security": _SECURITY, "parameters": _parameters(spec), **body}
@@ -299,6 +301,7 @@ def _parameter(name: str, location: str, description: str, **rules: object) -> D
 _OWN_PARAMETERS: Mapping[EndpointSpec, Callable[[], Sequence[Document]]] = {
     LIVE: _live_parameters,
     SAVED_ANSWER: _saved_answer_parameters,
+    SAVED_LIST: lambda: (_required("website_id", "query", "the website", minLength=1),),
     SCHEMA: lambda: (_parameter("website_id", "query", "the website to describe, too"),),
     STORAGE: lambda: (_parameter("website_id", "query", "one website; required without a key"),),
     VALUES: _values_parameters,

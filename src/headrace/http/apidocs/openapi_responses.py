@@ -33,6 +33,7 @@ from headrace.http.endpoints import (
     READY,
     SAVED,
     SAVED_ANSWER,
+    SAVED_LIST,
     SCHEMA,
     STANDARD,
     SUBJECT_ACCESS,
@@ -283,7 +284,7 @@ def _example(envelope: Envelope, example: _ErrorExample) -> Any:  # noqa: ANN401
 
 
 def _rate_limit_headers_of(spec: EndpointSpec) -> Sequence[str]:
-    counted = (*_RESULT_ENDPOINTS, LIVE, SAVED, SCHEMA, STANDARD)
+    counted = (*_RESULT_ENDPOINTS, LIVE, SAVED, SAVED_LIST, SCHEMA, STANDARD)
     return _RATE_LIMIT_HEADERS if spec in counted else ()
 
 

@@ -12,11 +12,12 @@ from headrace.ingest.load.batch import group_by_kind
 from headrace.ingest.load.batch_reader import ReadRecord
 from headrace.ingest.load.columns import TABLE_MAPPINGS, Columns
 from headrace.ingest.load.deduplicate import deduplicate
-from headrace.model.catalog import Kind
+from headrace.model.catalog import ERRORS, Kind, Table
 from headrace.model.log_records import decode_record
 from headrace.model.storage import STORAGE_TABLES, StoredTable
 from headrace.ports.event_log import LOG_START, LogOffset, LogReader
 from headrace.ports.ledger import Ledger
+from headrace.ports.live import ErrorFingerprints, ErrorTexts, UnknownFingerprints
 
 _READ_BYTES: Final = 1024 * 1024
 MAX_BYTES: Final = 4 * _READ_BYTES
@@ -36,9 +37,15 @@ class LiveRows:
     load, with its ends, and `forget_loaded` after it.
     """
 
-    def __init__(self, log: LogReader, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        log: LogReader,
+        ledger: Ledger,
+        fingerprints: ErrorFingerprints | None = None,
+    ) -> None:
         self._log = log
         self._ledger = ledger
+        self._fingerprints = fingerprints or UnknownFingerprints()
         self._offsets: dict[str, LogOffset] = {}
         self._websites: dict[str, bytes] = {}  # with what a record of theirs contains
         self._new_digests: dict[bytes, int] = {}
@@ -97,8 +104,26 @@ class LiveRows:
             if batch.items:
                 mapping = TABLE_MAPPINGS[event_kind]
                 columns = mapping.columns(batch)
-                rows += row_objects(STORAGE_TABLES[mapping.table.name], columns, self._websites)
+                watched = [
+                    index
+                    for index, website in enumerate(columns["website_id"])
+                    if website in self._websites
+                ]
+                generated = self._generated_columns(mapping.table, columns, watched)
+                table = STORAGE_TABLES[mapping.table.name]
+                rows += row_objects(table, columns, watched, generated)
         return rows
+
+    def _generated_columns(
+        self, table: Table, columns: Columns, indexes: Sequence[int]
+    ) -> Mapping[str, Sequence[str | None]]:
+        """Return the columns that the store computes, with a value for each of the rows."""
+        if table is not ERRORS or not indexes:
+            return {}
+        texts = [
+            ErrorTexts(*(columns[name][index] for name in ErrorTexts._fields)) for index in indexes
+        ]
+        return {"fingerprint": self._fingerprints.of(texts)}
 
     def _find_known(self, digests: Sequence[bytes]) -> Mapping[bytes, int]:
         return {
@@ -127,23 +152,26 @@ class LiveRows:
 
 
 def row_objects(
-    table: StoredTable, columns: Columns, websites: Collection[str]
+    table: StoredTable,
+    columns: Columns,
+    indexes: Sequence[int],
+    generated: Mapping[str, Sequence[str | None]],
 ) -> list[WebsiteRow]:
-    """Return the rows of websites as JSON, with all columns as queries show them.
+    """Return the rows at these indexes as JSON, with all columns as queries show them.
 
-    `properties` is the object that was sent.
+    `properties` is the object that was sent; `generated` has a value for each of the indexes.
     """
     encode = msgspec.json.Encoder().encode
     rows: list[WebsiteRow] = []
-    for index, website in enumerate(columns["website_id"]):
-        if website in websites:
-            row = {
-                column.name: _json_value(column.kind, columns[column.name][index])
-                if column.name in columns
-                else _json_value(column.kind, MISSING[column.kind])
-                for column in table.columns
-            }
-            rows.append((website, encode({"table": table.name, "row": row})))
+    for position, index in enumerate(indexes):
+        row = {
+            column.name: _json_value(column.kind, columns[column.name][index])
+            if column.name in columns
+            else _json_value(column.kind, MISSING[column.kind])
+            for column in table.columns
+        }
+        row |= {name: values[position] for name, values in generated.items()}
+        rows.append((columns["website_id"][index], encode({"table": table.name, "row": row})))
     return rows
 
 

@@ -15,7 +15,7 @@ from headrace.base.errors import (
 )
 from headrace.base.telemetry import Metrics
 from headrace.model.plan import QueryPlan
-from headrace.model.saved_query import SAVED_NAME, SavedQuery
+from headrace.model.saved_query import SAVED_NAME, SavedQuery, SavedQueryEntry
 from headrace.model.tenancy import WebsiteId, hash_secret
 from headrace.ports.rows.versions import RowVersions
 from headrace.ports.saved_queries import SavedQueries, SaveResult
@@ -70,6 +70,10 @@ class SavedQueryService:
         """Return a saved query. Raises `NotFound`."""
         check_name(name)
         return _require(await _in_thread(self._saved_queries.find, website_id, name))
+
+    async def list_of(self, website_id: WebsiteId) -> tuple[SavedQueryEntry, ...]:
+        """Return all saved queries of a website, by name."""
+        return await _in_thread(self._saved_queries.list_of, website_id)
 
     async def delete(self, website_id: WebsiteId, name: str) -> SavedQuery:
         """Delete a saved query and return what was deleted. Raises `NotFound`."""

@@ -27,7 +27,7 @@ from headrace.query.sql.outputs import ROW_COUNTS, list_outputs
 from headrace.query.sql.sources.tables import build_source, id_keys_of
 from headrace.query.sql.sources.visible_rows import bind_visible_rows
 from headrace.query.sql.time_buckets import bind_ranges
-from headrace.query.standard.plan import Breakdown
+from headrace.query.standard.plan import Breakdown, StandardPlan
 
 _NUMBER = Output("breakdown", OutputKind.NUMBER)
 """The first column of the statement: to which breakdown a row belongs, counted from 0."""
@@ -48,6 +48,30 @@ class SharedScan(NamedTuple):
             return rows
         columns = self.columns[number]
         return [[row[1 + column] for column in columns] for row in rows if row[0] == number]
+
+
+class StandardStatements(NamedTuple):
+    """The statements of a standard query: of plans that stand alone, then of each table's scan."""
+
+    single: Sequence[tuple[QueryPlan, CompiledQuery]]
+    scans: Sequence[tuple[Sequence[Breakdown], SharedScan]]
+
+    @property
+    def queries(self) -> Sequence[CompiledQuery]:
+        """All statements in order."""
+        return (*(query for _, query in self.single), *(scan.query for _, scan in self.scans))
+
+
+def compile_standard(plan: StandardPlan, dialect: Dialect) -> StandardStatements:
+    """Return the statements of a standard query. That of `online` is the last one that is alone."""
+    single = [*plan.summary, *([] if plan.online is None else [plan.online])]
+    return StandardStatements(
+        [(one, compile_query(one, dialect)) for one in single],
+        [
+            (of_table, compile_breakdowns(of_table, dialect))
+            for of_table in plan.breakdowns.values()
+        ],
+    )
 
 
 def compile_breakdowns(breakdowns: Sequence[Breakdown], dialect: Dialect) -> SharedScan:

@@ -17,10 +17,9 @@ from headrace.query.result_values import (
     format_number,
     rows_by_name,
 )
-from headrace.query.sql.compile import compile_query
 from headrace.query.sql.outputs import list_outputs
 from headrace.query.standard.check import check_standard, decode_standard
-from headrace.query.standard.compile import SharedScan, compile_breakdowns
+from headrace.query.standard.compile import SharedScan, compile_standard
 from headrace.query.standard.definitions import SUMMARY_OUTPUTS
 from headrace.query.standard.plan import Breakdown, StandardPlan
 
@@ -78,16 +77,16 @@ class StandardService:
 
     async def _select(self, plan: StandardPlan) -> tuple[Mapping[str, Data], bool, ReadInfo]:
         """Return the answers by type, whether any is truncated, and what was read for all."""
-        dialect = self._execution.dialect
-        single = [*plan.summary, *([] if plan.online is None else [plan.online])]
-        breakdowns = list(plan.breakdowns.values())
-        scans = [compile_breakdowns(of_table, dialect) for of_table in breakdowns]
-        selected = await self._execution.select_all(
-            [*(compile_query(one, dialect) for one in single), *(scan.query for scan in scans)]
-        )
-        results = [_result(one, rows) for one, rows in zip(single, selected, strict=False)]
+        statements = compile_standard(plan, self._execution.dialect)
+        selected = await self._execution.select_all(statements.queries)
+        results = [
+            _result(one, rows) for (one, _), rows in zip(statements.single, selected, strict=False)
+        ]
+        scanned = zip(statements.scans, selected[len(results) :], strict=True)
         groups = dict(
-            chain.from_iterable(map(_results_of_scan, breakdowns, scans, selected[len(single) :]))
+            chain.from_iterable(
+                _results_of_scan(breakdowns, scan, rows) for (breakdowns, scan), rows in scanned
+            )
         )
         data: dict[str, Data] = {name: rows_by_name(result) for name, result in groups.items()}
         if plan.online is not None:

@@ -27,9 +27,11 @@ _ResultT = TypeVar("_ResultT")
 class ClickHouseRowFinder:
     """The `RowFinder` over ClickHouse servers. While a shard is away, every call fails."""
 
-    def __init__(self, address: ClickHouseAddress) -> None:
+    def __init__(
+        self, address: ClickHouseAddress, *, read_timeout_s: float = _READ_TIMEOUT_S
+    ) -> None:
         self._address = address
-        self._pool = SyncClientPool(address, read_timeout_s=_READ_TIMEOUT_S)
+        self._pool = SyncClientPool(address, read_timeout_s=read_timeout_s)
 
     def select(self, query: CompiledQuery) -> Sequence[Sequence[Any]]:
         """Run a SELECT over all shards; see `RowFinder.select`."""

@@ -39,6 +39,13 @@ _LINES: Final = f"error_type, '\\n', {MASKED_MESSAGE}, '\\n', {FIRST_FRAME}"
 FINGERPRINT: Final = f"lower(hex(substring(SHA256(concat({_LINES})), 1, 8)))"
 """The first sixteen digits of the SHA-256 of type, masked message and first frame, in lines."""
 
+SELECT_FINGERPRINTS: Final = (
+    f"SELECT {FINGERPRINT} FROM (SELECT tupleElement(error, 1) AS error_type, "  # noqa: S608 - our own text
+    "tupleElement(error, 2) AS message, tupleElement(error, 3) AS stack FROM (SELECT arrayJoin("
+    "arrayZip({types:Array(String)}, {messages:Array(String)}, {stacks:Array(String)})) AS error))"
+)
+"""The fingerprints of given errors in order, without a table."""
+
 ADD_FINGERPRINT: Final = AlterTable(
     name=ERRORS.name,
     change=f"ADD COLUMN IF NOT EXISTS `fingerprint` String MATERIALIZED {FINGERPRINT}",

@@ -12,7 +12,7 @@ from headrace.http.apidocs.schemas import SchemaResponse
 from headrace.http.endpoints import EndpointSpec
 from headrace.http.routes.formats.query_results import QueryResponse
 from headrace.http.routes.formats.standard_results import StandardResponse
-from headrace.http.routes.saved import SavedTokenResponse
+from headrace.http.routes.saved.definitions import SavedListResponse, SavedTokenResponse
 from headrace.model.wire import (
     QueryRequest,
 )
@@ -245,6 +245,26 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         },
         takes_arrays=False,
     ),
+    endpoints.SAVED_LIST: EndpointDoc(
+        QUERIES,
+        "List the saved queries",
+        "Returns the names of a website's saved queries, in order, with the times of their first"
+        " and last change and the URL of each answer. Tokens are not shown: only their hashes are"
+        " stored. It takes the rights of saving and counts towards the query rate.",
+        SavedListResponse,
+        {
+            "success": True,
+            "data": [
+                {
+                    "name": "top-pages",
+                    "created": "2026-01-05T10:00:00.000Z",
+                    "updated": "2026-01-31T12:00:00.000Z",
+                    "url": "https://events.example.com/v1/saved/top-pages.json?website_id=web_1",
+                }
+            ],
+            "requestId": EXAMPLE_REQUEST_ID,
+        },
+    ),
     endpoints.SAVED_ANSWER: EndpointDoc(
         QUERIES,
         "The answer of a saved query",
@@ -253,9 +273,9 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         " format is `json`, `csv`, `arrow`, `parquet` or `ndjson`. The ETag changes when an event"
         " of the website is stored whose time is in the range (of sessions and profiles: any"
         " event), when rows are erased or expire, when midnight moves the range, when the query is"
-        " changed, and when the service is started again. A request whose If-None-Match has the"
-        " ETag gets 304 and reads no rows, but counts towards the rate. With ClickHouse the ETag is"
-        " made of the answer, and a 304 costs the query.",
+        " changed, and when the service has crashed or been upgraded. A request whose"
+        " If-None-Match has the ETag gets 304 and reads no rows, but counts towards the rate. With"
+        " ClickHouse the ETag is made of the answer, and a 304 costs the query.",
         QueryResponse,
         {
             "success": True,
@@ -278,7 +298,8 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         "Watch a website",
         "Streams server-sent events for as long as the client and its key stay. `event` is an item"
         " that was acknowledged, as the row that is stored of it: `table`, and `row` with all"
-        " columns, `properties` as the object that was sent, without `fingerprint`. `refused` is a"
+        " columns, `properties` as the object that was sent; the `fingerprint` of an error is null"
+        " while the store is away. `refused` is a"
         " call that was refused as a whole: `path`, `code` and `errors`, without what was sent,"
         " and only of callers who may write to the website. `missed` tells"
         " how many items were left out for a client that was too slow or came back late, null where"
