@@ -115,6 +115,10 @@ class Page:
         url: str = self.until("location.href")
         return parse_qs(urlsplit(url).query)[name][0]
 
+    def watch(self) -> None:
+        """Note problems from now on, in browsers that cannot do so from the beginning."""
+        self.tab.run(f"{_WATCH} arguments[0]();")
+
     def problems(self) -> list[str]:
         """Return errors of the console and violations of the policy since the page was opened."""
         found: list[str] = self.until("window.problems")

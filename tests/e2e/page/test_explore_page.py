@@ -115,3 +115,46 @@ def test_first_event_of_a_website_turns_the_light_green_and_draws_the_overview(p
     new.until(f"{light}.className.includes('on')")
     assert new.until(f"{light}.textContent.includes('1 event so far')")
     assert new.problems() == []
+
+
+def test_saved_query_is_opened_again_replaced_and_deleted(page: Page) -> None:
+    query = json.dumps({"query": QUERY, "lastDays": 1, "timezone": "UTC"})
+    page.open("explore", query=query)
+    save(page, "views-by-path")
+    address = page.until("document.querySelector('.saved-note pre')?.textContent")
+    answer = page.service.get(address.removeprefix(page.service.url))
+    page.open("explore")
+    page.click("button", "Saved queries")
+    page.click(".saved [role=option]", "views-by-path")
+    page.until("document.querySelectorAll('.ranked.tall li').length === 3")
+    opened = json.loads(page.parameter("query"))
+    page.click("button", "Saved queries")
+    page.write(".saved input", "views-by-path")
+    page.click(".saved button", "Delete it")
+    page.until("document.querySelector('.saved .empty')")
+
+    assert [row["views"] for row in answer.json()["data"]] == [3, 2, 1]
+    assert opened == json.loads(query)
+    assert page.problems() == []
+
+
+def test_saving_under_a_name_that_is_taken_says_so(page: Page) -> None:
+    page.open("explore", query=json.dumps(BODY))
+    save(page, "twice")
+    page.click("button", "Saved queries")
+    page.write(".saved input", "twice")
+    page.click(".saved button", "Replace")
+    note = page.until(
+        "document.querySelector('.saved-note').textContent.includes('answer the new query')"
+        " && document.querySelector('.saved-note pre').textContent"
+    )
+
+    assert "token" not in note
+    assert page.problems() == []
+
+
+def save(page: Page, name: str) -> None:
+    """Save what Explore shows, under a new name."""
+    page.click("button", "Saved queries")
+    page.write(".saved input", name)
+    page.click(".saved button.primary", "Save")

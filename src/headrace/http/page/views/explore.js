@@ -14,6 +14,7 @@ import { firstBody, parseBody } from "../state/query_body.js";
 import { corrected, locate } from "../state/refusals.js";
 import { useEffect, useState } from "../vendor/hooks.js";
 import { AnswerView } from "./explore_answer.js";
+import { SavedNote, SavedQueries } from "./explore_saved.js";
 import { Sentence } from "./explore_sentence.js";
 
 /** @typedef {import("../api/queries.js").CustomBody} CustomBody */
@@ -23,6 +24,7 @@ export function Explore() {
   const text = query || JSON.stringify(firstBody(timezone.value));
   const { body, problem } = parseBody(text);
   const [isJson, setJson] = useState(false);
+  const [saved, setSaved] = useState(/** @type {import("../api/saved.js").SavedToken | null} */ (null));
   const known = useSchema();
   const { value, error, isLoading, reload } = useLoad(body ? `explore ${id} ${text}` : "", (signal) => custom(id, /** @type {CustomBody} */ (body), signal));
   const onChange = (/** @type {CustomBody} */ changed) => navigate({ query: JSON.stringify(changed) });
@@ -39,11 +41,13 @@ export function Explore() {
       ${(isJson || !body) && html`<${JsonEditor} key=${text} text=${text} onChange=${(/** @type {string} */ written) => navigate({ query: written })} />`}
       <footer class="actions">
         <button type="button" class="quiet" aria-pressed=${isJson} onClick=${() => setJson(!isJson)}>${isJson ? "Hide JSON" : "JSON"}</button>
+        <${SavedQueries} website=${id} body=${body} onOpen=${onChange} onSaved=${setSaved} />
         ${body && html`<${CopyAs} body=${body} website=${id} />`}
         ${body && html`<${DownloadCsv} body=${body} website=${id} />`}
         <button type="button" class="quiet" onClick=${reload}>Run again</button>
         <button type="button" class="quiet" onClick=${() => navigate({ query: JSON.stringify(firstBody(timezone.value)), metric: "" })}>Start over</button>
       </footer>
+      ${saved && html`<${SavedNote} saved=${saved} onClose=${() => setSaved(null)} />`}
     </section>
     ${error != null && !refusal && html`<${Failure} error=${error} onRetry=${reload} />`}
     <div class=${value && (isLoading || error != null) ? "stale" : ""} aria-busy=${isLoading}>
