@@ -136,7 +136,8 @@ import sys
 from headrace.cli.main import main
 
 main(sys.argv[1:], standalone_mode=False)
-heavy = {"alembic", "chdb", "maxminddb", "sqlalchemy", "starlette", "uvicorn", "limits"}
+heavy = {"alembic", "chdb", "limits", "maxminddb", "prometheus_client"}
+heavy |= {"sqlalchemy", "starlette", "uvicorn"}
 print(*sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
 _IMPORTED = """
@@ -174,7 +175,10 @@ def test_commands_load_only_what_they_need(data: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "never_used"),
     [
-        ("headrace.cli.serve", ("arro3", "maxminddb", "sqlalchemy", "starlette", "uvicorn")),
+        (
+            "headrace.cli.serve",
+            ("arro3", "maxminddb", "prometheus_client", "sqlalchemy", "starlette", "uvicorn"),
+        ),
         ("headrace.wiring.worker.process", ("alembic", "chdb")),
         ("headrace.wiring.engine", ("chdb", "maxminddb", "sqlalchemy", "starlette", "uvicorn")),
         ("headrace.wiring.commands.migration", ("chdb", "maxminddb", "sqlalchemy", "starlette")),
