@@ -11,7 +11,7 @@ from headrace.model.audit import AuditAction, AuditedChange
 from headrace.model.export import ExportFormat, ExportRequest
 from headrace.query.export.service import ExportedPiece
 from tests.contract.http.fakes import MANAGER_KEY, PRIVATE, Harness, exchange, make_scope
-from tests.contract.http.live_server import SHORT_TIMEOUTS, Server, run
+from tests.contract.http.server.live_server import SHORT_TIMEOUTS, Server, run
 
 QUERY = f"website_id={PRIVATE}&table=events&format=csv"
 

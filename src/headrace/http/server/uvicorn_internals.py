@@ -1,8 +1,8 @@
 """The names of uvicorn that are not its public API, each with the reason for its use.
 
-`connection` and `server` use no other internals. `tests/contract/http/test_uvicorn_internals.py`
-checks the tables against the installed uvicorn and against our sources. Both can change with any
-release of uvicorn, so pyproject.toml bounds its version: raise the bound when that test passes.
+`connection` and `server` use no other internals. `test_uvicorn_internals.py` checks the tables
+against the installed uvicorn and against our sources. Both can change with any release of uvicorn,
+so pyproject.toml bounds its version: raise the bound when that test passes.
 """
 
 from collections.abc import Mapping

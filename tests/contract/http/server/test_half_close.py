@@ -7,7 +7,7 @@ import pytest
 from headrace.base.settings import Settings
 from headrace.http.server.final_response import BAD_REQUEST
 from tests.contract.http.fakes import FakeNowaitAcceptor, FakeQueryService, Harness, ingestion_error
-from tests.contract.http.live_server import (
+from tests.contract.http.server.live_server import (
     HEAD,
     QUERY,
     Server,

@@ -14,7 +14,7 @@ from headrace.http.server.final_response import BAD_REQUEST
 from headrace.ingest.receive.decoding.decode import IngestPath
 from headrace.ingest.receive.preparation import AcceptResult
 from tests.contract.http.fakes import REQUEST_ID, FakeNowaitAcceptor, Harness, ingestion_error
-from tests.contract.http.live_server import (
+from tests.contract.http.server.live_server import (
     SHORT_TIMEOUTS,
     Server,
     SlowAcceptor,

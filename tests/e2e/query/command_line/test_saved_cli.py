@@ -6,7 +6,7 @@ import re
 import pytest
 
 from testing.service import Service, bearer
-from tests.e2e.query.command_line import run_command
+from tests.e2e.query.command_line.command_line import run_command
 from tests.e2e.query.queries import event, send
 
 DAYS = ("--from", "2025-03-01", "--to", "2025-03-31")

@@ -14,7 +14,7 @@ from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
-from tests.unit.adapters.test_load_loop import Loader, Log
+from tests.unit.adapters.engine.test_load_loop import Loader, Log
 
 pytestmark = pytest.mark.asyncio
 

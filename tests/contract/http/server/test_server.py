@@ -14,7 +14,7 @@ from headrace.http.server.final_response import BAD_REQUEST
 from headrace.model.plan import OutputKind
 from headrace.query.result_values import QueryResult
 from tests.contract.http.fakes import FakeQueryService, Harness, ingestion_error, query_error
-from tests.contract.http.live_server import (
+from tests.contract.http.server.live_server import (
     HEAD,
     QUERY,
     SHORT_TIMEOUTS,

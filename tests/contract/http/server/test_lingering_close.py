@@ -8,7 +8,7 @@ import pytest
 from headrace.base.settings import Settings
 from headrace.http.server.lingering_close import LINGER_S, MAX_LINGER_BYTES, LingeringTransport
 from tests.contract.http.fakes import Harness
-from tests.contract.http.live_server import HEAD, Server, run
+from tests.contract.http.server.live_server import HEAD, Server, run
 
 CHUNK = b"x" * 65_536
 CHUNKS = 8

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from testing.service import Service
-from tests.e2e.query.command_line import run_command
+from tests.e2e.query.command_line.command_line import run_command
 from tests.e2e.query.queries import event, send
 
 STEPS = (
