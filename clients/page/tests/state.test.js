@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { changedFields, subjectOf } from "../../../src/headrace/http/page/state/audit.js";
 import { together } from "../../../src/headrace/http/page/state/cohorts.js";
 import * as dates from "../../../src/headrace/http/page/state/dates.js";
+import * as erasures from "../../../src/headrace/http/page/state/erasures.js";
 import * as filters from "../../../src/headrace/http/page/state/filters.js";
 import * as format from "../../../src/headrace/http/page/state/format.js";
 import { formatUrl, parseUrl, VIEWS } from "../../../src/headrace/http/page/state/page_state.js";
@@ -180,4 +181,26 @@ test("dates have the day first and months of three letters", () => {
   assert.equal(format.bucketName("2026-09-01", "monthly"), "September 2026");
   assert.equal(format.datetime("2026-09-02T23:30:00.000Z", "Europe/Berlin"), "3 Sep 2026, 01:30:00");
   assert.deepEqual([0, 0.004, 0.5, 1].map(format.percent), ["0%", "0.4%", "50.0%", "100%"]);
+});
+
+test("an erasure names one subject, and a value of the chosen type", () => {
+  const chosen = (/** @type {object} */ changes) => ({ ...erasures.emptySelection(), ...changes });
+  const property = { selector: "property", key: "plan" };
+  const selections = [
+    chosen({ value: "ann", withVisitors: true }),
+    chosen({ selector: "profileId", value: "7", withVisitors: true }),
+    chosen({ ...property, value: "5" }),
+    chosen({ ...property, value: "5", type: "number" }),
+    chosen({ ...property, value: "True", type: "boolean" }),
+  ];
+  assert.deepEqual(selections.map(erasures.selectorOf), [
+    { anonymousId: "ann" },
+    { profileId: "7", withVisitors: true },
+    { property: { key: "plan", value: "5" } },
+    { property: { key: "plan", value: 5 } },
+    { property: { key: "plan", value: true } },
+  ]);
+  assert.ok(selections.every(erasures.isComplete));
+  const unfinished = [chosen({}), chosen({ selector: "property", value: "5" }), chosen({ ...property, value: "x", type: "number" }), chosen({ ...property, value: "1", type: "boolean" })];
+  assert.ok(!unfinished.some(erasures.isComplete));
 });
