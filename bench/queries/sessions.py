@@ -2,6 +2,10 @@
 
 Run: .venv/bin/python -m bench.queries.sessions --folder DIR [--events 10000000] [--runs 7]
 
+The like query of one over sessions or profiles is the query over events that distinguishes them,
+too: "distinct sessions". It is what the bound of twice its CPU is measured by. Beside plain counts
+of events, the other pairs show what distinguishing costs.
+
 The product compiles both. They run in turn over thirty days of the biggest website and of a
 medium-sized one. CPU is that of the whole process, which is the measurement that a busy machine
 distorts least.

@@ -1,0 +1,340 @@
+r"""The other questions over HTTP against hand-written SQL in bare chDB: comparisons to funnels.
+
+Run: .venv/bin/python -m bench.queries.wider --folder DIR [--events 10000000] [--runs 7]
+
+As in `latency`: the service runs on the data set, bare chDB on a copy of its store, in turn, with
+the result cache off. The SQL of each line is what an experienced ClickHouse user writes; of funnels
+and retention it is less than what the service answers (`windowFunnel` has no median times, and
+counts another attempt where several begin), so their rows are not compared.
+"""
+
+import argparse
+import http.client
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from bench.baselines.chdb import BareChdb
+from bench.dataset.generate import Dataset, ensure_dataset
+from bench.load.processes import measure_usage, pids_of
+from bench.queries.latency import MONTH, WARM_UPS, Rows, compare_rows, copied_store, serving
+from testing.service import Service
+
+Answer = Mapping[str, Any]
+
+RANGE = {"startDate": MONTH.first, "endDate": MONTH.last}
+_TIMES = "time >= toDateTime64('{first}', 3, 'UTC') AND time < toDateTime64('{end}', 3, 'UTC')"
+_MONTH = _TIMES.format(first=MONTH.first, end=MONTH.end)
+_TWO_MONTHS = _TIMES.format(first="2026-01-29", end=MONTH.end)
+_ROWS = f"website_id = '{{website}}' AND {_MONTH} AND NOT is_bot"
+_IN_MONTH = f"time >= toDateTime64('{MONTH.first}', 3, 'UTC')"
+_COUNT = {"field": "*", "aggregate": "count", "alias": "n"}
+_VISITORS = {"field": "anonymous_id", "aggregate": "uniq", "alias": "n"}
+_PURCHASE = {"field": "event_name", "operator": "eq", "value": "purchase"}
+_UNIQ = "uniqExactIf(anonymous_id, anonymous_id != '')"
+
+
+class WiderQuery(NamedTuple):
+    """A request, how its rows are read, and the equivalent statements.
+
+    `rows` is None where the statements answer less than the service. `path` is below /v1/query;
+    `body` is None for the parameters of a GET in `path`.
+    """
+
+    name: str
+    path: str
+    body: Mapping[str, Any] | None
+    statements: Sequence[str]
+    rows: Callable[[Answer], Rows] | None
+
+
+def _columns(*names: str) -> Callable[[Answer], Rows]:
+    return lambda answer: [[row[name] for name in names] for row in answer["data"]]
+
+
+def _custom(query: Mapping[str, Any], **root: object) -> Mapping[str, Any]:
+    return {"query": {"table": "events", **query}, **RANGE, **root}
+
+
+def _compared(answer: Answer) -> Rows:
+    return [
+        [row["country"], row["n"], row["previous"] and row["previous"]["n"]]
+        for row in answer["data"]
+    ]
+
+
+def _with_totals(answer: Answer) -> Rows:
+    return [*([row["country"], row["n"]] for row in answer["data"]), ["", answer["totals"]["n"]]]
+
+
+def _with_others(answer: Answer) -> Rows:
+    rows = [*answer["data"], *answer["others"]]
+    return [[row["date"], row["path"], row["n"]] for row in rows]
+
+
+def _of_all_types(answer: Answer) -> Rows:
+    data: Mapping[str, Sequence[Mapping[str, Any]]] = answer["data"]
+    return [list(row.values()) for rows in data.values() for row in rows]
+
+
+def _step(name: str) -> Mapping[str, Any]:
+    return {"filters": [{"field": "event_name", "operator": "eq", "value": name}]}
+
+
+QUERIES: tuple[WiderQuery, ...] = (
+    WiderQuery(
+        "compare with the period before",
+        "custom",
+        _custom({"selects": [_COUNT], "groupBy": ["country"]}, compare="previous_period"),
+        (
+            (
+                f"SELECT country, countIf({_IN_MONTH}) AS n, nullIf(countIf(NOT {_IN_MONTH}), 0)"
+                f" FROM events WHERE website_id = '{{website}}' AND {_TWO_MONTHS} AND NOT is_bot"
+                " GROUP BY country HAVING n > 0 ORDER BY n DESC, country LIMIT 1000"
+            ),
+        ),
+        _compared,
+    ),
+    WiderQuery(
+        "exact visitors by country, with totals",
+        "custom",
+        _custom({"selects": [_VISITORS], "groupBy": ["country"]}, totals=True),
+        (
+            (
+                f"SELECT country, {_UNIQ} AS n FROM events WHERE {_ROWS} GROUP BY GROUPING SETS"
+                " ((country), ()) ORDER BY grouping(country), n DESC, country LIMIT 1001"
+            ),
+        ),
+        _with_totals,
+    ),
+    WiderQuery(
+        "the top five pages by day, and others",
+        "custom",
+        _custom(
+            {"selects": [_COUNT], "groupBy": ["path"]}, granularity="daily", top=5, others=True
+        ),
+        (
+            (
+                f"WITH (SELECT groupArray(path) FROM (SELECT path FROM events"
+                f" WHERE {_ROWS} GROUP BY"
+                " path ORDER BY count() DESC, path LIMIT 5)) AS best SELECT toString(toDate(time,"
+                " 'UTC')) AS day, if(has(best, path), path, NULL) AS page, count() AS n FROM events"
+                f" WHERE {_ROWS} GROUP BY day, page ORDER BY isNull(page), day, n DESC, page"
+            ),
+        ),
+        _with_others,
+    ),
+    WiderQuery(
+        "purchases and visits by campaign (filtered selects)",
+        "custom",
+        _custom(
+            {
+                "selects": [_COUNT, {**_COUNT, "alias": "orders", "filters": [_PURCHASE]}],
+                "groupBy": ["utm_campaign"],
+            }
+        ),
+        (
+            (
+                "SELECT utm_campaign, count() AS n, countIf(event_name = 'purchase') FROM events"
+                f" WHERE {_ROWS} GROUP BY utm_campaign ORDER BY n DESC, utm_campaign LIMIT 1000"
+            ),
+        ),
+        _columns("utm_campaign", "n", "orders"),
+    ),
+    WiderQuery(
+        "a group of filters, and having",
+        "custom",
+        _custom(
+            {
+                "selects": [_COUNT],
+                "groupBy": ["path"],
+                "filters": [
+                    {
+                        "or": [
+                            {"field": "country", "operator": "eq", "value": "DE"},
+                            {"field": "device_type", "operator": "eq", "value": "mobile"},
+                        ]
+                    }
+                ],
+            },
+            having=[{"field": "n", "operator": "gt", "value": 100}],
+        ),
+        (
+            (
+                f"SELECT path, count() AS n FROM events WHERE {_ROWS} AND (country = 'DE' OR"
+                " device_type = 'mobile') GROUP BY path HAVING n > 100 ORDER BY n DESC, path LIMIT"
+                " 1000"
+            ),
+        ),
+        _columns("path", "n"),
+    ),
+    WiderQuery(
+        "funnel of two steps",
+        "funnel",
+        {"steps": [_step("screen_view"), _step("purchase")], **RANGE},
+        (
+            (
+                "SELECT level, count() FROM (SELECT windowFunnel(86400000)(toUInt64("
+                "toUnixTimestamp64Milli(time)), event_name = 'screen_view',"
+                " event_name = 'purchase')"
+                f" AS level FROM events WHERE {_ROWS} AND anonymous_id != '' AND event_name IN"
+                " ('screen_view', 'purchase') GROUP BY anonymous_id) GROUP BY level"
+            ),
+        ),
+        None,
+    ),
+    WiderQuery(
+        "weekly retention of four periods",
+        "retention",
+        {
+            "first": {"filters": []},
+            "return": {"filters": []},
+            "granularity": "weekly",
+            "periods": 4,
+            **RANGE,
+        },
+        (
+            (
+                "SELECT cohort, count(), sumForEach(arrayMap(week -> has(weeks, cohort + 7 * week),"
+                " range(4))) FROM (SELECT toMonday(min(time)) AS cohort,"
+                " groupUniqArray(toMonday(time))"
+                f" AS weeks FROM events WHERE website_id = '{{website}}' AND"
+                f" {_TIMES.format(first=MONTH.first, end='2026-04-27')} AND"
+                f" NOT is_bot AND anonymous_id"
+                " != '' GROUP BY anonymous_id) GROUP BY cohort ORDER BY cohort"
+            ),
+        ),
+        None,
+    ),
+    WiderQuery(
+        "values of a column that contain a text",
+        "values?table=events&field=path&search=Ridge&startDate={first}&endDate={last}",
+        None,
+        (
+            (
+                f"SELECT path, count() AS n FROM events WHERE {_ROWS} AND path != '' AND"
+                " positionCaseInsensitiveUTF8(path, 'Ridge') > 0 GROUP BY"
+                " path ORDER BY n DESC, path"
+                " LIMIT 100"
+            ),
+        ),
+        _columns("value", "count"),
+    ),
+    WiderQuery(
+        "standard: summary",
+        "standard",
+        {"types": ["summary"], **RANGE},
+        (
+            (
+                f"SELECT {_UNIQ}, countIf(event_name IN ('screen_view', 'pageview', 'page_view')),"
+                f" count() FROM events WHERE {_ROWS}"
+            ),
+            (
+                "SELECT count(), countIf(views <= 1 AND ms < 10000),"
+                " quantileExactInclusive(0.5)(ms) /"
+                " 1000 FROM (SELECT min(time) AS started,"
+                " dateDiff('millisecond', started, max(time))"
+                " AS ms, countIf(event_name IN ('screen_view', 'pageview',"
+                " 'page_view')) AS views FROM"
+                " events WHERE website_id = '{website}' AND NOT is_bot AND session_id != '' AND"
+                f" session_id IN (SELECT session_id FROM events WHERE {_ROWS} AND session_id != '')"
+                f" GROUP BY session_id HAVING {_MONTH.replace('time', 'started')})"
+            ),
+        ),
+        None,
+    ),
+    WiderQuery(
+        "standard: countries and devices",
+        "standard",
+        {"types": ["countries", "devices"], **RANGE},
+        tuple(
+            f"SELECT {column}, {_UNIQ} AS n, count() FROM events WHERE {_ROWS} AND {column} != ''"
+            f" GROUP BY {column} ORDER BY n DESC, {column} LIMIT 10"
+            for column in ("country", "device_type")
+        ),
+        _of_all_types,
+    ),
+)
+
+
+class Cost(NamedTuple):
+    """What one run took."""
+
+    ms: float
+    cpu_ms: float
+
+
+def run_over_http(service: Service, dataset: Dataset, query: WiderQuery) -> tuple[Cost, Answer]:
+    """Send a query and return its cost and the decoded answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    path = quote(query.path.format(first=MONTH.first, last=MONTH.last), safe="?=&/")
+    separator = "&" if "?" in path else "?"
+    url = f"/v1/query/{path}{separator}website_id={dataset.websites[0]}"
+    headers = {"Authorization": f"Bearer {dataset.key}", "Content-Type": "application/json"}
+    body = None if query.body is None else msgspec.json.encode(query.body)
+    connection.connect()
+    with measure_usage(pids_of(service)) as usage:
+        connection.request("GET" if body is None else "POST", url, body, headers)
+        response = connection.getresponse()
+        answer = response.read()
+    connection.close()
+    assert response.status == 200, f"{query.name}: {answer.decode()}"
+    return Cost(usage.wall_s * 1e3, usage.cpu_s * 1e3), msgspec.json.decode(answer)
+
+
+def run_by_hand(engine: BareChdb, dataset: Dataset, query: WiderQuery) -> tuple[Cost, Rows]:
+    """Run the statements one after the other and return their cost and rows."""
+    rows: Rows = []
+    cpu_s, started_s = time.process_time(), time.perf_counter()
+    for statement in query.statements:
+        rows += engine.query(statement.format(website=dataset.websites[0]))
+    cost = Cost((time.perf_counter() - started_s) * 1e3, (time.process_time() - cpu_s) * 1e3)
+    return cost, rows
+
+
+def measure_query(
+    service: Service, engine: BareChdb, dataset: Dataset, query: WiderQuery, runs: int
+) -> str:
+    """Run a query both ways in turn; return a row of the table."""
+    costs: list[tuple[Cost, Cost]] = []
+    for _ in range(WARM_UPS + runs):
+        ours, answer = run_over_http(service, dataset, query)
+        theirs, rows = run_by_hand(engine, dataset, query)
+        if query.rows is not None:
+            compare_rows(query.name, query.rows(answer), rows)
+        costs.append((ours, theirs))
+    counted = costs[WARM_UPS:]
+    ours_ms, theirs_ms = (statistics.median(pair[side].ms for pair in counted) for side in (0, 1))
+    ours_cpu, theirs_cpu = (
+        statistics.median(pair[side].cpu_ms for pair in counted) for side in (0, 1)
+    )
+    is_met = ours_ms <= 1.15 * theirs_ms + 3
+    return (
+        f"| {query.name} | {ours_ms:.1f} ms | {theirs_ms:.1f} ms | {ours_ms / theirs_ms:.2f} |"
+        f" {ours_cpu / theirs_cpu:.2f} | {'yes' if is_met else '**no**'} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="where data sets are kept")
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--only", default="", help="a part of the name")
+    given = parser.parse_args()
+    dataset = ensure_dataset(given.folder, events=given.events)
+    print("| Query | over HTTP | by hand | ratio | CPU ratio | at most 1.15 times + 3 ms |")
+    print("|---|---|---|---|---|---|")
+    with serving(dataset) as service, copied_store(dataset) as engine:
+        for query in QUERIES:
+            if given.only in query.name:
+                print(measure_query(service, engine, dataset, query, given.runs), flush=True)
+
+
+if __name__ == "__main__":
+    main()

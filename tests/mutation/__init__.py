@@ -1,0 +1,1 @@
+"""Wrong versions of the query engine, and what notices each of them."""
