@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from headrace.adapters.engine.ipc.server import SelectRunner
+from headrace.adapters.engine.ipc.services import SelectRunner
 from headrace.adapters.engine.load_loop import LoadLoop
 from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore
 from headrace.adapters.store.dialect.parameters import EncodedParameters

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from headrace.adapters.backup.snapshots import Snapshots
 from headrace.adapters.engine.exports import EngineExports, TakeWatermark
-from headrace.adapters.engine.ipc.server import (
-    EngineServer,
+from headrace.adapters.engine.ipc.server import EngineServer
+from headrace.adapters.engine.ipc.services import (
     ErasureRunner,
     LiveHub,
     Pruner,

@@ -1,16 +1,14 @@
 """The engine's server: runs the workers' selects, counts their callers and takes snapshots."""
 
 import asyncio
-import contextlib
 import itertools
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 from weakref import WeakSet
 
-from headrace.adapters.backup.snapshots import Snapshot
 from headrace.adapters.data_dir.runtime_directory import MAX_SOCKET_PATH_BYTES
 from headrace.adapters.engine.ipc.protocol import (
     REQUEST_DECODER,
@@ -49,20 +47,22 @@ from headrace.adapters.engine.ipc.protocol import (
     VersionRead,
     WaitStored,
 )
+from headrace.adapters.engine.ipc.services import (
+    ErasureRunner,
+    ExportOpener,
+    LiveHub,
+    Pruner,
+    RangeVersions,
+    SelectRunner,
+    SnapshotTaker,
+)
 from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor
 from headrace.adapters.query_scheduler.key import QueryKey
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import Logger
-from headrace.model.erasure import ErasureRequest
-from headrace.model.export import Watermark
-from headrace.model.stored_rows import ExpiredRows, StoredRows
-from headrace.model.tenancy import WebsiteId
-from headrace.ports.live import LiveItem, LiveItems
 from headrace.ports.rate_limiter import RateLimiters
-from headrace.ports.rows.erasure import Erasure
-from headrace.ports.rows.versions import RowRange
 from headrace.ports.store import QueryLimits, StoreStatus
 
 _UnaryRequest: TypeAlias = (
@@ -80,92 +80,6 @@ _UnaryRequest: TypeAlias = (
 )
 _OpenRequest: TypeAlias = TakeSnapshot | OpenExport | OpenLiveStream
 """What it asks for exists until its connection is closed."""
-
-
-class SelectRunner(Protocol):
-    """Runs selects: `ChdbReader`."""
-
-    async def select(
-        self, sql: str, parameters: EncodedParameters, limits: QueryLimits, query_id: str
-    ) -> bytes:
-        """Run one SELECT; cancelling the caller kills the query and waits for its end."""
-        ...
-
-
-class SnapshotTaker(Protocol):
-    """Takes snapshots: `LiveSnapshots`."""
-
-    async def take(self, *, partial: bool) -> Snapshot:
-        """Take a snapshot. Raises `OperatorError`."""
-        ...
-
-    async def remove(self, snapshot: Path) -> None:
-        """Remove a snapshot. Never raises."""
-        ...
-
-
-class ExportOpener(Protocol):
-    """Begins and reads exports: `EngineExports`."""
-
-    def open(self, website_id: str) -> contextlib.AbstractAsyncContextManager[Watermark]:
-        """Begin an export, which ends with the context. Raises `StoreUnavailable`."""
-        ...
-
-    async def read(
-        self,
-        sql: str,
-        parameters: EncodedParameters,
-        limits: QueryLimits,
-        query_id: str,
-        *,
-        website_id: str,
-    ) -> bytes:
-        """Run one SELECT and return its output; see `SelectRunner.select`."""
-        ...
-
-
-class ErasureRunner(Protocol):
-    """Begins erasures: `EngineErasures`."""
-
-    async def begin(self, request: ErasureRequest) -> Erasure:
-        """Begin an erasure; return when no answer has its rows. Raises `StoreUnavailable`."""
-        ...
-
-
-class Pruner(Protocol):
-    """Deletes expired rows and describes what is stored: `EnginePruning`."""
-
-    async def describe(self, website_id: WebsiteId | None) -> tuple[StoredRows, ...]:
-        """Return the rows of one website, or of all. Raises `StoreUnavailable`, `OperatorError`."""
-        ...
-
-    async def prune(self, *, dry_run: bool = False) -> tuple[ExpiredRows, ...]:
-        """Delete all expired rows and return them. Raises as `describe`."""
-        ...
-
-
-class RangeVersions(Protocol):
-    """Knows the versions of ranges of rows: `WatchedRanges`."""
-
-    def version_of(self, website: str, ranges: Sequence[RowRange]) -> str | None:
-        """Return the version of a website's rows in ranges; None while some of them change."""
-        ...
-
-
-class LiveHub(Protocol):
-    """Keeps the newest items of watched websites: `LiveTail`."""
-
-    async def follow(self, website: str, epoch: str, after: int) -> LiveItems:
-        """Return the items from a number on, or wait for one."""
-        ...
-
-    def publish(self, website: str, item: LiveItem) -> None:
-        """Append an item to a website that is watched."""
-        ...
-
-    def count_stream(self, caller: str) -> contextlib.AbstractContextManager[bool]:
-        """Count a stream within the context; yields whether the caller may have one more."""
-        ...
 
 
 class _ServerConnection(FramedConnection[IpcRequest]):
