@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.deduplication_log import newest_part, sync_log
+from headrace.adapters.store.chdb.preparation import prepare_tables
 from headrace.adapters.store.chdb.rollup import Rollup
 from headrace.adapters.store.chdb.table_identity import (
     ensure_identities,
@@ -15,17 +16,12 @@ from headrace.adapters.store.chdb.table_identity import (
     table_directories,
 )
 from headrace.adapters.store.dialect.ddl import (
-    CREATE_VERSION_TABLE,
     DATABASE,
     MIGRATIONS,
-    SELECT_VERSION,
     Migration,
-    pending_migrations,
-    record_versions,
 )
 from headrace.adapters.store.dialect.errors import REJECTED_CODES, ClickHouseError
 from headrace.adapters.store.dialect.parameters import quote_literal
-from headrace.adapters.store.dialect.statements import render
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.formats.arrow_batch import ArrowTimes, inserted_columns, read_batch_metadata
@@ -73,38 +69,11 @@ class ChdbWriter:
         try:
             self._chdb.execute(f"CREATE DATABASE IF NOT EXISTS `{self._database}`")
             session = self._open_session()
-            session.execute(render(CREATE_VERSION_TABLE))
-            self._migrate(session)
+            prepare_tables(self._chdb, session, self._migrations, database=self._database)
             self.rollup.check()
             self._make_durable()
         except ClickHouseError as failure:
             raise StoreUnavailable(str(failure)) from failure
-
-    def _migrate(self, session: ChdbSession) -> None:
-        """Create the tables, or run the pending migrations: all of them where a table is missing.
-
-        Raises `OperatorError` when a newer Headrace wrote them.
-        """
-        ((version,),) = session.execute(SELECT_VERSION)
-        pending = pending_migrations(version, self._migrations)
-        existing = table_directories(self._chdb, self._database)
-        if not existing:
-            self._create_tables(session)
-            return
-        is_complete = existing.keys() == STORAGE_TABLES.keys()
-        for migration in pending if is_complete else self._migrations:
-            _run(session, migration)
-            session.execute(record_versions(migration))
-
-    def _create_tables(self, session: ChdbSession) -> None:
-        """Create all tables as they are now: every migration would take three times as long.
-
-        Until the versions are recorded, the next start runs them all.
-        """
-        for migration in self._migrations:
-            if not migration.is_in_new_tables:
-                _run(session, migration)
-        session.execute(record_versions(*self._migrations))
 
     def _make_durable(self) -> None:
         """Name the tables, and sync what chDB leaves to the system: nothing is loaded before."""
@@ -277,11 +246,6 @@ class ChdbWriter:
             )
             self._deduplication_logs[table] = Path(paths[0], "deduplication_logs")
         return self._deduplication_logs[table]
-
-
-def _run(session: ChdbSession, migration: Migration) -> None:
-    for statement in migration.statements:
-        session.execute(render(statement))
 
 
 def _insert_statement(table: str, columns: Sequence[str], token: str) -> str:
