@@ -5,9 +5,7 @@ only `data_dir` has the option --data, as on all commands.
 """
 
 import os
-import re
-from collections.abc import Callable, Mapping
-from ipaddress import ip_network
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -16,10 +14,9 @@ from msgspec import Meta, Struct
 
 from headrace.base.closest_match import closest_match
 from headrace.base.errors import OperatorError
+from headrace.base.setting_rules import check_setting
 
 ENVIRONMENT_PREFIX = "HEADRACE_"
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@*\s]+/?", re.IGNORECASE)
-_TRACKER_PATH = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+\.js")
 _OPTIONS = {"data_dir": "--data"}
 _MIN_SIMILARITY = 0.72
 """PROT matches PORT (0.75). PORT_80_TCP, which Kubernetes sets for a service, does not (0.71)."""
@@ -321,13 +318,9 @@ def load_settings(
 
 def _check(name: str, value: object, source: str) -> None:
     try:
-        _CHECKS.get(name, _accept_all)(value)
+        check_setting(name, value)
     except ValueError as error:
         raise _invalid_setting(source, value, str(error)) from error
-
-
-def _accept_all(_value: object) -> None:
-    return
 
 
 def _convert(raw: object, to: object, source: str) -> object:
@@ -354,41 +347,6 @@ def _describe_error(error: str, to: object) -> str:
     return error.split(", got ")[0].replace("Expected", "expected")
 
 
-def _check_networks(texts: tuple[str, ...]) -> None:
-    for text in texts:
-        try:
-            ip_network(text, strict=False)
-        except ValueError as error:
-            raise ValueError(
-                f"{text!r} is neither an address nor a network such as 10.0.0.0/8"
-            ) from error
-
-
-def _check_origins(texts: tuple[str, ...]) -> None:
-    for text in texts:
-        if not _ORIGIN.fullmatch(text):
-            raise ValueError(
-                f"{text!r} is not an origin such as https://example.com or http://localhost:3000"
-            )
-
-
-def _check_tracker_path(path: str) -> None:
-    if not _TRACKER_PATH.fullmatch(path):
-        raise ValueError(f"{path!r} is not a path such as /scripts/stats.js")
-    if path.startswith(("/app/", "/v1/")) or path.endswith(
-        ("/headrace-extras.js", "/headrace-details.js")
-    ):
-        raise ValueError(f"{path!r} belongs to another file or endpoint of the service")
-
-
-_CHECKS: Mapping[str, Callable[[Any], None]] = {
-    "tracker_path": _check_tracker_path,
-    "trusted_proxies": _check_networks,
-    "query_origins": _check_origins,
-}
-"""Rules that types cannot express; each raises `ValueError` with the reason."""
-
-
 def settings_environment(settings: Settings) -> dict[str, str]:
     """Return settings as the environment variables from which `load_settings` restores them."""
     return {
@@ -399,29 +357,6 @@ def settings_environment(settings: Settings) -> dict[str, str]:
 
 def _as_text(value: str | float | tuple[str, ...]) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
-
-
-def read_secret(settings: Settings, name: str) -> str:
-    """Return the setting NAME, or the first line of the file that the setting NAME_file names.
-
-    Raises `OperatorError` where both are set or the file cannot be read; never quotes a secret.
-    """
-    value: str = getattr(settings, name)
-    file: str = getattr(settings, f"{name}_file")
-    if not file:
-        return value
-    variable = environment_name(f"{name}_file")
-    if value:
-        raise OperatorError(f"set {environment_name(name)} or {variable}, not both")
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise OperatorError(f"cannot read {file}, which {variable} names: {reason}") from error
-    first = text.partition("\n")[0].strip()
-    if not first:
-        raise OperatorError(f"the first line of {file}, which {variable} names, is empty")
-    return first
 
 
 def data_path(settings: Settings, *parts: str) -> Path:

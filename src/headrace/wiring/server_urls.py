@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
 from headrace.base.errors import OperatorError
-from headrace.base.settings import Settings, environment_name, read_secret
+from headrace.base.settings import Settings, environment_name
 
 CLICKHOUSE_CLIENT: Final = "clickhouse_connect"
 _CLIENTS: Mapping[str, str] = {
@@ -22,7 +23,7 @@ def read_server_url(settings: Settings, setting: str) -> str:
 
     Raises `OperatorError` when the file cannot be read or the server's client is not installed.
     """
-    url = read_secret(settings, setting)
+    url = _read_secret(settings, setting)
     if url:
         require_client(_CLIENTS[setting], needed_by=environment_name(setting))
     return url
@@ -39,3 +40,26 @@ def check_shared_urls(settings: Settings) -> None:
     """Read the URLs of what machines share beside the store. Raises as `read_server_url`."""
     for setting in ("database_url", "valkey_url"):
         read_server_url(settings, setting)
+
+
+def _read_secret(settings: Settings, name: str) -> str:
+    """Return the setting NAME, or the first line of the file that the setting NAME_file names.
+
+    Raises `OperatorError` where both are set or the file cannot be read; never quotes a secret.
+    """
+    value: str = getattr(settings, name)
+    file: str = getattr(settings, f"{name}_file")
+    if not file:
+        return value
+    variable = environment_name(f"{name}_file")
+    if value:
+        raise OperatorError(f"set {environment_name(name)} or {variable}, not both")
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise OperatorError(f"cannot read {file}, which {variable} names: {reason}") from error
+    first = text.partition("\n")[0].strip()
+    if not first:
+        raise OperatorError(f"the first line of {file}, which {variable} names, is empty")
+    return first

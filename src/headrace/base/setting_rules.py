@@ -1,0 +1,51 @@
+"""Rules for the values of settings that their types cannot express."""
+
+import re
+from collections.abc import Callable, Mapping
+from ipaddress import ip_network
+from typing import Any
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@*\s]+/?", re.IGNORECASE)
+_TRACKER_PATH = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+\.js")
+
+
+def check_setting(name: str, value: Any) -> None:  # noqa: ANN401 - a value of any setting
+    """Raise `ValueError` with the reason where a value is not valid for the setting."""
+    rule = _RULES.get(name)
+    if rule is not None:
+        rule(value)
+
+
+def _check_networks(texts: tuple[str, ...]) -> None:
+    for text in texts:
+        try:
+            ip_network(text, strict=False)
+        except ValueError as error:
+            raise ValueError(
+                f"{text!r} is neither an address nor a network such as 10.0.0.0/8"
+            ) from error
+
+
+def _check_origins(texts: tuple[str, ...]) -> None:
+    for text in texts:
+        if not _ORIGIN.fullmatch(text):
+            raise ValueError(
+                f"{text!r} is not an origin such as https://example.com or http://localhost:3000"
+            )
+
+
+def _check_tracker_path(path: str) -> None:
+    if not _TRACKER_PATH.fullmatch(path):
+        raise ValueError(f"{path!r} is not a path such as /scripts/stats.js")
+    if path.startswith(("/app/", "/v1/")) or path.endswith(
+        ("/headrace-extras.js", "/headrace-details.js")
+    ):
+        raise ValueError(f"{path!r} belongs to another file or endpoint of the service")
+
+
+_RULES: Mapping[str, Callable[[Any], None]] = {
+    "tracker_path": _check_tracker_path,
+    "trusted_proxies": _check_networks,
+    "query_origins": _check_origins,
+}
+"""Rules that types cannot express; each raises `ValueError` with the reason."""
