@@ -44,7 +44,7 @@ window.completeMs && {
 """
 
 
-class Visit(NamedTuple):
+class Opening(NamedTuple):
     """One opening of the overview."""
 
     paint_ms: float
@@ -53,17 +53,17 @@ class Visit(NamedTuple):
     transferred_bytes: float
 
 
-def open_overview(page: Page, number: int) -> Visit:
-    """Open the overview over a range that no visit had before."""
+def open_overview(page: Page, number: int) -> Opening:
+    """Open the overview over a range that was not opened before."""
     end = FIRST_DAY + timedelta(days=DAYS - 1 - number)
     start = end - timedelta(days=RANGE_DAYS - 1)
     page.open("/", **{"from": start.isoformat(), "to": end.isoformat()})
     times = page.until(TIMES)
-    return Visit(times["paintMs"], times["completeMs"], times["queriesMs"], times["bytes"])
+    return Opening(times["paintMs"], times["completeMs"], times["queriesMs"], times["bytes"])
 
 
-def measure(service: Service, dataset: Dataset, runs: int) -> Sequence[Visit]:
-    """Return the visits; the browser has no file of the page before the first."""
+def measure(service: Service, dataset: Dataset, runs: int) -> Sequence[Opening]:
+    """Return the openings; the browser has no file of the page before the first."""
     with (
         tempfile.TemporaryDirectory() as folder,
         opened_page(service, dataset.websites[0], Path(folder) / "profile") as page,
@@ -86,11 +86,11 @@ def sign_in(page: Page, key: str) -> None:
     )
 
 
-def describe(name: str, visits: Sequence[Visit]) -> str:
+def describe(name: str, openings: Sequence[Opening]) -> str:
     """Return a line of medians and worst values."""
-    paint, complete, query, size = zip(*visits, strict=True)
+    paint, complete, query, size = zip(*openings, strict=True)
     return (
-        f"{name:28}{len(visits):5}{statistics.median(paint):10.0f}{max(paint):8.0f}"
+        f"{name:28}{len(openings):5}{statistics.median(paint):10.0f}{max(paint):8.0f}"
         f"{statistics.median(complete):12.0f}{max(complete):8.0f}"
         f"{statistics.median(query):12.0f}{max(size) / 1024:10.1f}"
     )
@@ -106,14 +106,14 @@ def main() -> None:
     service = Service(Path(dataset.data))
     service.start()
     try:
-        visits = measure(service, dataset, options.runs)
+        openings = measure(service, dataset, options.runs)
     finally:
         service.stop()
     print(f"{dataset.events} events, {dataset.websites[0]}; times in ms, sizes in KiB")
     print(f"{'':28}{'runs':>5}{'paint':>10}{'worst':>8}{'complete':>12}{'worst':>8}", end="")
     print(f"{'query':>12}{'size':>10}")
-    print(describe("empty cache of the browser", visits[:1]))
-    print(describe("files of the page kept", visits[1:]))
+    print(describe("empty cache of the browser", openings[:1]))
+    print(describe("files of the page kept", openings[1:]))
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def test_page_of_a_dead_engine_explains_itself_and_recovers_alone(page: Page) ->
     assert page.problems() == []
 
 
-def test_slow_engine_leaves_the_last_figures_visible_until_the_next_are_there(page: Page) -> None:
+def test_slow_engine_leaves_the_last_totals_visible_until_the_next_are_there(page: Page) -> None:
     (engine,) = page.service.child_pids("engine")
     page.open("/")
     page.until(f"{SHOWN} === '1'")
