@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from headrace.erasure.matching import bytes_match, item_matches, may_match
+from headrace.erasure.recognition import KnownSubjects
 from headrace.model.erasure import Selector
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,
@@ -44,10 +45,15 @@ _EMPTY_ITEMS: Final[dict[type, msgspec.Raw]] = {
 
 
 def without_erased_items(
-    payload: bytes, website_id: str, selectors: Sequence[Selector]
+    payload: bytes,
+    website_id: str,
+    selectors: Sequence[Selector],
+    *,
+    received_until_ms: int | None = None,
 ) -> bytes | None:
     """Return a record's payload without the selected items; None if it has none of them.
 
+    A record that was received later than `received_until_ms` stays.
     A record that cannot be decoded is replaced by zeros if its bytes match: its copy in the
     quarantine decides about its rows.
     """
@@ -57,6 +63,8 @@ def without_erased_items(
         record = decode_record(payload)
     except msgspec.MsgspecError:
         return bytes(len(payload)) if bytes_match(payload, website_id, selectors) else None
+    if received_until_ms is not None and record.received_ms > received_until_ms:
+        return None
     erased = erased_indexes(record, website_id, selectors)
     return _overwrite(payload, record, erased) if erased else None
 
@@ -71,6 +79,23 @@ def erased_indexes(
         for index, item in enumerate(items)
         if item_matches(msgspec.structs.asdict(item), website_id, selectors)
     )
+
+
+def known_selectors(payload: bytes, website_id: str, known: KnownSubjects) -> set[Selector]:
+    """Return the selectors of a record's items whose subjects are known; none of other bytes."""
+    try:
+        record = decode_record(payload)
+    except msgspec.MsgspecError:
+        return set()
+    items: Sequence[Event | Vital | ErrorEvent] = record.items
+    return {
+        selector
+        for item in items
+        if item.website_id == website_id
+        for selector in known.selectors_in(
+            msgspec.structs.asdict(item), received_ms=record.received_ms
+        )
+    }
 
 
 def _overwrite(payload: bytes, record: LogRecord, erased: Sequence[int]) -> bytes:

@@ -1,11 +1,10 @@
 """Decides what an erasure erases: the rows, the entries of the quarantine, the selectors."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
-
-import msgspec
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from headrace.erasure.matching import entry_matches
+from headrace.erasure.recognition import KnownSubjects, property_selectors
 from headrace.erasure.statements import (
     compared_column,
     count_rows,
@@ -15,11 +14,18 @@ from headrace.erasure.statements import (
     find_visitors,
 )
 from headrace.erasure.subjects import hash_prefixes, subject_of
+from headrace.formats.row_ids import receipt_time_ms
 from headrace.model.catalog import EVENTS, STORED_TABLES, Table
-from headrace.model.erasure import COLUMN_OF_KIND, WHOLE_WEBSITE, Selector, SelectorKind, Subject
+from headrace.model.erasure import WHOLE_WEBSITE, Selector, SelectorKind
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
-from headrace.ports.rows.erasure import ErasableEntries, ErasurePlan, RowFinder, RowsToErase
+from headrace.ports.rows.erasure import (
+    ErasableEntries,
+    Erasure,
+    ErasurePlan,
+    RowFinder,
+    RowsToErase,
+)
 from headrace.ports.store import Dialect
 
 
@@ -32,20 +38,30 @@ class ErasurePlanner:
         self._dialect = dialect
 
     def plan(
-        self, website_id: str, selectors: Sequence[Selector], log_ends: Mapping[str, LogOffset]
+        self,
+        website_id: str,
+        selectors: Sequence[Selector],
+        log_ends: Mapping[str, LogOffset],
+        *,
+        received_until_ms: int | None = None,
     ) -> ErasurePlan:
-        """Return what an erasure of these selectors erases now."""
+        """Return what an erasure of these selectors erases now.
+
+        Rows that were received later than `received_until_ms` stay. Entries of the quarantine do
+        not: their time of receipt is not known.
+        """
         return ErasurePlan(
             selectors=tuple(selectors),
             tables=tuple(
                 rows
                 for table in STORED_TABLES
-                if (rows := self._rows(table, website_id, selectors)).rows
+                if (rows := self._rows(table, website_id, selectors, received_until_ms)).rows
             ),
             quarantined=tuple(
                 self._entries.find(lambda entry: entry_matches(entry, website_id, selectors))
             ),
             log_ends=log_ends,
+            received_until_ms=received_until_ms,
         )
 
     def visitors(self, website_id: str, profiles: Sequence[Selector]) -> tuple[Selector, ...]:
@@ -58,43 +74,54 @@ class ErasurePlanner:
         )
 
     def resolve(
-        self, website_id: str, subjects: Iterable[Subject], key: bytes
+        self, erasure: Erasure, key: bytes, logged_selectors: Callable[[], Iterable[Selector]]
     ) -> tuple[Selector, ...]:
-        """Return the selectors of subjects, whose values are looked for in all that is kept."""
+        """Return the selectors of an erasure, whose values are looked for in all that is kept.
+
+        `logged_selectors` looks for them in the records of the logs.
+        """
         digests: dict[SelectorKind, list[str]] = {}
-        for subject in subjects:
+        for subject in erasure.subjects:
             digests.setdefault(subject.kind, []).append(subject.digest)
         stored = {
             selector
             for kind, wanted in digests.items()
-            for selector in self._resolve_kind(website_id, kind, wanted, key)
+            for selector in self._resolve_kind(erasure.website_id, kind, wanted, key)
         }
-        return tuple(stored | self._resolve_quarantined(website_id, digests, key))
+        return tuple({*stored, *logged_selectors(), *self._quarantined_selectors(erasure, key)})
 
-    def _resolve_quarantined(
-        self, website_id: str, digests: Mapping[SelectorKind, Sequence[str]], key: bytes
-    ) -> set[Selector]:
+    def _quarantined_selectors(self, erasure: Erasure, key: bytes) -> set[Selector]:
         """Return the selectors of items that the store rejected: it does not have their values."""
+        known = KnownSubjects(key, erasure.website_id, [erasure])
         resolved: set[Selector] = set()
 
         def collect(entry: QuarantineEntry | bytes) -> bool:
-            for selector in selectors_of(entry, website_id):
-                wanted = digests.get(selector.kind, ())
-                if subject_of(key, website_id, selector).digest in wanted:
-                    resolved.add(selector)
+            if not isinstance(entry, bytes) and entry.item is not None:
+                item = entry.item
+                if item.get("website_id") == erasure.website_id:
+                    resolved.update(known.selectors_in(item, received_ms=0))
             return False
 
         self._entries.find(collect)
         return resolved
 
-    def _rows(self, table: Table, website_id: str, selectors: Sequence[Selector]) -> RowsToErase:
+    def _rows(
+        self,
+        table: Table,
+        website_id: str,
+        selectors: Sequence[Selector],
+        received_until_ms: int | None,
+    ) -> RowsToErase:
         if WHOLE_WEBSITE in selectors:
-            ((rows,),) = self._finder.select(count_rows(table, website_id))
-            return RowsToErase(table.name, int(rows))
+            ((count,),) = self._finder.select(count_rows(table, website_id))
+            return RowsToErase(table.name, int(count))
         query = find_rows(table, website_id, selectors, self._dialect)
         found: Sequence[Sequence[Any]] = () if query is None else self._finder.select(query)
-        ids = tuple(bytes.fromhex(row_id) for row_id, _ in found)
-        times_ms = [int(at_ms) for _, at_ms in found]
+        rows = [(bytes.fromhex(row_id), int(at_ms)) for row_id, at_ms in found]
+        if received_until_ms is not None:
+            rows = [row for row in rows if receipt_time_ms(row[0]) <= received_until_ms]
+        ids = tuple(row_id for row_id, _ in rows)
+        times_ms = [at_ms for _, at_ms in rows]
         return RowsToErase(
             table.name, len(ids), ids, min(times_ms, default=0), max(times_ms, default=0)
         )
@@ -126,32 +153,3 @@ class ErasurePlanner:
             for selector in property_selectors(document.encode())
             if subject_of(key, website_id, selector).digest in digests
         }
-
-
-def selectors_of(entry: QuarantineEntry | bytes, website_id: str) -> Iterator[Selector]:
-    """Yield all selectors that select an item of the quarantine."""
-    if isinstance(entry, bytes) or entry.item is None:
-        return
-    item = entry.item
-    if item.get("website_id") != website_id:
-        return
-    for kind, field in {**COLUMN_OF_KIND, SelectorKind.EVENT_ID: "event_id"}.items():
-        if value := item.get(field):
-            yield Selector(kind, value)
-    yield from property_selectors(item.get("properties") or b"")
-
-
-def property_selectors(document: bytes) -> Iterator[Selector]:
-    """Yield a selector for each scalar of a JSON object, by its key or its path."""
-    try:
-        decoded: dict[str, Any] = msgspec.json.decode(document)
-    except msgspec.MsgspecError:
-        return
-    pending = list(decoded.items())
-    while pending:
-        name, value = pending.pop()
-        if isinstance(value, dict):
-            nested = cast("dict[str, Any]", value)  # JSON has no other keys
-            pending += [(f"{name}.{inner}", found) for inner, found in nested.items()]
-        elif isinstance(value, str | bool | int | float):
-            yield Selector(SelectorKind.PROPERTY, value, name)

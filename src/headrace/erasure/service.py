@@ -8,15 +8,22 @@ import msgspec
 from msgspec import Struct
 
 from headrace.base.clock import Clock
-from headrace.erasure.log_records import without_erased_items
+from headrace.erasure.log_records import known_selectors, without_erased_items
 from headrace.erasure.planning import ErasurePlanner
 from headrace.erasure.receipt import QUARANTINE, describe_what_remains
+from headrace.erasure.recognition import KnownSubjects
 from headrace.erasure.statements import deletions
 from headrace.erasure.subjects import subjects_of
 from headrace.model.catalog import STORED_TABLES
-from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest, SelectorKind, Subject
+from headrace.model.erasure import (
+    WHOLE_WEBSITE,
+    ErasureRequest,
+    Selector,
+    SelectorKind,
+    Subject,
+)
 from headrace.ports.event_log import LogOffset
-from headrace.ports.rows.deletion import RowDeleter
+from headrace.ports.row_deletion import RowDeleter
 from headrace.ports.rows.erasure import (
     ErasableEntries,
     ErasableReplies,
@@ -107,14 +114,35 @@ class ErasureService:
         Without a plan, as after a restore, it is made: from the subjects. See `begin`.
         """
         if erasure.plan is None:
-            key, website_id = self._erasures.key(), erasure.website_id
-            selectors = self._planner.resolve(website_id, erasure.subjects, key)
-            plan = self._planner.plan(website_id, selectors, log_ends)
+            plan = self._plan_from_subjects(erasure, log_ends)
             rows = erasure.rows or _count_rows(plan)
             erasure = msgspec.structs.replace(erasure, plan=plan, rows=rows)
             self._erasures.put(erasure)
         self._delete(_plan_of(erasure), erasure.website_id)
         return erasure
+
+    def _plan_from_subjects(
+        self, erasure: Erasure, log_ends: Mapping[str, LogOffset]
+    ) -> ErasurePlan:
+        """Plan an erasure from its subjects: rows that came after the request are not its rows."""
+        key, website_id = self._erasures.key(), erasure.website_id
+        known = KnownSubjects(key, website_id, [erasure])
+
+        def logged_selectors() -> set[Selector]:
+            found: set[Selector] = set()
+
+            def collect(payload: bytes) -> None:
+                found.update(known_selectors(payload, website_id, known))
+
+            self._rewriter.rewrite(log_ends, collect)
+            return found
+
+        return self._planner.plan(
+            website_id,
+            self._planner.resolve(erasure, key, logged_selectors),
+            log_ends,
+            received_until_ms=erasure.requested_ms,
+        )
 
     def delete_again(self, erasure: Erasure) -> None:
         """Begin to delete the rows of a plan once more; loads nothing, and notes nothing."""
@@ -146,7 +174,12 @@ class ErasureService:
         if WHOLE_WEBSITE in plan.selectors:
             self._audit.forget_website(website_id)
         if plan.selectors:
-            rewrite = partial(without_erased_items, website_id=website_id, selectors=plan.selectors)
+            rewrite = partial(
+                without_erased_items,
+                website_id=website_id,
+                selectors=plan.selectors,
+                received_until_ms=plan.received_until_ms,
+            )
             self._rewriter.rewrite(plan.log_ends, rewrite)
         for selector in plan.selectors:
             if selector.kind is SelectorKind.EVENT_ID:

@@ -4,7 +4,6 @@ The hash is HMAC-SHA-256 (RFC 2104) under a key that only this data directory ha
 a list of likely identifiers cannot be tried.
 """
 
-import hashlib
 import hmac
 from collections.abc import Iterable
 
@@ -39,7 +38,7 @@ def subject_of(key: bytes, website_id: str, selector: Selector) -> Subject:
         else str(selector.value)
     )
     message = _context(website_id, selector.kind) + value.encode()
-    return Subject(selector.kind, hmac.new(key, message, hashlib.sha256).hexdigest())
+    return Subject(selector.kind, hmac.digest(key, message, "sha256").hex())
 
 
 def subjects_of(key: bytes, website_id: str, selectors: Iterable[Selector]) -> tuple[Subject, ...]:

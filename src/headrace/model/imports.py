@@ -90,5 +90,6 @@ class ImportTotals(Struct):
     stored: int = 0
     repeated: int = 0
     expired: int = 0
+    erased: int = 0
     skipped: int = 0
     refused: int = 0

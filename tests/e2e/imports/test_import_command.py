@@ -47,7 +47,7 @@ def ndjson(rows: list[dict[str, Any]]) -> bytes:
 
 
 def result(lines: int, *, stored: int = 0, repeated: int = 0, **other: Any) -> dict[str, Any]:
-    empty: dict[str, Any] = {"expired": 0, "skipped": 0, "refused": []}
+    empty: dict[str, Any] = {"expired": 0, "erased": 0, "skipped": 0, "refused": []}
     return {"lines": lines, "stored": stored, "repeated": repeated, **empty, **other}
 
 
@@ -93,6 +93,33 @@ def test_rows_of_an_export_come_back_in_all_columns(
         repeated = result(len(batch), repeated=len(batch))
         assert run_import(service, target, *arguments) == (0, repeated)
     assert len(export(service, target, table)) == len(batch)
+
+
+def test_an_old_export_brings_no_erased_rows_back(
+    service: Service, website: str, tmp_path: Path
+) -> None:
+    visits = [
+        {"name": "visit", "anonymousId": name, "properties": {"mail": f"{name}@example.com"}}
+        for name in ("ann", "bob", "eve")
+    ]
+    send(service, website, visits)
+    old = tmp_path / "old.parquet"
+    old.write_bytes(request_export(service, website, format_name="parquet").content)
+    for wanted in (("--anonymous-id", "ann"), ("--property", "mail=bob@example.com")):
+        arguments = ("erase", "--website", website, *wanted, "--no-wait")
+        assert run(service, *arguments).returncode == 0
+    send(service, website, visits[:1])
+    kept = export(service, website)
+    assert sorted(row["anonymous_id"] for row in kept) == ["ann", "eve"]
+    new = tmp_path / "new.ndjson"
+    new.write_bytes(ndjson(kept))
+
+    assert run_import(service, website, old, "--format", "parquet") == (
+        0,
+        result(3, repeated=1, erased=2),
+    )
+    assert run_import(service, website, new, "--format", "ndjson") == (0, result(2, repeated=2))
+    assert export(service, website) == kept
 
 
 def test_import_into_a_stopped_service_passes_verify(

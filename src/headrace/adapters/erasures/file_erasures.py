@@ -65,6 +65,11 @@ class FileErasures:
             found = [_decode(self._file(erasure_id).read_bytes()) for erasure_id in self._ids()]
         return sorted(found, key=lambda erasure: (erasure.requested_ms, erasure.id))
 
+    def ids(self) -> frozenset[str]:
+        """Return the ids of all erasures; see `ErasureStore.ids`."""
+        with _translate_errors():
+            return frozenset(self._ids())
+
     def remove_unfinished(self) -> None:
         """Remove what a killed process left of a file that it was writing."""
         with _translate_errors():

@@ -6,7 +6,7 @@ nothing twice, however long ago the first one was.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -29,12 +29,18 @@ from headrace.ports.rows.imports import ImportStore
 RECORD_ITEMS: Final = 4096
 """Items of one record: a record is read as a whole, and one of a request has at most 10,000."""
 
+WithoutErased = Callable[[Sequence[ImportItem]], Sequence[ImportItem]]
+"""Returns the items that no erasure has erased. Blocking."""
+
 _RETRY_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 """A store that is too far behind the log refuses records for a moment."""
 
 
 class Importer:
-    """Runs one import; used from one event loop, by one task."""
+    """Runs one import; used from one event loop, by one task.
+
+    `without_erased` keeps out what was erased, however old the files are.
+    """
 
     def __init__(
         self,
@@ -43,12 +49,14 @@ class Importer:
         log: EventLog,
         store: ImportStore,
         clock: Clock,
+        without_erased: WithoutErased = lambda items: items,
         retry_pauses_s: Sequence[float] = _RETRY_PAUSES_S,
     ) -> None:
         self._request = request
         self._log = log
         self._store = store
         self._clock = clock
+        self._without_erased = without_erased
         self._retry_pauses_s = retry_pauses_s
         self.totals = ImportTotals()
 
@@ -60,13 +68,14 @@ class Importer:
         """
         await self._store.wait_stored()  # what an import that was killed has appended
         async for chunk in chunks:
-            kept = self._without_expired(chunk.items)
+            unexpired = self._without_expired(chunk.items)
+            kept = await asyncio.to_thread(self._without_erased, unexpired)
             fresh = await self._without_known(kept)
             if fresh and not self._request.is_dry_run:
                 for record in self._records(fresh):
                     await self._append(record)
                 await self._store.wait_stored()
-            self._count(chunk, kept=len(kept), stored=len(fresh))
+            self._count(chunk, len(unexpired), kept=len(kept), stored=len(fresh))
             yield chunk
 
     def _without_expired(self, items: Sequence[ImportItem]) -> Sequence[ImportItem]:
@@ -96,12 +105,13 @@ class Importer:
             await asyncio.sleep(pause_s)
         await self._log.append(record)
 
-    def _count(self, chunk: DecodedChunk, *, kept: int, stored: int) -> None:
+    def _count(self, chunk: DecodedChunk, unexpired: int, *, kept: int, stored: int) -> None:
         totals = self.totals
         totals.lines += chunk.lines
         totals.stored += stored
         totals.repeated += kept - stored
-        totals.expired += len(chunk.items) - kept
+        totals.expired += len(chunk.items) - unexpired
+        totals.erased += unexpired - kept
         totals.skipped += chunk.skipped
         totals.refused += len(chunk.refused)
 

@@ -30,12 +30,15 @@ class ErasurePlan(Struct, frozen=True):
 
     `selectors` are the one that was asked for, and those of the visitors of a profile. Records of
     logs before `log_ends` and the entries `quarantined` are searched, and nothing that came later.
+    `received_until_ms` is the last time of receipt of rows and records that are erased, where the
+    plan was made later than the erasure was asked for; None says all.
     """
 
     selectors: tuple[Selector, ...]
     tables: tuple[RowsToErase, ...]
     quarantined: tuple[str, ...] = ()
     log_ends: Mapping[str, LogOffset] = {}
+    received_until_ms: int | None = None
 
 
 class Erasure(Struct, frozen=True, kw_only=True):
@@ -84,6 +87,10 @@ class ErasureStore(Protocol):
 
     def all(self) -> Sequence[Erasure]:
         """Return all erasures, oldest first."""
+        ...
+
+    def ids(self) -> frozenset[str]:
+        """Return the ids of all erasures."""
         ...
 
 

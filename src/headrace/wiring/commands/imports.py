@@ -16,6 +16,7 @@ from headrace.adapters.engine.import_store import LookupImportStore
 from headrace.adapters.engine.ipc.client import EngineBarrier, EngineConnections
 from headrace.adapters.enrichment.geo import open_geo_database
 from headrace.adapters.enrichment.user_agents import UapUserAgentParser
+from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.adapters.event_log.backpressure_log import (
     BackpressureLog,
     Thresholds,
@@ -29,6 +30,7 @@ from headrace.base.clock import Clock, SystemClock
 from headrace.base.errors import DurabilityUnknown, OperatorError, Unavailable
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics
+from headrace.erasure.imported_items import ErasedImportItems
 from headrace.formats.audited_changes import import_change
 from headrace.ingest.imports.decoder import ChunkDecoder
 from headrace.ingest.imports.formats import make_decoder
@@ -201,7 +203,14 @@ async def _importer(
         table=TABLE_OF_KIND[request.event_kind],
         website_id=request.website_id,
     )
-    return Importer(request, log=log, store=store, clock=clock)
+    erasures = FileErasures(data_dir_paths(settings).erasures)
+    return Importer(
+        request,
+        log=log,
+        store=store,
+        clock=clock,
+        without_erased=ErasedImportItems(erasures, request.website_id).without_erased,
+    )
 
 
 async def _open_log(settings: Settings, clock: Clock) -> BackpressureLog:

@@ -112,6 +112,21 @@ def test_rows_before_the_cutoff_are_expired() -> None:
     assert totals == ImportTotals(lines=4, stored=2, repeated=1, expired=1)
 
 
+def test_erased_rows_are_counted_and_not_stored() -> None:
+    log = MemoryLog()
+    store = LoadedStore(log)
+    importer = Importer(
+        REQUEST,
+        log=log,
+        store=store,
+        clock=FixedClock(NOON),
+        without_erased=lambda items: [one for one in items if one.time_ms != NOON + 2],
+    )
+    totals, _ = asyncio.run(run(importer, [chunk(1, 2, 3, 2)]))
+    assert store.numbers() == [1, 3]
+    assert totals == ImportTotals(lines=4, stored=2, erased=2)
+
+
 def test_large_chunks_become_several_records() -> None:
     log = MemoryLog()
     import_chunks(chunk(*range(RECORD_ITEMS + 1)), log=log)

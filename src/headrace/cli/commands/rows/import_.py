@@ -131,6 +131,7 @@ def _print_result(
                 "stored": totals.stored,
                 "repeated": totals.repeated,
                 "expired": totals.expired,
+                "erased": totals.erased,
                 "skipped": totals.skipped,
                 "refused": refused,
             }
@@ -139,7 +140,8 @@ def _print_result(
     stored = "would be stored" if is_dry_run else "stored"
     click.echo(
         f"{pluralize(totals.lines, 'line')}: {totals.stored} {stored}, {totals.repeated} repeated, "
-        f"{totals.expired} expired, {totals.skipped} skipped, {totals.refused} refused."
+        f"{totals.expired} expired, {totals.erased} erased, {totals.skipped} skipped, "
+        f"{totals.refused} refused."
     )
     for one in refused[:_SHOWN_REFUSED]:
         click.echo(f"{one.file}:{one.line}: {one.reason}", err=True)
