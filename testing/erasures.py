@@ -14,5 +14,8 @@ class NoErasures:
     async def resume_pending(self) -> None:
         """Do nothing."""
 
+    def follow_others(self) -> None:
+        """Do nothing."""
+
     async def close(self) -> None:
         """Do nothing."""

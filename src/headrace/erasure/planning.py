@@ -74,11 +74,11 @@ class ErasurePlanner:
         )
 
     def resolve(
-        self, erasure: Erasure, key: bytes, logged_selectors: Callable[[], Iterable[Selector]]
+        self, erasure: Erasure, key: bytes, kept_selectors: Callable[[], Iterable[Selector]]
     ) -> tuple[Selector, ...]:
         """Return the selectors of an erasure, whose values are looked for in all that is kept.
 
-        `logged_selectors` looks for them in the records of the logs.
+        `kept_selectors` looks for them in what is neither in the store nor in the quarantine.
         """
         digests: dict[SelectorKind, list[str]] = {}
         for subject in erasure.subjects:
@@ -88,7 +88,7 @@ class ErasurePlanner:
             for kind, wanted in digests.items()
             for selector in self._resolve_kind(erasure.website_id, kind, wanted, key)
         }
-        return tuple({*stored, *logged_selectors(), *self._quarantined_selectors(erasure, key)})
+        return tuple({*stored, *kept_selectors(), *self._quarantined_selectors(erasure, key)})
 
     def _quarantined_selectors(self, erasure: Erasure, key: bytes) -> set[Selector]:
         """Return the selectors of items that the store rejected: it does not have their values."""

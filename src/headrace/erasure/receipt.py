@@ -18,8 +18,13 @@ _TEXTS: Final = (
     "as URLs, titles, messages and properties."
 )
 _SERVERS: Final = (
-    "ClickHouse servers may keep the rows in their backups and in detached parts; the event logs "
-    "of other machines keep them until their segments are full."
+    "ClickHouse servers may keep the rows in their backups and in detached parts. Machines that do "
+    "not share this directory keep them in their event logs until their segments are full."
+)
+
+_UNUSED_STORE: Final = (
+    "The folder store/ has the rows from before the migration to ClickHouse, and nothing uses it: "
+    "delete it. A migration back into it erases the rows again."
 )
 
 
@@ -47,9 +52,13 @@ def rows_to_erase(erasure: Erasure) -> dict[str, Any]:
     return {"dryRun": True, "rows": dict(erasure.rows)}
 
 
-def describe_what_remains(*, damaged_files: int, detached_parts: int | None) -> tuple[str, ...]:
+def describe_what_remains(
+    *, damaged_files: int, detached_parts: int | None, has_unused_store: bool
+) -> tuple[str, ...]:
     """Return what remains to be done by hand. `detached_parts` is None on ClickHouse servers."""
     remains = [_BACKUPS, _COPIES, _TEXTS]
+    if has_unused_store:
+        remains.append(_UNUSED_STORE)
     if damaged_files:
         remains.append(
             f"The folder damaged/ has {damaged_files} files with damaged bytes of the event log, "
@@ -63,6 +72,14 @@ def describe_what_remains(*, damaged_files: int, detached_parts: int | None) -> 
             "contain the rows: delete the folders detached/ within store/."
         )
     return tuple(remains)
+
+
+def describe_gone_machine(machine_id: str, seen: str) -> str:
+    """Return what remains to be done where a machine has not erased and runs no more."""
+    return (
+        f"The machine {machine_id} was seen last at {seen} and has not erased: its data directory "
+        "may contain the rows. It erases them when it is started again."
+    )
 
 
 def _time(at_ms: int) -> str | None:

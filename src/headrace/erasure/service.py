@@ -23,7 +23,7 @@ from headrace.model.erasure import (
     Subject,
 )
 from headrace.ports.event_log import LogOffset
-from headrace.ports.row_deletion import RowDeleter
+from headrace.ports.rows.deletion import RowDeleter
 from headrace.ports.rows.erasure import (
     ErasableEntries,
     ErasableReplies,
@@ -49,7 +49,8 @@ class Leftovers(Struct, frozen=True):
 class ErasureService:
     """The steps; blocking, one at a time. All raise `StoreUnavailable` where a retry may help.
 
-    `snapshots` names the snapshots that exist now, `damaged_files` counts the files in `damaged`.
+    `snapshots` names the snapshots that exist now, `damaged_files` counts the files in `damaged`,
+    `has_unused_store` says whether the data directory has a store that was migrated to servers.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class ErasureService:
         audit: ErasureAudit,
         snapshots: Callable[[], Collection[str]],
         damaged_files: Callable[[], int],
+        has_unused_store: Callable[[], bool],
         new_id: Callable[[], str],
         clock: Clock,
     ) -> None:
@@ -80,6 +82,7 @@ class ErasureService:
         self._audit = audit
         self._snapshots = snapshots
         self._damaged_files = damaged_files
+        self._has_unused_store = has_unused_store
         self._new_id = new_id
         self._clock = clock
 
@@ -128,18 +131,21 @@ class ErasureService:
         key, website_id = self._erasures.key(), erasure.website_id
         known = KnownSubjects(key, website_id, [erasure])
 
-        def logged_selectors() -> set[Selector]:
+        def kept_selectors() -> set[Selector]:
             found: set[Selector] = set()
 
             def collect(payload: bytes) -> None:
                 found.update(known_selectors(payload, website_id, known))
 
             self._rewriter.rewrite(log_ends, collect)
+            if erasure.kind is SelectorKind.EVENT_ID:
+                for event_id in self._replies.event_ids():
+                    found.update(known.selectors_in({"event_id": event_id}, received_ms=0))
             return found
 
         return self._planner.plan(
             website_id,
-            self._planner.resolve(erasure, key, logged_selectors),
+            self._planner.resolve(erasure, key, kept_selectors),
             log_ends,
             received_until_ms=erasure.requested_ms,
         )
@@ -157,6 +163,12 @@ class ErasureService:
         """Return whether parts that selects read may still have the rows."""
         tables = (_TABLES[rows.table] for rows in _plan_of(erasure).tables)
         return any(self._deleter.state(table).parts_left for table in tables)
+
+    def forget_identifier(self, erasure: Erasure) -> Erasure:
+        """Note that this machine has finished; other machines may not have."""
+        forgotten = msgspec.structs.replace(erasure, plan=None, last_error="")
+        self._erasures.put(forgotten)
+        return forgotten
 
     def note_clean(self, erasure: Erasure) -> Erasure:
         """Note that no answer has the rows any more."""
@@ -202,8 +214,13 @@ class ErasureService:
             plan=None,
             done_ms=self._clock.now_ms(),
             last_error="",
-            by_hand=describe_what_remains(
-                damaged_files=self._damaged_files(), detached_parts=self._finder.detached_parts()
+            by_hand=(
+                *describe_what_remains(
+                    damaged_files=self._damaged_files(),
+                    detached_parts=self._finder.detached_parts(),
+                    has_unused_store=self._has_unused_store(),
+                ),
+                *erasure.by_hand,
             ),
         )
         self._lifetimes.restore()

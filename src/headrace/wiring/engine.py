@@ -27,14 +27,9 @@ from headrace.adapters.engine.process import EngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
 from headrace.adapters.engine.store_recovery import StoreRecovery
 from headrace.adapters.engine.watched_websites import WatchedWebsites
-from headrace.adapters.erasures.file_erasures import FileErasures, names_in, new_erasure_id
 from headrace.adapters.event_log.segment_reader import SegmentReader
-from headrace.adapters.event_log.segment_rewriter import SegmentRewriter
-from headrace.adapters.quarantine.erasable_entries import ErasableQuarantine
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
-from headrace.adapters.quarantine.requeue_lock import requeue_locked
 from headrace.adapters.query_scheduler.versions import DataVersions
-from headrace.adapters.sqlite.erasable_replies import SqliteErasableReplies
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.part_lifetimes import ChdbPartLifetimes
@@ -49,8 +44,7 @@ from headrace.adapters.store_migration.migration_state import GatedLoader
 from headrace.base.clock import SystemClock
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
-from headrace.erasure.planning import ErasurePlanner
-from headrace.erasure.service import ErasureService, Leftovers
+from headrace.erasure.service import Leftovers
 from headrace.ingest.load.live_rows import LiveRows
 from headrace.ingest.load.loader import Loader
 from headrace.ports.dedup_claims import DedupClaims
@@ -59,12 +53,12 @@ from headrace.ports.rate_limiter import RateLimiters, calls_per_minute
 from headrace.ports.rows.deletion import RowDeleter
 from headrace.ports.rows.erasure import KeptPartLifetimes, PartLifetimes, RowFinder
 from headrace.ports.store import StoreWriter
-from headrace.wiring.commands.audit import EngineErasureAudit
 from headrace.wiring.data import data_dir_paths
+from headrace.wiring.engine_erasures import engine_erasures
 from headrace.wiring.engine_pruning import engine_pruning
 from headrace.wiring.shared import open_claims
 from headrace.wiring.store import select_bounds_of
-from headrace.wiring.store_address import clickhouse_address, store_dialect
+from headrace.wiring.store_address import clickhouse_address
 
 _GC_THRESHOLDS = (50_000, 20, 100)
 """Loading makes many small objects and no cycles; looking for cycles was a third of its time."""
@@ -184,35 +178,15 @@ class _Dependencies(NamedTuple):
         versions: DataVersions | None,
     ) -> EngineErasures[Leftovers]:
         """Return what runs erasures. Without `versions` nothing caches results."""
-        entries = ErasableQuarantine(self.paths.quarantine)
-
-        def forget_results(website_id: str) -> None:
-            if versions is not None:
-                with versions.rows_changing((website_id,)):
-                    pass  # every cached result has another version now
-
-        return EngineErasures(
-            ErasureService(
-                erasures=FileErasures(self.paths.erasures),
-                planner=ErasurePlanner(
-                    finder=finder, entries=entries, dialect=store_dialect(self.settings)
-                ),
-                finder=finder,
-                deleter=deleter,
-                entries=entries,
-                rewriter=SegmentRewriter(self.paths.log),
-                replies=SqliteErasableReplies(self.paths.idempotency),
-                lifetimes=lifetimes,
-                audit=EngineErasureAudit(self.settings),
-                snapshots=lambda: names_in(self.paths.snapshots),
-                damaged_files=lambda: len(names_in(self.paths.damaged)),
-                new_id=new_erasure_id,
-                clock=SystemClock(),
-            ),
+        return engine_erasures(
+            self.settings,
+            self.paths,
+            machine_id=self.ledger.identity(),
             load_loop=load_loop,
-            blocking_requeue=lambda: requeue_locked(self.paths),
-            forget_results=forget_results,
-            log=get_logger(),
+            finder=finder,
+            deleter=deleter,
+            lifetimes=lifetimes,
+            versions=versions,
         )
 
     def snapshots(self, chdb: ChdbInstance | None) -> Snapshots:

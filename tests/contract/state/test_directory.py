@@ -623,6 +623,8 @@ def test_websites_of_the_first_schema_have_no_retention_of_their_own(
         connection.execute(text("DROP TABLE sign_in_codes"))
         connection.execute(text("DROP TABLE audit_log"))
         connection.execute(text("DROP TABLE saved_queries"))
+        for name in ("erasure_parts", "erasures", "machines", "erasure_key"):
+            connection.execute(text(f"DROP TABLE {name}"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     database.read_engine.dispose()
     migrated = reopened(location)

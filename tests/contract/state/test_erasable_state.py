@@ -2,19 +2,25 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from headrace.adapters.quarantine.erasable_entries import ErasableQuarantine
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.adapters.sqlite.erasable_replies import SqliteErasableReplies
 from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
+from headrace.adapters.valkey.client import AsyncValkeyClient, ValkeyClient
+from headrace.adapters.valkey.erasable_replies import ValkeyErasableReplies
+from headrace.adapters.valkey.idempotency import ValkeyIdempotencyStore
 from headrace.base.clock import SystemClock
 from headrace.base.errors import StoreUnavailable
 from headrace.erasure.matching import entry_matches
+from headrace.ingest.receive.preparation import AcceptResult
 from headrace.model.erasure import Selector, SelectorKind
 from headrace.ports.event_log import LogOffset
 from headrace.ports.idempotency import Acquired, Replay
 from headrace.ports.quarantine import QuarantineEntry
+from testing.servers import ValkeyServer
 
 ANN = Selector(SelectorKind.ANONYMOUS_ID, "ann-1")
 EMAIL = Selector(SelectorKind.PROPERTY, "a@b", "email")
@@ -55,9 +61,9 @@ def test_removed_entries_are_gone_and_may_be_removed_again(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-REPLY = b'{"status":"success","batch":true,"processed":2,"results":['
-FIRST = b'{"status":"success","type":"track","eventId":"ev-secret"}'
-SECOND = b'{"status":"success","type":"track","eventId":"ev-other"}'
+REPLY = msgspec.json.encode(AcceptResult(3, ("ev-secret", None, "ev-other")))
+CHANGED = msgspec.json.encode(AcceptResult(3, (None, None, "ev-other")))
+COUNT = msgspec.json.encode(AcceptResult(1))
 
 
 def all_bytes(path: Path) -> bytes:
@@ -67,14 +73,16 @@ def all_bytes(path: Path) -> bytes:
 async def test_an_event_id_leaves_the_replies_and_every_byte_of_their_files(tmp_path: Path) -> None:
     path = tmp_path / "repeats.sqlite"
     store = SqliteIdempotencyStore.open(path, owner="w", clock=SystemClock())
-    for digest, reply in ((b"1", REPLY + FIRST + b"," + SECOND + b"]}"), (b"2", b'{"count":1}')):
+    for digest, reply in ((b"1", REPLY), (b"2", COUNT)):
         assert await store.acquire(digest) == Acquired()
         await store.save_response(digest, reply)
-    SqliteErasableReplies(path).forget_event_id("ev-secret")
+    replies = SqliteErasableReplies(path)
+    assert replies.event_ids() == {"ev-secret", "ev-other"}
+    replies.forget_event_id("ev-secret")
+    assert replies.event_ids() == {"ev-other"}
     assert b"ev-secret" not in all_bytes(tmp_path)
-    expected = FIRST.replace(b'"ev-secret"', b"null")
-    assert await store.acquire(b"1") == Replay(REPLY + expected + b"," + SECOND + b"]}")
-    assert await store.acquire(b"2") == Replay(b'{"count":1}')
+    assert await store.acquire(b"1") == Replay(CHANGED)
+    assert await store.acquire(b"2") == Replay(COUNT)
     await store.close()
 
 
@@ -87,3 +95,24 @@ def test_replies_that_cannot_be_changed_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "repeats.sqlite").write_bytes(b"no database" * 100)
     with pytest.raises(StoreUnavailable, match="cannot change the idempotency keys"):
         SqliteErasableReplies(tmp_path / "repeats.sqlite").forget_event_id("e")
+
+
+async def test_an_event_id_leaves_the_replies_that_machines_share(
+    valkey_server: ValkeyServer,
+) -> None:
+    valkey_server.empty()
+    client, blocking = AsyncValkeyClient(valkey_server.url), ValkeyClient(valkey_server.url)
+    store = ValkeyIdempotencyStore(client, owner="w")
+    replies = ValkeyErasableReplies(blocking)
+    assert replies.event_ids() == frozenset()
+    assert await store.acquire(b"0") == Acquired()
+    for digest, reply in ((b"1", REPLY), (b"2", COUNT)):
+        assert await store.acquire(digest) == Acquired()
+        await store.save_response(digest, reply)
+    assert replies.event_ids() == {"ev-secret", "ev-other"}
+    replies.forget_event_id("ev-secret")
+    assert replies.event_ids() == {"ev-other"}
+    assert await store.acquire(b"1") == Replay(CHANGED)
+    assert await store.acquire(b"2") == Replay(COUNT)
+    blocking.close()
+    await client.close()

@@ -48,6 +48,9 @@ class NoErasures:
     async def resume_pending(self) -> None:
         """Do nothing."""
 
+    def follow_others(self) -> None:
+        """Do nothing."""
+
     async def close(self) -> None:
         """Do nothing."""
 

@@ -40,6 +40,7 @@ from headrace.adapters.directory.schema import migrate_schema
 from headrace.adapters.directory.sql_audit_log import SqlAuditLog
 from headrace.adapters.directory.sql_saved_queries import SqlSavedQueries
 from headrace.adapters.directory.sql_sessions import SqlSessions
+from headrace.adapters.directory.sql_shared_erasures import SqlSharedErasures
 from headrace.adapters.directory.statements import (
     add_organization,
     all_rows,
@@ -135,6 +136,11 @@ class SqlDirectory:
     def audit_log(self) -> SqlAuditLog:
         """The lines of all changes."""
         return SqlAuditLog(self._database, self._author)
+
+    @property
+    def shared_erasures(self) -> SqlSharedErasures:
+        """The erasures that machines share."""
+        return SqlSharedErasures(self._database, self._author)
 
     @property
     def saved_queries(self) -> SqlSavedQueries:

@@ -18,7 +18,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = "0005"
+SCHEMA_VERSION = "0006"
 """The newest migration: a new directory has it at once, and only older ones need Alembic."""
 
 METADATA = MetaData(
@@ -144,6 +144,49 @@ Index("ix_audit_log_id", AUDIT_LOG.c.id, unique=True)
 Index("ix_audit_log_object_id", AUDIT_LOG.c.object_id)
 Index("ix_audit_log_organization_id", AUDIT_LOG.c.organization_id, AUDIT_LOG.c.sequence)
 Index("ix_audit_log_website_id", AUDIT_LOG.c.website_id, AUDIT_LOG.c.sequence)
+
+ERASURE_KEY = Table(
+    "erasure_key",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("key", LargeBinary(32), nullable=False),
+)
+"""One row, from the first machine that joined."""
+
+MACHINES = Table(
+    "machines",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("first_seen_ms", BigInteger, nullable=False),
+    Column("seen_ms", BigInteger, nullable=False),
+)
+
+ERASURES = Table(
+    "erasures",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    # No foreign key: an erasure remains when its website is deleted.
+    Column("website_id", String(64), nullable=False),
+    Column("kind", String(32), nullable=False),
+    # Lists of kind and digest: no identifier.
+    Column("subjects", JSON, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("requested_ms", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+)
+
+ERASURE_PARTS = Table(
+    "erasure_parts",
+    METADATA,
+    Column(
+        "erasure_id", String(64), ForeignKey("erasures.id", ondelete="CASCADE"), primary_key=True
+    ),
+    Column("machine_id", String(64), primary_key=True),
+    Column("clean_ms", BigInteger, nullable=False),
+    Column("done_ms", BigInteger, nullable=False),
+    Column("rows", JSON, nullable=False),
+)
+"""How far each machine is with each erasure."""
 
 DIRECTORY_REVISION = Table(
     "directory_revision",

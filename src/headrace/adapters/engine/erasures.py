@@ -19,6 +19,8 @@ ANSWER_TIMEOUT_S: Final = 300.0
 
 _POLL_S: Final = 0.05
 _FILES_POLL_S: Final = 1.0
+FOLLOW_S: Final = 1.0
+_OTHERS_POLL_S: Final = 0.2
 _INITIAL_BACKOFF_S: Final = 0.5
 _MAX_BACKOFF_S: Final = 30.0
 
@@ -61,6 +63,10 @@ class ErasureSteps(Protocol, Generic[LeftoversT]):
         """Return whether some of these still exist."""
         ...
 
+    def forget_identifier(self, erasure: Erasure) -> Erasure:
+        """Note that this machine has finished."""
+        ...
+
     def finish(self, erasure: Erasure) -> Erasure:
         """Note that the erasure is done."""
         ...
@@ -74,9 +80,51 @@ class ErasureSteps(Protocol, Generic[LeftoversT]):
         ...
 
 
+class Machines(Protocol):
+    """The other machines that erase: `erasure.machines.ErasingMachines`. As the steps."""
+
+    def join(self) -> None:
+        """Take part in the erasures of all machines."""
+        ...
+
+    def adopt(self) -> Sequence[Erasure]:
+        """Return erasures of other machines that are new here."""
+        ...
+
+    def note_clean(self, erasure: Erasure) -> None:
+        """Tell the others to erase, and that answers have no rows of this machine any more."""
+        ...
+
+    def are_answers_clean(self, erasure: Erasure) -> bool:
+        """Return whether answers have no rows of others, either."""
+        ...
+
+    def note_files_clean(self, erasure: Erasure) -> None:
+        """Tell the others that this machine has finished."""
+        ...
+
+    def are_files_clean(self, erasure: Erasure) -> bool:
+        """Return whether the others have finished, too."""
+        ...
+
+    def describe_absent(self, erasure: Erasure) -> str:
+        """Return which of the others have to be started for that, "" for none."""
+        ...
+
+    def with_all_parts(self, erasure: Erasure) -> Erasure:
+        """Return an erasure with what all machines found."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
 class EngineErasures(Generic[LeftoversT]):
     """Runs erasures on one event loop; the steps run on a thread of their own or the loader's.
 
+    `machines` has the other machines; this one looks for their erasures every `follow_s`, not
+    where that is None.
     `blocking_requeue` is a context in which no entry of the quarantine moves to a log.
     `forget_results` drops the cached results of a website; it runs on the loader's thread.
     """
@@ -85,13 +133,17 @@ class EngineErasures(Generic[LeftoversT]):
         self,
         steps: ErasureSteps[LeftoversT],
         *,
+        machines: Machines,
         load_loop: LoadLoop,
         blocking_requeue: Callable[[], contextlib.AbstractContextManager[None]],
         forget_results: Callable[[str], None],
         log: Logger,
         files_poll_s: float = _FILES_POLL_S,
+        follow_s: float | None = FOLLOW_S,
     ) -> None:
         self._steps = steps
+        self._machines = machines
+        self._follow_s = follow_s
         self._load_loop = load_loop
         self._blocking_requeue = blocking_requeue
         self._forget_results = forget_results
@@ -106,6 +158,8 @@ class EngineErasures(Generic[LeftoversT]):
 
         A dry run begins nothing. Raises `StoreUnavailable`: nothing has begun then.
         """
+        if not request.dry_run:
+            await self._on_thread(self._machines.join)
         erasure = await self._on_loader(partial(self._steps.begin, request))
         if request.dry_run:
             return erasure
@@ -145,6 +199,25 @@ class EngineErasures(Generic[LeftoversT]):
         for erasure in await self._on_thread(self._steps.pending):
             self._start(self._complete(erasure, has_begun=False))
 
+    def follow_others(self) -> None:
+        """Begin to carry out the erasures of other machines."""
+        if self._follow_s is not None:
+            self._start(self._follow(self._follow_s))
+
+    async def _follow(self, every_s: float) -> None:
+        is_failing = False
+        while True:
+            try:
+                for erasure in await self._on_thread(self._machines.adopt):
+                    self._log.info("erasure_adopted", erasure=erasure.id)
+                    self._start(self._complete(erasure, has_begun=False))
+                is_failing = False
+            except Exception as error:  # noqa: BLE001 - no error may end the task
+                if not is_failing:
+                    self._log.warning("erasures_not_followed", reason=str(error))
+                is_failing = True
+            await asyncio.sleep(every_s)
+
     async def close(self) -> None:
         """End after the running step. The erasures go on when the engine starts again."""
         for task in self._tasks:
@@ -152,6 +225,7 @@ class EngineErasures(Generic[LeftoversT]):
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.to_thread(self._thread.shutdown)
         await asyncio.to_thread(self._steps.close)
+        await asyncio.to_thread(self._machines.close)
 
     def _start(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
@@ -187,6 +261,11 @@ class EngineErasures(Generic[LeftoversT]):
         await self._until_deleted(erasure)
         # A result that was computed meanwhile may have some of the rows.
         await self._load_loop.run_exclusive(lambda: self._forget_results(erasure.website_id))
+        await self._on_thread(partial(self._machines.note_clean, erasure))
+        while not await self._on_thread(  # noqa: ASYNC110
+            partial(self._machines.are_answers_clean, erasure)
+        ):
+            await asyncio.sleep(_OTHERS_POLL_S)
         return await self._on_thread(partial(self._steps.note_clean, erasure))
 
     async def _until_deleted(self, erasure: Erasure) -> None:
@@ -197,7 +276,18 @@ class EngineErasures(Generic[LeftoversT]):
         left = await self._on_thread(partial(self._steps.clean_files, erasure))
         while await self._on_thread(partial(self._steps.are_files_left, left)):  # noqa: ASYNC110
             await asyncio.sleep(self._files_poll_s)
+        await self._on_thread(partial(self._machines.note_files_clean, erasure))
+        erasure = await self._until_others_done(erasure)
         return await self._on_thread(partial(self._steps.finish, erasure))
+
+    async def _until_others_done(self, erasure: Erasure) -> Erasure:
+        while not await self._on_thread(partial(self._machines.are_files_clean, erasure)):
+            if erasure.plan is not None:
+                erasure = await self._on_thread(partial(self._steps.forget_identifier, erasure))
+            reason = await self._on_thread(partial(self._machines.describe_absent, erasure))
+            erasure = await self._on_thread(partial(self._steps.note_failure, erasure, reason))
+            await asyncio.sleep(self._files_poll_s)
+        return await self._on_thread(partial(self._machines.with_all_parts, erasure))
 
     async def _record_failure(self, erasure: Erasure, error: Exception) -> Erasure:
         known = isinstance(error, StoreUnavailable | OperatorError)

@@ -99,6 +99,10 @@ class Erasures(ErasureRunner, Protocol):
         """Go on with the erasures that an earlier process began; the store must be open."""
         ...
 
+    def follow_others(self) -> None:
+        """Begin to carry out the erasures of other machines."""
+        ...
+
     async def close(self) -> None:
         """End after the running step."""
         ...
@@ -199,6 +203,7 @@ class EngineProcess:
                 return
             await self._server.open()
             await self._erasures.resume_pending()
+            self._erasures.follow_others()
             if self._prunes_daily:
                 self._pruning.start()
             self._log.info("engine_ready")

@@ -22,6 +22,11 @@ KEY_FILE: Final = "key"
 
 _KEY_BYTES: Final = 32
 _SUFFIX: Final = ".json"
+_OTHER_KEY: Final = (
+    "the erasures of this data directory were made before it shared a directory with other "
+    "machines, under another key: keep them with `headrace erasures export FILE`, stop the "
+    "service, remove the folder erasures/, and start it again"
+)
 _NONE: Final = frozenset[str]()
 
 
@@ -45,6 +50,14 @@ class FileErasures:
         with _translate_errors():
             create_private_directory(self._path)
             write_atomically(self._path / KEY_FILE, key.hex().encode())
+
+    def use_key(self, key: bytes) -> None:
+        """Use the key of all machines; see `ErasureStore.use_key`."""
+        if self.key() == key:
+            return
+        if self._ids():
+            raise StoreUnavailable(_OTHER_KEY)
+        self.set_key(key)
 
     def put(self, erasure: Erasure) -> None:
         """Write an erasure; see `ErasureStore.put`."""

@@ -2,14 +2,15 @@
 
 import contextlib
 import sqlite3
+from collections.abc import Generator
 from pathlib import Path
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from headrace.base.errors import StoreUnavailable
+from headrace.formats.kept_replies import event_ids_of, without_event_id
 
 _BUSY_TIMEOUT_S: Final = 10
+_REPLIES: Final = "SELECT digest, reply FROM claims WHERE reply IS NOT NULL"
 
 
 class SqliteErasableReplies:
@@ -18,6 +19,14 @@ class SqliteErasableReplies:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    def event_ids(self) -> frozenset[str]:
+        """Return the event ids that replies name; see `ErasableReplies.event_ids`."""
+        if not self._path.exists():
+            return frozenset()
+        with self._connected() as connection:
+            replies = connection.execute(_REPLIES).fetchall()
+        return frozenset(found for _, reply in replies for found in event_ids_of(reply))
+
     def forget_event_id(self, event_id: str) -> None:
         """Replace an event id by null; see `ErasableReplies.forget_event_id`.
 
@@ -25,34 +34,23 @@ class SqliteErasableReplies:
         """
         if not self._path.exists():
             return
+        with self._connected() as connection:
+            for digest, reply in connection.execute(_REPLIES).fetchall():
+                if (changed := without_event_id(reply, event_id)) is not None:
+                    connection.execute(
+                        "UPDATE claims SET reply = ? WHERE digest = ?", (changed, digest)
+                    )
+            connection.execute("VACUUM")
+            ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if busy:
+            raise StoreUnavailable("the idempotency keys are in use: their WAL cannot be emptied")
+
+    @contextlib.contextmanager
+    def _connected(self) -> Generator[sqlite3.Connection]:
         try:
             with contextlib.closing(
                 sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT_S)
             ) as connection:
-                _replace(connection, event_id)
-                connection.execute("VACUUM")
-                ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                yield connection
         except sqlite3.Error as error:
             raise StoreUnavailable(f"cannot change the idempotency keys: {error}") from error
-        if busy:
-            raise StoreUnavailable("the idempotency keys are in use: their WAL cannot be emptied")
-
-
-def _replace(connection: sqlite3.Connection, event_id: str) -> None:
-    needle = msgspec.json.encode(event_id)
-    rows = connection.execute(
-        "SELECT digest, reply FROM claims WHERE instr(reply, ?) > 0", (needle,)
-    ).fetchall()
-    connection.executemany(
-        "UPDATE claims SET reply = ? WHERE digest = ?",
-        [(_without(reply, event_id), digest) for digest, reply in rows],
-    )
-
-
-def _without(reply: bytes, event_id: str) -> bytes:
-    decoded: dict[str, Any] = msgspec.json.decode(reply)
-    results = [
-        {**result, "eventId": None} if result.get("eventId") == event_id else result
-        for result in decoded.get("results", ())
-    ]
-    return msgspec.json.encode({**decoded, "results": results})

@@ -14,7 +14,7 @@ _CLAIM_TTL_MS = 60_000
 """No request takes this long: the worker of an older claim died and was not restarted."""
 
 _POLL_INTERVAL_S = 0.02
-_RESPONSE_TAG = b"R"
+RESPONSE_TAG = b"R"
 _CLAIM_TAG = b"C"
 _NONCE_BYTES = 12
 
@@ -45,6 +45,11 @@ end
 redis.call('DEL', KEYS[1])
 return true
 """)
+
+
+def claim_key(digest: bytes) -> bytes:
+    """Return the key of a claim and its response."""
+    return f"{PREFIX}once:".encode() + digest
 
 
 class ValkeyIdempotencyStore:
@@ -78,8 +83,8 @@ class ValkeyIdempotencyStore:
         try:
             # Another machine may have it: poll.
             while (current := await self._try_acquire(digest, nonce)) is not None:
-                if current.startswith(_RESPONSE_TAG):
-                    return Replay(current.removeprefix(_RESPONSE_TAG))
+                if current.startswith(RESPONSE_TAG):
+                    return Replay(current.removeprefix(RESPONSE_TAG))
                 await asyncio.sleep(_POLL_INTERVAL_S)
         except BaseException:  # the server may have set the claim
             self._to_release.add((digest, nonce))
@@ -91,7 +96,7 @@ class ValkeyIdempotencyStore:
         """Save the response of an accepted request; on failure release the claim."""
         nonce = self._nonces.pop(digest, b"")
         try:
-            await self._run(_SAVE_SCRIPT, digest, _RESPONSE_TAG + response, MILLISECONDS_PER_DAY)
+            await self._run(_SAVE_SCRIPT, digest, RESPONSE_TAG + response, MILLISECONDS_PER_DAY)
         except BaseException:
             self._to_release.add((digest, nonce))
             raise
@@ -119,5 +124,5 @@ class ValkeyIdempotencyStore:
             self._to_release.discard(entry)
 
     async def _run(self, script: Script, digest: bytes, *arguments: bytes | int) -> Any:  # noqa: ANN401
-        keys = (f"{PREFIX}once:".encode() + digest, self._owner_key)
+        keys = (claim_key(digest), self._owner_key)
         return await self._client.run(script, keys, arguments)

@@ -77,6 +77,13 @@ class ErasureStore(Protocol):
         """Return the key of the subjects; the first call creates it durably."""
         ...
 
+    def use_key(self, key: bytes) -> None:
+        """Use the key that machines have agreed on.
+
+        Raises `StoreUnavailable` where there are erasures under another key, too.
+        """
+        ...
+
     def put(self, erasure: Erasure) -> None:
         """Store an erasure, or replace it; it is on disk on return."""
         ...
@@ -148,13 +155,17 @@ class ErasableEntries(Protocol):
 
 
 class ErasableReplies(Protocol):
-    """The replies that are kept for an Idempotency-Key, which may name event ids. Blocking."""
+    """The replies that are kept for an Idempotency-Key, which may name event ids. Blocking.
+
+    All methods raise `StoreUnavailable`.
+    """
+
+    def event_ids(self) -> frozenset[str]:
+        """Return the event ids that replies name."""
+        ...
 
     def forget_event_id(self, event_id: str) -> None:
-        """Replace an event id in all replies by null; return when no file has it any more.
-
-        Raises `StoreUnavailable`.
-        """
+        """Replace an event id in all replies by null; return when no file has it any more."""
         ...
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from headrace.adapters.engine.erasures import EngineErasures
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
+from headrace.erasure.machines import OneMachine
 from headrace.model.erasure import ErasureRequest, Selector, SelectorKind
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.event_log import LogOffset
@@ -88,6 +89,10 @@ class Steps:
     def are_files_left(self, leftovers: None) -> bool:
         return leftovers is not None
 
+    def forget_identifier(self, erasure: Erasure) -> Erasure:
+        self._take("forget identifier")
+        return replace(erasure, plan=None)
+
     def finish(self, erasure: Erasure) -> Erasure:
         self._take("finish")
         self._loop.call_soon_threadsafe(self.finished.set)
@@ -113,9 +118,54 @@ class Loads:
         return work(dict[str, LogOffset])
 
 
-def erasures_of(steps: Steps) -> EngineErasures[None]:
+class OtherMachine(OneMachine):
+    """One other machine: it takes two polls for its answers, and then two for its files."""
+
+    def __init__(self, steps: Steps, *announced: Erasure) -> None:
+        self._steps = steps
+        self._announced = announced
+        self._polls = 0
+
+    def join(self) -> None:
+        self._steps.taken.append("join")
+
+    def adopt(self) -> list[Erasure]:
+        adopted, self._announced = list(self._announced), ()
+        return adopted
+
+    def note_clean(self, erasure: Erasure) -> None:
+        assert erasure.plan == PLAN
+        self._steps.taken.append("announce")
+
+    def are_answers_clean(self, erasure: Erasure) -> bool:
+        del erasure
+        self._polls += 1
+        return self._polls > 2
+
+    def note_files_clean(self, erasure: Erasure) -> None:
+        del erasure
+        self._steps.taken.append("tell")
+
+    def are_files_clean(self, erasure: Erasure) -> bool:
+        del erasure
+        self._polls += 1
+        return self._polls > 5
+
+    def describe_absent(self, erasure: Erasure) -> str:
+        assert erasure.plan is None
+        return "the other is away"
+
+    def with_all_parts(self, erasure: Erasure) -> Erasure:
+        return replace(erasure, rows={"events": 7})
+
+
+def erasures_of(
+    steps: Steps, machines: OneMachine | None = None, *, follow_s: float | None = None
+) -> EngineErasures[None]:
     return EngineErasures(
         steps,
+        machines=machines or OneMachine(),
+        follow_s=follow_s,
         load_loop=Loads(),  # type: ignore[arg-type]  # the part of it that erasures use
         blocking_requeue=contextlib.nullcontext,
         forget_results=lambda website: steps.taken.append(f"forget {website}"),
@@ -181,3 +231,32 @@ async def test_pending_erasures_go_on_after_a_start() -> None:
     await until_finished(steps)
     await erasures.close()
     assert steps.taken == ["resume", *REST, "close"]
+
+
+async def test_an_erasure_is_done_when_the_other_machines_have_finished() -> None:
+    steps = Steps()
+    erasures = erasures_of(steps, OtherMachine(steps))
+    erasure = await erasures.begin(REQUEST)
+    assert erasure.answers_clean_ms == 2
+    await until_finished(steps)
+    await erasures.close()
+    clean = ["join", "begin", "deleted", "forget web_1", "announce", "note clean", "clean files"]
+    away = ["tell", "forget identifier", "the other is away", "the other is away"]
+    assert steps.taken == [*clean, *away, "finish", "close"]
+
+
+async def test_erasures_of_other_machines_are_carried_out_here() -> None:
+    steps = Steps()
+    erasures = erasures_of(steps, OtherMachine(steps, PENDING), follow_s=0.01)
+    erasures.follow_others()
+    await until_finished(steps)
+    await erasures.close()
+    assert steps.taken[:2] == ["resume", "deleted"]
+
+
+async def test_a_dry_run_takes_no_part_in_erasures_of_others() -> None:
+    steps = Steps()
+    erasures = erasures_of(steps, OtherMachine(steps))
+    await erasures.begin(replace(REQUEST, dry_run=True))
+    await erasures.close()
+    assert steps.taken == ["begin", "close"]

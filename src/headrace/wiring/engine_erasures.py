@@ -1,0 +1,91 @@
+"""What erasures within the engine process are made of."""
+
+from headrace.adapters.data_dir.paths import DataDirPaths
+from headrace.adapters.engine.erasures import FOLLOW_S, EngineErasures
+from headrace.adapters.engine.load_loop import LoadLoop
+from headrace.adapters.erasures.file_erasures import FileErasures, names_in, new_erasure_id
+from headrace.adapters.event_log.segment_rewriter import SegmentRewriter
+from headrace.adapters.quarantine.erasable_entries import ErasableQuarantine
+from headrace.adapters.quarantine.requeue_lock import requeue_locked
+from headrace.adapters.query_scheduler.versions import DataVersions
+from headrace.adapters.sqlite.erasable_replies import SqliteErasableReplies
+from headrace.base.clock import SystemClock
+from headrace.base.settings import Settings
+from headrace.base.telemetry import get_logger
+from headrace.erasure.machines import ErasingMachines, OneMachine
+from headrace.erasure.planning import ErasurePlanner
+from headrace.erasure.service import ErasureService, Leftovers
+from headrace.ports.rows.deletion import RowDeleter
+from headrace.ports.rows.erasure import ErasableReplies, PartLifetimes, RowFinder
+from headrace.wiring.commands.audit import EngineErasureAudit
+from headrace.wiring.server_urls import read_server_url
+from headrace.wiring.shared import has_external_directory
+from headrace.wiring.shared_erasures import DirectoryErasures
+from headrace.wiring.store_address import clickhouse_address, store_dialect
+
+
+def engine_erasures(
+    settings: Settings,
+    paths: DataDirPaths,
+    *,
+    machine_id: str,
+    load_loop: LoadLoop,
+    finder: RowFinder,
+    deleter: RowDeleter,
+    lifetimes: PartLifetimes,
+    versions: DataVersions | None,
+) -> EngineErasures[Leftovers]:
+    """Return what runs erasures. Without `versions` nothing caches results.
+
+    `finder` and `deleter` are its own: they are closed with it.
+    """
+    clock, log = SystemClock(), get_logger()
+    erasures = FileErasures(paths.erasures)
+    entries = ErasableQuarantine(paths.quarantine)
+    is_shared = has_external_directory(settings)
+    shared = DirectoryErasures(settings, clock)
+
+    def forget_results(website_id: str) -> None:
+        if versions is not None:
+            with versions.rows_changing((website_id,)):
+                pass  # every cached result has another version now
+
+    return EngineErasures(
+        ErasureService(
+            erasures=erasures,
+            planner=ErasurePlanner(finder=finder, entries=entries, dialect=store_dialect(settings)),
+            finder=finder,
+            deleter=deleter,
+            entries=entries,
+            rewriter=SegmentRewriter(paths.log),
+            replies=_erasable_replies(settings, paths),
+            lifetimes=lifetimes,
+            audit=EngineErasureAudit(settings),
+            snapshots=lambda: names_in(paths.snapshots),
+            damaged_files=lambda: len(names_in(paths.damaged)),
+            has_unused_store=lambda: (
+                clickhouse_address(settings) is not None and paths.store.exists()
+            ),
+            new_id=new_erasure_id,
+            clock=clock,
+        ),
+        machines=ErasingMachines(shared, erasures, machine_id=machine_id, clock=clock)
+        if is_shared
+        else OneMachine(),
+        load_loop=load_loop,
+        blocking_requeue=lambda: requeue_locked(paths),
+        forget_results=forget_results,
+        log=log,
+        follow_s=FOLLOW_S if is_shared else None,
+    )
+
+
+def _erasable_replies(settings: Settings, paths: DataDirPaths) -> ErasableReplies:
+    url = read_server_url(settings, "valkey_url")
+    if not url:
+        return SqliteErasableReplies(paths.idempotency)
+    # The client takes 0.2 s and 10 MiB to import.
+    from headrace.adapters.valkey.client import ValkeyClient  # noqa: PLC0415
+    from headrace.adapters.valkey.erasable_replies import ValkeyErasableReplies  # noqa: PLC0415
+
+    return ValkeyErasableReplies(ValkeyClient(url))

@@ -1,0 +1,173 @@
+"""Erasures that machines share, for SQLite and PostgreSQL, and what each machine makes of them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
+from headrace.adapters.erasures.file_erasures import FileErasures
+from headrace.base.clock import FixedClock
+from headrace.base.errors import StoreUnavailable
+from headrace.erasure.machines import GONE_MS, RUNNING_MS, ErasingMachines
+from headrace.erasure.receipt import describe_gone_machine
+from headrace.model.erasure import SelectorKind, Subject
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.rows.erasure import Erasure
+from headrace.ports.rows.shared_erasures import ErasurePart, Machine
+from testing.servers import PostgreSQL
+
+NOON = 1_700_000_000_000
+HOUR_MS = 3_600_000
+ERASURE = Erasure(
+    id="era_1",
+    website_id=WebsiteId("web_1"),
+    kind=SelectorKind.ANONYMOUS_ID,
+    subjects=(Subject(SelectorKind.ANONYMOUS_ID, "ab"), Subject(SelectorKind.PROPERTY, "cd")),
+    by="cli ann",
+    requested_ms=NOON,
+)
+
+MachineMaker = Callable[[str], tuple[ErasingMachines, FileErasures]]
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(NOON)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def directory(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock
+) -> Iterator[SqlDirectory]:
+    location: Path | str = tmp_path / "directory.sqlite"
+    if request.param == "postgresql":
+        server: PostgreSQL = request.getfixturevalue("postgresql")
+        location = server.new_database()
+    opened = open_directory(location, clock)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def make(directory: SqlDirectory, tmp_path: Path, clock: FixedClock) -> MachineMaker:
+    """Makes machines with a data directory each."""
+
+    def one(name: str) -> tuple[ErasingMachines, FileErasures]:
+        files = FileErasures(tmp_path / name)
+        shared = directory.shared_erasures
+        return ErasingMachines(shared, files, machine_id=name, clock=clock), files
+
+    return one
+
+
+def test_the_first_key_is_that_of_all_machines(directory: SqlDirectory) -> None:
+    assert directory.shared_erasures.agree_on_key(b"a" * 32) == b"a" * 32
+    assert directory.shared_erasures.agree_on_key(b"b" * 32) == b"a" * 32
+
+
+def test_an_erasure_is_announced_once_without_its_plan(directory: SqlDirectory) -> None:
+    shared = directory.shared_erasures
+    assert (shared.ids(), shared.get("era_1")) == (frozenset(), None)
+    for _ in range(2):
+        shared.announce(replace(ERASURE, answers_clean_ms=5, rows={"events": 2}))
+    assert (shared.ids(), shared.get("era_1")) == (frozenset({"era_1"}), ERASURE)
+
+
+def test_the_last_state_of_each_machine_counts(directory: SqlDirectory, clock: FixedClock) -> None:
+    shared = directory.shared_erasures
+    shared.announce(ERASURE)
+    clean = ErasurePart(machine_id="a", clean_ms=1, rows={"events": 2})
+    for part in (clean, ErasurePart(machine_id="b"), replace(clean, done_ms=3)):
+        shared.put_part("era_1", part)
+    assert sorted(shared.parts("era_1"), key=lambda part: part.machine_id) == [
+        replace(clean, done_ms=3),
+        ErasurePart(machine_id="b"),
+    ]
+    shared.note_seen("a")
+    clock.advance(7)
+    shared.note_seen("a")
+    assert shared.machines() == (Machine("a", NOON, NOON + 7),)
+
+
+def test_nothing_of_it_makes_workers_read_the_directory_again(directory: SqlDirectory) -> None:
+    before = directory.revision()
+    shared = directory.shared_erasures
+    shared.agree_on_key(bytes(32))
+    shared.note_seen("a")
+    shared.announce(ERASURE)
+    shared.put_part("era_1", ErasurePart(machine_id="a"))
+    assert directory.revision() == before
+
+
+def test_machines_use_one_key_and_adopt_what_others_announce_once(make: MachineMaker) -> None:
+    (first, first_files), (second, second_files) = make("a"), make("b")
+    first.join()
+    second.join()
+    assert second_files.key() == first_files.key()
+    first_files.put(ERASURE)
+    first.note_clean(ERASURE)
+    assert (first.adopt(), second.adopt(), second.adopt()) == ([], [ERASURE], [])
+    assert second_files.all() == [ERASURE]
+
+
+def test_erasures_under_another_key_are_not_given_up(make: MachineMaker) -> None:
+    (first, _), (second, second_files) = make("a"), make("b")
+    second_files.key()
+    second_files.put(ERASURE)
+    first.join()
+    with pytest.raises(StoreUnavailable, match="under another key"):
+        second.join()
+
+
+def test_a_machine_that_joins_later_knows_earlier_erasures_as_done(
+    make: MachineMaker, clock: FixedClock
+) -> None:
+    (first, _), (later, later_files) = make("a"), make("b")
+    first.join()
+    first.note_clean(ERASURE)
+    clock.advance(HOUR_MS)
+    assert later.adopt() == []
+    assert [one.is_done for one in later_files.all()] == [True]
+    first.note_files_clean(ERASURE)
+    assert first.are_files_clean(ERASURE)
+
+
+def test_answers_are_clean_when_every_running_machine_says_so(
+    make: MachineMaker, clock: FixedClock
+) -> None:
+    (first, _), (second, _), (away, _) = make("a"), make("b"), make("c")
+    for machine in (second, away):
+        machine.join()
+    clock.advance(RUNNING_MS + 1)
+    for machine in (first, second):
+        machine.join()
+    first.note_clean(ERASURE)
+    assert not first.are_answers_clean(ERASURE)
+    second.note_clean(ERASURE)
+    assert first.are_answers_clean(ERASURE)
+
+
+def test_files_are_clean_when_every_machine_says_so_but_those_that_are_gone(
+    make: MachineMaker, clock: FixedClock
+) -> None:
+    (first, _), (second, _), (away, _) = make("a"), make("b"), make("c")
+    for machine in (first, second, away):
+        machine.join()
+    first.note_clean(mine := replace(ERASURE, rows={"events": 2, "quarantine": 0}))
+    first.note_files_clean(mine)
+    second.note_files_clean(replace(ERASURE, rows={"events": 1, "quarantine": 3}))
+    assert not first.are_files_clean(ERASURE)
+    assert first.describe_absent(ERASURE) == ""
+    clock.advance(RUNNING_MS + 1)
+    assert first.describe_absent(ERASURE) == (
+        "the machine c, seen last at 2023-11-14T22:13:20Z, has not erased yet"
+    )
+    clock.advance(GONE_MS)
+    assert first.are_files_clean(ERASURE)
+    assert first.with_all_parts(mine) == replace(
+        ERASURE,
+        rows={"events": 3, "quarantine": 3},
+        by_hand=(describe_gone_machine("c", "2023-11-14T22:13:20Z"),),
+    )
