@@ -2,14 +2,17 @@
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
 from headrace.adapters.store.chdb.row_finder import ChdbRowFinder
 from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
 from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
+from headrace.erasure.reapplication import Reapplication
 from headrace.erasure.statements import (
     compared_column,
     count_rows,
@@ -20,7 +23,9 @@ from headrace.erasure.statements import (
 from headrace.erasure.subjects import hash_prefixes, subject_of
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, Table
 from headrace.model.erasure import WHOLE_WEBSITE, Selector, SelectorKind
-from headrace.ports.rows.erasure import RowFinder, RowsToErase
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.rows.deletion import RowDeleter
+from headrace.ports.rows.erasure import Erasure, RowFinder, RowsToErase
 from headrace.ports.store import CHDB_DIALECT
 from testing.chdb import FreshStore
 from testing.clickhouse import ClickHouseTables
@@ -39,6 +44,13 @@ def finder_of(tables: Tables) -> RowFinder:
     return ClickHouseRowFinder(tables.address)
 
 
+def deleter_of(tables: Tables) -> RowDeleter:
+    if isinstance(tables, FreshStore):
+        return ChdbRowDeleter(tables.engine, database=tables.database)
+    assert isinstance(tables, ClickHouseTables)
+    return ClickHouseRowDeleter(tables.address)
+
+
 def found(tables: Tables, table: Table, selector: Selector, website: str = "web_1") -> list[Any]:
     query = find_rows(table, website, [selector], tables.dialect)
     assert query is not None
@@ -50,11 +62,7 @@ def found(tables: Tables, table: Table, selector: Selector, website: str = "web_
 
 
 def delete(tables: Tables, table: Table, conditions: Sequence[str]) -> None:
-    deleter = (
-        ChdbRowDeleter(tables.engine, database=tables.database)
-        if isinstance(tables, FreshStore)
-        else ClickHouseRowDeleter(tables.address)  # type: ignore[attr-defined] # of servers
-    )
+    deleter = deleter_of(tables)
     deadline = time.monotonic() + DEADLINE_S
     for condition in conditions:
         deleter.begin(table, condition)
@@ -160,3 +168,34 @@ def test_mutations_name_neither_values_nor_websites_as_text() -> None:
         f"AND time <= fromUnixTimestamp64Milli({T}, 'UTC') "
         f"AND hex(id) IN ('{'FF' * 16}')"
     )
+
+
+def test_rows_that_are_copied_into_a_store_are_erased_again(tables: Tables, tmp_path: Path) -> None:
+    requested_ms = T + 5
+    before, after = (at.to_bytes(6, "big") + bytes(9) for at in (T, requested_ms + 1))
+    rows = [
+        {**event(1, anonymous_id="ann"), "id": before + b"\1"},
+        {**event(2, anonymous_id="bob"), "id": before + b"\2"},
+        {**event(3, anonymous_id="ann"), "id": after + b"\3"},
+    ]
+    tables.insert(EVENTS, rows)
+    erasures = FileErasures(tmp_path)
+    selector = Selector(SelectorKind.ANONYMOUS_ID, "ann")
+    erasures.put(
+        Erasure(
+            id="era_1",
+            website_id=WebsiteId("web_1"),
+            kind=selector.kind,
+            subjects=(subject_of(erasures.key(), "web_1", selector),),
+            by="cli ann",
+            requested_ms=requested_ms,
+            done_ms=requested_ms,
+        )
+    )
+    finder, deleter = finder_of(tables), deleter_of(tables)
+    again = Reapplication(erasures, finder=finder, deleter=deleter, dialect=tables.dialect)
+    assert (again.run(), again.run()) == (1, 0)
+    assert sorted(tables.rows("SELECT anonymous_id FROM events")) == [["ann"], ["bob"]]
+    assert [one.is_done for one in erasures.all()] == [False]
+    finder.close()
+    deleter.close()

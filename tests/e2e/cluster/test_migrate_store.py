@@ -16,6 +16,7 @@ from testing.clickhouse import ClickHouseServer, ClickHouseServers, address_of, 
 from testing.clickhouse_configuration import CLUSTER
 from testing.ports import free_port
 from testing.service import HEADRACE, Json, Service, clean_environment, wait_until
+from tests.e2e.erasure.test_erase_command import erase
 from tests.e2e.traffic import Ledger, load, send_until_acknowledged
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
@@ -184,6 +185,24 @@ def test_service_does_not_start_on_the_migrated_source_store(make: MachineMaker)
     assert "the rows have moved to ClickHouse" in machine.embedded.log_text()
     machine.clickhouse.start()
     assert machine.clickhouse.count(website, "events") == everything
+
+
+def test_what_was_erased_after_it_was_copied_is_erased_in_the_target(make: MachineMaker) -> None:
+    machine = make("server")
+    service = machine.embedded.start()
+    website = service.website()
+    events = [{"name": "visit", "anonymousId": name} for name in ("ann", "bob", "eve")]
+    assert service.post(f"/track?website_id={website}", events).status_code == 200
+    assert machine.move("clickhouse") == {"copied": 3, "done": False, "differences": []}
+    erase(service, website, "--anonymous-id", "ann", "--no-wait")
+    assert service.stop() == 0
+    assert machine.move("clickhouse") == {"copied": 0, "done": True, "differences": []}
+    moved = machine.clickhouse.start()
+    assert stored(moved, website) == {"bob": 1, "eve": 1}
+    erase(moved, website, "--anonymous-id", "bob", "--no-wait")
+    assert moved.stop() == 0
+    assert machine.move("embedded") == {"copied": 0, "done": True, "differences": []}
+    assert stored(machine.embedded.start(), website) == {"eve": 1}
 
 
 def test_foreign_rows_in_the_target_are_rejected_and_reported(

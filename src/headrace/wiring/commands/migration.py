@@ -1,8 +1,9 @@
 """Moves all rows between the data directory and ClickHouse, whether the service runs or not."""
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, LockOw
 from headrace.adapters.data_dir.paths import STORE, DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
+from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
@@ -31,6 +33,7 @@ from headrace.base.settings import Settings, data_path
 from headrace.base.telemetry import get_logger
 from headrace.model.migration import MigrationResult, MigrationTarget
 from headrace.model.storage import STORAGE_TABLES
+from headrace.wiring.commands.reapplied_erasures import erase_again
 from headrace.wiring.data import (
     locked_for_command,
     migrate_data_dir_if_idle,
@@ -47,6 +50,7 @@ def migrate_store(
 ) -> MigrationResult:
     """Copy all rows to ClickHouse or to the data directory. Can be killed and repeated.
 
+    What was erased since its rows were copied is erased in the target, too.
     `to` is "embedded", "clickhouse" for the configured one, or a URL. Raises `OperatorError`; rows
     that were copied before it remain, and the next call continues after them.
     """
@@ -63,11 +67,15 @@ def migrate_store(
         clickhouse.prepare()
         if migration_target(to) is MigrationTarget.CLICKHOUSE:
             directory = stack.enter_context(_source_directory(paths, state, service))
-            stores = _CopyStores(_open_chdb_store(directory, stack), clickhouse)
+            stores = _CopyStores(
+                _open_chdb_store(ChdbInstance(directory, log=get_logger()), stack), clickhouse
+            )
+            target: ChdbInstance | ClickHouseAddress = address
             is_final_run = service is None or not service.has_store
         else:
             _check_not_open(paths, service)
-            stores = _CopyStores(clickhouse, _open_chdb_store(paths.store, stack))
+            target = ChdbInstance(paths.store, log=get_logger())
+            stores = _CopyStores(clickhouse, _open_chdb_store(target, stack))
             is_final_run = service is None
         migration = _resume_or_start(
             state, migration_target(to), clickhouse_identity(address), stores.target
@@ -83,6 +91,7 @@ def migrate_store(
                 limits=ChunkLimits(rows=rows_at_once),
             ),
             is_final_run=is_final_run,
+            erase_again=partial(erase_again, FileErasures(paths.erasures), target),
         )
         if outcome.is_done:
             if migration_target(to) is MigrationTarget.EMBEDDED:
@@ -115,8 +124,11 @@ class _CopyStores(NamedTuple):
     target: CopyStore
 
 
-def _run_copy(copy: StoreCopier, *, is_final_run: bool) -> MigrationResult:
+def _run_copy(
+    copy: StoreCopier, *, is_final_run: bool, erase_again: Callable[[], int]
+) -> MigrationResult:
     copy.resend_pending_chunk()
+    erase_again()
     if is_final_run:
         copy.wait_for_source()
     copy.copy()
@@ -178,8 +190,8 @@ def _check_not_open(paths: DataDirPaths, service: LockOwner | None) -> None:
         )
 
 
-def _open_chdb_store(directory: Path, stack: ExitStack) -> ChdbCopyStore:
-    store = ChdbCopyStore(ChdbInstance(directory, log=get_logger()))
+def _open_chdb_store(chdb: ChdbInstance, stack: ExitStack) -> ChdbCopyStore:
+    store = ChdbCopyStore(chdb)
     stack.callback(store.close)
     store.prepare()
     return store
