@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.adapters.backup.snapshots import LiveSnapshots, Snapshots
+from headrace.adapters.data_dir.import_locks import ImportLocks
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET, WATCHED_WEBSITES
 from headrace.adapters.engine.chdb_store import ChdbLifecycle, ChdbQueryService
@@ -107,6 +108,11 @@ class _Dependencies(NamedTuple):
     metrics: Metrics
     is_alone: bool
 
+    @property
+    def import_locks(self) -> ImportLocks:
+        """What keeps imports apart from exports and erasures, of this machine."""
+        return ImportLocks(self.socket.parent)
+
     def loader(self, store: StoreWriter, claims: DedupClaims | None) -> Loader:
         """Return what loads into a store."""
         return Loader(
@@ -183,6 +189,7 @@ class _Dependencies(NamedTuple):
             self.paths,
             machine_id=self.ledger.identity(),
             load_loop=load_loop,
+            exclude_imports=self.import_locks.excluding_imports,
             finder=finder,
             deleter=deleter,
             lifetimes=lifetimes,
@@ -238,6 +245,7 @@ def _chdb_engine_process(dependencies: _Dependencies, claims: DedupClaims | None
         snapshots=snapshots,
         snapshot_taker=LiveSnapshots(snapshots, load_loop),
         take_watermark=dependencies.take_watermark(load_loop, has_store=True),
+        exclude_imports=dependencies.import_locks.excluding_imports,
         erasures=dependencies.erasures(
             load_loop,
             finder=ChdbRowFinder(chdb),
@@ -285,6 +293,7 @@ def _clickhouse_engine_process(
         snapshots=snapshots,
         snapshot_taker=DrainedSnapshots(snapshots, load_loop),
         take_watermark=dependencies.take_watermark(load_loop, has_store=False),
+        exclude_imports=dependencies.import_locks.excluding_imports,
         erasures=dependencies.erasures(
             load_loop,
             finder=ClickHouseRowFinder(address),

@@ -2,6 +2,7 @@
 
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.engine.erasures import FOLLOW_S, EngineErasures
+from headrace.adapters.engine.exports import ExcludeImports
 from headrace.adapters.engine.load_loop import LoadLoop
 from headrace.adapters.erasures.file_erasures import FileErasures, names_in, new_erasure_id
 from headrace.adapters.event_log.segment_rewriter import SegmentRewriter
@@ -30,6 +31,7 @@ def engine_erasures(
     *,
     machine_id: str,
     load_loop: LoadLoop,
+    exclude_imports: ExcludeImports,
     finder: RowFinder,
     deleter: RowDeleter,
     lifetimes: PartLifetimes,
@@ -73,6 +75,7 @@ def engine_erasures(
         if is_shared
         else OneMachine(),
         load_loop=load_loop,
+        exclude_imports=exclude_imports,
         blocking_requeue=lambda: requeue_locked(paths),
         forget_results=forget_results,
         log=log,

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import uvloop
@@ -120,6 +121,7 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
         limiters={call: WindowLimiter(30, clock=SystemClock()) for call in CountedCall},
         snapshots=snapshots,
         snapshot_taker=LiveSnapshots(snapshots, load_loop),
+        exclude_imports=nullcontext,
         take_watermark=watermark_taker(
             load_loop,
             identity=ledger.identity,

@@ -106,7 +106,12 @@ class Engine:
             complete_barrier=self._complete_barrier,
             status=lambda: StoreStatus.READY if self.is_ready else StoreStatus.UNAVAILABLE,
             snapshots=self,
-            exports=EngineExports(self._take_watermark, runner=self._reader, slots=slots),
+            exports=EngineExports(
+                self._take_watermark,
+                exclude_imports=contextlib.nullcontext,
+                runner=self._reader,
+                slots=slots,
+            ),
             erasures=NoErasures(),
             pruner=NoPruning(),
             versions=None,

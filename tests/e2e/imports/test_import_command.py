@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from testing.service import HEADRACE, Service, clean_environment
+from testing.service import HEADRACE, Service, bearer, clean_environment
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.export.exports import NOON_MS, decode, events, request_export, send
 
@@ -120,6 +120,51 @@ def test_an_old_export_brings_no_erased_rows_back(
     )
     assert run_import(service, website, new, "--format", "ndjson") == (0, result(2, repeated=2))
     assert export(service, website) == kept
+
+
+def exported_rows(count: int, *, first: int = 0) -> bytes:
+    """Return lines of an export: rows with ids of their own, received days ago."""
+    filler = {"text": "x" * 2_000}
+    return ndjson(
+        [
+            {
+                "id": f"{NOON_MS:012x}{number:020x}",
+                "event_name": "visit",
+                "anonymous_id": f"visitor-{number}",
+                "time": "2026-01-15T12:00:00.000Z",
+                "received_at": "2026-01-15T12:00:00.000Z",
+                "is_bot": False,
+                "properties": filler,
+            }
+            for number in range(first, first + count)
+        ]
+    )
+
+
+def test_an_export_has_no_row_that_an_import_stores_meanwhile(
+    service: Service, website: str, tmp_path: Path
+) -> None:
+    before, meanwhile = tmp_path / "before.ndjson", tmp_path / "meanwhile.ndjson"
+    before.write_bytes(exported_rows(20_000))
+    meanwhile.write_bytes(exported_rows(100, first=20_000))
+    arguments = ("--format", "ndjson")
+    assert run_import(service, website, before, *arguments) == (0, result(20_000, stored=20_000))
+    parameters = {"website_id": website, "table": "events", "format": "ndjson"}
+    response = service.get(
+        "/v1/export", params=parameters, headers=bearer(service.key("manage:data")), stream=True
+    )
+    lines = response.iter_lines()
+    exported = [json.loads(next(lines))]  # more than what socket buffers take is left
+    command = [HEADRACE, "import", str(meanwhile), "--website", website, *arguments]
+    importing = subprocess.Popen(
+        [*command, "--data", str(service.data)], env=clean_environment(), stdout=subprocess.PIPE
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        importing.wait(3)
+    exported += map(json.loads, lines)
+    assert sorted(int(row["id"][12:], 16) for row in exported) == list(range(20_000))
+    assert importing.wait(TIMEOUT_S) == 0
+    assert service.count(website, "events") == 20_100
 
 
 def test_import_into_a_stopped_service_passes_verify(

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
+from headrace.adapters.engine.exports import ExcludeImports
 from headrace.adapters.engine.load_loop import LoadAll, LoadLoop
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.telemetry import Logger
@@ -135,6 +136,7 @@ class EngineErasures(Generic[LeftoversT]):
         *,
         machines: Machines,
         load_loop: LoadLoop,
+        exclude_imports: ExcludeImports,
         blocking_requeue: Callable[[], contextlib.AbstractContextManager[None]],
         forget_results: Callable[[str], None],
         log: Logger,
@@ -145,6 +147,7 @@ class EngineErasures(Generic[LeftoversT]):
         self._machines = machines
         self._follow_s = follow_s
         self._load_loop = load_loop
+        self._exclude_imports = exclude_imports
         self._blocking_requeue = blocking_requeue
         self._forget_results = forget_results
         self._log = log
@@ -160,7 +163,7 @@ class EngineErasures(Generic[LeftoversT]):
         """
         if not request.dry_run:
             await self._on_thread(self._machines.join)
-        erasure = await self._on_loader(partial(self._steps.begin, request))
+        erasure = await self._begin(partial(self._steps.begin, request), request.website_id)
         if request.dry_run:
             return erasure
         clean: asyncio.Future[Erasure] = asyncio.get_running_loop().create_future()
@@ -244,7 +247,8 @@ class EngineErasures(Generic[LeftoversT]):
         while not erasure.is_done:
             try:
                 if not has_begun:
-                    erasure = await self._on_loader(partial(self._steps.resume, erasure))
+                    step = partial(self._steps.resume, erasure)
+                    erasure = await self._begin(step, erasure.website_id)
                     has_begun = True
                 erasure = await self._until_clean(erasure)
                 if clean is not None and not clean.done():
@@ -303,12 +307,17 @@ class EngineErasures(Generic[LeftoversT]):
         async with self._store_lock:
             return await asyncio.get_running_loop().run_in_executor(self._thread, step)
 
-    async def _on_loader(self, step: Callable[[Mapping[str, LogOffset]], _ResultT]) -> _ResultT:
-        """Take a step between two loads, when all that is durable is loaded."""
+    async def _begin(
+        self, step: Callable[[Mapping[str, LogOffset]], Erasure], website_id: str
+    ) -> Erasure:
+        """Take a step between two loads, when all that is durable is loaded.
 
-        def take(load_all: LoadAll) -> _ResultT:
+        An import has either checked its rows against the erasure, or the erasure finds them.
+        """
+
+        def take(load_all: LoadAll) -> Erasure:
             with self._blocking_requeue():
                 return step(load_all())
 
-        async with self._store_lock:
+        async with self._exclude_imports(website_id), self._store_lock:
             return await self._load_loop.run_loaded(take)

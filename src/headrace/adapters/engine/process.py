@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from headrace.adapters.backup.snapshots import Snapshots
-from headrace.adapters.engine.exports import EngineExports, TakeWatermark
+from headrace.adapters.engine.exports import EngineExports, ExcludeImports, TakeWatermark
 from headrace.adapters.engine.ipc.server import EngineServer
 from headrace.adapters.engine.ipc.services import (
     ErasureRunner,
@@ -145,6 +145,7 @@ class EngineProcess:
         snapshots: Snapshots,
         snapshot_taker: SnapshotTaker,
         take_watermark: TakeWatermark,
+        exclude_imports: ExcludeImports,
         erasures: Erasures,
         pruning: Pruning,
         live: Live,
@@ -180,7 +181,12 @@ class EngineProcess:
             complete_barrier=load_loop.complete_barrier,
             status=self._status,
             snapshots=snapshot_taker,
-            exports=EngineExports(take_watermark, runner=self._query_service, slots=slots),
+            exports=EngineExports(
+                take_watermark,
+                exclude_imports=exclude_imports,
+                runner=self._query_service,
+                slots=slots,
+            ),
             erasures=erasures,
             pruner=pruning,
             versions=self._query_service.ranges,

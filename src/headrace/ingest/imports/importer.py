@@ -7,7 +7,7 @@ nothing twice, however long ago the first one was.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Final
 
 from headrace.base.clock import Clock
@@ -23,11 +23,15 @@ from headrace.model.log_records import (
     WrittenRecord,
     encode_record,
 )
+from headrace.model.tenancy import WebsiteId
 from headrace.ports.event_log import EventLog
 from headrace.ports.rows.imports import ImportStore
 
 RECORD_ITEMS: Final = 4096
 """Items of one record: a record is read as a whole, and one of a request has at most 10,000."""
+
+Importing = Callable[[WebsiteId], AbstractAsyncContextManager[object]]
+"""Waits until rows may be stored in a website."""
 
 WithoutErased = Callable[[Sequence[ImportItem]], Sequence[ImportItem]]
 """Returns the items that no erasure has erased. Blocking."""
@@ -39,7 +43,8 @@ _RETRY_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 class Importer:
     """Runs one import; used from one event loop, by one task.
 
-    `without_erased` keeps out what was erased, however old the files are.
+    `without_erased` keeps out what was erased, however old the files are. `importing` keeps exports
+    and erasures of the website away while a chunk is stored.
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class Importer:
         store: ImportStore,
         clock: Clock,
         without_erased: WithoutErased = lambda items: items,
+        importing: Importing = nullcontext,
         retry_pauses_s: Sequence[float] = _RETRY_PAUSES_S,
     ) -> None:
         self._request = request
@@ -57,6 +63,7 @@ class Importer:
         self._store = store
         self._clock = clock
         self._without_erased = without_erased
+        self._importing = importing
         self._retry_pauses_s = retry_pauses_s
         self.totals = ImportTotals()
 
@@ -69,12 +76,13 @@ class Importer:
         await self._store.wait_stored()  # what an import that was killed has appended
         async for chunk in chunks:
             unexpired = self._without_expired(chunk.items)
-            kept = await asyncio.to_thread(self._without_erased, unexpired)
-            fresh = await self._without_known(kept)
-            if fresh and not self._request.is_dry_run:
-                for record in self._records(fresh):
-                    await self._append(record)
-                await self._store.wait_stored()
+            async with self._importing(self._request.website_id):
+                kept = await asyncio.to_thread(self._without_erased, unexpired)
+                fresh = await self._without_known(kept)
+                if fresh and not self._request.is_dry_run:
+                    for record in self._records(fresh):
+                        await self._append(record)
+                    await self._store.wait_stored()
             self._count(chunk, len(unexpired), kept=len(kept), stored=len(fresh))
             yield chunk
 

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from headrace.adapters.data_dir.import_locks import ImportLocks
 from headrace.adapters.data_dir.paths import IMPORT_LOG
 from headrace.adapters.engine.import_store import LookupImportStore
 from headrace.adapters.engine.ipc.client import EngineBarrier, EngineConnections
@@ -93,7 +94,10 @@ def import_files(
             clock = SystemClock()
             async with AsyncExitStack() as tasks:
                 engine = await tasks.enter_async_context(connect_engine(settings, runtime))
-                importer = await _importer(settings, request, tasks, engine, clock=clock)
+                locks = ImportLocks(runtime.directory)
+                importer = await _importer(
+                    settings, request, tasks, engine, clock=clock, locks=locks
+                )
                 totals = importer.totals
                 if not request.is_dry_run:
                     change = import_change(request, len(files))
@@ -193,6 +197,7 @@ async def _importer(
     engine: EngineConnections,
     *,
     clock: Clock,
+    locks: ImportLocks,
 ) -> Importer:
     log = await _open_log(settings, clock)
     stack.push_async_callback(log.close)
@@ -210,6 +215,7 @@ async def _importer(
         store=store,
         clock=clock,
         without_erased=ErasedImportItems(erasures, request.website_id).without_erased,
+        importing=locks.importing,
     )
 
 

@@ -1,8 +1,8 @@
 """The order of an erasure's steps, and what happens at a start while one is not done."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 
 import pytest
 from msgspec.structs import replace
@@ -166,8 +166,9 @@ def erasures_of(
         steps,
         machines=machines or OneMachine(),
         follow_s=follow_s,
+        exclude_imports=nullcontext,
         load_loop=Loads(),  # type: ignore[arg-type]  # the part of it that erasures use
-        blocking_requeue=contextlib.nullcontext,
+        blocking_requeue=nullcontext,
         forget_results=lambda website: steps.taken.append(f"forget {website}"),
         log=get_logger(),
         files_poll_s=0,
