@@ -1,5 +1,6 @@
 """Rows that are exported and imported into an empty Headrace give the same results to queries."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,9 @@ from tests.property.generators.query_cases import Body, arbitrary_bodies
 from tests.property.generators.query_data import Item, data_sets
 from tests.property.test_query_oracle import are_alike, store
 
-DATA_SETS = 4
+QUERIES = int(os.environ.get("HEADRACE_TEST_ROUND_TRIP_QUERIES", "240"))
+"""The number of compared queries, at about 20 ms each and the time of four data sets."""
+
 QUERIES_A_DATA_SET = 60
 FORMATS = {
     EventKind.EVENTS: ImportFormat.NDJSON,
@@ -69,7 +72,7 @@ def copy_table(
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of the data, at a failure
 @settings(
-    max_examples=DATA_SETS,
+    max_examples=max(1, -(-QUERIES // QUERIES_A_DATA_SET)),
     deadline=None,
     phases=(Phase.generate,),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.nested_given),

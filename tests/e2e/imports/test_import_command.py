@@ -157,7 +157,7 @@ def test_an_export_has_no_row_that_an_import_stores_meanwhile(
     exported = [json.loads(next(lines))]  # more than what socket buffers take is left
     command = [HEADRACE, "import", str(meanwhile), "--website", website, *arguments]
     importing = subprocess.Popen(
-        [*command, "--data", str(service.data)], env=clean_environment(), stdout=subprocess.PIPE
+        [*command, "--data", str(service.data)], env=clean_environment(), stdout=subprocess.DEVNULL
     )
     with pytest.raises(subprocess.TimeoutExpired):
         importing.wait(3)
