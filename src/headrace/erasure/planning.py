@@ -8,6 +8,7 @@ from headrace.erasure.recognition import KnownSubjects, property_selectors
 from headrace.erasure.statements import (
     compared_column,
     count_rows,
+    find_days,
     find_properties,
     find_rows,
     find_values,
@@ -146,10 +147,12 @@ class ErasurePlanner:
     def _resolve_properties(
         self, website_id: str, digests: Sequence[str], key: bytes
     ) -> set[Selector]:
-        documents = self._finder.select(find_properties(EVENTS, website_id))
+        """Read the properties of one day after the other: all at once may exceed the memory."""
+        days = [int(day) for (day,) in self._finder.select(find_days(EVENTS, website_id))]
         return {
             selector
-            for (document,) in documents
+            for day in days
+            for (document,) in self._finder.select(find_properties(EVENTS, website_id, day))
             for selector in property_selectors(document.encode())
             if subject_of(key, website_id, selector).digest in digests
         }

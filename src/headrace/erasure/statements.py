@@ -7,6 +7,7 @@ alone, because the text of a mutation is kept in a file.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.erasure.subjects import HashPrefixes
 from headrace.model.catalog import EVENTS, PROPERTY_PREFIX, Column, Kind, Operator, Table
 from headrace.model.erasure import COLUMN_OF_KIND, Selector, SelectorKind
@@ -22,6 +23,7 @@ IDS_PER_DELETION: Final = 5_000
 """About 170 kB of a mutation's text, whose limit in ClickHouse is 256 KiB."""
 
 _TIME_MS: Final = "toUnixTimestamp64Milli(time)"
+_DAY: Final = f"toInt64(floor({_TIME_MS} / {MILLISECONDS_PER_DAY}))"
 _SHOWN: Final[Mapping[Kind, str]] = {
     Kind.IDENTIFIER: "lower(hex({column}))",
     Kind.DATETIME: "toUnixTimestamp64Milli({column})",
@@ -151,12 +153,26 @@ def _text(column: Column) -> str:
     return "lower(hex(id))" if column.name == "id" else column.name
 
 
-def find_properties(table: Table, website_id: str) -> CompiledQuery:
-    """Return the statement for the different properties of a website's rows."""
+def find_days(table: Table, website_id: str) -> CompiledQuery:
+    """Return the statement for the UTC days since 1970 on which a website has rows."""
     parameters = Parameters()
     website = parameters.bind(website_id, "String")
-    sql = (
-        f"SELECT DISTINCT properties FROM {table.name} "  # noqa: S608 - bound
-        f"WHERE website_id = {website} AND properties != ''"
+    sql = f"SELECT DISTINCT {_DAY} FROM {table.name} WHERE website_id = {website}"  # noqa: S608 - bound
+    return CompiledQuery(sql, parameters.values, (), website_id)
+
+
+def find_properties(table: Table, website_id: str, day: int) -> CompiledQuery:
+    """Return the statement for the different properties of a website's rows of one UTC day."""
+    parameters = Parameters()
+    website = parameters.bind(website_id, "String")
+    first, end = (
+        parameters.bind(at_day * MILLISECONDS_PER_DAY, "Int64") for at_day in (day, day + 1)
+    )
+    sql = statement(
+        "SELECT DISTINCT properties",
+        f"FROM {table.name}",
+        f"WHERE website_id = {website} AND properties != ''",
+        f"AND time >= fromUnixTimestamp64Milli({first}, 'UTC')",
+        f"AND time < fromUnixTimestamp64Milli({end}, 'UTC')",
     )
     return CompiledQuery(sql, parameters.values, (), website_id)

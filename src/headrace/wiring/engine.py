@@ -69,11 +69,17 @@ _NONCE_BYTES = 8
 
 
 async def run_engine(
-    settings: Settings, *, runtime: Path, stop: asyncio.Event, is_alone: bool = False
+    settings: Settings,
+    *,
+    runtime: Path,
+    stop: asyncio.Event,
+    is_alone: bool = False,
+    erases_alone: bool = False,
 ) -> None:
     """Run the engine until `stop`. Raises `OperatorError` when it cannot begin.
 
-    `is_alone` is for a command on a stopped service: no events arrive meanwhile.
+    `is_alone` is for a command on a stopped service: no events arrive meanwhile. `erases_alone` is
+    for one that restores a backup: other machines have nothing to do with its erasures.
     """
     clock, metrics = SystemClock(), Metrics()
     paths = data_dir_paths(settings)
@@ -84,7 +90,14 @@ async def run_engine(
         reader = SegmentReader(paths.log, damaged=paths.damaged, clock=clock, metrics=metrics)
         stack.callback(reader.close)
         dependencies = _Dependencies(
-            settings, paths, ledger, reader, runtime / ENGINE_SOCKET, metrics, is_alone
+            settings,
+            paths,
+            ledger,
+            reader,
+            runtime / ENGINE_SOCKET,
+            metrics,
+            is_alone,
+            erases_alone,
         )
         claims = open_claims(settings, stack, paths=paths, ledger=ledger)
         address = clickhouse_address(settings)
@@ -107,6 +120,7 @@ class _Dependencies(NamedTuple):
     socket: Path
     metrics: Metrics
     is_alone: bool
+    erases_alone: bool
 
     @property
     def import_locks(self) -> ImportLocks:
@@ -187,7 +201,7 @@ class _Dependencies(NamedTuple):
         return engine_erasures(
             self.settings,
             self.paths,
-            machine_id=self.ledger.identity(),
+            machine_id=None if self.erases_alone else self.ledger.identity(),
             load_loop=load_loop,
             exclude_imports=self.import_locks.excluding_imports,
             finder=finder,

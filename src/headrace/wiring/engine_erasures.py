@@ -29,7 +29,7 @@ def engine_erasures(
     settings: Settings,
     paths: DataDirPaths,
     *,
-    machine_id: str,
+    machine_id: str | None,
     load_loop: LoadLoop,
     exclude_imports: ExcludeImports,
     finder: RowFinder,
@@ -39,13 +39,18 @@ def engine_erasures(
 ) -> EngineErasures[Leftovers]:
     """Return what runs erasures. Without `versions` nothing caches results.
 
-    `finder` and `deleter` are its own: they are closed with it.
+    `finder` and `deleter` are its own: they are closed with it. Without `machine_id` other machines
+    are neither told nor waited for.
     """
     clock, log = SystemClock(), get_logger()
     erasures = FileErasures(paths.erasures)
     entries = ErasableQuarantine(paths.quarantine)
-    is_shared = has_external_directory(settings)
-    shared = DirectoryErasures(settings, clock)
+    machines: ErasingMachines | OneMachine = OneMachine()
+    follow_s = None
+    if machine_id is not None and has_external_directory(settings):
+        shared = DirectoryErasures(settings, clock)
+        machines = ErasingMachines(shared, erasures, machine_id=machine_id, clock=clock)
+        follow_s = FOLLOW_S
 
     def forget_results(website_id: str) -> None:
         if versions is not None:
@@ -71,15 +76,13 @@ def engine_erasures(
             new_id=new_erasure_id,
             clock=clock,
         ),
-        machines=ErasingMachines(shared, erasures, machine_id=machine_id, clock=clock)
-        if is_shared
-        else OneMachine(),
+        machines=machines,
         load_loop=load_loop,
         exclude_imports=exclude_imports,
         blocking_requeue=lambda: requeue_locked(paths),
         forget_results=forget_results,
         log=log,
-        follow_s=FOLLOW_S if is_shared else None,
+        follow_s=follow_s,
     )
 
 

@@ -32,6 +32,7 @@ from testing.clickhouse import ClickHouseTables
 from testing.tables import Tables
 
 T = 1_700_000_000_000
+DAY_MS = 86_400_000
 DEADLINE_S = 120.0
 AWKWARD = "an'n\\\t{x:String}"
 KEY = bytes(32)
@@ -177,25 +178,29 @@ def test_rows_that_are_copied_into_a_store_are_erased_again(tables: Tables, tmp_
         {**event(1, anonymous_id="ann"), "id": before + b"\1"},
         {**event(2, anonymous_id="bob"), "id": before + b"\2"},
         {**event(3, anonymous_id="ann"), "id": after + b"\3"},
+        {**event(4, properties=b'{"a":{"n":1}}'), "id": before + b"\4"},
+        {**event(DAY_MS, properties=b'{"a.n":1}'), "id": before + b"\5"},
+        {**event(5, properties=b'{"a.n":"1"}', anonymous_id="eve"), "id": before + b"\6"},
     ]
     tables.insert(EVENTS, rows)
     erasures = FileErasures(tmp_path)
-    selector = Selector(SelectorKind.ANONYMOUS_ID, "ann")
-    erasures.put(
-        Erasure(
-            id="era_1",
-            website_id=WebsiteId("web_1"),
-            kind=selector.kind,
-            subjects=(subject_of(erasures.key(), "web_1", selector),),
-            by="cli ann",
-            requested_ms=requested_ms,
-            done_ms=requested_ms,
+    ann = Selector(SelectorKind.ANONYMOUS_ID, "ann")
+    for selector in (ann, Selector(SelectorKind.PROPERTY, 1, "a.n")):
+        erasures.put(
+            Erasure(
+                id=f"era_{selector.key}",
+                website_id=WebsiteId("web_1"),
+                kind=selector.kind,
+                subjects=(subject_of(erasures.key(), "web_1", selector),),
+                by="cli ann",
+                requested_ms=requested_ms,
+                done_ms=requested_ms,
+            )
         )
-    )
     finder, deleter = finder_of(tables), deleter_of(tables)
     again = Reapplication(erasures, finder=finder, deleter=deleter, dialect=tables.dialect)
-    assert (again.run(), again.run()) == (1, 0)
-    assert sorted(tables.rows("SELECT anonymous_id FROM events")) == [["ann"], ["bob"]]
-    assert [one.is_done for one in erasures.all()] == [False]
+    assert (again.run(), again.run()) == (3, 0)
+    assert sorted(tables.rows("SELECT anonymous_id FROM events")) == [["ann"], ["bob"], ["eve"]]
+    assert [one.is_done for one in erasures.all()] == [False, False]
     finder.close()
     deleter.close()

@@ -124,7 +124,7 @@ def _apply_erasures(settings: Settings, known: ErasureSet) -> int:
     pending = sum(not erasure.is_done for erasure in erasures.all())
     if pending:
         with TemporaryDirectory(prefix="headrace-") as runtime:
-            own_runtime = EngineRuntime(Path(runtime), is_own=True)
+            own_runtime = EngineRuntime(Path(runtime), is_own=True, erases_alone=True)
             asyncio.run(_until_all_done(settings, own_runtime, erasures))
     return pending
 

@@ -25,10 +25,14 @@ _ENGINE_POLL_S: Final = 0.02
 
 
 class EngineRuntime(Struct, frozen=True):
-    """The directory of the engine's socket, and whether this process must run the engine."""
+    """The directory of the engine's socket, and whether this process must run the engine.
+
+    `erases_alone` is for an engine that finishes its erasures without waiting for other machines.
+    """
 
     directory: Path
     is_own: bool
+    erases_alone: bool = False
 
 
 @contextlib.contextmanager
@@ -58,7 +62,7 @@ async def connect_engine(
     """Connect to the engine, which this process runs meanwhile where it must."""
     async with contextlib.AsyncExitStack() as stack:
         if runtime.is_own:
-            await stack.enter_async_context(_own_engine(settings, runtime.directory))
+            await stack.enter_async_context(_own_engine(settings, runtime))
         engine = EngineConnections(runtime.directory / ENGINE_SOCKET)
         stack.push_async_callback(engine.close)
         yield engine
@@ -78,14 +82,22 @@ def cutoffs_of(settings: Settings, website_id: WebsiteId) -> Cutoffs:
 
 
 @contextlib.asynccontextmanager
-async def _own_engine(settings: Settings, runtime: Path) -> AsyncGenerator[None]:
+async def _own_engine(settings: Settings, runtime: EngineRuntime) -> AsyncGenerator[None]:
     """Run the engine within this process: it loads what is in the logs, and reads the store."""
     from headrace.wiring.engine import run_engine  # noqa: PLC0415 - only without a service
 
     stop = asyncio.Event()
-    engine = asyncio.create_task(run_engine(settings, runtime=runtime, stop=stop, is_alone=True))
+    engine = asyncio.create_task(
+        run_engine(
+            settings,
+            runtime=runtime.directory,
+            stop=stop,
+            is_alone=True,
+            erases_alone=runtime.erases_alone,
+        )
+    )
     try:
-        while not engine.done() and not (runtime / ENGINE_SOCKET).exists():  # noqa: ASYNC110
+        while not engine.done() and not (runtime.directory / ENGINE_SOCKET).exists():  # noqa: ASYNC110
             await asyncio.sleep(_ENGINE_POLL_S)
         if engine.done():
             await engine  # raises why it could not begin
