@@ -98,17 +98,17 @@ def test_rows_of_an_export_come_back_in_all_columns(
 def test_an_old_export_brings_no_erased_rows_back(
     service: Service, website: str, tmp_path: Path
 ) -> None:
-    visits = [
+    sent = [
         {"name": "visit", "anonymousId": name, "properties": {"mail": f"{name}@example.com"}}
         for name in ("ann", "bob", "eve")
     ]
-    send(service, website, visits)
+    send(service, website, sent)
     old = tmp_path / "old.parquet"
     old.write_bytes(request_export(service, website, format_name="parquet").content)
     for wanted in (("--anonymous-id", "ann"), ("--property", "mail=bob@example.com")):
         arguments = ("erase", "--website", website, *wanted, "--no-wait")
         assert run(service, *arguments).returncode == 0
-    send(service, website, visits[:1])
+    send(service, website, sent[:1])
     kept = export(service, website)
     assert sorted(row["anonymous_id"] for row in kept) == ["ann", "eve"]
     new = tmp_path / "new.ndjson"
