@@ -251,7 +251,7 @@ def test_a_client_that_comes_back_late_hears_how_many_it_has_missed(
     assert names(shown[1:]) == [f"n{number}" for number in range(100, 1100)]
 
 
-def test_a_client_that_does_not_read_misses_items_and_is_told_how_many(
+def test_a_client_that_does_not_read_gets_the_number_of_missed_items(
     service: Service, website: str
 ) -> None:
     """More than the sockets hold comes while the slow client reads nothing."""

@@ -106,7 +106,7 @@ async def test_the_time_to_the_next_comment_begins_with_an_event() -> None:
         assert await waiting == COMMENT
 
 
-async def test_a_slow_client_is_told_how_many_it_has_missed_and_goes_on() -> None:
+async def test_a_slow_client_gets_the_number_of_missed_items_and_goes_on() -> None:
     harness = Harness()
     async with harness.stream() as slow, harness.stream() as quick:
         harness.source.add(1)

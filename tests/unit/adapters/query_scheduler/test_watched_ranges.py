@@ -108,7 +108,7 @@ def test_processes_have_no_version_in_common() -> None:
     assert first != second
 
 
-def test_adopted_versions_hold_until_rows_of_their_range_change() -> None:
+def test_adopted_versions_stay_until_rows_of_their_range_change() -> None:
     first = WatchedRanges("n1")
     kept = [
         first.version_of("a", [DAY]),
