@@ -11,6 +11,14 @@ from testing.service import Service
 ServiceMaker = Callable[..., Service]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start services of their own as slow: a start takes seconds."""
+    for item in items:
+        if "dedicated_service" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service that all tests share; each test creates its own websites and keys."""
