@@ -131,7 +131,8 @@ def test_saved_query_is_opened_again_replaced_and_deleted(page: Page) -> None:
     page.click("button", "Saved queries")
     page.write(".saved input", "views-by-path")
     page.click(".saved button", "Delete it")
-    page.until("document.querySelector('.saved .empty')")
+    names = "[...document.querySelectorAll('.saved [role=option]')].map((one) => one.textContent)"
+    page.until(f"document.querySelector('.saved form') && !{names}.join().includes('views-by')")
 
     assert [row["views"] for row in answer.json()["data"]] == [3, 2, 1]
     assert opened == json.loads(query)
