@@ -17,7 +17,7 @@ import msgspec
 
 from bench.baselines.chdb_inserts import BATCH_ROWS, BareInserter, extract_batch, run_bare_inserter
 from bench.baselines.servers import Server, bare_bun, bare_python
-from bench.load.bodies import BATCH, batch_bodies, single_bodies
+from bench.load.bodies import BATCH, batch_bodies, single_bodies, with_event_ids
 from bench.load.processes import measure_usage, wait_until_idle
 from bench.load.target import LoadCost, TargetService, run_target
 from bench.load.wrk import Load, WrkResult, check_wrk, run_wrk
@@ -26,9 +26,11 @@ from bench.scale import Scale
 
 SINGLE_CONNECTIONS = 64
 BATCH_CONNECTIONS = 16
-END_TO_END_BATCH = "batch of 100: CPU of all processes for one event, to the stored row"
+END_TO_END_BATCH = "batch of 100 with ids: CPU of all processes for one event, to the stored row"
+WITHOUT_IDS = "batch of 100 without ids: CPU of all processes for one event, to the stored row"
 END_TO_END_SINGLE = "single event: CPU of all processes, to the stored row"
 _GROUP = "taking events in"
+_MAX_RATIO_WITHOUT_IDS, _MAX_RATIO_OF_IDS = 3, 1.25
 NO_BUN = "no bun: npm could not install it"
 
 
@@ -40,7 +42,7 @@ class BareTurn(NamedTuple):
 
 
 class Round(NamedTuple):
-    """One turn of each contender.
+    """One turn of each contender. Every event of `batch_with_ids` has an id that is new.
 
     `inserted_us` is the CPU per event of bare chDB, for as many events as the batches contained.
     """
@@ -51,6 +53,7 @@ class Round(NamedTuple):
     y4_batch: BareTurn | None
     single: LoadCost
     batch: LoadCost
+    batch_with_ids: LoadCost
     inserted_us: float
 
 
@@ -106,6 +109,7 @@ def _make_rows(folder: Path, batch: Load) -> Path:
 def _run_round(testbed: Testbed, single: Load, batch: Load) -> Round:
     single_turn = testbed.target.run_load(single, events_per_request=1)
     batch_turn = testbed.target.run_load(batch, events_per_request=BATCH)
+    with_ids = msgspec.structs.replace(batch, bodies=tuple(with_event_ids(batch.bodies)))
     return Round(
         y1_single=_run_bare(testbed.y1, single, testbed.folder, 1),
         y1_batch=_run_bare(testbed.y1, batch, testbed.folder, BATCH),
@@ -113,6 +117,7 @@ def _run_round(testbed: Testbed, single: Load, batch: Load) -> Round:
         y4_batch=_run_bare(testbed.y4, batch, testbed.folder, BATCH) if testbed.y4 else None,
         single=single_turn,
         batch=batch_turn,
+        batch_with_ids=testbed.target.run_load(with_ids, events_per_request=BATCH),
         inserted_us=_insert_bare(testbed.y2, batch_turn.events),
     )
 
@@ -173,10 +178,18 @@ def _end_to_end_measurements(rounds: list[Round]) -> list[Measurement]:
         group=_GROUP,
         title=END_TO_END_BATCH,
         unit="µs",
-        runs=tuple(_total_us(turns.batch) for turns in rounds),
+        runs=tuple(_total_us(turns.batch_with_ids) for turns in rounds),
         baseline="Y2",
         baseline_runs=inserted,
-        threshold=Threshold(factor=3),
+        threshold=Threshold(factor=_MAX_RATIO_WITHOUT_IDS * _MAX_RATIO_OF_IDS),
+        remark=f"{_stored_remark(turns.batch_with_ids for turns in rounds)}; the ledger remembers "
+        "the ids for seven days; Y2 inserted rows without them, and the merges of both count",
+    )
+    without_ids = msgspec.structs.replace(
+        batch,
+        title=WITHOUT_IDS,
+        runs=tuple(_total_us(turns.batch) for turns in rounds),
+        threshold=Threshold(factor=_MAX_RATIO_WITHOUT_IDS),
         remark=f"{_stored_remark(turns.batch for turns in rounds)}; Y2 inserted as many rows, "
         "and the merges of both count",
     )
@@ -187,7 +200,7 @@ def _end_to_end_measurements(rounds: list[Round]) -> list[Measurement]:
         threshold=Threshold(fixed=70),
         remark=_stored_remark(turns.single for turns in rounds),
     )
-    return [batch, single]
+    return [batch, without_ids, single]
 
 
 def _throughput_measurements(rounds: list[Round]) -> list[Measurement]:

@@ -91,6 +91,7 @@ def _event_id_measurement(scale: Scale) -> Measurement:
         f"eventIds: {_CPU}",
         "µs",
         turns,
+        threshold=Threshold(factor=1.25),
         remark="every event has an id that is new; the ledger remembers seven days of them",
     )
 

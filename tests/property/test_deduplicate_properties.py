@@ -38,14 +38,14 @@ records = st.lists(
     ),
     max_size=4,
 )
+
+
+def digest_of(website_id: str, event_id: str) -> bytes:
+    return keyed_digests(EventKind.EVENTS, [Event(website_id, 0, "a", event_id=event_id)])[0]
+
+
 known = st.dictionaries(
-    st.builds(
-        lambda website, event_id: keyed_digests(
-            EventKind.EVENTS, [Event(website, 0, "a", event_id=event_id)]
-        )[0],
-        st.sampled_from(["web_a", "web_b"]),
-        st.sampled_from(["1", "2"]),
-    ),
+    st.builds(digest_of, st.sampled_from(["web_a", "web_b"]), st.sampled_from(["1", "2"])),
     st.sampled_from([START_MS, START_MS + 1, START_MS + 2]),
     max_size=2,
 )

@@ -159,7 +159,7 @@ class World:
         reader = SegmentReader(
             self.folder / "log", damaged=self.folder / "damaged", file_ops=QuickDisk()
         )
-        ledger = SqliteLedger.open(self.folder / "ledger.sqlite")
+        ledger = SqliteLedger.open(self.folder / "ledger.sqlite", run_ids=2)
         quarantine = FileQuarantine(self.folder / "quarantine")
         with closing(reader), closing(ledger), ORDERS[self.order]() as executor:
             Loader(

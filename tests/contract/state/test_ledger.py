@@ -149,8 +149,8 @@ def test_expired_digests_are_forgotten(ledger: Ledger) -> None:
 
 
 def test_all_expired_digests_are_deleted_while_new_ones_arrive(ledger: Ledger) -> None:
-    old = {number.to_bytes(16, "little"): 100 for number in range(1, 20_001)}
-    kept = {number.to_bytes(16, "little"): 900 for number in range(20_001, 25_001)}
+    old = {number.to_bytes(32, "little"): 100 for number in range(1, 20_001)}
+    kept = {number.to_bytes(32, "little"): 900 for number in range(20_001, 25_001)}
     ledger.commit(ledger.begin({}).batch, new_digests={**old, **kept}, forget_before_ms=0)
     for number in range(40):
         new = {f"new {number}".encode(): 900}
@@ -194,7 +194,7 @@ def test_ledger_of_the_first_version_keeps_its_digests(path: Path) -> None:
     assert ledger.stored_offsets() == {"worker-0": FIRST.end}
     ledger.close()
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (5,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (6,)
         assert connection.execute(INDEXES).fetchall() == []
 
 

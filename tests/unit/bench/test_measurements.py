@@ -111,7 +111,8 @@ def test_performance_page_has_its_markers() -> None:
 def test_sizing_comes_from_cpu_and_disk_of_one_event() -> None:
     measurements = [
         measurement(
-            10.0, title="batch of 100: CPU of all processes for one event, to the stored row"
+            10.0,
+            title="batch of 100 with ids: CPU of all processes for one event, to the stored row",
         ),
         measurement(50.0, title="single event: CPU of all processes, to the stored row"),
         measurement(80.0, title="disk for one event and its share of vitals and errors"),

@@ -10,66 +10,18 @@ from typing import Any, cast
 import msgspec
 
 from headrace.adapters.sqlite.copies import copy_open_sqlite
+from headrace.adapters.sqlite.known_ids import RUN_IDS, KnownIds
+from headrace.adapters.sqlite.ledger_schema import prepare_ledger
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.formats.event_ids import EVENT_ID_DIGEST_BYTES, keyless_digest
+from headrace.formats.event_ids import EVENT_ID_DIGEST_BYTES
 from headrace.ports.event_log import LogOffset
 from headrace.ports.ledger import LogRange, PartOutcome, PendingBatch
 
-SCHEMA_VERSION = 5
-_SCHEMA = """
-    BEGIN;
-    CREATE TABLE ledger (identity TEXT NOT NULL, last_batch INTEGER NOT NULL, intent BLOB);
-    INSERT INTO ledger VALUES (lower(hex(randomblob(8))), 0, NULL);
-    CREATE TABLE positions (log TEXT PRIMARY KEY, segment INTEGER NOT NULL, place INTEGER NOT NULL)
-        WITHOUT ROWID;
-    CREATE TABLE parts (token TEXT PRIMARY KEY, outcome TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE seen (digest BLOB PRIMARY KEY, expires_ms INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE TABLE store (name TEXT PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE losses (what TEXT PRIMARY KEY) WITHOUT ROWID;
-    CREATE TABLE imported (log_number INTEGER PRIMARY KEY, last_offset BLOB NOT NULL) WITHOUT ROWID;
-    PRAGMA user_version = 5;
-    COMMIT;
-"""
-_TO_VERSION_2 = """
-    BEGIN;
-    DROP INDEX IF EXISTS seen_by_expiry;
-    PRAGMA user_version = 2;
-    COMMIT;
-"""
-_TO_VERSION_3 = """
-    BEGIN;
-    INSERT OR IGNORE INTO seen SELECT keyless_digest(digest), expires_ms FROM seen
-        WHERE is_event_id(digest);
-    PRAGMA user_version = 3;
-    COMMIT;
-"""
-_TO_VERSION_4 = """
-    BEGIN;
-    CREATE TABLE store (name TEXT PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE losses (what TEXT PRIMARY KEY) WITHOUT ROWID;
-    PRAGMA user_version = 4;
-    COMMIT;
-"""
-_TO_VERSION_5 = """
-    BEGIN;
-    CREATE TABLE imported (log_number INTEGER PRIMARY KEY, last_offset BLOB NOT NULL) WITHOUT ROWID;
-    PRAGMA user_version = 5;
-    COMMIT;
-"""
-_MIGRATIONS = {
-    1: (_TO_VERSION_2, _TO_VERSION_3, _TO_VERSION_4, _TO_VERSION_5),
-    2: (_TO_VERSION_3, _TO_VERSION_4, _TO_VERSION_5),
-    3: (_TO_VERSION_4, _TO_VERSION_5),
-    4: (_TO_VERSION_5,),
-}
-"""By version. Up to version 2, requests with and without an API key had one namespace of event ids:
-an id that is known then stays known in both."""
 _LOOKUP_CHUNK_SIZE = 500
 _MIN_SWEPT_DIGESTS = 1000
 _SWEPT_PER_NEW_DIGEST = 8
 """Each new digest has 8 others checked for expiry, in a circular scan in key order. So all expired
 digests are gone after an eighth as many new ones. An index by expiry was larger than the table."""
-_CACHE_KIB = 65_536
 _SWEEP_END = "SELECT digest FROM seen WHERE digest > ? ORDER BY digest LIMIT 1 OFFSET ?"
 _DELETE_EXPIRED_BETWEEN = "DELETE FROM seen WHERE digest > ? AND digest <= ? AND expires_ms < ?"
 _DELETE_EXPIRED_AFTER = "DELETE FROM seen WHERE digest > ? AND expires_ms < ?"
@@ -85,20 +37,25 @@ _INTENT_DECODER = msgspec.msgpack.Decoder(PendingBatch)
 class SqliteLedger:
     """A `Ledger`. Commits are durable (WAL, synchronous=FULL). Only one process can open the file.
 
-    In the database, `seen` are the known digests, `positions.place` is the offset within a segment,
-    `ledger.intent` the pending batch, `store` the identities of the embedded store's tables,
-    `losses` what is known to be missing in them, and `imported` the greatest log offset in the ids
-    of imported rows, which are those of other logs.
+    In the database, `seen` are the known digests of idempotency keys (`KnownIds` has those of event
+    ids), `positions.place` is the offset within a segment, `ledger.intent` the pending batch,
+    `store` the identities of the embedded store's tables, `losses` what is known to be missing in
+    them, and `imported` the greatest log offset in the ids of imported rows, which are those of
+    other logs.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, run_ids: int = RUN_IDS) -> None:
         self._connection = connection
+        self._known_ids = KnownIds(connection, run_ids=run_ids)
         # Random, so that frequent restarts do not leave the end of the table unswept.
         (self._sweep_cursor,) = self._row("SELECT randomblob(16)")
 
     @classmethod
-    def open(cls, path: Path) -> "SqliteLedger":
-        """Open or create the file. Raises `OperatorError` when it is locked, damaged or too new."""
+    def open(cls, path: Path, *, run_ids: int = RUN_IDS) -> "SqliteLedger":
+        """Open or create the file. Raises `OperatorError` when it is locked, damaged or too new.
+
+        `run_ids` is how many event ids are written together at least; see `KnownIds`.
+        """
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(
@@ -107,11 +64,11 @@ class SqliteLedger:
         except (OSError, sqlite3.Error) as error:
             raise OperatorError(f"cannot open the ledger {path}: {error}") from error
         try:
-            _prepare(connection, path)
+            prepare_ledger(connection, path)
         except BaseException:
             connection.close()
             raise
-        return cls(connection)
+        return cls(connection, run_ids=run_ids)
 
     def identity(self) -> str:
         """Return the unique name of this ledger; see `ports.ledger.Ledger`."""
@@ -155,20 +112,30 @@ class SqliteLedger:
 
     def known_digests(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
         """Return those of the digests that are known; see `ports.ledger.Ledger`."""
+        requested = list(digests)
+        others = [digest for digest in requested if len(digest) != EVENT_ID_DIGEST_BYTES]
+        with self._translate_ledger_errors():
+            if not others:
+                return self._known_ids.find(requested)
+            event_ids = [one for one in requested if len(one) == EVENT_ID_DIGEST_BYTES]
+            return {**self._known_ids.find(event_ids), **self._known_others(others)}
+
+    def _known_others(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
         found: dict[bytes, int] = {}
         remaining = iter(sorted(digests))  # sorted is a seventh faster: neighbours share pages
-        with self._translate_ledger_errors():
-            while chunk := tuple(itertools.islice(remaining, _LOOKUP_CHUNK_SIZE)):
-                sql = _SELECT_KNOWN.format(",".join("?" * len(chunk)))
-                found.update(self._connection.execute(sql, chunk))
+        while chunk := tuple(itertools.islice(remaining, _LOOKUP_CHUNK_SIZE)):
+            sql = _SELECT_KNOWN.format(",".join("?" * len(chunk)))
+            found.update(self._connection.execute(sql, chunk))
         return found
 
     def all_known_digests(self) -> Generator[tuple[bytes, int]]:
         """Return every known digest with its expiry in epoch ms.
 
-        May be iterated while a batch is pending, but not during `commit`.
+        May be iterated while a batch is pending, but not during `commit`. A digest that was
+        remembered again after its expiry may be returned with both.
         """
         with self._translate_ledger_errors():
+            yield from self._known_ids.every()
             yield from self._connection.execute("SELECT digest, expires_ms FROM seen")
 
     def commit(
@@ -183,13 +150,17 @@ class SqliteLedger:
                 "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
                 [(log, r.end.segment, r.end.offset) for log, r in pending_batch.ranges.items()],
             )
+            others = {d: ms for d, ms in new_digests.items() if len(d) != EVENT_ID_DIGEST_BYTES}
+            event_ids = new_digests
+            if others:
+                event_ids = {d: ms for d, ms in new_digests.items() if d not in others}
+            self._known_ids.add(batch, event_ids)
+            self._known_ids.forget(forget_before_ms)
             connection.executemany(
-                "INSERT OR REPLACE INTO seen VALUES (?, ?)",
-                [(digest, new_digests[digest]) for digest in sorted(new_digests)],
+                "INSERT OR REPLACE INTO seen VALUES (?, ?)", sorted(others.items())
             )
             next_cursor = self._sweep(
-                forget_before_ms,
-                digests=_MIN_SWEPT_DIGESTS + _SWEPT_PER_NEW_DIGEST * len(new_digests),
+                forget_before_ms, digests=_MIN_SWEPT_DIGESTS + _SWEPT_PER_NEW_DIGEST * len(others)
             )
             connection.execute("DELETE FROM parts")
             connection.execute("UPDATE ledger SET intent = NULL")
@@ -239,6 +210,7 @@ class SqliteLedger:
         """
         with self._transaction() as connection:
             if reload:
+                self._known_ids.forget_all()
                 for table in ("positions", "parts", "seen"):
                     connection.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
                 connection.execute("UPDATE ledger SET intent = NULL")
@@ -282,33 +254,7 @@ class SqliteLedger:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
+                self._known_ids.reload()
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-
-
-def _is_event_id(digest: bytes) -> bool:
-    """Return whether a digest is one of an event id; those of idempotency keys are longer."""
-    return len(digest) == EVENT_ID_DIGEST_BYTES
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    try:
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version == 0:
-            connection.executescript(_SCHEMA)
-        connection.create_function("keyless_digest", 1, keyless_digest, deterministic=True)
-        connection.create_function("is_event_id", 1, _is_event_id, deterministic=True)
-        for migration in _MIGRATIONS.get(version, ()):
-            connection.executescript(migration)
-    except sqlite3.OperationalError as error:
-        reason = "in use by another process" if "locked" in str(error) else f"unusable: {error}"
-        raise OperatorError(f"the ledger {path} is {reason}") from error
-    except sqlite3.DatabaseError as error:
-        raise OperatorError(f"the ledger {path} is damaged: {error}") from error
-    if version > SCHEMA_VERSION:
-        raise OperatorError(f"the ledger {path} was written by a newer version of Headrace")
