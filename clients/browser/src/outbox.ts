@@ -150,7 +150,8 @@ export const flush = async (): Promise<void> => {
   try {
     await (locks
       ? locks.request(PREFIX, { ifAvailable: true }, async (lock) =>
-          lock ? sendAll() : schedule(2000), // another tab sends these items, too
+          // Another tab sends these items, too, unless it is frozen or gone with the lock.
+          lock || Math.random() > 0.8 ? sendAll() : schedule(2000),
         )
       : sendAll());
   } catch {

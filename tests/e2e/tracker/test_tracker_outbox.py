@@ -154,6 +154,19 @@ def test_events_are_sent_when_a_request_was_never_answered(
     assert service.counts(website, "events", "properties.id") == dict.fromkeys(visitor.returned, 1)
 
 
+def test_events_are_sent_though_a_tab_never_gives_the_lock_back(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with served_pages(head=snippet(service, website, track_page_views="false")) as origin:
+        tab.open(f"{origin}/")
+        tab.run(LOADED)
+        run(tab, "navigator.locks.request('headrace:', () => new Promise(() => {}))")
+        run(tab, "headrace.track('waiting')")
+        wait_until(lambda: service.count(website, "events") > 0, "the event is stored")
+
+    assert service.counts(website, "events", "event_name") == {"waiting": 1}
+
+
 def test_page_whose_storage_is_refused_sends_from_its_memory(
     service: Service, website: str, tab: Tab
 ) -> None:
