@@ -8,10 +8,10 @@ into the same messages.
 import json
 import socket
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from testing.browser import SCRIPT_TIMEOUT_MS, Tab
 from testing.ports import free_port
@@ -53,7 +53,7 @@ class _Firefox:
         _, call, error, result = self._receive()
         assert call == self._calls, (call, self._calls)
         assert error is None, error
-        return result["value"] if isinstance(result, dict) and set(result) == {"value"} else result
+        return _value_of(result)
 
     def set_offline(self, *, is_offline: bool) -> None:
         """Take the network away from all tabs, or give it back."""
@@ -73,6 +73,12 @@ class _Firefox:
             assert byte, "Firefox closed the connection"
             length += byte
         return json.loads(self._stream.read(int(length)))
+
+
+def _value_of(result: Any) -> Any:
+    """Return the result itself, or what it wraps, as WebDriver does."""
+    wrapper = cast("Mapping[str, Any] | None", result)
+    return wrapper["value"] if wrapper and list(wrapper) == ["value"] else wrapper
 
 
 @contextmanager
