@@ -569,7 +569,7 @@ WRONG_ENGINES: tuple[WrongEngine, ...] = (
     # Saved queries
     WrongEngine(
         "saved",
-        "the version is read after the select",
+        "the version of the rows never changes",
         SAVED,
         "version = await self._versions.version_of(saved.website_id, ranges_of(plan))",
         'version = "1"',

@@ -162,6 +162,12 @@ def test_values_beyond_the_limit_are_left_out(store: FreshStore) -> None:
     assert (result.rows, result.truncated) == ([["/a", 2], ["/B", 1]], True)
 
 
+def test_a_result_that_ends_at_the_limit_is_not_truncated(store: FreshStore) -> None:
+    assert len(values(store, limit=5).rows) == 5
+    assert not values(store, limit=5).truncated
+    assert values(store, limit=4).truncated
+
+
 @pytest.mark.parametrize(
     ("search", "found"),
     [
