@@ -22,7 +22,7 @@ from headrace.model.catalog import (
     table_names,
 )
 from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
-from headrace.model.plan import PlannedSelect, QueryPlan
+from headrace.model.plan import PlannedHaving, PlannedSelect, QueryPlan
 from headrace.model.tenancy import WebsiteId
 from headrace.query.validate.columns import check_aggregatable, find_column
 from headrace.query.validate.compare import check_compare
@@ -68,14 +68,7 @@ def check_query(
     selects = _check_selects(table, query.selects)
     filters = check_filters(table, query.filters or ())
     group_by = _check_group_by(table, query.group_by or ())
-    names = check_output_names(
-        [
-            *(select.alias for select in selects),
-            *(column.name for column in group_by),
-            *([] if request.compare is None else [PREVIOUS_OUTPUT_NAME]),
-        ],
-        has_granularity=request.granularity is not None,
-    )
+    names = _check_output_names(request, selects, group_by)
     period = check_period(request.start_date, request.end_date, request.last_days)
     zone = check_timezone(request.timezone)
     granularity = check_granularity(table, request.granularity)
@@ -91,11 +84,7 @@ def check_query(
         has_groups=bool(group_by),
         has_having=request.having not in (None, []),
     )
-    having = check_having(
-        request.having,
-        [select.alias for select in selects],
-        datetimes={select.alias for select in selects if select.aggregate in DATETIME_AGGREGATES},
-    )
+    having = _check_having(request.having, selects)
     top = check_top(request.top, has_groups=bool(group_by), has_granularity=granularity is not None)
     others = check_others(request.others, top)
     compared = check_compare(request.compare, first, last)
@@ -118,6 +107,27 @@ def check_query(
         top=top,
         others=others,
         cutoff_ms=cutoffs.of_table(table),
+    )
+
+
+def _check_output_names(
+    request: wire.QueryRequest, selects: Sequence["_CheckedSelect"], group_by: Sequence[Column]
+) -> Sequence[str]:
+    return check_output_names(
+        [
+            *(select.alias for select in selects),
+            *(column.name for column in group_by),
+            *([] if request.compare is None else [PREVIOUS_OUTPUT_NAME]),
+        ],
+        has_granularity=request.granularity is not None,
+    )
+
+
+def _check_having(value: object, selects: Sequence["_CheckedSelect"]) -> tuple[PlannedHaving, ...]:
+    return check_having(
+        value,
+        [select.alias for select in selects],
+        datetimes={select.alias for select in selects if select.aggregate in DATETIME_AGGREGATES},
     )
 
 

@@ -63,10 +63,7 @@ def make_use_cases(
     live = LiveService(live_source, clock=parts.clock)
     stack.callback(asyncio.create_task(_close_live(live, stop)).cancel)
     barrier = EngineBarrier(engine, timeout_s=settings.ack_timeout_s, all_logs=False)
-
-    def record_changes(by: str, changes: Sequence[AuditedChange]) -> None:
-        directory.acting_as(by).audit_log.record(changes)
-
+    record_changes = _change_recorder(parts)
     return UseCases(
         acceptor=ingest_service,
         refusals=RefusalReporter(
@@ -108,6 +105,15 @@ def make_use_cases(
         is_loading=barrier.is_caught_up,
         readiness={**log_checks, **_server_checks(parts), "engine": worker_store.store.status},
     )
+
+
+def _change_recorder(parts: WorkerParts) -> RecordChanges:
+    """Return what writes lines to the audit log, as made by a caller."""
+
+    def record_changes(by: str, changes: Sequence[AuditedChange]) -> None:
+        parts.directory.acting_as(by).audit_log.record(changes)
+
+    return record_changes
 
 
 def _query_execution(
