@@ -6,7 +6,7 @@ from typing import Protocol
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.table_identity import read_identities, table_directories
 from headrace.adapters.store.dialect.ddl import DATABASE
-from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import Logger
 from headrace.ports.event_log import LogOffset
@@ -86,12 +86,8 @@ class StoreRecovery:
         `create_tables` creates missing tables. Safe to repeat after a crash: the ledger is bound
         to the tables last. Raises `StoreUnavailable` or `OperatorError`.
         """
-        try:
+        with raising_store_unavailable("cannot read the store"):
             self._reconcile(create_tables)
-        except ClickHouseError as failure:
-            raise StoreUnavailable(str(failure)) from failure
-        except OSError as error:
-            raise StoreUnavailable(f"cannot read the store: {error.strerror}") from error
         self._losses = self._ledger.losses()
         for loss in self._losses:
             self._log.error("store_incomplete", reason=loss)

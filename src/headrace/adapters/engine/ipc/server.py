@@ -59,6 +59,7 @@ from headrace.adapters.engine.ipc.services import (
 from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor
 from headrace.adapters.query_scheduler.key import QueryKey
 from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.failures import refused_select
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
 from headrace.base.telemetry import Logger
@@ -325,8 +326,7 @@ class EngineServer:
         except StoreUnavailable as error:
             return Failure(FailureKind.UNAVAILABLE, str(error))
         except ClickHouseError as failure:
-            self._log.error("select_refused", code=failure.code, name=failure.name, sql=sql)
-            return Failure(FailureKind.FAILED, str(failure))
+            return Failure(FailureKind.FAILED, str(refused_select(failure, sql, self._log)))
 
     async def _run(self, request: RunSelect, limits: QueryLimits) -> bytes:
         parameters = EncodedParameters(request.parameters)

@@ -5,10 +5,9 @@ from typing import Any, Final
 
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.dialect.ddl import DATABASE, OLD_PARTS_LIFETIME_S
-from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.adapters.store.dialect.parameters import quote_literal
 from headrace.adapters.store.dialect.statements import ModifySettings, Settings, Target, render
-from headrace.base.errors import StoreUnavailable
 from headrace.model.storage import STORAGE_TABLES
 
 _LIFETIME: Final = "old_parts_lifetime"
@@ -65,7 +64,5 @@ class ChdbPartLifetimes:
         self._execute(render(ModifySettings(table, settings), Target(database=self._database)))
 
     def _execute(self, sql: str) -> list[list[Any]]:
-        try:
+        with raising_store_unavailable():
             return self._chdb.execute(sql)
-        except ClickHouseError as failure:
-            raise StoreUnavailable(str(failure)) from failure

@@ -5,7 +5,7 @@ from typing import Any
 
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.dialect.ddl import DATABASE
-from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.adapters.store.dialect.row_deletion import (
     count_replaced_parts,
     delete_rows,
@@ -13,7 +13,6 @@ from headrace.adapters.store.dialect.row_deletion import (
     select_table_size,
 )
 from headrace.adapters.store.dialect.statements import render
-from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import Table
 from headrace.ports.rows.deletion import DeletionState, TableSize
 
@@ -50,9 +49,7 @@ class ChdbRowDeleter:
             self._session = None
 
     def _execute(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[list[Any]]:
-        try:
+        with raising_store_unavailable():
             if self._session is None:
                 self._session = self._chdb.session(self._database, writable=True)
             return self._session.execute(sql, parameters)
-        except ClickHouseError as failure:
-            raise StoreUnavailable(str(failure)) from failure

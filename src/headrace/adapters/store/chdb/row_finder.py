@@ -5,12 +5,11 @@ from typing import Any
 
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.dialect.ddl import DATABASE
-from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.adapters.store.dialect.row_deletion import (
     count_detached_parts,
     select_replaced_parts,
 )
-from headrace.base.errors import StoreUnavailable
 from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORAGE_TABLES
 
@@ -45,9 +44,7 @@ class ChdbRowFinder:
             self._session = None
 
     def _execute(self, sql: str, parameters: Mapping[str, object]) -> list[list[Any]]:
-        try:
+        with raising_store_unavailable():
             if self._session is None:
                 self._session = self._chdb.session(self._database)
             return self._session.execute(sql, parameters)
-        except ClickHouseError as failure:
-            raise StoreUnavailable(str(failure)) from failure

@@ -20,7 +20,8 @@ from headrace.adapters.store.dialect.ddl import (
     MIGRATIONS,
     Migration,
 )
-from headrace.adapters.store.dialect.errors import REJECTED_CODES, ClickHouseError
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.failures import insert_error, raising_store_unavailable
 from headrace.adapters.store.dialect.parameters import quote_literal
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
@@ -66,22 +67,20 @@ class ChdbWriter:
 
         Raises `OperatorError` when a newer Headrace wrote them, else `StoreUnavailable`.
         """
-        try:
+        with raising_store_unavailable("cannot prepare the store"):
             self._chdb.execute(f"CREATE DATABASE IF NOT EXISTS `{self._database}`")
             session = self._open_session()
             prepare_tables(self._chdb, session, self._migrations, database=self._database)
             self.rollup.check()
             self._make_durable()
-        except ClickHouseError as failure:
-            raise StoreUnavailable(str(failure)) from failure
 
     def _make_durable(self) -> None:
-        """Name the tables, and sync what chDB leaves to the system: nothing is loaded before."""
-        try:
-            ensure_identities(table_directories(self._chdb, self._database))
-            sync_store_files(self._chdb.directory)
-        except OSError as error:
-            raise StoreUnavailable(f"cannot sync the store: {error.strerror}") from error
+        """Name the tables, and sync what chDB leaves to the system: nothing is loaded before.
+
+        Raises `ClickHouseError` or `OSError`.
+        """
+        ensure_identities(table_directories(self._chdb, self._database))
+        sync_store_files(self._chdb.directory)
 
     def insert(
         self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
@@ -94,27 +93,24 @@ class ChdbWriter:
     def _insert(
         self, stored: StoredTable, arrow_stream: bytes, token: str, *, first_attempt: bool
     ) -> None:
-        try:
-            self._insert_once(stored, arrow_stream, token, first_attempt=first_attempt)
-            self._sync_deduplication_log(stored)
-            self._reopen_after_failures()
-        except ClickHouseError as failure:
-            if failure.code in REJECTED_CODES:
-                raise BatchRejected(failure.message) from failure  # for the quarantine
-            self._close_session()
-            raise StoreUnavailable(str(failure)) from failure
-        except OSError as error:
-            raise StoreUnavailable(f"cannot sync the store: {error.strerror}") from error
+        with raising_store_unavailable("cannot sync the store"):
+            try:
+                self._insert_once(stored, arrow_stream, token, first_attempt=first_attempt)
+                self._sync_deduplication_log(stored)
+                self._reopen_after_failures()
+            except ClickHouseError as failure:
+                error = insert_error(failure)
+                if isinstance(error, StoreUnavailable):
+                    self._close_session()
+                raise error from failure
 
     def reopen(self) -> None:
         """Detach and attach all tables: chDB then sets broken parts aside and may restore sources.
 
         Called between two inserts, on their thread. Raises `StoreUnavailable`.
         """
-        try:
+        with raising_store_unavailable():
             self._reopen_all()
-        except ClickHouseError as failure:
-            raise StoreUnavailable(str(failure)) from failure
 
     def request_stop(self) -> None:
         """Reject every batch after the running one; from any thread, before `close`."""
@@ -205,10 +201,8 @@ class ChdbWriter:
         with contextlib.suppress(ClickHouseError):
             return _has_batch(session, table, row)
         self._reopen(session, table)
-        try:
+        with raising_store_unavailable(f"cannot read {table.name}"):  # it blames no row
             return _has_batch(session, table, row)
-        except ClickHouseError as failure:  # whatever its code, it does not blame the batch
-            raise StoreUnavailable(f"cannot read {table.name}: {failure}") from failure
 
     def _reopen(self, session: ChdbSession, table: StoredTable) -> None:
         """Detach and attach a table: chDB sets broken parts aside when it opens a table.
@@ -218,12 +212,10 @@ class ChdbWriter:
         of its batch were read back.
         """
         get_logger().error("table_reopened", table=table.name)
-        try:
+        with raising_store_unavailable(f"cannot reopen {table.name}"):
             with self._change_listener.all_rows_changing(), self.rollup.reopening():
                 self._detach_and_attach(session, table.name)
             self._make_durable()
-        except ClickHouseError as failure:
-            raise StoreUnavailable(f"cannot reopen {table.name}: {failure}") from failure
         self._chdb.log_broken_parts()
 
     def _detach_and_attach(self, session: ChdbSession, table: str) -> None:

@@ -10,11 +10,12 @@ from typing import Any
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
 from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.failures import refused_select
 from headrace.adapters.store.dialect.results import RESULT_FORMAT, decode_rows
 from headrace.base.telemetry import Logger
 from headrace.model.export import Watermark
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import QueryLimits, SelectFailed
+from headrace.ports.store import QueryLimits
 
 
 class ClickHouseExportStore:
@@ -58,5 +59,4 @@ class ClickHouseExportStore:
                 sql, parameters, limits, next(self._query_ids), result_format=result_format
             )
         except ClickHouseError as failure:
-            self._log.error("select_refused", code=failure.code, name=failure.name, sql=sql)
-            raise SelectFailed(str(failure)) from None
+            raise refused_select(failure, sql, self._log) from None

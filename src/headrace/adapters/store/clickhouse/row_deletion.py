@@ -13,7 +13,7 @@ from headrace.adapters.store.clickhouse.connection import (
     query_rows,
 )
 from headrace.adapters.store.clickhouse.layout import local_target, system_table
-from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.row_deletion import (
     count_replaced_parts,
@@ -22,7 +22,6 @@ from headrace.adapters.store.dialect.row_deletion import (
     select_table_size,
 )
 from headrace.adapters.store.dialect.statements import render
-from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import Table
 from headrace.ports.rows.deletion import DeletionState, TableSize
 
@@ -84,9 +83,7 @@ class ClickHouseRowDeleter:
     def _on_all_shards(self, work: Callable[[SyncClient], _ResultT]) -> list[_ResultT]:
         """Run `work` on each host that has rows of its own, or on any of equal ones."""
         address = self._address
-        try:
+        with raising_store_unavailable():
             if address.cluster and not address.is_replicated:
                 return [self._pool.run_on(host, work) for host in address.hosts]
             return [self._pool.run_on_any(work)]
-        except ClickHouseError as failure:
-            raise StoreUnavailable(str(failure)) from failure

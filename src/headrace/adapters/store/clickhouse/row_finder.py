@@ -11,10 +11,9 @@ from headrace.adapters.store.clickhouse.connection import (
 )
 from headrace.adapters.store.clickhouse.layout import system_table
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
-from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.row_deletion import select_replaced_parts
-from headrace.base.errors import StoreUnavailable
 from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORAGE_TABLES
 
@@ -69,7 +68,5 @@ class ClickHouseRowFinder:
 
     @staticmethod
     def _run(work: Callable[[], _ResultT]) -> _ResultT:
-        try:
+        with raising_store_unavailable():
             return work()
-        except ClickHouseError as failure:
-            raise StoreUnavailable(str(failure)) from failure

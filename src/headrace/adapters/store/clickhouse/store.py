@@ -10,11 +10,12 @@ from headrace.adapters.query_scheduler.key import QueryKey
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
 from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.failures import refused_select
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.adapters.store.dialect.results import decode_result
 from headrace.base.telemetry import Logger
 from headrace.model.plan import CompiledQuery
-from headrace.ports.store import QueryLimits, SelectFailed, StoreResult, StoreStatus
+from headrace.ports.store import QueryLimits, StoreResult, StoreStatus
 
 
 class ClickHouseStore:
@@ -64,5 +65,4 @@ class ClickHouseStore:
         try:
             return await self._reader.select(sql, parameters, limits, next(self._query_ids))
         except ClickHouseError as failure:
-            self._log.error("select_refused", code=failure.code, name=failure.name, sql=sql)
-            raise SelectFailed(str(failure)) from None
+            raise refused_select(failure, sql, self._log) from None

@@ -28,7 +28,8 @@ from headrace.adapters.store.clickhouse.insertion import (
 )
 from headrace.adapters.store.clickhouse.preparation import SchemaMigrator
 from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
-from headrace.adapters.store.dialect.errors import REJECTED_CODES, ClickHouseError
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.failures import insert_error
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.errors import OperatorError, StoreUnavailable
@@ -138,13 +139,14 @@ class ClickHouseWriter:
         try:
             self._insert_once(stored, arrow_stream, row, f"{token}-{row.row_id.hex()}")
         except ClickHouseError as failure:
+            error: Exception = insert_error(failure)
             if failure.code in _TRUNCATED_STREAM:
                 _check_complete(arrow_stream)
-            elif failure.code in REJECTED_CODES:
-                raise BatchRejected(failure.message) from failure  # for the quarantine
-            self._shards = None  # the next attempt prepares again: tables may have changed
-            self._pool.begin_with_next_host()  # a read-only replica may have an intact neighbour
-            raise StoreUnavailable(str(failure)) from failure
+                error = StoreUnavailable(str(failure))
+            if isinstance(error, StoreUnavailable):
+                self._shards = None  # the next attempt prepares again: tables may have changed
+                self._pool.begin_with_next_host()  # a read-only replica may have an intact one
+            raise error from failure
 
     def request_stop(self) -> None:
         """Reject every batch after the running one; from any thread, before `close`."""
