@@ -10,12 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from headrace.adapters.event_log import segment_files
 from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
 from headrace.adapters.event_log.segment_format import frame_header
-from headrace.adapters.event_log.segment_log import (
-    SEGMENT_BYTES,
-    _SegmentFiles,  # pyright: ignore[reportPrivateUsage]  # the blocking part is what is compared
-)
+from headrace.adapters.event_log.segment_log import SEGMENT_BYTES
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import SystemClock
 from headrace.base.telemetry import Metrics
@@ -78,7 +76,7 @@ class SegmentFiles:
         self._reader = SegmentReader(root, damaged=root.with_suffix(".damaged"))
         end = directory.recover()
         directory.set_recovered()
-        self._files = _SegmentFiles(
+        self._files = segment_files.SegmentFiles(
             directory,
             end=end,
             metrics=Metrics(),
