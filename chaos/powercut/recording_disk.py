@@ -130,7 +130,8 @@ class RecordingDisk(DataDisk):
     def unmount(self) -> None:
         """Unmount the file system and end the daemon. Raises `DiskFailed`."""
         if self._is_mounted:
-            self._unmount_file_system()
+            _unmount(self._mountpoint)
+            self._is_mounted = False
         if self._loop_device:
             self._file_system.forget_device(self._loop_device)
             _output("losetup", "--detach", self._loop_device)
@@ -179,25 +180,11 @@ class RecordingDisk(DataDisk):
             raise OSError("the daemon does not mount; is FUSE permitted here?")
 
     def _stop_daemon(self, daemon: subprocess.Popen[str]) -> None:
-        _output("umount", str(self._device_directory))
+        _unmount(self._device_directory)
         daemon.wait(_TIMEOUT_S)
         for pipe in (daemon.stdin, daemon.stdout):
             if pipe is not None:
                 pipe.close()
-
-    def _unmount_file_system(self) -> None:
-        """Unmount it. A killed process may use it for a while longer."""
-        deadline = time.monotonic() + _TIMEOUT_S
-        while True:
-            done = subprocess.run(
-                ["umount", str(self._mountpoint)], check=False, capture_output=True, text=True
-            )
-            if done.returncode == 0:
-                self._is_mounted = False
-                return
-            if time.monotonic() > deadline:
-                raise DiskFailed(f"cannot unmount: {done.stderr}")
-            time.sleep(0.05)
 
     def _send(self, command: str) -> None:
         if self._daemon is None or self._daemon.stdin is None:
@@ -211,6 +198,18 @@ class RecordingDisk(DataDisk):
             raise DiskFailed("the disk is not mounted")
         readable, _, _ = select.select([self._daemon.stdout], [], [], timeout_s)
         return self._daemon.stdout.readline() if readable else ""
+
+
+def _unmount(path: Path) -> None:
+    """Unmount it. A killed process may use it for a while longer, and so may who looks at loops."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while True:
+        done = subprocess.run(["umount", str(path)], check=False, capture_output=True, text=True)
+        if done.returncode == 0:
+            return
+        if time.monotonic() > deadline:
+            raise DiskFailed(f"cannot unmount: {done.stderr}")
+        time.sleep(0.05)
 
 
 def _output(*command: str) -> str:
