@@ -1,11 +1,10 @@
 """Stores the loader's batches in chDB, and creates and migrates its tables."""
 
 import contextlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
-from msgspec import Struct
-
+from headrace.adapters.store.chdb.batches import has_batch, insert_statement, read_batch
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.deduplication_log import newest_part, sync_log
 from headrace.adapters.store.chdb.preparation import prepare_tables
@@ -25,17 +24,14 @@ from headrace.adapters.store.dialect.failures import insert_error, raising_store
 from headrace.adapters.store.dialect.parameters import quote_literal
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
-from headrace.formats.arrow_batch import ArrowTimes, inserted_columns, read_batch_metadata
+from headrace.formats.arrow_batch import ArrowTimes
 from headrace.model.catalog import Table
 from headrace.model.storage import STORAGE_TABLES, StoredTable
-from headrace.ports.store import BatchRejected, ChangeListener, NullChangeListener
+from headrace.ports.store import ChangeListener, NullChangeListener
 
 _REOPEN_EVERY = 16
 """Reopen the tables at each 16th failure: that is every three minutes at most, and chDB keeps old
 parts for eight."""
-
-_NO_SUCH_PART = 232
-_CORRUPTED = 246
 
 
 class ChdbWriter:
@@ -169,7 +165,7 @@ class ChdbWriter:
         rejects every retry as a duplicate. The second attempt therefore uses another token.
         Raises `StoreUnavailable` where that fails, too.
         """
-        batch = _read_batch(table, arrow_stream)
+        batch = read_batch(table, arrow_stream)
         if batch is None:
             return
         times = ArrowTimes(table.name, arrow_stream)
@@ -177,7 +173,7 @@ class ChdbWriter:
             if not first_attempt and self._find_batch(table, batch.first_row):
                 return
             for attempt in (token, f"{token}-again"):
-                statement = _insert_statement(table.name, batch.columns, attempt)
+                statement = insert_statement(table.name, batch.columns, attempt)
                 self._open_session().insert(statement, arrow_stream)
                 if self._find_inserted_batch(table, batch.first_row):
                     return
@@ -191,7 +187,7 @@ class ChdbWriter:
         part = newest_part(self._deduplication_log(table.name))
         if part is not None:
             with contextlib.suppress(ClickHouseError):  # `_find_batch` meets it, too, and repairs
-                if _has_batch(self._open_session(), table, row, part=part):
+                if has_batch(self._open_session(), table, row, part=part):
                     return True
         return self._find_batch(table, row)
 
@@ -199,10 +195,10 @@ class ChdbWriter:
         """Search a batch's first row; where the search fails, reopen the table and repeat it."""
         session = self._open_session()
         with contextlib.suppress(ClickHouseError):
-            return _has_batch(session, table, row)
+            return has_batch(session, table, row)
         self._reopen(session, table)
         with raising_store_unavailable(f"cannot read {table.name}"):  # it blames no row
-            return _has_batch(session, table, row)
+            return has_batch(session, table, row)
 
     def _reopen(self, session: ChdbSession, table: StoredTable) -> None:
         """Detach and attach a table: chDB sets broken parts aside when it opens a table.
@@ -238,70 +234,3 @@ class ChdbWriter:
             )
             self._deduplication_logs[table] = Path(paths[0], "deduplication_logs")
         return self._deduplication_logs[table]
-
-
-def _insert_statement(table: str, columns: Sequence[str], token: str) -> str:
-    column_list = ", ".join(f"`{column}`" for column in columns)
-    return (
-        f"INSERT INTO `{table}` ({column_list}) SETTINGS "
-        "async_insert = 0, "  # on by default
-        "input_format_null_as_default = 0, "
-        "input_format_arrow_allow_missing_columns = 0, "
-        f"insert_deduplication_token = {quote_literal(token)}"
-    )
-
-
-def _has_batch(
-    session: ChdbSession, table: StoredTable, row: Mapping[str, object], *, part: str | None = None
-) -> bool:
-    """Return whether the first row of a batch is stored. A batch is one part: all of it, or none.
-
-    Row ids depend on the log offset alone, so every attempt of a batch has the same ones. `part`
-    limits the search to one part. Raises `ClickHouseError` where the part is damaged.
-    """
-    part_condition = "" if part is None else f"_part = {quote_literal(part)} AND "
-    sql = (
-        f"SELECT _part FROM `{table.name}` WHERE {part_condition}website_id = {{website:String}} "  # noqa: S608 - our own name
-        "AND time = fromUnixTimestamp64Milli({time:Int64}, 'UTC') AND hex(id) = {id:String} LIMIT 1"
-    )
-    for (found,) in session.execute(sql, row):
-        _check_part(session, table, found)
-        return True
-    return False
-
-
-def _check_part(session: ChdbSession, table: StoredTable, part: str) -> None:
-    """Compare a part with its checksums; a part that was merged meanwhile was intact."""
-    check = f"CHECK TABLE `{table.name}` PART {quote_literal(part)}"
-    try:
-        ((is_intact,),) = session.execute(f"{check} SETTINGS check_query_single_value_result = 1")
-    except ClickHouseError as failure:
-        if failure.code == _NO_SUCH_PART:
-            return
-        raise
-    if not is_intact:
-        raise ClickHouseError(_CORRUPTED, "CORRUPTED_DATA")
-
-
-class _Batch(Struct, frozen=True):
-    """The key of a batch's first row, the websites of its rows, and the names of its columns."""
-
-    first_row: Mapping[str, object]
-    websites: list[str]
-    columns: list[str]
-
-
-def _read_batch(table: StoredTable, arrow_stream: bytes) -> _Batch | None:
-    """Read a stream's metadata; None for a stream without rows. Raises `BatchRejected`."""
-    try:
-        metadata = read_batch_metadata(arrow_stream)
-        columns = inserted_columns(table, arrow_stream)
-    except MemoryError:
-        raise  # no fault of the stream
-    except Exception as error:  # what arro3 raises has no narrower class
-        raise BatchRejected(f"not an Arrow stream of the table: {error}") from error
-    if metadata is None:
-        return None
-    first = metadata.first
-    row = {"website": first.website_id, "time": first.time_ms, "id": first.row_id.hex().upper()}
-    return _Batch(row, sorted(metadata.websites), columns)
