@@ -20,6 +20,7 @@ RESPONSE_TIMEOUT_S = 30.0
 RECOVERY_TIMEOUT_S = 90.0
 _LAUNCH_PAUSE_S = 0.2
 _RUNTIME_NAME = "runtime"
+_SETTING_PREFIX = "HEADRACE_"
 
 SETTINGS: Mapping[str, str] = {
     "HEADRACE_QUERY_RATE_LIMIT": "1000000",
@@ -63,7 +64,6 @@ class Service:
     def launch(self) -> None:
         """Start the service and return immediately."""
         self._runtime.mkdir(exist_ok=True)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("HEADRACE_")}
         command = [HEADRACE, "serve", "--data", str(self.data), "--host", HOST]
         command += ["--port", str(self.port), "--workers", "2"]
         with self.log.open("ab") as log:
@@ -73,7 +73,7 @@ class Service:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 env={
-                    **environment,
+                    **_own_environment(),
                     **SETTINGS,
                     **self._environment,
                     "TMPDIR": str(self._runtime),
@@ -87,13 +87,29 @@ class Service:
         command = self._command(*arguments)
         with self.log.open("ab") as log:
             return json.loads(
-                subprocess.check_output(command, stderr=log, timeout=RECOVERY_TIMEOUT_S)
+                subprocess.check_output(
+                    command, stderr=log, env=self._settings(), timeout=RECOVERY_TIMEOUT_S
+                )
             )
 
     def launch_command(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start another headrace command on the data directory and return immediately."""
         with self.log.open("ab") as log:
-            return subprocess.Popen(self._command(*arguments), stdout=log, stderr=subprocess.STDOUT)
+            return subprocess.Popen(
+                self._command(*arguments),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._settings(),
+            )
+
+    def _settings(self) -> dict[str, str]:
+        """Return the environment of a command, which must know the same store as the service."""
+        settings = {
+            name: value
+            for name, value in self._environment.items()
+            if name.startswith(_SETTING_PREFIX)
+        }
+        return {**_own_environment(), **settings}
 
     def _command(self, *arguments: str) -> list[str]:
         return [HEADRACE, *arguments, "--data", str(self.data), "--json"]
@@ -190,6 +206,11 @@ def _decoded(body: bytes) -> Json:
         return json.loads(body)
     except ValueError:
         return None
+
+
+def _own_environment() -> dict[str, str]:
+    """Return the environment without settings of Headrace."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(_SETTING_PREFIX)}
 
 
 def _arguments(pid: str) -> list[str]:
