@@ -2,17 +2,20 @@
 
 import argparse
 import json
+import os
 import secrets
 import shutil
 import signal
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
 from chaos.disks import ORDINARY, REPLICAS, disk_kinds
 from chaos.faults import FAULTS
+from chaos.mount_namespace import enter_own_namespace
 from chaos.report import Report, as_table
 from chaos.run import Run
 
@@ -59,6 +62,9 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the crash test and report. Violations and the path of the kept data are printed last."""
     arguments = _arguments()
+    if arguments.store == "embedded" and os.geteuid() == 0 and sys.platform == "linux":
+        with suppress(OSError):  # a container may forbid it, and then most likely to mount at all
+            enter_own_namespace()
     seed = secrets.randbelow(1_000_000) if arguments.seed is None else arguments.seed
     work = Path(tempfile.mkdtemp(prefix="headrace-chaos-", dir=arguments.directory))
     print(f"seed {seed}, {arguments.rounds} rounds in {work}", flush=True)
