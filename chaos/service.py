@@ -88,7 +88,7 @@ class Service:
         with self.log.open("ab") as log:
             return json.loads(
                 subprocess.check_output(
-                    command, stderr=log, env=self._settings(), timeout=RECOVERY_TIMEOUT_S
+                    command, stderr=log, env=self._settings(), timeout=self.recovery_timeout_s
                 )
             )
 
