@@ -13,7 +13,7 @@ from chaos.query_client import QueryClient
 from chaos.replicas.cluster import ReplicaCluster
 from chaos.service import Service
 
-_INGESTION_TIMEOUT_S = 30.0
+_INGESTION_TIMEOUT_S = 90.0  # also where everything was killed, on a loaded machine
 
 
 class GuaranteeViolated(Exception):

@@ -76,10 +76,14 @@ class Network:
                 _run("tc", "-n", host.namespace, "qdisc", "del", "dev", "eth0", "root")
 
     def remove(self) -> None:
-        """Remove the hosts, whose processes must have ended, and the bridge."""
+        """Remove the hosts, whose processes must have ended, and the bridge.
+
+        Their links first: another program with a copy of the table of mounts keeps a namespace.
+        """
         for host in self.hosts:
-            with suppress(subprocess.CalledProcessError):
-                _ip("netns", "del", host.namespace)
+            for removal in (("link", "del", host.link), ("netns", "del", host.namespace)):
+                with suppress(subprocess.CalledProcessError):
+                    _ip(*removal)
         with suppress(subprocess.CalledProcessError):
             _ip("link", "del", self._name)
 
