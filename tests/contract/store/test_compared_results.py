@@ -84,3 +84,32 @@ def test_totals_are_those_before_having_and_pages(views: Tables) -> None:
     having = [where("n", "gt", 100)]
     assert found(views, COUNT, group_by=["path"], having=having, offset=3) == ([], {"n": 5})
     assert found(views, COUNT, having=having, offset=3) == ([], {"n": 5})
+
+
+BY_DAY: dict[str, Any] = {"group_by": ["path"], "granularity": "daily", "endDate": "2026-01-07"}
+
+
+def test_totals_beside_top_groups_are_those_of_all_groups(views: Tables) -> None:
+    assert found(views, COUNT, top=1, **BY_DAY) == (
+        [["2026-01-05", "/a", 2], ["2026-01-06", "/a", 1]],
+        {"n": 5},
+    )
+
+
+def test_others_are_in_the_order_of_days_whatever_that_of_the_rows_is(views: Tables) -> None:
+    latest = [{"field": "date", "direction": "desc"}]
+    body = query_body(COUNT, top=1, others=True, orderBy=latest, **BY_DAY)
+    result = run_query(views, body)
+    assert [list(row) for row in result.rows] == [["2026-01-06", "/a", 1], ["2026-01-05", "/a", 2]]
+    assert result.others == [
+        {"date": "2026-01-06", "path": None, "n": 1},
+        {"date": "2026-01-07", "path": None, "n": 1},
+    ]
+
+
+def test_others_of_the_compared_range_alone_are_no_rows(views: Tables) -> None:
+    days = {**BY_DAY, "startDate": "2026-01-07"}
+    body = query_body(COUNT, top=1, others=True, compare="previous_period", **days)
+    result = run_query(views, body)
+    assert [list(row) for row in result.rows] == [["2026-01-07", "/b", 1, 1]]
+    assert result.others == []

@@ -1070,3 +1070,21 @@ def test_having_is_planned_by_the_index_of_its_select() -> None:
     body = query_body(select("path", "uniq"), COUNT, having=[where("n", "gte", 3)])
     assert plan_of(body).having == (PlannedHaving(1, Operator.GTE, 3.0),)
     assert plan_of(query_body(having=[])).having == ()
+
+
+@pytest.mark.parametrize(
+    ("days", "compared"),
+    [
+        (("2024-02-29", "2024-02-29"), (date(2023, 2, 28), date(2023, 2, 28))),
+        (("2024-02-28", "2024-03-01"), (date(2023, 2, 28), date(2023, 3, 1))),
+        (("2025-02-28", "2025-03-01"), (date(2024, 2, 28), date(2024, 3, 1))),
+    ],
+    ids=["a leap day", "days around one", "days around none"],
+)
+def test_the_year_before_a_leap_day_has_28_february(
+    days: tuple[str, str], compared: tuple[date, date]
+) -> None:
+    start, end = days
+    plan = plan_of(query_body(startDate=start, endDate=end, compare="previous_year"))
+    assert plan.compare is not None
+    assert (plan.compare.first_day, plan.compare.last_day) == tuple(map(days_since_epoch, compared))
