@@ -159,3 +159,4 @@ def save(page: Page, name: str) -> None:
     page.click("button", "Saved queries")
     page.write(".saved input", name)
     page.click(".saved button.primary", "Save")
+    page.until("document.querySelector('.saved-note') !== null")
