@@ -9,7 +9,7 @@ import json
 import socket
 import subprocess
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -65,6 +65,10 @@ class _Firefox:
     def quit(self) -> None:
         """End the browser without its questions."""
         self.call("Marionette:Quit", flags=["eForceQuit"])
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._stream.close()
         self._connection.close()
 
     def _receive(self) -> Any:
@@ -93,9 +97,9 @@ def opened_firefox(profile: Path) -> Generator[Tab]:
         )
     try:
         wait_until(lambda: _is_up(port), "Firefox answers")
-        browser = _Firefox(port)
-        yield Tab(browser)
-        browser.quit()
+        with closing(_Firefox(port)) as browser:
+            yield Tab(browser)
+            browser.quit()
         process.wait(_STOP_TIMEOUT_S)
     finally:
         process.kill()
