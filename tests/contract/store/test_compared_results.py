@@ -113,3 +113,27 @@ def test_others_of_the_compared_range_alone_are_no_rows(views: Tables) -> None:
     result = run_query(views, body)
     assert [list(row) for row in result.rows] == [["2026-01-07", "/b", 1, 1]]
     assert result.others == []
+
+
+def test_each_range_has_the_offsets_of_its_own_days(tables: Tables) -> None:
+    """Half past midnight in Berlin is 23:30 of the day before in January, 22:30 in July."""
+    january, july = 1_767_655_800_000, 1_751_754_600_000
+    tables.insert(
+        EVENTS,
+        [
+            {"id": bytes([number]) * 16, "website_id": WEBSITE, "event_name": "x", "time": time_ms}
+            for number, time_ms in enumerate((january, july))
+        ],
+    )
+    result = run_query(
+        tables,
+        query_body(
+            COUNT,
+            granularity="daily",
+            timezone="Europe/Berlin",
+            startDate="2026-01-06",
+            endDate="2026-01-07",
+            compare={"startDate": "2025-07-06", "endDate": "2025-07-07"},
+        ),
+    )
+    assert [list(row) for row in result.rows] == [["2026-01-06", 1, 1]]
