@@ -94,7 +94,7 @@ def outcome(
 
 
 @given(st.lists(requests, min_size=1, max_size=12))
-def test_remembered_decisions_equal_those_on_the_snapshot_of_the_moment(
+def test_remembered_decisions_equal_those_on_the_current_snapshot(
     history: list[tuple[TenancySnapshot, int, Credentials, list[str | None]]],
 ) -> None:
     source = SwitchableSource()
