@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import re2
 
+from tests.oracle.buckets import exceeds_filled_rows
 from tests.oracle.columns import ALIASES, TABLES, Column, find_column, is_list, is_object
 
 ERROR_PREFIXES = {
@@ -154,6 +155,8 @@ def check(body: object) -> Query:
     offset = _whole_number(root.get("offset"), 0, 0, 1_000_000, "INVALID_OFFSET")
     order_by = _order_by(root.get("orderBy") or [], names)
     fill = _fill(root.get("fill"), granularity, root.get("having"))
+    if fill and not group_by and granularity is not None:
+        _require(not exceeds_filled_rows(start, end, zone, granularity), "INVALID_FILL")
     having = _having(
         root.get("having"),
         [one.name for one in selects if one.aggregate not in DATETIME_AGGREGATES],

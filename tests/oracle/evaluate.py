@@ -4,9 +4,15 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from tests.oracle.buckets import (
+    MOST_FILLED_ROWS,
+    bucket_of,
+    buckets_of,
+    has_too_many_hours,
+)
 from tests.oracle.check import (
     DATETIME_AGGREGATES,
     PRESENCE_OPERATORS,
@@ -126,11 +132,11 @@ def _buckets_of_others(query: Query, rows: list[Row], top: _Keys) -> dict[str, l
     """Return the rows of other groups by bucket; with `fill` every bucket, if any has a row."""
     buckets: dict[str, list[Row]] = {}
     if query.fill:
-        buckets = {label: [] for label in _buckets(query)}
+        buckets = {label: [] for label in _buckets_of_range(query)}
     for row in rows:
         if _values_of_groups(query, row) not in top:
             local = _local(query, row[time_column(query.table)])
-            buckets.setdefault(_bucket(query, local), []).append(row)
+            buckets.setdefault(bucket_of(local, str(query.granularity)), []).append(row)
     return buckets
 
 
@@ -302,23 +308,11 @@ def _type(value: Any) -> str:
 # Buckets, groups and aggregates.
 
 
-_LABELS = {
-    "hourly": "%Y-%m-%d %H:00:00",
-    "daily": "%Y-%m-%d",
-    "weekly": "%Y-%m-%d",
-    "monthly": "%Y-%m-01",
-}
-
-
-def _bucket(query: Query, local: datetime) -> str:
-    if query.granularity == "weekly":
-        local -= timedelta(days=local.weekday())
-    return local.strftime(_LABELS[str(query.granularity)])
-
-
 def _group(query: Query, row: Row) -> tuple[Any, ...]:
     bucket = (
-        [_bucket(query, _local(query, row[time_column(query.table)]))] if query.granularity else []
+        [bucket_of(_local(query, row[time_column(query.table)]), query.granularity)]
+        if query.granularity
+        else []
     )
     return (*bucket, *(_grouped(query, row, column) for column in query.group_by))
 
@@ -443,39 +437,21 @@ def _is_kept(query: Query, row: Row) -> bool:
 # Gap filling and order.
 
 
+def _buckets_of_range(query: Query) -> set[str]:
+    if has_too_many_hours(query.start, query.end, query.granularity):
+        raise QueryRejected("INVALID_FILL")
+    return buckets_of(query.start, query.end, query.zone, str(query.granularity))
+
+
 def _fill(query: Query, groups: dict[tuple[Any, ...], list[Row]]) -> None:
     """Add every group of the result to every bucket of the range."""
     without_date = {key[1:] for key in groups} if query.group_by else {()}
-    if without_date and _has_too_many_hours(query):
-        raise QueryRejected("INVALID_FILL")
-    buckets = _buckets(query)
-    if len(buckets) * len(without_date) > 10_000:
+    buckets = _buckets_of_range(query) if without_date else set()
+    if len(buckets) * len(without_date) > MOST_FILLED_ROWS:
         raise QueryRejected("INVALID_FILL")
     for bucket in buckets:
         for key in without_date:
             groups.setdefault((bucket, *key), [])
-
-
-def _has_too_many_hours(query: Query) -> bool:
-    """Return whether a range has too many hours, without a walk: a day has at least 23 hours."""
-    days = (query.end - query.start).days
-    return query.granularity == "hourly" and days * 23 > 10_000
-
-
-def _buckets(query: Query) -> set[str]:
-    """Walk the range in quarter hours; nearly every UTC offset is a multiple of one.
-
-    Daily buckets are walked in quarter days.
-    """
-    step = timedelta(minutes=15) if query.granularity == "hourly" else timedelta(hours=6)
-    at = datetime.combine(query.start, time(), UTC) - timedelta(days=1)
-    buckets: set[str] = set()
-    while at.date() <= query.end + timedelta(days=1):
-        local = at.astimezone(query.zone)
-        if query.start <= local.date() <= query.end:
-            buckets.add(_bucket(query, local))
-        at += step
-    return buckets
 
 
 def _ordered(query: Query, rows: list[Row]) -> list[Row]:
