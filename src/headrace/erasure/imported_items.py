@@ -1,7 +1,7 @@
 """Decides which items of an import were erased before: they must not come back."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -57,5 +57,6 @@ def _is_erased(item: ImportItem, known: KnownSubjects) -> bool:
 
 def _fields_of(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 - an item of a log record
     if isinstance(value, tuple):
-        return dict(zip(_EVENT_FIELDS, value, strict=False))
+        values = cast("tuple[object, ...]", value)
+        return dict(zip(_EVENT_FIELDS, values, strict=False))
     return msgspec.structs.asdict(value)

@@ -1,5 +1,6 @@
 """The authorizer remembers decisions; none of them may differ from one that is made anew."""
 
+import operator
 from collections.abc import Sequence
 
 from hypothesis import given
@@ -64,12 +65,13 @@ credentials = st.builds(
     website_id=st.sampled_from(WEBSITES),
     origin=st.sampled_from(ORIGINS),
 )
-item_websites = st.one_of(
-    st.lists(st.sampled_from(WEBSITES), max_size=3),
-    st.builds(
-        lambda website, count: [website] * count, st.sampled_from(WEBSITES), st.integers(1, 3)
-    ),
+different_websites: st.SearchStrategy[list[str | None]] = st.lists(
+    st.sampled_from(WEBSITES), max_size=3
 )
+the_same_website: st.SearchStrategy[list[str | None]] = st.builds(
+    operator.mul, st.sampled_from([[one] for one in WEBSITES]), st.integers(1, 3)
+)
+item_websites = different_websites | the_same_website
 requests = st.tuples(
     st.sampled_from((TENANCY, LATER_TENANCY)),
     st.sampled_from((NOW_MS, NOW_MS + 700, NOW_MS + 1_000)),
