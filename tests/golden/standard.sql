@@ -3,19 +3,15 @@ WITH
     (time >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') AND time < fromUnixTimestamp64Milli({p2:Int64}, 'UTC')) AS in_range,
     (time >= fromUnixTimestamp64Milli({p3:Int64}, 'UTC') AND time < fromUnixTimestamp64Milli({p4:Int64}, 'UTC')) AS in_compared
 SELECT
-    multiIf(grouping(c0) = 0, 0, grouping(c1) = 0, 1, grouping(c2) = 0, 2, grouping(c3) = 0, 3, grouping(c4) = 0, 4, 5) AS breakdown,
+    multiIf(grouping(c0) = 0, 0, 1) AS breakdown,
     if(event_name IN {p5:Array(String)}, path, '') AS c0,
-    country AS c1,
-    browser_name AS c2,
-    os_name AS c3,
-    device_type AS c4,
-    event_name AS c5,
+    event_name AS c1,
+    countIf(in_range) AS c2,
+    uniqExactIf(visitor_key, visitor_key != 0 AND in_range) AS c3,
+    countIf(in_compared) AS c4,
+    uniqExactIf(visitor_key, visitor_key != 0 AND in_compared) AS c5,
     countIf(in_range) AS c6,
-    uniqExactIf(visitor_key, visitor_key != 0 AND in_range) AS c7,
-    countIf(in_compared) AS c8,
-    uniqExactIf(visitor_key, visitor_key != 0 AND in_compared) AS c9,
-    countIf(in_range) AS c10,
-    countIf(in_compared) AS c11
+    countIf(in_compared) AS c7
 FROM events
 WHERE
     website_id = {p0:String} AND
@@ -23,24 +19,16 @@ WHERE
     NOT is_bot
 GROUP BY GROUPING SETS (
     (c0),
-    (c1),
-    (c2),
-    (c3),
-    (c4),
-    (c5)
+    (c1)
 )
 HAVING
-    (breakdown = 5 OR c0 != '' OR c1 != '' OR c2 != '' OR c3 != '' OR c4 != '' OR c5 != '') AND
-    c10 > 0
+    (breakdown = 1 OR c0 != '' OR c1 != '') AND
+    c6 > 0
 ORDER BY
     breakdown ASC,
-    array(c6, c7, c7, c7, c7, c6)[breakdown + 1] DESC,
+    array(c2, c2)[breakdown + 1] DESC,
     c0 ASC,
-    c1 ASC,
-    c2 ASC,
-    c3 ASC,
-    c4 ASC,
-    c5 ASC
+    c1 ASC
 LIMIT {p6:UInt64} BY breakdown
 
 -- sessions

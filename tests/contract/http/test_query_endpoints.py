@@ -313,7 +313,7 @@ def test_standard_query_has_a_key_for_each_type_and_a_rate_of_its_own() -> None:
     store = StoreOfTables(
         {
             "path AS c0": [["/", 3, 2], ["/a", 1, 1]],
-            "FROM events\nWHERE": [[2, 4, 5]],
+            "sum(event_count)": [[2, 4, 5]],
             "FROM (": [[4, 1, 7.5]],
         }
     )

@@ -16,8 +16,8 @@ from testing.queries import COUNT, WEBSITE, query_body, select, statement_of, wh
 
 def conditions_of(body: Any) -> list[str]:
     """Return the SQL conditions for the filters of a body."""
-    body = {**body, "query": {**body["query"], "groupBy": ["country"]}}
-    filtered, plain = statement_of(body), statement_of(query_body(group_by=["country"]))
+    body = {**body, "query": {**body["query"], "groupBy": ["path"]}}
+    filtered, plain = statement_of(body), statement_of(query_body(group_by=["path"]))
     return [line for line in where_of(filtered.sql) if line not in where_of(plain.sql)]
 
 
@@ -28,7 +28,7 @@ def where_of(sql: str) -> list[str]:
 
 
 def test_minimal_statement() -> None:
-    compiled = statement_of(query_body())
+    compiled = statement_of(query_body(timezone="Asia/Tokyo"))
     assert compiled.sql == (
         "SELECT\n"
         "    count() AS c0\n"
@@ -42,8 +42,8 @@ def test_minimal_statement() -> None:
     )
     assert compiled.parameters == {
         "p0": WEBSITE,
-        "p1": 1_767_225_600_000,
-        "p2": 1_769_904_000_000,
+        "p1": 1_767_193_200_000,
+        "p2": 1_769_871_600_000,
         "p3": 1001,
         "p4": 0,
     }
@@ -81,7 +81,7 @@ def test_client_aliases_never_appear_in_the_statement() -> None:
 @pytest.mark.parametrize(
     ("table", "reads"),
     [
-        ("events", ["events"]),
+        ("events", ["mergeTreeProjection"]),
         ("sessions", ["mergeTreeProjection", "mergeTreeProjection"]),
         ("profiles", ["mergeTreeProjection", "mergeTreeProjection"]),
         ("errors", ["errors"]),
@@ -288,8 +288,8 @@ def test_filter_is_a_condition_that_is_never_null(filtered: Any, expected: str) 
 
 
 def test_is_bot_is_a_condition_like_any_other() -> None:
-    sql = statement_of(query_body(filters=[where("is_bot", "eq", True)])).sql
-    assert "is_bot = {p3:Bool}" in sql
+    body = query_body(filters=[where("is_bot", "eq", True)], group_by=["path"])
+    assert "is_bot = {p3:Bool}" in statement_of(body).sql
 
 
 def test_property_values_are_distinguished_by_type() -> None:

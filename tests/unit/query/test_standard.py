@@ -22,7 +22,7 @@ from headrace.ports.store import (
 )
 from headrace.query.execution import QueryExecution
 from headrace.query.standard.check import check_standard, decode_standard
-from headrace.query.standard.compile import compile_breakdowns
+from headrace.query.standard.compile import compile_breakdowns, split_scans
 from headrace.query.standard.definitions import STANDARD_TYPES, Form, plans_of_type
 from headrace.query.standard.plan import StandardPlan
 from headrace.query.standard.service import StandardService
@@ -171,10 +171,19 @@ def test_types_of_one_table_are_one_statement_which_names_the_website_once() -> 
         assert [value for value in scan.query.parameters.values() if value == WEBSITE] == [WEBSITE]
 
 
+def test_types_that_the_daily_rollup_can_answer_share_a_scan_of_it() -> None:
+    scans = split_scans(plan_of(*GROUPED).breakdowns["events"], CHDB_DIALECT)
+    assert [[breakdown.type_name for breakdown in scan] for scan in scans] == [
+        ["pages", "events"],
+        ["countries", "browsers", "systems", "devices"],
+    ]
+
+
 def shared_scan(table: str, website_id: WebsiteId = WEBSITE, **root: Any) -> CompiledQuery:
     body = decode_standard(as_bytes({"types": GROUPED, **DAYS, **root}))
     plan = check_standard(body, website_id, now_ms=NOW_MS)
-    return compile_breakdowns(plan.breakdowns[table], CHDB_DIALECT).query
+    (scan, *_) = split_scans(plan.breakdowns[table], CHDB_DIALECT)
+    return compile_breakdowns(scan, CHDB_DIALECT).query
 
 
 def test_statement_of_shared_scans_matches_its_golden_file() -> None:
@@ -239,7 +248,7 @@ def outcomes(metrics: Metrics) -> list[str]:
 def test_two_statements_of_a_query_run_at_once_and_it_counts_as_one() -> None:
     store, metrics = CountingStore(), Metrics()
     run(store, *GROUPED, metrics=metrics)
-    assert (store.most, store.ended) == (2, 4)
+    assert (store.most, store.ended) == (2, 5)
     assert outcomes(metrics) == ['headrace_queries_total{outcome="answered",table="standard"} 1.0']
 
 

@@ -38,6 +38,9 @@ class Form(NamedTuple):
 
 ROWS = Form((Part("count"),))
 
+COUNTED_ROWS = Form((Part("sum", "{column}"),))
+"""Rows that have been counted: the column has how many each row stands for."""
+
 DISTINCT_VALUES: Mapping[Kind, Form] = {
     Kind.TEXT: Form((Part("uniqExact", "{column}", "{column} != ''"),)),
     Kind.NUMBER: Form((Part("uniqExact", "{column} + 0"),)),

@@ -5,8 +5,9 @@ keys; how its filters are grouped, and those of its selects; whether an operator
 or numbers; the number of dots in a property's key and whether the key begins like a separator of
 JSON; how often clocks change within the range, whether they go back across midnight at one of its
 ends, and whether it starts and ends within one UTC day; the same of a compared range, and whether
-the two overlap; whether top groups are chosen, and the others asked for. Every value is bound, the
-website exactly once.
+the two overlap; whether the daily rollup has all that is read, and how many days the ranges divide;
+whether top groups are chosen, and the others asked for. Every value is bound, the website exactly
+once.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from headrace.query.sql.outputs import (
     is_row_of_totals,
     list_outputs,
 )
-from headrace.query.sql.sources.tables import Ranges, Source, build_source, id_keys_of
+from headrace.query.sql.sources.tables import Ranges, Source, build_source
 from headrace.query.sql.sources.visible_rows import VisibleRows, bind_visible_rows
 from headrace.query.sql.time_buckets import bind_ranges, bucket_expr
 from headrace.query.sql.top_groups import exact_key, ranking_plan, write_page_of_top
@@ -73,7 +74,7 @@ def _write_statement(plan: QueryPlan, scope: _Scope) -> str:
         parameters,
         is_distributed=scope.dialect.is_distributed,
     )
-    expressions = Expressions(parameters, scope.dialect, id_keys_of(plan.table))
+    expressions = Expressions(parameters, scope.dialect, source.rows)
     columns, bots = write_columns(plan, source, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]
     aliases = [f"c{index}" for index in range(len(columns))]
@@ -193,7 +194,7 @@ def write_columns(
     Both ranges of a comparison are read in one scan.
     """
     own_conditions = [
-        [write_condition(planned, expressions) for planned in select.filters]
+        [write_condition(planned, expressions) for planned in expressions.own_filters(select)]
         for select in plan.selects
     ]
     bots = write_bot_rule(plan, own_conditions)

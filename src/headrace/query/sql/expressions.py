@@ -1,13 +1,15 @@
 """Columns and their aggregates as SQL, with a template for each kind of column."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+
+from msgspec import Struct
 
 from headrace.model.catalog import Aggregate, Column, Kind
-from headrace.model.plan import OutputKind, PlannedSelect
+from headrace.model.plan import OutputKind, PlannedCondition, PlannedSelect
 from headrace.ports.store import Dialect
 from headrace.query.sql.aggregates import (
     COLUMN_AGGREGATES,
+    COUNTED_ROWS,
     DISTINCT_KEYS,
     DISTINCT_VALUES,
     ROWS,
@@ -15,6 +17,7 @@ from headrace.query.sql.aggregates import (
 )
 from headrace.query.sql.builder import Parameters
 from headrace.query.sql.json_properties import PropertyColumns
+from headrace.query.sql.sources.daily_rows import EVENT_COUNT, PAGE_VIEWS, is_page_view_filter
 
 VALUES: Mapping[Kind, str] = {
     Kind.TEXT: "{column}",
@@ -34,23 +37,29 @@ OUTPUT_KINDS: Mapping[Kind, OutputKind] = {
     Kind.JSON: OutputKind.JSON,
 }
 
-NO_ID_KEYS: Mapping[str, str] = MappingProxyType({})
+
+class RowForm(Struct, frozen=True):
+    """What the rows of a statement have beside the columns of their table.
+
+    `id_keys` has the columns with the keys of ids, by the column of the ids. Rows that are
+    `aggregated` are those of `daily_rows`: each stands for several events.
+    """
+
+    id_keys: Mapping[str, str] = {}
+    is_aggregated: bool = False
+
+
+PLAIN_ROWS = RowForm()
 
 
 class Expressions:
-    """The SQL of one statement's columns; properties bind their keys to `parameters`.
-
-    `id_keys` has the columns with the keys of ids, by the column of the ids.
-    """
+    """The SQL of one statement's columns; properties bind their keys to `parameters`."""
 
     def __init__(
-        self,
-        parameters: Parameters,
-        dialect: Dialect,
-        id_keys: Mapping[str, str] = NO_ID_KEYS,
+        self, parameters: Parameters, dialect: Dialect, rows: RowForm = PLAIN_ROWS
     ) -> None:
         self.parameters = parameters
-        self._id_keys = id_keys
+        self._rows = rows
         self.properties = PropertyColumns(parameters, dialect)
 
     def name(self, column: Column) -> str:
@@ -78,9 +87,9 @@ class Expressions:
         """Return the form of a select's aggregate, and the SQL name of what it aggregates."""
         column = select.column
         if column is None or select.aggregate is Aggregate.COUNT:
-            return ROWS, ""
+            return self._form_of_count(select)
         if select.aggregate is Aggregate.UNIQ:
-            key = self._id_keys.get(column.name)
+            key = self._rows.id_keys.get(column.name)
             return (
                 (DISTINCT_VALUES[column.kind], self.name(column))
                 if key is None
@@ -89,3 +98,15 @@ class Expressions:
         if select.aggregate is Aggregate.SUM and column.kind is Kind.JSON:
             return COLUMN_AGGREGATES[Aggregate.SUM], self.properties.sum_operand(column)
         return COLUMN_AGGREGATES[select.aggregate], self.number(column)
+
+    def own_filters(self, select: PlannedSelect) -> tuple[PlannedCondition, ...]:
+        """Return the conditions of a select that its form does not include."""
+        if self._rows.is_aggregated and select.aggregate is Aggregate.COUNT:
+            return tuple(one for one in select.filters if not is_page_view_filter(one))
+        return select.filters
+
+    def _form_of_count(self, select: PlannedSelect) -> tuple[Form, str]:
+        if not self._rows.is_aggregated:
+            return ROWS, ""
+        is_of_page_views = any(map(is_page_view_filter, select.filters))
+        return COUNTED_ROWS, PAGE_VIEWS if is_of_page_views else EVENT_COUNT

@@ -24,7 +24,8 @@ from headrace.query.sql.compile import compile_query, write_columns
 from headrace.query.sql.conditions import write_condition
 from headrace.query.sql.expressions import Expressions
 from headrace.query.sql.outputs import ROW_COUNTS, list_outputs
-from headrace.query.sql.sources.tables import build_source, id_keys_of
+from headrace.query.sql.sources.daily_rows import reads_daily_rows
+from headrace.query.sql.sources.tables import build_source
 from headrace.query.sql.sources.visible_rows import bind_visible_rows
 from headrace.query.sql.time_buckets import bind_ranges
 from headrace.query.standard.plan import Breakdown, StandardPlan
@@ -51,7 +52,7 @@ class SharedScan(NamedTuple):
 
 
 class StandardStatements(NamedTuple):
-    """The statements of a standard query: of plans that stand alone, then of each table's scan."""
+    """The statements of a standard query: of plans that stand alone, then of the shared scans."""
 
     single: Sequence[tuple[QueryPlan, CompiledQuery]]
     scans: Sequence[tuple[Sequence[Breakdown], SharedScan]]
@@ -68,10 +69,22 @@ def compile_standard(plan: StandardPlan, dialect: Dialect) -> StandardStatements
     return StandardStatements(
         [(one, compile_query(one, dialect)) for one in single],
         [
-            (of_table, compile_breakdowns(of_table, dialect))
+            (shared, compile_breakdowns(shared, dialect))
             for of_table in plan.breakdowns.values()
+            for shared in split_scans(of_table, dialect)
         ],
     )
+
+
+def split_scans(
+    breakdowns: Sequence[Breakdown], dialect: Dialect
+) -> Sequence[tuple[Breakdown, ...]]:
+    """Return the breakdowns of a table that share a scan: of the daily rollup, or of its rows."""
+    of_days, of_rows = list[Breakdown](), list[Breakdown]()
+    for breakdown in breakdowns:
+        is_of_days = reads_daily_rows(breakdown.plan, is_distributed=dialect.is_distributed)
+        (of_days if is_of_days else of_rows).append(breakdown)
+    return [tuple(scan) for scan in (of_rows, of_days) if scan]
 
 
 def compile_breakdowns(breakdowns: Sequence[Breakdown], dialect: Dialect) -> SharedScan:
@@ -88,7 +101,7 @@ def compile_breakdowns(breakdowns: Sequence[Breakdown], dialect: Dialect) -> Sha
     visible = bind_visible_rows(plan.website_id, plan.cutoff_ms, parameters)
     ranges = bind_ranges(plan.range, plan.compare, parameters, is_bucketed=False)
     source = build_source(plan, visible, ranges, parameters, is_distributed=dialect.is_distributed)
-    expressions = Expressions(parameters, dialect, id_keys_of(plan.table))
+    expressions = Expressions(parameters, dialect, source.rows)
     columns, bots = write_columns(plan, source, expressions)
     filters = [write_condition(planned, expressions) for planned in plan.filters]
     keys = _keys_of_each(breakdowns)

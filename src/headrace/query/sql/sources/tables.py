@@ -1,15 +1,18 @@
 """The rows of each table as SQL: a stored table, or daily rollups grouped by session or profile."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from headrace.formats.id_keys import EMPTY_ID_HASH, ID_KEYS
-from headrace.model.catalog import EVENTS, PROFILES, Table
+from headrace.model.catalog import EVENTS, PROFILES
 from headrace.model.plan import DateRange, QueryPlan
 from headrace.query.sql.bots import NOT_A_BOT
 from headrace.query.sql.builder import Parameters, clause, statement, subquery
+from headrace.query.sql.expressions import PLAIN_ROWS, RowForm
+from headrace.query.sql.sources.daily_rows import reads_daily_rows, write_daily_rows
 from headrace.query.sql.sources.derived_tables import (
     PROFILE,
     SESSION,
@@ -32,6 +35,9 @@ Ranges: TypeAlias = tuple[RangeParameters, RangeParameters | None]
 
 _IN_RANGE, _IN_COMPARED = "in_range", "in_compared"
 
+_KEYED_ROWS = RowForm(ID_KEYS)
+"""Rows with the keys of ids. Sessions and profiles have those of the ids that a plan counts."""
+
 
 class Source(Struct, frozen=True):
     """Rows in SQL: the definitions of WITH, the table of FROM, the conditions of WHERE.
@@ -45,14 +51,7 @@ class Source(Struct, frozen=True):
     conditions: list[str]
     current: str = ""
     compared: str = ""
-
-
-def id_keys_of(table: Table) -> Mapping[str, str]:
-    """Return the columns with the keys of ids that the rows of a table have, by the ids' column.
-
-    Sessions and profiles have those of the ids that a plan counts.
-    """
-    return ID_KEYS if table.is_derived or table.name == EVENTS.name else {}
+    rows: RowForm = PLAIN_ROWS
 
 
 def build_source(
@@ -74,8 +73,17 @@ def build_source(
             [*visible.rollups(), RollupExpression(NOT_A_BOT)],
             use_view=is_distributed or _needs_events(plan),
         )
-        return _derived_source(plan, visible, ranges, parameters, rollup, in_operator=in_operator)
-    return _timed_source(plan, plan.table.name, visible.stored_rows(plan.table.time_column), ranges)
+        source = _derived_source(plan, visible, ranges, parameters, rollup, in_operator=in_operator)
+        return replace(source, rows=_KEYED_ROWS)
+    if reads_daily_rows(plan, is_distributed=is_distributed):
+        days = write_daily_rows(plan, visible, parameters)
+        return replace(
+            _timed_source(plan, subquery(days), [], ranges),
+            rows=RowForm(ID_KEYS, is_aggregated=True),
+        )
+    conditions = visible.stored_rows(plan.table.time_column)
+    source = _timed_source(plan, plan.table.name, conditions, ranges)
+    return replace(source, rows=_KEYED_ROWS) if plan.table.name == EVENTS.name else source
 
 
 def _timed_source(plan: QueryPlan, table: str, conditions: list[str], ranges: Ranges) -> Source:
