@@ -67,6 +67,12 @@ class Harness:
             assert await anext(stream) == COMMENT
             yield stream
 
+    async def begin_to_wait(self, stream: AsyncGenerator[bytes]) -> "asyncio.Future[bytes]":
+        """Return what a stream sends next, once it has looked at the clock."""
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0)
+        return waiting
+
     async def is_silent(self, waiting: "asyncio.Future[bytes]") -> bool:
         """Return whether a stream sends nothing while it looks at the clock many times."""
         await asyncio.sleep(50 * CHECK_S)
@@ -85,7 +91,7 @@ async def test_a_silent_stream_has_a_comment_every_15_seconds() -> None:
     harness = Harness()
     async with harness.stream() as stream:
         for _ in range(2):
-            waiting = asyncio.ensure_future(anext(stream))
+            waiting = await harness.begin_to_wait(stream)
             harness.clock.advance(14_999)
             assert await harness.is_silent(waiting)
             harness.clock.advance(1)
@@ -95,11 +101,11 @@ async def test_a_silent_stream_has_a_comment_every_15_seconds() -> None:
 async def test_the_time_to_the_next_comment_begins_with_an_event() -> None:
     harness = Harness()
     async with harness.stream() as stream:
-        waiting = asyncio.ensure_future(anext(stream))
-        harness.clock.advance(COMMENT_MS - 1)
+        waiting = await harness.begin_to_wait(stream)
+        harness.clock.advance(COMMENT_MS - 1000)
         harness.source.add(1)
         assert await waiting == event(0)
-        waiting = asyncio.ensure_future(anext(stream))
+        waiting = await harness.begin_to_wait(stream)
         harness.clock.advance(COMMENT_MS - 1)
         assert await harness.is_silent(waiting)
         harness.clock.advance(1)
@@ -127,7 +133,7 @@ async def test_a_stream_ends_when_its_caller_may_read_no_more() -> None:
     harness = Harness()
     async with harness.stream() as stream:
         harness.may_read = False
-        waiting = asyncio.ensure_future(anext(stream))
+        waiting = await harness.begin_to_wait(stream)
         assert await harness.is_silent(waiting)
         harness.clock.advance(1_000)
         with pytest.raises(StopAsyncIteration):
@@ -137,7 +143,7 @@ async def test_a_stream_ends_when_its_caller_may_read_no_more() -> None:
 async def test_closing_the_service_ends_its_streams() -> None:
     harness = Harness()
     async with harness.stream() as stream:
-        waiting = asyncio.ensure_future(anext(stream))
+        waiting = await harness.begin_to_wait(stream)
         await asyncio.sleep(0)
         harness.service.close()
         with pytest.raises(StopAsyncIteration):
