@@ -38,7 +38,6 @@ from headrace.model.tenancy import (
     WebsiteId,
 )
 from testing.examples import examples
-from testing.servers import PostgreSQL
 
 NOON = 1_700_000_000_000
 NOON_TEXT = "2023-11-14T22:13:20.000Z"
@@ -47,15 +46,6 @@ ANN = "key_ann"
 
 Location = str | Path
 Line = dict[str, Any]
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def location(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
-    """The path or URL of an empty database."""
-    if request.param == "sqlite":
-        return tmp_path / "data" / "directory.sqlite"
-    server: PostgreSQL = request.getfixturevalue("postgresql")
-    return server.new_database()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ from headrace.model.tenancy import (
     WebsiteId,
     hash_secret,
 )
-from testing.servers import PostgreSQL
 
 NOON = 1_700_000_000_000
 BOTH = frozenset(Scope)
@@ -44,25 +43,9 @@ UNKNOWN_USER = OrganizationId("org_nobody")
 Location = str | Path
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def location(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
-    """The path or URL of an empty database."""
-    if request.param == "sqlite":
-        return tmp_path / "data" / "directory.sqlite"
-    server: PostgreSQL = request.getfixturevalue("postgresql")
-    return server.new_database()
-
-
 @pytest.fixture
 def clock() -> FixedClock:
     return FixedClock(NOON)
-
-
-@pytest.fixture
-def directory(location: Location, clock: FixedClock) -> Iterator[SqlDirectory]:
-    opened = open_directory(location, clock)
-    yield opened
-    opened.close()
 
 
 def reopened(location: Location) -> SqlDirectory:

@@ -1,16 +1,12 @@
 """The contract of saved queries, for SQLite and PostgreSQL."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
+from headrace.adapters.directory.sql_directory import SqlDirectory
 from headrace.base.clock import FixedClock
 from headrace.base.errors import OperatorError
 from headrace.model.saved_query import SavedQuery, SavedQueryEntry
 from headrace.model.tenancy import WebsiteId, hash_secret
-from testing.servers import PostgreSQL
 
 NOON = 1_700_000_000_000
 BODY = '{ "query": {"limit": 1.50}, "ä": "\u0001" }'.encode()
@@ -19,19 +15,6 @@ BODY = '{ "query": {"limit": 1.50}, "ä": "\u0001" }'.encode()
 @pytest.fixture
 def clock() -> FixedClock:
     return FixedClock(NOON)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def directory(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock
-) -> Iterator[SqlDirectory]:
-    location: Path | str = tmp_path / "directory.sqlite"
-    if request.param == "postgresql":
-        server: PostgreSQL = request.getfixturevalue("postgresql")
-        location = server.new_database()
-    opened = open_directory(location, clock)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -1,11 +1,8 @@
 """The contract of sessions and sign-in codes, for SQLite and PostgreSQL."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
+from headrace.adapters.directory.sql_directory import SqlDirectory
 from headrace.base.clock import FixedClock
 from headrace.base.errors import OperatorError
 from headrace.model.tenancy import (
@@ -18,7 +15,6 @@ from headrace.model.tenancy import (
     hash_secret,
 )
 from headrace.ports.sessions import CODE_MS, SESSION_MS
-from testing.servers import PostgreSQL
 
 NOON = 1_700_000_000_000
 READ = frozenset({Scope.READ_DATA})
@@ -27,19 +23,6 @@ READ = frozenset({Scope.READ_DATA})
 @pytest.fixture
 def clock() -> FixedClock:
     return FixedClock(NOON)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def directory(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock
-) -> Iterator[SqlDirectory]:
-    location: Path | str = tmp_path / "directory.sqlite"
-    if request.param == "postgresql":
-        server: PostgreSQL = request.getfixturevalue("postgresql")
-        location = server.new_database()
-    opened = open_directory(location, clock)
-    yield opened
-    opened.close()
 
 
 def begun(result: tuple[ApiKey, str] | None) -> tuple[ApiKey, str]:

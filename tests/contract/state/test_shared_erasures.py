@@ -1,12 +1,12 @@
 """Erasures that machines share, for SQLite and PostgreSQL, and what each machine makes of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
+from headrace.adapters.directory.sql_directory import SqlDirectory
 from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.base.clock import FixedClock
 from headrace.base.errors import StoreUnavailable
@@ -16,7 +16,6 @@ from headrace.model.erasure import SelectorKind, Subject
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rows.erasure import Erasure
 from headrace.ports.rows.shared_erasures import ErasurePart, Machine
-from testing.servers import PostgreSQL
 
 NOON = 1_700_000_000_000
 HOUR_MS = 3_600_000
@@ -35,19 +34,6 @@ MachineMaker = Callable[[str], tuple[ErasingMachines, FileErasures]]
 @pytest.fixture
 def clock() -> FixedClock:
     return FixedClock(NOON)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def directory(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock
-) -> Iterator[SqlDirectory]:
-    location: Path | str = tmp_path / "directory.sqlite"
-    if request.param == "postgresql":
-        server: PostgreSQL = request.getfixturevalue("postgresql")
-        location = server.new_database()
-    opened = open_directory(location, clock)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
