@@ -1,15 +1,15 @@
 """Drives a real Chromium with chromedriver over its HTTP protocol, and serves pages to browsers."""
 
 import subprocess
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Protocol
 
 import requests
 
+from testing.http_servers import serving
 from testing.ports import free_port
 from testing.service import wait_until
 
@@ -75,15 +75,8 @@ def served_pages(*, head: str = "", policy: str = "", script: str = "") -> Gener
     `head` is HTML of each page, `policy` its Content-Security-Policy, `script` that of /page.js.
     """
     handler = type("_PageWithHead", (_Page,), {"head": head, "policy": policy, "script": script})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(handler) as url:
+        yield url
 
 
 class Browser(Protocol):

@@ -3,14 +3,14 @@
 import json
 import socket
 import struct
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from enum import Enum
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 
 import requests
+
+from testing.http_servers import serving
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _FORWARD_TIMEOUT_S = 20
@@ -113,28 +113,9 @@ class _Handler(BaseHTTPRequestHandler):
         del format, args
 
 
-class _Server(ThreadingHTTPServer):
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """Stay silent: a browser leaves when its tab is closed."""
-
-
 @contextmanager
 def opened_gate(target: str, *, strips_ids: bool = False) -> Generator[Gate]:
     """Run a gate in front of the service at `target`."""
     gate = Gate(target, strips_ids=strips_ids)
     with serving(type("_GateHandler", (_Handler,), {"gate": gate})) as gate.url:
         yield gate
-
-
-@contextmanager
-def serving(handler: type[BaseHTTPRequestHandler]) -> Generator[str]:
-    """Serve on a free port of this machine, and yield the URL."""
-    server = _Server(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

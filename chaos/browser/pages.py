@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler
 
-from chaos.browser.gate import serving
 from headrace.http.tracker.files import (
     EXTRAS,
     IDENTITY,
@@ -17,6 +16,7 @@ from headrace.http.tracker.files import (
     read_pinned_files,
     read_tracker_file,
 )
+from testing.http_servers import serving
 
 
 class _Pages(BaseHTTPRequestHandler):

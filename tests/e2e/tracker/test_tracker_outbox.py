@@ -2,9 +2,8 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from random import Random
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from chaos.browser.gate import Mode, opened_gate
 from chaos.browser.visitor import Visitor
 from testing.browser import Tab, served_pages
 from testing.browsers import DESKTOP
+from testing.http_servers import serving
 from testing.service import Service, wait_until
 from tests.e2e.tracker.pages import LOADED, run, snippet, unsent
 
@@ -59,15 +59,8 @@ class _Faults(BaseHTTPRequestHandler):
 def failing_proxy(service: Service) -> Generator[str]:
     """Stand in front of the service, and fail in every way in turns."""
     handler = type("_FaultsOfTest", (_Faults,), {"target": service.url, "count": 0})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(handler) as url:
+        yield url
 
 
 def test_every_event_is_stored_once_over_a_failing_network(
