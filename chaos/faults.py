@@ -18,7 +18,7 @@ from chaos.powercut.faults import POWER_CUTS
 from chaos.replicas.faults import REPLICA_FAULTS
 from chaos.service import RecoveryTimeout, Service
 from chaos.torn_tails import damage_tails, read_markers, restore_markers
-from testing.ports import free_port
+from testing.servers.ports import free_port
 
 _TIMEOUT_S = 30.0
 

@@ -16,7 +16,7 @@ from chaos.replicas.cluster import ClusterUnavailable, ReplicaCluster
 from chaos.report import Report
 from chaos.rounds import Rounds
 from chaos.service import RECOVERY_TIMEOUT_S, RecoveryTimeout, Service
-from testing.ports import free_port
+from testing.servers.ports import free_port
 
 _FAILURES = (GuaranteeViolated, RecoveryTimeout, DiskFailed, subprocess.SubprocessError)
 

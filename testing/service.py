@@ -20,7 +20,7 @@ from headrace.adapters.data_dir.paths import DIRECTORY
 from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
 from headrace.base.clock import SystemClock
 from headrace.model.tenancy import OrganizationId, Scope, WebsiteId
-from testing.ports import free_port
+from testing.servers.ports import free_port
 
 HEADRACE = str(Path(sys.executable).with_name("headrace"))
 START_TIMEOUT_S = 110

@@ -14,9 +14,9 @@ from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery
 from headrace.ports.store import Dialect, QueryLimits, StoreResult, StoreWriter
 from testing.chdb import LIMITS, FreshStore, Row
-from testing.clickhouse import ClickHouseServers, ClickHouseTables
-from testing.clickhouse_configuration import CLUSTER
-from testing.replicas import TablesPool
+from testing.servers.clickhouse import ClickHouseServers, ClickHouseTables
+from testing.servers.clickhouse_configuration import CLUSTER
+from testing.servers.replicas import TablesPool
 
 
 class Tables(Protocol):

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from testing.chdb import chdb_engine, chdb_store, chdb_store_of_module
-from testing.clickhouse import clickhouse_servers, dedicated_shards
 from testing.distribution import ServersScheduling, in_order
 from testing.examples import register_profiles
-from testing.replicas import replicated_servers, replicated_tables
-from testing.servers import postgresql, valkey_server
+from testing.servers.clickhouse import clickhouse_servers, dedicated_shards
+from testing.servers.replicas import replicated_servers, replicated_tables
+from testing.servers.shared_state import postgresql, valkey_server
 from testing.tables import tables, tables_of_module
 
 __all__ = [

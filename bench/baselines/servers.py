@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import requests
 
-from testing.ports import free_port
+from testing.servers.ports import free_port
 from testing.service import wait_until
 
 _BUN_FOLDER = Path(__file__).with_name("bun")

@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from testing.browser import Tab, served_pages
-from testing.browsers import Kind, opened
+from testing.browsers.chromium import Tab, served_pages
+from testing.browsers.kinds import Kind, opened
 from testing.service import Service
 
 CLICKS = 200

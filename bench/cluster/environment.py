@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.load.processes import pids_of
-from testing.clickhouse import (
+from testing.servers.clickhouse import (
     ClickHouseServer,
     ClickHouseServers,
     address_of,
     new_database,
     reading_address_of,
 )
-from testing.clickhouse_configuration import CLUSTER
-from testing.clickhouse_programs import clickhouse_program
-from testing.servers import PostgreSQL, ValkeyServer, find_postgresql, find_valkey
+from testing.servers.clickhouse_configuration import CLUSTER
+from testing.servers.clickhouse_programs import clickhouse_program
+from testing.servers.shared_state import PostgreSQL, ValkeyServer, find_postgresql, find_valkey
 from testing.service import Json, Service, bearer, wait_until
 
 SHARDS = 2

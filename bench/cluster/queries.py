@@ -32,7 +32,7 @@ from bench.queries.latency import (
 )
 from bench.queries.query_list import QUERIES, BenchmarkQuery
 from bench.report.measurements import Measurement
-from testing.clickhouse import ClickHouseServer
+from testing.servers.clickhouse import ClickHouseServer
 from testing.service import HEADRACE, Service, clean_environment
 
 QUERY_CPU_MS = "CPU of one question, mean of the ten, all processes"

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from bench.dataset.columns import DAYS, FIRST_DAY_MS
 from bench.dataset.generate import Dataset, ensure_dataset
-from testing.page import Page, opened_page
+from testing.browsers.page import Page, opened_page
 from testing.service import Service
 
 RANGE_DAYS: Final = 30

@@ -12,10 +12,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from testing.clickhouse import ClickHouseServers, ClickHouseTables
-from testing.clickhouse_configuration import CLUSTER
-from testing.clickhouse_programs import clickhouse_program
 from testing.queries import query_body, select, statement_of
+from testing.servers.clickhouse import ClickHouseServers, ClickHouseTables
+from testing.servers.clickhouse_configuration import CLUSTER
+from testing.servers.clickhouse_programs import clickhouse_program
 
 ROUNDS = 6
 VISITORS = select("anonymous_id", "uniq", "visitors")

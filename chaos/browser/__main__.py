@@ -11,7 +11,7 @@ from pathlib import Path
 
 from chaos.browser.faults import FAULTS
 from chaos.browser.run import Report, run
-from testing.browsers import Kind
+from testing.browsers.kinds import Kind
 
 
 def _arguments() -> argparse.Namespace:

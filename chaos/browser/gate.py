@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler
 
 import requests
 
-from testing.http_servers import serving
+from testing.browsers.http_servers import serving
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _FORWARD_TIMEOUT_S = 20

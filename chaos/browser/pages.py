@@ -16,7 +16,7 @@ from headrace.http.tracker.files import (
     read_pinned_files,
     read_tracker_file,
 )
-from testing.http_servers import serving
+from testing.browsers.http_servers import serving
 
 
 class _Pages(BaseHTTPRequestHandler):

@@ -11,7 +11,7 @@ from chaos.browser.faults import FAULTS, World
 from chaos.browser.gate import Mode, opened_gate
 from chaos.browser.pages import served_shop
 from chaos.browser.visitor import Visitor
-from testing.browsers import Kind, opened
+from testing.browsers.kinds import Kind, opened
 from testing.service import Service
 
 MOST_UNSENT: Final = 250

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Final
 
-from testing.browser import Tab
+from testing.browsers.chromium import Tab
 from testing.service import wait_until
 
 MOST_EVENTS: Final = 8

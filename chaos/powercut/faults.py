@@ -14,7 +14,7 @@ from chaos.fault import Fault, FaultContext, GuaranteeViolated
 from chaos.load import session_of
 from chaos.powercut.recovery import Aftermath, PowerCut
 from chaos.service import RecoveryTimeout, Service, send_request
-from testing.ports import free_port
+from testing.servers.ports import free_port
 
 _STOP_TIMEOUT_S = 30.0
 _MERGE_TIMEOUT_S = 20.0

@@ -11,12 +11,17 @@ import pytest
 
 from chaos.load import TABLES
 from chaos.service import RecoveryTimeout
-from testing.clickhouse import ClickHouseServer, address_of, new_database, reading_address_of
-from testing.clickhouse_configuration import CLUSTER
-from testing.clickhouse_programs import ClickHouseProgram, clickhouse_program
-from testing.keeper import Keeper
-from testing.network import Host, Network, NetworkMissing
-from testing.replicas import REPLICAS, SHARDS, ReplicatedServers
+from testing.servers.clickhouse import (
+    ClickHouseServer,
+    address_of,
+    new_database,
+    reading_address_of,
+)
+from testing.servers.clickhouse_configuration import CLUSTER
+from testing.servers.clickhouse_programs import ClickHouseProgram, clickhouse_program
+from testing.servers.keeper import Keeper
+from testing.servers.network import Host, Network, NetworkMissing
+from testing.servers.replicas import REPLICAS, SHARDS, ReplicatedServers
 
 RECOVERY_TIMEOUT_S = 300.0
 """Sessions with Keeper end after 10 s, and an insert that a cut link keeps after 60 s."""

@@ -25,7 +25,7 @@ from headrace.base.settings import setting_specs
 from headrace.ports.dedup_claims import Claim
 from headrace.ports.idempotency import Acquired, Replay
 from testing.chdb import FreshStore
-from testing.servers import PostgreSQL, Server, missing
+from testing.servers.shared_state import PostgreSQL, Server, missing
 
 PROJECT = Path(__file__).parents[2]
 DEPLOY = PROJECT / "deploy"
@@ -195,7 +195,7 @@ def test_units_are_well_formed(tmp_path: Path) -> None:
 @pytest.fixture
 def guarded_server(made: Path, tmp_path: Path) -> Iterator[str]:
     """Start a server with the configuration and users of the deployment, and yield its URL."""
-    from testing.ports import free_port  # noqa: PLC0415 - only this test needs it
+    from testing.servers.ports import free_port  # noqa: PLC0415 - only this test needs it
 
     program = shutil.which("valkey-server") or shutil.which("redis-server")
     if program is None:

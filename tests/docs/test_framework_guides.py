@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from testing.ports import free_port
+from testing.servers.ports import free_port
 from testing.service import Row, Service, wait_until
 from tests.docs.guides import blocks
 from tests.docs.test_guides import TIMEOUT_S, run, variables

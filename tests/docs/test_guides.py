@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import requests
 
-from testing.ports import free_port
+from testing.servers.ports import free_port
 from testing.service import Service, wait_until
 from tests.docs.guides import blocks
 

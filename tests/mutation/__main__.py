@@ -43,10 +43,13 @@ _EXAMPLES: Final = (
 _GOLDEN: Final = ("tests/golden/test_golden_queries.py", "tests/golden/test_golden_refusals.py")
 _TESTS: Final[Mapping[str, Sequence[str]]] = {
     "custom": _COMPILER,
-    "days": ("tests/unit/query/test_check.py", "tests/unit/query/test_standard.py"),
-    "paths": ("tests/unit/query/test_funnel.py", "tests/unit/query/test_retention.py"),
-    "values": ("tests/unit/query/test_values.py",),
-    "standard": ("tests/unit/query/test_standard.py",),
+    "days": ("tests/unit/query/test_check.py", "tests/unit/query/analyses/test_standard.py"),
+    "paths": (
+        "tests/unit/query/analyses/test_funnel.py",
+        "tests/unit/query/analyses/test_retention.py",
+    ),
+    "values": ("tests/unit/query/analyses/test_values.py",),
+    "standard": ("tests/unit/query/analyses/test_standard.py",),
     "saved": (
         "tests/unit/query/test_saved_queries.py",
         "tests/unit/adapters/test_watched_ranges.py",

@@ -23,9 +23,9 @@ from tests.property.generators.query_cases import Body, arbitrary_bodies
 from tests.property.generators.query_data import data_sets
 from tests.property.generators.standard import standard_queries
 
-CUSTOM: Final = "tests.property.test_results_in_process"
-PATHS: Final = "tests.property.test_paths_in_process"
-STANDARD: Final = "tests.property.test_standard_in_process"
+CUSTOM: Final = "tests.property.queries.test_results_in_process"
+PATHS: Final = "tests.property.queries.test_paths_in_process"
+STANDARD: Final = "tests.property.queries.test_standard_in_process"
 
 _ENGINE: Final = ("headrace.query", "headrace.http", "testing.queries", CUSTOM, PATHS, STANDARD)
 """The modules of an engine, and of what calls it."""

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
 from headrace.base.clock import FixedClock
-from testing.servers import PostgreSQL
+from testing.servers.shared_state import PostgreSQL
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -14,7 +14,7 @@ from headrace.adapters.valkey.dedup_claims import ValkeyDedupClaims
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError, SharedStateUnavailable
 from headrace.ports.dedup_claims import Claim
-from testing.servers import ValkeyServer
+from testing.servers.shared_state import ValkeyServer
 
 DAY = 86_400_000
 NOW = SystemClock().now_ms()

@@ -20,7 +20,7 @@ from headrace.model.erasure import Selector, SelectorKind
 from headrace.ports.event_log import LogOffset
 from headrace.ports.idempotency import Acquired, Replay
 from headrace.ports.quarantine import QuarantineEntry
-from testing.servers import ValkeyServer
+from testing.servers.shared_state import ValkeyServer
 
 ANN = Selector(SelectorKind.ANONYMOUS_ID, "ann-1")
 EMAIL = Selector(SelectorKind.PROPERTY, "a@b", "email")

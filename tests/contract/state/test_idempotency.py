@@ -17,7 +17,7 @@ from headrace.adapters.valkey.idempotency import ValkeyIdempotencyStore
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import LogUnavailable, OperatorError, SharedStateUnavailable
 from headrace.ports.idempotency import Acquired, IdempotencyStore, Replay
-from testing.servers import ValkeyServer
+from testing.servers.shared_state import ValkeyServer
 
 DIGEST = b"d" * 16
 OTHER = b"o" * 16

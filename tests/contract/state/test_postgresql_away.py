@@ -11,7 +11,7 @@ from headrace.base.clock import FixedClock
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings
 from headrace.wiring.shared import open_configured_directory
-from testing.servers import PostgreSQL
+from testing.servers.shared_state import PostgreSQL
 
 CLOCK = FixedClock(1_700_000_000_000)
 

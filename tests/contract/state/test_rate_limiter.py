@@ -13,7 +13,7 @@ from headrace.adapters.valkey.rate_limiter import ValkeyRateLimiter
 from headrace.base.clock import FixedClock, SystemClock
 from headrace.base.errors import SharedStateUnavailable, StoreUnavailable
 from headrace.ports.rate_limiter import RateLimiter, RateLimitResult
-from testing.servers import ValkeyServer
+from testing.servers.shared_state import ValkeyServer
 
 pytestmark = pytest.mark.asyncio
 

@@ -23,7 +23,7 @@ from headrace.base.telemetry import Logger
 from headrace.model.data_retention import Cutoffs, RetentionChange, RetentionPolicy
 from headrace.model.tenancy import Scope, TenancySnapshot, WebsiteId
 from headrace.ports.directory import TenancySource
-from testing.servers import PostgreSQL
+from testing.servers.shared_state import PostgreSQL
 
 pytestmark = pytest.mark.asyncio
 

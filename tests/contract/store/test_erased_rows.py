@@ -28,7 +28,7 @@ from headrace.ports.rows.deletion import RowDeleter
 from headrace.ports.rows.erasure import Erasure, RowFinder, RowsToErase
 from headrace.ports.store import CHDB_DIALECT
 from testing.chdb import FreshStore
-from testing.clickhouse import ClickHouseTables
+from testing.servers.clickhouse import ClickHouseTables
 from testing.tables import Tables
 
 T = 1_700_000_000_000

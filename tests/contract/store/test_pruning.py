@@ -17,7 +17,7 @@ from headrace.ports.rows.erasure import RowFinder
 from headrace.pruning.description import StorageDescriber
 from headrace.pruning.service import PruneSteps
 from testing.chdb import FreshStore
-from testing.clickhouse import ClickHouseTables
+from testing.servers.clickhouse import ClickHouseTables
 from testing.tables import Tables
 from testing.tenants import website
 from tests.contract.store.test_row_deletion import deleter_of

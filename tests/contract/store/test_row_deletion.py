@@ -11,7 +11,7 @@ from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
 from headrace.model.catalog import ERRORS, EVENTS, Table
 from headrace.ports.rows.deletion import DeletionState, RowDeleter
 from testing.chdb import FreshStore
-from testing.clickhouse import ClickHouseTables
+from testing.servers.clickhouse import ClickHouseTables
 from testing.tables import Tables
 
 DAY_MS = 86_400_000

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import requests
 
-from testing.clickhouse import (
+from testing.servers.clickhouse import (
     ClickHouseServer,
     ClickHouseServers,
     address_of,
     new_database,
     reading_address_of,
 )
-from testing.clickhouse_configuration import CLUSTER
+from testing.servers.clickhouse_configuration import CLUSTER
 from testing.service import HEADRACE, Service, bearer, clean_environment, wait_until
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]

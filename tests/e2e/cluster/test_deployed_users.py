@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from testing.clickhouse import ClickHouseServer
-from testing.clickhouse_programs import clickhouse_program
+from testing.servers.clickhouse import ClickHouseServer
+from testing.servers.clickhouse_programs import clickhouse_program
 from tests.e2e.conftest import ServiceMaker
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]

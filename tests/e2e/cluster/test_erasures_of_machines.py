@@ -10,8 +10,8 @@ import pytest
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
-from testing.clickhouse import ClickHouseServers, address_of, new_database
-from testing.servers import PostgreSQL
+from testing.servers.clickhouse import ClickHouseServers, address_of, new_database
+from testing.servers.shared_state import PostgreSQL
 from testing.service import Service, bearer, wait_until
 from tests.e2e.erasure.test_erase_command import error, event, files_with, send, visitors, vital
 

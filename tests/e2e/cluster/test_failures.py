@@ -11,9 +11,14 @@ from pathlib import Path
 import pytest
 import requests
 
-from testing.clickhouse import ClickHouseServers, address_of, new_database, reading_address_of
-from testing.clickhouse_configuration import CLUSTER
-from testing.servers import PostgreSQL, ValkeyServer
+from testing.servers.clickhouse import (
+    ClickHouseServers,
+    address_of,
+    new_database,
+    reading_address_of,
+)
+from testing.servers.clickhouse_configuration import CLUSTER
+from testing.servers.shared_state import PostgreSQL, ValkeyServer
 from testing.service import Service, bearer, wait_until
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]

@@ -7,7 +7,7 @@ from os import kill
 import pytest
 import requests
 
-from testing.servers import PostgreSQL, ValkeyServer
+from testing.servers.shared_state import PostgreSQL, ValkeyServer
 from testing.service import Service, bearer, wait_until
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.envelopes import UNAVAILABLE, error_envelope

@@ -12,9 +12,9 @@ import pytest
 
 from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
-from testing.clickhouse import ClickHouseServer, ClickHouseServers, address_of, new_database
-from testing.clickhouse_configuration import CLUSTER
-from testing.ports import free_port
+from testing.servers.clickhouse import ClickHouseServer, ClickHouseServers, address_of, new_database
+from testing.servers.clickhouse_configuration import CLUSTER
+from testing.servers.ports import free_port
 from testing.service import HEADRACE, Json, Service, clean_environment, wait_until
 from tests.e2e.erasure.test_erase_command import erase
 from tests.e2e.traffic import Ledger, load, send_until_acknowledged

@@ -13,7 +13,7 @@ from testing.service import Service, bearer, wait_until
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.connections import accepts_connections, connect, read_all, send_partial_body
 from tests.e2e.envelopes import outcome, success
-from tests.e2e.query.heavy_query import count_running, heavy_query, store_events
+from tests.e2e.query.limits.heavy_query import count_running, heavy_query, store_events
 from tests.e2e.traffic import Ledger, load, send_until_acknowledged
 
 pytestmark = pytest.mark.slow

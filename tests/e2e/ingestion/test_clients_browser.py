@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from testing.browser import CHROMEDRIVER, CHROMIUM, Tab, opened_tab, served_pages
+from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM, Tab, opened_tab, served_pages
 from testing.service import Json, Row, Service, wait_until
 from tests.e2e.envelopes import TIMESTAMP_MS
 

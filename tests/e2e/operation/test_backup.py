@@ -17,7 +17,7 @@ import zstandard
 from headrace import __version__
 from testing.service import HEADRACE, Service, clean_environment
 from tests.e2e.conftest import ServiceMaker
-from tests.e2e.durability.system_calls import traced_calls
+from tests.e2e.durability.disks.system_calls import traced_calls
 from tests.e2e.envelopes import outcome, success
 from tests.e2e.traffic import Ledger, load, send_until_acknowledged
 

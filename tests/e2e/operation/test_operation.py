@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from testing.ports import free_port
+from testing.servers.ports import free_port
 from testing.service import HEADRACE, Json, Service, bearer, clean_environment, wait_until
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.connections import accepts_connections, connect, read_all, send_partial_body

@@ -13,8 +13,8 @@ from headrace.model.data_retention import DataRetention
 from headrace.model.tenancy import Scope, WebsiteChange, WebsiteId
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
-from testing.browser import CHROMEDRIVER, CHROMIUM
-from testing.page import Page, opened_page
+from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
+from testing.browsers.page import Page, opened_page
 from testing.service import Service, bearer
 
 pytestmark = [

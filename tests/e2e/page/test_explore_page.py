@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headrace.model.tenancy import Scope
-from testing.browser import CHROMEDRIVER, CHROMIUM
-from testing.page import Page, opened_page
+from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
+from testing.browsers.page import Page, opened_page
 from testing.service import Json, Service
 
 pytestmark = [

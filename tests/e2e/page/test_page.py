@@ -9,8 +9,8 @@ import pytest
 
 from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import Scope, WebsiteId
-from testing.browser import CHROMEDRIVER, CHROMIUM
-from testing.page import HOSTILE_NAMES, Page, opened_page
+from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
+from testing.browsers.page import HOSTILE_NAMES, Page, opened_page
 from testing.service import Json, Service, bearer
 
 pytestmark = [

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from testing.browser import CHROMEDRIVER, CHROMIUM
-from testing.page import Page, opened_page
+from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
+from testing.browsers.page import Page, opened_page
 from testing.service import Service, wait_until
 
 pytestmark = [

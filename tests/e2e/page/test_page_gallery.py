@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from headrace.model.tenancy import Scope
-from testing.browser import CHROMEDRIVER, CHROMIUM
-from testing.page import HOSTILE_NAMES, Page, opened_page
+from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
+from testing.browsers.page import HOSTILE_NAMES, Page, opened_page
 from testing.sample_shop import send_traffic, shop_traffic
 from testing.service import Service
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from headrace.model.tenancy import Scope
-from testing.firefox import FIREFOX, opened_firefox
-from testing.page import HOSTILE_NAMES, Page
+from testing.browsers.firefox import FIREFOX, opened_firefox
+from testing.browsers.page import HOSTILE_NAMES, Page
 from testing.service import Service
 
 pytestmark = [

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from testing.browser import Tab
-from testing.browsers import PACKAGES, Kind, is_installed, opened
+from testing.browsers.chromium import Tab
+from testing.browsers.kinds import PACKAGES, Kind, is_installed, opened
 
 
 @pytest.fixture(scope="module", params=list(Kind))

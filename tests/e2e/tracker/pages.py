@@ -1,6 +1,6 @@
 """What tests do on pages with the tracker."""
 
-from testing.browser import Tab
+from testing.browsers.chromium import Tab
 from testing.service import Service
 
 LOADED = """

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from chaos.browser.run import run
-from testing.browsers import Kind
+from testing.browsers.kinds import Kind
 
 ROUNDS = int(os.environ.get("HEADRACE_CLIENT_ROUNDS", "20"))
 SEED = 3  # its first rounds have a reload, lost replies and full storage

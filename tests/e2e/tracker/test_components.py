@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testing.browser import Tab, served_pages
+from testing.browsers.chromium import Tab, served_pages
 from testing.service import Row, Service, wait_until
 from tests.docs.guides import blocks
 from tests.e2e.tracker.pages import LOADED, run

@@ -2,9 +2,9 @@
 
 import pytest
 
-from testing.browser import Tab, served_pages
-from testing.browsers import Kind
-from testing.ports import free_port
+from testing.browsers.chromium import Tab, served_pages
+from testing.browsers.kinds import Kind
+from testing.servers.ports import free_port
 from testing.service import Service
 from tests.e2e.tracker.pages import LOADED, SECOND_FILE_LOADED, run, snippet, unsent
 

@@ -3,8 +3,8 @@
 import pytest
 
 from headrace.http.tracker.files import snippet as pinned_snippet
-from testing.browser import Tab, served_pages
-from testing.browsers import Kind
+from testing.browsers.chromium import Tab, served_pages
+from testing.browsers.kinds import Kind
 from testing.service import Json, Row, Service, wait_until
 from tests.e2e.tracker.pages import LOADED, SECOND_FILE_LOADED, run, snippet
 

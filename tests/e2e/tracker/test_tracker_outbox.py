@@ -11,9 +11,9 @@ import requests
 
 from chaos.browser.gate import Mode, opened_gate
 from chaos.browser.visitor import Visitor
-from testing.browser import Tab, served_pages
-from testing.browsers import DESKTOP
-from testing.http_servers import serving
+from testing.browsers.chromium import Tab, served_pages
+from testing.browsers.http_servers import serving
+from testing.browsers.kinds import DESKTOP
 from testing.service import Service, wait_until
 from tests.e2e.tracker.pages import LOADED, run, snippet, unsent
 

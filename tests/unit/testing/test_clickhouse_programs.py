@@ -5,14 +5,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from testing.clickhouse import ClickHouseServer
-from testing.clickhouse_programs import (
+from testing.servers.clickhouse import ClickHouseServer
+from testing.servers.clickhouse_programs import (
     ENDS_WITH_ITS_STARTER,
     OfficialBinary,
     clickhouse_program,
 )
-from testing.keeper import Keeper
-from testing.replicas import REPLICAS, SHARDS, ReplicatedServers
+from testing.servers.keeper import Keeper
+from testing.servers.replicas import REPLICAS, SHARDS, ReplicatedServers
 
 BINARY = "/opt/clickhouse"
 

@@ -15,7 +15,7 @@ MODULE = "tests/contract/store/test_store.py"
         (f"{MODULE}::test_rows[replicas]", "replicas"),
         (f"{MODULE}::test_rows[embedded-a server]", MODULE),
         (f"{MODULE}::test_replicas", MODULE),
-        ("tests/contract/store/test_clickhouse_replicas.py::test_rows", "replicas"),
+        ("tests/contract/store/clickhouse/test_clickhouse_replicas.py::test_rows", "replicas"),
         ("tests/e2e/cluster/test_clickhouse.py::test_rows[a]", "servers"),
     ],
 )

@@ -18,13 +18,13 @@ import { SignIn } from "./views/sign_in.js";
 /** Views but for the first are loaded when they are opened. @type {Record<string, View>} */
 const VIEWS = {
   overview: { title: "Overview", load: async () => Overview },
-  explore: { title: "Explore", load: async () => (await import("./views/explore.js")).Explore },
+  explore: { title: "Explore", load: async () => (await import("./views/explore/explore.js")).Explore },
   vitals: { title: "Web vitals", load: async () => (await import("./views/vitals.js")).Vitals },
   errors: { title: "Errors", load: async () => (await import("./views/errors.js")).Errors },
   funnels: { title: "Funnels", load: async () => (await import("./views/funnels.js")).Funnels },
   retention: { title: "Retention", load: async () => (await import("./views/retention.js")).Retention },
   live: { title: "Live", load: async () => (await import("./views/live.js")).Live },
-  admin: { title: "Administration", load: async () => (await import("./views/admin.js")).Admin },
+  admin: { title: "Administration", load: async () => (await import("./views/admin/admin.js")).Admin },
   setup: { title: "Setup", load: async () => (await import("./views/setup.js")).Setup },
 };
 

@@ -18,7 +18,7 @@ from headrace.ports.store import CHDB_DIALECT, SERVER_DIALECT, Dialect
 from headrace.query.sql.compile import compile_query
 from headrace.query.validate.check import check_query
 from headrace.query.validate.decode import decode_query
-from testing.ports import free_port
+from testing.servers.ports import free_port
 from testing.service import HEADRACE, Json, Service, clean_environment
 from tests.e2e.query.queries import body, event, query, send, where
 

@@ -1,0 +1,156 @@
+/** The answer of a custom query: over time, as bars, as a table, as one number; and how it came about. */
+
+import { DataTable } from "../../charts/data_table.js";
+import { TimeSeries } from "../../charts/timeseries.js";
+import { Empty } from "../../controls/messages.js";
+import { html } from "../../html.js";
+import { bucketName, bucketTime, countryName, datetime, exactNumber, shortNumber } from "../../state/format.js";
+import { outputColumns } from "../../state/query_body.js";
+
+/** @typedef {import("../../api/queries.js").CustomBody} CustomBody */
+/** @typedef {import("../../api/queries.js").Answer} Answer */
+/** @typedef {Record<string, any>} Row */
+
+const MAX_LINES = 8;
+const MAX_BARS = 40;
+const OTHERS = "all others";
+const VIEWS = /** @type {Record<string, string>} */ ({ line: "Over time", bars: "Bars", table: "Table", number: "Number" });
+
+/** The ways in which a query can be shown, best first. @param {CustomBody} body */
+export function viewsOf(body) {
+  const { date, groups } = outputColumns(body);
+  if (date.length) return ["line", "table"];
+  return groups.length ? ["bars", "table"] : ["number", "table"];
+}
+
+/** @param {{body: CustomBody, answer: Answer, view: string, onView: (view: string) => void}} props */
+export function AnswerView({ body, answer, view, onView }) {
+  const views = viewsOf(body);
+  const shown = views.includes(view) ? view : String(views[0]);
+  const View = { line: Line, bars: Bars, number: Numbers, table: Table }[shown] ?? Table;
+  return html`<section class="card answer">
+    <header><div class="tabs" role="tablist">${views.map((name) => html`<button key=${name} type="button" role="tab" aria-selected=${name === shown} onClick=${() => onView(name)}>${VIEWS[name]}</button>`)}</div></header>
+    ${answer.data.length ? html`<${View} body=${body} answer=${answer} />` : html`<${Empty} title="No rows">Nothing matches this query in this range.<//>`}
+    <${Truth} body=${body} meta=${answer.meta} />
+  </section>`;
+}
+
+/** @param {{body: CustomBody, answer: Answer}} props */
+function Line({ body, answer }) {
+  const { groups, values } = outputColumns(body);
+  const dates = [...new Set(answer.data.map((row) => row["date"]))].sort();
+  const drawn = groups.length ? groupSeries(answer.data, dates, groups, String(values[0])) : valueSeries(answer.data, dates, values, Boolean(body.compare));
+  const dropped = groups.length ? new Set(answer.data.map((row) => groupName(row, groups))).size - drawn.length : 0;
+  const series = [...drawn, ...otherSeries(answer.others, dates, String(values[0]))];
+  return html`
+    <div class="chart-head"><p class="legend">${series.map((one, index) => html`<span key=${one.label}><i class=${`line ${one.isPrevious ? "dashed" : one.color ? "tone-others" : `tone-${lineIndex(series, index)}`}`}></i><bdi>${one.label}</bdi></span>`)}
+      ${dropped > 0 && html`<span class="faint">and ${dropped} more groups in the table</span>`}</p></div>
+    <${TimeSeries} label="Answer over time" height=${320} times=${dates.map(bucketTime)} series=${series} format=${exactNumber} axisFormat=${shortNumber}
+      names=${(/** @type {number} */ index) => bucketName(dates[index] ?? "", body.granularity ?? "daily")} />`;
+}
+
+/** @param {{isPrevious?: boolean}[]} series @param {number} index */
+function lineIndex(series, index) {
+  return series.slice(0, index).filter(({ isPrevious }) => !isPrevious).length + 1;
+}
+
+/** @param {Row[]} rows @param {string[]} dates @param {string[]} values @param {boolean} isCompared @returns {import("../../charts/timeseries.js").Series[]} */
+function valueSeries(rows, dates, values, isCompared) {
+  const byDate = new Map(rows.map((row) => [row["date"], row]));
+  const current = values.map((name) => ({ label: name, values: dates.map((date) => numberOf(byDate.get(date)?.[name])) }));
+  if (!isCompared) return current;
+  const before = values.map((name) => ({ label: `${name} before`, isPrevious: true, values: dates.map((date) => numberOf(byDate.get(date)?.["previous"]?.[name])) }));
+  return [...before, ...current];
+}
+
+/** @param {Row[]} rows @param {string[]} dates @param {string[]} groups @param {string} value @returns {import("../../charts/timeseries.js").Series[]} */
+function groupSeries(rows, dates, groups, value) {
+  /** @type {Map<string, Map<string, number | null>>} */
+  const byGroup = new Map();
+  for (const row of rows) {
+    const name = groupName(row, groups);
+    if (!byGroup.has(name)) byGroup.set(name, new Map());
+    byGroup.get(name)?.set(row["date"], numberOf(row[value]));
+  }
+  const total = (/** @type {Map<string, number | null>} */ points) => [...points.values()].reduce((/** @type {number} */ sum, point) => sum + (point ?? 0), 0);
+  return [...byGroup]
+    .sort(([, one], [, other]) => total(other) - total(one))
+    .slice(0, MAX_LINES)
+    .map(([label, points]) => ({ label, values: dates.map((date) => points.get(date) ?? null) }));
+}
+
+/** All groups that are not among the highest, as one line. @param {Row[] | undefined} rows @param {string[]} dates @param {string} value @returns {import("../../charts/timeseries.js").Series[]} */
+function otherSeries(rows, dates, value) {
+  if (!rows?.length) return [];
+  const byDate = new Map(rows.map((row) => [row["date"], row]));
+  return [{ label: OTHERS, color: "--faint", values: dates.map((date) => numberOf(byDate.get(date)?.[value])) }];
+}
+
+/** @param {{body: CustomBody, answer: Answer}} props */
+function Bars({ body, answer }) {
+  const { groups, values } = outputColumns(body);
+  const value = String(values[0]);
+  const rows = answer.data.slice(0, MAX_BARS);
+  const highest = Math.max(1e-12, ...rows.map((row) => numberOf(row[value]) ?? 0));
+  return html`<ol class="ranked tall">${rows.map((row, index) => html`<li key=${index}><div>
+      <i style=${{ width: `${(100 * Math.max(0, numberOf(row[value]) ?? 0)) / highest}%` }}></i><bdi>${groupName(row, groups)}</bdi>
+      ${row["previous"] !== undefined && html`<small title=${exactNumber(row["previous"]?.[value])}>was ${shortNumber(row["previous"]?.[value])}</small>`}<b title=${exactNumber(row[value])}>${typeof row[value] === "number" ? shortNumber(row[value]) : String(row[value] ?? "–")}</b></div></li>`)}</ol>
+    ${answer.data.length > MAX_BARS && html`<p class="faint note">The first ${MAX_BARS} of ${exactNumber(answer.data.length)} rows. The table has all.</p>`}`;
+}
+
+/** @param {{body: CustomBody, answer: Answer}} props */
+function Numbers({ body, answer }) {
+  const row = answer.data[0] ?? {};
+  return html`<div class="numbers">${outputColumns(body).values.map((name) => html`<div key=${name}><span class="name"><bdi>${name}</bdi></span>
+    <b title=${String(row[name])}>${typeof row[name] === "number" ? shortNumber(row[name]) : String(row[name] ?? "–")}</b>
+    ${row["previous"] !== undefined && html`<small class="faint" title=${exactNumber(row["previous"]?.[name])}>was ${shortNumber(row["previous"]?.[name])}</small>`}</div>`)}</div>`;
+}
+
+/** @param {{body: CustomBody, answer: Answer}} props */
+function Table({ body, answer }) {
+  const { date, groups, values } = outputColumns(body);
+  const bucket = body.granularity ?? "daily";
+  const columns = [
+    ...date.map((key) => ({ key, label: "date", format: (/** @type {string} */ value) => bucketName(value, bucket) })),
+    ...groups.map((key) => ({ key, label: key, ...(key === "country" && { format: countryCell }) })),
+    ...values.map((key) => ({ key, label: key, isNumber: true, hasBar: true })),
+    ...(body.compare ? values.map((key) => ({ key: `previous.${key}`, label: `${key} before`, isNumber: true })) : []),
+  ];
+  const flat = (/** @type {Row} */ row) => ({ ...row, ...Object.fromEntries(values.map((key) => [`previous.${key}`, row["previous"]?.[key]])) });
+  const others = (answer.others ?? []).map((row) => ({ ...row, ...Object.fromEntries(groups.map((key) => [key, OTHERS])) }));
+  const rows = [...answer.data, ...others].map(flat);
+  return html`<${DataTable} caption="Answer" columns=${columns} rows=${rows} totals=${answer.totals && flat(answer.totals)} />`;
+}
+
+/** @param {string | null} code */
+function countryCell(code) {
+  return code ? countryName(code) : html`<span class="faint">not set</span>`;
+}
+
+/** How the answer came about. @param {{body: CustomBody, meta: Answer["meta"]}} props */
+function Truth({ body, meta }) {
+  const facts = [
+    `${exactNumber(meta.rowCount)} ${meta.rowCount === 1 ? "row" : "rows"}${meta["truncated"] ? ", more exist" : ""}`,
+    meta["rowsRead"] === undefined ? "" : `${exactNumber(meta["rowsRead"])} rows read`,
+    `${exactNumber(Number(meta.executionTime.toPrecision(3)))} ms`,
+    meta["cached"] === undefined ? "" : meta["cached"] ? "kept answer, still true" : "fresh",
+    meta["watermark"] ? `all events up to ${datetime(meta["watermark"], body.timezone ?? "UTC")}` : "all acknowledged events",
+    "exact, not sampled",
+  ];
+  return html`<footer class="truth">${facts.filter(Boolean).map((fact) => html`<span key=${fact}>${fact}</span>`)}</footer>`;
+}
+
+/** @param {Row} row @param {string[]} groups */
+function groupName(row, groups) {
+  return groups.map((column) => (row[column] == null ? "not set" : row[column] === "" ? "empty" : valueWords(column, row[column]))).join(" · ");
+}
+
+/** @param {string} column @param {any} value */
+function valueWords(column, value) {
+  return column === "country" ? countryName(String(value)) : String(value);
+}
+
+/** @param {any} value @returns {number | null} */
+function numberOf(value) {
+  return typeof value === "number" ? value : null;
+}

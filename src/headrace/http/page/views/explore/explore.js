@@ -1,0 +1,101 @@
+/** Any custom query: composed as a sentence or written as JSON, kept in the URL. */
+
+import { amend, navigate, page, timezone } from "../../app_state.js";
+import { ApiError } from "../../api/client.js";
+import { custom, customCsv } from "../../api/queries.js";
+import { useLoad } from "../../controls/load.js";
+import { explain, Failure, Skeleton } from "../../controls/messages.js";
+import { OptionList } from "../../controls/option_list.js";
+import { Popover } from "../../controls/popover.js";
+import { useSchema } from "../../controls/schema.js";
+import { html } from "../../html.js";
+import { COPIES } from "../../state/copy_as.js";
+import { firstBody, parseBody } from "../../state/query_body.js";
+import { corrected, locate } from "../../state/refusals.js";
+import { useEffect, useState } from "../../vendor/hooks.js";
+import { AnswerView } from "./answer.js";
+import { SavedNote, SavedQueries } from "./saved.js";
+import { Sentence } from "./sentence.js";
+
+/** @typedef {import("../../api/queries.js").CustomBody} CustomBody */
+
+export function Explore() {
+  const { query, website: id, metric } = page.value;
+  const text = query || JSON.stringify(firstBody(timezone.value));
+  const { body, problem } = parseBody(text);
+  const [isJson, setJson] = useState(false);
+  const [saved, setSaved] = useState(/** @type {import("../../api/saved.js").SavedToken | null} */ (null));
+  const known = useSchema();
+  const { value, error, isLoading, reload } = useLoad(body ? `explore ${id} ${text}` : "", (signal) => custom(id, /** @type {CustomBody} */ (body), signal));
+  const onChange = (/** @type {CustomBody} */ changed) => navigate({ query: JSON.stringify(changed) });
+  useEffect(() => {
+    if (!query) amend({ query: text });
+  }, [query]);
+  const refusal = body && error instanceof ApiError && error.status === 400 ? locate(error, body) : null;
+  return html`
+    <section class="card query">
+      ${known.error != null && html`<${Failure} error=${known.error} onRetry=${known.reload} />`}
+      ${body && known.value ? html`<${Sentence} body=${body} schema=${known.value} refusal=${refusal} onChange=${onChange} />` : body ? html`<${Skeleton} lines=${2} />` : null}
+      ${problem && html`<p class="refusal note" role="alert">${problem}</p>`}
+      ${refusal?.path.length === 0 && html`<p class="refusal note" role="alert">${refusal.message} ${refusal.suggestion && body && html`<button type="button" class="primary" onClick=${() => onChange(corrected(body, refusal))}>Use <bdi>${refusal.suggestion}</bdi></button>`}</p>`}
+      ${(isJson || !body) && html`<${JsonEditor} key=${text} text=${text} onChange=${(/** @type {string} */ written) => navigate({ query: written })} />`}
+      <footer class="actions">
+        <button type="button" class="quiet" aria-pressed=${isJson} onClick=${() => setJson(!isJson)}>${isJson ? "Hide JSON" : "JSON"}</button>
+        <${SavedQueries} website=${id} body=${body} onOpen=${onChange} onSaved=${setSaved} />
+        ${body && html`<${CopyAs} body=${body} website=${id} />`}
+        ${body && html`<${DownloadCsv} body=${body} website=${id} />`}
+        <button type="button" class="quiet" onClick=${reload}>Run again</button>
+        <button type="button" class="quiet" onClick=${() => navigate({ query: JSON.stringify(firstBody(timezone.value)), metric: "" })}>Start over</button>
+      </footer>
+      ${saved && html`<${SavedNote} saved=${saved} onClose=${() => setSaved(null)} />`}
+    </section>
+    ${error != null && !refusal && html`<${Failure} error=${error} onRetry=${reload} />`}
+    <div class=${value && (isLoading || error != null) ? "stale" : ""} aria-busy=${isLoading}>
+      ${body && value ? html`<${AnswerView} body=${body} answer=${value} view=${metric} onView=${(/** @type {string} */ view) => amend({ metric: view })} />` : isLoading && error == null ? html`<section class="card answer"><${Skeleton} lines=${8} /></section>` : null}
+    </div>`;
+}
+
+/** @param {{text: string, onChange: (text: string) => void}} props */
+function JsonEditor({ text, onChange }) {
+  const [written, setWritten] = useState(() => pretty(text));
+  const { problem } = parseBody(written);
+  return html`<form class="json" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), !problem && onChange(JSON.stringify(JSON.parse(written))))}>
+    <textarea class="mono" aria-label="Query as JSON" spellcheck=${false} rows=${Math.min(28, written.split("\n").length + 1)} value=${written} onInput=${(/** @type {any} */ event) => setWritten(event.target.value)}></textarea>
+    <p class="actions"><button type="submit" class="primary" disabled=${Boolean(problem) || written === pretty(text)}>Run</button><span class="refusal">${problem}</span></p></form>`;
+}
+
+/** @param {string} text */
+function pretty(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+/** @param {{body: CustomBody, website: string}} props */
+function CopyAs({ body, website }) {
+  const [copied, setCopied] = useState("");
+  const copy = async (/** @type {string} */ kind) => {
+    await navigator.clipboard.writeText(COPIES[kind]?.text({ origin: location.origin, website, body }) ?? "");
+    setCopied(COPIES[kind]?.name ?? "");
+    setTimeout(() => setCopied(""), 2000);
+  };
+  return html`<${Popover} title="Copy as" className="quiet" label=${copied ? `${copied} copied` : "Copy as"}>
+    ${(/** @type {() => void} */ close) => html`<${OptionList} label="Copy as" options=${Object.entries(COPIES).map(([value, { name }]) => ({ value, label: name }))}
+      onChoose=${(/** @type {string} */ kind) => (close(), copy(kind))} />`}<//>`;
+}
+
+/** The rows as the service writes them in CSV. @param {{body: CustomBody, website: string}} props */
+function DownloadCsv({ body, website }) {
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const download = async () => {
+    setError(null);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await customCsv(website, body));
+    link.download = `${body.query.table}.csv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  return html`<button type="button" class="quiet" onClick=${() => download().catch(setError)}>CSV</button>${error != null && html`<span class="refusal" role="alert">${explain(error).title}</span>`}`;
+}

@@ -1,0 +1,1 @@
+"""Real browsers for tests, and the pages that they open."""

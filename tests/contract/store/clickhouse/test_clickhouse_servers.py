@@ -1,0 +1,432 @@
+"""The guarantees of the store on ClickHouse when servers, networks and grants fail."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from headrace.adapters.store.clickhouse.address import parse_address
+from headrace.adapters.store.clickhouse.reader import ClickHouseReader
+from headrace.adapters.store.clickhouse.wide_parameters import MAX_PIECE_CHARACTERS
+from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
+from headrace.adapters.store.dialect.ddl import MIGRATIONS
+from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.adapters.store.dialect.parameters import EncodedParameters
+from headrace.adapters.store.dialect.results import decode_rows
+from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.base.telemetry import get_logger
+from headrace.model.catalog import EVENTS
+from headrace.ports.store import QueryLimits
+from testing.chdb import ENDLESS, LIMITS, arrow_stream
+from testing.servers.clickhouse import ClickHouseServers, ClickHouseTables, address_of, new_database
+from testing.servers.clickhouse_configuration import CLUSTER
+from testing.servers.ports import free_port
+from testing.service import wait_until
+
+pytestmark = pytest.mark.clickhouse
+
+COUNT = "SELECT count(), uniqExact(id) FROM events"
+LONG_TIMEOUT = QueryLimits(timeout_s=600, max_memory_bytes=1_000_000_000)
+
+
+def rows(first: int, count: int = 10) -> list[dict[str, Any]]:
+    """Return rows whose ids are consecutive numbers from `first`."""
+    return [
+        {"id": number.to_bytes(16, "big"), "website_id": "web_1", "time": 1_700_000_000_000}
+        for number in range(first, first + count)
+    ]
+
+
+@pytest.fixture
+def cluster(clickhouse_servers: ClickHouseServers) -> Iterator[ClickHouseTables]:
+    """Empty tables on two shards."""
+    made = ClickHouseTables(clickhouse_servers.servers, cluster=CLUSTER, replicated=0)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def dedicated_cluster(
+    dedicated_shards: ClickHouseServers,
+) -> Iterator[tuple[ClickHouseServers, ClickHouseTables]]:
+    """Empty tables on two shards that the test may kill."""
+    made = ClickHouseTables(dedicated_shards.servers, cluster=CLUSTER, replicated=0)
+    yield dedicated_shards, made
+    for server in dedicated_shards.servers:
+        server.kill()
+        server.start()
+    made.close()
+
+
+class CuttingProxy:
+    """Forwards to a server; cuts requests after `most_sent` bytes or drops all responses."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self.port = free_port()
+        self.most_sent: int | None = None
+        self.drops_responses = False
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._target))
+            for source, target, is_response in ((client, server, False), (server, client, True)):
+                threading.Thread(
+                    target=self._pass_on, args=(source, target, is_response), daemon=True
+                ).start()
+
+    def _pass_on(self, source: socket.socket, target: socket.socket, is_response: bool) -> None:
+        sent = 0
+        with contextlib.suppress(OSError):
+            while (chunk := source.recv(65_536)) and not (is_response and self.drops_responses):
+                if not is_response and self.most_sent is not None:
+                    target.sendall(chunk[: max(self.most_sent - sent, 0)])
+                    if sent + len(chunk) > self.most_sent:
+                        break
+                else:
+                    target.sendall(chunk)
+                sent += len(chunk)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+@pytest.fixture
+def proxied(
+    clickhouse_servers: ClickHouseServers,
+) -> Iterator[tuple[CuttingProxy, ClickHouseTables, ClickHouseWriter]]:
+    """Empty tables on one server, and a writer that connects through a proxy."""
+    (server, _) = clickhouse_servers.servers
+    made = ClickHouseTables([server])
+    proxy = CuttingProxy(server.port)
+    url = made.url.replace(f":{server.port}/", f":{proxy.port}/")
+    writer = ClickHouseWriter(parse_address(url), read_timeout_s=5)
+    writer.prepare()
+    yield proxy, made, writer
+    writer.close()
+    proxy.close()
+    made.close()
+
+
+def drop_responses(proxy: CuttingProxy) -> None:
+    proxy.drops_responses = True
+
+
+def cut_requests(proxy: CuttingProxy) -> None:
+    proxy.most_sent = 4_000
+
+
+@pytest.mark.parametrize("failing", [drop_responses, cut_requests])
+def test_a_batch_whose_request_or_response_was_lost_is_stored_once(
+    failing: Callable[[CuttingProxy], None],
+    proxied: tuple[CuttingProxy, ClickHouseTables, ClickHouseWriter],
+) -> None:
+    proxy, made, writer = proxied
+    stream = arrow_stream(EVENTS, rows(0, 100))
+    writer.insert(EVENTS, arrow_stream(EVENTS, rows(1000)), token="before")
+    failing(proxy)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            writer.insert(EVENTS, stream, token="t")
+    proxy.drops_responses, proxy.most_sent = False, None
+    for _ in range(2):
+        writer.insert(EVENTS, stream, token="t")
+    assert made.rows(COUNT) == [[110, 110]]
+
+
+def test_batches_wait_for_their_shard_and_are_stored_once(
+    dedicated_cluster: tuple[ClickHouseServers, ClickHouseTables],
+) -> None:
+    running, made = dedicated_cluster
+    away = running.servers[1]
+    away.kill()
+    streams = {str(n): arrow_stream(EVENTS, rows(n * 10)) for n in range(6)}
+    for token, stream in streams.items():
+        with pytest.raises(StoreUnavailable):
+            made.writer.insert(EVENTS, stream, token=token)
+    with pytest.raises(StoreUnavailable):
+        made.rows(COUNT)
+    away.start()
+    for _ in range(2):
+        for token, stream in streams.items():
+            made.writer.insert(EVENTS, stream, token=token)
+    assert made.rows(COUNT) == [[60, 60]]
+    shards = "SELECT count() > 0 FROM events GROUP BY _shard_num"
+    assert made.rows(shards) == [[1], [1]]
+
+
+def test_a_retry_through_another_host_reaches_the_same_shard(cluster: ClickHouseTables) -> None:
+    for host in range(2):
+        address = parse_address(
+            address_of([cluster.servers[host]], cluster.database, cluster=CLUSTER, replicated=0)
+        )
+        writer = ClickHouseWriter(address)
+        for number in range(4):
+            stream = arrow_stream(EVENTS, rows(number * 10))
+            writer.insert(EVENTS, stream, token=f"batch {number}")
+        writer.close()
+    assert cluster.rows(COUNT) == [[40, 40]]
+
+
+def test_a_batch_is_one_part_of_one_shard(cluster: ClickHouseTables) -> None:
+    cluster.insert(EVENTS, rows(0, 1000), token="t")
+    parts = (
+        "SELECT count(), sum(rows) FROM clusterAllReplicas('{c}', system.parts) "
+        "WHERE active AND table = 'events' AND database = '{d}'"
+    )
+    text = parts.format(c=CLUSTER, d=cluster.address.local_database)
+    assert cluster.servers[0].execute(text) == "1\t1000\n"
+
+
+def test_machines_that_start_concurrently_create_the_tables_together(
+    clickhouse_servers: ClickHouseServers,
+) -> None:
+    url = address_of(clickhouse_servers.servers, new_database(), cluster=CLUSTER, replicated=0)
+    writers = [ClickHouseWriter(parse_address(url)) for _ in range(6)]
+    with ThreadPoolExecutor(len(writers)) as machines:
+        for preparing in [machines.submit(writer.prepare) for writer in writers]:
+            preparing.result()
+    for number, writer in enumerate(writers):
+        writer.insert(EVENTS, arrow_stream(EVENTS, rows(number * 10)), token=str(number))
+        writer.close()
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_up_to_date_tables_are_not_altered(
+    shards: int, clickhouse_servers: ClickHouseServers
+) -> None:
+    options: dict[str, Any] = {"cluster": CLUSTER, "replicated": 0} if shards > 1 else {}
+    made = ClickHouseTables(clickhouse_servers.servers[:shards], **options)
+    again = ClickHouseWriter(made.address)
+    again.prepare()
+    assert (again.is_prepared, again.current_statement) == (True, "")
+    again.close()
+    made.close()
+
+
+def test_a_distributed_table_that_lacks_a_column_is_recreated(cluster: ClickHouseTables) -> None:
+    cluster.insert(EVENTS, rows(0))
+    change = f"ALTER TABLE `{cluster.database}`.events DROP COLUMN path"
+    cluster.servers[0].execute(change)
+    writer = ClickHouseWriter(cluster.address)
+    writer.prepare()
+    writer.close()
+    assert cluster.rows("SELECT DISTINCT path FROM events") == [[""]]
+
+
+def test_a_projection_being_materialized_is_awaited_and_not_materialized_again(
+    clickhouse_servers: ClickHouseServers,
+) -> None:
+    (server, _) = clickhouse_servers.servers
+    address = parse_address(address_of([server], new_database()))
+    older = ClickHouseWriter(address, migrations=MIGRATIONS[:1])
+    older.insert(EVENTS, arrow_stream(EVENTS, rows(0)), token="t")
+    older.close()
+    server.execute(f"SYSTEM STOP MERGES `{address.database}`.events")  # also stops mutations
+    filling = (
+        f"SELECT count() FROM system.mutations WHERE database = '{address.database}' "
+        "AND command LIKE '%MATERIALIZE PROJECTION%'"
+    )
+    short_timeout = ClickHouseWriter(address, prepare_timeout_s=1)
+
+    def times_out_while_filling() -> bool:
+        with pytest.raises(StoreUnavailable, match="no ClickHouse server responds"):
+            short_timeout.prepare()
+        return server.execute(filling) == "1\n"
+
+    wait_until(times_out_while_filling, "the projection is being materialized")
+    short_timeout.close()
+    stopped = ClickHouseWriter(address)
+    with ThreadPoolExecutor(1) as machine:
+        preparing = machine.submit(stopped.prepare)
+        wait_until(
+            lambda: "MATERIALIZE" in stopped.current_statement, "the projection is waited for"
+        )
+        stopped.close()
+        with pytest.raises(StoreUnavailable, match="the store is closing"):
+            preparing.result()
+    assert server.execute(filling) == "1\n"
+    long_timeout = ClickHouseWriter(address)
+    with ThreadPoolExecutor(1) as machine:
+        preparing = machine.submit(long_timeout.prepare)
+        wait_until(
+            lambda: "MATERIALIZE" in long_timeout.current_statement, "the projection is waited for"
+        )
+        server.execute(f"SYSTEM START MERGES `{address.database}`.events")
+        preparing.result()
+    long_timeout.close()
+    assert server.execute(f"SELECT sum(event_count) FROM `{address.database}`.visits") == "10\n"
+    server.execute(f"DROP DATABASE `{address.database}` SYNC")
+
+
+def test_an_unresponsive_server_times_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/test"
+        writer = ClickHouseWriter(parse_address(url), prepare_timeout_s=1)
+        with pytest.raises(StoreUnavailable):
+            writer.prepare()
+        writer.close()
+
+
+def test_a_silent_server_fails_one_call_and_the_next_call_begins_with_another_host() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as first,
+        socket.create_server(("127.0.0.1", 0)) as second,
+    ):
+        ports = [silent.getsockname()[1] for silent in (first, second)]
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        writer = ClickHouseWriter(parse_address(f"clickhouse://{hosts}/test"), prepare_timeout_s=1)
+        for silent in (first, second):
+            silent.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                silent.accept()
+            with pytest.raises(StoreUnavailable, match=f":{silent.getsockname()[1]} took the"):
+                writer.prepare()
+            silent.accept()[0].close()
+        writer.close()
+
+
+def test_a_crashed_server_is_restarted(
+    dedicated_shards: ClickHouseServers, capfd: pytest.CaptureFixture[str]
+) -> None:
+    dead = dedicated_shards.servers[1]
+    dead.execute("CREATE DATABASE kept")
+    os.kill(dead.pid, signal.SIGSEGV)
+    wait_until(lambda: dead.is_dead, "the server has died")
+    assert f"the server's exit code is {-signal.SIGSEGV}" in dedicated_shards.last_log_lines()
+    assert dead.is_dead
+    assert dead is dedicated_shards.servers[1]
+    assert dead.execute("SELECT count() FROM system.databases WHERE name = 'kept'") == "1\n"
+    assert f"the server's exit code is {-signal.SIGSEGV}" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("port", "beginning"),
+    [
+        ("port", b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 8\r\n\r\nSELECT"),
+        ("native_port", b"\0"),
+    ],
+    ids=["http", "native"],
+)
+def test_a_server_outlives_a_client_that_resets_its_connection_within_a_request(
+    port: str, beginning: bytes, clickhouse_servers: ClickHouseServers
+) -> None:
+    (server, _) = clickhouse_servers.servers
+
+    def open_connections() -> int:
+        return int(
+            server.execute(
+                "SELECT sum(value) FROM system.metrics WHERE metric ILIKE '%pconnection'"
+            )
+        )
+
+    before = open_connections()
+    client = socket.create_connection((server.host, getattr(server, port)))
+    client.sendall(beginning)
+    wait_until(lambda: open_connections() > before, "the server has accepted the connection")
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    wait_until(lambda: open_connections() <= before, "the server has noticed the reset")
+    assert not server.is_dead, server.last_log_lines()
+
+
+def test_an_unknown_cluster_is_reported_to_the_operator(
+    clickhouse_servers: ClickHouseServers,
+) -> None:
+    url = address_of(
+        clickhouse_servers.servers[:1], new_database(), cluster="elsewhere", replicated=0
+    )
+    with pytest.raises(OperatorError, match="elsewhere"):
+        ClickHouseWriter(parse_address(url)).prepare()
+
+
+def test_an_unreachable_host_is_skipped(clickhouse_servers: ClickHouseServers) -> None:
+    made = ClickHouseTables(clickhouse_servers.servers[:1])
+    address = parse_address(made.url.replace("@", f"@127.0.0.1:{free_port()},", 1))
+    assert len(address.hosts) == 2
+    writer = ClickHouseWriter(address)
+    writer.insert(EVENTS, arrow_stream(EVENTS, rows(0)), token="t")
+    writer.close()
+    reader = ClickHouseReader(address, connections=2, log=get_logger())
+    selecting = reader.select(COUNT, EncodedParameters({}), LIMITS, f"{made.database}-passed-over")
+    assert decode_rows(made.run(selecting)) == [[10, 10]]
+    assert made.run(reader.is_ready())
+    made.run(reader.close())
+    made.close()
+
+
+def test_cancelling_a_select_kills_the_query_on_every_shard(
+    cluster: ClickHouseTables, capfd: pytest.CaptureFixture[str]
+) -> None:
+    query_id = f"{cluster.database}-cancelled"
+    running = (
+        f"SELECT count() FROM clusterAllReplicas('{CLUSTER}', system.processes) "
+        f"WHERE initial_query_id = '{query_id}'"
+    )
+
+    def count() -> int:
+        return int(cluster.servers[0].execute(running))
+
+    selecting_task = asyncio.run_coroutine_threadsafe(
+        cluster.reader.select(ENDLESS, EncodedParameters({}), LONG_TIMEOUT, query_id),
+        cluster.loop,
+    )
+    wait_until(lambda: count() > 0, "the query runs")
+    selecting_task.cancel()
+    wait_until(lambda: count() == 0, "the query has ended")
+    cluster.run(asyncio.sleep(0.1))  # until the reader would have logged a failure
+    assert "query_not_killed" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO events (id) VALUES ('')",
+        "DROP TABLE events",
+        "ALTER TABLE events DELETE WHERE 1",
+    ],
+)
+def test_the_reader_is_read_only(statement: str, cluster: ClickHouseTables) -> None:
+    with pytest.raises((ClickHouseError, StoreUnavailable), match=r"READONLY|ACCESS_DENIED"):
+        cluster.rows(statement)
+
+
+@pytest.mark.parametrize("size", [1, MAX_PIECE_CHARACTERS, MAX_PIECE_CHARACTERS * 3 + 1, 1_000_000])
+def test_a_long_value_is_bound_as_it_is(size: int, cluster: ClickHouseTables) -> None:
+    text = ("é'\\\n" * size)[:size]
+    ((found,),) = cluster.rows("SELECT {text:String}", {"text": text})
+    assert found == text
+    ((found,),) = cluster.rows("SELECT {all:Array(String)}", {"all": ["x", text, "y"]})
+    assert found == ["x", text, "y"]
+
+
+def test_a_filter_takes_many_values_of_any_total_length(
+    cluster: ClickHouseTables,
+) -> None:
+    wanted = [f"{number}-{'x' * 900}" for number in range(1000)]
+    found = cluster.rows(
+        "SELECT {last:String} IN {all:Array(String)}, 'other' IN {all:Array(String)}",
+        {"last": wanted[-1], "all": wanted},
+    )
+    assert found == [[1, 0]]

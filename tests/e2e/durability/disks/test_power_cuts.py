@@ -1,0 +1,68 @@
+"""The crash test cuts the power of a real file system, and detects a disk that ignores flushes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from chaos.powercut.file_systems import FILE_SYSTEMS
+
+PROJECT = Path(__file__).parents[4]
+DISK = "ext4"
+MISSING = FILE_SYSTEMS[DISK].missing()
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        bool(MISSING), reason=f"the power of {DISK} cannot be cut without {MISSING}"
+    ),
+]
+
+
+class Outcome(NamedTuple):
+    """The exit code, the output and the report of a run."""
+
+    code: int
+    output: str
+    report: dict[str, Any]
+
+
+def crash_test(tmp_path: Path, *options: str) -> Outcome:
+    """Run one round in which the power is cut."""
+    file = tmp_path / "report.json"
+    command = [sys.executable, "-m", "chaos", "--directory", str(tmp_path), "--json", str(file)]
+    command += ["--rounds", "1", "--seed", "3", "--disks", DISK, "--only", "cut the power"]
+    done = subprocess.run(
+        [*command, *options],
+        capture_output=True,
+        text=True,
+        cwd=PROJECT,
+        timeout=600,
+        check=False,
+    )
+    reports = json.loads(file.read_text())
+    if DISK not in reports:
+        pytest.skip(done.stdout)  # this machine forbids to mount
+    return Outcome(done.returncode, done.stdout + done.stderr, reports[DISK])
+
+
+def test_power_cut_loses_and_doubles_no_acknowledged_event(tmp_path: Path) -> None:
+    outcome = crash_test(tmp_path)
+
+    assert outcome.code == 0, outcome.output
+    assert outcome.report["power_cuts"] >= 1
+    assert outcome.report["crash_images"] >= 1
+    assert outcome.report["acknowledged"] > 0
+    violations = ("lost", "doubled", "refused_but_stored", "never_sent")
+    assert [outcome.report[name] for name in violations] == [0, 0, 0, 0]
+
+
+def test_disk_that_ignores_flushes_is_detected(tmp_path: Path) -> None:
+    outcome = crash_test(tmp_path, "--ignore-flushes")
+
+    assert outcome.code == 1, outcome.output
+    assert outcome.report["lost"] > 0
+    assert f"BROKEN: seed 3, {DISK}, round 1: in " in outcome.output
