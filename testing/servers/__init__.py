@@ -1,1 +1,1 @@
-"""Real servers for tests: ClickHouse, its Keeper, PostgreSQL, Valkey, and a network between them."""
+"""Real servers for tests: ClickHouse with its Keeper, PostgreSQL, Valkey, and a network."""
