@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from headrace.adapters.data_dir.paths import DataDirPaths
-from headrace.adapters.engine.ipc.client import EngineConnections, EngineLimiter
+from headrace.adapters.engine.ipc.connections import EngineConnections
+from headrace.adapters.engine.ipc.limiter_client import EngineLimiter
 from headrace.adapters.engine.rate_limiter import WorkerLimiter
 from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.adapters.sqlite.ledger import SqliteLedger

@@ -6,13 +6,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from headrace.adapters.engine.ipc.client import (
-    EngineBarrier,
-    EngineConnections,
-    EngineExportStore,
-    EngineRowVersions,
-    EngineStore,
-)
+from headrace.adapters.engine.ipc.barrier_client import EngineBarrier
+from headrace.adapters.engine.ipc.connections import EngineConnections
+from headrace.adapters.engine.ipc.rows_client import EngineRowVersions
+from headrace.adapters.engine.ipc.store_client import EngineExportStore, EngineStore
 from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor, NoVersions
 from headrace.adapters.query_scheduler.fair_semaphore import (
     FairSemaphore,

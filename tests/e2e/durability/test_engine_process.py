@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from headrace.adapters.engine.ipc.client import EngineConnections, EngineStore
+from headrace.adapters.engine.ipc.connections import EngineConnections
+from headrace.adapters.engine.ipc.store_client import EngineStore
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.clock import SystemClock
 from headrace.base.errors import StoreUnavailable

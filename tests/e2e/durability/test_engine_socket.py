@@ -18,14 +18,10 @@ from structlog.testing import capture_logs
 
 from headrace.adapters.backup.snapshots import Snapshot
 from headrace.adapters.engine.exports import EngineExports
-from headrace.adapters.engine.ipc.client import (
-    EngineBarrier,
-    EngineConnections,
-    EngineExportStore,
-    EngineLimiter,
-    EngineStore,
-)
-from headrace.adapters.engine.ipc.protocol import (
+from headrace.adapters.engine.ipc.barrier_client import EngineBarrier
+from headrace.adapters.engine.ipc.connections import EngineConnections
+from headrace.adapters.engine.ipc.limiter_client import EngineLimiter
+from headrace.adapters.engine.ipc.messages import (
     CheckReady,
     IpcReply,
     IpcRequest,
@@ -34,6 +30,7 @@ from headrace.adapters.engine.ipc.protocol import (
 )
 from headrace.adapters.engine.ipc.server import EngineServer
 from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
+from headrace.adapters.engine.ipc.store_client import EngineExportStore, EngineStore
 from headrace.adapters.engine.rate_limiter import WindowLimiter, WorkerLimiter
 from headrace.adapters.query_scheduler.coalescing_executor import CoalescingExecutor, NoVersions
 from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SlotLimits
@@ -266,7 +263,8 @@ async def test_killing_a_worker_cancels_its_query(engine: Engine) -> None:
     program = f"""
 import asyncio
 from pathlib import Path
-from headrace.adapters.engine.ipc.client import EngineConnections, EngineStore
+from headrace.adapters.engine.ipc.connections import EngineConnections
+from headrace.adapters.engine.ipc.store_client import EngineStore
 from headrace.model.plan import CompiledQuery
 from headrace.ports.store import QueryLimits
 store = EngineStore(EngineConnections(Path({str(engine.socket)!r})))
@@ -348,7 +346,7 @@ async def test_an_engine_that_disconnects_immediately_is_unavailable(tmp_path: P
     connections = EngineConnections(tmp_path / "engine.sock")
     for _ in range(100):
         with pytest.raises(StoreUnavailable, match="the engine is away"):
-            await connections.send_request(CheckReady(), timeout_s=5)
+            await connections.send_request(CheckReady(), Readiness, timeout_s=5)
     server.close()
 
 

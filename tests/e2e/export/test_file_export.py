@@ -10,7 +10,8 @@ import pytest
 
 from headrace.adapters.data_dir.lock import DataDirLocked, lock_data_dir
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
-from headrace.adapters.engine.ipc.client import EngineConnections, EngineExportStore
+from headrace.adapters.engine.ipc.connections import EngineConnections
+from headrace.adapters.engine.ipc.store_client import EngineExportStore
 from headrace.adapters.export.partial_file import PARTIAL_SUFFIX, PartialFile
 from headrace.model.export import Chunk, ExportFormat, ExportPlan, ExportRequest, Watermark
 from headrace.model.tenancy import WebsiteId

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
-from headrace.adapters.engine.ipc.client import EngineConnections
+from headrace.adapters.engine.ipc.connections import EngineConnections
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings

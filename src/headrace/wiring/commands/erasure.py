@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from headrace.adapters.engine.ipc.client import EngineErasureClient
+from headrace.adapters.engine.ipc.rows_client import EngineErasureClient
 from headrace.adapters.erasures.erasure_set import read_erasure_set, write_erasure_set
 from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.base.clock import SystemClock

@@ -14,7 +14,8 @@ import msgspec
 from headrace.adapters.data_dir.import_locks import ImportLocks
 from headrace.adapters.data_dir.paths import IMPORT_LOG
 from headrace.adapters.engine.import_store import LookupImportStore
-from headrace.adapters.engine.ipc.client import EngineBarrier, EngineConnections
+from headrace.adapters.engine.ipc.barrier_client import EngineBarrier
+from headrace.adapters.engine.ipc.connections import EngineConnections
 from headrace.adapters.enrichment.geo import open_geo_database
 from headrace.adapters.enrichment.user_agents import UapUserAgentParser
 from headrace.adapters.erasures.file_erasures import FileErasures

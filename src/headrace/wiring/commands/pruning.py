@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from headrace.adapters.engine.ipc.client import EngineStorageClient
+from headrace.adapters.engine.ipc.rows_client import EngineStorageClient
 from headrace.base.errors import HeadraceError, OperatorError
 from headrace.base.settings import Settings
 from headrace.formats.audited_changes import prune_change

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import BinaryIO
 
-from headrace.adapters.engine.ipc.client import EngineConnections
+from headrace.adapters.engine.ipc.connections import EngineConnections
 from headrace.base.errors import HeadraceError, OperatorError
 from headrace.base.settings import Settings
 from headrace.model.erasure import Selector

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from headrace.adapters.background.process import PooledProcess
-from headrace.adapters.engine.ipc.client import EngineBarrier
+from headrace.adapters.engine.ipc.barrier_client import EngineBarrier
 from headrace.adapters.enrichment.geo import open_geo_database
 from headrace.adapters.enrichment.user_agents import UapUserAgentParser
 from headrace.adapters.event_log.ack_after_store_log import AckAfterStoreLog

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.directory.tenancy_source import PollingTenancySource
-from headrace.adapters.engine.ipc.client import EngineConnections
+from headrace.adapters.engine.ipc.connections import EngineConnections
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger

@@ -6,12 +6,9 @@ from contextlib import AsyncExitStack
 
 from headrace.adapters.data_dir.runtime_directory import WATCHED_WEBSITES
 from headrace.adapters.directory.directory_cutoffs import DirectoryCutoffs
-from headrace.adapters.engine.ipc.client import (
-    EngineBarrier,
-    EngineErasureClient,
-    EngineStorageClient,
-)
+from headrace.adapters.engine.ipc.barrier_client import EngineBarrier
 from headrace.adapters.engine.ipc.live_client import EngineLiveSource
+from headrace.adapters.engine.ipc.rows_client import EngineErasureClient, EngineStorageClient
 from headrace.adapters.engine.watched_websites import WatchedWebsites
 from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.adapters.quarantine.requeuer import QuarantineRequeuer

@@ -103,7 +103,8 @@ def test_a_damaged_directory_is_rejected_with_the_reason(tmp_path: Path) -> None
 
 def test_importing_the_adapters_does_not_load_chdb() -> None:
     program = (
-        "import sys, headrace.adapters.engine.chdb_store, headrace.adapters.engine.ipc.client\n"
+        "import sys\n"
+        "import headrace.adapters.engine.chdb_store, headrace.adapters.engine.ipc.store_client\n"
         "sys.exit(str([name for name in sys.modules if name.split('.')[0] == 'chdb']))"
     )
     assert _python(program) == (1, "[]\n")

@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from headrace.adapters.engine.ipc.client import EngineConnections
-from headrace.adapters.engine.ipc.protocol import (
+from headrace.adapters.engine.ipc.connections import EngineConnections
+from headrace.adapters.engine.ipc.messages import (
     FollowLive,
     LiveFollowed,
     LivePublished,
@@ -13,7 +13,7 @@ from headrace.adapters.engine.ipc.protocol import (
     OpenLiveStream,
     PublishLive,
 )
-from headrace.base.errors import RateLimited, StoreUnavailable
+from headrace.base.errors import RateLimited
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.live import LiveItem, LiveItems
 
@@ -33,30 +33,23 @@ class EngineLiveSource:
     async def follow(self, website_id: WebsiteId, epoch: str, after: int) -> LiveItems:
         """Return the items from a number on; see `LiveSource.follow`."""
         request = FollowLive(website_id, epoch, after)
-        match await self._connections.send_request(request, timeout_s=_FOLLOW_TIMEOUT_S):
-            case LiveFollowed(items=items):
-                return items
-            case _:
-                raise StoreUnavailable("unexpected reply of the engine")
+        reply = await self._connections.send_request(
+            request, LiveFollowed, timeout_s=_FOLLOW_TIMEOUT_S
+        )
+        return reply.items
 
     async def publish(self, website_id: WebsiteId, item: LiveItem) -> None:
         """Append an item to a website that somebody follows; see `LiveSource.publish`."""
         request = PublishLive(website_id, item)
-        match await self._connections.send_request(request, timeout_s=_TIMEOUT_S):
-            case LivePublished():
-                return
-            case _:
-                raise StoreUnavailable("unexpected reply of the engine")
+        await self._connections.send_request(request, LivePublished, timeout_s=_TIMEOUT_S)
 
     @contextlib.asynccontextmanager
     async def count_stream(self, caller: str) -> AsyncGenerator[None]:
         """Count a stream of a caller within the context; see `LiveSource.count_stream`."""
         request = OpenLiveStream(caller)
-        async with self._connections.open_request(request, timeout_s=_TIMEOUT_S) as reply:
-            match reply:
-                case LiveStreamCounted(is_allowed=True):
-                    yield
-                case LiveStreamCounted():
-                    raise RateLimited(_RETRY_AFTER_S)
-                case _:
-                    raise StoreUnavailable("unexpected reply of the engine")
+        async with self._connections.open_request(
+            request, LiveStreamCounted, timeout_s=_TIMEOUT_S
+        ) as reply:
+            if not reply.is_allowed:
+                raise RateLimited(_RETRY_AFTER_S)
+            yield

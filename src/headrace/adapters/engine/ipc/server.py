@@ -10,8 +10,12 @@ from typing import Any, TypeAlias, assert_never
 from weakref import WeakSet
 
 from headrace.adapters.data_dir.runtime_directory import MAX_SOCKET_PATH_BYTES
-from headrace.adapters.engine.ipc.protocol import (
+from headrace.adapters.engine.ipc.framing import (
     REQUEST_DECODER,
+    FramedConnection,
+    ProtocolError,
+)
+from headrace.adapters.engine.ipc.messages import (
     CallCounted,
     CheckReady,
     CountCall,
@@ -23,7 +27,6 @@ from headrace.adapters.engine.ipc.protocol import (
     Failure,
     FailureKind,
     FollowLive,
-    FramedConnection,
     IpcReply,
     IpcRequest,
     LiveFollowed,
@@ -31,7 +34,6 @@ from headrace.adapters.engine.ipc.protocol import (
     LiveStreamCounted,
     OpenExport,
     OpenLiveStream,
-    ProtocolError,
     PruneRows,
     PublishLive,
     ReadExport,

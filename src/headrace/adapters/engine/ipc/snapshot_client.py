@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from headrace.adapters.backup.snapshots import Snapshot
-from headrace.adapters.engine.ipc.protocol import (
-    Failure,
-    IpcReply,
-    ProtocolError,
-    SnapshotTaken,
-    TakeSnapshot,
-    send_request_blocking,
-)
+from headrace.adapters.engine.ipc.framing import ProtocolError, send_request_blocking
+from headrace.adapters.engine.ipc.messages import Failure, IpcReply, SnapshotTaken, TakeSnapshot
 from headrace.base.errors import OperatorError
 
 _TIMEOUT_S: Final = 600.0
