@@ -7,7 +7,7 @@ from headrace.base.clock import Clock
 from headrace.base.errors import DurabilityUnknown, StoreAckTimeout, Unavailable
 from headrace.base.log_throttle import LogThrottle
 from headrace.base.telemetry import Logger, Metrics
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.responses import INTERNAL, find_error_response
 
 CLIENT_CLOSED_REQUEST = 499

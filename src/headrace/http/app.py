@@ -13,7 +13,7 @@ from headrace.http import endpoints
 from headrace.http.access_log import AccessLog
 from headrace.http.admission import Admission
 from headrace.http.endpoint import EndpointApp, RequestIds
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.handlers import UseCases, make_handlers
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.cors import Cors, cors_for

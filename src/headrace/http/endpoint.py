@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 
 from headrace.base.errors import MethodNotAllowed, Unavailable
 from headrace.http.access_log import CLIENT_CLOSED_REQUEST, AccessLog
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.reading.cors import Cors
 from headrace.http.reading.memory_limit import InflightLimiter
 from headrace.http.request import ClientDisconnected, Handler, Request, cancel_on_disconnect

@@ -1,196 +1,46 @@
 """The endpoint table, which routing, metrics, the access log and OpenAPI read."""
 
-from enum import Enum
-
-from msgspec import Struct
-
 from headrace.base.errors import (
-    EXPORT_ERROR_CODES,
-    FUNNEL_ERROR_CODES,
-    RETENTION_ERROR_CODES,
     SAVED_ERROR_CODES,
-    STANDARD_ERROR_CODES,
-    VALUES_ERROR_CODES,
     AuthenticationRequired,
     DirectoryUnavailable,
-    HeadraceError,
     InvalidApiKey,
-    InvalidBody,
-    InvalidIdempotencyKey,
     InvalidQuery,
-    InvalidSignIn,
-    LogUnavailable,
     MethodNotAllowed,
-    MissingCredentials,
     MissingScope,
     MissingWebsiteId,
     NotAcceptable,
     NotFound,
-    OriginNotAuthorized,
     PayloadTooLarge,
     QueryErrorCode,
     QueryTimedOut,
     QueryTooLarge,
     RateLimited,
     RequestTimeout,
-    ScopeMismatch,
     SharedStateUnavailable,
     StoreUnavailable,
-    UnsupportedEncoding,
-    UnsupportedMediaType,
-    WebsiteMissingOrganization,
-    WebsiteNotFound,
 )
+from headrace.http.endpoint_errors import (
+    ADMINISTRATION_ERRORS,
+    CONTENT_ERRORS,
+    CUSTOM_CODES,
+    ERASURE_ERRORS,
+    EXPORT_CODES,
+    EXPORT_ERRORS,
+    FUNNEL_CODES,
+    INGESTION_ERRORS,
+    QUERY_ERRORS,
+    READING_ERRORS,
+    RETENTION_CODES,
+    SAVED_CODES,
+    SESSION_ERRORS,
+    STANDARD_CODES,
+    STORAGE_ERRORS,
+    VALUES_CODES,
+)
+from headrace.http.endpoint_spec import CorsPolicy, EndpointSpec
 from headrace.http.responses import Envelope
 from headrace.model.tenancy import Scope
-
-
-class CorsPolicy(Enum):
-    """Which origins may call an endpoint from a page."""
-
-    ANY_ORIGIN = "any origin"
-    CONFIGURED_ORIGINS = "configured origins"
-    NONE = "none"
-
-
-class EndpointSpec(Struct, frozen=True):
-    """One endpoint. `name` is its label in metrics and logs; `errors` is what it may raise.
-
-    `scope` is what a key needs where `errors` has `MissingScope`. `query_errors` are the codes of
-    `InvalidQuery`. `is_ingestion` marks the
-    endpoints that accept events. `is_routine` marks those whose successful requests are too many
-    and too alike for a line each in the access log.
-    `is_cancelled_by_disconnect` marks those that end when their client leaves.
-    """
-
-    name: str
-    path: str
-    methods: tuple[str, ...]
-    envelope: Envelope = Envelope.INGESTION
-    cors: CorsPolicy = CorsPolicy.NONE
-    errors: tuple[type[HeadraceError], ...] = (MethodNotAllowed,)
-    scope: Scope = Scope.READ_DATA
-    query_errors: tuple[QueryErrorCode, ...] = ()
-    is_ingestion: bool = False
-    is_routine: bool = False
-    is_cancelled_by_disconnect: bool = False
-
-
-_BODY_ERRORS = (
-    MethodNotAllowed,
-    PayloadTooLarge,
-    UnsupportedMediaType,
-    UnsupportedEncoding,
-    RequestTimeout,
-    InvalidBody,
-)
-_INGESTION_ERRORS = (
-    *_BODY_ERRORS,
-    InvalidIdempotencyKey,
-    MissingCredentials,
-    InvalidApiKey,
-    MissingScope,
-    WebsiteNotFound,
-    ScopeMismatch,
-    OriginNotAuthorized,
-    WebsiteMissingOrganization,
-    LogUnavailable,
-    DirectoryUnavailable,
-    SharedStateUnavailable,
-)
-_CONTENT_ERRORS = (UnsupportedMediaType, UnsupportedEncoding, InvalidBody)
-_QUERY_ERRORS = (
-    *_BODY_ERRORS,
-    AuthenticationRequired,
-    InvalidApiKey,
-    MissingScope,
-    RateLimited,
-    MissingWebsiteId,
-    WebsiteNotFound,
-    WebsiteMissingOrganization,
-    InvalidQuery,
-    QueryTooLarge,
-    QueryTimedOut,
-    StoreUnavailable,
-    DirectoryUnavailable,
-    SharedStateUnavailable,
-)
-
-
-_EXPORT_ERRORS = (
-    MethodNotAllowed,
-    PayloadTooLarge,
-    RequestTimeout,
-    AuthenticationRequired,
-    InvalidApiKey,
-    MissingScope,
-    MissingWebsiteId,
-    WebsiteNotFound,
-    InvalidQuery,
-    StoreUnavailable,
-    DirectoryUnavailable,
-)
-
-
-_SESSION_ERRORS = (
-    *_BODY_ERRORS,
-    InvalidBody,
-    AuthenticationRequired,
-    InvalidSignIn,
-    MissingScope,
-    OriginNotAuthorized,
-    RateLimited,
-    DirectoryUnavailable,
-)
-_ADMINISTRATION_ERRORS = (
-    *_BODY_ERRORS[:-1],
-    InvalidQuery,
-    AuthenticationRequired,
-    InvalidApiKey,
-    MissingScope,
-    RateLimited,
-    DirectoryUnavailable,
-    SharedStateUnavailable,
-)
-_READING_ERRORS = (
-    MethodNotAllowed,
-    PayloadTooLarge,
-    RequestTimeout,
-    InvalidQuery,
-    AuthenticationRequired,
-    InvalidApiKey,
-    MissingScope,
-    DirectoryUnavailable,
-)
-"""Of administration that changes nothing and takes no body."""
-
-_STORAGE_ERRORS = (
-    MethodNotAllowed,
-    PayloadTooLarge,
-    RequestTimeout,
-    AuthenticationRequired,
-    InvalidApiKey,
-    MissingScope,
-    RateLimited,
-    WebsiteNotFound,
-    WebsiteMissingOrganization,
-    StoreUnavailable,
-    DirectoryUnavailable,
-    SharedStateUnavailable,
-)
-
-_ERASURE_ERRORS = (
-    *_BODY_ERRORS,
-    AuthenticationRequired,
-    InvalidApiKey,
-    MissingScope,
-    RateLimited,
-    MissingWebsiteId,
-    WebsiteNotFound,
-    StoreUnavailable,
-    DirectoryUnavailable,
-    SharedStateUnavailable,
-)
 
 
 def _ingestion_endpoint(name: str, path: str) -> EndpointSpec:
@@ -199,68 +49,11 @@ def _ingestion_endpoint(name: str, path: str) -> EndpointSpec:
         path,
         ("POST", "OPTIONS"),
         cors=CorsPolicy.ANY_ORIGIN,
-        errors=_INGESTION_ERRORS,
+        errors=INGESTION_ERRORS,
         scope=Scope.TRACK_EVENTS,
         is_ingestion=True,
         is_routine=True,
     )
-
-
-_FILTER_CODES = (
-    QueryErrorCode.INVALID_BODY,
-    QueryErrorCode.INVALID_COLUMN,
-    QueryErrorCode.NOT_FILTERABLE,
-    QueryErrorCode.TOO_MANY_FILTERS,
-    QueryErrorCode.INVALID_FILTER,
-    QueryErrorCode.INVALID_OPERATOR,
-    QueryErrorCode.INVALID_VALUE,
-)
-_RANGE_CODES = (
-    QueryErrorCode.INVALID_LAST_DAYS,
-    QueryErrorCode.INVALID_START_DATE,
-    QueryErrorCode.INVALID_END_DATE,
-    QueryErrorCode.INVALID_TIMEZONE,
-)
-_FUNNEL_CODES = (
-    *_FILTER_CODES,
-    *FUNNEL_ERROR_CODES,
-    *_RANGE_CODES,
-)
-_RETENTION_CODES = (
-    *_FILTER_CODES,
-    QueryErrorCode.INVALID_GRANULARITY,
-    *RETENTION_ERROR_CODES,
-    *_RANGE_CODES,
-)
-_VALUES_CODES = (
-    VALUES_ERROR_CODES[0],
-    QueryErrorCode.INVALID_TABLE,
-    QueryErrorCode.INVALID_COLUMN,
-    *VALUES_ERROR_CODES[1:],
-    QueryErrorCode.INVALID_LIMIT,
-    *_RANGE_CODES,
-)
-_STANDARD_CODES = (
-    *STANDARD_ERROR_CODES,
-    *_FILTER_CODES,
-    *_RANGE_CODES,
-    QueryErrorCode.INVALID_GRANULARITY,
-    QueryErrorCode.INVALID_LIMIT,
-    QueryErrorCode.INVALID_COMPARE,
-)
-_OWN_CODES = frozenset(
-    {
-        *EXPORT_ERROR_CODES,
-        *FUNNEL_ERROR_CODES,
-        *RETENTION_ERROR_CODES,
-        *SAVED_ERROR_CODES,
-        *STANDARD_ERROR_CODES,
-        *VALUES_ERROR_CODES,
-    }
-)
-_CUSTOM_CODES = tuple(code for code in QueryErrorCode if code not in _OWN_CODES)
-_SAVED_CODES = (*SAVED_ERROR_CODES, VALUES_ERROR_CODES[0], *_CUSTOM_CODES)
-_EXPORT_CODES = (QueryErrorCode.INVALID_TABLE, *EXPORT_ERROR_CODES)
 
 
 def _query_endpoint(name: str, path: str, query_errors: tuple[QueryErrorCode, ...]) -> EndpointSpec:
@@ -270,7 +63,7 @@ def _query_endpoint(name: str, path: str, query_errors: tuple[QueryErrorCode, ..
         ("POST", "OPTIONS"),
         Envelope.QUERY,
         CorsPolicy.CONFIGURED_ORIGINS,
-        _QUERY_ERRORS,
+        QUERY_ERRORS,
         query_errors=query_errors,
         is_cancelled_by_disconnect=True,
     )
@@ -289,8 +82,8 @@ def _administration_endpoint(name: str, path: str, method: str = "POST") -> Endp
         errors=(
             *(
                 error
-                for error in _ADMINISTRATION_ERRORS
-                if takes_body or error not in (*_CONTENT_ERRORS, InvalidQuery)
+                for error in ADMINISTRATION_ERRORS
+                if takes_body or error not in (*CONTENT_ERRORS, InvalidQuery)
             ),
             *((NotFound,) if is_of_one else ()),
         ),
@@ -301,7 +94,7 @@ def _administration_endpoint(name: str, path: str, method: str = "POST") -> Endp
 
 def _quarantine_endpoint(name: str, path: str) -> EndpointSpec:
     """Return an endpoint of all quarantined entries, or of the one whose id is in the path."""
-    errors = tuple(error for error in _READING_ERRORS if error is not InvalidQuery)
+    errors = tuple(error for error in READING_ERRORS if error is not InvalidQuery)
     return EndpointSpec(
         name,
         f"/v1/admin/{path}",
@@ -328,18 +121,18 @@ BATCH = _ingestion_endpoint("batch", "/batch")
 PAGE = _ingestion_endpoint("page", "/")
 ENGAGEMENT = _ingestion_endpoint("engagement", "/engagement")
 IDENTIFY = _ingestion_endpoint("identify", "/identify")
-QUERY = _query_endpoint("query", "/v1/query/custom", _CUSTOM_CODES)
-FUNNEL = _query_endpoint("funnel", "/v1/query/funnel", _FUNNEL_CODES)
-RETENTION = _query_endpoint("retention", "/v1/query/retention", _RETENTION_CODES)
-STANDARD = _query_endpoint("standard", "/v1/query/standard", _STANDARD_CODES)
+QUERY = _query_endpoint("query", "/v1/query/custom", CUSTOM_CODES)
+FUNNEL = _query_endpoint("funnel", "/v1/query/funnel", FUNNEL_CODES)
+RETENTION = _query_endpoint("retention", "/v1/query/retention", RETENTION_CODES)
+STANDARD = _query_endpoint("standard", "/v1/query/standard", STANDARD_CODES)
 VALUES = EndpointSpec(
     "values",
     "/v1/query/values",
     ("GET", "OPTIONS"),
     Envelope.QUERY,
     CorsPolicy.CONFIGURED_ORIGINS,
-    tuple(error for error in _QUERY_ERRORS if error not in _CONTENT_ERRORS),
-    query_errors=_VALUES_CODES,
+    tuple(error for error in QUERY_ERRORS if error not in CONTENT_ERRORS),
+    query_errors=VALUES_CODES,
     is_cancelled_by_disconnect=True,
 )
 SAVED_LIST = EndpointSpec(
@@ -349,8 +142,8 @@ SAVED_LIST = EndpointSpec(
     Envelope.QUERY,
     errors=tuple(
         error
-        for error in _QUERY_ERRORS
-        if error not in (*_CONTENT_ERRORS, InvalidQuery, QueryTooLarge, QueryTimedOut)
+        for error in QUERY_ERRORS
+        if error not in (*CONTENT_ERRORS, InvalidQuery, QueryTooLarge, QueryTimedOut)
     ),
     scope=Scope.MANAGE_DATA,
 )
@@ -360,11 +153,11 @@ SAVED = EndpointSpec(
     ("PUT", "GET", "DELETE"),
     Envelope.QUERY,
     errors=(
-        *(error for error in _QUERY_ERRORS if error not in (QueryTooLarge, QueryTimedOut)),
+        *(error for error in QUERY_ERRORS if error not in (QueryTooLarge, QueryTimedOut)),
         NotFound,
     ),
     scope=Scope.MANAGE_DATA,
-    query_errors=_SAVED_CODES,
+    query_errors=SAVED_CODES,
 )
 SAVED_ANSWER = EndpointSpec(
     "saved_answer",
@@ -372,7 +165,7 @@ SAVED_ANSWER = EndpointSpec(
     ("GET", "OPTIONS"),
     Envelope.QUERY,
     CorsPolicy.CONFIGURED_ORIGINS,
-    (*(error for error in _QUERY_ERRORS if error not in _CONTENT_ERRORS), NotFound),
+    (*(error for error in QUERY_ERRORS if error not in CONTENT_ERRORS), NotFound),
     query_errors=SAVED_ERROR_CODES,
     is_cancelled_by_disconnect=True,
 )
@@ -384,8 +177,8 @@ LIVE = EndpointSpec(
     CorsPolicy.CONFIGURED_ORIGINS,
     tuple(
         error
-        for error in _QUERY_ERRORS
-        if error not in (*_CONTENT_ERRORS, InvalidQuery, QueryTooLarge, QueryTimedOut)
+        for error in QUERY_ERRORS
+        if error not in (*CONTENT_ERRORS, InvalidQuery, QueryTooLarge, QueryTimedOut)
     ),
     is_cancelled_by_disconnect=True,
 )
@@ -397,8 +190,8 @@ SCHEMA = EndpointSpec(
     CorsPolicy.CONFIGURED_ORIGINS,
     tuple(
         error
-        for error in _QUERY_ERRORS
-        if error not in {*_CONTENT_ERRORS, MissingWebsiteId, InvalidQuery}
+        for error in QUERY_ERRORS
+        if error not in {*CONTENT_ERRORS, MissingWebsiteId, InvalidQuery}
     ),
     is_cancelled_by_disconnect=True,
 )
@@ -407,9 +200,9 @@ EXPORT = EndpointSpec(
     "/v1/export",
     ("GET",),
     Envelope.QUERY,
-    errors=_EXPORT_ERRORS,
+    errors=EXPORT_ERRORS,
     scope=Scope.MANAGE_DATA,
-    query_errors=_EXPORT_CODES,
+    query_errors=EXPORT_CODES,
     is_cancelled_by_disconnect=True,
 )
 ERASURES = EndpointSpec(
@@ -417,7 +210,7 @@ ERASURES = EndpointSpec(
     "/v1/erasures",
     ("POST", "GET"),
     Envelope.QUERY,
-    errors=_ERASURE_ERRORS,
+    errors=ERASURE_ERRORS,
     scope=Scope.MANAGE_DATA,
 )
 SUBJECT_ACCESS = EndpointSpec(
@@ -425,7 +218,7 @@ SUBJECT_ACCESS = EndpointSpec(
     "/v1/subject-access",
     ("POST",),
     Envelope.QUERY,
-    errors=_ERASURE_ERRORS,
+    errors=ERASURE_ERRORS,
     scope=Scope.MANAGE_DATA,
     is_cancelled_by_disconnect=True,
 )
@@ -452,14 +245,14 @@ SESSION = EndpointSpec(
     "/v1/session",
     ("POST", "GET", "DELETE"),
     Envelope.QUERY,
-    errors=_SESSION_ERRORS,
+    errors=SESSION_ERRORS,
 )
 STORAGE = EndpointSpec(
     "storage",
     "/v1/storage",
     ("GET",),
     Envelope.QUERY,
-    errors=_STORAGE_ERRORS,
+    errors=STORAGE_ERRORS,
     is_cancelled_by_disconnect=True,
 )
 ADMIN_ORGANIZATIONS = _administration_endpoint("admin_organizations", "organizations")
@@ -476,7 +269,7 @@ ADMIN_RETRY = EndpointSpec(
     ("POST",),
     Envelope.QUERY,
     errors=(
-        *_READING_ERRORS,
+        *READING_ERRORS,
         NotFound,
         RateLimited,
         StoreUnavailable,
@@ -490,7 +283,7 @@ ADMIN_AUDIT = EndpointSpec(
     "/v1/admin/audit",
     ("GET",),
     Envelope.QUERY,
-    errors=_READING_ERRORS,
+    errors=READING_ERRORS,
     scope=Scope.MANAGE_CONFIG,
     query_errors=(QueryErrorCode.INVALID_LIMIT, QueryErrorCode.INVALID_BODY),
 )

@@ -14,7 +14,7 @@ from headrace.erasure.subject_access import SubjectAccess
 from headrace.http import endpoints
 from headrace.http.admission import Admission
 from headrace.http.apidocs.routes import docs_handler, openapi_handler
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.memory_limit import InflightLimiter

@@ -16,7 +16,8 @@ from headrace.base.settings import Settings
 from headrace.base.telemetry import Logger, Metrics
 from headrace.http.admission import Admission
 from headrace.http.app import Application, create_app
-from headrace.http.endpoints import PARAMETER_QUERY_ENDPOINTS, QUERY_ENDPOINTS, EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.endpoints import PARAMETER_QUERY_ENDPOINTS, QUERY_ENDPOINTS
 from headrace.http.handlers import ErasureUseCases, UseCases
 from headrace.http.routes.administration.objects import administration_use_cases
 from headrace.http.routes.operations import ReadinessChecks

@@ -9,7 +9,8 @@ from arro3.io import read_ipc_stream
 
 from headrace.base.clock import FixedClock
 from headrace.http import endpoints
-from headrace.http.endpoints import QUERY_ENDPOINTS, EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.endpoints import QUERY_ENDPOINTS
 from headrace.http.routes.query import QueryRunner
 from headrace.model.plan import CompiledQuery
 from headrace.ports.store import QueryLimits, Rows, StoreResult, StoreStatus

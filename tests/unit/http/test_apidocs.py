@@ -12,15 +12,17 @@ from markdown_it import MarkdownIt
 
 from headrace.base.settings import Settings
 from headrace.http.apidocs.endpoint_docs import ENDPOINT_DOCS
-from headrace.http.apidocs.field_docs import FIELD_DESCRIPTIONS, SCHEMA_OVERRIDES
+from headrace.http.apidocs.field_docs import FIELD_DESCRIPTIONS
 from headrace.http.apidocs.guide import format_size
 from headrace.http.apidocs.markdown import heading_id
 from headrace.http.apidocs.markdown_to_html import render_html
 from headrace.http.apidocs.openapi import make_document
 from headrace.http.apidocs.render_html import content_security_policy, write_page
 from headrace.http.apidocs.render_markdown import write_reference
+from headrace.http.apidocs.schema_rules import SCHEMA_OVERRIDES
 from headrace.http.apidocs.schemas import make_schemas
-from headrace.http.endpoints import ENDPOINTS, TRACKER_ENDPOINTS, EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.endpoints import ENDPOINTS, TRACKER_ENDPOINTS
 from headrace.http.responses import IngestionError, QueryError
 
 JSON_TEXT = msgspec.json.encode(make_document(Settings()))

@@ -10,7 +10,7 @@ from headrace.http.apidocs.descriptions import (
     service,
 )
 from headrace.http.apidocs.descriptions.description import EndpointDoc
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 
 ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
     **ingestion.DESCRIPTIONS,

@@ -10,6 +10,7 @@ from headrace.http.apidocs.endpoint_docs import ENDPOINT_DOCS
 from headrace.http.apidocs.guide import build_guide, read_overview
 from headrace.http.apidocs.openapi_responses import HEADERS, make_responses
 from headrace.http.apidocs.schemas import make_schemas, schema_ref
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.endpoints import (
     ADMIN_AUDIT,
     ADMINISTRATION_ENDPOINTS,
@@ -28,7 +29,6 @@ from headrace.http.endpoints import (
     STORAGE,
     SUBJECT_ACCESS,
     VALUES,
-    EndpointSpec,
 )
 from headrace.http.responses import JSON_TYPE
 from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY

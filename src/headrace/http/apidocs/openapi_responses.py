@@ -17,8 +17,9 @@ from headrace.base.errors import (
     UnsupportedMediaType,
 )
 from headrace.http.apidocs.descriptions.description import EXAMPLE_REQUEST_ID, EndpointDoc
-from headrace.http.apidocs.field_docs import Schema
+from headrace.http.apidocs.schema_rules import Schema
 from headrace.http.apidocs.schemas import schema_ref
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.endpoints import (
     ADMIN_RETRY,
     ADMINISTRATION_ENDPOINTS,
@@ -43,7 +44,6 @@ from headrace.http.endpoints import (
     TRACKER_EXTRAS,
     TRACKER_EXTRAS_PINNED,
     TRACKER_PINNED,
-    EndpointSpec,
 )
 from headrace.http.reading.content_encoding import ENCODINGS
 from headrace.http.responses import (

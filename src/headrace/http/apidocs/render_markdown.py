@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from headrace.http.apidocs.descriptions.description import TAGS
-from headrace.http.apidocs.field_docs import SCHEMA_PREFIX
 from headrace.http.apidocs.markdown import heading_id, write_block, write_code, write_table
+from headrace.http.apidocs.schema_rules import SCHEMA_PREFIX
 
 Document = Mapping[str, Any]
 Schema = Mapping[str, Any]

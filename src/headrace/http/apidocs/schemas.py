@@ -7,13 +7,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from headrace.administration.bodies import NewKey, NewWebsite, OrganizationBody, WebsitePatch
-from headrace.http.apidocs.field_docs import (
-    FIELD_DESCRIPTIONS,
-    SCHEMA_OVERRIDES,
-    SCHEMA_PREFIX,
-    SCHEMA_RULES,
-    Schema,
-)
+from headrace.http.apidocs.field_docs import FIELD_DESCRIPTIONS
+from headrace.http.apidocs.schema_rules import SCHEMA_OVERRIDES, SCHEMA_PREFIX, SCHEMA_RULES, Schema
 from headrace.http.responses import IngestionError, QueryError
 from headrace.http.routes.administration.objects import AdministrationResponse
 from headrace.http.routes.formats.query_results import QueryResponse

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from headrace.http.endpoints import CorsPolicy, EndpointSpec
+from headrace.http.endpoint_spec import CorsPolicy, EndpointSpec
 from headrace.http.responses import Header, Response
 from headrace.model.tenancy import DEFAULT_PORTS
 

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from headrace.base.errors import ClientError, InvalidBody
-from headrace.http.endpoints import INGESTION_ENDPOINTS, EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.endpoints import INGESTION_ENDPOINTS
 from headrace.http.reading.body import Body, BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_credentials

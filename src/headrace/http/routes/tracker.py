@@ -8,7 +8,7 @@ import msgspec
 
 from headrace.base.errors import NotFound
 from headrace.http import endpoints
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.reading.negotiation import choose_media_type
 from headrace.http.request import Handler, Request
 from headrace.http.responses import JSON_HEADER, Header, Response

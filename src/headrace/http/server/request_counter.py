@@ -4,7 +4,7 @@ import asyncio
 
 from headrace.base.telemetry import Metrics
 from headrace.http.access_log import REQUESTS_TOTAL
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 
 
 class BatchedCounter:

@@ -10,7 +10,7 @@ from headrace.http.apidocs.descriptions.description import (
     EXAMPLE_REQUEST_ID,
     EndpointDoc,
 )
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.routes.administration.objects import AdministrationResponse
 
 _ORGANIZATION = {

@@ -9,7 +9,7 @@ from headrace.http.apidocs.descriptions.description import (
     INGESTION,
     EndpointDoc,
 )
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.model.wire import (
     CustomEvent,

@@ -9,7 +9,7 @@ from headrace.http.apidocs.descriptions.description import (
     QUERIES,
     EndpointDoc,
 )
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.routes.rows.erasures import ErasureResponse
 from headrace.http.routes.rows.storage import StorageResponse
 from headrace.http.routes.session import SessionResponse

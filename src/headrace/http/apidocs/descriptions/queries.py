@@ -9,7 +9,7 @@ from headrace.http.apidocs.descriptions.description import (
     EndpointDoc,
 )
 from headrace.http.apidocs.schemas import SchemaResponse
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.routes.formats.query_results import QueryResponse
 from headrace.http.routes.formats.standard_results import StandardResponse
 from headrace.http.routes.saved.definitions import SavedListResponse, SavedTokenResponse

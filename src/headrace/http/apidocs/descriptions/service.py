@@ -7,7 +7,7 @@ from headrace.http.apidocs.descriptions.description import (
     SERVICE,
     EndpointDoc,
 )
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
 from headrace.http.tracker.files import PinnedScript
 

@@ -20,7 +20,7 @@ from headrace.base.errors import (
 )
 from headrace.base.json_size import JsonLimits, check_json_size
 from headrace.http import endpoints
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request

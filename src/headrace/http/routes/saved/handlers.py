@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from headrace.base.json_size import JsonLimits
 from headrace.base.settings import Settings
 from headrace.http import endpoints
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Handler

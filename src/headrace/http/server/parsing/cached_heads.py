@@ -6,7 +6,7 @@ from typing import Final
 from httptools import HttpParserInvalidURLError, parse_url
 from msgspec import Struct
 
-from headrace.http.endpoints import EndpointSpec
+from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.reading.body import is_json_type
 from headrace.http.reading.cors import Cors
 from headrace.http.reading.credentials import read_credentials

@@ -1,0 +1,39 @@
+"""What the table of endpoints says of each of them."""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from headrace.base.errors import HeadraceError, MethodNotAllowed, QueryErrorCode
+from headrace.http.responses import Envelope
+from headrace.model.tenancy import Scope
+
+
+class CorsPolicy(Enum):
+    """Which origins may call an endpoint from a page."""
+
+    ANY_ORIGIN = "any origin"
+    CONFIGURED_ORIGINS = "configured origins"
+    NONE = "none"
+
+
+class EndpointSpec(Struct, frozen=True):
+    """One endpoint. `name` is its label in metrics and logs; `errors` is what it may raise.
+
+    `scope` is what a key needs where `errors` has `MissingScope`. `query_errors` are the codes of
+    `InvalidQuery`. `is_ingestion` marks the endpoints that accept events. `is_routine` marks those
+    whose successful requests are too many and too alike for a line each in the access log.
+    `is_cancelled_by_disconnect` marks those that end when their client leaves.
+    """
+
+    name: str
+    path: str
+    methods: tuple[str, ...]
+    envelope: Envelope = Envelope.INGESTION
+    cors: CorsPolicy = CorsPolicy.NONE
+    errors: tuple[type[HeadraceError], ...] = (MethodNotAllowed,)
+    scope: Scope = Scope.READ_DATA
+    query_errors: tuple[QueryErrorCode, ...] = ()
+    is_ingestion: bool = False
+    is_routine: bool = False
+    is_cancelled_by_disconnect: bool = False
