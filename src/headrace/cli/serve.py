@@ -102,7 +102,7 @@ def worker_command(
 @click.option("--heartbeat", type=int, required=True)
 def engine_command(runtime: Path, lifeline: int, heartbeat: int) -> None:
     """Load the logs into the store and run queries. The supervisor starts this."""
-    from headrace.wiring.engine import run_engine  # noqa: PLC0415 - the supervisor must not import it
+    from headrace.wiring.engine.process import run_engine  # noqa: PLC0415 - the supervisor must not import it
 
     settings = load_settings()
     configure_logging(settings.log_level, process="engine")

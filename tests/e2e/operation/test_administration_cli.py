@@ -180,7 +180,10 @@ def test_commands_load_only_what_they_need(data: Path) -> None:
             ("arro3", "maxminddb", "prometheus_client", "sqlalchemy", "starlette", "uvicorn"),
         ),
         ("headrace.wiring.worker.process", ("alembic", "chdb")),
-        ("headrace.wiring.engine", ("chdb", "maxminddb", "sqlalchemy", "starlette", "uvicorn")),
+        (
+            "headrace.wiring.engine.process",
+            ("chdb", "maxminddb", "sqlalchemy", "starlette", "uvicorn"),
+        ),
         ("headrace.wiring.commands.migration", ("chdb", "maxminddb", "sqlalchemy", "starlette")),
     ],
 )

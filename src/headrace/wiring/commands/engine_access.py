@@ -84,7 +84,7 @@ def cutoffs_of(settings: Settings, website_id: WebsiteId) -> Cutoffs:
 @contextlib.asynccontextmanager
 async def _own_engine(settings: Settings, runtime: EngineRuntime) -> AsyncGenerator[None]:
     """Run the engine within this process: it loads what is in the logs, and reads the store."""
-    from headrace.wiring.engine import run_engine  # noqa: PLC0415 - only without a service
+    from headrace.wiring.engine.process import run_engine  # noqa: PLC0415 - only without a service
 
     stop = asyncio.Event()
     engine = asyncio.create_task(

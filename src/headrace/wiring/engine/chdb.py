@@ -1,0 +1,88 @@
+"""The engine process over the embedded store."""
+
+import secrets
+
+from headrace.adapters.backup.snapshots import LiveSnapshots
+from headrace.adapters.engine.chdb_store import ChdbLifecycle, ChdbQueryService
+from headrace.adapters.engine.kept_versions import KeptVersions
+from headrace.adapters.engine.load_loop import MAX_BACKOFF_S
+from headrace.adapters.engine.process import EngineProcess
+from headrace.adapters.engine.store_recovery import StoreRecovery
+from headrace.adapters.query_scheduler.versions import DataVersions
+from headrace.adapters.store.chdb.connection import ChdbInstance
+from headrace.adapters.store.chdb.part_lifetimes import ChdbPartLifetimes
+from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
+from headrace.adapters.store.chdb.row_finder import ChdbRowFinder
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.base.telemetry import get_logger
+from headrace.ports.dedup_claims import DedupClaims
+from headrace.wiring.engine.dependencies import NONCE_BYTES, EngineDependencies
+from headrace.wiring.engine.pruning import engine_pruning
+from headrace.wiring.store import select_bounds_of
+
+
+def chdb_engine_process(
+    dependencies: EngineDependencies, claims: DedupClaims | None
+) -> EngineProcess:
+    """Return the engine process over the store of the data directory."""
+    chdb = ChdbInstance(dependencies.paths.store, log=get_logger())
+    recovery = StoreRecovery(
+        chdb,
+        ledger=dependencies.ledger,
+        logs=dependencies.reader,
+        can_reload=claims is None,
+        log=get_logger(),
+    )
+    versions = DataVersions(nonce=secrets.token_hex(NONCE_BYTES))
+    writer = ChdbWriter(chdb, change_listener=versions)
+    load_loop, live = dependencies.live_loading(
+        dependencies.loader(writer, claims), MAX_BACKOFF_S, ChdbRowFinder(chdb)
+    )
+    limits = select_bounds_of(dependencies.settings)
+    snapshots = dependencies.snapshots(chdb)
+    return EngineProcess(
+        store=ChdbLifecycle(chdb, writer, recovery),
+        load_loop=load_loop,
+        query_service=ChdbQueryService(
+            chdb,
+            writer=writer,
+            recovery=recovery,
+            run_exclusive=load_loop.run_exclusive,
+            versions=versions,
+            kept_versions=KeptVersions(
+                dependencies.paths.row_versions,
+                chdb=chdb,
+                ranges=versions.ranges,
+                log=get_logger(),
+            ),
+            limits=limits,
+            log=get_logger(),
+        ),
+        limiters=dependencies.limiters(),
+        snapshots=snapshots,
+        snapshot_taker=LiveSnapshots(snapshots, load_loop),
+        take_watermark=dependencies.take_watermark(load_loop, has_store=True),
+        exclude_imports=dependencies.import_locks.excluding_imports,
+        erasures=dependencies.erasures(
+            load_loop,
+            finder=ChdbRowFinder(chdb),
+            deleter=ChdbRowDeleter(chdb),
+            lifetimes=ChdbPartLifetimes(chdb, may_shorten=dependencies.is_alone),
+            versions=versions,
+        ),
+        pruning=engine_pruning(
+            dependencies.settings,
+            dependencies.paths,
+            ledger=dependencies.ledger,
+            load_loop=load_loop,
+            finder=ChdbRowFinder(chdb),
+            deleter=ChdbRowDeleter(chdb),
+            versions=versions,
+        ),
+        live=live,
+        prunes_daily=not dependencies.is_alone,
+        socket=dependencies.socket,
+        scheduler_limits=limits,
+        metrics=dependencies.metrics,
+        log=get_logger(),
+    )
