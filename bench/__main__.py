@@ -15,7 +15,7 @@ import msgspec
 from bench.command import benchmark_parser, parse_options, save_full_run
 from bench.ingestion import cpu_cost, half_capacity, sustained
 from bench.operation import footprint, guarantees
-from bench.queries import latency
+from bench.queries import growth, latency
 from bench.report.measurements import Measurement
 from bench.report.results import (
     Results,
@@ -24,7 +24,7 @@ from bench.report.results import (
     print_results,
     write_results,
 )
-from bench.scale import Scale, quick
+from bench.scale import HUGE_EVENTS, Scale, quick
 
 PARTS: Mapping[str, Callable[[Scale], list[Measurement]]] = {
     "ingestion": cpu_cost.measure,
@@ -33,12 +33,19 @@ PARTS: Mapping[str, Callable[[Scale], list[Measurement]]] = {
     "questions": latency.measure,
     "footprint": footprint.measure,
     "guarantees": guarantees.measure,
+    "growth": growth.measure,
 }
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = benchmark_parser("bench", __doc__, PARTS)
-    parser.add_argument("--runs", type=int, help="turns of everything but questions")
+    parser.add_argument("--runs", type=int, help="turns of everything but queries")
+    parser.add_argument(
+        "--huge",
+        action="store_true",
+        help="growth up to 100 million events: 11 GB stay in the folder, and some more while they"
+        " are generated",
+    )
     parser.add_argument("--measurements", type=Path, help=argparse.SUPPRESS)  # of one part
     return parser
 
@@ -46,9 +53,7 @@ def _parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Run the parts and report."""
     options = parse_options(_parser())
-    scale = quick(options.folder) if options.quick else Scale(folder=options.folder)
-    if options.runs:
-        scale = msgspec.structs.replace(scale, runs=options.runs)
+    scale = _scale(options)
     parts: Sequence[str] = options.only or tuple(PARTS)
     if options.measurements is not None:
         (part,) = parts
@@ -59,6 +64,16 @@ def main() -> None:
     _report(collect(measurements, machine), options)
 
 
+def _scale(options: argparse.Namespace) -> Scale:
+    scale = quick(options.folder) if options.quick else Scale(folder=options.folder)
+    if options.runs:
+        scale = msgspec.structs.replace(scale, runs=options.runs)
+    if options.huge:
+        sizes = (*scale.growth_events, HUGE_EVENTS)
+        scale = msgspec.structs.replace(scale, growth_events=sizes)
+    return scale
+
+
 def _in_own_process(part: str, options: argparse.Namespace) -> list[Measurement]:
     print(f"measuring {part} ...", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as name:
@@ -66,6 +81,7 @@ def _in_own_process(part: str, options: argparse.Namespace) -> list[Measurement]
         command = [sys.executable, "-m", "bench", "--only", part, "--measurements", str(file)]
         command += ["--folder", str(options.folder), *(["--quick"] if options.quick else [])]
         command += ["--runs", str(options.runs)] if options.runs else []
+        command += ["--huge"] if options.huge else []
         _run(command)
         return msgspec.json.decode(file.read_bytes(), type=list[Measurement])
 

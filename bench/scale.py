@@ -4,12 +4,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
+HUGE_EVENTS = 100_000_000
+
 
 class Scale(Struct, frozen=True, kw_only=True):
     """Sizes of a run. `folder` is on the measured disk and keeps data sets between runs.
 
     `turn_s` is the length of one turn of a server, `sustained_s` that of a sustained load; there
-    are `sustained_runs` of each kind.
+    are `sustained_runs` of each kind. `growth_events` are the sizes of data sets for which all that
+    a size needs is measured: `growth_runs` times warm, `cold_runs` times after a cold start.
     """
 
     folder: Path
@@ -20,6 +23,9 @@ class Scale(Struct, frozen=True, kw_only=True):
     query_runs: int = 9
     small_events: int = 1_000_000
     events: int = 10_000_000
+    growth_events: tuple[int, ...] = (1_000_000, 10_000_000)
+    growth_runs: int = 20
+    cold_runs: int = 3
 
 
 def quick(folder: Path) -> Scale:
@@ -33,4 +39,7 @@ def quick(folder: Path) -> Scale:
         query_runs=3,
         small_events=100_000,
         events=1_000_000,
+        growth_events=(100_000, 1_000_000),
+        growth_runs=5,
+        cold_runs=1,
     )

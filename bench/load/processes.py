@@ -64,11 +64,20 @@ def anonymous_mb(pids: Iterable[int]) -> float:
     return sum(_rollup_kib(pid, "Pss_Anon:") for pid in pids) * 1024 / 1e6
 
 
+def peak_memory_mb(pid: int) -> float:
+    """Return the most memory that a process has had, with all pages of files that it maps."""
+    return _kib(Path(f"/proc/{pid}/status"), "VmHWM:") * 1024 / 1e6
+
+
 def _rollup_kib(pid: int, field: str) -> int:
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+    return _kib(Path(f"/proc/{pid}/smaps_rollup"), field)
+
+
+def _kib(file: Path, field: str) -> int:
+    for line in file.read_text().splitlines():
         if line.startswith(field):
             return int(line.split()[1])
-    raise AssertionError(f"/proc/{pid}/smaps_rollup has no {field}")
+    raise AssertionError(f"{file} has no {field}")
 
 
 def wait_until_idle(pids: Sequence[int], *, timeout_s: float = 60.0) -> None:

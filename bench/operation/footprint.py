@@ -59,12 +59,7 @@ def measure(scale: Scale) -> list[Measurement]:
 def _start(dataset: Dataset) -> Start:
     service = Service(Path(dataset.data), workers=DEFAULT_WORKERS)
     try:
-        started_s = time.perf_counter()
-        service.launch()
-        while not service.is_ready():
-            assert service.exit_code() is None, service.log_text()
-            time.sleep(_POLL_INTERVAL_S)
-        seconds = time.perf_counter() - started_s
+        seconds = start_timed(service)
         pids = pids_of(service)
         wait_until_idle(pids)
         start = Start(seconds, memory_mb(pids), anonymous_mb(pids))
@@ -74,13 +69,31 @@ def _start(dataset: Dataset) -> Start:
     return start
 
 
+def start_timed(service: Service) -> float:
+    """Start a service and return the seconds until it is ready."""
+    started_s = time.perf_counter()
+    service.launch()
+    while not service.is_ready():
+        assert service.exit_code() is None, service.log_text()
+        time.sleep(_POLL_INTERVAL_S)
+    return time.perf_counter() - started_s
+
+
 def _disk_measurements(dataset: Dataset, group: str) -> list[Measurement]:
+    disk = measure_disk(dataset, group)
+    each_bytes = disk.value * 1e6 / dataset.events
+    each = Measurement(group=group, title=DISK_PER_EVENT, unit="bytes", runs=(each_bytes,))
+    return [disk, each]
+
+
+def measure_disk(dataset: Dataset, group: str) -> Measurement:
+    """Return the disk usage of a data set; no process may have its store open."""
     engine = BareChdb(dataset.paths.store)
     try:
         ((all_mb, events_mb, parts),) = engine.query(_DISK)
     finally:
         engine.close()
-    disk = Measurement(
+    return Measurement(
         group=group,
         title="disk, web vitals and errors included",
         unit="MB",
@@ -88,7 +101,3 @@ def _disk_measurements(dataset: Dataset, group: str) -> list[Measurement]:
         threshold=Threshold(fixed=1300 * dataset.events / 10_000_000),
         remark=f"events alone {events_mb:,.0f} MB; {parts} parts",
     )
-    each = Measurement(
-        group=group, title=DISK_PER_EVENT, unit="bytes", runs=(all_mb * 1e6 / dataset.events,)
-    )
-    return [disk, each]

@@ -330,7 +330,7 @@ def main() -> None:
     dataset = ensure_dataset(given.folder, events=given.events)
     print("| Query | over HTTP | by hand | ratio | CPU ratio | at most 1.15 times + 3 ms |")
     print("|---|---|---|---|---|---|")
-    with serving(dataset) as service, copied_store(dataset) as engine:
+    with copied_store(dataset) as engine, serving(dataset) as service:
         for query in QUERIES:
             if given.only in query.name:
                 print(measure_query(service, engine, dataset, query, given.runs), flush=True)

@@ -7,10 +7,11 @@ Several files are parts of one benchmark that were measured separately (`--only`
 
 import argparse
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from bench.report.growth import growth_lines
 from bench.report.measurements import HEADINGS
 from bench.report.results import Results, read_results
 from bench.report.sizing import sizing_lines
@@ -19,21 +20,46 @@ PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 
 
 def measurement_lines(results: Results) -> Iterator[str]:
-    """Return the lines of a run: its machine, and a table for each group."""
-    yield f"{results.date[:10]}, commit `{results.commit}`. {results.machine.line()}."
-    for group, members in groupby(results.measurements, lambda measurement: measurement.group):
+    """Return the lines of a run: its machine, and a table for each group.
+
+    Measurements over several sizes have tables of their own.
+    """
+    yield _run_line(results)
+    unsized = [measurement for measurement in results.measurements if not measurement.events]
+    for group, members in groupby(unsized, lambda measurement: measurement.group):
         yield from ("", f"**{group[:1].upper()}{group[1:]}**", "")
         yield _row(HEADINGS)
         yield f"|{'---|' * len(HEADINGS)}"
         yield from (_row(measurement.cells()) for measurement in members)
 
 
+def _growth_lines(results: Results) -> Iterator[str]:
+    yield _run_line(results)
+    yield from growth_lines(results.measurements)
+
+
+def _run_line(results: Results) -> str:
+    return f"{results.date[:10]}, commit `{results.commit}`. {results.machine.line()}."
+
+
 def fill_page(text: str, runs: Sequence[Results]) -> str:
-    """Return a page with its tables replaced; they are between markers in comments."""
-    tables = "\n\n".join("\n".join(measurement_lines(results)) for results in runs)
-    measurements = [measurement for results in runs for measurement in results.measurements]
-    text = fill_section(text, "figures", tables)
-    return fill_section(text, "sizing", "\n".join(sizing_lines(measurements)))
+    """Return a page with its tables replaced; they are between markers in comments.
+
+    Tables for which the runs have no measurements stay as they are.
+    """
+    unsized = [run for run in runs if any(not one.events for one in run.measurements)]
+    sized = [run for run in runs if any(one.events for one in run.measurements)]
+    if unsized:
+        measurements = [measurement for run in unsized for measurement in run.measurements]
+        text = fill_section(text, "figures", _join(map(measurement_lines, unsized)))
+        text = fill_section(text, "sizing", "\n".join(sizing_lines(measurements)))
+    if sized:
+        text = fill_section(text, "growth", _join(map(_growth_lines, sized)))
+    return text
+
+
+def _join(blocks: Iterable[Iterator[str]]) -> str:
+    return "\n\n".join("\n".join(lines) for lines in blocks)
 
 
 def fill_section(text: str, name: str, content: str) -> str:

@@ -1,7 +1,9 @@
 """The report of the benchmark's measurements, and their tables in the performance page."""
 
 import pytest
+from msgspec.structs import replace
 
+from bench.report.growth import growth_lines
 from bench.report.measurements import TIMES, Measurement, Threshold
 from bench.report.page import PAGE, fill_page
 from bench.report.results import Machine, Results
@@ -87,6 +89,51 @@ def test_ratio_is_that_of_the_medians_which_the_row_shows() -> None:
 def test_failed_measurement_states_the_reason() -> None:
     row = Measurement(group="a group", title="x", unit="ms", baseline="Y4", skip_reason="no bun")
     assert row.cells() == ("x", "not measured", "Y4", "", "", "", "0", "no bun")
+
+
+def sized(events: int, *runs: float, title: str = "x") -> Measurement:
+    return Measurement(
+        group="a group",
+        title=title,
+        unit="ms",
+        runs=runs,
+        threshold=Threshold(fixed=100, of_p95=True),
+        events=events,
+    )
+
+
+def test_target_of_p95_is_met_by_all_runs_but_the_slowest_of_twenty() -> None:
+    fast, slow = (50.0,) * 19, 500.0
+    assert [sized(1, *fast, slow).verdict, sized(1, *fast[1:], slow, slow).verdict] == [
+        "yes",
+        "**no**",
+    ]
+
+
+def test_things_measured_over_several_sizes_are_rows_with_a_column_for_each_size() -> None:
+    baseline = replace(sized(10_000_000, 90.0, 120.0), baseline="Y3", baseline_runs=(80.0, 90.0))
+    absent = replace(sized(10_000_000, title="cold"), skip_reason="not root")
+    measurements = [sized(1_000_000, 5.0, 7.0), baseline, absent, measurement(1.0)]
+    assert list(growth_lines(measurements)) == [
+        "",
+        "**A group**",
+        "",
+        "| What | 1 M events | 10 M events | Target at 10 M events | Met |",
+        "|---|---|---|---|---|",
+        "| x | 6 ms, p95 7 | 105 ms, p95 120 (Y3 85 ms) | p95 ≤ 100 ms | **no** |",
+        "| cold |  | not measured: not root | p95 ≤ 100 ms |  |",
+    ]
+
+
+def test_page_gets_tables_of_sizes_beside_the_others_of_an_earlier_run() -> None:
+    page = "<!-- figures -->old<!-- end of figures -->\n<!-- growth --><!-- end of growth -->\n"
+    assert fill_page(page, [results(sized(1_000_000, 5.0))]) == (
+        "<!-- figures -->old<!-- end of figures -->\n<!-- growth -->\n\n"
+        "2026-11-21, commit `abc1234`. CPU, 2 cores, 8 GiB, Linux 6, ext4, Python 3.11; "
+        "load average at the start 0.5.\n\n**A group**\n\n"
+        "| What | 1 M events | Target at 1 M events | Met |\n|---|---|---|---|\n"
+        "| x | 5 ms, p95 5 | p95 ≤ 100 ms | yes |\n\n<!-- end of growth -->\n"
+    )
 
 
 def test_page_gets_the_tables_of_a_run_between_its_markers() -> None:
