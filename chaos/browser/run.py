@@ -62,6 +62,7 @@ def run(
                 _run_round(world, only or random.choice(tuple(FAULTS)), counts)
             gate.mode = Mode.FORWARD
             world.visitor.wait_until_all_is_sent()
+        service.wait_ready()  # otherwise the query below may get 503
         return _report(counts, world.visitor.returned, _stored(service, website))
     finally:
         service.kill()
