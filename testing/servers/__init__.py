@@ -1,1 +1,1 @@
-"""Real servers for tests: ClickHouse with its Keeper, PostgreSQL, Valkey, and a network."""
+"""Real servers for tests: ClickHouse and Keeper, PostgreSQL, Valkey, WordPress, a network."""

@@ -22,3 +22,12 @@ def tab(tmp_path_factory: pytest.TempPathFactory, browser: Kind) -> Iterator[Tab
     """A tab that the tests of a module share."""
     with opened(browser, tmp_path_factory.mktemp(browser) / "profile") as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """A tab for tests of what is no different in other browsers."""
+    if not is_installed(Kind.CHROMIUM):
+        pytest.skip(f"not installed: {PACKAGES[Kind.CHROMIUM]}")
+    with opened(Kind.CHROMIUM, tmp_path_factory.mktemp("chromium") / "profile") as made:
+        yield made
