@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,9 +38,17 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project
 
 
-def run_program(command: list[str], folder: Path) -> None:
+def run_program(
+    command: list[str], folder: Path, environment: Mapping[str, str] | None = None
+) -> None:
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=NPM_TIMEOUT_S, check=False
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=NPM_TIMEOUT_S,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
