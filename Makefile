@@ -75,6 +75,12 @@ FUZZ_REQUESTS ?= 100000
 fuzz: $(VENV)/.dev ## Send FUZZ_REQUESTS mutated requests to a service, and look for its failures
 	$(BIN)/python -m chaos.fuzz --requests $(FUZZ_REQUESTS) $(FUZZ_ARGS)
 
+PAIRS ?= 100000
+
+.PHONY: oracle
+oracle: $(VENV)/.dev ## Compare PAIRS drawn queries with the oracle (ORACLE_ARGS="--store shards --processes 4")
+	$(BIN)/python -m tests.long_run --pairs $(PAIRS) $(ORACLE_ARGS)
+
 BENCH_ARGS ?=
 
 .PHONY: bench

@@ -101,11 +101,12 @@ class TablesOfTest:
         return StoreStatus.READY
 
 
-def run_query(tables: Tables, body: Json, cutoffs: Cutoffs = NO_CUTOFFS) -> QueryResult:
+def run_query(
+    tables: Tables, body: Json, cutoffs: Cutoffs = NO_CUTOFFS, clock: Clock | None = None
+) -> QueryResult:
     """Run a query over a test's tables."""
-    return asyncio.run(
-        QueryService(execution_over(tables, cutoffs=cutoffs)).run(WEBSITE, as_bytes(body))
-    )
+    service = QueryService(execution_over(tables, clock, cutoffs))
+    return asyncio.run(service.run(WEBSITE, as_bytes(body)))
 
 
 def execution_over(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import cache, lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -39,6 +40,7 @@ ERROR_PREFIXES = {
     "INVALID_COMPARE": "Invalid compare",
     "INVALID_TOTALS": "Invalid totals",
     "INVALID_LAST_DAYS": "Invalid lastDays",
+    "INVALID_SEARCH": "Invalid search",
     "DUPLICATE_OUTPUT_NAME": "Duplicate output name",
 }
 
@@ -368,6 +370,7 @@ def _filter_value(column: Column, operator: str, value: Any) -> Any:
     return checked
 
 
+@lru_cache(maxsize=1000)
 def pattern(text: str) -> Any:
     """Compile with RE2 itself; None for what is no regular expression of it."""
     library: Any = re2  # without types
@@ -473,9 +476,15 @@ def _date(value: object, code: str) -> date:
 def _zone(value: object) -> ZoneInfo:
     if value is None:
         return ZoneInfo("UTC")
-    if not isinstance(value, str) or value not in available_timezones():
+    if not isinstance(value, str) or value not in _timezones():
         raise QueryRejected("INVALID_TIMEZONE")
     return ZoneInfo(value)
+
+
+@cache
+def _timezones() -> set[str]:
+    """Return the names of all timezones: to find them takes longer than a query does."""
+    return available_timezones()
 
 
 def _granularity(value: object, table: str) -> str | None:

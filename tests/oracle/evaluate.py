@@ -437,7 +437,7 @@ def _is_kept(query: Query, row: Row) -> bool:
 # Gap filling and order.
 
 
-def _buckets_of_range(query: Query) -> set[str]:
+def _buckets_of_range(query: Query) -> frozenset[str]:
     if has_too_many_hours(query.start, query.end, query.granularity):
         raise QueryRejected("INVALID_FILL")
     return buckets_of(query.start, query.end, query.zone, str(query.granularity))
@@ -446,7 +446,7 @@ def _buckets_of_range(query: Query) -> set[str]:
 def _fill(query: Query, groups: dict[tuple[Any, ...], list[Row]]) -> None:
     """Add every group of the result to every bucket of the range."""
     without_date = {key[1:] for key in groups} if query.group_by else {()}
-    buckets: set[str] = _buckets_of_range(query) if without_date else set()
+    buckets = _buckets_of_range(query) if without_date else frozenset[str]()
     if len(buckets) * len(without_date) > MOST_FILLED_ROWS:
         raise QueryRejected("INVALID_FILL")
     for bucket in buckets:

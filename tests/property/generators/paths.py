@@ -12,6 +12,7 @@ NAMES = ("a", "b", "c", "d")
 _ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu")
 _HOUR_MS = 3_600_000
 _START_MS = 1_761_264_000_000  # 2025-10-24T00:00Z; clocks go back in Berlin on the 26th
+_IDS = ("anonymous_id", "session_id", "profile_id")
 _WINDOWS = (1, 2, 10, 60, 3600, 86_400, 259_200)
 _STEPS_MS = (
     *(0, 0, 0, 1, 999, 1000, 1001, 2000, 10_000, 60_000, _HOUR_MS),
@@ -26,6 +27,7 @@ def _event(random_source: SeededRandom, arrival: int, timestamp_ms: int) -> Row:
         "timestamp": timestamp_ms,
         "anonymousId": random_source.choice(("u1", "u2", "u3", "u4", "")),
         "sessionId": random_source.choice(("s1", "s2", None)),
+        "profileId": random_source.choice(("p1", "p2", None)),
         "path": random_source.choice(("/", "/a")),
         "properties": {
             "n": random_source.choice((1, 2, "1", None)),
@@ -36,7 +38,8 @@ def _event(random_source: SeededRandom, arrival: int, timestamp_ms: int) -> Row:
     return event_row(item, arrival=arrival, visitor={"is_bot": random_source.has_probability(0.1)})
 
 
-def _data_set(random_source: SeededRandom) -> Stored:
+def draw_path_data(random_source: SeededRandom) -> Stored:
+    """Draw the events of a few people."""
     timestamp_ms = _START_MS + random_source.integer(0, 48) * _HOUR_MS
     events: list[Row] = []
     for arrival in range(random_source.integer(0, 40)):
@@ -71,7 +74,8 @@ def days(random_source: SeededRandom) -> Body:
     }
 
 
-def _funnel(random_source: SeededRandom) -> Body:
+def draw_funnel(random_source: SeededRandom) -> Body:
+    """Draw a valid funnel."""
     steps = [
         {"filters": _filters(random_source), "name": random_source.choice((None, "step"))}
         for _ in range(random_source.choice((2, 2, 3, 3, 4, 10)))
@@ -80,13 +84,14 @@ def _funnel(random_source: SeededRandom) -> Body:
     if random_source.has_probability(0.8):
         body["window"] = random_source.choice(_WINDOWS)
     if random_source.has_probability(0.3):
-        body["by"] = random_source.choice(("anonymous_id", "session_id"))
+        body["by"] = random_source.choice(_IDS)
     if random_source.has_probability(0.4):
         body["groupBy"] = random_source.choice(_GROUPS)
     return body
 
 
-def _retention(random_source: SeededRandom) -> Body:
+def draw_retention(random_source: SeededRandom) -> Body:
+    """Draw a valid retention query."""
     body = {
         "first": {"filters": _filters(random_source)},
         "return": {"filters": _filters(random_source)},
@@ -95,10 +100,10 @@ def _retention(random_source: SeededRandom) -> Body:
         **days(random_source),
     }
     if random_source.has_probability(0.3):
-        body["by"] = random_source.choice(("anonymous_id", "session_id"))
+        body["by"] = random_source.choice(_IDS)
     return body
 
 
-path_data = random_strategy(_data_set)
-funnels = random_strategy(_funnel)
-retentions = random_strategy(_retention)
+path_data = random_strategy(draw_path_data)
+funnels = random_strategy(draw_funnel)
+retentions = random_strategy(draw_retention)

@@ -5,8 +5,9 @@ rows, single days, and ranges that end at clock changes.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -138,12 +139,29 @@ _POOLS: dict[str, tuple[str, ...]] = {
 }
 
 
-def columns_of(table: str) -> list[str]:
+@cache
+def columns_of(table: str) -> Sequence[str]:
     """Return the names of columns; revealing columns occur several times."""
     names = [name for name in TABLES[table] if name not in UNKNOWN]
     non_trivial = [name for name in names if name in NON_TRIVIAL]
     properties = [f"properties.{key}" for key in PROPERTY_KEYS if table == "events"]
-    return names + non_trivial * 6 + properties * 5
+    return (*names, *non_trivial * 6, *properties * 5)
+
+
+@cache
+def _measures_of(table: str) -> Sequence[str]:
+    names = columns_of(table)
+    return tuple(name for name in names if column(table, name).aggregatable) or names
+
+
+@cache
+def _filterable_of(table: str) -> Mapping[str, Sequence[str]]:
+    """Return the names of filterable columns by kind."""
+    kinds: dict[str, list[str]] = {}
+    for name in columns_of(table):
+        if column(table, name).filterable:
+            kinds.setdefault(column(table, name).kind, []).append(name)
+    return kinds
 
 
 def column(table: str, name: str) -> Column:
@@ -154,7 +172,7 @@ def column(table: str, name: str) -> Column:
 
 def _select(random_source: SeededRandom, table: str) -> Item:
     names = columns_of(table)
-    measures = [name for name in names if column(table, name).aggregatable] or names
+    measures = _measures_of(table)
     all_names = [*names, *(name for name in COUNTED if name in TABLES[table])]
     field = random_source.choice(
         random_source.choice((["*"], all_names, all_names, measures, measures, measures))
@@ -189,7 +207,7 @@ def _aggregates(table: str, field: str) -> tuple[str, ...]:
     )
 
 
-def _text(random_source: SeededRandom, name: str) -> str:
+def draw_text(random_source: SeededRandom, name: str) -> str:
     """Draw a text that the column may contain, or a part of one."""
     text = random_source.choice(_POOLS.get(name, TEXTS))
     if random_source.has_probability(0.6):
@@ -200,7 +218,7 @@ def _text(random_source: SeededRandom, name: str) -> str:
 
 def _pattern(random_source: SeededRandom, name: str) -> str:
     """Draw a regular expression: parts of texts of the column between parts of patterns."""
-    text = _text(random_source, name)
+    text = draw_text(random_source, name)
     literal = text if random_source.has_probability(0.3) else re.escape(text)
     before, after = (random_source.choice(_PATTERN_PARTS) for _ in range(2))
     return random_source.choice((literal, before + literal + after, before + after))
@@ -229,7 +247,7 @@ def _property(random_source: SeededRandom, name: str) -> Any:
         case 0 | 1:
             return random_source.choice(NUMBERS)
         case 2 | 3:
-            return _text(random_source, name)
+            return draw_text(random_source, name)
         case _:
             return random_source.choice((True, False))
 
@@ -237,7 +255,7 @@ def _property(random_source: SeededRandom, name: str) -> Any:
 def _scalar(random_source: SeededRandom, table: str, name: str) -> Any:
     match column(table, name).kind:
         case "text":
-            return _text(random_source, name)
+            return draw_text(random_source, name)
         case "number":
             return _number(random_source)
         case "datetime":
@@ -251,15 +269,12 @@ def _scalar(random_source: SeededRandom, table: str, name: str) -> Any:
 
 
 def _filter(random_source: SeededRandom, table: str) -> Item:
-    names = [name for name in columns_of(table) if column(table, name).filterable]
-    kinds = {name: column(table, name).kind for name in names}
-    sent_query = random_source.choice(("text", *sorted({*kinds.values()})))
-    field = random_source.choice([name for name in names if kinds[name] == sent_query])
+    kinds = _filterable_of(table)
+    kind = random_source.choice(("text", *sorted(kinds)))
+    field = random_source.choice(kinds[kind])
     operators: tuple[str, ...] = ("eq", "ne", *LIST_OPERATORS, *PRESENCE_OPERATORS)
-    operators += TEXT_OPERATORS if sent_query in ("text", "json") else ()
-    operators += (
-        ORDER_OPERATORS * (3 if sent_query == "datetime" else 1) if sent_query != "boolean" else ()
-    )
+    operators += TEXT_OPERATORS if kind in ("text", "json") else ()
+    operators += ORDER_OPERATORS * (3 if kind == "datetime" else 1) if kind != "boolean" else ()
     operator = random_source.choice(operators)
     if operator in PRESENCE_OPERATORS:
         absent = {"value": None} if random_source.has_probability(0.2) else {}
@@ -288,7 +303,7 @@ def single_filters(items: list[Item]) -> Iterator[Item]:
         yield from chain.from_iterable(map(single_filters, groups)) if groups else (item,)
 
 
-def _body(random_source: SeededRandom) -> Body:
+def draw_body(random_source: SeededRandom) -> Body:
     """Draw a body that is valid except for rare accidents (equal names, true compared by order)."""
     table = random_source.choice((*TABLES, "events", "events", "sessions", "profiles", *ALIASES))
     real = ALIASES.get(table, table)
@@ -346,9 +361,9 @@ def _page(random_source: SeededRandom, query: Body, *, has_buckets: bool) -> Bod
         page["having"] = random_source.times(
             0, 2, lambda random_source: _having(random_source, query)
         )
-    if query.get("groupBy") and "granularity" in page and random_source.has_probability(0.4):
-        page["top"] = random_source.choice((1, 1, 2, 3, 5, 100))
-        page["others"] = random_source.choice((True, True, False, None))
+    if query.get("groupBy") and "granularity" in page and random_source.has_probability(0.6):
+        page["top"] = random_source.choice((1, 1, 1, 2, 2, 3, 5, 100))
+        page["others"] = random_source.choice((True, True, True, False, None))
     if random_source.has_probability(0.35):
         page["compare"] = random_source.choice(
             (
@@ -400,7 +415,7 @@ def output_names(query: Body, page: Body) -> list[str]:
 
 def _corrupted_body(random_source: SeededRandom) -> Body:
     """Draw a body with one or two errors; some of them leave the body valid."""
-    body = deepcopy(_body(random_source))
+    body = deepcopy(draw_body(random_source))
     corrupt, *others = random_source.sample(SINGLE_ERRORS, 1, 2)
     for later in others:
         later(body)
@@ -409,11 +424,11 @@ def _corrupted_body(random_source: SeededRandom) -> Body:
     return body
 
 
-bodies = random_strategy(_body)
-arbitrary_bodies = random_strategy(
-    lambda random_source: (
-        _corrupted_body(random_source)
-        if random_source.has_probability(0.15)
-        else _body(random_source)
-    )
-)
+def draw_arbitrary_body(random_source: SeededRandom) -> Body:
+    """Draw a body; one in seven has an error or two."""
+    is_corrupted = random_source.has_probability(0.15)
+    return (_corrupted_body if is_corrupted else draw_body)(random_source)
+
+
+bodies = random_strategy(draw_body)
+arbitrary_bodies = random_strategy(draw_arbitrary_body)

@@ -235,7 +235,8 @@ def _events(random_source: SeededRandom) -> list[Item]:
     return [*random_source.times(20, 40, _event), *sessions]
 
 
-def _data_set(random_source: SeededRandom) -> dict[str, list[Item]]:
+def draw_data_set(random_source: SeededRandom) -> dict[str, list[Item]]:
+    """Draw the items of each table."""
     return {
         "events": _events(random_source),
         "performance": random_source.times(5, 20, _vital),
@@ -243,4 +244,4 @@ def _data_set(random_source: SeededRandom) -> dict[str, list[Item]]:
     }
 
 
-data_sets = random_strategy(_data_set)
+data_sets = random_strategy(draw_data_set)

@@ -48,7 +48,8 @@ def _select(random_source: SeededRandom, number: int) -> Item:
     return select | {"alias": f"s{number}"} | ({"filters": filters} if filters else {})
 
 
-def _body(random_source: SeededRandom) -> Body:
+def draw_dashboard_body(random_source: SeededRandom) -> Body:
+    """Draw a body of a dashboard."""
     selects = [_select(random_source, number) for number in range(random_source.integer(1, 4))]
     query: Body = {"table": "events", "selects": selects}
     if random_source.has_probability(0.4):
@@ -80,4 +81,4 @@ def _body(random_source: SeededRandom) -> Body:
     return body
 
 
-dashboard_bodies = random_strategy(_body)
+dashboard_bodies = random_strategy(draw_dashboard_body)

@@ -21,7 +21,8 @@ def _filters(random_source: SeededRandom, types: list[str]) -> list[Body]:
     return items[:1] if random_source.has_probability(0.03) else valid[:2]
 
 
-def _standard(random_source: SeededRandom) -> Body:
+def draw_standard_query(random_source: SeededRandom) -> Body:
+    """Draw a body; a few have a filter that not all of their tables have."""
     types = random_source.sample(ALL_TYPES, 1, random_source.choice((1, 3, 6, 15)))
     body: Body = {"types": types, **draw_range(random_source)}
     if random_source.has_probability(0.6):
@@ -41,4 +42,4 @@ def _standard(random_source: SeededRandom) -> Body:
     return body
 
 
-standard_queries = random_strategy(_standard)
+standard_queries = random_strategy(draw_standard_query)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from headrace.base.clock import FixedClock
+from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.query.funnel.service import FunnelService
 from headrace.query.retention.service import RetentionService
 from testing.examples import examples
@@ -33,8 +34,8 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def funnel_rows(tables: Tables, body: Body) -> list[Row]:
-    service = FunnelService(execution_over(tables))
+def funnel_rows(tables: Tables, body: Body, cutoffs: Cutoffs = NO_CUTOFFS) -> list[Row]:
+    service = FunnelService(execution_over(tables, FixedClock(NOW_MS), cutoffs))
     result = asyncio.run(service.run(WEBSITE, as_bytes(body)))
     return [dict(zip(result.names, row, strict=True)) for row in result.rows]
 
@@ -43,8 +44,8 @@ def compare(got: list[Row], expected: list[Row], body: Body) -> None:
     assert alike(got, expected), f"{body}\n got      {got}\n expected {expected}"
 
 
-def retention_rows(tables: Tables, body: Body) -> list[Row]:
-    service = RetentionService(execution_over(tables, FixedClock(NOW_MS)))
+def retention_rows(tables: Tables, body: Body, cutoffs: Cutoffs = NO_CUTOFFS) -> list[Row]:
+    service = RetentionService(execution_over(tables, FixedClock(NOW_MS), cutoffs))
     result = asyncio.run(service.run(WEBSITE, as_bytes(body)))
     return [dict(zip(result.names, row, strict=True)) for row in result.rows]
 

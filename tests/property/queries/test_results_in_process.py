@@ -6,13 +6,14 @@ made of the rows that remain.
 """
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from headrace.base.clock import MILLISECONDS_PER_DAY
+from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import InvalidQuery
 from headrace.http.routes.formats.query_results import write_json
 from headrace.model.catalog import STORED_TABLES
@@ -25,6 +26,7 @@ from tests.oracle import QueryRejected, Stored, evaluate_query
 from tests.oracle.columns import TABLES
 from tests.oracle.rows import Row
 from tests.oracle.stored import error_row, event_row, vital_row
+from tests.property.generators.chances import SeededRandom, random_strategy
 from tests.property.generators.query_cases import Body, arbitrary_bodies
 from tests.property.generators.query_data import Item, data_sets
 from tests.property.generators.shrink import minimize
@@ -80,9 +82,9 @@ def expected_of(body: Body, stored: Stored) -> Any:
     return [expected.rows, expected.limit, expected.truncated, expected.totals, expected.others]
 
 
-def got_of(store: Tables, body: Body, cutoffs: Cutoffs) -> Any:
+def got_of(store: Tables, body: Body, cutoffs: Cutoffs, now_ms: int = 0) -> Any:
     try:
-        got = run_query(store, body, cutoffs)
+        got = run_query(store, body, cutoffs, FixedClock(now_ms))
     except InvalidQuery as refusal:
         return refusal.code.name
     sent = json.loads(write_json(got, request_id="").body)
@@ -108,16 +110,23 @@ def test_query_results_match_the_oracle_over_the_rows_that_remain(
         compare(tables, stored_of(data), QUERIES_A_DATA_SET[store])
 
 
-def cutoffs_within(stored: Stored) -> st.SearchStrategy[Cutoffs]:
-    """Return cutoffs at days of stored rows and the days after them, or none."""
+def draw_cutoffs(random_source: SeededRandom, stored: Stored) -> Cutoffs:
+    """Draw for each table no cutoff, or one at a day of a stored row or the day after it."""
 
-    def of_table(name: str) -> st.SearchStrategy[int | None]:
+    def of_table(name: str) -> int | None:
         rows: list[Row] = getattr(stored, name)
         days = {row["time"] // MILLISECONDS_PER_DAY + later for row in rows for later in (0, 1)}
-        cutoffs = [day * MILLISECONDS_PER_DAY for day in sorted(days)]
-        return st.none() | st.sampled_from(cutoffs) if cutoffs else st.none()
+        if not days or random_source.has_probability(0.5):
+            return None
+        day: int = random_source.choice(sorted(days))
+        return day * MILLISECONDS_PER_DAY
 
-    return st.builds(Cutoffs, **{table.name: of_table(table.name) for table in STORED_TABLES})
+    return Cutoffs(**{table.name: of_table(table.name) for table in STORED_TABLES})
+
+
+def cutoffs_within(stored: Stored) -> st.SearchStrategy[Cutoffs]:
+    """Return a strategy for cutoffs of these rows."""
+    return random_strategy(partial(draw_cutoffs, stored=stored))
 
 
 def remaining(stored: Stored, cutoffs: Cutoffs) -> Stored:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from headrace.base.clock import FixedClock
 from headrace.base.errors import InvalidQuery
 from headrace.http.routes.formats.query_results import write_json
 from headrace.http.routes.formats.standard_results import write_standard
+from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.query.service import QueryService
 from headrace.query.standard.service import StandardService
 from testing.examples import examples
@@ -21,6 +23,7 @@ from tests.e2e.query.queries import alike
 from tests.oracle import QueryRejected, Stored, evaluate_query
 from tests.oracle.rows import Row
 from tests.oracle.standard import Body, evaluate_standard
+from tests.property.generators.chances import SeededRandom, random_strategy
 from tests.property.generators.query_data import Item, data_sets
 from tests.property.generators.standard import standard_queries
 from tests.property.queries.test_results_in_process import insert, stored_of
@@ -38,8 +41,8 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def got_of(tables: Tables, body: Body, now_ms: int) -> Any:
-    service = StandardService(execution_over(tables, FixedClock(now_ms)))
+def got_of(tables: Tables, body: Body, now_ms: int, cutoffs: Cutoffs = NO_CUTOFFS) -> Any:
+    service = StandardService(execution_over(tables, FixedClock(now_ms), cutoffs))
     try:
         result = asyncio.run(service.run(WEBSITE, as_bytes(body)))
     except InvalidQuery as refusal:
@@ -76,10 +79,15 @@ def by_oracle(stored: Stored, body: Body, now_ms: int) -> Any:
     return next((code for code in refusals if code != "INVALID_FILL"), data)
 
 
-def times_near(stored: Stored) -> st.SearchStrategy[int]:
-    """Return times at which the last event of some visitor is just recent enough, or is not."""
+def draw_time_near(random_source: SeededRandom, stored: Stored) -> int:
+    """Draw a time at which the last event of some visitor is just recent enough, or is not."""
     times = [row["time"] for row in stored.events] or [0]
-    return st.builds(int.__add__, st.sampled_from(times), st.sampled_from(_AFTER_AN_EVENT_MS))
+    return int(random_source.choice(times)) + random_source.choice(_AFTER_AN_EVENT_MS)
+
+
+def times_near(stored: Stored) -> st.SearchStrategy[int]:
+    """Return a strategy for times near the events."""
+    return random_strategy(partial(draw_time_near, stored=stored))
 
 
 @pytest.mark.parametrize("store", EACH_QUERIED_STORE)

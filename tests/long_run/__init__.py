@@ -1,0 +1,1 @@
+"""Many drawn queries over many drawn data sets, compared with the oracle in several processes."""
