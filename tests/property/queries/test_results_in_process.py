@@ -153,12 +153,18 @@ def compare(tables: Tables, stored: Stored, queries: int) -> None:
     @given(body=arbitrary_bodies, cutoffs=random_cutoffs)
     def each_query(body: Body, cutoffs: Cutoffs) -> None:
         left = remaining(stored, cutoffs)
-
-        def is_wrong(body: Body) -> bool:
-            return not alike(got_of(tables, body, cutoffs), expected_of(body, left))
-
-        shown = minimize(body, is_wrong) if is_wrong(body) else body
-        got, expected = got_of(tables, shown, cutoffs), expected_of(shown, left)
-        assert alike(got, expected), f"{shown}\n{cutoffs}\n got      {got}\n expected {expected}"
+        got, expected = got_of(tables, body, cutoffs), expected_of(body, left)
+        assert alike(got, expected), shortest_difference(tables, body, cutoffs, left)
 
     each_query()
+
+
+def shortest_difference(tables: Tables, body: Body, cutoffs: Cutoffs, left: Stored) -> str:
+    """Return the smallest query that still differs, with both results."""
+
+    def is_wrong(body: Body) -> bool:
+        return not alike(got_of(tables, body, cutoffs), expected_of(body, left))
+
+    shown = minimize(body, is_wrong)
+    got, expected = got_of(tables, shown, cutoffs), expected_of(shown, left)
+    return f"{shown}\n{cutoffs}\n got      {got}\n expected {expected}"
