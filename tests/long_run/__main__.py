@@ -4,13 +4,16 @@ Usage: .venv/bin/python -m tests.long_run [--pairs N] [--minutes N] [--processes
            [--store embedded|server|shards|replicas] [--round NAME]
 
 Each data set and its queries come from one fresh seed. A difference is printed at once, reduced,
-with the command that repeats it; the exit code is 1 then.
+with the command that repeats it; the exit code is 1 then. Interrupted or terminated, it ends with
+what it has found so far.
 """
 
 import argparse
 import queue
+import signal
 import sys
 import time
+from contextlib import suppress
 from typing import Final, NoReturn
 
 from tests.long_run.processes import running_workers
@@ -48,7 +51,9 @@ def _run(given: argparse.Namespace) -> Report:
     started_s = shown_s = time.monotonic()
     end_s = started_s + given.minutes * 60
     whole = Report()
-    with running_workers(given.store, given.processes) as (workers, reports):
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    running = running_workers(given.store, given.processes)
+    with suppress(KeyboardInterrupt), running as (workers, reports):
         while whole.pairs < given.pairs and time.monotonic() < end_s:
             try:
                 one = reports.get(timeout=1)

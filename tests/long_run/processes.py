@@ -44,6 +44,7 @@ def _take_all(reports: Reports) -> None:
 
 
 def _work(store: str, reports: Reports, ending: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the round
     signal.signal(signal.SIGTERM, _end)  # so that servers are ended
     with STORES[store]() as tables:
         for name in new_rounds():
