@@ -54,11 +54,16 @@ def test_views_exits_and_events_of_pages_are_stored(
     }
 
 
+@pytest.mark.parametrize(
+    "sources", ["'self' {}", "'nonce-cGFnZQ==' 'strict-dynamic'"], ids=["addresses", "nonce"]
+)
 def test_errors_vitals_and_marked_clicks_are_stored_under_a_strict_policy(
-    service: Service, website: str, tab: Tab, browser: Kind
+    service: Service, website: str, tab: Tab, browser: Kind, sources: str
 ) -> None:
-    policy = f"default-src 'none'; script-src 'self' {service.url}; connect-src {service.url}"
+    scripts = sources.format(service.url)
+    policy = f"default-src 'none'; script-src {scripts}; connect-src {service.url}"
     head = snippet(service, website) + '<script src="/page.js"></script>'
+    head = head.replace("<script", '<script nonce="cGFnZQ=="')
     script = "setTimeout(() => { throw new TypeError('no cart') }, 500)"
     with served_pages(head=head, policy=policy, script=script) as origin:
         tab.open(f"{origin}/")
