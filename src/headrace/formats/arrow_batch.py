@@ -1,5 +1,6 @@
 """Encodes columns as an Arrow IPC stream in the stored layout."""
 
+from array import array
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from io import BytesIO
@@ -9,6 +10,7 @@ from arro3.core import Array, DataType, Field, RecordBatch, Schema, Table
 from arro3.io import read_ipc_stream, write_ipc_stream
 from msgspec import Struct
 
+from headrace.formats.indexed_column import IndexedColumn
 from headrace.model.catalog import Kind
 from headrace.model.storage import StoredColumn, StoredTable
 
@@ -83,9 +85,14 @@ class StreamWriter:
         self, column: StoredColumn, columns: Mapping[str, Sequence[Any]], rows: int
     ) -> Array:
         values = columns.get(column.name)
-        if values is None or _is_empty(column.kind, values):
+        distinct = values.values if isinstance(values, IndexedColumn) else values
+        if values is None or distinct is None or _is_empty(column.kind, distinct):
             return _missing(column.kind, rows)
         self._filled.add(column.name)
+        if isinstance(values, IndexedColumn):
+            return _repeat(_array(column.kind, distinct), values.indexes)
+        if column.kind is Kind.TEXT and _is_constant(values):
+            return _repeat(_array(column.kind, values[:1]), bytes(rows))
         return _array(column.kind, values)
 
     def finish(self) -> bytes:
@@ -200,6 +207,16 @@ def _is_required(column: StoredColumn) -> bool:
 def _is_empty(kind: Kind, values: Sequence[Any]) -> bool:
     """Return whether all values are missing; a number is never, since it may be 0."""
     return kind in MISSING and MISSING[kind] is not None and not any(values)
+
+
+def _is_constant(values: Sequence[Any]) -> bool:
+    """Return whether all values are the same. Most that are not differ in the last one."""
+    return len(values) > 0 and values[0] == values[-1] and values.count(values[0]) == len(values)
+
+
+def _repeat(values: Array, indexes: "array[int] | bytes") -> Array:
+    """Return the value at each index."""
+    return values.take(Array.from_buffer(indexes))  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> Array:

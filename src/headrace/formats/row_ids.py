@@ -1,7 +1,9 @@
 """The ids of rows, derived from the offset of their record in its log."""
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
+from itertools import repeat
 from typing import Final
 from zlib import crc32
 
@@ -23,6 +25,7 @@ EVENT_KIND_OF: Mapping[type[LogRecord], EventKind] = {
 
 ROW_ID_BYTES: Final = 16
 _SOURCE_DIGEST_BYTES: Final = 8
+_pack_halves = struct.Struct(">QQ").pack
 
 FOREIGN_LOG: Final = 0xFFFF
 """Stands for the number of a log in the ids of rows that no log of Headrace ever had."""
@@ -90,8 +93,8 @@ def row_ids(
     record has more bytes than items, so offset plus index is unique in a segment.
     """
     start = record.start
-    prefix_number = received_ms << 40 | number << 24 | start.segment & 0xFFFFFF
+    upper = received_ms << 16 | number
+    lower = (start.segment & 0xFFFFFF) << 40 | start.offset
     if len(indexes) == 1:  # a record of one item is what most senders make
-        return [(prefix_number << 40 | start.offset + indexes[0]).to_bytes(16, "big")]
-    prefix, offset = prefix_number.to_bytes(11, "big"), start.offset
-    return [prefix + (offset + index).to_bytes(5, "big") for index in indexes]
+        return [_pack_halves(upper, lower + indexes[0])]
+    return list(map(_pack_halves, repeat(upper), map(lower.__add__, indexes)))

@@ -137,7 +137,7 @@ class TenancySnapshot(Struct, frozen=True):
         return candidates[0] if len(candidates) == 1 else None
 
 
-class Credentials(Struct, frozen=True):
+class Credentials(Struct, frozen=True, cache_hash=True):
     """The credentials of one ingestion request, not verified.
 
     `api_key` is None when the request has no key, and "" for an empty one, which is invalid.

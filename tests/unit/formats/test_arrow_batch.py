@@ -1,5 +1,6 @@
 """The loader's Arrow streams: one record batch, the non-empty columns, and batch metadata."""
 
+from array import array
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any, cast
@@ -16,6 +17,7 @@ from headrace.formats.arrow_batch import (
     inserted_columns,
     read_batch_metadata,
 )
+from headrace.formats.indexed_column import ROW_INDEX_TYPE, IndexedColumn
 from headrace.model.catalog import EVENTS
 from headrace.model.storage import STORAGE_TABLES
 
@@ -81,6 +83,36 @@ def test_column_that_no_row_fills_is_not_written(name: str, values: Sequence[Any
 def test_number_that_is_zero_in_every_row_is_written() -> None:
     (batch,) = batches_of(stream_of(columns(1, 2, metric_value=[0.0, 0.0])))
     assert values_of(batch, "metric_value") == [0.0, 0.0]
+
+
+def test_indexed_column_has_the_value_of_each_row() -> None:
+    indexes = array(ROW_INDEX_TYPE, [1, 0, 1])
+    country, is_bot = IndexedColumn(["", "DE"], indexes), IndexedColumn([True, False], indexes)
+    assert (list(country), country[1], list(country[1:])) == (["DE", "", "DE"], "", ["", "DE"])
+    (batch,) = batches_of(stream_of(columns(1, 2, 3, country=country, is_bot=is_bot)))
+    assert values_of(batch, "country") == ["DE", "", "DE"]
+    assert values_of(batch, "is_bot") == [False, True, False]
+
+
+def test_indexed_column_whose_values_are_all_missing_is_not_written() -> None:
+    country = IndexedColumn([""], array(ROW_INDEX_TYPE, [0, 0]))
+    (batch,) = batches_of(stream_of(columns(1, 2, country=country)))
+    assert "country" not in batch.schema.names
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["ü", "ü", "ü"], ["a", "b", "a"], ["a", "", "a"], ["", "", "a"]],
+    ids=["all equal", "first equals last", "one missing", "only the last"],
+)
+def test_text_column_has_the_text_of_each_row(texts: Sequence[str]) -> None:
+    (batch,) = batches_of(stream_of(columns(1, 2, 3, country=texts)))
+    assert values_of(batch, "country") == list(texts)
+
+
+def test_value_of_a_wrong_type_is_rejected_where_all_are_equal() -> None:
+    with pytest.raises(TypeError):
+        stream_of(columns(1, 2, country=[1, 1]))
 
 
 def test_insert_lists_present_and_required_columns() -> None:

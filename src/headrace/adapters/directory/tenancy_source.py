@@ -69,7 +69,7 @@ class PollingTenancySource:
         """
         if self._is_stale:
             raise DirectoryUnavailable("websites and keys have not been readable for too long")
-        return self._require_snapshot()
+        return self._tenancy or self._require_snapshot()  # each request calls this
 
     async def is_usable(self) -> bool:
         """Return whether the snapshot is recent enough to be used. Never raises."""

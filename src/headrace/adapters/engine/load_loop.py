@@ -23,6 +23,9 @@ _MAX_COOLDOWN_S = 0.05
 for minutes, and a small part costs more than 20 ms of CPU. A load of a backlog is worth its cost.
 """
 
+_LONG_LOAD_S = 0.25
+"""A load that takes longer has filled large buffers."""
+
 _INITIAL_BACKOFF_S = 0.1
 _ResultT = TypeVar("_ResultT")
 _Waiter = asyncio.Future[Sequence[str]]
@@ -56,7 +59,8 @@ class LoadLoop:
     """Drives a loader on one thread; used from one event loop.
 
     A load begins `interval_s` after the previous one began, or after that one and its cooldown if
-    they take longer: enough records have arrived meanwhile.
+    they take longer: enough records have arrived meanwhile. `return_memory` is called on the thread
+    when a short load, or none, follows a long one: the memory of that is not needed again soon.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class LoadLoop:
         max_backoff_s: float = MAX_BACKOFF_S,
         cooldown: Callable[[float], float] = cooldown_s,
         clock: Clock | None = None,
+        return_memory: Callable[[], None] = lambda: None,
     ) -> None:
         self._loader = loader
         self._log_reader = log_reader
@@ -76,6 +81,8 @@ class LoadLoop:
         self._max_backoff_s = max_backoff_s
         self._cooldown = cooldown
         self._clock = clock or SystemClock()
+        self._return_memory = return_memory
+        self._keeps_memory = False
         self._log = log
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._waiters: list[_Waiter] = []
@@ -144,9 +151,16 @@ class LoadLoop:
                 backoff_s = min(backoff_s * 2, self._max_backoff_s)
                 continue
             backoff_s = _INITIAL_BACKOFF_S
+            load_s = self._clock.monotonic_s() - began_s
             if has_new_records:
-                await self._cool_down(self._cooldown(self._clock.monotonic_s() - began_s))
+                await self._cool_down(self._cooldown(load_s))
+            await self._return_unused_memory(load_s)
             await self._wait(began_s + self._interval_s - self._clock.monotonic_s())
+
+    async def _return_unused_memory(self, load_s: float) -> None:
+        if self._keeps_memory and load_s < _LONG_LOAD_S:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._return_memory)
+        self._keeps_memory = load_s >= _LONG_LOAD_S
 
     async def finish(self, *, timeout_s: float) -> bool:
         """Load what is durable, after `run` has ended. Return whether that succeeded in time."""

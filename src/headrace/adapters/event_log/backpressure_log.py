@@ -89,7 +89,8 @@ class BackpressureLog:
 
     def append_nowait(self, record: bytes, on_durable: OnDurable) -> None:
         """Append without waiting; see `ports.event_log.EventLog`. Rejects what `append` rejects."""
-        self._check_not_paused()
+        if self._disk_is_low or self._store_is_behind:  # a call less for each request
+            self._check_not_paused()
         self._log.append_nowait(record, on_durable)
 
     def _check_not_paused(self) -> None:

@@ -1,7 +1,7 @@
 """The ingestion endpoints: they read a body, call the use case and encode its result."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Protocol
 
 import msgspec
@@ -19,6 +19,9 @@ from headrace.ingest.receive.decoding.decode import IngestPath
 from headrace.ingest.receive.preparation import AcceptResult, IngestRequest, Reserve
 from headrace.ingest.receive.refusals import RefusedCall
 from headrace.model.tenancy import Credentials
+
+_CACHED_COUNTS = 128
+"""Bodies that only say how many items were accepted."""
 
 
 class EventAcceptor(Protocol):
@@ -66,7 +69,11 @@ class SingleResponse(Struct, frozen=True, tag_field="status", tag="success"):
 
 
 def _count_body(kind: str) -> Callable[[AcceptResult], bytes]:
-    return lambda accepted: msgspec.json.encode(CountResponse(kind, accepted.count))
+    @lru_cache(_CACHED_COUNTS)
+    def encode(count: int) -> bytes:
+        return msgspec.json.encode(CountResponse(kind, count))
+
+    return lambda accepted: encode(accepted.count)
 
 
 def _batch_body(accepted: AcceptResult) -> bytes:

@@ -6,6 +6,7 @@ requests, and all in which anything is wrong, take the slow path of ASGI: see `h
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final, Protocol
 
 from headrace.http.access_log import AccessLog
@@ -25,11 +26,10 @@ from headrace.http.server.response_bytes import encode_head, encode_response
 from headrace.ingest.receive.preparation import AcceptResult, IngestRequest
 from headrace.ports.event_log import OnDurable
 
-_SUCCESS: Final = (
-    encode_head(200, (JSON_HEADER, (b"x-request-id", b"%b"), (b"content-length", b"%d")))
-    + b"%b%b%b"
-)
-"""The format of request id, length, connection header, `CachedHead.response_tail` and body."""
+_SUCCESS_START: Final = encode_head(200, (JSON_HEADER,)) + b"x-request-id: "
+_CACHED_ENDS: Final = 1_024
+_MAX_CACHED_BODY_BYTES: Final = 64
+"""Bodies that say how many items were accepted are shorter, and most requests have the same."""
 
 _CLOSE: Final = (b"connection", b"close")
 
@@ -232,11 +232,18 @@ class PendingRequest:
 
 
 def _success_bytes(pending: PendingRequest, accepted: AcceptResult, request_id: str) -> bytes:
-    body = SUCCESS_BODIES[pending.head.endpoint](accepted)
-    return _SUCCESS % (
-        request_id.encode(),
-        len(body),
-        b"" if pending.keep_alive else b"connection: close\r\n",
-        pending.head.response_tail,
-        body,
-    )
+    head = pending.head
+    body = SUCCESS_BODIES[head.endpoint](accepted)
+    tail = head.response_tail
+    if not pending.keep_alive:
+        tail = b"connection: close\r\n" + tail
+    make_end = _cached_end if len(body) <= _MAX_CACHED_BODY_BYTES else _success_end
+    return _SUCCESS_START + request_id.encode() + make_end(tail, body)
+
+
+def _success_end(tail: bytes, body: bytes) -> bytes:
+    """Return what follows the request id; `tail` is `CachedHead.response_tail`."""
+    return b"\r\ncontent-length: %d\r\n%b%b" % (len(body), tail, body)
+
+
+_cached_end = lru_cache(_CACHED_ENDS)(_success_end)

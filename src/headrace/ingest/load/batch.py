@@ -21,13 +21,15 @@ ItemT = TypeVar("ItemT", bound=Event | Vital | ErrorEvent)
 class Batch(Generic[ItemT]):
     """Items for one table, in parallel lists.
 
-    `record_numbers` are the numbers of the items' records in the batch, `indexes` their indexes in
-    those.
+    `visitor_numbers` are those of the items' records in `visitors`, which has each visitor once
+    with its number; an item may have a visitor of its own. `record_numbers` are the numbers of the
+    items' records in the batch, `indexes` their indexes in those.
     """
 
     items: list[ItemT] = field(default_factory=list)
     ids: list[bytes] = field(default_factory=list)
-    visitors: list[Visitor] = field(default_factory=list)
+    visitors: dict[Visitor, int] = field(default_factory=dict)
+    visitor_numbers: list[int] = field(default_factory=list)
     received_ms: list[int] = field(default_factory=list)
     record_numbers: list[int] = field(default_factory=list)
     indexes: list[int] = field(default_factory=list)
@@ -38,11 +40,17 @@ class Batch(Generic[ItemT]):
         return Batch(
             self.items[span],
             self.ids[span],
-            self.visitors[span],
+            self.visitors,
+            self.visitor_numbers[span],
             self.received_ms[span],
             self.record_numbers[span],
             self.indexes[span],
         )
+
+    def visitor(self, number: int) -> Visitor:
+        """Return the visitor of an item: its own, or that of its record."""
+        own = self.items[number].visitor
+        return own or list(self.visitors)[self.visitor_numbers[number]]
 
 
 def group_by_kind(
@@ -64,11 +72,12 @@ def group_by_kind(
         items: Sequence[Any] = content.items
         if count < len(items):
             items = [items[index] for index in indexes]
-        visitor, received_ms = content.visitor, content.received_ms
+        received_ms = content.received_ms
         batch = batch_of[type(content)]
         batch.items += items
         batch.ids += record_row_ids(log_numbers[record.log], record.logged, content, indexes)
-        batch.visitors += [item.visitor or visitor for item in items]
+        visitor_number = batch.visitors.setdefault(content.visitor, len(batch.visitors))
+        batch.visitor_numbers += (visitor_number,) * count
         if content.imported is None:
             batch.received_ms += (received_ms,) * count
         else:

@@ -1,21 +1,24 @@
 """Converts the items of a batch to the columns of the stored tables. Pure.
 
-One comprehension per column, over parallel lists. Each names its attribute: `attrgetter` takes
-twice as long.
+The fields of all items become columns in one step, and what repeats in a batch, such as pages and
+visitors, is converted once for each different value.
 """
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from operator import attrgetter
 from typing import Any, Generic, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
+from headrace.formats.indexed_column import ROW_INDEX_TYPE, IndexedColumn
 from headrace.ingest.load.batch import Batch, ItemT
 from headrace.ingest.load.property_columns import (
-    NOTHING_PROMOTED,
     Promoted,
     normalize_url,
-    promote_properties,
+    promote_batch,
     utm_parameters,
 )
 from headrace.model.catalog import (
@@ -37,47 +40,50 @@ An absent column is missing in every row: "", None or False.
 """
 
 _VISITOR_COLUMNS = tuple(Visitor.__struct_fields__)
+_get_value = dict[str, Any].get
 _PROMOTED = tuple(column for column in PROMOTED_COLUMNS if column.name not in {"path", "url"})
 
 
 def event_columns(batch: Batch[Event]) -> Columns:
     """Return the columns of `events`."""
-    items = batch.items
-    promoted_rows, paths, urls = _normalize_events(items)
+    fields = _fields(Event, batch)
+    promoted_rows, paths, urls = _normalize_events(fields)
     return {
-        **_shared_columns(batch, paths, urls),
-        **_promoted_columns(promoted_rows),
-        "event_name": [item.name for item in items],
-        "namespace": [item.namespace for item in items],
-        "source": [item.source for item in items],
-        "profile_id": [item.profile_id for item in items],
+        **_shared_columns(batch, fields, paths, urls),
+        **_promoted_columns(promoted_rows, are_limited=not any(fields["promoted"])),
+        "event_name": fields["name"],
+        "namespace": fields["namespace"],
+        "source": fields["source"],
+        "profile_id": fields["profile_id"],
         "received_at": batch.received_ms,
-        "properties": [item.properties for item in items],
+        "properties": fields["properties"],
     }
 
 
 def vital_columns(batch: Batch[Vital]) -> Columns:
     """Return the columns of `performance`."""
-    items = batch.items
+    fields = _fields(Vital, batch)
+    paths, urls, _ = _normalize_pages(fields["path"], fields["url"])
     return {
-        **_shared_columns(batch, *_normalize_pages(items)),
-        "metric_name": [item.metric_name for item in items],
-        "metric_value": [item.metric_value for item in items],
+        **_shared_columns(batch, fields, paths, urls),
+        "metric_name": fields["metric_name"],
+        "metric_value": fields["metric_value"],
     }
 
 
 def error_columns(batch: Batch[ErrorEvent]) -> Columns:
     """Return the columns of `errors`."""
-    items = batch.items
+    fields = _fields(ErrorEvent, batch)
+    paths, urls, _ = _normalize_pages(fields["path"], fields["url"])
     return {
-        **_shared_columns(batch, *_normalize_pages(items)),
-        "stack": [item.stack[:MAX_STACK_LENGTH] for item in items],
-        "message": [item.message[:MAX_MESSAGE_LENGTH] for item in items],
-        "level": [item.level for item in items],
-        "error_type": [item.error_type for item in items],
-        "filename": [item.filename for item in items],
-        "lineno": [item.lineno for item in items],
-        "colno": [item.colno for item in items],
+        **_shared_columns(batch, fields, paths, urls),
+        "stack": [text[:MAX_STACK_LENGTH] for text in fields["stack"]],
+        "message": [text[:MAX_MESSAGE_LENGTH] for text in fields["message"]],
+        "level": fields["level"],
+        "error_type": fields["error_type"],
+        "filename": fields["filename"],
+        "lineno": fields["lineno"],
+        "colno": fields["colno"],
     }
 
 
@@ -95,32 +101,30 @@ TABLE_MAPPINGS: Mapping[EventKind, TableMapping[Any]] = {
 }
 
 
-def _normalize_events(items: Sequence[Event]) -> tuple[list[Promoted], list[str], list[str]]:
-    promoted_rows = [
-        promote_properties(item) if item.properties or item.promoted else NOTHING_PROMOTED
-        for item in items
-    ]
+def _fields(item: type[Event | Vital | ErrorEvent], batch: Batch[Any]) -> Columns:
+    """Return the fields of all items by name. Reading them one by one takes twice as long."""
+    names = item.__struct_fields__
+    if not batch.items:
+        return dict.fromkeys(names, ())
+    values = zip(*map(msgspec.structs.astuple, batch.items), strict=True)
+    return dict(zip(names, values, strict=True))
+
+
+def _normalize_events(fields: Columns) -> tuple[list[Promoted], Sequence[str], Sequence[str]]:
+    promoted_rows = promote_batch(fields["properties"], fields["promoted"])
     present = _present_names(promoted_rows)
-    paths, urls = [item.path for item in items], [item.url for item in items]
-    if "path" in present:
-        paths = [
-            value or promoted.get("path") or ""
-            for value, promoted in zip(paths, promoted_rows, strict=True)
+    paths, urls = (
+        [
+            value or row.get(name) or ""
+            for value, row in zip(fields[name], promoted_rows, strict=True)
         ]
-    if "url" in present:
-        urls = [
-            value or promoted.get("url") or ""
-            for value, promoted in zip(urls, promoted_rows, strict=True)
-        ]
-    cache: dict[tuple[str, str], _Page] = {}  # pages repeat often
-    for number, page in enumerate(zip(paths, urls, strict=True)):
-        path, url = page
-        if (url and not path) or "?" in url or path[:4].lower() == "http":
-            if page not in cache:
-                cache[page] = _normalize_page(path, url)
-            paths[number], urls[number], utm = cache[page]
-            if utm:
-                promoted_rows[number] = _with_utm(promoted_rows[number], utm)
+        if name in present
+        else fields[name]
+        for name in ("path", "url")
+    )
+    paths, urls, utm_rows = _normalize_pages(paths, urls)
+    for number, utm in utm_rows.items():
+        promoted_rows[number] = _with_utm(promoted_rows[number], utm)
     return promoted_rows, paths, urls
 
 
@@ -128,31 +132,64 @@ _Page: TypeAlias = tuple[str, str, Mapping[str, str]]
 """Path, URL and the utm values of the URL's query."""
 
 
+def _normalize_pages(
+    paths: Sequence[str], urls: Sequence[str]
+) -> tuple[Sequence[str], Sequence[str], Mapping[int, Mapping[str, str]]]:
+    """Return the paths and URLs of rows, and the utm values of the rows that have some.
+
+    Most pages stay as they are, and those that do not repeat often.
+    """
+    utm_rows: dict[int, Mapping[str, str]] = {}
+    if _are_normal(paths, urls):
+        return paths, urls, utm_rows
+    new_paths, new_urls = list(paths), list(urls)
+    cache: dict[tuple[str, str], _Page] = {}
+    for number, page in enumerate(zip(paths, urls, strict=True)):
+        path, url = page
+        if "?" in url or not path or "://" in path or len(path) + len(url) > MAX_URL_LENGTH:
+            normal = cache.get(page)
+            if normal is None:
+                normal = cache[page] = _normalize_page(path, url)
+            new_paths[number], new_urls[number], utm = normal
+            if utm:
+                utm_rows[number] = utm
+    return new_paths, new_urls, utm_rows
+
+
+def _are_normal(paths: Sequence[str], urls: Sequence[str]) -> bool:
+    """Return whether no page changes: in a few steps for all rows, so not for every such batch."""
+    if any(urls) and not (all(paths) and "?" not in "".join(urls) and _are_short(urls)):
+        return False
+    return "://" not in "".join(paths) and _are_short(paths)
+
+
+def _are_short(texts: Sequence[str]) -> bool:
+    return max(map(len, texts), default=0) <= MAX_URL_LENGTH
+
+
 def _normalize_page(path: str, url: str) -> _Page:
     path, url = normalize_url(path, url)
-    return path, url, utm_parameters(url) if "?" in url else {}
+    utm: Mapping[str, str] = utm_parameters(url) if "?" in url else {}
+    return path[:MAX_URL_LENGTH], url[:MAX_URL_LENGTH], utm
 
 
 def _with_utm(promoted: Promoted, utm: Mapping[str, str]) -> Promoted:
     missing = {name: value for name, value in utm.items() if not promoted.get(name)}
-    return {**promoted, **missing}
+    return {**promoted, **missing} if missing else promoted
 
 
-def _normalize_pages(items: Sequence[Vital] | Sequence[ErrorEvent]) -> tuple[list[str], list[str]]:
-    pages = [normalize_url(item.path, item.url) for item in items]
-    return [path for path, _ in pages], [url for _, url in pages]
-
-
-def _promoted_columns(promoted_rows: Sequence[Promoted]) -> dict[str, Sequence[Any]]:
+def _promoted_columns(
+    promoted_rows: Sequence[Promoted], *, are_limited: bool
+) -> dict[str, Sequence[Any]]:
     present = _present_names(promoted_rows)
     columns: dict[str, Sequence[Any]] = {}
     for column in _PROMOTED:
         name = column.name
         if name in present and column.kind is Kind.TEXT:
-            texts = [promoted.get(name) or "" for promoted in promoted_rows]
-            columns[name] = _truncate(texts, column.max_length)
+            texts = [row.get(name) or "" for row in promoted_rows]
+            columns[name] = texts if are_limited else _truncate(texts, column.max_length)
         elif name in present:
-            columns[name] = [promoted.get(name) for promoted in promoted_rows]
+            columns[name] = list(map(_get_value, promoted_rows, repeat(name)))
     return columns
 
 
@@ -161,29 +198,34 @@ def _present_names(promoted_rows: Sequence[Promoted]) -> frozenset[str]:
 
 
 def _shared_columns(
-    batch: Batch[Any], paths: Sequence[str], urls: Sequence[str]
+    batch: Batch[Any], fields: Columns, paths: Sequence[str], urls: Sequence[str]
 ) -> dict[str, Sequence[Any]]:
-    items = batch.items
     return {
         "id": batch.ids,
-        "website_id": [item.website_id for item in items],
-        "anonymous_id": [item.anonymous_id for item in items],
-        "session_id": [item.session_id for item in items],
-        "path": _truncate(paths, MAX_URL_LENGTH),
-        "url": _truncate(urls, MAX_URL_LENGTH),
-        "time": [item.time_ms for item in items],
-        **_visitor_columns(batch.visitors),
+        "website_id": fields["website_id"],
+        "anonymous_id": fields["anonymous_id"],
+        "session_id": fields["session_id"],
+        "path": paths,
+        "url": urls,
+        "time": fields["time_ms"],
+        **_visitor_columns(batch, fields["visitor"]),
     }
 
 
-def _visitor_columns(visitors: Sequence[Visitor]) -> dict[str, Sequence[Any]]:
-    distinct = {id(visitor): visitor for visitor in visitors}.values()
-    readers = {name: attrgetter(name) for name in _VISITOR_COLUMNS}
-    return {
-        name: list(map(read, visitors))
-        for name, read in readers.items()
-        if any(map(read, distinct))
+def _visitor_columns(batch: Batch[Any], own: Sequence[Visitor | None]) -> dict[str, Sequence[Any]]:
+    """Return the columns of the visitors; `own` has those that items do not share."""
+    visitors: Sequence[Visitor] = list(batch.visitors)
+    numbers = batch.visitor_numbers
+    if any(own):
+        visitors = [one or visitors[number] for one, number in zip(own, numbers, strict=True)]
+    columns = {name: list(map(attrgetter(name), visitors)) for name in _VISITOR_COLUMNS}
+    filled: dict[str, Sequence[Any]] = {
+        name: values for name, values in columns.items() if any(values)
     }
+    if any(own):
+        return filled
+    indexes = array(ROW_INDEX_TYPE, numbers)
+    return {name: IndexedColumn(values, indexes) for name, values in filled.items()}
 
 
 def _truncate(texts: Sequence[str], limit: int) -> Sequence[str]:

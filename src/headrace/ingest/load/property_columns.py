@@ -1,22 +1,29 @@
 """Derives the columns of a row from an event's properties, path and URL.
 
-The fast path is one typed decode, which accepts only values of the right types. Properties that it
-rejects are promoted value by value. Neither makes objects of properties that are not promoted.
+The fast path is one typed decode, which accepts only values of the right types and lengths.
+Properties that it rejects are promoted value by value. Neither makes objects of properties that are
+not promoted.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias, TypedDict, cast
 from urllib.parse import unquote_plus
 
 import msgspec
 from msgspec import Meta, Raw
 
-from headrace.model.catalog import PROMOTED_COLUMNS, Kind
-from headrace.model.log_records import Event
+from headrace.model.catalog import PROMOTED_COLUMNS, Column, Kind
 
 _KINDS = {column.name: column.kind for column in PROMOTED_COLUMNS}
 _UTM_LIMITS = {c.name: c.max_length for c in PROMOTED_COLUMNS if c.name.startswith("utm_")}
+_TEXT_LIMITS = {
+    column.name: column.max_length
+    for column in PROMOTED_COLUMNS
+    if column.kind is Kind.TEXT and column.name not in {"path", "url"}
+}
+"""Of the texts that are truncated as they were sent. A path or URL is normalized before that."""
+
 _Number: TypeAlias = (
     Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)] | None  # finite
 )
@@ -25,17 +32,24 @@ _TYPES: Mapping[Kind, Any] = {
     Kind.NUMBER: _Number,
 }
 
-Promoted: TypeAlias = Mapping[str, Any]
+Promoted: TypeAlias = dict[str, Any]
 """An event's values of `PROMOTED_COLUMNS`, by name; "" and None count as missing.
 
-Texts are not truncated yet.
+Texts of properties but `path` and `url` are within the limits of their columns.
 """
 
-NOTHING_PROMOTED: Promoted = {}
+
+def _limited_type(column: Column) -> Any:  # noqa: ANN401 - a type, made at run time
+    limit = _TEXT_LIMITS.get(column.name)
+    if limit is None:
+        return _TYPES[column.kind]
+    text: Any = Annotated[str, Meta(max_length=limit)]
+    return text | None
+
 
 _typed_dict = cast("Callable[..., Any]", TypedDict)  # mypy takes only one that is written out
 _DECODER: msgspec.json.Decoder[Promoted] = msgspec.json.Decoder(
-    _typed_dict("_Promoted", {c.name: _TYPES[c.kind] for c in PROMOTED_COLUMNS}, total=False)
+    _typed_dict("_Promoted", {c.name: _limited_type(c) for c in PROMOTED_COLUMNS}, total=False)
 )
 _RAW_DECODER: msgspec.json.Decoder[Mapping[str, Raw]] = msgspec.json.Decoder(
     _typed_dict("_Raw", {c.name: Raw for c in PROMOTED_COLUMNS}, total=False)
@@ -45,15 +59,38 @@ _VALUE_DECODERS: Mapping[Kind, msgspec.json.Decoder[Any]] = {
 }
 
 
-def promote_properties(event: Event) -> Promoted:
-    """Return the promoted values of an event's properties and top level, of the right types."""
-    if not event.properties:
-        return event.promoted or NOTHING_PROMOTED
+def promote_batch(
+    properties: Sequence[bytes], top_levels: Sequence[Promoted | None]
+) -> list[Promoted]:
+    """Return the promoted values of events, of the right types, from properties and top level."""
     try:
-        promoted = _DECODER.decode(event.properties)
+        rows = [_DECODER.decode(text) if text else {} for text in properties]
     except msgspec.MsgspecError:
-        promoted = _promote_one_by_one(event.properties)
-    return {**promoted, **event.promoted} if event.promoted else promoted
+        rows = [promote_properties(text) for text in properties]
+    if any(top_levels):
+        rows = [
+            {**row, **top_level} if top_level else row
+            for row, top_level in zip(rows, top_levels, strict=True)
+        ]
+    return rows
+
+
+def promote_properties(properties: bytes) -> Promoted:
+    """Return the promoted values of one event's properties."""
+    if not properties:
+        return {}
+    try:
+        return _DECODER.decode(properties)
+    except msgspec.MsgspecError:
+        return _truncate(_promote_one_by_one(properties))
+
+
+def _truncate(promoted: Promoted) -> Promoted:
+    """Truncate texts to the limits of their columns."""
+    return {
+        name: value[: _TEXT_LIMITS[name]] if value and name in _TEXT_LIMITS else value
+        for name, value in promoted.items()
+    }
 
 
 def _promote_one_by_one(properties: bytes) -> Promoted:

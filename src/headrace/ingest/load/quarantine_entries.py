@@ -46,7 +46,7 @@ def rejected(
 def _item_fields(batch: Batch[Any], number: int, record: ReadRecord) -> Mapping[str, Any]:
     item = batch.items[number]
     fields = msgspec.structs.asdict(item)
-    visitor = msgspec.structs.asdict(batch.visitors[number])
+    visitor = msgspec.structs.asdict(batch.visitor(number))
     kept = {**fields, "visitor": visitor, "received_ms": batch.received_ms[number]}
     is_imported = record.content is not None and record.content.imported is not None
     return {**kept, "row_id": batch.ids[number].hex()} if is_imported else kept

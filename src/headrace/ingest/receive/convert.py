@@ -105,9 +105,10 @@ def _build_event_record(
         )
     ]
     packed_rows: Sequence[EventTuple] | Sequence[FullEventTuple] = rows
-    profile_ids = [item.profile_id or "" for item in items]
+    profile_ids = [item.profile_id for item in items]
     if promoted is not None or batch.enrichment.visitors is not None or any(profile_ids):
-        suffixes = zip(promoted or repeat(None), _visitors(batch), profile_ids, strict=False)
+        present_ids = [profile_id or "" for profile_id in profile_ids]
+        suffixes = zip(promoted or repeat(None), _visitors(batch), present_ids, strict=False)
         packed_rows = [row + end for row, end in zip(rows, suffixes, strict=False)]
     return PackedEventRecord(
         batch.received_ms,

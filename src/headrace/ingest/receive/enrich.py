@@ -180,10 +180,17 @@ VISITOR_CHECKS: Mapping[str, Check] = {"ip": check_address, "user_agent": check_
 """The rules of the fields that are used only on requests with a key."""
 
 
-def check_visitors(items: Sequence[WireItem]) -> None:
-    """Check the visitor fields of the items of a request with a key. Raises `ValueError`."""
+def check_visitors(items: Sequence[WireItem]) -> bool:
+    """Check the visitor fields of the items of a request with a key; return whether there are any.
+
+    Raises `ValueError`.
+    """
+    are_reported = False
     for item in items:
         if item.ip is not None:
             check_address(item.ip)
+            are_reported = True
         if item.user_agent is not None:
             check_user_agent(item.user_agent)
+            are_reported = True
+    return are_reported

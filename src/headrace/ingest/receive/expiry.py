@@ -38,7 +38,9 @@ class ItemExpiry:
 
         Raises `DirectoryUnavailable`.
         """
-        self._follow(self._tenancy.current(), received_ms // MILLISECONDS_PER_DAY)
+        snapshot, day = self._tenancy.current(), received_ms // MILLISECONDS_PER_DAY
+        if snapshot is not self._snapshot or day != self._day:
+            self._follow(snapshot, day)
         if not self._cutoffs:
             return ()
         table = _TABLE_NAMES[event_kind]
@@ -53,8 +55,6 @@ class ItemExpiry:
         )
 
     def _follow(self, snapshot: TenancySnapshot, day: int) -> None:
-        if snapshot is self._snapshot and day == self._day:
-            return
         now_ms = day * MILLISECONDS_PER_DAY
         cutoffs = {
             website.id: self._policy.cutoffs(website.retention, now_ms)

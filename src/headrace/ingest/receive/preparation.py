@@ -182,9 +182,9 @@ class Preparation:
             return None
         items = decoded.items
         enrichment: Enrichment | None = NO_ENRICHMENT
-        if authorization.caller.key is not None:
+        if decoded.reports_visitors:
             enrichment = self._enricher.enrich_from_items(items)
-        elif items:
+        elif items and authorization.caller.key is None:
             enrichment = self._enricher.enrich_client_nowait(
                 has_anonymous_ids=decoded.has_anonymous_ids(),
                 website_id=authorization.websites[0],

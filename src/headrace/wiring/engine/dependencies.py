@@ -21,6 +21,7 @@ from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.clock import SystemClock
+from headrace.base.freed_memory import return_freed_memory
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics, get_logger
 from headrace.erasure.service import Leftovers
@@ -95,6 +96,7 @@ class EngineDependencies(NamedTuple):
             interval_s=self.settings.load_interval_s,
             log=get_logger(),
             max_backoff_s=max_backoff_s,
+            return_memory=return_freed_memory,
         )
 
     def limiters(self) -> RateLimiters:

@@ -9,6 +9,7 @@ from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import SystemClock
+from headrace.base.freed_memory import keep_freed_memory
 from headrace.base.settings import Settings
 from headrace.base.telemetry import Metrics
 from headrace.wiring.data import data_dir_paths
@@ -35,6 +36,7 @@ async def run_engine(
     `is_alone` is for a command on a stopped service: no events arrive meanwhile. `erases_alone` is
     for one that restores a backup: other machines have nothing to do with its erasures.
     """
+    keep_freed_memory()
     clock, metrics = SystemClock(), Metrics()
     paths = data_dir_paths(settings)
     metrics.count("headrace_process_starts_total", 1, "engine")

@@ -17,6 +17,9 @@ from headrace.ports.event_log import LogChunk, LogOffset
 
 pytestmark = pytest.mark.asyncio
 
+MEMORY_RETURNED = -1
+"""Among the loaded offsets: the memory of a load was returned."""
+
 
 class Log:
     """A `LogReader` that implements only what the load loop calls."""
@@ -79,6 +82,7 @@ class Harness:
             log=get_logger(),
             cooldown=cooldown,
             clock=clock,
+            return_memory=lambda: self.loader.loaded.append(MEMORY_RETURNED),
         )
         self.running: asyncio.Task[None] | None = None
 
@@ -132,6 +136,18 @@ async def test_load_longer_than_the_interval_is_followed_immediately() -> None:
     harness.loader.may_load.set()
     await until_loaded(harness, 10)
     await harness.stop()
+
+
+async def test_memory_is_returned_once_when_a_short_load_follows_a_long_one(
+    on_demand: Harness,
+) -> None:
+    on_demand.start()
+    for end, load_duration_ms in ((1, 0), (2, 1000), (3, 1000), (4, 0), (5, 0)):
+        on_demand.log.end = end
+        on_demand.loader.load_duration_ms = load_duration_ms
+        await on_demand.loop.barrier()
+    loaded = [end for end in on_demand.loader.loaded if end]  # the first load may come before all
+    assert loaded == [1, 2, 3, 4, MEMORY_RETURNED, 5]
 
 
 async def test_a_barrier_waits_until_all_that_was_durable_is_loaded(on_demand: Harness) -> None:

@@ -114,6 +114,17 @@ def test_record_visitor_is_in_every_row_unless_the_item_has_one() -> None:
     ]
 
 
+def test_visitors_of_several_records_are_in_their_rows() -> None:
+    records = [
+        EventRecord(LATER, visitor, [Event("web_a", NOON, "a")] * 2)
+        for visitor in (VISITOR, UNKNOWN_VISITOR, BOT, VISITOR)
+    ]
+    rows = rows_of(*records)["events"]
+    assert [columns_of(row, *Visitor.__struct_fields__) for row in rows] == [
+        msgspec.structs.astuple(record.visitor) for record in records for _ in range(2)
+    ]
+
+
 def test_every_well_known_property_is_promoted_and_stays_in_properties() -> None:
     properties: dict[str, Any] = {
         column.name: f"a {column.name}" if column.kind is Kind.TEXT else number + 0.5

@@ -133,16 +133,21 @@ def try_decode_items(
     `PayloadTooLarge` for too many items.
     """
     spec = PATH_SPECS[endpoint]
-    is_array = _is_array(body)
-    if not is_utf8(body) or (is_array and not spec.takes_arrays):
+    if not (body.isascii() or is_utf8(body)):
         return None
-    threshold = _COUNT_SLACK * max_items
-    if is_array and len(body) > threshold and body.count(b"{") > threshold:
-        _reject_too_many(body, max_items)
+    is_array = body[:1] != b"{" and _is_array(body)
+    if is_array:
+        if not spec.takes_arrays:
+            return None
+        threshold = _COUNT_SLACK * max_items
+        if len(body) > threshold and body.count(b"{") > threshold:
+            _reject_too_many(body, max_items)
     items = _decode_typed(spec.item, body, is_array=is_array)
-    if items is not None and len(items) > spec.item_limit(max_items):
+    if items is None:
+        return None
+    if is_array and len(items) > spec.item_limit(max_items):
         raise PayloadTooLarge
-    if items is None or spec.event_name is None:
+    if spec.event_name is None:
         return items
     try:
         return make_events(spec.event_name, items, _raw_items(body, is_array=is_array))
@@ -168,7 +173,7 @@ def list_field_errors(
 def _decode_typed(
     item: type[WireItem | NamedEvent], body: bytes, *, is_array: bool
 ) -> Sequence[Any] | None:
-    if contains_nul(body):
+    if b"\\" in body and contains_nul(body):
         return None
     try:
         items = (
@@ -185,7 +190,10 @@ def _is_too_deep(body: bytes, items: Sequence[WireItem | NamedEvent]) -> bool:
     At any position only one item can be open, and only its properties.
     """
     has_arrays = body.find(b"[", 1) >= 0  # cheaper than counting when there are none
-    opened = 1 + count_byte(body, b"{") + (count_byte(body, b"[") if has_arrays else 0)
+    # as `count_byte`; a call less for each request
+    opened = 1 + len(body) - len(body.replace(b"{", b""))
+    if has_arrays:
+        opened += count_byte(body, b"[")
     if opened <= MAX_NESTING:
         return False
     closed = len(items) - 1

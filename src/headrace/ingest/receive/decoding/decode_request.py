@@ -30,12 +30,14 @@ class BodyLimits(Struct, frozen=True):
 class DecodedRequest(Struct, frozen=True):
     """A body that satisfies every rule that needs no credentials.
 
-    `timestamps_ms` is parallel to `items`.
+    `timestamps_ms` is parallel to `items`. `reports_visitors` says whether items of a request with
+    a key may have an `ip` or `userAgent`.
     """
 
     received_ms: int
     items: Sequence[WireItem]
     timestamps_ms: Sequence[int]
+    reports_visitors: bool
 
     def website_ids(self) -> Sequence[str | None]:
         """Return the website that each item names, None for none."""
@@ -82,9 +84,8 @@ def _check_items(
     """Apply the rules that types cannot express. Raises `ValueError` for the first broken one."""
     sent = [item.timestamp for item in items]
     timestamps_ms = parse_timestamps(sent, received_ms=received_ms)
-    if has_api_key:
-        check_visitors(items)
-    return DecodedRequest(received_ms, items, timestamps_ms)
+    reports_visitors = has_api_key and check_visitors(items)
+    return DecodedRequest(received_ms, items, timestamps_ms, reports_visitors)
 
 
 @lru_cache(maxsize=2)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.base.datetime_text import parse_iso_8601, parse_rfc_2822
@@ -21,11 +21,13 @@ _EARLIEST_S = EARLIEST_MS // 1000
 _LATEST_LIKELY_S = 7_258_118_400  # the year 2200, in seconds
 
 
-def parse_timestamps(sent: Iterable[float | str | None], *, received_ms: int) -> list[int]:
+def parse_timestamps(sent: Sequence[float | str | None], *, received_ms: int) -> list[int]:
     """Return the timestamps of a batch in epoch milliseconds; a missing one is `received_ms`.
 
     Raises `ValueError` at the first invalid one.
     """
+    if sent.count(None) == len(sent):  # as most senders do
+        return [received_ms] * len(sent)
     latest_ms = received_ms + MILLISECONDS_PER_DAY
     return [
         received_ms
