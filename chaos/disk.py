@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from enum import Enum, auto
@@ -11,6 +12,7 @@ from pathlib import Path
 
 _DATA_BYTES = 512 * 1024 * 1024
 _STORE_BYTES = 4 * 1024 * 1024 * 1024
+_UNMOUNT_TIMEOUT_S = 20.0
 _FILLER = "filler-of-the-crash-test"
 
 
@@ -86,13 +88,13 @@ def ordinary_disk(work: Path) -> Generator[DataDisk]:
 
 
 @contextmanager
-def memory_disk(work: Path) -> Generator[DataDisk]:
+def memory_disk(work: Path, *, store_bytes: int = _STORE_BYTES) -> Generator[DataDisk]:
     """Create a data directory on two file systems in memory, so that either can be filled.
 
     Unmounts them on exit. Raises `DiskUnavailable`.
     """
     data = work / "data"
-    with _mounted_in_memory(data, _DATA_BYTES), _mounted_in_memory(data / "store", _STORE_BYTES):
+    with _mounted_in_memory(data, _DATA_BYTES), _mounted_in_memory(data / "store", store_bytes):
         yield DataDisk(work, data)
 
 
@@ -110,7 +112,17 @@ def _mounted_in_memory(path: Path, size: int) -> Generator[None]:
     try:
         yield
     finally:
-        subprocess.run(["umount", str(path)], check=False)
+        _unmount(path)
+
+
+def _unmount(path: Path) -> None:
+    """Unmount a file system. Processes that were killed may hold it for a moment."""
+    deadline = time.monotonic() + _UNMOUNT_TIMEOUT_S
+    while subprocess.run(["umount", str(path)], check=False, capture_output=True).returncode:
+        if time.monotonic() > deadline:
+            print(f"{path} is still mounted: a process uses it", flush=True)
+            return
+        time.sleep(0.1)
 
 
 def _fill(path: Path) -> Path:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from headrace.base.clock import Clock
+from headrace.base.errors import StoreUnavailable
 from headrace.erasure.log_records import known_selectors, without_erased_items
 from headrace.erasure.planning import ErasurePlanner
 from headrace.erasure.receipt import QUARANTINE, describe_what_remains
@@ -85,6 +86,7 @@ class ErasureService:
         self._has_unused_store = has_unused_store
         self._new_id = new_id
         self._clock = clock
+        self._lost_before: dict[str, int] = {}
 
     def begin(self, request: ErasureRequest, log_ends: Mapping[str, LogOffset]) -> Erasure:
         """Decide what is erased, note it durably, and begin to delete it; not for a dry run.
@@ -108,7 +110,7 @@ class ErasureService:
         if not request.dry_run:
             self._audit.record(erasure)
             self._erasures.put(erasure)
-            self._delete(plan, request.website_id)
+            self._delete(erasure, plan)
         return erasure
 
     def resume(self, erasure: Erasure, log_ends: Mapping[str, LogOffset]) -> Erasure:
@@ -121,7 +123,7 @@ class ErasureService:
             rows = erasure.rows or _count_rows(plan)
             erasure = msgspec.structs.replace(erasure, plan=plan, rows=rows)
             self._erasures.put(erasure)
-        self._delete(_plan_of(erasure), erasure.website_id)
+        self._delete(erasure, _plan_of(erasure))
         return erasure
 
     def _plan_from_subjects(
@@ -152,7 +154,7 @@ class ErasureService:
 
     def delete_again(self, erasure: Erasure) -> None:
         """Begin to delete the rows of a plan once more; loads nothing, and notes nothing."""
-        self._delete(_plan_of(erasure), erasure.website_id)
+        self._delete(erasure, _plan_of(erasure))
 
     def pending(self) -> list[Erasure]:
         """Return the erasures that are not done, oldest first; called at the start."""
@@ -160,9 +162,16 @@ class ErasureService:
         return [erasure for erasure in self._erasures.all() if not erasure.is_done]
 
     def is_deleting(self, erasure: Erasure) -> bool:
-        """Return whether parts that selects read may still have the rows."""
+        """Return whether parts that selects read may still have the rows.
+
+        Raises `StoreUnavailable` where a deletion was lost since this one was begun: it may be this
+        one.
+        """
         tables = (_TABLES[rows.table] for rows in _plan_of(erasure).tables)
-        return any(self._deleter.state(table).parts_left for table in tables)
+        is_deleting = any(self._deleter.state(table).parts_left for table in tables)
+        if self._deleter.lost_deletions() != self._lost_before[erasure.id]:
+            raise StoreUnavailable("a deletion was lost; it is begun again")
+        return is_deleting
 
     def forget_identifier(self, erasure: Erasure) -> Erasure:
         """Note that this machine has finished; other machines may not have."""
@@ -225,6 +234,7 @@ class ErasureService:
         )
         self._lifetimes.restore()
         self._erasures.put(done)
+        self._lost_before.pop(erasure.id, None)
         return done
 
     def note_failure(self, erasure: Erasure, reason: str) -> Erasure:
@@ -243,10 +253,11 @@ class ErasureService:
     def _subjects(self, website_id: str, plan: ErasurePlan) -> tuple[Subject, ...]:
         return subjects_of(self._erasures.key(), website_id, plan.selectors)
 
-    def _delete(self, plan: ErasurePlan, website_id: str) -> None:
+    def _delete(self, erasure: Erasure, plan: ErasurePlan) -> None:
+        self._lost_before[erasure.id] = self._deleter.lost_deletions()
         self._entries.remove(plan.quarantined)
         for rows in plan.tables:
-            for condition in deletions(website_id, rows):
+            for condition in deletions(erasure.website_id, rows):
                 self._deleter.begin(_TABLES[rows.table], condition)
 
 

@@ -32,6 +32,7 @@ class PruneSteps:
         self._deleter = deleter
         self._clock = clock
         self._min_age_ms = min_age_ms
+        self._lost_before = deleter.lost_deletions()
 
     def find_expired(self) -> tuple[ExpiredRows, ...]:
         """Return the expired rows of the websites of the directory.
@@ -65,9 +66,14 @@ class PruneSteps:
     def is_deleting(self) -> bool:
         """Return whether rows that are being deleted may still be in parts that are read.
 
-        Also raises `StoreUnavailable` when the store meets an error, which it keeps retrying.
+        Also raises `StoreUnavailable` when the store meets an error, which it keeps retrying, and
+        once when it has lost a deletion: the next prune deletes the rows.
         """
         states = [self._deleter.state(table) for table in STORED_TABLES]
+        lost = self._deleter.lost_deletions()
+        if lost != self._lost_before:
+            self._lost_before = lost
+            raise StoreUnavailable("a deletion was lost; the next prune deletes its rows")
         if any(state.is_failing for state in states):
             raise StoreUnavailable("the store cannot delete rows now; it keeps trying")
         return any(state.parts_left for state in states)

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.adapters.store.chdb.row_finder import ChdbRowFinder
+from headrace.adapters.store.chdb.table_identity import table_directories
 from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
+from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import ERRORS, EVENTS
 from headrace.model.data_retention import DataRetention, RetentionPolicy
 from headrace.model.stored_rows import ExpiredRows, StoredRows
@@ -183,3 +185,23 @@ def test_storage_describes_the_rows_of_each_website_and_table(harness: Harness) 
     assert harness.describer.describe(BLOG) == tuple(
         one for one in described if one.website_id == BLOG
     )
+
+
+def test_a_deletion_that_a_full_disk_cut_off_is_made_by_the_next_prune(
+    chdb_store: FreshStore,
+) -> None:
+    harness = Harness(chdb_store)
+    harness.insert()
+    table = f"`{chdb_store.database}`.events"
+    chdb_store.engine.execute(f"SYSTEM STOP MERGES {table}")
+    harness.steps.begin(harness.steps.find_expired())
+    directory = table_directories(chdb_store.engine, chdb_store.database)["events"]
+    max(directory.glob("mutation_*.txt"), key=lambda file: file.stat().st_mtime).write_bytes(b"")
+    chdb_store.writer.reopen()
+
+    with pytest.raises(StoreUnavailable, match="a deletion was lost; the next prune deletes"):
+        harness.steps.is_deleting()
+
+    harness.prune()
+    assert harness.steps.find_expired() == ()
+    harness.close()

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
+from headrace.adapters.store.chdb.table_identity import table_directories
 from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
+from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import ERRORS, EVENTS, Table
 from headrace.ports.rows.deletion import DeletionState, RowDeleter
 from testing.chdb import FreshStore
@@ -113,4 +115,42 @@ def test_parts_that_were_rewritten_are_reported_until_their_files_are_gone(
         f"ALTER TABLE `{chdb_store.database}`.events MODIFY SETTING old_parts_lifetime = 1"
     )
     wait_until(deleter, EVENTS, lambda state: not state.replaced_parts)
+    deleter.close()
+
+
+def test_a_deletion_that_a_full_disk_cut_off_is_lost_and_can_be_begun_again(
+    chdb_store: FreshStore,
+) -> None:
+    chdb_store.insert(EVENTS, [event(number) for number in range(4)])
+    table = f"`{chdb_store.database}`.events"
+    chdb_store.engine.execute(f"SYSTEM STOP MERGES {table}")
+    deleter = deleter_of(chdb_store)
+    before = deleter.lost_deletions()
+    deleter.begin(EVENTS, "website_id = 'web_0'")
+    directory = table_directories(chdb_store.engine, chdb_store.database)["events"]
+    max(directory.glob("mutation_*.txt"), key=lambda file: file.stat().st_mtime).write_bytes(b"")
+
+    chdb_store.writer.reopen()
+
+    assert chdb_store.rows("SELECT count() FROM events") == [[4]]
+    assert (deleter.state(EVENTS).parts_left, deleter.lost_deletions()) == (0, before + 1)
+    deleter.begin(EVENTS, "website_id = 'web_0'")
+    wait_until(deleter, EVENTS, lambda state: not state.parts_left)
+    deleter.close()
+    assert chdb_store.rows("SELECT session_id FROM events ORDER BY session_id") == [["s1"], ["s3"]]
+
+
+def test_a_deletion_is_not_reported_as_complete_while_its_table_is_detached(
+    chdb_store: FreshStore,
+) -> None:
+    chdb_store.insert(EVENTS, [event(1)])
+    deleter = deleter_of(chdb_store)
+
+    with (
+        chdb_store.engine.detachments.detaching("events"),
+        pytest.raises(StoreUnavailable, match="events is being reopened"),
+    ):
+        deleter.state(EVENTS)
+
+    assert deleter.state(EVENTS) == DeletionState(0, is_failing=False, replaced_parts=0)
     deleter.close()

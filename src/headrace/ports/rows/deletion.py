@@ -53,6 +53,14 @@ class RowDeleter(Protocol):
         """Return how far the deletions of a table are: with no part left, all rows are gone."""
         ...
 
+    def lost_deletions(self) -> int:
+        """Return how many deletions of any table this process has lost, before `state` shows it.
+
+        Their rows stay until they are begun once more. Whoever waits for one compares the numbers
+        before it and after `state`.
+        """
+        ...
+
     def size(self, table: Table) -> TableSize:
         """Return the size of a table."""
         ...

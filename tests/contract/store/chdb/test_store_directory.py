@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from headrace.adapters.store.chdb.connection import ChdbInstance
 
 OPEN = """
@@ -71,6 +73,25 @@ def test_a_damaged_part_is_detached_and_reported_and_the_rest_is_served(tmp_path
     assert f'"part":"broken-on-start_{parts[1].name}"' in lines
     assert '"event_name":"broken_part_set_aside"' in lines
     assert lines.endswith("[[2]]\n")
+
+
+MUTATION = "format version: 1\ncreate time: 2026-11-23 17:50:28\ncommands: (DELETE WHERE 0)\n"
+
+
+@pytest.mark.parametrize("length", [0, 10, len(MUTATION) - 1])
+def test_mutations_that_a_full_disk_cut_off_are_removed_and_all_rows_are_served(
+    tmp_path: Path, length: int
+) -> None:
+    _filled_store(tmp_path / "store")
+    tables = [one.parent for one in (tmp_path / "store").glob("store/*/*/headrace-identity.txt")]
+    for table in tables:
+        (table / "mutation_8.txt").write_text(MUTATION)
+        (table / "mutation_9.txt").write_text(MUTATION[:length])
+    code, lines = _python(COUNT, str(tmp_path / "store"))
+    assert (code, lines.splitlines()[-1]) == (1, "[[3]]")
+    assert '"event_name":"broken_mutations_removed","mutations":3' in lines
+    left = {file.name for table in tables for file in table.glob("mutation_[89].txt")}
+    assert left == {"mutation_8.txt"}
 
 
 def test_a_directory_locked_by_another_process_gets_a_clear_error(

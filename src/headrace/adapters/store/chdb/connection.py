@@ -11,6 +11,11 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
+from headrace.adapters.store.chdb.broken_mutations import (
+    directories_of_tables,
+    remove_broken_mutations,
+)
+from headrace.adapters.store.chdb.detachments import Detachments
 from headrace.adapters.store.dialect.ddl import DATABASE
 from headrace.adapters.store.dialect.errors import (
     ClickHouseError,
@@ -143,6 +148,7 @@ class ChdbInstance:
         self._control: ChdbSession | None = None
         self._control_lock = threading.Lock()
         self._memory_ceiling = 0
+        self.detachments = Detachments()
 
     def open(self) -> None:
         """Import chdb and open the directory, which is created if missing; takes about 0.3 s.
@@ -153,6 +159,7 @@ class ChdbInstance:
             raise OperatorError(f"the path of the store {self.directory} must not have a '?'")
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._remove_broken_mutations()
             self._control = self._connect(f"max_server_memory_usage_to_ram_ratio={MEMORY_SHARE}")
         except OSError as error:
             raise OperatorError(
@@ -198,9 +205,20 @@ class ChdbInstance:
         connection = Connection(f"{self.directory}?{options}" if options else str(self.directory))
         return ChdbSession(cast("_ChdbConnection", connection), memory_ceiling=self._memory_ceiling)
 
+    def _remove_broken_mutations(self) -> None:
+        """Raises `OSError`."""
+        if not _is_locked(self._lock_file):
+            removed = sum(map(remove_broken_mutations, directories_of_tables(self.directory)))
+            if removed:
+                self._log.error("broken_mutations_removed", mutations=removed)
+
+    @property
+    def _lock_file(self) -> Path:
+        return self.directory / "status"
+
     def _open_error(self) -> OperatorError:
         """Find the cause by the lock file: chDB's error does not name one."""
-        if _is_locked(self.directory / "status"):
+        if _is_locked(self._lock_file):
             return OperatorError(f"the store {self.directory} is in use by another process")
         return OperatorError(
             f"cannot open the store {self.directory}: chDB has written the reason to standard error"

@@ -13,6 +13,7 @@ from headrace.adapters.store.dialect.row_deletion import (
     select_table_size,
 )
 from headrace.adapters.store.dialect.statements import render
+from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import Table
 from headrace.ports.rows.deletion import DeletionState, TableSize
 
@@ -30,7 +31,24 @@ class ChdbRowDeleter:
         self._execute(render(delete_rows(table.name, condition)))
 
     def state(self, table: Table) -> DeletionState:
-        """Return how far the deletions of a table are."""
+        """Return how far the deletions of a table are.
+
+        Also raises `StoreUnavailable` while the table is detached.
+        """
+        detachments = self._chdb.detachments
+        while True:
+            count = detachments.count
+            if detachments.is_detached(table.name):
+                raise StoreUnavailable(f"{table.name} is being reopened")
+            state = self._read_state(table)
+            if detachments.count == count:
+                return state
+
+    def lost_deletions(self) -> int:
+        """Return how many deletions were lost; see `RowDeleter.lost_deletions`."""
+        return self._chdb.detachments.lost_deletions
+
+    def _read_state(self, table: Table) -> DeletionState:
         names = {"database": self._database, "table": table.name}
         ((parts_left, failing),) = self._execute(select_mutations("system.mutations"), names)
         ((replaced,),) = self._execute(count_replaced_parts("system.parts"), names)

@@ -5,6 +5,7 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 
 from headrace.adapters.store.chdb.batches import has_batch, insert_statement, read_batch
+from headrace.adapters.store.chdb.broken_mutations import remove_broken_mutations
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.deduplication_log import newest_part, sync_log
 from headrace.adapters.store.chdb.preparation import prepare_tables
@@ -21,7 +22,6 @@ from headrace.adapters.store.dialect.ddl import (
 )
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.failures import insert_error, raising_store_unavailable
-from headrace.adapters.store.dialect.parameters import quote_literal
 from headrace.base.errors import StoreUnavailable
 from headrace.base.telemetry import get_logger
 from headrace.formats.arrow_batch import ArrowTimes
@@ -56,7 +56,7 @@ class ChdbWriter:
         self._session: ChdbSession | None = None
         self._stop_requested = False
         self._failures = 0
-        self._deduplication_logs: dict[str, Path] = {}
+        self._directories: dict[str, Path] = {}
 
     def prepare(self) -> None:
         """Create or migrate the tables. Safe to call at every start.
@@ -75,7 +75,8 @@ class ChdbWriter:
 
         Raises `ClickHouseError` or `OSError`.
         """
-        ensure_identities(table_directories(self._chdb, self._database))
+        self._directories.update(table_directories(self._chdb, self._database))
+        ensure_identities(self._directories)
         sync_store_files(self._chdb.directory)
 
     def insert(
@@ -209,14 +210,22 @@ class ChdbWriter:
         """
         get_logger().error("table_reopened", table=table.name)
         with raising_store_unavailable(f"cannot reopen {table.name}"):
-            with self._change_listener.all_rows_changing(), self.rollup.reopening():
+            with (
+                self._change_listener.all_rows_changing(),
+                self.rollup.reopening(),
+                self._chdb.detachments.detaching(table.name),
+            ):
                 self._detach_and_attach(session, table.name)
             self._make_durable()
         self._chdb.log_broken_parts()
 
     def _detach_and_attach(self, session: ChdbSession, table: str) -> None:
+        directory = self._directory(table)
         with contextlib.suppress(ClickHouseError):  # an earlier attempt may have detached it
             session.execute(f"DETACH TABLE `{self._database}`.`{table}` SYNC")
+        if removed := remove_broken_mutations(directory):
+            self._chdb.detachments.note_lost_deletions(removed)
+            get_logger().error("broken_mutations_removed", table=table, mutations=removed)
         session.execute(f"ATTACH TABLE IF NOT EXISTS `{self._database}`.`{table}`")
 
     def _sync_deduplication_log(self, table: StoredTable) -> None:
@@ -227,10 +236,10 @@ class ChdbWriter:
         sync_log(self._deduplication_log(table.name))
 
     def _deduplication_log(self, table: str) -> Path:
-        if table not in self._deduplication_logs:
-            ((paths,),) = self._chdb.execute(
-                f"SELECT data_paths FROM system.tables WHERE name = {quote_literal(table)} "  # noqa: S608 - ours
-                f"AND database = {quote_literal(self._database)}"
-            )
-            self._deduplication_logs[table] = Path(paths[0], "deduplication_logs")
-        return self._deduplication_logs[table]
+        return self._directory(table) / "deduplication_logs"
+
+    def _directory(self, table: str) -> Path:
+        """Return the directory of a table, which is known from when it was attached."""
+        if table not in self._directories:
+            self._directories.update(table_directories(self._chdb, self._database))
+        return self._directories[table]

@@ -64,6 +64,10 @@ class ClickHouseRowDeleter:
             replaced_parts=sum(state.replaced_parts for state in states),
         )
 
+    def lost_deletions(self) -> int:
+        """Return 0: a server that cannot write a deletion refuses it."""
+        return 0
+
     def size(self, table: Table) -> TableSize:
         """Return the size of a table on all shards together."""
         names = encode_parameters({"database": self._address.local_database, "table": table.name})
